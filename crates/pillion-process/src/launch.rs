@@ -1,0 +1,274 @@
+//! Describing a child and starting it.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use crate::{Pipe, Running, environment, guard, sys};
+
+/// Why a child could not be started.
+#[derive(Debug, thiserror::Error)]
+pub enum LaunchError {
+    /// There is no such program.
+    #[error("no program `{0}` was found")]
+    NotFound(PathBuf),
+    /// The system refused.
+    #[error("cannot start `{program}`: {source}")]
+    Refused {
+        /// What was to be started.
+        program: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// It ran longer than allowed and was killed.
+    #[error("`{program}` did not finish within {seconds} s and was stopped")]
+    TooSlow {
+        /// What was started.
+        program: PathBuf,
+        /// Its limit.
+        seconds: u64,
+    },
+}
+
+/// Where one of a child's standard streams goes.
+#[derive(Debug)]
+pub enum Stream {
+    /// Nowhere.
+    Null,
+    /// To the owner, as a pipe.
+    Piped,
+    /// Where ours goes.
+    Inherit,
+    /// Into an open file.
+    File(File),
+}
+
+impl From<Stream> for Stdio {
+    fn from(stream: Stream) -> Self {
+        match stream {
+            Stream::Null => Self::null(),
+            Stream::Piped => Self::piped(),
+            Stream::Inherit => Self::inherit(),
+            Stream::File(file) => file.into(),
+        }
+    }
+}
+
+/// A child about to be started.
+#[derive(Debug)]
+pub struct Launch {
+    program: PathBuf,
+    args: Vec<OsString>,
+    cwd: Option<PathBuf>,
+    env: Vec<(OsString, OsString)>,
+    pass_env: Vec<String>,
+    stdin: Stream,
+    stdout: Stream,
+    stderr: Stream,
+    inherit: Vec<OwnedFd>,
+}
+
+impl Launch {
+    /// A child that runs `program`, with no input and its output dropped.
+    pub fn new(program: impl Into<PathBuf>) -> Self {
+        Self {
+            program: program.into(),
+            args: Vec::new(),
+            cwd: None,
+            env: Vec::new(),
+            pass_env: Vec::new(),
+            stdin: Stream::Null,
+            stdout: Stream::Null,
+            stderr: Stream::Null,
+            inherit: Vec::new(),
+        }
+    }
+
+    /// One more argument.
+    #[must_use]
+    pub fn arg(mut self, arg: impl AsRef<OsStr>) -> Self {
+        self.args.push(arg.as_ref().to_owned());
+        self
+    }
+
+    /// More arguments.
+    #[must_use]
+    pub fn args(mut self, args: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Self {
+        self.args
+            .extend(args.into_iter().map(|a| a.as_ref().to_owned()));
+        self
+    }
+
+    /// The folder it starts in.
+    #[must_use]
+    pub fn cwd(mut self, cwd: impl Into<PathBuf>) -> Self {
+        self.cwd = Some(cwd.into());
+        self
+    }
+
+    /// A variable on top of what [`environment::for_child`] lets through.
+    #[must_use]
+    pub fn env(mut self, name: impl AsRef<OsStr>, value: impl AsRef<OsStr>) -> Self {
+        self.env
+            .push((name.as_ref().to_owned(), value.as_ref().to_owned()));
+        self
+    }
+
+    /// Variables to hand on although they look like credentials.
+    #[must_use]
+    pub fn pass_env(mut self, names: &[String]) -> Self {
+        self.pass_env.extend_from_slice(names);
+        self
+    }
+
+    /// Where its standard input comes from.
+    #[must_use]
+    pub fn stdin(mut self, stream: Stream) -> Self {
+        self.stdin = stream;
+        self
+    }
+
+    /// Where its standard output goes.
+    #[must_use]
+    pub fn stdout(mut self, stream: Stream) -> Self {
+        self.stdout = stream;
+        self
+    }
+
+    /// Where its standard error goes.
+    #[must_use]
+    pub fn stderr(mut self, stream: Stream) -> Self {
+        self.stderr = stream;
+        self
+    }
+
+    /// A descriptor that the child keeps under the same number.
+    #[must_use]
+    pub fn inherit(mut self, fd: OwnedFd) -> Self {
+        self.inherit.push(fd);
+        self
+    }
+
+    /// The program as it was named.
+    pub fn program(&self) -> &Path {
+        &self.program
+    }
+
+    /// Start it. The child lives no longer than the handle.
+    pub fn spawn(mut self) -> Result<Running, LaunchError> {
+        let program = self.resolve()?;
+        let mut command;
+        let life = if guard::available() {
+            let life = Pipe::new().map_err(|e| self.refused(e))?;
+            command = guard::command(&program, life.read.as_raw_fd());
+            self.inherit.push(life.read);
+            Some(life.write)
+        } else {
+            command = plain(&program);
+            None
+        };
+        // The guard, or else the child, leads a group that the terminal's Ctrl-C passes by.
+        command.process_group(0);
+        let named = self.program.clone();
+        self.apply(&mut command, life.is_some());
+        let mut command = tokio::process::Command::from(command);
+        let child = command.spawn().map_err(|source| LaunchError::Refused {
+            program: named,
+            source,
+        })?;
+        Ok(Running::new(child, life))
+    }
+
+    /// Start it in a session of its own, to live on after us. Only daemons are.
+    pub fn detach(mut self) -> Result<Detached, LaunchError> {
+        let program = self.resolve()?;
+        let mut command = plain(&program);
+        // A daemon is pillion itself: it needs our own variables too.
+        let mut env: Vec<_> = std::env::vars_os().collect();
+        env.append(&mut self.env);
+        self.env = env;
+        let named = self.program.clone();
+        self.apply(&mut command, false);
+        sys::new_session(&mut command);
+        let child = command.spawn().map_err(|source| LaunchError::Refused {
+            program: named,
+            source,
+        })?;
+        Ok(Detached { child })
+    }
+
+    fn apply(self, command: &mut Command, guarded: bool) {
+        let kept = guarded.then(|| {
+            command
+                .get_envs()
+                .filter_map(|(k, v)| Some((k.to_owned(), v?.to_owned())))
+                .collect::<Vec<_>>()
+        });
+        command
+            .args(self.args)
+            .env_clear()
+            .envs(environment::for_child(&self.pass_env))
+            .envs(kept.into_iter().flatten())
+            .envs(self.env)
+            .stdin(self.stdin)
+            .stdout(self.stdout)
+            .stderr(self.stderr);
+        if let Some(cwd) = self.cwd {
+            command.current_dir(cwd);
+        }
+        sys::inherit(command, self.inherit);
+    }
+
+    /// Find the program now, so that a missing one is told apart from a child that failed.
+    fn resolve(&self) -> Result<PathBuf, LaunchError> {
+        find_program(&self.program).ok_or_else(|| LaunchError::NotFound(self.program.clone()))
+    }
+
+    fn refused(&self, source: io::Error) -> LaunchError {
+        LaunchError::Refused {
+            program: self.program.clone(),
+            source,
+        }
+    }
+}
+
+fn plain(program: &Path) -> Command {
+    #[expect(clippy::disallowed_methods, reason = "this is the one door")]
+    Command::new(program)
+}
+
+/// `program` itself if it names a path, else the first executable of that name on `PATH`.
+fn find_program(program: &Path) -> Option<PathBuf> {
+    if program.components().count() > 1 {
+        return is_executable(program).then(|| program.to_owned());
+    }
+    std::env::split_paths(&std::env::var_os("PATH")?)
+        .map(|dir| dir.join(program))
+        .find(|candidate| is_executable(candidate))
+}
+
+fn is_executable(path: &Path) -> bool {
+    path.is_file() && rustix::fs::access(path, rustix::fs::Access::EXEC_OK).is_ok()
+}
+
+/// A process that was started to live on without us.
+#[derive(Debug)]
+pub struct Detached {
+    child: std::process::Child,
+}
+
+impl Detached {
+    /// Its process id.
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// How it ended, if it already has.
+    pub fn ended(&mut self) -> Option<crate::Exit> {
+        self.child.try_wait().ok().flatten().map(Into::into)
+    }
+}

@@ -1,0 +1,35 @@
+//! The one door through which pillion starts processes.
+//!
+//! # Theory of operation
+//!
+//! Every child is started by a [`Launch`]. It runs in a process group of its own,
+//! with an environment from which secrets were removed ([`environment`]), and its
+//! owner is a [`Running`] handle: dropping the handle kills the child *and all its
+//! descendants*.
+//!
+//! That last promise has to hold when pillion itself is killed with SIGKILL, and for
+//! grandchildren that moved to another session. No parent can promise that alone, so
+//! on Linux a child is started under a **guard**: this same executable, started again
+//! as `pillion-guard PROGRAM ARGS...` ([`guard`]). The guard is a child subreaper, so
+//! nothing below it can escape by forking twice; it holds the read end of a *life
+//! pipe* whose write end only the owner has. When the pipe closes, for whatever
+//! reason, the guard kills everything below it and exits.
+//!
+//! A host that embeds pillion calls [`guard::init`] first in `main`. One that does not
+//! still gets process groups and a kill of the whole tree on an orderly stop, but a
+//! SIGKILL of that host is then only noticed by children that watch their own input.
+
+pub mod environment;
+pub mod guard;
+mod launch;
+mod output;
+pub mod private;
+mod running;
+pub mod stat;
+mod sys;
+mod tree;
+
+pub use launch::{Detached, Launch, LaunchError, Stream};
+pub use output::Output;
+pub use running::{Exit, Running};
+pub use sys::{Pipe, effective_uid};

@@ -1,0 +1,93 @@
+//! Folders that belong to this user alone.
+
+use std::fs::{self, DirBuilder};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use crate::effective_uid;
+
+/// Why a folder cannot be used for private things.
+#[derive(Debug, thiserror::Error)]
+pub enum PrivateDirError {
+    /// Someone else made it, perhaps to listen in.
+    #[error("`{path}` belongs to another user (uid {owner})")]
+    NotOurs {
+        /// The folder.
+        path: PathBuf,
+        /// Its owner.
+        owner: u32,
+    },
+    /// A file or a link is where the folder should be.
+    #[error("`{0}` is not a folder")]
+    NotADir(PathBuf),
+    /// The system refused.
+    #[error("cannot use `{path}`: {source}")]
+    Io {
+        /// The folder.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+}
+
+/// Make sure that `path` is a folder which only this user can enter.
+///
+/// A missing one is made with mode 0700; one of ours that others may enter is closed; one
+/// that belongs to somebody else is refused.
+pub fn ensure(path: &Path) -> Result<(), PrivateDirError> {
+    let io = |source| PrivateDirError::Io {
+        path: path.to_owned(),
+        source,
+    };
+    if let Some(parent) = path.parent() {
+        fs::create_dir_all(parent).map_err(io)?;
+    }
+    match DirBuilder::new().mode(0o700).create(path) {
+        Ok(()) => return Ok(()),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+        Err(error) => return Err(io(error)),
+    }
+    // A link could be redirected after the check, so it is not followed.
+    let meta = fs::symlink_metadata(path).map_err(io)?;
+    if !meta.is_dir() {
+        return Err(PrivateDirError::NotADir(path.to_owned()));
+    }
+    if meta.uid() != effective_uid() {
+        return Err(PrivateDirError::NotOurs {
+            path: path.to_owned(),
+            owner: meta.uid(),
+        });
+    }
+    if meta.mode() & 0o077 != 0 {
+        fs::set_permissions(path, fs::Permissions::from_mode(0o700)).map_err(io)?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_is_made_or_closed() {
+        let temp = tempfile::tempdir().unwrap();
+        let dir = temp.path().join("a/b");
+        ensure(&dir).unwrap();
+        assert_eq!(fs::metadata(&dir).unwrap().mode() & 0o777, 0o700);
+        fs::set_permissions(&dir, fs::Permissions::from_mode(0o755)).unwrap();
+        ensure(&dir).unwrap();
+        assert_eq!(fs::metadata(&dir).unwrap().mode() & 0o777, 0o700);
+    }
+
+    #[test]
+    fn files_and_links_are_refused() {
+        let temp = tempfile::tempdir().unwrap();
+        let file = temp.path().join("file");
+        fs::write(&file, "").unwrap();
+        assert!(matches!(ensure(&file), Err(PrivateDirError::NotADir(_))));
+        let link = temp.path().join("link");
+        std::os::unix::fs::symlink(temp.path(), &link).unwrap();
+        assert!(matches!(ensure(&link), Err(PrivateDirError::NotADir(_))));
+    }
+}

@@ -1,0 +1,95 @@
+//! Facts about running processes: who they are, and what they use.
+//!
+//! A pid alone is never an identity, since the system uses it again: [`Identity`] pairs
+//! it with the start time.
+
+use std::fs;
+
+/// A process that can be recognised later.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Identity {
+    /// The process id.
+    pub pid: u32,
+    /// Clock ticks between boot and the start of the process.
+    pub start: u64,
+}
+
+impl Identity {
+    /// The identity of the process that has this pid now.
+    pub fn of(pid: u32) -> Option<Self> {
+        let start = fields(pid)?.start;
+        Some(Self { pid, start })
+    }
+
+    /// Whether that very process still runs. A zombie does not.
+    pub fn is_alive(&self) -> bool {
+        fields(self.pid).is_some_and(|f| f.start == self.start && f.state != 'Z')
+    }
+}
+
+/// Resident memory of a process in bytes.
+pub fn resident_bytes(pid: u32) -> Option<u64> {
+    let statm = fs::read_to_string(format!("/proc/{pid}/statm")).ok()?;
+    let pages: u64 = statm.split_ascii_whitespace().nth(1)?.parse().ok()?;
+    Some(pages * rustix::param::page_size() as u64)
+}
+
+/// `(pid, parent)` of every process that can be seen.
+pub(crate) fn parents() -> Vec<(u32, u32)> {
+    let Ok(entries) = fs::read_dir("/proc") else {
+        return Vec::new();
+    };
+    entries
+        .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
+        .filter_map(|pid| Some((pid, fields(pid)?.parent)))
+        .collect()
+}
+
+struct Fields {
+    state: char,
+    parent: u32,
+    start: u64,
+}
+
+/// The fields of `/proc/PID/stat`; the command name may hold spaces and parentheses.
+fn fields(pid: u32) -> Option<Fields> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    let (_, rest) = stat.rsplit_once(')')?;
+    let mut words = rest.split_ascii_whitespace();
+    Some(Fields {
+        state: words.next()?.chars().next()?,
+        parent: words.next()?.parse().ok()?,
+        // Field 22 of the file; pid, name, state and parent are behind us.
+        start: words.nth(17)?.parse().ok()?,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn this_process_is_alive_and_has_memory() {
+        let me = Identity::of(std::process::id()).unwrap();
+        assert!(me.is_alive());
+        assert!(resident_bytes(me.pid).unwrap() > 100_000);
+        let twin = Identity {
+            start: me.start + 1,
+            ..me
+        };
+        assert!(
+            !twin.is_alive(),
+            "the same pid with another start is another process"
+        );
+    }
+
+    #[test]
+    fn the_table_knows_our_parent() {
+        let me = std::process::id();
+        assert!(
+            parents()
+                .iter()
+                .any(|(pid, parent)| *pid == me && *parent > 0)
+        );
+    }
+}

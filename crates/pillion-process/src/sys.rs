@@ -1,0 +1,94 @@
+//! The only unsafe code of this crate: what must happen between fork and exec.
+
+#![expect(
+    unsafe_code,
+    reason = "std offers no safe way to run code between fork and exec"
+)]
+
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+
+use rustix::io::{FdFlags, fcntl_setfd};
+use rustix::process::{Signal, set_parent_process_death_signal, setsid};
+
+/// A pipe whose ends are closed on exec.
+#[derive(Debug)]
+pub struct Pipe {
+    /// The end to read from.
+    pub read: OwnedFd,
+    /// The end to write to.
+    pub write: OwnedFd,
+}
+
+impl Pipe {
+    /// A new pipe.
+    pub fn new() -> io::Result<Self> {
+        let (read, write) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
+        Ok(Self { read, write })
+    }
+}
+
+/// The user this process acts as.
+pub fn effective_uid() -> u32 {
+    rustix::process::geteuid().as_raw()
+}
+
+/// Let the child keep `fds` open under the same numbers.
+pub(crate) fn inherit(command: &mut Command, fds: Vec<OwnedFd>) {
+    if fds.is_empty() {
+        return;
+    }
+    // SAFETY: fcntl is async-signal-safe, and the closure neither allocates nor locks.
+    unsafe {
+        command.pre_exec(move || {
+            for fd in &fds {
+                fcntl_setfd(fd.as_fd(), FdFlags::empty())?;
+            }
+            Ok(())
+        });
+    }
+}
+
+/// Kill the child when the thread that starts it dies.
+pub(crate) fn die_with_parent(command: &mut Command) {
+    // SAFETY: prctl is async-signal-safe, and the closure neither allocates nor locks.
+    unsafe {
+        command.pre_exec(|| {
+            #[cfg(target_os = "linux")]
+            set_parent_process_death_signal(Some(Signal::KILL))?;
+            Ok(())
+        });
+    }
+}
+
+/// Put the child into a session of its own, away from the terminal.
+pub(crate) fn new_session(command: &mut Command) {
+    // SAFETY: setsid is async-signal-safe, and the closure neither allocates nor locks.
+    unsafe {
+        command.pre_exec(|| {
+            setsid()?;
+            Ok(())
+        });
+    }
+}
+
+/// Adopt a descriptor that the parent left open for us, named by number.
+pub(crate) fn adopt(fd: RawFd) -> io::Result<OwnedFd> {
+    use std::os::fd::{BorrowedFd, FromRawFd};
+    // SAFETY: only used to ask whether the number is open; fcntl fails cleanly if not.
+    let borrowed = unsafe { BorrowedFd::borrow_raw(fd) };
+    fcntl_setfd(borrowed, FdFlags::CLOEXEC)?;
+    debug_assert_eq!(borrowed.as_raw_fd(), fd);
+    // SAFETY: the guard protocol hands this descriptor over, and nobody else here knows it.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+}
+
+/// Whether a descriptor of this process survives an exec.
+pub(crate) fn is_inheritable(fd: RawFd) -> bool {
+    use std::os::fd::BorrowedFd;
+    // SAFETY: only asked about; fcntl fails cleanly on a number that is not open.
+    let borrowed = unsafe { BorrowedFd::borrow_raw(fd) };
+    rustix::io::fcntl_getfd(borrowed).is_ok_and(|flags| !flags.contains(FdFlags::CLOEXEC))
+}

@@ -1,0 +1,55 @@
+//! The processes below one, and how to kill them all.
+
+use rustix::process::{Pid, Signal, kill_process, kill_process_group};
+
+use crate::stat;
+
+/// All descendants of `root`, parents before children. One sweep over the process table.
+pub(crate) fn descendants(root: u32) -> Vec<u32> {
+    let table = stat::parents();
+    let mut found = vec![root];
+    let mut next = 0;
+    while let Some(&parent) = found.get(next) {
+        found.extend(
+            table
+                .iter()
+                .filter(|(_, ppid)| *ppid == parent)
+                .map(|(pid, _)| *pid),
+        );
+        next += 1;
+    }
+    found.remove(0);
+    found
+}
+
+/// SIGKILL to every descendant of `root`; says how many there were.
+pub(crate) fn kill_descendants(root: u32) -> usize {
+    let all = descendants(root);
+    for pid in &all {
+        signal(*pid, Signal::KILL);
+    }
+    all.len()
+}
+
+/// SIGKILL to `leader`, its process group and everything below it.
+pub(crate) fn kill_tree(leader: u32) {
+    let below = descendants(leader);
+    if let Some(pid) = as_pid(leader) {
+        // The process may be gone already: that is the wanted state, not an error.
+        let _ = kill_process_group(pid, Signal::KILL);
+        let _ = kill_process(pid, Signal::KILL);
+    }
+    for pid in below {
+        signal(pid, Signal::KILL);
+    }
+}
+
+fn signal(pid: u32, signal: Signal) {
+    if let Some(pid) = as_pid(pid) {
+        let _ = kill_process(pid, signal);
+    }
+}
+
+fn as_pid(pid: u32) -> Option<Pid> {
+    i32::try_from(pid).ok().and_then(Pid::from_raw)
+}

@@ -1,0 +1,17 @@
+//! Wire types and framings of pillion.
+//!
+//! Nothing here does IO: the decoders in [`frame`] are fed bytes and give back frames,
+//! whatever the bytes came from and however they were cut. With the feature `codec` the
+//! same decoders are tokio codecs.
+
+#[cfg(feature = "codec")]
+mod codec;
+pub mod endpoint;
+pub mod error;
+pub mod frame;
+pub mod jsonrpc;
+pub mod line;
+pub mod vars;
+pub mod worker;
+
+pub use error::{Code, Error, Kind, Result};

@@ -1,0 +1,33 @@
+//! Every environment variable that pillion reads. The reference page is made from this.
+
+/// One variable.
+#[derive(Debug, Clone, Copy)]
+pub struct Var {
+    /// Its name.
+    pub name: &'static str,
+    /// What it does.
+    pub help: &'static str,
+}
+
+macro_rules! vars {
+    ($($ident:ident = $help:literal;)*) => {
+        $(#[doc = $help] pub const $ident: &str = stringify!($ident);)*
+        /// All of them.
+        pub const ALL: &[Var] = &[$(Var { name: $ident, help: $help },)*];
+    };
+}
+
+vars! {
+    PILLION_HOME = "Folder for everything pillion keeps: cache, data and state. Without it the XDG folders are used.";
+    PILLION_SOCKET = "Path of the daemon's socket, as `--socket`.";
+    PILLION_INSTANCE = "Name of a separate daemon, as `--instance`.";
+    PILLION_BIN = "The pillion program that clients start as daemon, if it is not on PATH.";
+    PILLION_NO_DAEMON = "Set to 1: every command runs on an embedded engine, as `--no-daemon`.";
+    PILLION_LOG = "What is logged, as a tracing filter such as `info` or `pillion=debug`.";
+    PILLION_PYTHON = "The Python interpreter for calls, as `--python`.";
+    XDG_RUNTIME_DIR = "Folder of the daemon's socket, if set.";
+    TMPDIR = "Folder of the daemon's socket where XDG_RUNTIME_DIR is not set.";
+    VIRTUAL_ENV = "The caller's active virtual environment, used for its calls.";
+    CONDA_PREFIX = "The caller's active conda environment, used for its calls.";
+    NO_COLOR = "If set, no colours.";
+}

@@ -1,0 +1,54 @@
+//! Messages between pillion and its Python workers, beyond the line contract.
+//! `docs/reference/worker-protocol.md` is their description for people.
+
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+/// A request to a worker.
+#[derive(Debug, Serialize)]
+pub struct Request<'a, P> {
+    /// Comes back with the answer; absent in cancel and trim.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub id: Option<u64>,
+    /// What is asked for.
+    pub method: &'a str,
+    /// With what.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub params: Option<P>,
+    /// Whether progress lines are wanted.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub progress: bool,
+}
+
+/// Parameters of `call`.
+#[derive(Debug, Clone, Serialize)]
+pub struct Call {
+    /// `module:name`.
+    pub function: String,
+    /// An object for keywords, an array for positions, nothing for none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub params: Option<Box<RawValue>>,
+    /// Send the values of a generator one by one.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub stream: bool,
+    /// Folders to import from, beside the workspace root.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub path: Vec<String>,
+}
+
+/// A source file as it was when a worker imported it: its path and its proof.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SourceFile(
+    /// Path.
+    pub String,
+    /// Device.
+    pub u64,
+    /// Inode.
+    pub u64,
+    /// Size in bytes.
+    pub u64,
+    /// Time of the last change of content, in nanoseconds.
+    pub i128,
+    /// Time of the last change of anything, in nanoseconds.
+    pub i128,
+);

@@ -1,0 +1,40 @@
+//! Runtimes: which Python runs, with which packages, and our own code inside it.
+//!
+//! # Theory of operation
+//!
+//! Three questions are answered here, each by one module:
+//!
+//! - *Which Python belongs to this project?* [`discovery::find`] walks an ordered list of
+//!   candidates, probes each ([`Interpreter::probe`]) until one fits, and says why it took
+//!   that one and what was wrong with those before it. Probes are remembered on disk with
+//!   their proof ([`ProbeCache`]).
+//! - *Where do pillion's own tools live?* In a [`managed`] environment, built once from a
+//!   hash-locked list and never mixed with a project's packages.
+//! - *Where is the worker package?* Embedded in this binary, and laid out on disk by
+//!   [`worker_files::worker_dir`], which repairs what does not match.
+//!
+//! [`dirs`] is the one place that decides about folders; [`doctor`] collects all of the
+//! above into a report.
+//!
+//! Invariant: nothing here prints, and nothing here runs a project's code. A probe runs
+//! isolated (`-I -S`), so that neither `sitecustomize` nor a `.pth` file is executed.
+
+pub mod dirs;
+pub mod discovery;
+pub mod doctor;
+mod file;
+mod interpreter;
+pub mod managed;
+mod probe;
+mod probe_cache;
+mod shim;
+mod version;
+pub mod worker_files;
+
+pub use dirs::Dirs;
+pub use interpreter::Interpreter;
+pub use managed::Managed;
+pub use probe::ProbeError;
+pub use probe_cache::ProbeCache;
+pub use version::Version;
+pub use worker_files::worker_dir;

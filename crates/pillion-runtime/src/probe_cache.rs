@@ -1,0 +1,134 @@
+//! Probe results on disk, each with the proof that it still holds.
+//!
+//! One file, `interpreters.json` in the cache folder. A result is believed while the
+//! executable behind all links and the environment's `pyvenv.cfg` are the very files that
+//! were there when it was asked. Failures are never kept, and neither is what a shim
+//! said: a shim chooses anew each time, by the folder and the environment it runs in.
+
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use serde::{Deserialize, Serialize};
+
+use crate::file::{self, Proof};
+use crate::{Dirs, Interpreter, ProbeError, probe, shim};
+
+/// How many results are kept; the oldest go first.
+const ENTRIES: usize = 64;
+/// Raised whenever the meaning of an entry changes.
+const FORMAT: u32 = 1;
+/// Variables on which Python's own list of package folders depends.
+const VARIABLES: [&str; 3] = ["HOME", "PYTHONUSERBASE", "PYTHONNOUSERSITE"];
+
+/// Remembers what interpreters answered.
+#[derive(Debug, Clone)]
+pub struct ProbeCache {
+    /// None if no folder can be written: then nothing is remembered.
+    file: Option<PathBuf>,
+}
+
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct Contents {
+    format: u32,
+    entries: Vec<Entry>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct Entry {
+    path: PathBuf,
+    proof: Evidence,
+    /// Seconds since the epoch.
+    asked: u64,
+    interpreter: Interpreter,
+}
+
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
+struct Evidence {
+    executable: Proof,
+    configuration: Option<Proof>,
+    variables: Vec<Option<String>>,
+}
+
+impl ProbeCache {
+    /// The cache in these folders. Nothing is read yet.
+    pub fn new(dirs: &Dirs) -> Self {
+        let file = dirs.writable_cache().ok().map(|cache| cache.join("interpreters.json"));
+        Self { file }
+    }
+
+    /// What the Python at `path` is: remembered, or else asked, started in `folder`.
+    pub async fn probe(&self, path: &Path, folder: &Path) -> Result<Interpreter, ProbeError> {
+        let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+        let path = shim::behind(&path, folder).unwrap_or(path);
+        let before = evidence(&path);
+        if let Some(found) = before.as_ref().and_then(|proof| self.recall(&path, proof)) {
+            return Ok(found);
+        }
+        let found = Interpreter::probe_in(&path, Some(folder), probe::LIMIT).await?;
+        if let Some(proof) = before
+            && is_same_file(&path, &found.executable)
+        {
+            self.remember(Entry { path, proof, asked: now(), interpreter: found.clone() });
+        }
+        Ok(found)
+    }
+
+    fn recall(&self, path: &Path, proof: &Evidence) -> Option<Interpreter> {
+        let entries = self.read().entries;
+        let entry = entries.into_iter().find(|entry| entry.path == path)?;
+        (entry.proof == *proof).then_some(entry.interpreter)
+    }
+
+    /// Two writers at once: one of the two results is asked for again later, no more.
+    fn remember(&self, entry: Entry) {
+        let Some(file) = &self.file else { return };
+        let mut entries = self.read().entries;
+        entries.retain(|other| other.path != entry.path);
+        entries.push(entry);
+        entries.sort_by_key(|entry| std::cmp::Reverse(entry.asked));
+        entries.truncate(ENTRIES);
+        let contents = Contents { format: FORMAT, entries };
+        let written = serde_json::to_vec(&contents)
+            .map_err(Into::into)
+            .and_then(|bytes| file::write_atomically(file, &bytes));
+        if let Err(error) = written {
+            tracing::debug!(file = %file.display(), %error, "cannot keep a probe result");
+        }
+    }
+
+    /// A file that cannot be understood is as good as none, and is removed.
+    fn read(&self) -> Contents {
+        let Some(file) = &self.file else { return Contents::default() };
+        let Ok(bytes) = std::fs::read(file) else { return Contents::default() };
+        match serde_json::from_slice::<Contents>(&bytes) {
+            Ok(contents) if contents.format == FORMAT => contents,
+            _ => {
+                tracing::debug!(file = %file.display(), "removing an unreadable probe cache");
+                let _ = std::fs::remove_file(file);
+                Contents::default()
+            }
+        }
+    }
+}
+
+/// Without an executable there is nothing to prove.
+fn evidence(path: &Path) -> Option<Evidence> {
+    let here = path.parent()?;
+    let configuration = [Some(here), here.parent()]
+        .into_iter()
+        .flatten()
+        .find_map(|folder| Proof::of(&folder.join("pyvenv.cfg")).ok());
+    Some(Evidence {
+        executable: Proof::of(path).ok()?,
+        configuration,
+        variables: VARIABLES.map(|name| std::env::var(name).ok()).into(),
+    })
+}
+
+fn is_same_file(one: &Path, other: &Path) -> bool {
+    matches!((one.canonicalize(), other.canonicalize()), (Ok(a), Ok(b)) if a == b)
+}
+
+fn now() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs())
+}
