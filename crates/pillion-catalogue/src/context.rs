@@ -1,0 +1,131 @@
+//! What an operation knows about the request it answers.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Instant;
+
+use serde::Serialize;
+use serde_json::value::{RawValue, to_raw_value};
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+use crate::{Code, Error, Result};
+
+/// The way in that a request took.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Door {
+    /// JSON-RPC on a Unix socket.
+    Socket,
+    /// JSON-RPC on standard input and output.
+    RpcStdio,
+    /// Line JSON on standard input and output.
+    Stdio,
+    /// HTTP.
+    Http,
+    /// The command line, on an embedded engine.
+    Cli,
+    /// Rust code that embeds the engine.
+    Embedded,
+}
+
+impl Door {
+    /// Its name for `transport` fields and logs.
+    pub fn transport(self) -> &'static str {
+        match self {
+            Self::Socket => "unix-socket",
+            Self::RpcStdio | Self::Stdio => "stdio",
+            Self::Http => "http",
+            Self::Cli => "cli",
+            Self::Embedded => "embedded",
+        }
+    }
+}
+
+/// What a caller gets before the result.
+#[derive(Debug)]
+pub enum Part {
+    /// The next item of a stream.
+    Item(Box<RawValue>),
+    /// How far the work is.
+    Progress(Box<RawValue>),
+}
+
+/// A request as the doors describe it.
+#[derive(Debug, Clone)]
+pub struct Request {
+    /// Which way it came.
+    pub door: Door,
+    /// The folder that stands for `root` where the parameters name none.
+    pub root: Option<PathBuf>,
+    /// When an answer is of no use any more.
+    pub deadline: Option<Instant>,
+    /// The caller has given up.
+    pub cancel: CancellationToken,
+    /// Where items and progress go; nobody wants them if there is none.
+    pub parts: Option<mpsc::Sender<Part>>,
+}
+
+impl Request {
+    /// A request from `door` with nothing special about it.
+    pub fn new(door: Door) -> Self {
+        Self {
+            door,
+            root: None,
+            deadline: None,
+            cancel: CancellationToken::new(),
+            parts: None,
+        }
+    }
+
+    /// Items and progress go to `parts`.
+    #[must_use]
+    pub fn parts(mut self, parts: mpsc::Sender<Part>) -> Self {
+        self.parts = Some(parts);
+        self
+    }
+
+    /// The folder that stands for `root` where the parameters name none.
+    #[must_use]
+    pub fn root(mut self, root: Option<PathBuf>) -> Self {
+        self.root = root;
+        self
+    }
+}
+
+/// What a running operation has at hand: its service and its request.
+#[derive(Debug)]
+pub struct Context<S> {
+    service: Arc<S>,
+    request: Request,
+}
+
+impl<S> Context<S> {
+    pub(crate) fn new(service: Arc<S>, request: Request) -> Self {
+        Self { service, request }
+    }
+
+    /// The service that answers.
+    pub fn service(&self) -> &Arc<S> {
+        &self.service
+    }
+
+    /// The request that is answered.
+    pub fn request(&self) -> &Request {
+        &self.request
+    }
+
+    /// The root that the caller named, or the door's.
+    pub fn root<'a>(&'a self, named: Option<&'a Path>) -> Option<&'a Path> {
+        named.or(self.request.root.as_deref())
+    }
+
+    /// Send an item to the caller; waits while the caller is slow.
+    pub async fn emit(&self, item: &(impl Serialize + Sync)) -> Result<()> {
+        let Some(parts) = &self.request.parts else {
+            return Ok(());
+        };
+        let item = to_raw_value(item).map_err(Error::internal)?;
+        let gone = |_| Error::new(Code::Cancelled, "the caller went away");
+        parts.send(Part::Item(item)).await.map_err(gone)
+    }
+}

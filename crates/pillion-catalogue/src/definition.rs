@@ -1,0 +1,90 @@
+//! What can be known about an operation without running anything.
+
+use schemars::{Schema, SchemaGenerator};
+use serde_json::Value;
+use serde_json::value::{RawValue, to_raw_value};
+
+use crate::{Error, Operation, Result, Safety, Streams};
+
+/// An operation as doors, documentation and the command line see it.
+#[derive(Debug, Clone, Copy)]
+pub struct Definition {
+    /// `area.verb`.
+    pub name: &'static str,
+    /// What it may do.
+    pub safety: Safety,
+    /// When it sends items before its result.
+    pub streams: Streams,
+    /// Whether a running one keeps pillion from going idle.
+    pub keeps_alive: bool,
+    params: fn() -> Schema,
+    output: fn() -> Schema,
+    arguments: fn(clap::Command) -> clap::Command,
+    read_arguments: fn(&clap::ArgMatches) -> Result<Box<RawValue>>,
+}
+
+impl Definition {
+    /// The definition of `O`.
+    pub const fn of<O: Operation>() -> Self {
+        Self {
+            name: O::NAME,
+            safety: O::SAFETY,
+            streams: O::STREAMS,
+            keeps_alive: O::KEEPS_ALIVE,
+            params: || SchemaGenerator::default().into_root_schema_for::<O>(),
+            output: || SchemaGenerator::default().into_root_schema_for::<O::Output>(),
+            arguments: O::augment_args,
+            read_arguments: |matches| {
+                let params = O::from_arg_matches(matches)
+                    .map_err(|e| Error::new(crate::Code::InvalidParams, e.to_string()))?;
+                to_raw_value(&params).map_err(Error::internal)
+            },
+        }
+    }
+
+    /// The schema of its parameters.
+    pub fn params_schema(&self) -> Schema {
+        (self.params)()
+    }
+
+    /// The schema of its result.
+    pub fn output_schema(&self) -> Schema {
+        (self.output)()
+    }
+
+    /// One line of help: the first of its documentation.
+    pub fn help(&self) -> String {
+        let schema = self.params_schema();
+        let text = schema
+            .get("description")
+            .and_then(Value::as_str)
+            .unwrap_or_default();
+        text.lines().next().unwrap_or_default().to_owned()
+    }
+
+    /// Its command line.
+    pub fn command(&self) -> clap::Command {
+        (self.arguments)(clap::Command::new(self.name))
+    }
+
+    /// The parameters that a parsed command line means.
+    pub fn read_arguments(&self, matches: &clap::ArgMatches) -> Result<Box<RawValue>> {
+        (self.read_arguments)(matches)
+    }
+
+    /// Whether a request with these parameters sends items before its result.
+    pub fn wants_stream(&self, params: Option<&RawValue>) -> bool {
+        #[derive(serde::Deserialize)]
+        struct Asks {
+            #[serde(default)]
+            stream: bool,
+        }
+        match self.streams {
+            Streams::Never => false,
+            Streams::Always => true,
+            Streams::OnRequest => params
+                .and_then(|params| serde_json::from_str::<Asks>(params.get()).ok())
+                .is_some_and(|asks| asks.stream),
+        }
+    }
+}

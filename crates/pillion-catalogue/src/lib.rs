@@ -1,0 +1,22 @@
+//! Every operation of pillion, defined once and served by every door.
+//!
+//! An [`Operation`] is a type: its fields are the parameters, its associated items say
+//! what it is called, how safe it is and what it gives back. From that one definition
+//! come the JSON-RPC method, the HTTP route, the command line, the schemas and the
+//! reference page. A service lists its operations in an [`Operations`]; a [`Catalogue`]
+//! binds such lists to running services, and doors see nothing else.
+
+mod activity;
+mod catalogue;
+mod context;
+mod definition;
+mod operation;
+mod stats;
+
+pub use activity::{Activity, Lease};
+pub use catalogue::{Catalogue, Operations};
+pub use context::{Context, Door, Part, Request};
+pub use definition::Definition;
+pub use operation::{Operation, Safety, Streams};
+pub use pillion_protocol::{Code, Error, Result};
+pub use stats::{OperationStats, Stats};
