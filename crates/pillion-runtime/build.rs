@@ -15,9 +15,6 @@ fn watch(path: &Path) {
             watch(&entry.path());
         }
     } else if path.extension().is_some_and(|e| e == "py") {
-        #[expect(clippy::print_stdout, reason = "this is how a build script talks to cargo")]
-        {
-            println!("cargo::rerun-if-changed={}", path.display());
-        }
+        println!("cargo::rerun-if-changed={}", path.display());
     }
 }

@@ -46,7 +46,13 @@ fn is_ours(name: &str) -> bool {
     name.starts_with("PILLION_")
         || matches!(
             name,
-            "PYTHONSTARTUP" | "PYTHONINSPECT" | "PYTHONHOME" | "__PYVENV_LAUNCHER__"
+            "PYTHONSTARTUP"
+                | "PYTHONINSPECT"
+                | "PYTHONHOME"
+                | "__PYVENV_LAUNCHER__"
+                // Those of whoever started the daemon; a child gets its own.
+                | "VIRTUAL_ENV"
+                | "CONDA_PREFIX"
         )
 }
 

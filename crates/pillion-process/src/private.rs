@@ -65,6 +65,25 @@ pub fn ensure(path: &Path) -> Result<(), PrivateDirError> {
     Ok(())
 }
 
+/// Make sure that a socket can be put into `dir`.
+///
+/// A folder called `pillion` or `pillion-UID` is pillion's own and must be private. Any
+/// other was chosen by the user: it is made if it is missing, and else left as it is.
+pub fn ensure_socket_dir(dir: &Path) -> Result<(), PrivateDirError> {
+    let name = dir
+        .file_name()
+        .and_then(|name| name.to_str())
+        .unwrap_or_default();
+    if name == "pillion" || name.starts_with("pillion-") || !dir.exists() {
+        return ensure(dir);
+    }
+    if dir.is_dir() {
+        Ok(())
+    } else {
+        Err(PrivateDirError::NotADir(dir.to_owned()))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -78,6 +97,20 @@ mod tests {
         fs::set_permissions(&dir, fs::Permissions::from_mode(0o755)).unwrap();
         ensure(&dir).unwrap();
         assert_eq!(fs::metadata(&dir).unwrap().mode() & 0o777, 0o700);
+    }
+
+    #[test]
+    fn a_chosen_folder_is_left_as_it_is() {
+        let temp = tempfile::tempdir().unwrap();
+        let chosen = temp.path().join("shared");
+        fs::create_dir(&chosen).unwrap();
+        fs::set_permissions(&chosen, fs::Permissions::from_mode(0o777)).unwrap();
+        ensure_socket_dir(&chosen).unwrap();
+        assert_eq!(fs::metadata(&chosen).unwrap().mode() & 0o777, 0o777);
+        let own = temp.path().join("pillion-7");
+        fs::create_dir(&own).unwrap();
+        ensure_socket_dir(&own).unwrap();
+        assert_eq!(fs::metadata(&own).unwrap().mode() & 0o777, 0o700);
     }
 
     #[test]

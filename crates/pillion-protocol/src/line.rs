@@ -197,6 +197,9 @@ pub struct Ready {
     /// What it can do beyond the old contract.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub features: Vec<String>,
+    /// Source files that a worker imported before it was ready.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub files: Vec<crate::worker::SourceFile>,
 }
 
 #[cfg(test)]

@@ -78,7 +78,10 @@ impl Dirs {
             (None, Some(base)) => Self {
                 cache: base.cache_dir().join(NAME),
                 data: base.data_dir().join(NAME),
-                state: base.state_dir().unwrap_or_else(|| base.data_dir()).join(NAME),
+                state: base
+                    .state_dir()
+                    .unwrap_or_else(|| base.data_dir())
+                    .join(NAME),
                 foreign_cache: None,
                 foreign_data: None,
             },
@@ -105,21 +108,64 @@ impl Dirs {
 
     /// The cache folder, created; or a private temporary one if it cannot be written.
     pub fn writable_cache(&self) -> Result<PathBuf, DirsError> {
-        match create_writable(&self.cache) {
-            Ok(()) => Ok(self.cache.clone()),
-            Err(error) => {
-                let stand_in = private_temp_path().join("cache");
-                tracing::debug!(
-                    wanted = %self.cache.display(), %error, using = %stand_in.display(),
-                    "the cache folder cannot be written"
-                );
-                private_temp(&std::env::temp_dir())?;
-                create_writable(&stand_in)
-                    .map_err(|source| DirsError::Create { path: stand_in.clone(), source })?;
-                Ok(stand_in)
-            }
-        }
+        let cache = self.usable_cache();
+        create(&cache)?;
+        Ok(cache)
     }
+
+    /// The cache folder, or its temporary stand-in if it could not be written. Nothing is
+    /// created.
+    pub fn usable_cache(&self) -> PathBuf {
+        usable(&self.cache, "cache")
+    }
+
+    /// The data folder, or its temporary stand-in if it could not be written. Nothing is
+    /// created.
+    pub fn usable_data(&self) -> PathBuf {
+        usable(&self.data, "data")
+    }
+
+    /// The state folder, or its temporary stand-in if it could not be written. Nothing is
+    /// created.
+    pub fn usable_state(&self) -> PathBuf {
+        usable(&self.state, "state")
+    }
+}
+
+fn usable(wanted: &Path, stand_in: &str) -> PathBuf {
+    if could_write(wanted) {
+        return wanted.to_owned();
+    }
+    let stand_in = private_temp_path().join(stand_in);
+    tracing::debug!(
+        wanted = %wanted.display(), using = %stand_in.display(),
+        "a folder cannot be written"
+    );
+    stand_in
+}
+
+/// Create one of our folders; below the private temporary one only if that is ours.
+pub(crate) fn create(path: &Path) -> Result<(), DirsError> {
+    if path.starts_with(private_temp_path()) {
+        private_temp(&std::env::temp_dir())?;
+    }
+    create_writable(path).map_err(|source| DirsError::Create {
+        path: path.to_owned(),
+        source,
+    })
+}
+
+/// Whether a folder is there and can be written, or could be made. Nothing is made.
+fn could_write(path: &Path) -> bool {
+    let nearest = path
+        .ancestors()
+        .find(|path| path.symlink_metadata().is_ok());
+    nearest.is_some_and(|path| path.is_dir() && may_write(path).is_ok())
+}
+
+fn may_write(path: &Path) -> io::Result<()> {
+    let wanted = rustix::fs::Access::WRITE_OK | rustix::fs::Access::EXEC_OK;
+    Ok(rustix::fs::access(path, wanted)?)
 }
 
 /// Create a folder and those above it, for this user only, and see that it can be written.
@@ -127,8 +173,7 @@ pub(crate) fn create_writable(path: &Path) -> io::Result<()> {
     if !path.is_dir() {
         DirBuilder::new().recursive(true).mode(0o700).create(path)?;
     }
-    let wanted = rustix::fs::Access::WRITE_OK | rustix::fs::Access::EXEC_OK;
-    Ok(rustix::fs::access(path, wanted)?)
+    may_write(path)
 }
 
 fn private_temp_path() -> PathBuf {
@@ -142,7 +187,10 @@ fn private_name() -> String {
 /// Our folder below one that everybody can write: ours alone, or refused.
 fn private_temp(temp: &Path) -> Result<PathBuf, DirsError> {
     let path = temp.join(private_name());
-    let failed = |source| DirsError::Create { path: path.clone(), source };
+    let failed = |source| DirsError::Create {
+        path: path.clone(),
+        source,
+    };
     match DirBuilder::new().mode(0o700).create(&path) {
         Ok(()) => return Ok(path),
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
@@ -150,7 +198,10 @@ fn private_temp(temp: &Path) -> Result<PathBuf, DirsError> {
     }
     // Not followed: a link planted by another user points wherever they like.
     let found = path.symlink_metadata().map_err(failed)?;
-    let refused = |why: &str| DirsError::NotOurs { path: path.clone(), why: why.to_owned() };
+    let refused = |why: &str| DirsError::NotOurs {
+        path: path.clone(),
+        why: why.to_owned(),
+    };
     if !found.is_dir() {
         return Err(refused("it is not a folder"));
     }
@@ -185,7 +236,13 @@ mod tests {
         let home = tempfile::NamedTempFile::new().unwrap();
         let cache = Dirs::under(home.path()).writable_cache().unwrap();
         assert_eq!(cache, private_temp_path().join("cache"));
-        assert_eq!(private_temp_path().metadata().unwrap().mode() & 0o777, 0o700);
+        let dirs = Dirs::under(home.path());
+        assert_eq!(dirs.usable_data(), private_temp_path().join("data"));
+        assert_eq!(dirs.usable_state(), private_temp_path().join("state"));
+        assert_eq!(
+            private_temp_path().metadata().unwrap().mode() & 0o777,
+            0o700
+        );
     }
 
     #[test]
@@ -196,7 +253,11 @@ mod tests {
 
         std::fs::set_permissions(&ours, std::fs::Permissions::from_mode(0o755)).unwrap();
         private_temp(temp.path()).unwrap();
-        assert_eq!(ours.metadata().unwrap().mode() & 0o777, 0o700, "readers are shut out");
+        assert_eq!(
+            ours.metadata().unwrap().mode() & 0o777,
+            0o700,
+            "readers are shut out"
+        );
 
         std::fs::set_permissions(&ours, std::fs::Permissions::from_mode(0o777)).unwrap();
         let error = private_temp(temp.path()).unwrap_err();

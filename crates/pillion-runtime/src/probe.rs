@@ -39,7 +39,10 @@ pub enum ProbeError {
         why: String,
     },
     /// It is a Python, and an old one.
-    #[error("`{path}` is Python {version}, and pillion needs {} or newer", minimum())]
+    #[error(
+        "`{path}` is Python {version}, and pillion needs {} or newer",
+        minimum()
+    )]
     TooOld {
         /// The executable.
         path: PathBuf,
@@ -115,7 +118,11 @@ impl Interpreter {
     ) -> Result<Self, ProbeError> {
         let path = std::path::absolute(executable).unwrap_or_else(|_| executable.to_owned());
         check_file(&path)?;
-        let probe = Question { path, folder, limit };
+        let probe = Question {
+            path,
+            folder,
+            limit,
+        };
         let output = probe.ask(&["-I", "-S", "-c", SCRIPT]).await?;
         if !output.exit.success() {
             return Err(probe.explain(&output).await);
@@ -126,10 +133,16 @@ impl Interpreter {
             .filter(|found| found.executable.is_absolute());
         let Some(found) = found else {
             let said = output.stdout.trim().chars().take(200).collect();
-            return Err(ProbeError::Nonsense { path: probe.path, said });
+            return Err(ProbeError::Nonsense {
+                path: probe.path,
+                said,
+            });
         };
         if !found.version.is_supported() {
-            return Err(ProbeError::TooOld { path: probe.path, version: found.version });
+            return Err(ProbeError::TooOld {
+                path: probe.path,
+                version: found.version,
+            });
         }
         Ok(found)
     }
@@ -148,13 +161,20 @@ impl Question<'_> {
             launch = launch.cwd(folder);
         }
         let path = self.path.clone();
-        launch.output(self.limit).await.map_err(|error| match error {
-            LaunchError::TooSlow { .. } => ProbeError::Hangs { path, limit: self.limit },
-            LaunchError::NotFound(_) => ProbeError::NotFound { path },
-            LaunchError::Refused { source, .. } => {
-                ProbeError::NotExecutable { path, why: source.to_string() }
-            }
-        })
+        launch
+            .output(self.limit)
+            .await
+            .map_err(|error| match error {
+                LaunchError::TooSlow { .. } => ProbeError::Hangs {
+                    path,
+                    limit: self.limit,
+                },
+                LaunchError::NotFound(_) => ProbeError::NotFound { path },
+                LaunchError::Refused { source, .. } => ProbeError::NotExecutable {
+                    path,
+                    why: source.to_string(),
+                },
+            })
     }
 
     /// Why it ended without success: Python 2 does not even know our options.
@@ -170,7 +190,11 @@ impl Question<'_> {
         {
             return ProbeError::TooOld { path, version };
         }
-        ProbeError::Failed { path, exit: output.exit.to_string(), stderr }
+        ProbeError::Failed {
+            path,
+            exit: output.exit.to_string(),
+            stderr,
+        }
     }
 }
 
@@ -185,10 +209,18 @@ fn check_file(path: &Path) -> Result<(), ProbeError> {
                 Err(_) => ProbeError::NotFound { path },
             });
         }
-        Err(error) => return Err(ProbeError::NotExecutable { path, why: error.to_string() }),
+        Err(error) => {
+            return Err(ProbeError::NotExecutable {
+                path,
+                why: error.to_string(),
+            });
+        }
     };
     if !found.is_file() {
-        return Err(ProbeError::NotExecutable { path, why: "it is not a file".into() });
+        return Err(ProbeError::NotExecutable {
+            path,
+            why: "it is not a file".into(),
+        });
     }
     if let Err(error) = rustix::fs::access(&path, rustix::fs::Access::EXEC_OK) {
         let why = io::Error::from(error).to_string();

@@ -52,7 +52,10 @@ struct Evidence {
 impl ProbeCache {
     /// The cache in these folders. Nothing is read yet.
     pub fn new(dirs: &Dirs) -> Self {
-        let file = dirs.writable_cache().ok().map(|cache| cache.join("interpreters.json"));
+        let file = dirs
+            .writable_cache()
+            .ok()
+            .map(|cache| cache.join("interpreters.json"));
         Self { file }
     }
 
@@ -68,7 +71,12 @@ impl ProbeCache {
         if let Some(proof) = before
             && is_same_file(&path, &found.executable)
         {
-            self.remember(Entry { path, proof, asked: now(), interpreter: found.clone() });
+            self.remember(Entry {
+                path,
+                proof,
+                asked: now(),
+                interpreter: found.clone(),
+            });
         }
         Ok(found)
     }
@@ -87,7 +95,10 @@ impl ProbeCache {
         entries.push(entry);
         entries.sort_by_key(|entry| std::cmp::Reverse(entry.asked));
         entries.truncate(ENTRIES);
-        let contents = Contents { format: FORMAT, entries };
+        let contents = Contents {
+            format: FORMAT,
+            entries,
+        };
         let written = serde_json::to_vec(&contents)
             .map_err(Into::into)
             .and_then(|bytes| file::write_atomically(file, &bytes));
@@ -98,8 +109,12 @@ impl ProbeCache {
 
     /// A file that cannot be understood is as good as none, and is removed.
     fn read(&self) -> Contents {
-        let Some(file) = &self.file else { return Contents::default() };
-        let Ok(bytes) = std::fs::read(file) else { return Contents::default() };
+        let Some(file) = &self.file else {
+            return Contents::default();
+        };
+        let Ok(bytes) = std::fs::read(file) else {
+            return Contents::default();
+        };
         match serde_json::from_slice::<Contents>(&bytes) {
             Ok(contents) if contents.format == FORMAT => contents,
             _ => {
@@ -130,5 +145,70 @@ fn is_same_file(one: &Path, other: &Path) -> bool {
 }
 
 fn now() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs())
+    SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .map_or(0, |time| time.as_secs())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Version;
+
+    fn entry(number: u64) -> Entry {
+        let path = PathBuf::from(format!("/python/{number}"));
+        let interpreter = Interpreter {
+            executable: path.clone(),
+            version: Version::MINIMUM,
+            prefix: "/python".into(),
+            base_prefix: "/python".into(),
+            implementation: "cpython".into(),
+            site_packages: Vec::new(),
+            platform: "linux-x86_64".into(),
+            cache_tag: "cpython-310".into(),
+        };
+        let proof = evidence(Path::new("/bin/sh")).unwrap();
+        Entry {
+            path,
+            proof,
+            asked: number,
+            interpreter,
+        }
+    }
+
+    #[test]
+    fn the_oldest_results_make_room() {
+        let home = tempfile::tempdir().unwrap();
+        let cache = ProbeCache::new(&Dirs::under(home.path()));
+        for number in 0..ENTRIES as u64 + 10 {
+            cache.remember(entry(number));
+            cache.remember(entry(number));
+        }
+        let kept: Vec<u64> = cache
+            .read()
+            .entries
+            .iter()
+            .map(|entry| entry.asked)
+            .collect();
+        assert_eq!(kept, (10..ENTRIES as u64 + 10).rev().collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn writers_at_the_same_time_leave_a_whole_file() {
+        let home = tempfile::tempdir().unwrap();
+        let cache = ProbeCache::new(&Dirs::under(home.path()));
+        std::thread::scope(|scope| {
+            for writer in 0..6 {
+                let cache = &cache;
+                scope.spawn(move || {
+                    for number in 0..20 {
+                        cache.remember(entry(writer * 100 + number));
+                        let bytes = std::fs::read(cache.file.as_ref().unwrap()).unwrap();
+                        serde_json::from_slice::<Contents>(&bytes).unwrap();
+                    }
+                });
+            }
+        });
+        assert_eq!(home.path().join("cache").read_dir().unwrap().count(), 1);
+    }
 }

@@ -15,18 +15,32 @@ pub(crate) fn behind(path: &Path, folder: &Path) -> Option<PathBuf> {
         return None;
     }
     let chosen = chosen(root, folder)?;
-    // The first of several versions that has a program of that name is the one.
-    chosen.split([':', '\n']).map(str::trim).filter(|v| !v.is_empty()).find_map(|version| {
-        let is_plain = version.starts_with(|c: char| c.is_ascii_alphanumeric())
-            && !version.contains(['/', '\\']);
-        let executable = versions.join(version).join("bin").join(path.file_name()?);
-        (is_plain && executable.is_file()).then_some(executable)
-    })
+    for version in chosen
+        .split([':', '\n'])
+        .map(str::trim)
+        .filter(|v| !v.is_empty())
+    {
+        let is_plain = version.starts_with(|c: char| c.is_ascii_alphanumeric());
+        let bin = versions.join(version).join("bin");
+        // `system`, a prefix such as `3.12`, or something missing: let the shim decide.
+        if !is_plain || version.contains('/') || !bin.is_dir() {
+            return None;
+        }
+        // The first of several versions that has a program of that name is the one.
+        let executable = bin.join(path.file_name()?);
+        if executable.is_file() {
+            return Some(executable);
+        }
+    }
+    None
 }
 
 /// `PYENV_VERSION`, else the nearest `.python-version`, else pyenv's global choice.
 fn chosen(root: &Path, folder: &Path) -> Option<String> {
-    if let Some(version) = std::env::var("PYENV_VERSION").ok().filter(|v| !v.is_empty()) {
+    if let Some(version) = std::env::var("PYENV_VERSION")
+        .ok()
+        .filter(|v| !v.is_empty())
+    {
         return Some(version);
     }
     folder
@@ -56,9 +70,13 @@ mod tests {
 
         fs::write(pyenv.join("version"), "3.11.7\n").unwrap();
         assert_eq!(behind(&shim, &project), real("3.11.7"));
-        fs::write(home.path().join("project/.python-version"), "3.99.0\n3.12.1\n").unwrap();
-        assert_eq!(behind(&shim, &project), real("3.12.1"), "missing versions are passed over");
-        fs::write(project.join(".python-version"), "system\n").unwrap();
+        fs::write(
+            home.path().join("project/.python-version"),
+            "3.12.1\n3.11.7\n",
+        )
+        .unwrap();
+        assert_eq!(behind(&shim, &project), real("3.12.1"));
+        fs::write(project.join(".python-version"), "system\n3.12.1\n").unwrap();
         assert_eq!(behind(&shim, &project), None, "left to the shim");
         fs::write(project.join(".python-version"), "../../evil\n").unwrap();
         assert_eq!(behind(&shim, &project), None);

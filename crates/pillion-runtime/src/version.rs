@@ -23,7 +23,11 @@ impl Version {
 
     /// A version from its parts.
     pub const fn new(major: u32, minor: u32, micro: u32) -> Self {
-        Self { major, minor, micro }
+        Self {
+            major,
+            minor,
+            micro,
+        }
     }
 
     /// Whether pillion's worker runs on it.
@@ -99,8 +103,14 @@ mod tests {
 
     #[test]
     fn a_version_is_found_in_a_sentence() {
-        assert_eq!(Version::find_in("Python 2.7.18\n"), Some(Version::new(2, 7, 18)));
-        assert_eq!(Version::find_in("cpython-3.12.1-linux-x86_64"), Some(Version::new(3, 12, 1)));
+        assert_eq!(
+            Version::find_in("Python 2.7.18\n"),
+            Some(Version::new(2, 7, 18))
+        );
+        assert_eq!(
+            Version::find_in("cpython-3.12.1-linux-x86_64"),
+            Some(Version::new(3, 12, 1))
+        );
         assert_eq!(Version::find_in("no such option"), None);
     }
 }

@@ -1,0 +1,70 @@
+//! One request through the catalogue, with its parts on the way: what all doors share.
+
+use std::future::Future;
+
+use pillion_catalogue::{Door, Part, Request, Result};
+use serde_json::value::RawValue;
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+use crate::House;
+
+/// Parts that may wait for a slow reader; then their maker waits.
+const PARTS: usize = 16;
+
+/// A request as a door decoded it.
+pub(crate) struct Asked<'a> {
+    pub(crate) door: Door,
+    pub(crate) operation: &'a str,
+    pub(crate) params: Option<&'a RawValue>,
+    pub(crate) root: Option<std::path::PathBuf>,
+    pub(crate) cancel: CancellationToken,
+}
+
+/// Answer a request; `tell` gets every part, in order and before the outcome.
+pub(crate) async fn dispatch<F>(
+    house: &House,
+    asked: Asked<'_>,
+    mut tell: impl FnMut(Part) -> F,
+) -> Result<Box<RawValue>>
+where
+    F: Future<Output = bool>,
+{
+    let Asked {
+        door,
+        operation,
+        params,
+        root,
+        cancel,
+    } = asked;
+    let mut request = Request::new(door).root(root.or_else(|| house.root.clone()));
+    request.cancel = cancel;
+    let definition = house.catalogue.get(operation);
+    if !definition.is_some_and(|definition| definition.wants_stream(params)) {
+        return house.catalogue.call(operation, params, request).await;
+    }
+    let (sender, mut parts) = mpsc::channel(PARTS);
+    let cancel = request.cancel.clone();
+    let call = house
+        .catalogue
+        .call(operation, params, request.parts(sender));
+    tokio::pin!(call);
+    loop {
+        tokio::select! {
+            biased;
+            Some(part) = parts.recv() => {
+                if !tell(part).await {
+                    // Nobody reads any more.
+                    cancel.cancel();
+                    parts.close();
+                }
+            }
+            outcome = &mut call => {
+                while let Ok(part) = parts.try_recv() {
+                    tell(part).await;
+                }
+                return outcome;
+            }
+        }
+    }
+}

@@ -1,0 +1,172 @@
+//! Operations over HTTP.
+
+use std::convert::Infallible;
+
+use axum::body::{Body, Bytes};
+use axum::extract::{Path, State};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, Uri, header};
+use axum::response::{IntoResponse, Response};
+use futures::StreamExt;
+use pillion_catalogue::{Code, Door, Error, Part};
+use serde_json::value::RawValue;
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+use crate::House;
+use crate::dispatch::{Asked, dispatch};
+
+/// Events that may wait for a slow reader.
+const EVENTS: usize = 16;
+
+/// `POST /v1/{operation}`.
+pub(super) async fn call(
+    State(house): State<House>,
+    Path(operation): Path<String>,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Response {
+    let params = match params(&headers, &body) {
+        Ok(params) => params,
+        Err(error) => return failure(&error),
+    };
+    let streams = house
+        .catalogue
+        .get(&operation)
+        .is_some_and(|definition| definition.wants_stream(params.as_deref()));
+    if streams {
+        stream(house, operation, params)
+    } else {
+        answer(&house, &operation, params).await
+    }
+}
+
+/// An operation without parameters, under an older path.
+pub(super) async fn plain(house: House, operation: &'static str) -> Response {
+    answer(&house, operation, None).await
+}
+
+/// Anything else.
+pub(super) async fn no_route(uri: Uri) -> Response {
+    let error = Error::new(
+        Code::NotFound,
+        format!("there is nothing at `{}`", uri.path()),
+    )
+    .hint("`GET /docs` shows what there is; operations are at `POST /v1/{operation}`");
+    refusal(&error, 404)
+}
+
+async fn answer(house: &House, operation: &str, params: Option<Box<RawValue>>) -> Response {
+    // Dropped with this future when the caller hangs up, which cancels the call.
+    let cancel = CancellationToken::new();
+    let _gone = cancel.clone().drop_guard();
+    let asked = Asked {
+        door: Door::Http,
+        operation,
+        params: params.as_deref(),
+        root: None,
+        cancel,
+    };
+    match dispatch(house, asked, |_| async { true }).await {
+        Ok(result) => json(StatusCode::OK, result.get().to_owned()),
+        Err(error) => failure(&error),
+    }
+}
+
+/// Items and progress as they come, then the result, as server-sent events.
+fn stream(house: House, operation: String, params: Option<Box<RawValue>>) -> Response {
+    let (events, queue) = mpsc::channel::<String>(EVENTS);
+    tokio::spawn(async move {
+        let asked = Asked {
+            door: Door::Http,
+            operation: &operation,
+            params: params.as_deref(),
+            root: None,
+            cancel: CancellationToken::new(),
+        };
+        let call = dispatch(&house, asked, |part| {
+            let (name, value) = match &part {
+                Part::Item(item) => ("item", item),
+                Part::Progress(progress) => ("progress", progress),
+            };
+            let event = event(name, value.get());
+            async { events.send(event).await.is_ok() }
+        });
+        let last = tokio::select! {
+            outcome = call => match outcome {
+                Ok(result) => event("result", result.get()),
+                Err(error) => event("error", &serde_json::to_string(&error).unwrap_or_default()),
+            },
+            // The caller hung up: dropping the call cancels it.
+            () = events.closed() => return,
+            () = house.shutdown.cancelled() => {
+                let error = Error::new(Code::ShuttingDown, "pillion is shutting down");
+                event("error", &serde_json::to_string(&error).unwrap_or_default())
+            }
+        };
+        let _ = events.send(last).await;
+    });
+    let frames = futures::stream::unfold(queue, |mut queue| async {
+        queue
+            .recv()
+            .await
+            .map(|event| (Ok::<_, Infallible>(event), queue))
+    });
+    let mut response = Body::from_stream(frames.boxed()).into_response();
+    let headers = response.headers_mut();
+    headers.insert(
+        header::CONTENT_TYPE,
+        HeaderValue::from_static("text/event-stream"),
+    );
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    response
+}
+
+/// One event. JSON has no line breaks of its own but for white space.
+fn event(name: &str, json: &str) -> String {
+    format!(
+        "data: {{\"{name}\":{}}}\n\n",
+        json.replace(['\n', '\r'], " ")
+    )
+}
+
+/// The body as parameters: JSON that says so.
+fn params(headers: &HeaderMap, body: &[u8]) -> Result<Option<Box<RawValue>>, Error> {
+    if body.is_empty() {
+        return Ok(None);
+    }
+    let kind = headers
+        .get(header::CONTENT_TYPE)
+        .and_then(|kind| kind.to_str().ok())
+        .unwrap_or("");
+    let kind = kind.split(';').next().unwrap_or("").trim();
+    if !kind.eq_ignore_ascii_case("application/json") {
+        return Err(
+            Error::new(Code::InvalidRequest, format!("a body of type `{kind}`"))
+                .hint("send `Content-Type: application/json`"),
+        );
+    }
+    let raw: Box<RawValue> = serde_json::from_slice(body)
+        .map_err(|error| Error::new(Code::InvalidJson, format!("the body is not JSON: {error}")))?;
+    match raw.get().as_bytes().first() {
+        Some(b'{' | b'[' | b'n') => Ok(Some(raw)),
+        _ => Err(Error::new(
+            Code::InvalidRequest,
+            "parameters are an object or an array",
+        )),
+    }
+}
+
+fn failure(error: &Error) -> Response {
+    refusal(error, error.code.http_status())
+}
+
+/// An error with a status of its own.
+pub(super) fn refusal(error: &Error, status: u16) -> Response {
+    let status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    json(status, serde_json::to_string(error).unwrap_or_default())
+}
+
+fn json(status: StatusCode, text: String) -> Response {
+    let kind = HeaderValue::from_static("application/json");
+    (status, [(header::CONTENT_TYPE, kind)], text).into_response()
+}

@@ -1,0 +1,98 @@
+//! HTTP: `POST /v1/{operation}`, SSE for streams, and pages about it all.
+//!
+//! Local HTTP is hostile territory: every web page on this machine can send requests to a
+//! loopback port. [`guard`] lets in only requests whose `Host` is loopback and whose
+//! `Origin`, if there is one, is too; bodies must say that they are JSON, which a page
+//! cannot do across origins without asking first.
+
+mod calls;
+mod guard;
+mod metrics;
+mod openapi;
+mod page;
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::ops::RangeInclusive;
+
+use axum::Router;
+use axum::extract::{DefaultBodyLimit, State};
+use axum::response::{Html, IntoResponse, Json};
+use axum::routing::{get, post};
+use pillion_catalogue::{Code, Error, Result};
+use tokio::net::TcpListener;
+
+use crate::House;
+
+/// Bytes of a request's body.
+const MAX_BODY: usize = pillion_protocol::frame::MAX_BODY;
+
+/// Listen on the first free port of a range, by binding it. Loopback only.
+pub async fn listen(ports: RangeInclusive<u16>) -> Result<TcpListener> {
+    let mut last = None;
+    for port in ports.clone() {
+        let address = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), port);
+        match TcpListener::bind(address).await {
+            Ok(listener) => return Ok(listener),
+            Err(error) => last = Some(error),
+        }
+    }
+    let why = last.map_or_else(|| "the range is empty".into(), |error| error.to_string());
+    let (first, end) = (ports.start(), ports.end());
+    Err(Error::new(
+        Code::Conflict,
+        format!("cannot listen on port {first}-{end}: {why}"),
+    )
+    .hint("name another port, or a range such as `--port 5000-5999`"))
+}
+
+/// Serve until pillion ends; what is being answered then is finished.
+pub async fn serve(listener: TcpListener, house: House) -> std::io::Result<()> {
+    let ended = house.shutdown.clone().cancelled_owned();
+    axum::serve(listener, router(house))
+        .with_graceful_shutdown(ended)
+        .await
+}
+
+/// Older spellings: a path for an operation without parameters.
+const ALIASES: &[(&str, &str, Method)] = &[
+    ("/health", "system.health", Method::Get),
+    ("/stats", "system.stats", Method::Get),
+    ("/shutdown", "system.shutdown", Method::Post),
+];
+
+#[derive(Clone, Copy)]
+enum Method {
+    Get,
+    Post,
+}
+
+fn router(house: House) -> Router {
+    let mut router = Router::new()
+        .route("/v1/{operation}", post(calls::call))
+        .route("/metrics", get(metrics::metrics))
+        .route("/openapi.json", get(openapi_json))
+        .route("/docs", get(docs));
+    for (path, operation, method) in ALIASES {
+        let handler = |State(house): State<House>| calls::plain(house, operation);
+        router = router.route(
+            path,
+            match method {
+                Method::Get => get(handler),
+                Method::Post => post(handler),
+            },
+        );
+    }
+    router
+        .fallback(calls::no_route)
+        .layer(DefaultBodyLimit::max(MAX_BODY))
+        .layer(axum::middleware::from_fn(guard::local_only))
+        .with_state(house)
+}
+
+async fn openapi_json(State(house): State<House>) -> impl IntoResponse {
+    Json(openapi::document(&house.catalogue))
+}
+
+async fn docs(State(house): State<House>) -> Html<String> {
+    Html(page::page(&house.catalogue))
+}

@@ -1,0 +1,78 @@
+//! `GET /docs`: a page about all operations. It loads nothing from anywhere.
+
+use std::fmt::Write;
+
+use pillion_catalogue::{Catalogue, Definition};
+use serde_json::Value;
+
+const STYLE: &str = "body{font:16px/1.5 system-ui,sans-serif;max-width:56rem;margin:2rem auto;padding:0 1rem;color:#222;background:#fff}\
+h2{margin-top:2.5rem;border-bottom:1px solid #ddd}code,pre{font:14px/1.4 ui-monospace,monospace;background:#f5f5f5;border-radius:4px}\
+code{padding:.1em .3em}pre{padding:.8rem;overflow:auto}table{border-collapse:collapse}td,th{padding:.3rem .8rem .3rem 0;text-align:left;vertical-align:top;border-bottom:1px solid #eee}\
+.tag{font-size:.8rem;border:1px solid #bbb;border-radius:1em;padding:.05em .6em;margin-left:.5em}\
+@media(prefers-color-scheme:dark){body{color:#ddd;background:#181818}code,pre{background:#262626}h2{border-color:#444}td,th{border-color:#333}}";
+
+/// The whole page.
+pub(super) fn page(catalogue: &Catalogue) -> String {
+    let mut html = format!(
+        "<!doctype html><html lang=en><meta charset=utf-8><meta name=viewport content=\"width=device-width\">\
+         <title>pillion</title><style>{STYLE}</style><h1>pillion</h1>\
+         <p>Python, already running. Every operation is <code>POST /v1/{{operation}}</code> with its parameters \
+         as a JSON object; <a href=\"/openapi.json\">openapi.json</a> has the schemas, \
+         <a href=\"/metrics\">metrics</a> the numbers.</p>\
+         <pre>curl -s localhost:PORT/v1/py.call -H 'content-type: application/json' \\\n     -d '{{\"function\": \"math:hypot\", \"params\": [3, 4]}}'</pre>"
+    );
+    for definition in catalogue.definitions() {
+        section(&mut html, definition);
+    }
+    html
+}
+
+fn section(html: &mut String, definition: &Definition) {
+    let name = definition.name;
+    let safety = format!("{:?}", definition.safety).to_lowercase();
+    let schema = definition.params_schema().to_value();
+    let about = schema
+        .get("description")
+        .and_then(Value::as_str)
+        .unwrap_or_default();
+    let _ = write!(
+        html,
+        "<h2 id=\"{name}\"><code>{name}</code><span class=tag>{safety}</span></h2>"
+    );
+    for paragraph in about.split("\n\n") {
+        let _ = write!(html, "<p>{}</p>", escape(paragraph));
+    }
+    let Some(Value::Object(properties)) = schema.get("properties") else {
+        return;
+    };
+    let required: Vec<&str> = schema
+        .get("required")
+        .and_then(Value::as_array)
+        .map(|names| names.iter().filter_map(Value::as_str).collect())
+        .unwrap_or_default();
+    html.push_str("<table>");
+    for (key, property) in properties {
+        let text = property
+            .get("description")
+            .and_then(Value::as_str)
+            .unwrap_or_default();
+        let need = if required.contains(&key.as_str()) {
+            "required"
+        } else {
+            ""
+        };
+        let _ = write!(
+            html,
+            "<tr><td><code>{}</code><td>{need}<td>{}",
+            escape(key),
+            escape(text)
+        );
+    }
+    html.push_str("</table>");
+}
+
+fn escape(text: &str) -> String {
+    text.replace('&', "&amp;")
+        .replace('<', "&lt;")
+        .replace('>', "&gt;")
+}

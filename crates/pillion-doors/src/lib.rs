@@ -1,0 +1,31 @@
+//! The ways into pillion.
+//!
+//! A door decodes, calls the catalogue and encodes; it holds no logic and never sees a
+//! service. [`rpc`] is JSON-RPC over any pair of streams: the Unix [`socket`] and
+//! `pillion rpc --stdio` are the same code. [`stdio`] is the line-JSON contract, [`http`]
+//! is REST with SSE. [`daemon`] is the life of the shared process: its lock, its socket,
+//! its idleness and its end.
+
+pub mod daemon;
+mod dispatch;
+pub mod http;
+pub mod rpc;
+pub mod socket;
+pub mod stdio;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use pillion_catalogue::Catalogue;
+use tokio_util::sync::CancellationToken;
+
+/// What every door leads to.
+#[derive(Debug, Clone)]
+pub struct House {
+    /// The operations.
+    pub catalogue: Arc<Catalogue>,
+    /// Cancelled when pillion is to end.
+    pub shutdown: CancellationToken,
+    /// The folder that stands for `root` where a request names none.
+    pub root: Option<PathBuf>,
+}

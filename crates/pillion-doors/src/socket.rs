@@ -1,0 +1,79 @@
+//! The Unix socket.
+
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::Arc;
+
+use pillion_catalogue::Door;
+use pillion_process::effective_uid;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use tokio::net::{UnixListener, UnixStream};
+use tokio::sync::Semaphore;
+use tokio_util::task::TaskTracker;
+
+use crate::{House, rpc};
+
+/// Connections served at once; further ones wait to be accepted.
+const CONNECTIONS: usize = 512;
+
+/// Accept connections until pillion ends, then let them finish.
+pub async fn serve(listener: &UnixListener, house: House) {
+    let open = TaskTracker::new();
+    let places = Arc::new(Semaphore::new(CONNECTIONS));
+    loop {
+        let Ok(place) = Arc::clone(&places).acquire_owned().await else {
+            break;
+        };
+        let accepted = tokio::select! {
+            accepted = listener.accept() => accepted,
+            () = house.shutdown.cancelled() => break,
+        };
+        match accepted {
+            Ok((stream, _)) if is_ours(&stream) => {
+                let house = house.clone();
+                open.spawn(async move {
+                    connection(stream, house).await;
+                    drop(place);
+                });
+            }
+            Ok(_) => tracing::warn!("refused a connection of another user"),
+            Err(error) => {
+                // Out of descriptors, mostly: some will be free again soon.
+                tracing::warn!(%error, "cannot accept");
+                tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+            }
+        }
+    }
+    open.close();
+    open.wait().await;
+}
+
+async fn connection(stream: UnixStream, house: House) {
+    let watched = match stream.as_fd().try_clone_to_owned() {
+        Ok(watched) => watched,
+        Err(error) => return tracing::warn!(%error, "cannot use a connection"),
+    };
+    let (reader, writer) = stream.into_split();
+    rpc::serve(reader, writer, house, Door::Socket, || {
+        hung_up(watched.as_fd())
+    })
+    .await;
+}
+
+/// Whether the peer has closed both directions.
+fn hung_up(socket: BorrowedFd<'_>) -> bool {
+    let mut fds = [PollFd::from_borrowed_fd(socket, PollFlags::empty())];
+    let now = Timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    let _ = poll(&mut fds, Some(&now));
+    fds[0].revents().intersects(PollFlags::HUP | PollFlags::ERR)
+}
+
+/// Whether a peer belongs to the user we work for. The folder's mode already keeps others
+/// out; this holds where a socket was put elsewhere.
+fn is_ours(stream: &UnixStream) -> bool {
+    stream
+        .peer_cred()
+        .is_ok_and(|peer| peer.uid() == effective_uid())
+}

@@ -1,0 +1,155 @@
+//! `py.call`: a Python function as a fast, supervised call.
+
+use std::path::PathBuf;
+
+use pillion_catalogue::{Code, Context, Error, Operation, Result, Safety, Streams};
+use pillion_protocol::worker;
+use pillion_supervisor::Ask;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::value::{RawValue, to_raw_value};
+
+use super::{timeout, whereabouts};
+use crate::PythonService;
+
+/// Call a Python function in a warm worker.
+///
+/// The function is named `module:name`; an object gives keyword arguments, an array
+/// positional ones. The worker keeps its imports and caches from call to call, and is
+/// replaced when a source file that it imported changes.
+#[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
+#[serde(deny_unknown_fields)]
+pub struct Call {
+    /// What to call: `module:name`.
+    pub function: String,
+    /// Its arguments as JSON: an object for keywords, an array for positions.
+    #[arg(value_parser = json)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub params: Option<Box<RawValue>>,
+    /// The project's folder; the nearest root at or above it is used.
+    #[arg(long, value_name = "DIR")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub root: Option<PathBuf>,
+    /// Milliseconds it may take, with waiting; 60 s unless `pillion.toml` says otherwise.
+    #[arg(long, value_name = "MS")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeout_ms: Option<u64>,
+    /// It has no effects that matter, so it may be repeated once after a crash.
+    #[arg(long)]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub idempotent: bool,
+    /// Send the values of a generator one by one, and progress.
+    #[arg(long)]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub stream: bool,
+    /// The interpreter: a path, an environment's folder, or a version such as `3.12`.
+    #[arg(long, env = pillion_protocol::vars::PILLION_PYTHON, value_name = "PYTHON")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub python: Option<PathBuf>,
+    /// The caller's virtual environment, used where nothing else is named.
+    #[arg(long, env = pillion_protocol::vars::VIRTUAL_ENV, hide = true)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub virtual_env: Option<PathBuf>,
+    /// More folders to import from.
+    #[arg(long, value_name = "DIR")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub path: Vec<PathBuf>,
+}
+
+/// What a function gave back, and who ran it.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+pub struct Called {
+    /// What the function returned.
+    pub result: Box<RawValue>,
+    /// The worker that ran it.
+    pub worker: WorkerRef,
+    /// Milliseconds that the worker took.
+    pub elapsed_ms: f64,
+}
+
+/// A worker, as an answer names it.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+pub struct WorkerRef {
+    /// Which process of the worker: 1 for the first, one more after each restart.
+    pub generation: u64,
+    /// Its process id.
+    pub pid: Option<u32>,
+}
+
+impl Operation for Call {
+    const NAME: &'static str = "py.call";
+    const SAFETY: Safety = Safety::Execute;
+    const STREAMS: Streams = Streams::OnRequest;
+    type Service = PythonService;
+    type Output = Called;
+
+    async fn run(self, cx: Context<PythonService>) -> Result<Called> {
+        let project = cx
+            .service()
+            .project(whereabouts(&cx, self.root, self.python, self.virtual_env)?)
+            .await?;
+        let pool = cx.service().workers(&project)?;
+        let path = self.path.iter().map(|p| {
+            PythonService::absolute(p, Some(&project.root))
+                .display()
+                .to_string()
+        });
+        let params = to_raw_value(&worker::Call {
+            function: self.function,
+            params: self.params,
+            stream: self.stream,
+            path: path.collect(),
+        });
+        let call = pillion_supervisor::Call {
+            ask: Ask {
+                method: "call".into(),
+                params: Some(params.map_err(Error::internal)?),
+                project: String::new(),
+            },
+            safe: self.idempotent,
+            timeout: timeout(self.timeout_ms, project.config.python.timeout_s)?,
+            parts: cx.request().parts.clone().filter(|_| self.stream),
+        };
+        let answer = pool
+            .call(call)
+            .await
+            .map_err(|error| name_python(error, &project))?;
+        Ok(Called {
+            result: answer.result,
+            worker: WorkerRef {
+                generation: answer.generation,
+                pid: answer.pid,
+            },
+            elapsed_ms: answer.took.as_secs_f64() * 1000.0,
+        })
+    }
+}
+
+/// A module that is missing is mostly one that is missing *there*: say where.
+fn name_python(mut error: Error, project: &crate::project::Project) -> Error {
+    if error.code == Code::NotFound
+        && let Ok(choice) = &project.python
+    {
+        let place = format!(
+            "it was looked for in `{}` with `{}` ({})",
+            project.root.display(),
+            choice.interpreter.executable.display(),
+            choice.source,
+        );
+        error.hint = Some(match error.hint.take() {
+            Some(hint) => format!("{hint}; {place}"),
+            None => place,
+        });
+    }
+    error
+}
+
+fn json(text: &str) -> Result<Box<RawValue>, String> {
+    let raw: Box<RawValue> = serde_json::from_str(text).map_err(|error| {
+        format!("not JSON: {error}; write for example '[3, 4]' or '{{\"x\": 1}}'")
+    })?;
+    match raw.get().as_bytes().first() {
+        Some(b'{' | b'[' | b'n') => Ok(raw),
+        _ => Err("arguments are an object or an array, for example '[3, 4]'".into()),
+    }
+}

@@ -1,0 +1,114 @@
+//! `py.describe`: what a module offers.
+
+use std::path::PathBuf;
+
+use pillion_catalogue::{Context, Error, Operation, Result, Safety};
+use pillion_supervisor::Ask;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use serde_json::value::to_raw_value;
+
+use super::{timeout, whereabouts};
+use crate::PythonService;
+
+/// Describe the functions of a Python module, with schemas.
+///
+/// The schemas come from annotations, the descriptions from docstrings.
+#[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
+#[serde(deny_unknown_fields)]
+pub struct Describe {
+    /// The module, such as `pkg.mod`.
+    pub module: String,
+    /// The project's folder.
+    #[arg(long, value_name = "DIR")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub root: Option<PathBuf>,
+    /// Milliseconds it may take.
+    #[arg(long, value_name = "MS")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeout_ms: Option<u64>,
+    /// The interpreter.
+    #[arg(long, env = pillion_protocol::vars::PILLION_PYTHON, value_name = "PYTHON")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub python: Option<PathBuf>,
+    /// The caller's virtual environment.
+    #[arg(long, env = pillion_protocol::vars::VIRTUAL_ENV, hide = true)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub virtual_env: Option<PathBuf>,
+    /// More folders to import from.
+    #[arg(long, value_name = "DIR")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub path: Vec<PathBuf>,
+}
+
+/// A module and its functions.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+pub struct Module {
+    /// Its name.
+    pub module: String,
+    /// Its documentation.
+    pub doc: String,
+    /// Its source file, if it has one.
+    pub file: Option<String>,
+    /// Its functions.
+    pub functions: Vec<Function>,
+}
+
+/// A function.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+pub struct Function {
+    /// Its name; call it as `module:name`.
+    pub name: String,
+    /// Its signature as Python writes it.
+    pub signature: Option<String>,
+    /// The first line of its documentation.
+    pub summary: String,
+    /// Its whole documentation.
+    pub doc: String,
+    /// The schema of its parameters.
+    pub params: Value,
+    /// The schema of what it returns.
+    pub returns: Value,
+    /// Whether it is `async`.
+    #[serde(rename = "async")]
+    pub is_async: bool,
+    /// Whether it is a generator, whose values can be streamed.
+    pub stream: bool,
+    /// Where it starts in the source file.
+    pub line: Option<u32>,
+}
+
+impl Operation for Describe {
+    const NAME: &'static str = "py.describe";
+    // Importing a module runs its code, but only as every call into it would.
+    const SAFETY: Safety = Safety::Read;
+    type Service = PythonService;
+    type Output = Module;
+
+    async fn run(self, cx: Context<PythonService>) -> Result<Module> {
+        let project = cx
+            .service()
+            .project(whereabouts(&cx, self.root, self.python, self.virtual_env)?)
+            .await?;
+        let pool = cx.service().workers(&project)?;
+        let path: Vec<_> = self
+            .path
+            .iter()
+            .map(|p| PythonService::absolute(p, Some(&project.root)))
+            .collect();
+        let params = serde_json::json!({ "module": self.module, "path": path });
+        let call = pillion_supervisor::Call {
+            ask: Ask {
+                method: "describe".into(),
+                params: Some(to_raw_value(&params).map_err(Error::internal)?),
+                project: String::new(),
+            },
+            safe: true,
+            timeout: timeout(self.timeout_ms, project.config.python.timeout_s)?,
+            parts: None,
+        };
+        let answer = pool.call(call).await?;
+        serde_json::from_str(answer.result.get()).map_err(Error::internal)
+    }
+}

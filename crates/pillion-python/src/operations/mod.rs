@@ -1,0 +1,62 @@
+//! What callers can ask for: `py.*` and `sidecar.*`.
+
+mod call;
+mod describe;
+mod restart;
+mod sidecar;
+mod workers;
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use pillion_catalogue::{Code, Context, Error, Operations, Result};
+
+pub use call::{Call, Called, WorkerRef};
+pub use describe::{Describe, Function, Module};
+pub use restart::{Restart, Restarted};
+pub use sidecar::SidecarCall;
+pub use workers::{WorkerList, Workers};
+
+use crate::PythonService;
+use crate::project::Whereabouts;
+
+/// All operations of this service.
+pub fn operations() -> Operations<PythonService> {
+    Operations::default()
+        .with::<Call>()
+        .with::<Describe>()
+        .with::<Workers>()
+        .with::<Restart>()
+        .with::<SidecarCall>()
+}
+
+/// Where a call should run: the caller's words, else the door's root, else our own folder.
+fn whereabouts(
+    cx: &Context<PythonService>,
+    root: Option<PathBuf>,
+    python: Option<PathBuf>,
+    virtual_env: Option<PathBuf>,
+) -> Result<Whereabouts> {
+    let root = match cx.root(root.as_deref()) {
+        Some(root) => PythonService::absolute(root, cx.request().root.as_deref()),
+        None => PythonService::default_root()?,
+    };
+    Ok(Whereabouts {
+        root,
+        python,
+        virtual_env,
+        conda_prefix: None,
+    })
+}
+
+/// How long a call may take: the caller's word, else the project's.
+fn timeout(asked_ms: Option<u64>, default_s: f64) -> Result<Duration> {
+    match asked_ms {
+        Some(0) => Err(Error::new(
+            Code::InvalidParams,
+            "`timeout_ms` must be at least 1",
+        )),
+        Some(ms) => Ok(Duration::from_millis(ms.min(7 * 24 * 3_600_000))),
+        None => Ok(Duration::from_secs_f64(default_s)),
+    }
+}

@@ -1,0 +1,97 @@
+//! `sidecar.call`: a command of a foreign sidecar.
+
+use std::path::PathBuf;
+
+use pillion_catalogue::{Context, Operation, Result, Safety};
+use pillion_supervisor::Ask;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+use super::call::{Called, WorkerRef};
+use super::{timeout, whereabouts};
+use crate::{PythonService, foreign};
+
+/// Send a command to a foreign sidecar of the project.
+///
+/// `pillion.toml` says how it is started: `[sidecar.NAME] command = [...]`. It speaks the
+/// line-JSON contract, and is supervised like a worker.
+#[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
+#[serde(deny_unknown_fields)]
+pub struct SidecarCall {
+    /// Which sidecar of `pillion.toml`.
+    pub sidecar: String,
+    /// The command it should do.
+    pub command: String,
+    /// The `project` that the command is about; the workspace root if it is not given.
+    #[arg(long)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub project: Option<String>,
+    /// Its arguments: a JSON object.
+    #[arg(long, value_name = "JSON", value_parser = object)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub args: Option<Box<RawValue>>,
+    /// The project's folder, where `pillion.toml` is.
+    #[arg(long, value_name = "DIR")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub root: Option<PathBuf>,
+    /// Milliseconds it may take.
+    #[arg(long, value_name = "MS")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeout_ms: Option<u64>,
+    /// It may be sent again once after a crash.
+    #[arg(long)]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub idempotent: bool,
+}
+
+impl Operation for SidecarCall {
+    const NAME: &'static str = "sidecar.call";
+    const SAFETY: Safety = Safety::Execute;
+    type Service = PythonService;
+    type Output = Called;
+
+    async fn run(self, cx: Context<PythonService>) -> Result<Called> {
+        let project = cx
+            .service()
+            .project(whereabouts(&cx, self.root, None, None)?)
+            .await?;
+        let pool = cx.service().foreign(&project, &self.sidecar)?;
+        let made = foreign::find(&project, &self.sidecar)?;
+        let call = pillion_supervisor::Call {
+            safe: self.idempotent || made.safe_commands.contains(&self.command),
+            timeout: timeout(self.timeout_ms, made.timeout_s)?,
+            ask: Ask {
+                method: self.command.into(),
+                params: Some(self.args.unwrap_or_else(empty)),
+                project: self
+                    .project
+                    .unwrap_or_else(|| project.root.display().to_string()),
+            },
+            parts: None,
+        };
+        let answer = pool.call(call).await?;
+        Ok(Called {
+            result: answer.result,
+            worker: WorkerRef {
+                generation: answer.generation,
+                pid: answer.pid,
+            },
+            elapsed_ms: answer.took.as_secs_f64() * 1000.0,
+        })
+    }
+}
+
+fn empty() -> Box<RawValue> {
+    RawValue::from_string("{}".into()).unwrap_or_default()
+}
+
+fn object(text: &str) -> Result<Box<RawValue>, String> {
+    let raw: Box<RawValue> =
+        serde_json::from_str(text).map_err(|error| format!("not JSON: {error}"))?;
+    if raw.get().starts_with('{') {
+        Ok(raw)
+    } else {
+        Err("`--args` is a JSON object".into())
+    }
+}

@@ -1,0 +1,39 @@
+//! `py.workers`: who works for Python calls.
+
+use pillion_catalogue::{Context, Operation, Result, Safety};
+use pillion_supervisor::{Kind, WorkspaceStatus};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::PythonService;
+
+/// List the Python workers of all workspaces.
+#[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
+#[serde(deny_unknown_fields)]
+pub struct Workers {}
+
+/// The workers, by workspace.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+pub struct WorkerList {
+    /// Workspaces with their workers.
+    pub workspaces: Vec<WorkspaceStatus>,
+}
+
+impl Operation for Workers {
+    const NAME: &'static str = "py.workers";
+    const SAFETY: Safety = Safety::Read;
+    const KEEPS_ALIVE: bool = false;
+    type Service = PythonService;
+    type Output = WorkerList;
+
+    async fn run(self, cx: Context<PythonService>) -> Result<WorkerList> {
+        let mut workspaces = cx.service().supervisor().workspaces();
+        for workspace in &mut workspaces {
+            workspace
+                .sidecars
+                .retain(|sidecar| sidecar.kind == Kind::Worker);
+        }
+        workspaces.retain(|workspace| !workspace.sidecars.is_empty());
+        Ok(WorkerList { workspaces })
+    }
+}

@@ -1,0 +1,110 @@
+//! The service behind the operations: projects, and the pools that work for them.
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use pillion_catalogue::Result;
+use pillion_runtime::Dirs;
+use pillion_supervisor::{Pool, Supervisor};
+
+use crate::project::{Project, Whereabouts};
+use crate::{foreign, worker};
+
+/// Projects that are remembered; a forgotten one is looked at again.
+const MAX_PROJECTS: usize = 256;
+
+/// One project, opened by the first caller while the others wait for it.
+type Slot = Arc<tokio::sync::Mutex<Option<Arc<Project>>>>;
+
+/// Answers calls into Python modules and foreign sidecars.
+#[derive(Debug)]
+pub struct PythonService {
+    supervisor: Arc<Supervisor>,
+    dirs: Dirs,
+    projects: Mutex<HashMap<Whereabouts, Slot>>,
+}
+
+impl PythonService {
+    /// A service whose sidecars are kept by `supervisor`.
+    pub fn new(supervisor: Arc<Supervisor>, dirs: Dirs) -> Self {
+        Self {
+            supervisor,
+            dirs,
+            projects: Mutex::default(),
+        }
+    }
+
+    pub(crate) fn supervisor(&self) -> &Supervisor {
+        &self.supervisor
+    }
+
+    /// The project at `whereabouts`, as it is now.
+    pub(crate) async fn project(&self, whereabouts: Whereabouts) -> Result<Arc<Project>> {
+        let slot = self.slot(&whereabouts);
+        let mut slot = slot.lock().await;
+        if let Some(project) = slot.as_ref().filter(|project| project.is_current()) {
+            return Ok(Arc::clone(project));
+        }
+        if let Some(old) = slot.take() {
+            tracing::info!(root = %old.root.display(), "configuration or interpreter changed");
+            self.supervisor.retire(Some(&old.root));
+        }
+        let project = Arc::new(Project::open(&whereabouts, &self.dirs).await?);
+        *slot = Some(Arc::clone(&project));
+        Ok(project)
+    }
+
+    /// The workers of a project.
+    pub(crate) fn workers(&self, project: &Arc<Project>) -> Result<Arc<Pool>> {
+        let key = format!(
+            "worker\0{}\0{}",
+            project.root.display(),
+            project.interpreter()?.display()
+        );
+        let size = project.config.python.workers;
+        Ok(self
+            .supervisor
+            .pool(&key, size, || worker::spec(project, &self.dirs)))
+    }
+
+    /// A foreign sidecar of a project.
+    pub(crate) fn foreign(&self, project: &Project, name: &str) -> Result<Arc<Pool>> {
+        let made = foreign::find(project, name)?;
+        let key = format!("foreign\0{}\0{name}", project.root.display());
+        Ok(self
+            .supervisor
+            .pool(&key, 1, || foreign::spec(project, name, made)))
+    }
+
+    fn slot(&self, whereabouts: &Whereabouts) -> Slot {
+        let mut projects = self.projects.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(slot) = projects.get(whereabouts) {
+            return Arc::clone(slot);
+        }
+        if projects.len() >= MAX_PROJECTS {
+            projects.clear();
+        }
+        Arc::clone(projects.entry(whereabouts.clone()).or_default())
+    }
+
+    /// The folder that a caller without one means.
+    pub(crate) fn default_root() -> Result<std::path::PathBuf> {
+        std::env::current_dir().map_err(|error| {
+            use pillion_catalogue::{Code, Error};
+            Error::new(
+                Code::NotFound,
+                format!("the current folder is gone: {error}"),
+            )
+            .hint("name a folder with `root`")
+        })
+    }
+
+    /// Make a relative folder absolute, from the root of the request.
+    pub(crate) fn absolute(path: &Path, base: Option<&Path>) -> std::path::PathBuf {
+        match base {
+            Some(base) if path.is_relative() => base.join(path),
+            _ => path.to_owned(),
+        }
+    }
+}

@@ -1,0 +1,69 @@
+//! What a project's Python workers are made of.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use pillion_catalogue::{Code, Error, Result};
+use pillion_process::Launch;
+use pillion_runtime::{Dirs, worker_dir};
+use pillion_supervisor::{Dialect, Kind, Limits, Spec};
+
+use crate::project::Project;
+
+/// The make of a worker for `project`.
+pub(crate) fn spec(project: &Arc<Project>, dirs: &Dirs) -> Spec {
+    let config = &project.config.python;
+    let limits = Limits {
+        queue: config.queue,
+        memory_soft: Some(config.memory_soft_mb << 20),
+        memory_hard: Some(config.memory_hard_mb << 20),
+        idle: Some(Duration::from_secs_f64(config.idle_minutes * 60.0)),
+        ..Limits::default()
+    };
+    let (for_launch, dirs) = (Arc::clone(project), dirs.clone());
+    Spec {
+        name: "worker".into(),
+        kind: Kind::Worker,
+        workspace: project.root.clone(),
+        dialect: Dialect::Worker,
+        limits,
+        launch: Arc::new(move || launch(&for_launch, &dirs)),
+    }
+}
+
+fn launch(project: &Project, dirs: &Dirs) -> Result<Launch> {
+    let choice = project.python.as_ref().map_err(Clone::clone)?;
+    let interpreter = &choice.interpreter;
+    let package = worker_dir(dirs)
+        .map_err(|error| Error::new(Code::StartFailed, error.to_string()).hint(error.hint()))?;
+    let config = &project.config.python;
+    let mut launch = Launch::new(&interpreter.executable)
+        .arg("-u")
+        .arg(package)
+        .args(["worker", "--root"])
+        .arg(&project.root)
+        .cwd(&project.root)
+        .pass_env(&config.pass_env);
+    for path in &config.path {
+        launch = launch.arg("--path").arg(project.root.join(path));
+    }
+    for module in &config.preload {
+        launch = launch.arg("--preload").arg(module);
+    }
+    if interpreter.is_environment() {
+        let path = search_path(&interpreter.prefix.join("bin"));
+        launch = launch
+            .env("VIRTUAL_ENV", &interpreter.prefix)
+            .env("PATH", path);
+    }
+    Ok(launch)
+}
+
+/// Programs of the environment first, as in an activated one.
+fn search_path(bin: &std::path::Path) -> std::ffi::OsString {
+    let inherited = std::env::var_os("PATH").unwrap_or_default();
+    let mut all: Vec<PathBuf> = vec![bin.to_owned()];
+    all.extend(std::env::split_paths(&inherited));
+    std::env::join_paths(all).unwrap_or(inherited)
+}

@@ -1,0 +1,237 @@
+//! Which Python belongs to a project, and why.
+//!
+//! [`find`] goes through the candidates in order and takes the first that works. One that
+//! was named (by flag or in `pillion.toml`) is taken or the search fails: nobody gets a
+//! Python other than the one they asked for. One that was merely found and does not work
+//! is passed over, and the reason is kept for everybody to see.
+
+mod candidates;
+mod poetry;
+
+use std::collections::HashSet;
+use std::ffi::OsStr;
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+
+pub(crate) use candidates::{Candidate, candidates, on_path};
+
+use crate::{Dirs, Interpreter, ProbeCache, ProbeError, Version};
+
+/// For which project, and what its caller said about Python.
+#[derive(Debug, Clone, Copy)]
+pub struct Request<'a> {
+    /// The project's root folder.
+    pub root: &'a Path,
+    /// Named on the command line: an executable, an environment's folder, a name on
+    /// `PATH`, or a version such as `3.12`.
+    pub explicit: Option<&'a Path>,
+    /// Named in `pillion.toml`, in the same ways; relative to the root.
+    pub configured: Option<&'a Path>,
+    /// The *caller's* `VIRTUAL_ENV`, never this process's own.
+    pub virtual_env: Option<&'a Path>,
+    /// The caller's `CONDA_PREFIX`.
+    pub conda_prefix: Option<&'a Path>,
+    /// The caller's `PATH`; this process's own if it is not known.
+    pub search_path: Option<&'a OsStr>,
+}
+
+impl<'a> Request<'a> {
+    /// A request that says no more than where the project is.
+    pub fn new(root: &'a Path) -> Self {
+        Self {
+            root,
+            explicit: None,
+            configured: None,
+            virtual_env: None,
+            conda_prefix: None,
+            search_path: None,
+        }
+    }
+}
+
+/// Where a candidate comes from.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Source {
+    /// `--python`.
+    Flag,
+    /// `pillion.toml`.
+    Config,
+    /// The caller's active virtual environment.
+    VirtualEnv,
+    /// A virtual environment in the project's root: the folder's name.
+    InProject(String),
+    /// An environment that poetry keeps for the project.
+    Poetry,
+    /// The caller's active conda environment.
+    Conda,
+    /// A program of this name on `PATH`.
+    Path(String),
+    /// A Python that uv installed.
+    Uv,
+}
+
+impl Source {
+    /// Why it was considered, in plain words.
+    pub fn why(&self) -> String {
+        match self {
+            Self::Flag => "named with `--python`".into(),
+            Self::Config => "named in `pillion.toml`".into(),
+            Self::VirtualEnv => "the active virtual environment (`VIRTUAL_ENV`)".into(),
+            Self::InProject(name) => format!("`{name}` in the project root"),
+            Self::Poetry => "poetry's environment for this project".into(),
+            Self::Conda => "the active conda environment (`CONDA_PREFIX`)".into(),
+            Self::Path(name) => format!("`{name}` on `PATH`"),
+            Self::Uv => "installed by uv".into(),
+        }
+    }
+
+    /// Whether a person asked for exactly this one.
+    pub fn is_named(&self) -> bool {
+        matches!(self, Self::Flag | Self::Config)
+    }
+}
+
+impl fmt::Display for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.why())
+    }
+}
+
+/// The Python that was taken.
+#[derive(Debug, Clone, Serialize)]
+pub struct Choice {
+    /// The Python.
+    pub interpreter: Interpreter,
+    /// Why this one.
+    pub source: Source,
+    /// Those before it that did not work.
+    pub skipped: Vec<Skipped>,
+}
+
+/// A candidate that was passed over.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Skipped {
+    /// Its executable.
+    pub path: PathBuf,
+    /// Where it came from.
+    pub source: Source,
+    /// What was wrong with it.
+    pub reason: String,
+}
+
+impl fmt::Display for Skipped {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.source, self.reason)
+    }
+}
+
+/// No Python for this project.
+#[derive(Debug, thiserror::Error)]
+pub enum DiscoveryError {
+    /// The one that was asked for does not work.
+    #[error("the Python {from} cannot be used: {reason}")]
+    Named {
+        /// Who named it.
+        from: Source,
+        /// What is wrong with it.
+        #[source]
+        reason: ProbeError,
+    },
+    /// The name that was given is on no folder of `PATH`.
+    #[error("the Python {from} cannot be used: no program `{name}` is on `PATH`")]
+    NotOnPath {
+        /// Who named it.
+        from: Source,
+        /// The program's name.
+        name: String,
+    },
+    /// Nothing works.
+    #[error("no usable Python was found{}", listed(considered))]
+    NoneFound {
+        /// All that was considered, and what was wrong with it.
+        considered: Vec<Skipped>,
+    },
+}
+
+impl DiscoveryError {
+    /// What to do next.
+    pub fn hint(&self) -> String {
+        let Version { major, minor, .. } = Version::MINIMUM;
+        match self {
+            Self::Named { reason, .. } => reason.hint(),
+            Self::NotOnPath { .. } => {
+                "name the executable of a Python, or the folder of a virtual environment".into()
+            }
+            Self::NoneFound { .. } => format!(
+                "install Python {major}.{minor} or newer (for example with \
+                 `uv python install` or your system's packages), or name one with `--python PATH`"
+            ),
+        }
+    }
+
+    /// What was considered and passed over.
+    pub fn considered(&self) -> &[Skipped] {
+        match self {
+            Self::NoneFound { considered } => considered,
+            Self::Named { .. } | Self::NotOnPath { .. } => &[],
+        }
+    }
+}
+
+fn listed(considered: &[Skipped]) -> String {
+    considered
+        .iter()
+        .map(|skipped| format!("\n{skipped}").replace('\n', "\n  "))
+        .collect()
+}
+
+/// The Python of a project.
+pub async fn find(request: Request<'_>, dirs: &Dirs) -> Result<Choice, DiscoveryError> {
+    let cache = ProbeCache::new(dirs);
+    let mut skipped = Vec::new();
+    let mut asked = HashSet::new();
+    for candidate in candidates(request, dirs) {
+        let Candidate { path, source } = candidate;
+        let path = match path {
+            Ok(path) => path,
+            Err(name) => return Err(DiscoveryError::NotOnPath { from: source, name }),
+        };
+        if !asked.insert(path.clone()) {
+            continue;
+        }
+        match cache.probe(&path, request.root).await {
+            Ok(interpreter) => {
+                tracing::debug!(
+                    executable = %interpreter.executable.display(),
+                    version = %interpreter.version, why = source.why(), "found Python"
+                );
+                return Ok(Choice {
+                    interpreter,
+                    source,
+                    skipped,
+                });
+            }
+            Err(reason) if source.is_named() => {
+                return Err(DiscoveryError::Named {
+                    from: source,
+                    reason,
+                });
+            }
+            Err(error) => {
+                let reason = error.to_string();
+                tracing::debug!(path = %path.display(), reason, "passing over a Python");
+                skipped.push(Skipped {
+                    path,
+                    source,
+                    reason,
+                });
+            }
+        }
+    }
+    Err(DiscoveryError::NoneFound {
+        considered: skipped,
+    })
+}

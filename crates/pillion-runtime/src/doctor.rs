@@ -1,0 +1,232 @@
+//! All that is known about Python on this machine, for a person who wonders.
+//!
+//! [`report`] looks at everything and changes nothing but the probe cache and the worker
+//! package, which any call would lay out as well. The command line renders it.
+
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+
+use crate::discovery::{self, Candidate, Choice, Request, Source};
+use crate::managed::{Managed, State};
+use crate::{Dirs, Interpreter, ProbeCache, worker_files};
+
+/// The whole report.
+#[derive(Debug, Serialize)]
+pub struct Report {
+    /// Every Python that was considered, best first.
+    pub candidates: Vec<Considered>,
+    /// The one that a call would use.
+    pub choice: Option<Choice>,
+    /// Why that one, in plain words.
+    pub why: Option<String>,
+    /// The environment of pillion's own tools, if there is a Python for it.
+    pub managed: Option<ManagedReport>,
+    /// The folder of the worker package.
+    pub worker: Option<PathBuf>,
+    /// The uv that would be used; none means that one would be fetched.
+    pub uv: Option<PathBuf>,
+    /// The folders in use.
+    pub folders: Folders,
+    /// What should be looked after. Empty is well.
+    pub problems: Vec<Problem>,
+}
+
+/// One Python and what was found out about it.
+#[derive(Debug, Serialize)]
+pub struct Considered {
+    /// Its executable.
+    pub path: PathBuf,
+    /// Where it comes from.
+    pub source: Source,
+    /// The same in plain words.
+    pub why: String,
+    /// What came out.
+    pub verdict: Verdict,
+}
+
+/// What came out of looking at one Python.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "snake_case", tag = "is")]
+pub enum Verdict {
+    /// It is the one.
+    Chosen(Box<Interpreter>),
+    /// It would do, and another comes first.
+    Usable(Box<Interpreter>),
+    /// It cannot be used.
+    Unusable {
+        /// Why not.
+        reason: String,
+    },
+}
+
+/// The managed environment.
+#[derive(Debug, Serialize)]
+pub struct ManagedReport {
+    /// Its folder.
+    pub path: PathBuf,
+    /// How it is.
+    #[serde(flatten)]
+    pub state: State,
+}
+
+/// The folders in use.
+#[derive(Debug, Serialize)]
+pub struct Folders {
+    /// What can be made again at any time.
+    pub cache: PathBuf,
+    /// Managed environments.
+    pub data: PathBuf,
+    /// Logs and records.
+    pub state: PathBuf,
+}
+
+/// Something to look after.
+#[derive(Debug, PartialEq, Eq, Serialize)]
+pub struct Problem {
+    /// What is wrong.
+    pub what: String,
+    /// What to do.
+    pub hint: String,
+}
+
+/// Look at everything.
+pub async fn report(request: Request<'_>, dirs: &Dirs) -> Report {
+    let mut problems = Vec::new();
+    let choice = match discovery::find(request, dirs).await {
+        Ok(choice) => Some(choice),
+        Err(error) => {
+            problems.push(Problem {
+                what: error.to_string(),
+                hint: error.hint(),
+            });
+            None
+        }
+    };
+    let candidates = consider(request, dirs, choice.as_ref(), &mut problems).await;
+    let managed = choice
+        .as_ref()
+        .map(|choice| Managed::new(dirs, &choice.interpreter));
+    let worker = worker_files::worker_dir(dirs).map_err(|error| {
+        problems.push(Problem {
+            what: error.to_string(),
+            hint: error.hint(),
+        });
+    });
+    let folders = Folders {
+        cache: dirs.usable_cache(),
+        data: dirs.usable_data(),
+        state: dirs.usable_state(),
+    };
+    problems.extend(unwritable(&dirs.cache, &folders.cache));
+    problems.extend(unwritable(&dirs.data, &folders.data));
+    problems.extend(unwritable(&dirs.state, &folders.state));
+    let uv = managed.as_ref().and_then(Managed::uv);
+    let managed = managed.map(|managed| ManagedReport {
+        path: managed.path().to_owned(),
+        state: managed.state(),
+    });
+    problems.extend(managed.as_ref().and_then(damaged));
+    Report {
+        why: choice.as_ref().map(|choice| choice.source.why()),
+        candidates,
+        choice,
+        managed,
+        worker: worker.ok(),
+        uv,
+        folders,
+        problems,
+    }
+}
+
+/// Probe every candidate, also those behind the chosen one.
+async fn consider(
+    request: Request<'_>,
+    dirs: &Dirs,
+    choice: Option<&Choice>,
+    problems: &mut Vec<Problem>,
+) -> Vec<Considered> {
+    let cache = ProbeCache::new(dirs);
+    let mut known: HashSet<PathBuf> = HashSet::new();
+    let mut chosen = false;
+    let mut all = Vec::new();
+    for Candidate { path, source } in discovery::candidates(request, dirs) {
+        let why = source.why();
+        let path = match path {
+            Ok(path) => path,
+            Err(name) => {
+                let reason = format!("no program `{name}` is on `PATH`");
+                let verdict = Verdict::Unusable { reason };
+                all.push(Considered {
+                    path: name.into(),
+                    source,
+                    why,
+                    verdict,
+                });
+                continue;
+            }
+        };
+        if !known.insert(path.clone()) {
+            continue;
+        }
+        let verdict = match cache.probe(&path, request.root).await {
+            Ok(found) => {
+                let is_choice = choice
+                    .is_some_and(|choice| choice.source == source && choice.interpreter == found);
+                if is_choice && !std::mem::replace(&mut chosen, true) {
+                    Verdict::Chosen(Box::new(found))
+                } else {
+                    Verdict::Usable(Box::new(found))
+                }
+            }
+            Err(error) => {
+                // A Python on `PATH` that is too old is no problem while another serves;
+                // a project's own environment that does not work is one.
+                if choice.is_some() && !matches!(source, Source::Path(_) | Source::Uv) {
+                    problems.push(Problem {
+                        what: format!("{why}: {error}"),
+                        hint: error.hint(),
+                    });
+                }
+                Verdict::Unusable {
+                    reason: error.to_string(),
+                }
+            }
+        };
+        all.push(Considered {
+            path,
+            source,
+            why,
+            verdict,
+        });
+    }
+    all
+}
+
+fn unwritable(wanted: &Path, used: &Path) -> Option<Problem> {
+    (wanted != used).then(|| Problem {
+        what: format!(
+            "`{}` cannot be written; `{}` is used",
+            wanted.display(),
+            used.display()
+        ),
+        hint: "set `PILLION_HOME` to a folder that you can write, to keep what is stored there"
+            .into(),
+    })
+}
+
+fn damaged(managed: &ManagedReport) -> Option<Problem> {
+    let what = match &managed.state {
+        State::Absent | State::Ready { .. } => return None,
+        State::Incomplete => "is incomplete".to_owned(),
+        State::Broken { reason } => format!("is broken: {reason}"),
+    };
+    Some(Problem {
+        what: format!(
+            "the managed environment in `{}` {what}",
+            managed.path.display()
+        ),
+        hint: "it is built anew when it is next needed".into(),
+    })
+}

@@ -1,0 +1,307 @@
+//! The managed environment: pillion's own Python tools, apart from every project.
+//!
+//! It is built once from a list that is embedded in this binary and locked by hashes, in a
+//! folder named after the list and the Python below it. So another release, or another
+//! Python, builds beside it and disturbs nobody. One lock file lets one process build at a
+//! time; a record written last says that it is complete. What lacks the record was left by
+//! a process that died, and is built anew.
+
+mod error;
+mod install;
+mod progress;
+mod tool;
+
+use std::ffi::{OsStr, OsString};
+use std::fs::{File, TryLockError};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant, SystemTime};
+
+use serde::{Deserialize, Serialize};
+
+pub use error::{Attempt, ManagedError};
+pub use progress::{Progress, Silent};
+
+use crate::{Dirs, Interpreter, dirs, file};
+
+/// What the environment consists of.
+const REQUIREMENTS: &str = include_str!("../../../../python/requirements/tools.txt");
+/// Says that an environment is complete.
+const RECORD: &str = ".complete";
+/// How long to wait for another process that builds.
+const PATIENCE: Duration = Duration::from_secs(30 * 60);
+/// How many environments of other releases are kept.
+const KEEP: usize = 2;
+
+/// The managed environment of one Python.
+#[derive(Debug, Clone)]
+pub struct Managed {
+    dirs: Dirs,
+    data: PathBuf,
+    base: PathBuf,
+    requirements: String,
+    search_path: OsString,
+    path: PathBuf,
+}
+
+/// How an environment is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case", tag = "state")]
+pub enum State {
+    /// Not built yet.
+    Absent,
+    /// Being built, or left by a process that died.
+    Incomplete,
+    /// Complete.
+    Ready {
+        /// Its Python.
+        interpreter: Box<Interpreter>,
+        /// `uv` or `pip`.
+        built_with: String,
+    },
+    /// Complete once, and damaged since.
+    Broken {
+        /// What is wrong.
+        reason: String,
+    },
+}
+
+/// The proof that an environment is complete.
+#[derive(Debug, Serialize, Deserialize)]
+struct Record {
+    requirements: String,
+    interpreter: Interpreter,
+    built_with: String,
+    /// The packages' `.dist-info` folders.
+    packages: Vec<PathBuf>,
+}
+
+impl Managed {
+    /// The environment for pillion's tools on this Python. Nothing is built yet.
+    pub fn new(dirs: &Dirs, base: &Interpreter) -> Self {
+        Self::with_requirements(dirs, base, REQUIREMENTS)
+    }
+
+    /// An environment of another list, which has to be locked by hashes as well.
+    pub fn with_requirements(dirs: &Dirs, base: &Interpreter, requirements: &str) -> Self {
+        // Behind a project's environment stands a Python that is used for all of them.
+        let base_path = base
+            .executable
+            .canonicalize()
+            .unwrap_or_else(|_| base.executable.clone());
+        let version = base.version.to_string();
+        let pieces = [
+            requirements.as_bytes(),
+            version.as_bytes(),
+            base_path.as_os_str().as_encoded_bytes(),
+        ];
+        let name = file::sha256(pieces)[..12].to_owned();
+        // One that came with a read-only home is used where it is.
+        let prepared = dirs.data.join("env").join(&name).join(RECORD).is_file();
+        let data = if prepared {
+            dirs.data.clone()
+        } else {
+            dirs.usable_data()
+        };
+        Self {
+            path: data.join("env").join(name),
+            dirs: dirs.clone(),
+            data,
+            base: base_path,
+            requirements: requirements.to_owned(),
+            search_path: std::env::var_os("PATH").unwrap_or_default(),
+        }
+    }
+
+    /// Look for uv in these folders instead of those of this process's `PATH`.
+    #[must_use]
+    pub fn searching(mut self, search_path: impl Into<OsString>) -> Self {
+        self.search_path = search_path.into();
+        self
+    }
+
+    /// Its folder.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The uv that a build would use; none means that one would be fetched.
+    pub fn uv(&self) -> Option<PathBuf> {
+        install::find_uv(&self.search_path, &self.data)
+    }
+
+    /// How it is. Costs a few stats, runs nothing.
+    pub fn state(&self) -> State {
+        if !self.path.is_dir() {
+            return State::Absent;
+        }
+        let Ok(bytes) = std::fs::read(self.path.join(RECORD)) else {
+            return State::Incomplete;
+        };
+        let broken = |reason: String| State::Broken { reason };
+        let Ok(record) = serde_json::from_slice::<Record>(&bytes) else {
+            return broken("its record cannot be read".into());
+        };
+        if !record.interpreter.executable.is_file() {
+            return broken(format!(
+                "`{}` is gone",
+                record.interpreter.executable.display()
+            ));
+        }
+        if let Some(lost) = record.packages.iter().find(|package| !package.is_dir()) {
+            return broken(format!("`{}` is gone", lost.display()));
+        }
+        let Record {
+            interpreter,
+            built_with,
+            ..
+        } = record;
+        State::Ready {
+            interpreter: Box::new(interpreter),
+            built_with,
+        }
+    }
+
+    /// Its Python, after building or repairing it if need be.
+    pub async fn ensure(&self, progress: &dyn Progress) -> Result<Interpreter, ManagedError> {
+        if let State::Ready { interpreter, .. } = self.state() {
+            return Ok(*interpreter);
+        }
+        let _lock = self.lock(progress).await?;
+        // Another process may have built it while we waited.
+        if let State::Ready { interpreter, .. } = self.state() {
+            return Ok(*interpreter);
+        }
+        self.build(progress).await
+    }
+
+    /// Build it anew, whatever is there. Processes that use it now may fail.
+    pub async fn rebuild(&self, progress: &dyn Progress) -> Result<Interpreter, ManagedError> {
+        let _lock = self.lock(progress).await?;
+        self.build(progress).await
+    }
+
+    async fn build(&self, progress: &dyn Progress) -> Result<Interpreter, ManagedError> {
+        remove(&self.path).await?;
+        let builder = install::Builder {
+            base: &self.base,
+            target: &self.path,
+            requirements: &self.requirements,
+            search_path: &self.search_path,
+            data: &self.data,
+            dirs: &self.dirs,
+            progress,
+        };
+        let built_with = builder.build().await?;
+        progress.step("checking the environment");
+        let interpreter = Interpreter::probe(&Interpreter::executable_below(&self.path)).await?;
+        let record = Record {
+            requirements: self.requirements_hash(),
+            packages: packages(&interpreter, &self.path),
+            interpreter,
+            built_with: built_with.to_owned(),
+        };
+        let file = self.path.join(RECORD);
+        serde_json::to_vec_pretty(&record)
+            .map_err(Into::into)
+            .and_then(|bytes| file::write_atomically(&file, &bytes))
+            .map_err(ManagedError::io("write", &file))?;
+        self.prune().await;
+        Ok(record.interpreter)
+    }
+
+    /// One build at a time. The lock goes when the file is closed, also by a kill.
+    async fn lock(&self, progress: &dyn Progress) -> Result<File, ManagedError> {
+        let all = self.data.join("env");
+        dirs::create(&all)?;
+        let path = all.join(".lock");
+        let failed = || ManagedError::io("lock", &path);
+        let file = File::options()
+            .create(true)
+            .truncate(false)
+            .write(true)
+            .open(&path)
+            .map_err(failed())?;
+        let start = Instant::now();
+        let mut told = false;
+        loop {
+            match file.try_lock() {
+                Ok(()) => return Ok(file),
+                Err(TryLockError::Error(error)) => return Err(failed()(error)),
+                Err(TryLockError::WouldBlock) if start.elapsed() > PATIENCE => {
+                    return Err(ManagedError::Busy {
+                        path: self.path.clone(),
+                    });
+                }
+                Err(TryLockError::WouldBlock) => {}
+            }
+            if !told {
+                progress.step("waiting for another process that builds the environment");
+                told = true;
+            }
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+    }
+
+    /// Remove what other releases left, but for the newest, and what never got complete.
+    /// Only called with the lock held: nobody else is building.
+    async fn prune(&self) {
+        let ours = self.requirements_hash();
+        let Ok(entries) = self.data.join("env").read_dir() else {
+            return;
+        };
+        let mut useless = Vec::new();
+        let mut old: Vec<(SystemTime, PathBuf)> = Vec::new();
+        for path in entries.flatten().map(|entry| entry.path()) {
+            if path == self.path || !path.is_dir() {
+                continue;
+            }
+            let file = path.join(RECORD);
+            let time = file.metadata().and_then(|found| found.modified());
+            let record = std::fs::read(&file).ok();
+            match record.and_then(|bytes| serde_json::from_slice::<Record>(&bytes).ok()) {
+                Some(record) if !record.interpreter.executable.is_file() => useless.push(path),
+                // Of this release, for another Python: in use.
+                Some(record) if record.requirements == ours => {}
+                Some(_) => old.push((time.unwrap_or(SystemTime::UNIX_EPOCH), path)),
+                None => useless.push(path),
+            }
+        }
+        old.sort();
+        let too_many = old.len().saturating_sub(KEEP);
+        useless.extend(old.into_iter().take(too_many).map(|(_, path)| path));
+        for path in useless {
+            tracing::debug!(path = %path.display(), "removing an old managed environment");
+            if let Err(error) = remove(&path).await {
+                tracing::debug!(%error, "cannot remove it");
+            }
+        }
+    }
+
+    fn requirements_hash(&self) -> String {
+        file::sha256([self.requirements.as_bytes()])
+    }
+}
+
+/// The `.dist-info` folders of the packages in an environment.
+fn packages(interpreter: &Interpreter, environment: &Path) -> Vec<PathBuf> {
+    let mut found: Vec<PathBuf> = interpreter
+        .site_packages
+        .iter()
+        .filter(|folder| folder.starts_with(environment))
+        .filter_map(|folder| folder.read_dir().ok())
+        .flat_map(|entries| entries.flatten().map(|entry| entry.path()))
+        .filter(|path| path.extension() == Some(OsStr::new("dist-info")))
+        .collect();
+    found.sort();
+    found
+}
+
+/// Remove a folder with all that is in it. None there is fine.
+async fn remove(path: &Path) -> Result<(), ManagedError> {
+    match tokio::fs::remove_dir_all(path).await {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            Err(ManagedError::io("remove", path)(error))
+        }
+        _ => Ok(()),
+    }
+}

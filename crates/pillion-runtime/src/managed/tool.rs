@@ -1,0 +1,155 @@
+//! Running one tool of a build: its lines go to the listener, its end is kept for errors.
+
+use std::collections::VecDeque;
+use std::ffi::OsStr;
+use std::path::Path;
+use std::sync::Mutex;
+use std::time::Duration;
+
+use pillion_process::{Launch, Stream};
+use tokio::io::{AsyncBufReadExt, AsyncRead, BufReader};
+
+use super::{Attempt, Progress};
+
+/// Nothing that works takes longer, even over a slow line.
+const LIMIT: Duration = Duration::from_secs(15 * 60);
+/// How many lines are kept to explain a failure.
+const KEEP: usize = 12;
+/// How much of a line is kept.
+const WIDTH: usize = 400;
+
+/// Settings of pip that are meant for somebody's own packages and would lead ours astray.
+/// Pip takes an empty value as none. All other `PIP_` and `UV_` settings are respected.
+const PIP_OVERRIDES: [(&str, &str); 6] = [
+    ("PIP_USER", "0"),
+    ("PIP_TARGET", ""),
+    ("PIP_PREFIX", ""),
+    ("PIP_ROOT", ""),
+    ("PIP_REQUIREMENT", ""),
+    ("PIP_CONSTRAINT", ""),
+];
+
+/// What uv calls a setting that pip knows by another name: whoever told pip where packages
+/// come from means uv, too.
+const UV_LIKE_PIP: [(&str, &str, &[&str]); 2] = [
+    (
+        "PIP_INDEX_URL",
+        "UV_DEFAULT_INDEX",
+        &["UV_DEFAULT_INDEX", "UV_INDEX_URL", "UV_INDEX"],
+    ),
+    (
+        "PIP_CERT",
+        "SSL_CERT_FILE",
+        &["SSL_CERT_FILE", "SSL_CERT_DIR"],
+    ),
+];
+
+/// A tool about to run.
+pub(super) struct Tool<'a> {
+    what: &'a str,
+    launch: Launch,
+}
+
+impl<'a> Tool<'a> {
+    /// `what` names it in errors; `folder` is one without anybody's project settings.
+    pub(super) fn new(what: &'a str, program: &Path, folder: &Path) -> Self {
+        let mut launch = Launch::new(program)
+            .cwd(folder)
+            .env("NO_COLOR", "1")
+            .pass_env(&index_credentials());
+        for (name, value) in PIP_OVERRIDES {
+            launch = launch.env(name, value);
+        }
+        for (pip, uv, known) in UV_LIKE_PIP {
+            if let Some(value) = set(pip)
+                && !known.iter().any(|name| set(name).is_some())
+            {
+                launch = launch.env(uv, value);
+            }
+        }
+        Self { what, launch }
+    }
+
+    pub(super) fn args(mut self, args: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Self {
+        self.launch = self.launch.args(args);
+        self
+    }
+
+    pub(super) fn env(mut self, name: &str, value: impl AsRef<OsStr>) -> Self {
+        self.launch = self.launch.env(name, value);
+        self
+    }
+
+    /// Run to the end; the error holds the tool's last words.
+    pub(super) async fn run(self, progress: &dyn Progress) -> Result<(), Attempt> {
+        let kept = Mutex::new(VecDeque::new());
+        let failed = |how: String, kept: &Mutex<VecDeque<String>>| {
+            let lines = kept
+                .lock()
+                .map(|lines| lines.iter().cloned().collect::<Vec<_>>());
+            let output = lines.unwrap_or_default().join("\n");
+            Attempt {
+                what: self.what.to_owned(),
+                how,
+                output,
+            }
+        };
+        let mut running = self
+            .launch
+            .stdout(Stream::Piped)
+            .stderr(Stream::Piped)
+            .spawn()
+            .map_err(|error| failed(error.to_string(), &kept))?;
+        let (stdout, stderr) = (running.take_stdout(), running.take_stderr());
+        let work = async {
+            tokio::join!(read(stdout, progress, &kept), read(stderr, progress, &kept));
+            running.wait().await
+        };
+        match tokio::time::timeout(LIMIT, work).await {
+            Ok(exit) if exit.success() => Ok(()),
+            Ok(exit) => Err(failed(exit.to_string(), &kept)),
+            Err(_) => Err(failed(
+                format!("did not finish in {} s", LIMIT.as_secs()),
+                &kept,
+            )),
+        }
+    }
+}
+
+async fn read(
+    stream: Option<impl AsyncRead + Unpin>,
+    progress: &dyn Progress,
+    kept: &Mutex<VecDeque<String>>,
+) {
+    let Some(stream) = stream else { return };
+    let mut lines = BufReader::new(stream).split(b'\n');
+    while let Ok(Some(bytes)) = lines.next_segment().await {
+        let line: String = String::from_utf8_lossy(&bytes)
+            .trim_end()
+            .chars()
+            .take(WIDTH)
+            .collect();
+        if line.is_empty() {
+            continue;
+        }
+        progress.line(&line);
+        if let Ok(mut kept) = kept.lock() {
+            if kept.len() == KEEP {
+                kept.pop_front();
+            }
+            kept.push_back(line);
+        }
+    }
+}
+
+/// Credentials that package tools need themselves, by name: those of their own settings.
+fn index_credentials() -> Vec<String> {
+    std::env::vars_os()
+        .filter_map(|(name, _)| name.into_string().ok())
+        .filter(|name| name.starts_with("PIP_") || name.starts_with("UV_INDEX_"))
+        .collect()
+}
+
+fn set(name: &str) -> Option<std::ffi::OsString> {
+    std::env::var_os(name).filter(|value| !value.is_empty())
+}

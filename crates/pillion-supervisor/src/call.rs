@@ -1,0 +1,84 @@
+//! A call on its way to a sidecar, and its answer.
+
+use std::borrow::Cow;
+use std::time::{Duration, Instant};
+
+use pillion_catalogue::{Error, Part, Result};
+use serde_json::value::RawValue;
+use tokio::sync::{mpsc, oneshot};
+
+use crate::actor::LoadToken;
+
+/// What to ask a sidecar.
+#[derive(Debug, Clone)]
+pub struct Ask {
+    /// The method or command.
+    pub method: Cow<'static, str>,
+    /// Its parameters.
+    pub params: Option<Box<RawValue>>,
+    /// The `project` of the old contract.
+    pub project: String,
+}
+
+/// A call: what to ask and under which rules.
+#[derive(Debug)]
+pub struct Call {
+    /// What to ask.
+    pub ask: Ask,
+    /// Whether it may be asked again after a crash.
+    pub safe: bool,
+    /// How long it may take, from now, with waiting and starting.
+    pub timeout: Duration,
+    /// Where items and progress go; slow readers slow the sidecar down.
+    pub parts: Option<mpsc::Sender<Part>>,
+}
+
+/// An answer and where it came from.
+#[derive(Debug)]
+pub struct Answer {
+    /// What the sidecar gave back.
+    pub result: Box<RawValue>,
+    /// Which process of this sidecar answered: 1 for the first, and so on.
+    pub generation: u64,
+    /// Its process id.
+    pub pid: Option<u32>,
+    /// How long the process worked on it.
+    pub took: Duration,
+}
+
+/// A call in the hands of an actor. Answering consumes the way back, so that there is
+/// exactly one answer; dropping it unanswered is seen by the caller too.
+#[derive(Debug)]
+pub(crate) struct Pending {
+    pub(crate) ticket: u64,
+    pub(crate) ask: Ask,
+    pub(crate) safe: bool,
+    pub(crate) repeated: bool,
+    pub(crate) parts: Option<mpsc::Sender<Part>>,
+    pub(crate) way_back: oneshot::Sender<Result<Answer>>,
+    pub(crate) load: LoadToken,
+}
+
+impl Pending {
+    pub(crate) fn answer(self, outcome: Result<Answer>) {
+        // A caller that went away has cancelled; nobody misses the answer.
+        let _ = self.way_back.send(outcome);
+    }
+
+    pub(crate) fn fail(self, error: Error) {
+        self.answer(Err(error));
+    }
+}
+
+/// A call in the hands of the process.
+#[derive(Debug)]
+pub(crate) struct InFlight {
+    /// `None` once the caller has been told something else.
+    pub(crate) pending: Option<Pending>,
+    /// Still load, although nobody waits any more.
+    pub(crate) load: Option<LoadToken>,
+    pub(crate) began: Instant,
+    /// When the process is killed for not ending a cancelled call.
+    pub(crate) kill_at: Option<Instant>,
+    pub(crate) ticket: u64,
+}

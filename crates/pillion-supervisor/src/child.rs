@@ -1,0 +1,272 @@
+//! One process of a sidecar and the streams to it.
+
+use std::collections::{HashMap, VecDeque};
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use futures::{FutureExt, StreamExt};
+use pillion_catalogue::{Lease, Part};
+use pillion_process::{Exit, Running, Stream};
+use pillion_protocol::frame::{FrameError, Lines};
+use pillion_protocol::line::Ready;
+use pillion_protocol::{Code, Error, Result};
+use tokio::io::AsyncWriteExt;
+use tokio::net::UnixStream;
+use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::process::{ChildStdin, ChildStdout};
+use tokio::sync::mpsc;
+use tokio_util::codec::FramedRead;
+
+use crate::call::InFlight;
+use crate::tail::Tail;
+use crate::{Events, Spec};
+
+/// How long the output of an ended process may take to reach its end.
+const LAST_WORDS: Duration = Duration::from_secs(2);
+
+/// What a process did.
+#[derive(Debug)]
+pub(crate) enum Did {
+    /// Wrote a line.
+    Wrote(Bytes),
+    /// Answered on its control socket.
+    Signalled,
+    /// Wrote something that ends all understanding.
+    Broke(String),
+    /// Ended.
+    Ended(Exit),
+}
+
+/// One process of a sidecar. Dropping it kills the process and all it started.
+#[derive(Debug)]
+pub(crate) struct Child {
+    running: Running,
+    input: Option<ChildStdin>,
+    /// Bytes that the pipe had no room for yet.
+    backlog: VecDeque<Bytes>,
+    output: FramedRead<ChildStdout, Lines>,
+    output_open: bool,
+    /// A part that its reader had no room for yet; reading stops until it has.
+    held: Option<(mpsc::Sender<Part>, Part)>,
+    control: Option<Control>,
+    exit: Option<Exit>,
+    pub(crate) stderr: Tail,
+    pub(crate) generation: u64,
+    pub(crate) started: Instant,
+    pub(crate) hello: Option<Ready>,
+    pub(crate) in_flight: HashMap<u64, InFlight>,
+    next_id: u64,
+    /// A living process keeps the daemon from going idle.
+    _lease: Lease,
+}
+
+#[derive(Debug)]
+struct Control {
+    read: FramedRead<OwnedReadHalf, Lines>,
+    write: OwnedWriteHalf,
+}
+
+impl Child {
+    /// Start a process of `spec`.
+    pub(crate) fn start(
+        spec: &Spec,
+        generation: u64,
+        events: &Events,
+        lease: Lease,
+    ) -> Result<Self> {
+        let mut launch = (spec.launch)()?
+            .stdin(Stream::Piped)
+            .stdout(Stream::Piped)
+            .stderr(Stream::Piped);
+        let mut control = None;
+        if spec.dialect.has_control() {
+            let (ours, theirs) = control_pair().map_err(|e| refused(spec, &e))?;
+            control = Some(ours);
+            launch = launch
+                .arg("--control-fd")
+                .arg(theirs.as_raw_fd().to_string())
+                .inherit(theirs);
+        }
+        let mut running = launch.spawn().map_err(|e| refused(spec, &e))?;
+        let (Some(stdin), Some(stdout), Some(stderr)) = (
+            running.take_stdin(),
+            running.take_stdout(),
+            running.take_stderr(),
+        ) else {
+            return Err(Error::internal("a child was started without its pipes"));
+        };
+        let tail = Tail::default();
+        tokio::spawn(
+            tail.clone()
+                .drain(stderr, spec.name.clone(), events.clone()),
+        );
+        Ok(Self {
+            running,
+            input: Some(stdin),
+            backlog: VecDeque::new(),
+            output: FramedRead::with_capacity(stdout, Lines::new(spec.limits.frame), 64 * 1024),
+            output_open: true,
+            held: None,
+            control,
+            exit: None,
+            stderr: tail,
+            generation,
+            started: Instant::now(),
+            hello: None,
+            in_flight: HashMap::new(),
+            next_id: 1,
+            _lease: lease,
+        })
+    }
+
+    /// A number that no earlier request of this process had.
+    pub(crate) fn new_id(&mut self) -> u64 {
+        self.next_id += 1;
+        self.next_id - 1
+    }
+
+    /// The process that answers, as it said itself.
+    pub(crate) fn pid(&self) -> Option<u32> {
+        self.hello
+            .as_ref()
+            .and_then(|hello| hello.pid)
+            .or_else(|| self.running.id())
+    }
+
+    /// Send a frame; what the pipe has no room for is sent by [`next`](Self::next).
+    pub(crate) fn send(&mut self, frame: Bytes) {
+        self.backlog.push_back(frame);
+        // The common case: it fits, and nobody has to wake up for it.
+        let _ = write_backlog(&mut self.input, &mut self.backlog).now_or_never();
+    }
+
+    /// Send a frame on the control path. A full control socket drops it: the peer is
+    /// stuck, and what matters has a deadline of its own.
+    pub(crate) fn signal(&mut self, frame: &[u8]) {
+        match &self.control {
+            Some(control) => drop(control.write.try_write(frame)),
+            None => self.send(Bytes::copy_from_slice(frame)),
+        }
+    }
+
+    /// Close its input: it should finish and end.
+    pub(crate) fn close_input(&mut self) {
+        self.input = None;
+        self.backlog.clear();
+    }
+
+    /// Kill it and everything it started; [`Did::Ended`] follows.
+    pub(crate) fn kill(&mut self) {
+        self.running.kill();
+        // Nobody reads what it had to say.
+        self.held = None;
+    }
+
+    /// Hand a part to its reader, or hold it until the reader has room.
+    pub(crate) fn deliver(&mut self, to: &mpsc::Sender<Part>, part: Part) -> bool {
+        match to.try_send(part) {
+            Ok(()) => true,
+            Err(mpsc::error::TrySendError::Full(part)) => {
+                self.held = Some((to.clone(), part));
+                true
+            }
+            Err(mpsc::error::TrySendError::Closed(_)) => false,
+        }
+    }
+
+    /// What it does next. Cancel-safe.
+    pub(crate) async fn next(&mut self) -> Did {
+        loop {
+            if let Some(exit) = self.exit {
+                return self.last_words(exit).await;
+            }
+            tokio::select! {
+                line = self.output.next(), if self.output_open && self.held.is_none() => match line {
+                    Some(Ok(line)) => return Did::Wrote(line),
+                    Some(Err(error)) => {
+                        self.output_open = false;
+                        return Did::Broke(error.to_string());
+                    }
+                    None => {
+                        self.output_open = false;
+                        if self.input.is_some() {
+                            return Did::Broke("closed its output".into());
+                        }
+                    }
+                },
+                Some(Ok(_)) = read_control(&mut self.control) => return Did::Signalled,
+                () = write_backlog(&mut self.input, &mut self.backlog), if !self.backlog.is_empty() => {}
+                () = deliver_held(&mut self.held), if self.held.is_some() => {}
+                exit = self.running.wait() => self.exit = Some(exit),
+            }
+        }
+    }
+
+    /// Lines that were written before the end still count.
+    async fn last_words(&mut self, exit: Exit) -> Did {
+        if self.held.is_some() {
+            deliver_held(&mut self.held).await;
+        }
+        if self.output_open
+            && let Ok(Some(Ok(line))) = tokio::time::timeout(LAST_WORDS, self.output.next()).await
+        {
+            return Did::Wrote(line);
+        }
+        self.output_open = false;
+        Did::Ended(exit)
+    }
+}
+
+async fn write_backlog(input: &mut Option<ChildStdin>, backlog: &mut VecDeque<Bytes>) {
+    while let Some(frame) = backlog.front_mut() {
+        let Some(input) = input else {
+            backlog.clear();
+            return;
+        };
+        match input.write_buf(frame).await {
+            Ok(1..) if !frame.is_empty() => {}
+            Ok(1..) => drop(backlog.pop_front()),
+            // The process is going away; its end is reported by `wait`.
+            Ok(0) | Err(_) => backlog.clear(),
+        }
+    }
+}
+
+async fn read_control(control: &mut Option<Control>) -> Option<std::io::Result<Bytes>> {
+    match control {
+        Some(control) => control.read.next().await,
+        None => std::future::pending().await,
+    }
+}
+
+async fn deliver_held(held: &mut Option<(mpsc::Sender<Part>, Part)>) {
+    let permit = match held {
+        Some((to, _)) => to.clone().reserve_owned().await,
+        None => return,
+    };
+    if let (Ok(permit), Some((_, part))) = (permit, held.take()) {
+        permit.send(part);
+    }
+}
+
+fn control_pair() -> std::io::Result<(Control, OwnedFd)> {
+    let (ours, theirs) = std::os::unix::net::UnixStream::pair()?;
+    ours.set_nonblocking(true)?;
+    let (read, write) = UnixStream::from_std(ours)?.into_split();
+    let read = FramedRead::new(read, Lines::new(64 * 1024));
+    Ok((Control { read, write }, theirs.into()))
+}
+
+fn refused(spec: &Spec, error: &dyn std::fmt::Display) -> Error {
+    Error::new(
+        Code::StartFailed,
+        format!("cannot start sidecar `{}`: {error}", spec.name),
+    )
+    .hint("`pillion doctor` shows what is wrong and what to do")
+}
+
+/// Whether a broken stream means that an answer was too large.
+pub(crate) fn is_too_large(reason: &str, limit: usize) -> bool {
+    reason == FrameError::LineTooLong(limit).to_string()
+}

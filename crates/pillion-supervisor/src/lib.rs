@@ -1,0 +1,40 @@
+//! Keeps sidecars alive.
+//!
+//! # Theory of operation
+//!
+//! A **sidecar** is a child process that answers requests. Each one is owned by a task
+//! ([`actor`]); a [`Sidecar`] is a handle that sends it calls. What the task does next is
+//! decided by a pure state machine ([`life`]) that knows nothing of processes and clocks,
+//! so that every rule about starting, crashing, backing off and going idle is tested
+//! without either.
+//!
+//! A [`Pool`] is one or more sidecars of the same make; the [`Supervisor`] holds the
+//! pools of all workspaces, and the [`Events`] that tell what happens to them.
+//!
+//! The promises, whatever the child does:
+//! - every call gets exactly one answer;
+//! - an answer is never handed to another call: ids are matched, strays are dropped;
+//! - only calls that are safe to repeat are repeated after a crash, and only once;
+//! - nothing that the child started outlives it (see `pillion_process`).
+
+mod actor;
+mod call;
+mod child;
+mod dialect;
+mod events;
+pub mod life;
+mod pool;
+mod spec;
+mod status;
+mod supervisor;
+mod tail;
+
+pub use actor::Sidecar;
+pub use call::{Answer, Ask, Call};
+pub use dialect::Dialect;
+pub use events::{Event, Events, Listener};
+pub use life::State;
+pub use pool::Pool;
+pub use spec::{Kind, Limits, Spec};
+pub use status::{SidecarStatus, WorkspaceStatus};
+pub use supervisor::Supervisor;

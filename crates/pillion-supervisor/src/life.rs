@@ -1,0 +1,540 @@
+//! The life of a sidecar as a pure state machine.
+//!
+//! [`Life::step`] takes what happened and the time, and gives back what to do. It owns
+//! the rules: start on first use, drain before a stop, wait longer after each crash, open
+//! the breaker after three deaths in ten seconds, probe once after a cool-down, go idle.
+
+use std::collections::VecDeque;
+use std::time::{Duration, Instant};
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Deaths within this span count together.
+const WINDOW: Duration = Duration::from_secs(10);
+/// So many of them open the breaker.
+const DEATHS: usize = 3;
+/// The wait before the second start in a row; each further one doubles it.
+const FIRST_BACKOFF: Duration = Duration::from_millis(50);
+/// How long the breaker stays open before a probe; each failed probe doubles it.
+const FIRST_COOLDOWN: Duration = Duration::from_secs(5);
+/// But never longer than this.
+const MAX_COOLDOWN: Duration = Duration::from_secs(300);
+
+/// Where a sidecar is in its life.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum State {
+    /// No process; one starts with the next call.
+    Idle,
+    /// A process was started and has not said hello yet.
+    Starting,
+    /// Waiting for calls.
+    Ready,
+    /// Working on calls.
+    Busy,
+    /// Finishing its calls, taking no new ones.
+    Draining,
+    /// Died; the next start waits a little.
+    Backoff,
+    /// Died too often; calls run in a child of their own until a probe succeeds.
+    Broken,
+    /// Over for good.
+    Stopped,
+}
+
+/// What happened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Happening {
+    /// A call waits.
+    Demand,
+    /// The process said hello.
+    Hello,
+    /// A call was handed to the process.
+    CallBegan,
+    /// A call handed to the process is over.
+    CallEnded,
+    /// The process is gone.
+    Died,
+    /// There was no process, or it ended before it said hello; what waited was told.
+    StartFailed,
+    /// Somebody wants a fresh process.
+    Restart,
+    /// Somebody wants it to end.
+    Stop,
+    /// Time passed.
+    Tick,
+}
+
+/// What to do about it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Todo {
+    /// Start a process.
+    Start,
+    /// Close its input, and kill it if that does not end it.
+    Close,
+    /// Serve what waits by a child per call.
+    FallBack,
+    /// Nothing more will happen: answer what waits with an error.
+    GiveUp,
+}
+
+/// The state of one sidecar's life.
+#[derive(Debug, Clone)]
+pub struct Life {
+    state: State,
+    idle_after: Option<Duration>,
+    /// Calls in the hands of the process.
+    calls: usize,
+    /// Calls waiting for one.
+    wanted: bool,
+    /// When the last thing happened that counts as use.
+    used: Instant,
+    deaths: VecDeque<Instant>,
+    /// End of a backoff or a cool-down.
+    until: Option<Instant>,
+    cooldown: Duration,
+    /// The running start is the breaker's probe.
+    probing: bool,
+    /// What a drained or closed process is followed by.
+    after_close: State,
+    /// Its input is closed; its death is expected.
+    closing: bool,
+}
+
+impl Life {
+    /// A life that has not begun.
+    pub fn new(now: Instant, idle_after: Option<Duration>) -> Self {
+        Self {
+            state: State::Idle,
+            idle_after,
+            calls: 0,
+            wanted: false,
+            used: now,
+            deaths: VecDeque::new(),
+            until: None,
+            cooldown: FIRST_COOLDOWN,
+            probing: false,
+            after_close: State::Idle,
+            closing: false,
+        }
+    }
+
+    /// Where it is.
+    pub fn state(&self) -> State {
+        self.state
+    }
+
+    /// Whether calls may be handed to the process now.
+    pub fn takes_calls(&self) -> bool {
+        matches!(self.state, State::Ready | State::Busy) && !self.closing
+    }
+
+    /// Whether the death of the process is what was asked for.
+    pub fn expects_death(&self) -> bool {
+        self.closing
+    }
+
+    /// When [`Happening::Tick`] is due, if ever.
+    pub fn next_tick(&self) -> Option<Instant> {
+        match self.state {
+            State::Backoff | State::Broken => self.until,
+            State::Ready if !self.closing => self.idle_after.map(|span| self.used + span),
+            _ => None,
+        }
+    }
+
+    /// Take in what happened; says what to do, if anything.
+    pub fn step(&mut self, happening: Happening, now: Instant) -> Option<Todo> {
+        match happening {
+            Happening::Demand => self.demand(now),
+            Happening::Hello => {
+                self.hello(now);
+                None
+            }
+            Happening::CallBegan => {
+                self.calls += 1;
+                self.wanted = false;
+                self.used = now;
+                if self.state == State::Ready {
+                    self.state = State::Busy;
+                }
+                None
+            }
+            Happening::CallEnded => self.call_ended(now),
+            Happening::Died => self.died(now),
+            Happening::StartFailed => {
+                self.wanted = false;
+                self.died(now)
+            }
+            Happening::Restart => self.close(State::Idle),
+            Happening::Stop => self.close(State::Stopped),
+            Happening::Tick => self.tick(now),
+        }
+    }
+
+    fn demand(&mut self, now: Instant) -> Option<Todo> {
+        self.wanted = true;
+        self.used = now;
+        match self.state {
+            State::Idle => self.start(),
+            State::Backoff | State::Broken if self.until.is_none_or(|until| now >= until) => {
+                self.probing = self.state == State::Broken;
+                self.start()
+            }
+            State::Broken => {
+                self.wanted = false;
+                Some(Todo::FallBack)
+            }
+            State::Stopped => Some(Todo::GiveUp),
+            _ => None,
+        }
+    }
+
+    fn start(&mut self) -> Option<Todo> {
+        self.state = State::Starting;
+        self.until = None;
+        self.closing = false;
+        Some(Todo::Start)
+    }
+
+    fn hello(&mut self, now: Instant) {
+        if self.state != State::Starting {
+            return;
+        }
+        self.state = State::Ready;
+        self.used = now;
+        if std::mem::take(&mut self.probing) {
+            // The probe answered: the past is forgiven.
+            self.deaths.clear();
+            self.cooldown = FIRST_COOLDOWN;
+        }
+    }
+
+    fn call_ended(&mut self, now: Instant) -> Option<Todo> {
+        self.calls = self.calls.saturating_sub(1);
+        self.used = now;
+        if self.calls > 0 {
+            return None;
+        }
+        match self.state {
+            State::Busy => {
+                self.state = State::Ready;
+                None
+            }
+            State::Draining if !self.closing => {
+                self.closing = true;
+                Some(Todo::Close)
+            }
+            _ => None,
+        }
+    }
+
+    fn died(&mut self, now: Instant) -> Option<Todo> {
+        self.calls = 0;
+        if std::mem::take(&mut self.closing) || self.state == State::Draining {
+            self.state = self.after_close;
+            return match self.state {
+                State::Stopped => Some(Todo::GiveUp),
+                _ if self.wanted => self.start(),
+                _ => None,
+            };
+        }
+        if self.state == State::Stopped {
+            return Some(Todo::GiveUp);
+        }
+        self.deaths.push_back(now);
+        self.deaths
+            .retain(|death| now.duration_since(*death) < WINDOW);
+        let failed_probe = std::mem::take(&mut self.probing);
+        if failed_probe || self.deaths.len() >= DEATHS {
+            if failed_probe {
+                self.cooldown = (self.cooldown * 2).min(MAX_COOLDOWN);
+            }
+            self.state = State::Broken;
+            self.until = Some(now + self.cooldown);
+            return std::mem::take(&mut self.wanted).then_some(Todo::FallBack);
+        }
+        self.state = State::Backoff;
+        // The first death in a while is answered at once.
+        let wait = match self.deaths.len() {
+            0 | 1 => Duration::ZERO,
+            n => FIRST_BACKOFF * 2u32.saturating_pow(u32::try_from(n).unwrap_or(2) - 2),
+        };
+        self.until = Some(now + wait);
+        if self.wanted && wait.is_zero() {
+            self.start()
+        } else {
+            None
+        }
+    }
+
+    fn close(&mut self, then: State) -> Option<Todo> {
+        if self.state == State::Stopped {
+            return None;
+        }
+        // A stop is never taken back by a later restart.
+        if self.after_close != State::Stopped {
+            self.after_close = then;
+        }
+        match self.state {
+            State::Ready | State::Starting if !self.closing => {
+                self.state = State::Draining;
+                self.closing = true;
+                Some(Todo::Close)
+            }
+            State::Busy => {
+                self.state = State::Draining;
+                None
+            }
+            State::Idle | State::Backoff | State::Broken => {
+                self.deaths.clear();
+                self.until = None;
+                self.state = then;
+                match then {
+                    State::Stopped => Some(Todo::GiveUp),
+                    _ if self.wanted => self.start(),
+                    _ => None,
+                }
+            }
+            _ => None,
+        }
+    }
+
+    fn tick(&mut self, now: Instant) -> Option<Todo> {
+        let due = self.next_tick().is_some_and(|at| now >= at);
+        match self.state {
+            State::Backoff if due && self.wanted => self.start(),
+            State::Backoff if due => {
+                self.state = State::Idle;
+                self.until = None;
+                None
+            }
+            State::Broken if due && self.wanted => {
+                self.probing = true;
+                self.start()
+            }
+            State::Broken if due => {
+                // The next call probes; until then there is nothing to wake up for.
+                self.until = None;
+                None
+            }
+            State::Ready if due => {
+                self.state = State::Draining;
+                self.after_close = State::Idle;
+                self.closing = true;
+                Some(Todo::Close)
+            }
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const IDLE: Duration = Duration::from_secs(60);
+
+    struct Fake {
+        life: Life,
+        now: Instant,
+    }
+
+    impl Fake {
+        fn new() -> Self {
+            let now = Instant::now();
+            Self {
+                life: Life::new(now, Some(IDLE)),
+                now,
+            }
+        }
+
+        fn say(&mut self, happening: Happening) -> Option<Todo> {
+            self.life.step(happening, self.now)
+        }
+
+        fn pass(&mut self, millis: u64) -> Option<Todo> {
+            self.now += Duration::from_millis(millis);
+            self.say(Happening::Tick)
+        }
+
+        fn up(&mut self) {
+            assert_eq!(self.say(Happening::Demand), Some(Todo::Start));
+            self.say(Happening::Hello);
+            self.say(Happening::CallBegan);
+            assert_eq!(self.life.state(), State::Busy);
+        }
+    }
+
+    #[test]
+    fn many_first_callers_make_one_start() {
+        let mut fake = Fake::new();
+        assert_eq!(fake.say(Happening::Demand), Some(Todo::Start));
+        for _ in 0..50 {
+            assert_eq!(fake.say(Happening::Demand), None);
+        }
+    }
+
+    #[test]
+    fn the_first_death_is_answered_at_once_and_the_third_opens_the_breaker() {
+        let mut fake = Fake::new();
+        fake.up();
+        assert_eq!(fake.say(Happening::Died), None);
+        assert_eq!(
+            fake.say(Happening::Demand),
+            Some(Todo::Start),
+            "no wait after one death"
+        );
+        fake.say(Happening::Hello);
+        fake.say(Happening::CallBegan);
+        assert_eq!(fake.say(Happening::Died), None);
+        assert_eq!(fake.say(Happening::Demand), None, "a short wait after two");
+        assert_eq!(fake.pass(50), Some(Todo::Start));
+        fake.say(Happening::Hello);
+        fake.say(Happening::CallBegan);
+        assert_eq!(fake.say(Happening::Died), None);
+        assert_eq!(fake.life.state(), State::Broken);
+        assert_eq!(fake.say(Happening::Demand), Some(Todo::FallBack));
+        fake.pass(5_000);
+        assert_eq!(fake.say(Happening::Demand), Some(Todo::Start), "the probe");
+        fake.say(Happening::Hello);
+        assert_eq!(
+            fake.life.state(),
+            State::Ready,
+            "one good probe closes the breaker"
+        );
+    }
+
+    #[test]
+    fn a_failed_probe_waits_twice_as_long() {
+        let mut fake = Fake::new();
+        for _ in 0..3 {
+            fake.say(Happening::Demand);
+            fake.pass(50);
+            fake.say(Happening::Died);
+        }
+        assert_eq!(fake.life.state(), State::Broken);
+        fake.pass(5_000);
+        assert_eq!(fake.say(Happening::Demand), Some(Todo::Start));
+        assert_eq!(
+            fake.say(Happening::Died),
+            Some(Todo::FallBack),
+            "the waiting call is served"
+        );
+        fake.pass(9_999);
+        assert_eq!(fake.say(Happening::Demand), Some(Todo::FallBack));
+        fake.pass(1);
+        assert_eq!(fake.say(Happening::Demand), Some(Todo::Start));
+    }
+
+    #[test]
+    fn deaths_far_apart_never_open_the_breaker() {
+        let mut fake = Fake::new();
+        for _ in 0..20 {
+            fake.up();
+            fake.say(Happening::Died);
+            fake.pass(11_000);
+        }
+        assert_eq!(fake.life.state(), State::Idle);
+    }
+
+    #[test]
+    fn idleness_counts_from_the_last_use_and_never_during_a_call() {
+        let mut fake = Fake::new();
+        fake.up();
+        assert_eq!(fake.pass(600_000), None, "busy is not idle");
+        fake.say(Happening::CallEnded);
+        assert_eq!(fake.pass(59_999), None);
+        assert_eq!(fake.pass(1), Some(Todo::Close));
+        assert_eq!(fake.say(Happening::Died), None);
+        assert_eq!(
+            fake.life.state(),
+            State::Idle,
+            "an expected death is no crash"
+        );
+        fake.up();
+    }
+
+    #[test]
+    fn a_call_that_arrives_while_it_closes_starts_the_next() {
+        let mut fake = Fake::new();
+        fake.up();
+        fake.say(Happening::CallEnded);
+        assert_eq!(fake.pass(60_000), Some(Todo::Close));
+        assert_eq!(fake.say(Happening::Demand), None);
+        assert_eq!(fake.say(Happening::Died), Some(Todo::Start));
+    }
+
+    #[test]
+    fn a_stop_waits_for_the_call_and_is_final() {
+        let mut fake = Fake::new();
+        fake.up();
+        assert_eq!(fake.say(Happening::Stop), None);
+        assert!(!fake.life.takes_calls());
+        assert_eq!(fake.say(Happening::CallEnded), Some(Todo::Close));
+        assert_eq!(fake.say(Happening::Died), Some(Todo::GiveUp));
+        assert_eq!(fake.say(Happening::Demand), Some(Todo::GiveUp));
+    }
+
+    #[test]
+    fn a_restart_while_broken_forgives() {
+        let mut fake = Fake::new();
+        for _ in 0..3 {
+            fake.say(Happening::Demand);
+            fake.pass(100);
+            fake.say(Happening::Died);
+        }
+        assert_eq!(fake.life.state(), State::Broken);
+        fake.say(Happening::Restart);
+        assert_eq!(fake.say(Happening::Demand), Some(Todo::Start));
+    }
+
+    /// What a process and its callers could really do next.
+    fn happenings() -> impl Strategy<Value = Vec<(u8, u64)>> {
+        prop::collection::vec((0u8..8, 0u64..20_000), 0..200)
+    }
+
+    proptest! {
+        /// Whatever happens in whatever order: never two processes at once, calls only go
+        /// to a live one, and after a stop nothing is started.
+        #[test]
+        fn invariants(script in happenings()) {
+            let mut fake = Fake::new();
+            let (mut alive, mut calls, mut stopped) = (false, 0usize, false);
+            for (choice, millis) in script {
+                let happening = match choice {
+                    0 => Happening::Demand,
+                    1 if alive && fake.life.state() == State::Starting => Happening::Hello,
+                    2 if fake.life.takes_calls() => { calls += 1; Happening::CallBegan }
+                    3 if calls > 0 => { calls -= 1; Happening::CallEnded }
+                    4 if alive => { alive = false; calls = 0; Happening::Died }
+                    5 => Happening::Restart,
+                    6 if millis > 19_000 => { stopped = true; Happening::Stop }
+                    7 => { fake.now += Duration::from_millis(millis); Happening::Tick }
+                    _ => continue,
+                };
+                let was_closing = fake.life.expects_death();
+                let todo = fake.say(happening);
+                match todo {
+                    Some(Todo::Start) => {
+                        prop_assert!(!alive, "two processes at once");
+                        prop_assert!(!stopped, "a start after the stop");
+                        alive = true;
+                    }
+                    Some(Todo::Close) => {
+                        prop_assert!(alive && !was_closing, "closing what is not open");
+                        prop_assert_eq!(calls, 0, "closing during a call");
+                    }
+                    _ => {}
+                }
+                prop_assert!(!fake.life.takes_calls() || alive, "takes calls without a process");
+                if let Some(at) = fake.life.next_tick() && todo.is_none() && happening == Happening::Tick {
+                    prop_assert!(at > fake.now, "a tick that is due again at once: {:?}", fake.life.state());
+                }
+            }
+        }
+    }
+}

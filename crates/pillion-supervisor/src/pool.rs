@@ -1,0 +1,144 @@
+//! Sidecars of the same make, for calls side by side.
+
+use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::SystemTime;
+
+use pillion_catalogue::Activity;
+use pillion_protocol::Result;
+
+use crate::actor::Surroundings;
+use crate::{Answer, Call, Events, Sidecar, SidecarStatus, Spec, State};
+
+/// One or more sidecars of the same make. A second one starts only when the first is
+/// busy, up to the size of the pool.
+#[derive(Debug)]
+pub struct Pool {
+    spec: Spec,
+    size: usize,
+    around: Surroundings,
+    started: SystemTime,
+    slots: Mutex<Vec<Sidecar>>,
+}
+
+impl Pool {
+    pub(crate) fn new(spec: Spec, size: usize, events: Events, activity: Activity) -> Self {
+        let around = Surroundings {
+            events,
+            activity,
+            generations: Arc::new(AtomicU64::new(0)),
+        };
+        Self {
+            spec,
+            size: size.max(1),
+            around,
+            started: SystemTime::now(),
+            slots: Mutex::default(),
+        }
+    }
+
+    /// Ask one of them something. Dropping the future cancels the call.
+    pub async fn call(&self, call: Call) -> Result<Answer> {
+        let sidecar = self.pick();
+        sidecar.call(call).await
+    }
+
+    /// What they are made of.
+    pub fn spec(&self) -> &Spec {
+        &self.spec
+    }
+
+    /// Let each finish what it does and go on with a fresh process. Says how many there are.
+    pub fn restart(&self) -> usize {
+        let slots = self.slots();
+        slots.iter().for_each(Sidecar::restart);
+        slots.len()
+    }
+
+    /// Let each finish what it does and end.
+    pub(crate) fn retire(&self) {
+        for slot in self.slots().drain(..) {
+            slot.retire();
+        }
+    }
+
+    /// End them all; returns when their processes are gone.
+    pub async fn stop(&self) {
+        let slots = std::mem::take(&mut *self.slots());
+        futures::future::join_all(slots.iter().map(Sidecar::stop)).await;
+    }
+
+    /// What people see of them.
+    pub fn status(&self) -> Vec<SidecarStatus> {
+        self.slots().iter().map(Sidecar::status).collect()
+    }
+
+    pub(crate) fn started(&self) -> SystemTime {
+        self.started
+    }
+
+    pub(crate) fn used(&self) -> SystemTime {
+        self.slots()
+            .iter()
+            .map(Sidecar::used)
+            .max()
+            .unwrap_or(self.started)
+    }
+
+    /// Processes that run.
+    pub(crate) fn alive(&self) -> usize {
+        let gone = [State::Idle, State::Stopped, State::Backoff, State::Broken];
+        self.slots()
+            .iter()
+            .filter(|s| !gone.contains(&s.state()))
+            .count()
+    }
+
+    /// Whether any call waits or runs.
+    pub(crate) fn is_loaded(&self) -> bool {
+        self.slots().iter().any(|slot| slot.load() > 0)
+    }
+
+    /// The one that answers soonest. One whose source files have changed answers nothing
+    /// any more: it finishes what it does, and a successor takes its place.
+    fn pick(&self) -> Sidecar {
+        let mut slots = self.slots();
+        for (index, slot) in slots.iter_mut().enumerate() {
+            if let Some(file) = slot.changed_file() {
+                tracing::info!(
+                    sidecar = self.spec.name,
+                    file,
+                    "retired: a source file changed"
+                );
+                slot.retire();
+                *slot = self.fresh(index);
+            }
+        }
+        let free = |wanted: fn(&Sidecar) -> bool| slots.iter().find(|s| s.load() == 0 && wanted(s));
+        let found = free(|slot| slot.state() == State::Ready).or_else(|| free(|_| true));
+        if let Some(slot) = found {
+            return slot.clone();
+        }
+        if slots.len() < self.size {
+            let slot = self.fresh(slots.len());
+            slots.push(slot.clone());
+            return slot;
+        }
+        match slots.iter().min_by_key(|slot| slot.load()) {
+            Some(slot) => slot.clone(),
+            None => self.fresh(0),
+        }
+    }
+
+    fn fresh(&self, index: usize) -> Sidecar {
+        let mut spec = self.spec.clone();
+        if self.size > 1 {
+            spec.name = format!("{}-{}", spec.name, index + 1);
+        }
+        Sidecar::new(spec, self.around.clone())
+    }
+
+    fn slots(&self) -> MutexGuard<'_, Vec<Sidecar>> {
+        self.slots.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,87 @@
+//! What a sidecar is made of and what it may use.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use pillion_process::Launch;
+use pillion_protocol::{Result, frame};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::Dialect;
+
+/// Which kind of child it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Kind {
+    /// Python running pillion's worker package.
+    Worker,
+    /// A program of the user's that speaks the line-JSON contract.
+    Foreign,
+}
+
+/// What a sidecar may use.
+#[derive(Debug, Clone)]
+pub struct Limits {
+    /// From start to hello.
+    pub hello: Duration,
+    /// How long a cancelled call may take to end before the process is killed.
+    pub grace: Duration,
+    /// How long a process may take to end after its input was closed.
+    pub close: Duration,
+    /// Calls that may wait.
+    pub queue: usize,
+    /// Calls in the hands of the process at once.
+    pub in_flight: usize,
+    /// Bytes of one frame.
+    pub frame: usize,
+    /// Resident bytes at which it is asked to drop caches.
+    pub memory_soft: Option<u64>,
+    /// Resident bytes at which it is restarted.
+    pub memory_hard: Option<u64>,
+    /// Time without a call after which it ends.
+    pub idle: Option<Duration>,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            hello: Duration::from_secs(20),
+            grace: Duration::from_secs(1),
+            close: Duration::from_secs(2),
+            queue: 256,
+            in_flight: 1,
+            frame: frame::MAX_LINE,
+            memory_soft: None,
+            memory_hard: None,
+            idle: Some(Duration::from_secs(30 * 60)),
+        }
+    }
+}
+
+/// What a sidecar is made of.
+#[derive(Clone)]
+pub struct Spec {
+    /// Its name in status, events and logs.
+    pub name: String,
+    /// Which kind of child it is.
+    pub kind: Kind,
+    /// The workspace it belongs to.
+    pub workspace: PathBuf,
+    /// How to talk to it.
+    pub dialect: Dialect,
+    /// What it may use.
+    pub limits: Limits,
+    /// How to start it.
+    pub launch: Arc<dyn Fn() -> Result<Launch> + Send + Sync>,
+}
+
+impl std::fmt::Debug for Spec {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Spec")
+            .field("name", &self.name)
+            .field("kind", &self.kind)
+            .finish()
+    }
+}

@@ -1,0 +1,189 @@
+//! `pillion.toml`: what a project wants from pillion. Every key is in these structs, and
+//! the reference page is made from them.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use pillion_protocol::{Code, Error, Result};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+/// The file's name.
+pub const FILE: &str = "pillion.toml";
+
+/// A project's configuration.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {
+    /// Python workers.
+    pub python: Python,
+    /// Foreign sidecars by name: programs of yours that speak the line-JSON contract.
+    pub sidecar: BTreeMap<String, Foreign>,
+}
+
+/// How Python workers of this project run.
+#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Python {
+    /// The interpreter, relative to this file.
+    pub interpreter: Option<PathBuf>,
+    /// How many workers may run side by side.
+    pub workers: usize,
+    /// Folders to import from, relative to this file, beside the root and `src`.
+    pub path: Vec<PathBuf>,
+    /// Modules that a worker imports before it says that it is ready.
+    pub preload: Vec<String>,
+    /// Seconds that a call may take unless it says otherwise.
+    pub timeout_s: f64,
+    /// Resident megabytes at which a worker is asked to drop its caches.
+    pub memory_soft_mb: u64,
+    /// Resident megabytes at which a worker is restarted.
+    pub memory_hard_mb: u64,
+    /// Minutes without a call after which workers end.
+    pub idle_minutes: f64,
+    /// Calls that may wait for a worker before callers get `busy`.
+    pub queue: usize,
+    /// Environment variables that workers get although they look like credentials.
+    pub pass_env: Vec<String>,
+}
+
+impl Default for Python {
+    fn default() -> Self {
+        Self {
+            interpreter: None,
+            workers: 1,
+            path: Vec::new(),
+            preload: Vec::new(),
+            timeout_s: 60.0,
+            memory_soft_mb: 1024,
+            memory_hard_mb: 4096,
+            idle_minutes: 30.0,
+            queue: 256,
+            pass_env: Vec::new(),
+        }
+    }
+}
+
+/// A program of yours that speaks the line-JSON contract.
+#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Foreign {
+    /// The program and its arguments.
+    pub command: Vec<String>,
+    /// The folder it starts in, relative to this file.
+    #[serde(default)]
+    pub cwd: Option<PathBuf>,
+    /// Seconds that a request may take unless it says otherwise.
+    #[serde(default = "sixty")]
+    pub timeout_s: f64,
+    /// Seconds until its ready line must have come.
+    #[serde(default = "twenty")]
+    pub ready_s: f64,
+    /// Commands that may be sent again after a crash.
+    #[serde(default)]
+    pub safe_commands: Vec<String>,
+    /// Resident megabytes at which it is restarted.
+    #[serde(default)]
+    pub memory_hard_mb: Option<u64>,
+    /// Environment variables it gets although they look like credentials.
+    #[serde(default)]
+    pub pass_env: Vec<String>,
+}
+
+fn sixty() -> f64 {
+    60.0
+}
+
+fn twenty() -> f64 {
+    20.0
+}
+
+impl Config {
+    /// The configuration of the project at `root`; the default where there is no file.
+    pub fn read(root: &Path) -> Result<Self> {
+        let path = root.join(FILE);
+        let text = match std::fs::read_to_string(&path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                return Ok(Self::default());
+            }
+            Err(error) => return Err(invalid(&path, error)),
+        };
+        let config: Self = toml::from_str(&text).map_err(|error| invalid(&path, error))?;
+        config.checked().map_err(|what| invalid(&path, what))
+    }
+
+    fn checked(self) -> Result<Self, String> {
+        let python = &self.python;
+        if !(1..=64).contains(&python.workers) {
+            return Err("`python.workers` must be from 1 to 64".into());
+        }
+        if !(1..=10_000).contains(&python.queue) {
+            return Err("`python.queue` must be from 1 to 10000".into());
+        }
+        let times = self.sidecar.values().flat_map(|s| [s.timeout_s, s.ready_s]);
+        for seconds in times.chain([python.timeout_s, python.idle_minutes]) {
+            if !(seconds > 0.0 && seconds <= 604_800.0) {
+                return Err(format!("`{seconds}` is no sensible time"));
+            }
+        }
+        for (name, sidecar) in &self.sidecar {
+            if sidecar.command.is_empty() {
+                return Err(format!("`sidecar.{name}.command` is empty"));
+            }
+        }
+        Ok(self)
+    }
+}
+
+fn invalid(path: &Path, what: impl std::fmt::Display) -> Error {
+    Error::new(
+        Code::InvalidConfig,
+        format!("`{}` cannot be used: {what}", path.display()),
+    )
+    .hint("docs/reference/configuration.md lists every key")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Result<Config> {
+        let temp = tempfile::tempdir().unwrap();
+        std::fs::write(temp.path().join(FILE), text).unwrap();
+        Config::read(temp.path())
+    }
+
+    #[test]
+    fn no_file_is_the_default() {
+        let temp = tempfile::tempdir().unwrap();
+        assert_eq!(Config::read(temp.path()).unwrap(), Config::default());
+        assert_eq!(read("").unwrap(), Config::default());
+    }
+
+    #[test]
+    fn keys_are_read() {
+        let config = read(
+            "[python]\nworkers = 4\npass_env = ['HF_TOKEN']\n[sidecar.map]\ncommand = ['python3', '-u']\n",
+        )
+        .unwrap();
+        assert_eq!(config.python.workers, 4);
+        assert_eq!(config.sidecar["map"].command, ["python3", "-u"]);
+        assert_eq!(config.sidecar["map"].timeout_s, 60.0);
+    }
+
+    #[test]
+    fn mistakes_are_named() {
+        for (text, word) in [
+            ("[pyton]\n", "pyton"),
+            ("[python]\nworkers = 0", "workers"),
+            ("[python]\ntimeout_s = -1", "-1"),
+            ("[sidecar.x]\ncommand = []", "sidecar.x.command"),
+            ("workers", "expected"),
+        ] {
+            let error = read(text).unwrap_err();
+            assert_eq!(error.code, Code::InvalidConfig);
+            assert!(error.message.contains(word), "{}", error.message);
+        }
+    }
+}

@@ -1,0 +1,105 @@
+"""Which of the user's source files have been imported, each with its `stat` from before the read.
+
+The import system asks a loader for `path_stats` before it reads the source, so a record made there
+can only be older than the code that runs, never newer: a file that changes in between differs from
+its record, and the host retires the worker.
+"""
+
+from __future__ import annotations
+
+import _frozen_importlib_external as external
+import os
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+Record = list  # [path, dev, inode, size, mtime_ns, ctime_ns]
+
+# Only ever appended to and swapped as a whole, so that imports in threads need no lock.
+_new: dict[str, Record] = {}
+_STDLIB = os.path.dirname(os.path.abspath(os.__file__)) + os.sep
+_PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
+_INSTALLED = tuple(f"{os.sep}{name}{os.sep}" for name in ("site-packages", "dist-packages"))
+
+
+def pending() -> bool:
+    """Has anything been imported since the last `take`?"""
+    return bool(_new)
+
+
+def take() -> list[Record]:
+    """The records since the last call of this function."""
+    global _new
+    taken, _new = _new, {}
+    return list(taken.values())
+
+
+def is_users(path: str) -> bool:
+    """Is this file the user's, rather than the interpreter's, an installed package's or ours?"""
+    return not (path.startswith((_STDLIB, _PACKAGE)) or any(part in path for part in _INSTALLED))
+
+
+def record(path: str, found: os.stat_result | None = None) -> None:
+    """Note a file that is about to be read."""
+    path = os.path.abspath(path)
+    if not (is_users(path) and _encodable(path)):
+        return
+    if found is None:
+        try:
+            found = os.stat(path)
+        except OSError:
+            return
+    _new[path] = [
+        path,
+        found.st_dev,
+        found.st_ino,
+        found.st_size,
+        found.st_mtime_ns,
+        found.st_ctime_ns,
+    ]
+
+
+def _encodable(path: str) -> bool:
+    # A name that is not UTF-8 cannot be told to the host.
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def install() -> None:
+    """Hook the loaders of source, byte-code and extension modules."""
+    source = external.SourceFileLoader
+    bytecode = external.SourcelessFileLoader
+    extension = external.ExtensionFileLoader
+    get_code = bytecode.get_code
+    create_module = extension.create_module
+
+    def path_stats(_self: Any, path: str) -> dict[str, Any]:
+        # Made from the same `stat` that is recorded: two could disagree.
+        found = os.stat(path)
+        record(path, found)
+        return {"mtime": found.st_mtime, "size": found.st_size}
+
+    def sourceless_get_code(self: Any, fullname: str) -> Any:
+        record(self.path)
+        return get_code(self, fullname)
+
+    def extension_create_module(self: Any, spec: Any) -> Any:
+        record(self.path)
+        return create_module(self, spec)
+
+    source.path_stats = path_stats
+    bytecode.get_code = sourceless_get_code
+    extension.create_module = extension_create_module
+
+
+def record_loaded() -> None:
+    """Note user modules that were imported before the hooks were in place."""
+    for module in list(sys.modules.values()):
+        path = getattr(module, "__file__", None)
+        if isinstance(path, str) and getattr(module, "__name__", "") != "__main__":
+            record(path)

@@ -1,0 +1,96 @@
+"""JSON text in and out, by the interpreter's C scanner and encoder.
+
+The `json` package costs several milliseconds to import because it pulls in `re`. Its C half does
+all of the work, so it is used directly where it behaves as expected, and `json` where not.
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+
+def _refuse_constant(name: str) -> float:
+    raise ValueError(f"`{name}` is not JSON")
+
+
+class _Options:
+    """What the C scanner reads from its caller."""
+
+    strict = True
+    object_hook = None
+    object_pairs_hook = None
+    parse_float = float
+    parse_int = int
+    parse_constant = staticmethod(_refuse_constant)
+    memo: dict[str, str] = {}  # noqa: RUF012 - the scanner asks for the attribute
+
+
+def _make_loads() -> Callable[[str], Any]:
+    try:
+        import _json
+
+        scan = _json.make_scanner(_Options())
+        if scan('{"a":[1,2.5,null,"x"]}', 0) != ({"a": [1, 2.5, None, "x"]}, 22):
+            raise ValueError("unexpected scanner")
+    except Exception:
+        import json
+
+        return lambda text: json.loads(text, parse_constant=_refuse_constant)
+
+    def loads(text: str) -> Any:
+        try:
+            value, end = scan(text, 0)
+        except StopIteration as stop:
+            raise ValueError(f"expected a value at character {stop.value}") from None
+        except SystemError:
+            # Before Python 3.12 the scanner finds its exception class only once `json` is loaded.
+            import json
+
+            return json.loads(text, parse_constant=_refuse_constant)
+        if end != len(text):
+            raise ValueError(f"extra data at character {end}")
+        return value
+
+    return loads
+
+
+def make_dumps(default: Callable[[Any], Any]) -> Callable[[Any], str]:
+    """A function that writes compact JSON and hands what it does not know to `default`.
+
+    Circular values end in `RecursionError`: checking for them on every call would cost more than
+    the rare explanation (see `encode`).
+    """
+    try:
+        import _json
+
+        chunks = _json.make_encoder(
+            None, default, _json.encode_basestring, None, ":", ",", False, False, False
+        )
+        if "".join(chunks({"a": [1, 2.5, None, "x"]}, 0)) != '{"a":[1,2.5,null,"x"]}':
+            raise ValueError("unexpected encoder")
+    except Exception:
+        import json
+
+        return json.JSONEncoder(
+            ensure_ascii=False,
+            check_circular=False,
+            allow_nan=False,
+            separators=(",", ":"),
+            default=default,
+        ).encode
+    join = "".join
+    return lambda value: join(chunks(value, 0))
+
+
+_loads = _make_loads()
+
+
+def loads(line: bytes) -> Any:
+    """Parse one line. Raises `ValueError` for anything that is not strict JSON in UTF-8."""
+    try:
+        return _loads(line.decode().strip(" \t\r\n"))
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
