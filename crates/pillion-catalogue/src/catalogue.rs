@@ -118,7 +118,7 @@ impl Catalogue {
         let Some((definition, bound)) = self.entries.get(name) else {
             return Err(self.unknown(name));
         };
-        let _lease = definition.keeps_alive.then(|| self.activity.lease());
+        let _lease = self.activity.lease();
         let started = Instant::now();
         let cancel = request.cancel.clone();
         let deadline = request.deadline;

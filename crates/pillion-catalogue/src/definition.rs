@@ -15,8 +15,8 @@ pub struct Definition {
     pub safety: Safety,
     /// When it sends items before its result.
     pub streams: Streams,
-    /// Whether a running one keeps pillion from going idle.
-    pub keeps_alive: bool,
+    /// Whether the command line fills in the caller's folder where no `root` is named.
+    pub local: bool,
     params: fn() -> Schema,
     output: fn() -> Schema,
     arguments: fn(clap::Command) -> clap::Command,
@@ -30,7 +30,7 @@ impl Definition {
             name: O::NAME,
             safety: O::SAFETY,
             streams: O::STREAMS,
-            keeps_alive: O::KEEPS_ALIVE,
+            local: O::LOCAL,
             params: || SchemaGenerator::default().into_root_schema_for::<O>(),
             output: || SchemaGenerator::default().into_root_schema_for::<O::Output>(),
             arguments: O::augment_args,

@@ -43,8 +43,8 @@ pub trait Operation:
     const SAFETY: Safety;
     /// When it sends items before its result.
     const STREAMS: Streams = Streams::Never;
-    /// Whether a running one keeps pillion from going idle.
-    const KEEPS_ALIVE: bool = true;
+    /// Whether the command line fills in the caller's folder where no `root` is named.
+    const LOCAL: bool = false;
     /// The service that answers it.
     type Service: Send + Sync + 'static;
     /// What it gives back.

@@ -41,7 +41,7 @@ impl From<Error> for BindError {
 #[derive(Debug)]
 pub struct Bound {
     endpoint: Endpoint,
-    listener: UnixListener,
+    listener: Option<UnixListener>,
     /// Device and inode of our socket: what is at the path later may be another's.
     identity: (u64, u64),
     _lock: File,
@@ -63,7 +63,7 @@ impl Bound {
         let identity = (meta.dev(), meta.ino());
         Ok(Self {
             endpoint,
-            listener,
+            listener: Some(listener),
             identity,
             _lock: lock,
         })
@@ -75,10 +75,13 @@ impl Bound {
     }
 
     /// Serve until a signal, a shutdown request or `idle` without activity ends it.
-    pub async fn run(&self, house: House, idle: Option<Duration>) -> &'static str {
+    pub async fn run(mut self, house: House, idle: Option<Duration>) -> &'static str {
+        let Some(listener) = self.listener.take() else {
+            return "shutdown";
+        };
         let shutdown = house.shutdown.clone();
         let activity = house.catalogue.activity().clone();
-        let serving = socket::serve(&self.listener, house);
+        let serving = socket::serve(listener, house);
         tokio::pin!(serving);
         let cause = tokio::select! {
             () = &mut serving => "shutdown",
@@ -87,7 +90,9 @@ impl Bound {
             () = idle_for(idle, &activity) => "idle",
         };
         tracing::info!(cause, "ending");
-        // Stop accepting; what runs may finish, but not for ever.
+        // Stop accepting; what runs may finish, but not for ever. The socket goes first, so
+        // that a new client starts a new daemon instead of waiting for this one.
+        self.unlink();
         shutdown.cancel();
         let _ = tokio::time::timeout(DRAIN, serving).await;
         cause
@@ -96,6 +101,13 @@ impl Bound {
 
 impl Drop for Bound {
     fn drop(&mut self) {
+        self.unlink();
+    }
+}
+
+impl Bound {
+    /// Remove what is ours, and only that, from the file system.
+    fn unlink(&self) {
         let ours = fs::symlink_metadata(&self.endpoint.socket)
             .is_ok_and(|meta| (meta.dev(), meta.ino()) == self.identity);
         if ours {

@@ -16,7 +16,7 @@ use crate::{House, rpc};
 const CONNECTIONS: usize = 512;
 
 /// Accept connections until pillion ends, then let them finish.
-pub async fn serve(listener: &UnixListener, house: House) {
+pub async fn serve(listener: UnixListener, house: House) {
     let open = TaskTracker::new();
     let places = Arc::new(Semaphore::new(CONNECTIONS));
     loop {
@@ -43,6 +43,7 @@ pub async fn serve(listener: &UnixListener, house: House) {
             }
         }
     }
+    drop(listener);
     open.close();
     open.wait().await;
 }

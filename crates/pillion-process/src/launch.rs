@@ -7,8 +7,9 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::{Arc, OnceLock};
 
-use crate::{Pipe, Running, environment, guard, sys};
+use crate::{Exit, Pipe, Running, environment, guard, sys};
 
 /// Why a child could not be started.
 #[derive(Debug, thiserror::Error)]
@@ -198,7 +199,7 @@ impl Launch {
             program: named,
             source,
         })?;
-        Ok(Detached { child })
+        Ok(Detached::new(child))
     }
 
     fn apply(self, command: &mut Command, guarded: bool) {
@@ -258,17 +259,30 @@ fn is_executable(path: &Path) -> bool {
 /// A process that was started to live on without us.
 #[derive(Debug)]
 pub struct Detached {
-    child: std::process::Child,
+    pid: u32,
+    exit: Arc<OnceLock<Exit>>,
 }
 
 impl Detached {
+    fn new(mut child: std::process::Child) -> Self {
+        let (pid, exit) = (child.id(), Arc::<OnceLock<Exit>>::default());
+        let told = Arc::clone(&exit);
+        // Should it end before us, it must not stay a zombie until we do.
+        std::thread::spawn(move || {
+            if let Ok(status) = child.wait() {
+                let _ = told.set(status.into());
+            }
+        });
+        Self { pid, exit }
+    }
+
     /// Its process id.
     pub fn id(&self) -> u32 {
-        self.child.id()
+        self.pid
     }
 
     /// How it ended, if it already has.
-    pub fn ended(&mut self) -> Option<crate::Exit> {
-        self.child.try_wait().ok().flatten().map(Into::into)
+    pub fn ended(&self) -> Option<Exit> {
+        self.exit.get().copied()
     }
 }

@@ -268,7 +268,11 @@ pub struct Progress {
     /// Which request.
     pub id: Id,
     /// The next item of a stream.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "raw_present"
+    )]
     pub item: Option<Box<RawValue>>,
     /// How far the work is.
     #[serde(default, skip_serializing_if = "Option::is_none")]

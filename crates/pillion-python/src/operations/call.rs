@@ -79,6 +79,7 @@ pub struct WorkerRef {
 impl Operation for Call {
     const NAME: &'static str = "py.call";
     const SAFETY: Safety = Safety::Execute;
+    const LOCAL: bool = true;
     const STREAMS: Streams = Streams::OnRequest;
     type Service = PythonService;
     type Output = Called;
@@ -86,7 +87,12 @@ impl Operation for Call {
     async fn run(self, cx: Context<PythonService>) -> Result<Called> {
         let project = cx
             .service()
-            .project(whereabouts(&cx, self.root, self.python, self.virtual_env)?)
+            .project(whereabouts(
+                &cx,
+                self.root.as_deref(),
+                self.python,
+                self.virtual_env,
+            )?)
             .await?;
         let pool = cx.service().workers(&project)?;
         let path = self.path.iter().map(|p| {

@@ -83,13 +83,19 @@ impl Operation for Describe {
     const NAME: &'static str = "py.describe";
     // Importing a module runs its code, but only as every call into it would.
     const SAFETY: Safety = Safety::Read;
+    const LOCAL: bool = true;
     type Service = PythonService;
     type Output = Module;
 
     async fn run(self, cx: Context<PythonService>) -> Result<Module> {
         let project = cx
             .service()
-            .project(whereabouts(&cx, self.root, self.python, self.virtual_env)?)
+            .project(whereabouts(
+                &cx,
+                self.root.as_deref(),
+                self.python,
+                self.virtual_env,
+            )?)
             .await?;
         let pool = cx.service().workers(&project)?;
         let path: Vec<_> = self

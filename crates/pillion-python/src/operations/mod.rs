@@ -6,7 +6,7 @@ mod restart;
 mod sidecar;
 mod workers;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use pillion_catalogue::{Code, Context, Error, Operations, Result};
@@ -33,11 +33,11 @@ pub fn operations() -> Operations<PythonService> {
 /// Where a call should run: the caller's words, else the door's root, else our own folder.
 fn whereabouts(
     cx: &Context<PythonService>,
-    root: Option<PathBuf>,
+    root: Option<&Path>,
     python: Option<PathBuf>,
     virtual_env: Option<PathBuf>,
 ) -> Result<Whereabouts> {
-    let root = match cx.root(root.as_deref()) {
+    let root = match cx.root(root) {
         Some(root) => PythonService::absolute(root, cx.request().root.as_deref()),
         None => PythonService::default_root()?,
     };

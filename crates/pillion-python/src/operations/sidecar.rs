@@ -48,13 +48,14 @@ pub struct SidecarCall {
 impl Operation for SidecarCall {
     const NAME: &'static str = "sidecar.call";
     const SAFETY: Safety = Safety::Execute;
+    const LOCAL: bool = true;
     type Service = PythonService;
     type Output = Called;
 
     async fn run(self, cx: Context<PythonService>) -> Result<Called> {
         let project = cx
             .service()
-            .project(whereabouts(&cx, self.root, None, None)?)
+            .project(whereabouts(&cx, self.root.as_deref(), None, None)?)
             .await?;
         let pool = cx.service().foreign(&project, &self.sidecar)?;
         let made = foreign::find(&project, &self.sidecar)?;

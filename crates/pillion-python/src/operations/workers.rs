@@ -22,7 +22,6 @@ pub struct WorkerList {
 impl Operation for Workers {
     const NAME: &'static str = "py.workers";
     const SAFETY: Safety = Safety::Read;
-    const KEEPS_ALIVE: bool = false;
     type Service = PythonService;
     type Output = WorkerList;
 

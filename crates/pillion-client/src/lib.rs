@@ -1,0 +1,57 @@
+//! Talking to the pillion daemon from Rust.
+//!
+//! # Theory of operation
+//!
+//! A [`Client`] is a cheap handle. Behind it is one connection with two tasks: one writes
+//! queued frames, the other reads answers and hands each to the caller that waits for its
+//! id. Every request has exactly one outcome: its answer, a timeout, a cancellation, or
+//! [`unreachable`](pillion_protocol::Code::Unreachable) when the connection broke. A
+//! caller that stops waiting, by a timeout or by dropping the future, takes its id off
+//! the table and tells the daemon, so a late answer finds nobody and is dropped.
+//!
+//! A connection is made when it is first needed, and made again by the next request after
+//! it broke; it is used when the daemon has answered a ping on it. If nobody listens and the [`Options`] allow it, the daemon is started
+//! ([`Client::connect_or_start`]), under a lock so that racing clients start one.
+//!
+//! A stream gets a connection of its own: a consumer that reads slowly then slows down
+//! its own stream, all the way to Python, and nobody else's calls.
+//!
+//! [`Bridge`] is for programs with a frame to draw: a thread with a `Client`, a bounded
+//! queue to it and a bounded queue back.
+//!
+//! ```no_run
+//! # async fn demo() -> pillion_protocol::Result<()> {
+//! use pillion_client::{Client, Options};
+//!
+//! let client = Client::connect_or_start(&Options::new()).await?;
+//! let answer: serde_json::Value = client
+//!     .call_as("py.call", serde_json::json!({"function": "math:hypot", "params": [3, 4]}))
+//!     .await?;
+//! assert_eq!(answer["result"], 5.0);
+//! # Ok(())
+//! # }
+//! ```
+
+mod bridge;
+mod client;
+mod connect;
+mod connection;
+mod daemon_log;
+mod launched;
+mod options;
+mod pending;
+mod request;
+mod skew;
+mod start;
+mod start_lock;
+mod stream;
+mod wire;
+
+pub use bridge::{Bridge, Part, RequestId, Response};
+pub use client::{Client, DaemonVersion};
+pub use launched::Started;
+pub use options::Options;
+pub use pillion_protocol::endpoint::Endpoint;
+pub use pillion_protocol::{Code, Error, Kind, Result};
+pub use request::RequestBuilder;
+pub use stream::{CallStream, Event};

@@ -1,0 +1,24 @@
+//! `pillion completions`.
+
+use std::process::ExitCode;
+
+use clap::Args;
+use clap_complete::Shell;
+
+use super::output;
+
+/// Print a completion script for your shell.
+#[derive(Debug, Args)]
+pub(crate) struct Completions {
+    /// Which shell.
+    shell: Shell,
+}
+
+impl Completions {
+    pub(crate) fn run(self) -> ExitCode {
+        let mut script = Vec::new();
+        clap_complete::generate(self.shell, &mut super::command(), "pillion", &mut script);
+        output::print(&String::from_utf8_lossy(&script));
+        ExitCode::SUCCESS
+    }
+}

@@ -1,0 +1,150 @@
+//! `pillion doctor`.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::Args;
+use pillion::{Error, Result};
+use pillion_client::Client;
+use pillion_protocol::vars;
+use pillion_runtime::Dirs;
+use pillion_runtime::discovery::Request;
+use pillion_runtime::doctor::{self, Report, Verdict};
+use pillion_workspace::{Config, root};
+
+use super::operations::from_here;
+use super::output::{paint, say};
+use super::{Global, output};
+
+/// Say which Python is used and why, what is wrong and what to do.
+#[derive(Debug, Args)]
+pub(crate) struct Doctor {
+    /// The project's folder.
+    #[arg(long, value_name = "DIR", default_value = ".")]
+    root: PathBuf,
+    /// The interpreter, as for `pillion call`.
+    #[arg(long, env = vars::PILLION_PYTHON, value_name = "PYTHON")]
+    python: Option<PathBuf>,
+}
+
+impl Doctor {
+    pub(crate) async fn run(self, global: &Global) -> Result<ExitCode> {
+        let root = root::find(&from_here(&self.root))?;
+        let config = Config::read(&root);
+        let variable = |name| {
+            std::env::var_os(name)
+                .filter(|v| !v.is_empty())
+                .map(PathBuf::from)
+        };
+        let (virtual_env, conda) = (variable(vars::VIRTUAL_ENV), variable(vars::CONDA_PREFIX));
+        let configured = config
+            .as_ref()
+            .ok()
+            .and_then(|config| config.python.interpreter.as_deref());
+        let request = Request {
+            explicit: self.python.as_deref(),
+            configured,
+            virtual_env: virtual_env.as_deref(),
+            conda_prefix: conda.as_deref(),
+            ..Request::new(&root)
+        };
+        let mut report = doctor::report(request, &Dirs::from_env()).await;
+        if let Err(error) = &config {
+            report.problems.push(doctor::Problem {
+                what: error.message.clone(),
+                hint: error.hint.clone().unwrap_or_default(),
+            });
+        }
+        let daemon = daemon_line(global).await;
+        if global.json {
+            let mut value = serde_json::to_value(&report).map_err(Error::internal)?;
+            value["root"] = serde_json::json!(root);
+            value["daemon"] = daemon.into();
+            output::say_json(&value.to_string());
+        } else {
+            say(&format!("root      {}", root.display()));
+            show(&report);
+            say(&format!("daemon    {daemon}"));
+            problems(&report);
+        }
+        Ok(if report.problems.is_empty() {
+            ExitCode::SUCCESS
+        } else {
+            ExitCode::from(1)
+        })
+    }
+}
+
+fn show(report: &Report) {
+    match (&report.choice, &report.why) {
+        (Some(choice), Some(why)) => say(&format!(
+            "python    {} ({}), because it is {why}",
+            choice.interpreter.executable.display(),
+            choice.interpreter.version
+        )),
+        _ => say("python    none that can be used"),
+    }
+    for candidate in &report.candidates {
+        let verdict = match &candidate.verdict {
+            Verdict::Chosen(_) => "chosen".to_owned(),
+            Verdict::Usable(interpreter) => format!("usable ({})", interpreter.version),
+            Verdict::Unusable { reason } => reason.lines().next().unwrap_or_default().to_owned(),
+        };
+        say(&format!("          - {}: {verdict}", candidate.why));
+    }
+    say(&format!("worker    {}", serde_text(&report.worker)));
+    say(&format!("managed   {}", serde_text(&report.managed)));
+    say(&format!(
+        "uv        {}",
+        report.uv.as_ref().map_or_else(
+            || "not found; `python -m venv` is used".into(),
+            |uv| uv.display().to_string()
+        )
+    ));
+}
+
+fn problems(report: &Report) {
+    if report.problems.is_empty() {
+        return say(&paint("all is well", "32"));
+    }
+    for problem in &report.problems {
+        say(&format!(
+            "\nproblem: {}\nhint: {}",
+            problem.what, problem.hint
+        ));
+    }
+}
+
+/// A part of the report as one line.
+fn serde_text(part: &impl serde::Serialize) -> String {
+    match serde_json::to_value(part) {
+        Ok(serde_json::Value::String(text)) => text,
+        Ok(serde_json::Value::Object(map)) => {
+            let words = map
+                .iter()
+                .filter(|(_, v)| v.is_string())
+                .map(|(k, v)| format!("{k} {}", v.as_str().unwrap_or_default()));
+            words.collect::<Vec<_>>().join(", ")
+        }
+        Ok(other) => other.to_string(),
+        Err(_) => String::new(),
+    }
+}
+
+async fn daemon_line(global: &Global) -> String {
+    let endpoint = global.endpoint();
+    match Client::connect(&endpoint).await {
+        Ok(client) => match client.version().await {
+            Ok(version) => format!(
+                "runs, version {}, at {}",
+                version.version,
+                endpoint.socket.display()
+            ),
+            Err(error) => format!("does not answer at {}: {error}", endpoint.socket.display()),
+        },
+        Err(error) if error.code == pillion::Code::Unreachable => {
+            "not running; the first call starts it".into()
+        }
+        Err(error) => error.to_string(),
+    }
+}

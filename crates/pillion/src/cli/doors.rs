@@ -1,0 +1,175 @@
+//! `pillion serve`, `stdio` and `rpc`: the engine embedded, owned by whoever started us.
+
+use std::ops::RangeInclusive;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::Args;
+use pillion::system::Place;
+use pillion::{Code, Door, Engine, EngineOptions, Error, Request, Result};
+use pillion_doors::{daemon, http, rpc, stdio};
+use serde_json::json;
+use serde_json::value::RawValue;
+
+use super::operations::from_here;
+use super::{Global, logging, output, streams};
+
+/// Serve HTTP on this machine, on an engine of its own.
+#[derive(Debug, Args)]
+pub(crate) struct Serve {
+    /// The port, or a range of which the first free one is taken; 0 is any.
+    #[arg(long, default_value = "8000", value_parser = ports)]
+    port: RangeInclusive<u16>,
+    /// The folder for requests that name none.
+    #[arg(long, value_name = "DIR")]
+    root: Option<PathBuf>,
+}
+
+impl Serve {
+    pub(crate) async fn run(self, _: &Global) -> Result<ExitCode> {
+        let listener = http::listen(self.port).await?;
+        let address = listener.local_addr().map_err(Error::internal)?;
+        let engine = engine(self.root.as_deref(), Some(address.port()));
+        output::say(&format!("listening on http://{address}"));
+        let shutdown = engine.house().shutdown;
+        let serving = http::serve(listener, engine.house());
+        tokio::pin!(serving);
+        tokio::select! {
+            outcome = &mut serving => outcome.map_err(Error::internal)?,
+            cause = daemon::signalled() => {
+                tracing::info!(cause, "ending");
+                shutdown.cancel();
+                // What is being answered may finish, but not for ever.
+                let _ = tokio::time::timeout(std::time::Duration::from_secs(2), serving).await;
+            }
+        }
+        engine.stop().await;
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+fn ports(text: &str) -> Result<RangeInclusive<u16>, String> {
+    let number = |text: &str| {
+        text.parse::<u16>()
+            .map_err(|_| format!("`{text}` is no port"))
+    };
+    match text.split_once('-') {
+        Some((first, last)) => Ok(number(first)?..=number(last)?),
+        None => number(text).map(|port| port..=port),
+    }
+}
+
+/// Serve the line-JSON contract on standard input and output, or do one command.
+#[derive(Debug, Args)]
+pub(crate) struct Stdio {
+    /// Do this one command, print its result and end.
+    #[arg(long, value_name = "NAME")]
+    command: Option<String>,
+    /// The folder that the command is about.
+    #[arg(long, value_name = "PATH", requires = "command")]
+    project: Option<PathBuf>,
+    /// Arguments of the command: a JSON object.
+    #[arg(long, value_name = "JSON", requires = "command")]
+    args: Option<String>,
+}
+
+impl Stdio {
+    pub(crate) async fn run(self, _: &Global) -> Result<ExitCode> {
+        let engine = engine(None, None);
+        let code = match &self.command {
+            Some(command) => self.one(&engine, command).await,
+            None => {
+                let (input, output) = streams::standard();
+                until_signal(
+                    &engine,
+                    stdio::serve(input, output, engine.house(), pillion::VERSION),
+                )
+                .await;
+                ExitCode::SUCCESS
+            }
+        };
+        engine.stop().await;
+        Ok(code)
+    }
+
+    /// The one-shot form of the contract, with its own shape of errors.
+    async fn one(&self, engine: &Engine, command: &str) -> ExitCode {
+        let failed = |name: &str, message: &str| {
+            output::note(&json!({ "error": name, "message": message }).to_string());
+        };
+        let args = match self
+            .args
+            .as_deref()
+            .map(serde_json::from_str::<Box<RawValue>>)
+        {
+            None => None,
+            Some(Ok(args)) if args.get().starts_with('{') => Some(args),
+            _ => {
+                failed("InvalidArgs", "`--args` must be a JSON object");
+                return ExitCode::from(2);
+            }
+        };
+        let request = Request::new(Door::Stdio).root(self.project.as_deref().map(from_here));
+        match engine.call_raw(command, args.as_deref(), request).await {
+            Ok(result) => {
+                output::say(result.get());
+                ExitCode::SUCCESS
+            }
+            Err(error) => {
+                let name = match error.code {
+                    Code::UnknownOperation => "UnknownCommand",
+                    _ => error.exception_type().unwrap_or(error.code.as_str()),
+                };
+                failed(name, &error.message);
+                ExitCode::from(1)
+            }
+        }
+    }
+}
+
+/// Serve JSON-RPC on standard input and output.
+#[derive(Debug, Args)]
+pub(crate) struct Rpc {
+    /// The only way there is, said aloud.
+    #[arg(long, required = true)]
+    stdio: bool,
+    /// The folder for requests that name none.
+    #[arg(long, value_name = "DIR")]
+    root: Option<PathBuf>,
+}
+
+impl Rpc {
+    pub(crate) async fn run(self, _: &Global) -> Result<ExitCode> {
+        let engine = engine(self.root.as_deref(), None);
+        let (input, output) = streams::standard();
+        // A pipe whose reader is gone is seen by the writer.
+        let serving = rpc::serve(input, output, engine.house(), Door::RpcStdio, || false);
+        until_signal(&engine, serving).await;
+        engine.stop().await;
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+fn engine(root: Option<&Path>, port: Option<u16>) -> Engine {
+    let engine = Engine::new(EngineOptions {
+        root: root.map(from_here),
+        place: Place {
+            port,
+            ..Place::default()
+        },
+        ..EngineOptions::default()
+    });
+    logging::publish_to(engine.events().clone());
+    engine
+}
+
+/// Serve until the peer is done or a signal comes.
+async fn until_signal(engine: &Engine, serving: impl Future<Output = ()>) {
+    tokio::select! {
+        () = serving => {}
+        cause = daemon::signalled() => {
+            tracing::info!(cause, "ending");
+            engine.house().shutdown.cancel();
+        }
+    }
+}

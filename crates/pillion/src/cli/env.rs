@@ -1,0 +1,121 @@
+//! `pillion env`: the managed environment that pillion's own tools live in.
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use clap::{Args, Subcommand};
+use indicatif::{ProgressBar, ProgressStyle};
+use pillion::{Code, Error, Result};
+use pillion_runtime::discovery::{self, Request};
+use pillion_runtime::managed::{Progress, State};
+use pillion_runtime::{Dirs, Interpreter, Managed};
+
+use super::{Global, output};
+
+/// Show or rebuild the managed Python environment.
+#[derive(Debug, Args)]
+pub(crate) struct Env {
+    #[command(subcommand)]
+    action: Option<Action>,
+}
+
+#[derive(Debug, Clone, Copy, Subcommand)]
+enum Action {
+    /// Where it is and in what state.
+    Show,
+    /// Build it if it is not there.
+    Ensure,
+    /// Build it anew.
+    Rebuild,
+}
+
+impl Env {
+    pub(crate) async fn run(self, global: &Global) -> Result<ExitCode> {
+        let managed = managed().await?;
+        match self.action.unwrap_or(Action::Show) {
+            Action::Show => show(&managed, global.json),
+            Action::Ensure => {
+                ensure(&managed).await?;
+                show(&managed, global.json);
+            }
+            Action::Rebuild => {
+                let bar = Bar::new();
+                let built = managed.rebuild(&bar).await;
+                bar.0.finish_and_clear();
+                built.map_err(|error| failed(&error))?;
+                show(&managed, global.json);
+            }
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+/// The managed environment on the Python that this machine has.
+pub(crate) async fn managed() -> Result<Managed> {
+    let dirs = Dirs::from_env();
+    let nowhere = std::env::temp_dir();
+    let choice = discovery::find(Request::new(&nowhere), &dirs)
+        .await
+        .map_err(|error| Error::new(Code::PythonNotFound, error.to_string()).hint(error.hint()))?;
+    Ok(Managed::new(&dirs, &choice.interpreter))
+}
+
+/// Build it if need be, with a progress bar.
+pub(crate) async fn ensure(managed: &Managed) -> Result<Interpreter> {
+    let bar = Bar::new();
+    let built = managed.ensure(&bar).await;
+    bar.0.finish_and_clear();
+    built.map_err(|error| failed(&error))
+}
+
+fn failed(error: &pillion_runtime::managed::ManagedError) -> Error {
+    Error::new(Code::StartFailed, error.to_string()).hint(error.hint())
+}
+
+fn show(managed: &Managed, json: bool) {
+    let state = managed.state();
+    if json {
+        let value = serde_json::json!({ "path": managed.path(), "state": state });
+        return output::say_json(&value.to_string());
+    }
+    let words = match state {
+        State::Absent => "not built yet; `pillion env ensure` builds it".to_owned(),
+        State::Incomplete => "half built; `pillion env rebuild` builds it anew".to_owned(),
+        State::Ready {
+            interpreter,
+            built_with,
+        } => {
+            format!(
+                "ready: Python {}, built with {built_with}",
+                interpreter.version
+            )
+        }
+        State::Broken { reason } => {
+            format!("broken: {reason}; `pillion env rebuild` builds it anew")
+        }
+    };
+    output::say(&format!("{}\n{words}", managed.path().display()));
+}
+
+/// What is being done, as a spinner on terminals and as lines elsewhere.
+pub(crate) struct Bar(pub(crate) ProgressBar);
+
+impl Bar {
+    pub(crate) fn new() -> Self {
+        let bar = ProgressBar::new_spinner();
+        if let Ok(style) = ProgressStyle::with_template("{spinner} {msg} ({elapsed})") {
+            bar.set_style(style);
+        }
+        bar.enable_steady_tick(Duration::from_millis(100));
+        Self(bar)
+    }
+}
+
+impl Progress for Bar {
+    fn step(&self, message: &str) {
+        if self.0.is_hidden() {
+            output::note(message);
+        }
+        self.0.set_message(message.to_owned());
+    }
+}

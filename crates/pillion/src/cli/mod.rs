@@ -1,0 +1,177 @@
+//! The command line: a door like the others, plus what only people need.
+//!
+//! Commands that are operations come from the catalogue ([`operations`]); what is left
+//! here runs doors, looks after the daemon and the environment, and shows things.
+
+mod backend;
+mod completions;
+mod daemon;
+mod doctor;
+mod doors;
+mod env;
+mod logging;
+mod logs;
+mod operations;
+mod output;
+mod reference;
+mod render;
+mod streams;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
+use pillion::{Error, Result};
+use pillion_protocol::endpoint::Endpoint;
+use pillion_protocol::vars;
+
+/// Python, already running: warm, supervised and in step with your files.
+#[derive(Debug, Parser)]
+#[command(
+    name = "pillion",
+    version,
+    propagate_version = true,
+    max_term_width = 100
+)]
+struct Cli {
+    #[command(flatten)]
+    global: Global,
+    #[command(subcommand)]
+    command: Command,
+}
+
+/// Flags of every command.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Global options")]
+struct Global {
+    /// Print JSON: the whole result, or the whole error.
+    #[arg(long, global = true)]
+    json: bool,
+    /// Use the daemon at this socket.
+    #[arg(long, global = true, env = vars::PILLION_SOCKET, value_name = "PATH")]
+    socket: Option<PathBuf>,
+    /// Use a daemon of its own, known by this name.
+    #[arg(long, global = true, env = vars::PILLION_INSTANCE, value_name = "NAME")]
+    instance: Option<String>,
+    /// Run on an embedded engine instead of the daemon.
+    #[arg(long, global = true, env = vars::PILLION_NO_DAEMON, value_parser = clap::builder::FalseyValueParser::new())]
+    no_daemon: bool,
+    /// Say more about what happens; twice for even more.
+    #[arg(long, short, global = true, action = clap::ArgAction::Count)]
+    verbose: u8,
+    /// Say everything about what happens.
+    #[arg(long, global = true)]
+    debug: bool,
+    /// Write the log to this file.
+    #[arg(long, global = true, value_name = "FILE")]
+    log_file: Option<PathBuf>,
+    /// Write the log as JSON lines.
+    #[arg(long, global = true)]
+    log_json: bool,
+}
+
+impl Global {
+    fn endpoint(&self) -> Endpoint {
+        let uid = pillion_process::effective_uid();
+        let lookup = |name: &str| std::env::var_os(name);
+        Endpoint::resolve(
+            self.socket.as_deref(),
+            self.instance.as_deref(),
+            lookup,
+            uid,
+        )
+    }
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Stop the daemon; running requests finish.
+    Stop,
+    /// Stop the daemon and start it again.
+    Restart,
+    /// Show the daemon's log.
+    Logs(logs::Logs),
+    /// Say which Python is used and why, what is wrong and what to do.
+    Doctor(doctor::Doctor),
+    /// Show or rebuild the managed Python environment.
+    Env(env::Env),
+    /// Print the path of the daemon's socket.
+    SocketPath,
+    /// List every operation.
+    Operations,
+    /// Print a completion script for your shell.
+    Completions(completions::Completions),
+    /// Run the daemon in the foreground.
+    Daemon(daemon::Daemon),
+    /// Serve HTTP on this machine, on an engine of its own.
+    Serve(doors::Serve),
+    /// Serve the line-JSON contract on standard input and output, or do one command.
+    Stdio(doors::Stdio),
+    /// Serve JSON-RPC on standard input and output.
+    Rpc(doors::Rpc),
+    /// Print a reference page.
+    #[command(hide = true)]
+    Reference(reference::Reference),
+}
+
+/// The whole command line: fixed commands and those of the catalogue.
+fn command() -> clap::Command {
+    operations::add_to(Cli::command())
+}
+
+/// Parse, run, and turn the outcome into an exit code.
+pub(crate) fn main() -> ExitCode {
+    let matches = command().get_matches();
+    let json = matches.get_flag("json");
+    match run(&matches) {
+        Ok(code) => code,
+        Err(error) => {
+            output::fail(&error, json);
+            ExitCode::from(1)
+        }
+    }
+}
+
+fn run(matches: &clap::ArgMatches) -> Result<ExitCode> {
+    let global = Global::from_arg_matches(matches).map_err(Error::internal)?;
+    logging::init(&global, matches.subcommand_name());
+    // One thread: a relay gains nothing from more, and every hand-over between threads
+    // costs more than the work it hands over. Heavy work has threads of its own.
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(Error::internal)?;
+    if let Some(operation) = operations::selected(matches)? {
+        return runtime.block_on(operations::run(operation, &global));
+    }
+    let cli = Cli::from_arg_matches(matches).map_err(Error::internal)?;
+    let code = runtime.block_on(dispatch(cli))?;
+    // Threads that wait for standard input would wait for ever.
+    runtime.shutdown_background();
+    Ok(code)
+}
+
+async fn dispatch(cli: Cli) -> Result<ExitCode> {
+    let Cli { global, command } = cli;
+    match command {
+        Command::Stop => daemon::stop(&global).await,
+        Command::Restart => daemon::restart(&global).await,
+        Command::Logs(logs) => logs.run(&global).await,
+        Command::Doctor(doctor) => doctor.run(&global).await,
+        Command::Env(env) => env.run(&global).await,
+        Command::SocketPath => {
+            output::say(&global.endpoint().socket.display().to_string());
+            Ok(ExitCode::SUCCESS)
+        }
+        Command::Operations => {
+            operations::list(global.json);
+            Ok(ExitCode::SUCCESS)
+        }
+        Command::Completions(completions) => Ok(completions.run()),
+        Command::Daemon(daemon) => daemon.run(&global).await,
+        Command::Serve(serve) => serve.run(&global).await,
+        Command::Stdio(stdio) => stdio.run(&global).await,
+        Command::Rpc(rpc) => rpc.run(&global).await,
+        Command::Reference(reference) => Ok(reference.run()),
+    }
+}

@@ -1,0 +1,295 @@
+//! Commands that are operations of the catalogue.
+//!
+//! Every operation is `pillion AREA VERB`; the ones that people type have a short name.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::{Arg, ArgMatches};
+use pillion::{Definition, Error, Part, Result, definitions};
+use serde_json::value::{RawValue, to_raw_value};
+use serde_json::{Map, Value, json};
+
+use super::backend::Backend;
+use super::{Global, output, render};
+
+/// Short names of operations.
+const SHORT: &[(&str, &str)] = &[
+    ("call", "py.call"),
+    ("describe", "py.describe"),
+    ("workers", "py.workers"),
+    ("status", "system.status"),
+    ("stats", "system.stats"),
+    ("ping", "system.ping"),
+    ("events", "system.subscribe"),
+];
+
+/// An operation that the command line asks for.
+pub(crate) struct Selected {
+    definition: Definition,
+    params: Box<RawValue>,
+}
+
+/// The commands of all operations.
+pub(crate) fn add_to(mut command: clap::Command) -> clap::Command {
+    let all = definitions();
+    for (short, name) in SHORT {
+        if let Some(definition) = all.iter().find(|definition| definition.name == *name) {
+            let mut sub = definition.command().name(*short).about(about(definition));
+            if *short == "call" {
+                sub = with_sidecar(sub);
+            }
+            command = command.subcommand(sub);
+        }
+    }
+    let mut areas: Vec<&str> = all
+        .iter()
+        .filter_map(|d| d.name.split('.').next())
+        .collect();
+    areas.dedup();
+    for area in areas {
+        let mut sub = clap::Command::new(area)
+            .about(format!("All `{area}.*` operations"))
+            .subcommand_required(true)
+            .arg_required_else_help(true);
+        for definition in &all {
+            if let Some((_, verb)) = definition.name.split_once('.').filter(|(a, _)| *a == area) {
+                sub = sub.subcommand(definition.command().name(verb).about(about(definition)));
+            }
+        }
+        command = command.subcommand(sub);
+    }
+    command
+}
+
+fn about(definition: &Definition) -> String {
+    definition.help().trim_end_matches('.').to_owned()
+}
+
+/// `pillion call --sidecar NAME COMMAND`: the same words for a foreign sidecar.
+fn with_sidecar(command: clap::Command) -> clap::Command {
+    command
+        .arg(
+            Arg::new("sidecar")
+                .long("sidecar")
+                .value_name("NAME")
+                .help("Send FUNCTION as a command to this sidecar of `pillion.toml`"),
+        )
+        .arg(
+            Arg::new("project")
+                .long("project")
+                .value_name("PROJECT")
+                .requires("sidecar")
+                .help("What the sidecar's command is about; the workspace root if not given"),
+        )
+        .arg(
+            Arg::new("args")
+                .long("args")
+                .value_name("JSON")
+                .requires("sidecar")
+                .help("Arguments of the sidecar's command: a JSON object"),
+        )
+}
+
+/// The operation that was asked for, if it is one.
+pub(crate) fn selected(matches: &ArgMatches) -> Result<Option<Selected>> {
+    let Some((name, sub)) = matches.subcommand() else {
+        return Ok(None);
+    };
+    let all = definitions();
+    let find = |name: &str| {
+        all.iter()
+            .find(|definition| definition.name == name)
+            .copied()
+    };
+    if let Some((_, long)) = SHORT.iter().find(|(short, _)| *short == name) {
+        if name == "call" && sub.get_one::<String>("sidecar").is_some() {
+            return sidecar_call(sub, find("sidecar.call")).map(Some);
+        }
+        return find(long)
+            .map(|definition| select(definition, sub))
+            .transpose();
+    }
+    match sub.subcommand() {
+        Some((verb, sub)) => find(&format!("{name}.{verb}"))
+            .map(|definition| select(definition, sub))
+            .transpose(),
+        None => Ok(None),
+    }
+}
+
+fn select(definition: Definition, matches: &ArgMatches) -> Result<Selected> {
+    let params = definition.read_arguments(matches)?;
+    let params = if definition.local {
+        localise(&params)?
+    } else {
+        params
+    };
+    Ok(Selected { definition, params })
+}
+
+fn sidecar_call(matches: &ArgMatches, definition: Option<Definition>) -> Result<Selected> {
+    let definition = definition.ok_or_else(|| Error::internal("no operation `sidecar.call`"))?;
+    let text = |name: &str| matches.get_one::<String>(name).cloned();
+    let args = match text("args") {
+        Some(args) => serde_json::from_str::<Value>(&args)
+            .ok()
+            .filter(Value::is_object)
+            .ok_or_else(|| {
+                Error::new(pillion::Code::InvalidParams, "`--args` is a JSON object")
+                    .hint("write for example --args '{\"max_results\": 5}'")
+            })?,
+        None => json!({}),
+    };
+    let mut params = Map::new();
+    params.insert("sidecar".into(), text("sidecar").into());
+    params.insert("command".into(), text("function").into());
+    params.insert("args".into(), args);
+    let optional = [
+        ("project", text("project").map(Value::from)),
+        ("root", matches.get_one::<PathBuf>("root").map(|p| json!(p))),
+        (
+            "timeout_ms",
+            matches.get_one::<u64>("timeout_ms").map(|ms| json!(ms)),
+        ),
+        (
+            "idempotent",
+            matches.get_flag("idempotent").then(|| json!(true)),
+        ),
+    ];
+    params.extend(
+        optional
+            .into_iter()
+            .filter_map(|(k, v)| Some((k.to_owned(), v?))),
+    );
+    let params = to_raw_value(&params).map_err(Error::internal)?;
+    Ok(Selected {
+        definition,
+        params: localise(&params)?,
+    })
+}
+
+/// What a person means by a path, the daemon cannot know: it lives in another folder.
+fn localise(params: &RawValue) -> Result<Box<RawValue>> {
+    let here = std::env::current_dir().map_err(|error| {
+        Error::new(
+            pillion::Code::NotFound,
+            format!("the current folder is gone: {error}"),
+        )
+        .hint("go to a folder that exists")
+    })?;
+    let mut params: Map<String, Value> =
+        serde_json::from_str(params.get()).map_err(Error::internal)?;
+    let root = params
+        .get("root")
+        .and_then(Value::as_str)
+        .map_or_else(|| here.clone(), |r| here.join(r));
+    params.insert("root".into(), json!(root));
+    if let Some(python) = params
+        .get("python")
+        .and_then(Value::as_str)
+        .map(PathBuf::from)
+    {
+        // A bare name or a version is looked up; anything else is a path from here.
+        if python.components().count() > 1 || here.join(&python).is_dir() {
+            params.insert("python".into(), json!(here.join(python)));
+        }
+    }
+    if params.contains_key("function") || params.contains_key("module") {
+        let named = params
+            .get("path")
+            .and_then(Value::as_array)
+            .cloned()
+            .unwrap_or_default();
+        let mut path: Vec<PathBuf> = named
+            .iter()
+            .filter_map(Value::as_str)
+            .map(|p| here.join(p))
+            .collect();
+        path.push(here);
+        params.insert("path".into(), json!(path));
+    }
+    to_raw_value(&params).map_err(Error::internal)
+}
+
+/// Run an operation and show what it gives.
+pub(crate) async fn run(selected: Selected, global: &Global) -> Result<ExitCode> {
+    let Selected { definition, params } = selected;
+    let backend = Backend::open(global).await?;
+    let streams = definition.wants_stream(Some(&params));
+    let json = global.json;
+    let call = backend.call(definition.name, &params, streams, |part| {
+        show_part(&part, json);
+    });
+    let outcome = tokio::select! {
+        outcome = call => outcome,
+        // Dropping the call cancels it, here and in the daemon.
+        _ = tokio::signal::ctrl_c() => {
+            Err(Error::new(pillion::Code::Cancelled, "interrupted"))
+        }
+    };
+    let shown = outcome.map(|result| show(definition.name, &result, json, streams));
+    backend.close().await;
+    shown.map(|()| ExitCode::SUCCESS)
+}
+
+fn show_part(part: &Part, json: bool) {
+    match part {
+        Part::Item(item) if json => output::say(&format!("{{\"item\":{item}}}")),
+        Part::Item(item) => output::say(item.get()),
+        Part::Progress(news) if json => output::say(&format!("{{\"progress\":{news}}}")),
+        Part::Progress(news) => output::note(&render::progress(news.get())),
+    }
+}
+
+fn show(operation: &str, result: &RawValue, json: bool, streamed: bool) {
+    if json {
+        return output::say_json(result.get());
+    }
+    match operation {
+        "py.call" | "sidecar.call" => {
+            #[derive(serde::Deserialize)]
+            struct Called<'a> {
+                #[serde(borrow)]
+                result: &'a RawValue,
+            }
+            match serde_json::from_str::<Called<'_>>(result.get()) {
+                // The items were the result; a generator's own is mostly null.
+                Ok(called) if streamed && called.result.get() == "null" => {}
+                Ok(called) => output::say_json(called.result.get()),
+                Err(_) => output::say_json(result.get()),
+            }
+        }
+        "system.status" => render::status(result.get()),
+        "system.stats" => render::stats(result.get()),
+        "py.workers" => render::workers(result.get()),
+        "py.describe" => render::module(result.get()),
+        "system.subscribe" => {}
+        _ => output::say_json(result.get()),
+    }
+}
+
+/// All operations, for people or programs.
+pub(crate) fn list(json: bool) {
+    let all = definitions();
+    if json {
+        let list: Vec<Value> = all
+            .iter()
+            .map(|d| {
+                json!({
+                    "name": d.name, "help": d.help(), "safety": d.safety, "streams": d.streams,
+                    "params": d.params_schema(), "output": d.output_schema(),
+                })
+            })
+            .collect();
+        return output::say_json(&Value::from(list).to_string());
+    }
+    for definition in all {
+        output::say(&format!("{:18} {}", definition.name, definition.help()));
+    }
+}
+
+/// The folder of a path that may be relative to here.
+pub(crate) fn from_here(path: &Path) -> PathBuf {
+    std::env::current_dir().map_or_else(|_| path.to_owned(), |here| here.join(path))
+}

@@ -1,0 +1,260 @@
+//! `pillion reference`: pages that are made, not written. `cargo xtask generate` puts them
+//! into `docs/reference/`.
+
+use std::fmt::Write;
+use std::process::ExitCode;
+
+use clap::{Args, ValueEnum};
+use pillion::{Code, Definition, definitions};
+use pillion_protocol::vars;
+use pillion_workspace::Config;
+use serde_json::Value;
+
+use super::output;
+
+const MADE: &str = "<!-- Made by `cargo xtask generate`; do not edit. -->";
+
+/// Print a reference page.
+#[derive(Debug, Args)]
+pub(crate) struct Reference {
+    page: Page,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Page {
+    Operations,
+    Configuration,
+    Environment,
+    Cli,
+    Errors,
+}
+
+impl Reference {
+    pub(crate) fn run(self) -> ExitCode {
+        let text = match self.page {
+            Page::Operations => operations(),
+            Page::Configuration => configuration(),
+            Page::Environment => environment(),
+            Page::Cli => cli(),
+            Page::Errors => errors(),
+        };
+        output::print(&text);
+        ExitCode::SUCCESS
+    }
+}
+
+fn operations() -> String {
+    let mut text = format!(
+        "{MADE}\n# Operations\n\nEvery operation is a JSON-RPC method on the socket and `pillion rpc --stdio`, `POST /v1/NAME` over HTTP, a `command` on `pillion stdio`, and `pillion AREA VERB` on the command line. Parameters are an object.\n"
+    );
+    for definition in definitions() {
+        operation(&mut text, &definition);
+    }
+    text
+}
+
+fn operation(text: &mut String, definition: &Definition) {
+    let schema = definition.params_schema().to_value();
+    let about = schema
+        .get("description")
+        .and_then(Value::as_str)
+        .unwrap_or_default();
+    let word = |value: &dyn erased::Word| value.word();
+    let _ = write!(
+        text,
+        "\n## `{}`\n\n{about}\n\nSafety: `{}`. Streams: `{}`.\n",
+        definition.name,
+        word(&definition.safety),
+        word(&definition.streams),
+    );
+    fields(text, "Parameters", &schema);
+    fields(text, "Result", &definition.output_schema().to_value());
+}
+
+/// The spelling of a plain enum on the wire.
+mod erased {
+    pub(super) trait Word {
+        fn word(&self) -> String;
+    }
+
+    impl<T: serde::Serialize> Word for T {
+        fn word(&self) -> String {
+            serde_json::to_value(self)
+                .ok()
+                .and_then(|v| v.as_str().map(str::to_owned))
+                .unwrap_or_default()
+        }
+    }
+}
+
+/// A table of an object's fields.
+fn fields(text: &mut String, title: &str, schema: &Value) {
+    let Some(properties) = schema.get("properties").and_then(Value::as_object) else {
+        return;
+    };
+    if properties.is_empty() {
+        return;
+    }
+    let required: Vec<&str> = schema
+        .get("required")
+        .and_then(Value::as_array)
+        .map(|names| names.iter().filter_map(Value::as_str).collect())
+        .unwrap_or_default();
+    let _ = write!(text, "\n| {title} | type | |\n|---|---|---|\n");
+    for (name, property) in properties {
+        let about = property
+            .get("description")
+            .and_then(Value::as_str)
+            .unwrap_or_default();
+        let star = if title == "Parameters" && required.contains(&name.as_str()) {
+            " (required)"
+        } else {
+            ""
+        };
+        let _ = writeln!(
+            text,
+            "| `{name}`{star} | {} | {} |",
+            type_of(property),
+            about.replace('\n', " ").replace('|', "\\|")
+        );
+    }
+}
+
+fn type_of(property: &Value) -> String {
+    if let Some(reference) = property.get("$ref").and_then(Value::as_str) {
+        return reference.rsplit('/').next().unwrap_or_default().to_owned();
+    }
+    match property.get("type") {
+        Some(Value::String(one)) if one == "array" => {
+            format!(
+                "array of {}",
+                property.get("items").map_or_else(|| "any".into(), type_of)
+            )
+        }
+        Some(Value::String(one)) => one.clone(),
+        Some(Value::Array(several)) => {
+            let names: Vec<&str> = several
+                .iter()
+                .filter_map(Value::as_str)
+                .filter(|name| *name != "null")
+                .collect();
+            names.join(" or ")
+        }
+        _ => property
+            .get("anyOf")
+            .and_then(Value::as_array)
+            .and_then(|any| any.first())
+            .map_or_else(|| "any".into(), type_of),
+    }
+}
+
+fn configuration() -> String {
+    let schema = schemars::schema_for!(Config).to_value();
+    let mut text = format!(
+        "{MADE}\n# `pillion.toml`\n\nA file of this name in a project's root says what the project wants from pillion. Every key has a default; an unknown key is an error.\n\n```toml\n[python]\ninterpreter = \".venv/bin/python\"\nworkers = 2\npreload = [\"numpy\"]\n\n[sidecar.map]\ncommand = [\"python3\", \"-u\", \"-m\", \"mymap\", \"--sidecar\"]\nsafe_commands = [\"structure\"]\n```\n"
+    );
+    let defaults: Value = serde_json::to_value(default_keys()).unwrap_or_default();
+    for (section, name) in [("[python]", "Python"), ("[sidecar.NAME]", "Foreign")] {
+        let _ = write!(
+            text,
+            "\n## `{section}`\n\n| key | type | default | |\n|---|---|---|---|\n"
+        );
+        let properties = schema
+            .pointer(&format!("/$defs/{name}/properties"))
+            .and_then(Value::as_object);
+        for (key, property) in properties.into_iter().flatten() {
+            let about = property
+                .get("description")
+                .and_then(Value::as_str)
+                .unwrap_or_default();
+            let default = property
+                .get("default")
+                .or_else(|| defaults.get(key).filter(|_| name == "Python"))
+                .filter(|value| !value.is_null())
+                .map_or_else(String::new, |value| format!("`{value}`"));
+            let _ = writeln!(
+                text,
+                "| `{key}` | {} | {default} | {about} |",
+                type_of(property)
+            );
+        }
+    }
+    text
+}
+
+/// Defaults that the schema does not carry.
+fn default_keys() -> serde_json::Map<String, Value> {
+    let python = Config::default().python;
+    let pairs = [
+        ("workers", Value::from(python.workers)),
+        ("timeout_s", python.timeout_s.into()),
+        ("memory_soft_mb", python.memory_soft_mb.into()),
+        ("memory_hard_mb", python.memory_hard_mb.into()),
+        ("idle_minutes", python.idle_minutes.into()),
+        ("queue", python.queue.into()),
+    ];
+    pairs
+        .into_iter()
+        .map(|(key, value)| (key.to_owned(), value))
+        .collect()
+}
+
+fn environment() -> String {
+    let mut text =
+        format!("{MADE}\n# Environment variables\n\n| variable | what it does |\n|---|---|\n");
+    for var in vars::ALL {
+        let _ = writeln!(text, "| `{}` | {} |", var.name, var.help);
+    }
+    text
+}
+
+fn errors() -> String {
+    let mut text = format!(
+        "{MADE}\n# Errors\n\nEvery door shows the same object: `code`, `kind`, `message`, `hint`, `recoverable`, `data`. JSON-RPC carries it in `error.data`, HTTP as the body, the line contract in `error`, the command line as `error:` and `hint:` or, with `--json`, whole.\n\n| code | kind | recoverable | JSON-RPC | HTTP |\n|---|---|---|---|---|\n"
+    );
+    for code in Code::ALL {
+        let kind = serde_json::to_value(code.kind()).unwrap_or_default();
+        let _ = writeln!(
+            text,
+            "| `{code}` | {} | {} | {} | {} |",
+            kind.as_str().unwrap_or_default(),
+            if code.recoverable() { "yes" } else { "no" },
+            code.jsonrpc(),
+            code.http_status()
+        );
+    }
+    text
+}
+
+fn cli() -> String {
+    let mut text = format!("{MADE}\n# Command line\n");
+    let mut command = super::command().term_width(100);
+    command.build();
+    let _ = write!(
+        text,
+        "\n```text\n{}\n```\n",
+        command.render_long_help().to_string().trim_end()
+    );
+    for sub in command.get_subcommands_mut() {
+        page(&mut text, sub, "pillion");
+    }
+    text
+}
+
+fn page(text: &mut String, command: &mut clap::Command, parent: &str) {
+    if command.is_hide_set() || command.get_name() == "help" {
+        return;
+    }
+    let name = format!("{parent} {}", command.get_name());
+    let help = command
+        .clone()
+        .term_width(100)
+        .render_long_help()
+        .to_string();
+    // Global options are the same everywhere and shown once.
+    let help = help.split("\nGlobal options:").next().unwrap_or_default();
+    let _ = write!(text, "\n## `{name}`\n\n```text\n{}\n```\n", help.trim_end());
+    for sub in command.get_subcommands_mut() {
+        page(text, sub, &name);
+    }
+}

@@ -1,0 +1,120 @@
+//! The engine: every service, composed into one catalogue.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use pillion_catalogue::{Catalogue, Definition, Door, Request, Result};
+use pillion_doors::House;
+use pillion_python::PythonService;
+use pillion_runtime::Dirs;
+use pillion_supervisor::{Events, Supervisor};
+use serde::Serialize;
+use serde_json::Value;
+use serde_json::value::{RawValue, to_raw_value};
+use tokio_util::sync::CancellationToken;
+
+use crate::Error;
+use crate::system::{self, Place, SystemService};
+
+/// How long sidecars may take to end by themselves.
+const STOP: Duration = Duration::from_secs(2);
+
+/// How an engine is set up.
+#[derive(Debug, Clone, Default)]
+pub struct EngineOptions {
+    /// The folders to keep things in; those of the environment if not given.
+    pub dirs: Option<Dirs>,
+    /// The folder that stands for `root` where a request names none.
+    pub root: Option<PathBuf>,
+    /// Where this engine can be reached, for `system.status`.
+    pub place: Place,
+}
+
+/// A whole pillion inside this process.
+#[derive(Debug, Clone)]
+pub struct Engine {
+    catalogue: Arc<Catalogue>,
+    supervisor: Arc<Supervisor>,
+    shutdown: CancellationToken,
+    root: Option<PathBuf>,
+}
+
+impl Engine {
+    /// An engine with all services. Nothing is started before the first call.
+    pub fn new(options: EngineOptions) -> Self {
+        let mut catalogue = Catalogue::default();
+        let dirs = options.dirs.unwrap_or_else(Dirs::from_env);
+        let supervisor = Arc::new(Supervisor::new(catalogue.activity().clone()));
+        let shutdown = CancellationToken::new();
+        let system = SystemService::new(
+            Arc::clone(&supervisor),
+            Arc::clone(catalogue.stats()),
+            catalogue.activity().clone(),
+            shutdown.clone(),
+            options.place,
+        );
+        catalogue.add(system::operations(), &Arc::new(system));
+        let python = PythonService::new(Arc::clone(&supervisor), dirs);
+        catalogue.add(pillion_python::operations::operations(), &Arc::new(python));
+        Self {
+            catalogue: Arc::new(catalogue),
+            supervisor,
+            shutdown,
+            root: options.root,
+        }
+    }
+
+    /// Ask for an operation.
+    pub async fn call(&self, operation: &str, params: &(impl Serialize + Sync)) -> Result<Value> {
+        let params = to_raw_value(params).map_err(Error::internal)?;
+        let request = Request::new(Door::Embedded).root(self.root.clone());
+        let result = self.call_raw(operation, Some(&params), request).await?;
+        serde_json::from_str(result.get()).map_err(Error::internal)
+    }
+
+    /// Ask for an operation, with full control over the request, without decoding.
+    pub async fn call_raw(
+        &self,
+        operation: &str,
+        params: Option<&RawValue>,
+        request: Request,
+    ) -> Result<Box<RawValue>> {
+        self.catalogue.call(operation, params, request).await
+    }
+
+    /// The operations.
+    pub fn catalogue(&self) -> &Arc<Catalogue> {
+        &self.catalogue
+    }
+
+    /// News about sidecars.
+    pub fn events(&self) -> &Events {
+        self.supervisor.events()
+    }
+
+    /// What doors lead to.
+    pub fn house(&self) -> House {
+        House {
+            catalogue: Arc::clone(&self.catalogue),
+            shutdown: self.shutdown.clone(),
+            root: self.root.clone(),
+        }
+    }
+
+    /// End all sidecars. What is not gone after 2 s is killed.
+    pub async fn stop(&self) {
+        self.shutdown.cancel();
+        self.supervisor.stop_all(STOP).await;
+    }
+}
+
+/// Every operation there is, without an engine: for the command line and the reference.
+pub fn definitions() -> Vec<Definition> {
+    let mut all: Vec<_> = system::operations()
+        .definitions()
+        .chain(pillion_python::operations::operations().definitions())
+        .collect();
+    all.sort_by_key(|definition| definition.name);
+    all
+}

@@ -1,0 +1,29 @@
+//! Python, already running.
+//!
+//! This is the facade: an [`Engine`] composes the services into one catalogue and can be
+//! embedded anywhere. The `pillion` binary is a thin layer above it.
+//!
+//! ```no_run
+//! # async fn demo() -> pillion::Result<()> {
+//! let engine = pillion::Engine::new(pillion::EngineOptions::default());
+//! let answer = engine.call("py.call", &serde_json::json!({"function": "math:hypot", "params": [3, 4]})).await?;
+//! println!("{answer}");
+//! engine.stop().await;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! A program that embeds the engine calls [`guard::init`] first in its `main`, so that no
+//! child survives even a SIGKILL of the program.
+
+mod engine;
+pub mod system;
+
+pub use engine::{Engine, EngineOptions, definitions};
+pub use pillion_catalogue::{
+    Catalogue, Code, Definition, Door, Error, Operation, Part, Request, Result,
+};
+pub use pillion_process::guard;
+
+/// The version of this pillion.
+pub const VERSION: &str = env!("CARGO_PKG_VERSION");

@@ -1,0 +1,246 @@
+//! The short ones.
+
+use jiff::Timestamp;
+use pillion_catalogue::{Context, Operation, OperationStats, Result, Safety};
+use pillion_supervisor::WorkspaceStatus;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{SystemService, contract};
+use crate::VERSION;
+
+/// Answer at once, without touching any sidecar.
+#[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
+#[serde(deny_unknown_fields)]
+pub struct Ping {}
+
+/// An answer to a ping.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+pub struct Pong {
+    /// Always true.
+    pub pong: bool,
+    /// Now, in UTC, as ISO 8601.
+    pub timestamp: String,
+}
+
+impl Operation for Ping {
+    const NAME: &'static str = "system.ping";
+    const SAFETY: Safety = Safety::Read;
+    type Service = SystemService;
+    type Output = Pong;
+
+    async fn run(self, _: Context<SystemService>) -> Result<Pong> {
+        Ok(Pong {
+            pong: true,
+            timestamp: Timestamp::now().to_string(),
+        })
+    }
+}
+
+/// Tell the version and what it speaks.
+#[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
+#[serde(deny_unknown_fields)]
+pub struct Version {}
+
+/// Who answers, and how.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+pub struct VersionReport {
+    /// pillion's version.
+    pub version: String,
+    /// The protocol.
+    pub protocol: String,
+    /// The door this came through.
+    pub transport: String,
+    /// A hash over all operations and their schemas.
+    pub contract: String,
+}
+
+impl Operation for Version {
+    const NAME: &'static str = "system.version";
+    const SAFETY: Safety = Safety::Read;
+    type Service = SystemService;
+    type Output = VersionReport;
+
+    async fn run(self, cx: Context<SystemService>) -> Result<VersionReport> {
+        Ok(VersionReport {
+            version: VERSION.into(),
+            protocol: "json-rpc-2.0".into(),
+            transport: cx.request().door.transport().into(),
+            contract: contract().into(),
+        })
+    }
+}
+
+/// Tell whether pillion is well, in a few words.
+#[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
+#[serde(deny_unknown_fields)]
+pub struct Health {}
+
+/// That it is well.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+pub struct HealthReport {
+    /// `ok`.
+    pub status: String,
+    /// The default root, if there is one.
+    pub workspace: Option<String>,
+    /// Seconds since the start.
+    pub uptime: f64,
+    /// Requests answered so far.
+    pub requests: u64,
+}
+
+impl Operation for Health {
+    const NAME: &'static str = "system.health";
+    const SAFETY: Safety = Safety::Read;
+    type Service = SystemService;
+    type Output = HealthReport;
+
+    async fn run(self, cx: Context<SystemService>) -> Result<HealthReport> {
+        let service = cx.service();
+        Ok(HealthReport {
+            status: "ok".into(),
+            workspace: cx
+                .request()
+                .root
+                .as_ref()
+                .map(|root| root.display().to_string()),
+            uptime: service.started.elapsed().as_secs_f64(),
+            requests: service.stats.snapshot().iter().map(|s| s.requests).sum(),
+        })
+    }
+}
+
+/// Show the daemon, its workspaces and their sidecars.
+#[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
+#[serde(deny_unknown_fields)]
+pub struct Status {}
+
+/// Who runs, and for whom.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+pub struct StatusReport {
+    /// pillion's process.
+    pub pid: u32,
+    /// Its version.
+    pub version: String,
+    /// When it started, in UTC, as ISO 8601.
+    pub started_at: String,
+    /// Its socket, if it has one.
+    pub socket: Option<String>,
+    /// Its log, if it writes one.
+    pub log_file: Option<String>,
+    /// The port of its HTTP door, if it has one.
+    pub port: Option<u16>,
+    /// Whether nothing runs but this request.
+    pub idle: bool,
+    /// Seconds since the start.
+    pub uptime_s: f64,
+    /// Its resident memory in bytes.
+    pub memory_bytes: Option<u64>,
+    /// The workspaces that were used.
+    pub workspaces: Vec<WorkspaceStatus>,
+}
+
+impl Operation for Status {
+    const NAME: &'static str = "system.status";
+    const SAFETY: Safety = Safety::Read;
+    type Service = SystemService;
+    type Output = StatusReport;
+
+    async fn run(self, cx: Context<SystemService>) -> Result<StatusReport> {
+        let service = cx.service();
+        let workspaces = service.supervisor.workspaces();
+        let working = workspaces
+            .iter()
+            .flat_map(|w| &w.sidecars)
+            .any(|s| s.pending > 0);
+        // Warm sidecars are leases too, but they wait for work like everything idle.
+        let sidecars = workspaces
+            .iter()
+            .flat_map(|w| &w.sidecars)
+            .filter(|s| s.pid.is_some());
+        let requests = service.activity.running().saturating_sub(sidecars.count());
+        Ok(StatusReport {
+            pid: std::process::id(),
+            version: VERSION.into(),
+            started_at: service.started_at.to_string(),
+            socket: service
+                .place
+                .socket
+                .as_ref()
+                .map(|path| path.display().to_string()),
+            log_file: service
+                .place
+                .log_file
+                .as_ref()
+                .map(|path| path.display().to_string()),
+            port: service.place.port,
+            idle: !working && requests <= 1,
+            uptime_s: service.started.elapsed().as_secs_f64(),
+            memory_bytes: pillion_process::stat::resident_bytes(std::process::id()),
+            workspaces,
+        })
+    }
+}
+
+/// Count requests and their times by operation.
+#[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
+#[serde(deny_unknown_fields)]
+pub struct SystemStats {}
+
+/// Numbers since the start.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+pub struct StatsReport {
+    /// Seconds since the start.
+    pub uptime_s: f64,
+    /// Requests and sidecars alive now.
+    pub running: usize,
+    /// Resident memory in bytes.
+    pub memory_bytes: Option<u64>,
+    /// By operation.
+    pub operations: Vec<OperationStats>,
+    /// Workspaces with their sidecars.
+    pub workspaces: Vec<WorkspaceStatus>,
+}
+
+impl Operation for SystemStats {
+    const NAME: &'static str = "system.stats";
+    const SAFETY: Safety = Safety::Read;
+    type Service = SystemService;
+    type Output = StatsReport;
+
+    async fn run(self, cx: Context<SystemService>) -> Result<StatsReport> {
+        let service = cx.service();
+        Ok(StatsReport {
+            uptime_s: service.started.elapsed().as_secs_f64(),
+            running: service.activity.running(),
+            memory_bytes: pillion_process::stat::resident_bytes(std::process::id()),
+            operations: service.stats.snapshot(),
+            workspaces: service.supervisor.workspaces(),
+        })
+    }
+}
+
+/// End pillion: requests finish, sidecars stop.
+#[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
+#[serde(deny_unknown_fields)]
+pub struct Shutdown {}
+
+/// That it will end.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+pub struct Acknowledged {
+    /// Always true.
+    pub acknowledged: bool,
+}
+
+impl Operation for Shutdown {
+    const NAME: &'static str = "system.shutdown";
+    const SAFETY: Safety = Safety::Write;
+    type Service = SystemService;
+    type Output = Acknowledged;
+
+    async fn run(self, cx: Context<SystemService>) -> Result<Acknowledged> {
+        // The doors finish what they are answering, so this answer still gets out.
+        cx.service().shutdown.cancel();
+        Ok(Acknowledged { acknowledged: true })
+    }
+}
