@@ -21,6 +21,17 @@ impl Identity {
         Some(Self { pid, start })
     }
 
+    /// SIGKILL to that very process; whether it was there.
+    pub fn kill(&self) -> bool {
+        self.is_alive()
+            && i32::try_from(self.pid)
+                .ok()
+                .and_then(rustix::process::Pid::from_raw)
+                .is_some_and(|pid| {
+                    rustix::process::kill_process(pid, rustix::process::Signal::KILL).is_ok()
+                })
+    }
+
     /// Whether that very process still runs. A zombie does not.
     pub fn is_alive(&self) -> bool {
         fields(self.pid).is_some_and(|f| f.start == self.start && f.state != 'Z')

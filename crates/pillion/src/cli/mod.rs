@@ -16,6 +16,7 @@ mod output;
 mod reference;
 mod render;
 mod streams;
+mod tour;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -85,6 +86,8 @@ impl Global {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    /// Walk through pillion on this terminal, with real calls.
+    Tour(tour::Tour),
     /// Stop the daemon; running requests finish.
     Stop,
     /// Stop the daemon and start it again.
@@ -154,6 +157,7 @@ fn run(matches: &clap::ArgMatches) -> Result<ExitCode> {
 async fn dispatch(cli: Cli) -> Result<ExitCode> {
     let Cli { global, command } = cli;
     match command {
+        Command::Tour(tour) => Box::pin(tour.run(&global)).await,
         Command::Stop => daemon::stop(&global).await,
         Command::Restart => daemon::restart(&global).await,
         Command::Logs(logs) => logs.run(&global).await,
