@@ -57,7 +57,13 @@ def to_error(error: BaseException, *, asked: bool = False) -> dict[str, Any]:
         "traceback": _frames(error, trace),
         "text": _text(error, trace),
     }
-    return _error(code, message_of(error), recoverable, type=kind.__qualname__, data=data)
+    return _error(code, _headline(error), recoverable, type=kind.__qualname__, data=data)
+
+
+def _headline(error: BaseException) -> str:
+    """As the last line of a traceback: the class says more than `'key'` or `division by zero`."""
+    kind, text = type(error).__qualname__, message_of(error)
+    return text if isinstance(error, SystemExit) or text.startswith(kind) else f"{kind}: {text}"
 
 
 def _error(code: str, message: str, recoverable: bool = True, **extra: Any) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import _frozen_importlib_external as external
 import os
 import sys
+import time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ Record = list  # [path, dev, inode, size, mtime_ns, ctime_ns]
 # Only ever appended to and swapped as a whole, so that imports in threads need no lock.
 _new: dict[str, Record] = {}
 _STDLIB = os.path.dirname(os.path.abspath(os.__file__)) + os.sep
+_SETTLED_NS = 2_000_000_000
 _PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 _INSTALLED = tuple(f"{os.sep}{name}{os.sep}" for name in ("site-packages", "dist-packages"))
 
@@ -61,6 +63,25 @@ def record(path: str, found: os.stat_result | None = None) -> None:
     ]
 
 
+def distrust_bytecode(path: str, found: os.stat_result) -> None:
+    """Keep cached byte-code from answering for a source that has changed since.
+
+    Python compares only whole seconds and the size, so an edit of the same size in the same
+    second goes unseen. Byte-code is believed only if it was written well after the last change
+    of the source; anything else is removed and made again. For a source that changed just now
+    there is no byte-code at all: raising `OSError` here means neither reading nor writing it.
+    """
+    if time.time_ns() - found.st_ctime_ns < _SETTLED_NS:
+        raise OSError(f"{path} has only just changed")
+    try:
+        cached = external.cache_from_source(path)
+        written = os.stat(cached).st_mtime_ns
+    except (OSError, NotImplementedError):
+        return
+    if written - found.st_ctime_ns < _SETTLED_NS:
+        os.unlink(cached)
+
+
 def _encodable(path: str) -> bool:
     # A name that is not UTF-8 cannot be told to the host.
     try:
@@ -82,6 +103,8 @@ def install() -> None:
         # Made from the same `stat` that is recorded: two could disagree.
         found = os.stat(path)
         record(path, found)
+        if is_users(os.path.abspath(path)):
+            distrust_bytecode(path, found)
         return {"mtime": found.st_mtime, "size": found.st_size}
 
     def sourceless_get_code(self: Any, fullname: str) -> Any:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import os
+import py_compile
+import time
+from pathlib import Path
 
 
 def paths(reply) -> list[str]:
@@ -88,3 +91,32 @@ def test_cached_bytecode_is_named_by_its_source(start, write):
     write("m", "def f(): return 1")
     for _ in range(2):
         assert paths(start().reply("m:f")) == ["m.py"]
+
+
+def test_bytecode_of_an_edit_in_the_same_second_is_not_believed(start, write):
+    """Same size, same time stamp: Python itself would run the old code."""
+    path = write("m", "def f(): return 'old'")
+    found = path.stat()
+    py_compile.compile(str(path), doraise=True)
+    path.write_text("def f(): return 'new'")
+    os.utime(path, ns=(found.st_atime_ns, found.st_mtime_ns))
+    assert path.stat().st_size == found.st_size
+    assert start().reply("m:f")["result"] == "new"
+
+
+def test_settled_sources_keep_their_bytecode(start, write):
+    """Only what may be wrong is compiled again: a start must not get slower for good."""
+    path = write("m", "def f(): return __cached__")
+    cached = Path(start().reply("m:f")["result"])
+    assert not cached.exists(), "the source has only just changed"
+    wait_until(lambda: time.time_ns() - path.stat().st_ctime_ns > 2_100_000_000)
+    start().reply("m:f")
+    first = cached.stat()
+    start().reply("m:f")
+    again = cached.stat()
+    assert (again.st_ino, again.st_mtime_ns) == (first.st_ino, first.st_mtime_ns)
+
+
+def wait_until(condition) -> None:
+    while not condition():
+        time.sleep(0.05)

@@ -76,7 +76,11 @@ def test_exceptions_become_errors(start, write, mode):
         """,
     )
     error = host.error("m:boom", ["v"])
-    assert (error["code"], error["type"], error["message"]) == ("exception", "ValueError", "no")
+    assert (error["code"], error["type"], error["message"]) == (
+        "exception",
+        "ValueError",
+        "ValueError: no",
+    )
     data = error["data"]
     assert (data["type"], data["module"]) == ("ValueError", "builtins")
     assert [frame["function"] for frame in data["traceback"]] == ["boom"]

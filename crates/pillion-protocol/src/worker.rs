@@ -31,9 +31,6 @@ pub struct Call {
     /// Send the values of a generator one by one.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub stream: bool,
-    /// Folders to import from, beside the workspace root.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub path: Vec<String>,
 }
 
 /// A source file as it was when a worker imported it: its path and its proof.

@@ -1,7 +1,7 @@
 //! The service behind the operations: projects, and the pools that work for them.
 
 use std::collections::HashMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use pillion_catalogue::Result;
@@ -55,17 +55,24 @@ impl PythonService {
         Ok(project)
     }
 
-    /// The workers of a project.
-    pub(crate) fn workers(&self, project: &Arc<Project>) -> Result<Arc<Pool>> {
-        let key = format!(
+    /// The workers of a project that import from `path` as well. Another path makes other
+    /// workers: what is imported from one folder must not answer for another.
+    pub(crate) fn workers(&self, project: &Arc<Project>, path: &[PathBuf]) -> Result<Arc<Pool>> {
+        use std::fmt::Write;
+        let mut path: Vec<PathBuf> = path.iter().map(|p| project.root.join(p)).collect();
+        path.retain(|dir| *dir != project.root && *dir != project.root.join("src"));
+        let mut key = format!(
             "worker\0{}\0{}",
             project.root.display(),
             project.interpreter()?.display()
         );
+        for dir in &path {
+            let _ = write!(key, "\0{}", dir.display());
+        }
         let size = project.config.python.workers;
         Ok(self
             .supervisor
-            .pool(&key, size, || worker::spec(project, &self.dirs)))
+            .pool(&key, size, || worker::spec(project, path, &self.dirs)))
     }
 
     /// A foreign sidecar of a project.
@@ -89,7 +96,7 @@ impl PythonService {
     }
 
     /// The folder that a caller without one means.
-    pub(crate) fn default_root() -> Result<std::path::PathBuf> {
+    pub(crate) fn default_root() -> Result<PathBuf> {
         std::env::current_dir().map_err(|error| {
             use pillion_catalogue::{Code, Error};
             Error::new(
@@ -101,7 +108,7 @@ impl PythonService {
     }
 
     /// Make a relative folder absolute, from the root of the request.
-    pub(crate) fn absolute(path: &Path, base: Option<&Path>) -> std::path::PathBuf {
+    pub(crate) fn absolute(path: &Path, base: Option<&Path>) -> PathBuf {
         match base {
             Some(base) if path.is_relative() => base.join(path),
             _ => path.to_owned(),

@@ -11,8 +11,8 @@ use pillion_supervisor::{Dialect, Kind, Limits, Spec};
 
 use crate::project::Project;
 
-/// The make of a worker for `project`.
-pub(crate) fn spec(project: &Arc<Project>, dirs: &Dirs) -> Spec {
+/// The make of a worker for `project` that imports from `path` as well.
+pub(crate) fn spec(project: &Arc<Project>, path: Vec<PathBuf>, dirs: &Dirs) -> Spec {
     let config = &project.config.python;
     let limits = Limits {
         queue: config.queue,
@@ -28,11 +28,11 @@ pub(crate) fn spec(project: &Arc<Project>, dirs: &Dirs) -> Spec {
         workspace: project.root.clone(),
         dialect: Dialect::Worker,
         limits,
-        launch: Arc::new(move || launch(&for_launch, &dirs)),
+        launch: Arc::new(move || launch(&for_launch, &path, &dirs)),
     }
 }
 
-fn launch(project: &Project, dirs: &Dirs) -> Result<Launch> {
+fn launch(project: &Project, path: &[PathBuf], dirs: &Dirs) -> Result<Launch> {
     let choice = project.python.as_ref().map_err(Clone::clone)?;
     let interpreter = &choice.interpreter;
     let package = worker_dir(dirs)
@@ -45,8 +45,8 @@ fn launch(project: &Project, dirs: &Dirs) -> Result<Launch> {
         .arg(&project.root)
         .cwd(&project.root)
         .pass_env(&config.pass_env);
-    for path in &config.path {
-        launch = launch.arg("--path").arg(project.root.join(path));
+    for dir in config.path.iter().chain(path) {
+        launch = launch.arg("--path").arg(project.root.join(dir));
     }
     for module in &config.preload {
         launch = launch.arg("--preload").arg(module);

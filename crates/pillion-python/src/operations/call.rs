@@ -94,17 +94,11 @@ impl Operation for Call {
                 self.virtual_env,
             )?)
             .await?;
-        let pool = cx.service().workers(&project)?;
-        let path = self.path.iter().map(|p| {
-            PythonService::absolute(p, Some(&project.root))
-                .display()
-                .to_string()
-        });
+        let pool = cx.service().workers(&project, &self.path)?;
         let params = to_raw_value(&worker::Call {
             function: self.function,
             params: self.params,
             stream: self.stream,
-            path: path.collect(),
         });
         let call = pillion_supervisor::Call {
             ask: Ask {

@@ -97,13 +97,8 @@ impl Operation for Describe {
                 self.virtual_env,
             )?)
             .await?;
-        let pool = cx.service().workers(&project)?;
-        let path: Vec<_> = self
-            .path
-            .iter()
-            .map(|p| PythonService::absolute(p, Some(&project.root)))
-            .collect();
-        let params = serde_json::json!({ "module": self.module, "path": path });
+        let pool = cx.service().workers(&project, &self.path)?;
+        let params = serde_json::json!({ "module": self.module });
         let call = pillion_supervisor::Call {
             ask: Ask {
                 method: "describe".into(),

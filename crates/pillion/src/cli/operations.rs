@@ -195,21 +195,34 @@ fn localise(params: &RawValue) -> Result<Box<RawValue>> {
             params.insert("python".into(), json!(here.join(python)));
         }
     }
-    if params.contains_key("function") || params.contains_key("module") {
-        let named = params
-            .get("path")
-            .and_then(Value::as_array)
-            .cloned()
-            .unwrap_or_default();
-        let mut path: Vec<PathBuf> = named
-            .iter()
-            .filter_map(Value::as_str)
-            .map(|p| here.join(p))
-            .collect();
+    let named = params
+        .get("path")
+        .and_then(Value::as_array)
+        .cloned()
+        .unwrap_or_default();
+    let mut path: Vec<PathBuf> = named
+        .iter()
+        .filter_map(Value::as_str)
+        .map(|p| here.join(p))
+        .collect();
+    // As with `python -m`: a module in the folder where one stands can be called.
+    let word = params
+        .get("function")
+        .or_else(|| params.get("module"))
+        .and_then(Value::as_str);
+    if word.is_some_and(|word| is_module_in(&here, word)) {
         path.push(here);
+    }
+    if !path.is_empty() {
         params.insert("path".into(), json!(path));
     }
     to_raw_value(&params).map_err(Error::internal)
+}
+
+/// Whether the first part of a dotted name is a module or package in this folder.
+fn is_module_in(dir: &Path, name: &str) -> bool {
+    let top = name.split(['.', ':']).next().unwrap_or_default();
+    !top.is_empty() && (dir.join(format!("{top}.py")).is_file() || dir.join(top).is_dir())
 }
 
 /// Run an operation and show what it gives.
