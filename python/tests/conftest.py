@@ -39,6 +39,7 @@ class Host:
         if control:
             argv = [*argv, "--control-fd", str(theirs.fileno())]
         environment = {**os.environ, "PYTHONPATH": str(PYTHON_DIR)}
+        environment.pop("PYTHONDONTWRITEBYTECODE", None)
         self.stderr_path = root / "stderr.txt"
         with self.stderr_path.open("wb") as stderr:
             self.process = subprocess.Popen(
