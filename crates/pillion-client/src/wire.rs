@@ -2,9 +2,9 @@
 
 use bytes::{Buf, Bytes};
 use pillion_protocol::frame::MAX_BODY;
-use pillion_protocol::jsonrpc::{Id, method};
+use pillion_protocol::jsonrpc::{Id, Progress, method};
 use pillion_protocol::{Code, Error, Result};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use serde_json::value::RawValue;
 
 use crate::stream::Event;
@@ -60,24 +60,6 @@ fn with_header(mut frame: Vec<u8>, body: usize) -> Bytes {
     let mut frame = Bytes::from(frame);
     frame.advance(start);
     frame
-}
-
-/// What `$/progress` carries. Unlike the protocol's type it tells `"item": null`, which
-/// is an item, from no item.
-#[derive(Deserialize)]
-struct Progress {
-    id: Id,
-    #[serde(default, deserialize_with = "present")]
-    item: Option<Box<RawValue>>,
-    #[serde(default, deserialize_with = "present")]
-    progress: Option<Box<RawValue>>,
-}
-
-fn present<'de, D>(deserializer: D) -> std::result::Result<Option<Box<RawValue>>, D::Error>
-where
-    D: serde::Deserializer<'de>,
-{
-    Box::<RawValue>::deserialize(deserializer).map(Some)
 }
 
 /// Read the parameters of `$/progress`: whose they are, and what.
