@@ -65,7 +65,10 @@ fn decode<O: Operation>(params: Option<&RawValue>) -> Result<O> {
             Code::InvalidParams,
             format!("parameters of `{}`: {error}", O::NAME),
         )
-        .hint(format!("`pillion help {}` shows them", O::NAME))
+        .hint(format!(
+            "`pillion {} --help` shows them",
+            O::NAME.replace('.', " ")
+        ))
     })
 }
 

@@ -275,7 +275,11 @@ pub struct Progress {
     )]
     pub item: Option<Box<RawValue>>,
     /// How far the work is.
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "raw_present")]
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "raw_present"
+    )]
     pub progress: Option<Box<RawValue>>,
 }
 

@@ -30,6 +30,7 @@ const TAIL_LINES: usize = 20;
 enum Message {
     Call(Pending),
     Cancel(u64),
+    Warm,
     Restart,
     Stop(Option<oneshot::Sender<()>>),
 }
@@ -118,6 +119,11 @@ impl Sidecar {
             }
             Err(_) => Err(too_slow(&self.spec, call.timeout)),
         }
+    }
+
+    /// Start it before its first call.
+    pub(crate) fn warm(&self) {
+        let _ = self.to_actor.send(Message::Warm);
     }
 
     /// Let it finish what it does, then go on with a fresh process.
@@ -253,6 +259,7 @@ impl Actor {
                 self.pump();
             }
             Some(Message::Cancel(ticket)) => self.cancel(ticket),
+            Some(Message::Warm) => self.step(Happening::Demand),
             Some(Message::Restart) => {
                 self.cause.get_or_insert("restart");
                 self.step(Happening::Restart);

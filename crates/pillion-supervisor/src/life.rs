@@ -204,6 +204,8 @@ impl Life {
         }
         self.state = State::Ready;
         self.used = now;
+        // What waits is handed over now; a process started ahead of any call waits for none.
+        self.wanted = false;
         if std::mem::take(&mut self.probing) {
             // The probe answered: the past is forgiven.
             self.deaths.clear();
@@ -456,6 +458,16 @@ mod tests {
             "an expected death is no crash"
         );
         fake.up();
+    }
+
+    #[test]
+    fn one_started_ahead_goes_idle_for_good() {
+        let mut fake = Fake::new();
+        assert_eq!(fake.say(Happening::Demand), Some(Todo::Start));
+        fake.say(Happening::Hello);
+        assert_eq!(fake.pass(60_000), Some(Todo::Close));
+        assert_eq!(fake.say(Happening::Died), None, "nobody wants it");
+        assert_eq!(fake.life.state(), State::Idle);
     }
 
     #[test]

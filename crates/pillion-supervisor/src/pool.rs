@@ -19,6 +19,9 @@ pub struct Pool {
     around: Surroundings,
     started: SystemTime,
     slots: Mutex<Vec<Sidecar>>,
+    /// Started but never used: takes over when a source file changes. There is one only
+    /// where files do change, from the first change on.
+    spare: Mutex<Option<Sidecar>>,
 }
 
 impl Pool {
@@ -34,6 +37,7 @@ impl Pool {
             around,
             started: SystemTime::now(),
             slots: Mutex::default(),
+            spare: Mutex::default(),
         }
     }
 
@@ -57,20 +61,28 @@ impl Pool {
 
     /// Let each finish what it does and end.
     pub(crate) fn retire(&self) {
-        for slot in self.slots().drain(..) {
+        for slot in self.take_all() {
             slot.retire();
         }
     }
 
     /// End them all; returns when their processes are gone.
     pub async fn stop(&self) {
-        let slots = std::mem::take(&mut *self.slots());
+        let slots = self.take_all();
         futures::future::join_all(slots.iter().map(Sidecar::stop)).await;
+    }
+
+    fn take_all(&self) -> Vec<Sidecar> {
+        let mut all = std::mem::take(&mut *self.slots());
+        all.extend(self.spare().take());
+        all
     }
 
     /// What people see of them.
     pub fn status(&self) -> Vec<SidecarStatus> {
-        self.slots().iter().map(Sidecar::status).collect()
+        let mut all: Vec<_> = self.slots().iter().map(Sidecar::status).collect();
+        all.extend(self.spare().iter().map(Sidecar::status));
+        all
     }
 
     pub(crate) fn started(&self) -> SystemTime {
@@ -111,7 +123,7 @@ impl Pool {
                     "retired: a source file changed"
                 );
                 slot.retire();
-                *slot = self.fresh(index);
+                *slot = self.successor(index);
             }
         }
         let free = |wanted: fn(&Sidecar) -> bool| slots.iter().find(|s| s.load() == 0 && wanted(s));
@@ -130,12 +142,27 @@ impl Pool {
         }
     }
 
+    /// Who takes the place of a retired sidecar: the spare, if it is there and knows no old
+    /// code itself. The next spare is started at once, for the next change.
+    fn successor(&self, index: usize) -> Sidecar {
+        let mut spare = self.spare();
+        let ready = spare.take().filter(|spare| spare.changed_file().is_none());
+        let next = self.fresh(index);
+        next.warm();
+        *spare = Some(next);
+        ready.unwrap_or_else(|| self.fresh(index))
+    }
+
     fn fresh(&self, index: usize) -> Sidecar {
         let mut spec = self.spec.clone();
         if self.size > 1 {
             spec.name = format!("{}-{}", spec.name, index + 1);
         }
         Sidecar::new(spec, self.around.clone())
+    }
+
+    fn spare(&self) -> MutexGuard<'_, Option<Sidecar>> {
+        self.spare.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn slots(&self) -> MutexGuard<'_, Vec<Sidecar>> {
