@@ -47,6 +47,8 @@ pub(crate) struct Child {
     backlog: VecDeque<Bytes>,
     output: FramedRead<ChildStdout, Lines>,
     output_open: bool,
+    /// When a process that closed its output, but did not end, is given up.
+    closed_by: Option<Instant>,
     /// A part that its reader had no room for yet; reading stops until it has.
     held: Option<(mpsc::Sender<Part>, Part)>,
     control: Option<Control>,
@@ -107,6 +109,7 @@ impl Child {
             backlog: VecDeque::new(),
             output: FramedRead::with_capacity(stdout, Lines::new(spec.limits.frame), 64 * 1024),
             output_open: true,
+            closed_by: None,
             held: None,
             control,
             exit: None,
@@ -190,14 +193,17 @@ impl Child {
                     }
                     None => {
                         self.output_open = false;
-                        if self.input.is_some() {
-                            return Did::Broke("closed its output".into());
-                        }
+                        // Mostly it is about to end, and its exit tells more.
+                        self.closed_by = Some(Instant::now() + LAST_WORDS);
                     }
                 },
                 Some(Ok(_)) = read_control(&mut self.control) => return Did::Signalled,
                 () = write_backlog(&mut self.input, &mut self.backlog), if !self.backlog.is_empty() => {}
                 () = deliver_held(&mut self.held), if self.held.is_some() => {}
+                () = at(self.closed_by), if self.closed_by.is_some() && self.input.is_some() => {
+                    self.closed_by = None;
+                    return Did::Broke("closed its output".into());
+                }
                 exit = self.running.wait() => self.exit = Some(exit),
             }
         }
@@ -230,6 +236,12 @@ async fn write_backlog(input: &mut Option<ChildStdin>, backlog: &mut VecDeque<By
             // The process is going away; its end is reported by `wait`.
             Ok(0) | Err(_) => backlog.clear(),
         }
+    }
+}
+
+async fn at(time: Option<Instant>) {
+    if let Some(time) = time {
+        tokio::time::sleep_until(time.into()).await;
     }
 }
 
