@@ -80,6 +80,11 @@ impl ManagedError {
         }
     }
 
+    /// Whether the Python lacks its `venv` module, which Debian packs apart.
+    pub fn lacks_venv(&self) -> bool {
+        matches!(self, Self::Build { .. }) && self.hint() == NO_VENV
+    }
+
     /// What to do next.
     pub fn hint(&self) -> String {
         match self {

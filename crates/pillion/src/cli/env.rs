@@ -6,8 +6,9 @@ use std::time::Duration;
 use clap::{Args, Subcommand};
 use indicatif::{ProgressBar, ProgressStyle};
 use pillion::{Code, Error, Result};
+use pillion_process::Launch;
 use pillion_runtime::discovery::{self, Request};
-use pillion_runtime::managed::{Progress, State};
+use pillion_runtime::managed::{ManagedError, Progress, State};
 use pillion_runtime::{Dirs, Interpreter, Managed};
 
 use super::{Global, output};
@@ -63,12 +64,33 @@ pub(crate) async fn managed() -> Result<Managed> {
 /// Build it if need be, with a progress bar.
 pub(crate) async fn ensure(managed: &Managed) -> Result<Interpreter> {
     let bar = Bar::new();
-    let built = managed.ensure(&bar).await;
+    let mut built = managed.ensure(&bar).await;
+    if built.as_ref().is_err_and(ManagedError::lacks_venv) && install_venv(&bar).await {
+        built = managed.ensure(&bar).await;
+    }
     bar.0.finish_and_clear();
     built.map_err(|error| failed(&error))
 }
 
-fn failed(error: &pillion_runtime::managed::ManagedError) -> Error {
+/// Debian packs Python's `venv` apart. Where we may install it, we do.
+async fn install_venv(bar: &Bar) -> bool {
+    if pillion_process::effective_uid() != 0 {
+        return false;
+    }
+    bar.step("installing python3-venv");
+    let apt = |words: &'static [&'static str]| {
+        let launch = Launch::new("apt-get")
+            .args(words)
+            .env("DEBIAN_FRONTEND", "noninteractive");
+        launch.output(Duration::from_secs(300))
+    };
+    let _ = apt(&["update", "-qq"]).await;
+    apt(&["install", "-y", "-qq", "python3-venv"])
+        .await
+        .is_ok_and(|done| done.exit.success())
+}
+
+fn failed(error: &ManagedError) -> Error {
     Error::new(Code::StartFailed, error.to_string()).hint(error.hint())
 }
 
