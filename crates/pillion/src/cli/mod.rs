@@ -4,6 +4,7 @@
 //! here runs doors, looks after the daemon and the environment, and shows things.
 
 mod backend;
+mod bench;
 mod completions;
 mod daemon;
 mod doctor;
@@ -102,6 +103,8 @@ enum Command {
     SocketPath,
     /// List every operation.
     Operations,
+    /// Measure pillion against its baselines, in one run.
+    Bench(bench::Bench),
     /// Print a completion script for your shell.
     Completions(completions::Completions),
     /// Run the daemon in the foreground.
@@ -171,6 +174,7 @@ async fn dispatch(cli: Cli) -> Result<ExitCode> {
             operations::list(global.json);
             Ok(ExitCode::SUCCESS)
         }
+        Command::Bench(bench) => Box::pin(bench.run(&global)).await,
         Command::Completions(completions) => Ok(completions.run()),
         Command::Daemon(daemon) => daemon.run(&global).await,
         Command::Serve(serve) => serve.run(&global).await,

@@ -1,0 +1,5 @@
+"""The function that everybody calls."""
+
+
+def echo(value):
+    return value

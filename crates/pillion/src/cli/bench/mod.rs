@@ -1,0 +1,200 @@
+//! `pillion bench`: pillion against its baselines, in one run.
+//!
+//! Every number has its baseline beside it, measured in turns on the same machine at the
+//! same time ([`rounds`]), by the same client code ([`wire`]), with the same Python. It
+//! all happens in a folder of its own ([`stage`]): the user's daemon is neither used nor
+//! disturbed. Budgets are shown; only `--strict` makes them count.
+
+mod doors;
+mod life;
+mod payload;
+mod plot;
+mod report;
+mod rounds;
+mod soak;
+mod stage;
+mod whole;
+mod wire;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::Args;
+use indicatif::ProgressBar;
+use pillion::{Code, Error, Result};
+
+use super::{Global, output};
+use payload::Payload;
+use report::{Machine, Report};
+use rounds::Effort;
+use stage::Stage;
+
+/// Callers where there are many.
+const CALLERS: usize = 16;
+/// Calls of each side for a row with the smallest payload.
+const CALLS: usize = 4000;
+/// Turns that each side takes.
+const ROUNDS: usize = 20;
+
+/// Measure pillion against its baselines, in one run.
+#[derive(Debug, Args)]
+pub(crate) struct Bench {
+    /// Measure little: a few seconds, to see that everything works.
+    #[arg(long)]
+    quick: bool,
+    /// Only rows whose name contains this, such as `socket`, `cli` or `100B/x16`.
+    #[arg(long, value_name = "NAME")]
+    only: Option<String>,
+    /// Calls of each side per row; large payloads get a share of it.
+    #[arg(long, value_name = "N", conflicts_with = "quick")]
+    calls: Option<usize>,
+    /// Also draw the result.
+    #[arg(long, value_name = "FILE.svg")]
+    plot: Option<PathBuf>,
+    /// Instead: make a million calls (or N) through one daemon, and see whether it grows.
+    #[arg(long, value_name = "N", num_args = 0..=1, default_missing_value = "1000000")]
+    soak: Option<u64>,
+    /// Exit with 1 if a budget is not kept.
+    #[arg(long)]
+    strict: bool,
+}
+
+impl Bench {
+    pub(crate) async fn run(self, global: &Global) -> Result<ExitCode> {
+        let stage = Stage::new().await?;
+        let machine = Machine::new(&stage.interpreter);
+        let report = match self.soak {
+            Some(calls) => {
+                let (soak, rows) = soak::soak(&stage, calls.max(1))?;
+                Report {
+                    machine,
+                    rows,
+                    soak: Some(soak),
+                }
+            }
+            None => Report {
+                machine,
+                rows: Box::pin(rows(&stage, &self.plan())).await?,
+                soak: None,
+            },
+        };
+        if report.rows.is_empty() {
+            let only = self.only.unwrap_or_default();
+            return Err(
+                Error::new(Code::NotFound, format!("no row is called `{only}`"))
+                    .hint("`pillion bench --quick --json` shows all names"),
+            );
+        }
+        report.show(global.json);
+        if let Some(path) = &self.plot {
+            std::fs::write(path, plot::draw(&report)).map_err(|error| {
+                Error::new(
+                    Code::NotFound,
+                    format!("cannot write `{}`: {error}", path.display()),
+                )
+            })?;
+            output::note(&format!("drew `{}`", path.display()));
+        }
+        let failed = self.strict && !report.all_met();
+        Ok(ExitCode::from(u8::from(failed)))
+    }
+
+    fn plan(&self) -> Plan {
+        let bar = super::env::Bar::new().0;
+        Plan {
+            calls: self.calls.unwrap_or(if self.quick { 40 } else { CALLS }),
+            rounds: if self.quick { 2 } else { ROUNDS },
+            quick: self.quick,
+            only: self.only.clone(),
+            payloads: Payload::all(),
+            bar,
+        }
+    }
+}
+
+/// Every row that is wanted.
+async fn rows(stage: &Stage, plan: &Plan) -> Result<Vec<report::Row>> {
+    let mut rows = Vec::new();
+    if plan.wants_any("socket") {
+        rows.extend(Box::pin(doors::socket(stage, plan)).await?);
+    }
+    if plan.wants_any("embedded") {
+        rows.extend(Box::pin(doors::embedded(stage, plan)).await?);
+    }
+    if plan.wants_any("stdio") {
+        rows.extend(Box::pin(doors::stdio(stage, plan)).await?);
+    }
+    if plan.wants_any("http") {
+        rows.extend(Box::pin(doors::http(stage, plan)).await?);
+    }
+    if plan.wants_any("cli") {
+        rows.extend(Box::pin(whole::cli(stage, plan)).await?);
+    }
+    if plan.wants_any("daemon") {
+        rows.extend(Box::pin(life::daemon(stage, plan)).await?);
+    }
+    plan.bar.finish_and_clear();
+    Ok(rows)
+}
+
+/// What is to be measured, and how thoroughly.
+struct Plan {
+    calls: usize,
+    rounds: usize,
+    quick: bool,
+    only: Option<String>,
+    payloads: Vec<Payload>,
+    bar: ProgressBar,
+}
+
+impl Plan {
+    /// Whether the row of this name is wanted.
+    fn wants(&self, name: &str) -> bool {
+        self.only.as_ref().is_none_or(|only| name.contains(&**only))
+    }
+
+    /// Whether a row of this group may be wanted.
+    fn wants_any(&self, group: &str) -> bool {
+        self.only.as_ref().is_none_or(|only| {
+            let words = ["socket", "embedded", "stdio", "http", "cli", "daemon"];
+            let named = words.iter().any(|word| only.contains(word));
+            !named || only.contains(group)
+        })
+    }
+
+    /// How many callers a payload is measured with.
+    fn callers(&self, payload: &Payload) -> Vec<usize> {
+        if payload.share < 0.1 {
+            return vec![1];
+        }
+        vec![1, CALLERS]
+    }
+
+    /// How often a call is made that is due this share of all.
+    fn effort(&self, share: f64) -> Effort {
+        let calls = (self.calls as f64 * share) as usize;
+        Effort {
+            rounds: self.rounds,
+            calls: calls.div_ceil(self.rounds).max(2),
+        }
+    }
+
+    /// How often whole programs are run.
+    fn programs(&self) -> Effort {
+        Effort {
+            rounds: if self.quick { 1 } else { 15 },
+            calls: 4,
+        }
+    }
+
+    /// How often something slow is done.
+    fn samples(&self, full: usize, quick: usize) -> usize {
+        if self.quick { quick } else { full }
+    }
+
+    /// Say what is being measured.
+    fn tell(&self, what: &str) {
+        self.bar.set_message(what.to_owned());
+        self.bar.tick();
+    }
+}
