@@ -284,6 +284,7 @@ impl Actor {
     fn pump(&mut self) {
         while self.life.takes_calls()
             && let Some(child) = &mut self.child
+            && child.is_open()
             && child.in_flight.len() < self.spec.limits.in_flight
             && let Some(pending) = self.queue.pop_front()
         {
@@ -293,7 +294,11 @@ impl Actor {
             self.spec
                 .dialect
                 .request(id, &pending.ask, progress, &mut frame);
-            child.send(frame.freeze());
+            if !child.send(frame.freeze()) {
+                // It has not even begun: its successor can have it, safe or not.
+                self.queue.push_front(pending);
+                break;
+            }
             let now = Instant::now();
             let in_flight = InFlight {
                 ticket: pending.ticket,

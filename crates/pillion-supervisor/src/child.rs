@@ -47,8 +47,10 @@ pub(crate) struct Child {
     backlog: VecDeque<Bytes>,
     output: FramedRead<ChildStdout, Lines>,
     output_open: bool,
-    /// When a process that closed its output, but did not end, is given up.
+    /// When a process that closed its output or input, but did not end, is given up.
     closed_by: Option<Instant>,
+    /// It closed its input: what is sent now never reaches it.
+    deaf: bool,
     /// A part that its reader had no room for yet; reading stops until it has.
     held: Option<(mpsc::Sender<Part>, Part)>,
     control: Option<Control>,
@@ -110,6 +112,7 @@ impl Child {
             output: FramedRead::with_capacity(stdout, Lines::new(spec.limits.frame), 64 * 1024),
             output_open: true,
             closed_by: None,
+            deaf: false,
             held: None,
             control,
             exit: None,
@@ -137,11 +140,29 @@ impl Child {
             .or_else(|| self.running.id())
     }
 
-    /// Send a frame; what the pipe has no room for is sent by [`next`](Self::next).
-    pub(crate) fn send(&mut self, frame: Bytes) {
+    /// Whether it can still be asked something. A dying process cannot.
+    pub(crate) fn is_open(&self) -> bool {
+        self.output_open && !self.deaf
+    }
+
+    /// Send a frame; what the pipe has no room for is sent by [`next`](Self::next). Says
+    /// `false` if nothing of it can have reached the process.
+    pub(crate) fn send(&mut self, frame: Bytes) -> bool {
         self.backlog.push_back(frame);
         // The common case: it fits, and nobody has to wake up for it.
-        let _ = write_backlog(&mut self.input, &mut self.backlog).now_or_never();
+        match write_backlog(&mut self.input, &mut self.backlog).now_or_never() {
+            Some(Err(Deaf)) => {
+                self.went_deaf();
+                false
+            }
+            Some(Ok(())) | None => true,
+        }
+    }
+
+    fn went_deaf(&mut self) {
+        self.deaf = true;
+        self.closed_by
+            .get_or_insert_with(|| Instant::now() + LAST_WORDS);
     }
 
     /// Send a frame on the control path. A full control socket drops it: the peer is
@@ -149,7 +170,7 @@ impl Child {
     pub(crate) fn signal(&mut self, frame: &[u8]) {
         match &self.control {
             Some(control) => drop(control.write.try_write(frame)),
-            None => self.send(Bytes::copy_from_slice(frame)),
+            None => drop(self.send(Bytes::copy_from_slice(frame))),
         }
     }
 
@@ -198,11 +219,15 @@ impl Child {
                     }
                 },
                 Some(Ok(_)) = read_control(&mut self.control) => return Did::Signalled,
-                () = write_backlog(&mut self.input, &mut self.backlog), if !self.backlog.is_empty() => {}
+                sent = write_backlog(&mut self.input, &mut self.backlog), if !self.backlog.is_empty() => {
+                    if sent.is_err() {
+                        self.went_deaf();
+                    }
+                }
                 () = deliver_held(&mut self.held), if self.held.is_some() => {}
                 () = at(self.closed_by), if self.closed_by.is_some() && self.input.is_some() => {
                     self.closed_by = None;
-                    return Did::Broke("closed its output".into());
+                    return Did::Broke("closed its input or output".into());
                 }
                 exit = self.running.wait() => self.exit = Some(exit),
             }
@@ -224,19 +249,28 @@ impl Child {
     }
 }
 
-async fn write_backlog(input: &mut Option<ChildStdin>, backlog: &mut VecDeque<Bytes>) {
+/// Nobody reads what is sent. The end of the process is reported by `wait`.
+struct Deaf;
+
+async fn write_backlog(
+    input: &mut Option<ChildStdin>,
+    backlog: &mut VecDeque<Bytes>,
+) -> Result<(), Deaf> {
     while let Some(frame) = backlog.front_mut() {
         let Some(input) = input else {
             backlog.clear();
-            return;
+            return Ok(());
         };
         match input.write_buf(frame).await {
             Ok(1..) if !frame.is_empty() => {}
             Ok(1..) => drop(backlog.pop_front()),
-            // The process is going away; its end is reported by `wait`.
-            Ok(0) | Err(_) => backlog.clear(),
+            Ok(0) | Err(_) => {
+                backlog.clear();
+                return Err(Deaf);
+            }
         }
     }
+    Ok(())
 }
 
 async fn at(time: Option<Instant>) {

@@ -32,7 +32,8 @@ pub enum Event {
         workspace: String,
         /// Which process of it.
         generation: u64,
-        /// Why: `crash`, `hang`, `memory`, `idle`, `stop`, `restart` or `retired`.
+        /// Why: `crash`, `broken` (it wrote what is no answer), `hang`, `memory`, `idle`,
+        /// `stop` or `restart`.
         cause: String,
         /// What the system said.
         exit: String,
