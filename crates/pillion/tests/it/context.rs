@@ -1,0 +1,313 @@
+//! A little world of its own for each test.
+
+pub(crate) mod daemon;
+pub(crate) mod lines;
+pub(crate) mod processes;
+pub(crate) mod rpc;
+pub(crate) mod web;
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::fmt::Write;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use processes::Process;
+
+/// How long anything may take before a test gives up on it.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
+/// What the faults must be over by: "every child gone within 2 s".
+pub(crate) const TWO_SECONDS: Duration = Duration::from_secs(2);
+/// Marks every process of a context. pillion hands it on to all its children.
+const MARKER: &str = "IT_CONTEXT_ID";
+/// The functions that tests call, as module `things`.
+const THINGS: &str = include_str!("things.py");
+
+/// Folders, environment and processes of one test.
+pub(crate) struct TestContext {
+    _folder: tempfile::TempDir,
+    /// Everything is below this folder, which is also the home.
+    pub(crate) base: PathBuf,
+    /// The project's folder, with `things.py` in it.
+    pub(crate) project: PathBuf,
+    id: String,
+    env: BTreeMap<OsString, OsString>,
+}
+
+impl TestContext {
+    pub(crate) fn new() -> Self {
+        static COUNT: AtomicU64 = AtomicU64::new(0);
+        let folder = tempfile::Builder::new()
+            .prefix("it-")
+            .tempdir_in("/tmp")
+            .unwrap();
+        let base = folder.path().canonicalize().unwrap();
+        let project = base.join("project");
+        for name in ["project", "run", "tmp"] {
+            fs::create_dir(base.join(name)).unwrap();
+        }
+        fs::set_permissions(base.join("run"), fs::Permissions::from_mode(0o700)).unwrap();
+        fs::write(project.join("things.py"), THINGS).unwrap();
+        let count = COUNT.fetch_add(1, Ordering::Relaxed);
+        let name = base.file_name().unwrap().to_string_lossy();
+        let id = format!("{}-{count}-{name}", std::process::id());
+        let mut context = Self {
+            _folder: folder,
+            project,
+            id: id.clone(),
+            env: BTreeMap::new(),
+            base: base.clone(),
+        };
+        context.set_env("PATH", std::env::var_os("PATH").unwrap());
+        context.set_env("HOME", &base);
+        context.set_env("PILLION_HOME", base.join("pillion"));
+        context.set_env("XDG_RUNTIME_DIR", base.join("run"));
+        context.set_env("TMPDIR", base.join("tmp"));
+        context.set_env("LANG", "C.UTF-8");
+        context.set_env(MARKER, id);
+        context
+    }
+
+    /// With this `pillion.toml`.
+    pub(crate) fn config(self, toml: &str) -> Self {
+        self.write("pillion.toml", toml);
+        self
+    }
+
+    /// Change a variable for the processes that are started from now on.
+    pub(crate) fn set_env(&mut self, name: impl AsRef<OsStr>, value: impl AsRef<OsStr>) {
+        self.env
+            .insert(name.as_ref().to_owned(), value.as_ref().to_owned());
+    }
+
+    pub(crate) fn remove_env(&mut self, name: &str) {
+        self.env.remove(OsStr::new(name));
+    }
+
+    /// Write a file of the project.
+    pub(crate) fn write(&self, name: &str, text: &str) -> PathBuf {
+        let path = self.project.join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, text).unwrap();
+        path
+    }
+
+    /// A path below the base folder, as text for Python.
+    pub(crate) fn path(&self, name: &str) -> String {
+        self.base.join(name).to_str().unwrap().to_owned()
+    }
+
+    /// Where the daemon's socket is.
+    pub(crate) fn socket(&self) -> PathBuf {
+        self.base.join("run/pillion/daemon.sock")
+    }
+
+    /// A command with this context's environment, in its project.
+    pub(crate) fn command(&self, program: impl AsRef<OsStr>) -> Command {
+        #[expect(
+            clippy::disallowed_methods,
+            reason = "a test looks at pillion from outside"
+        )]
+        let mut command = Command::new(program);
+        command
+            .env_clear()
+            .envs(&self.env)
+            .current_dir(&self.project)
+            .stdin(Stdio::null());
+        command
+    }
+
+    /// The program under test, about to be started.
+    pub(crate) fn pillion_command(&self, args: &[&str]) -> Command {
+        let mut command = self.command(env!("CARGO_BIN_EXE_pillion"));
+        command.args(args);
+        command
+    }
+
+    /// Run pillion to its end.
+    pub(crate) fn pillion(&self, args: &[&str]) -> Output {
+        Output::of(self.pillion_command(args))
+    }
+
+    /// Run pillion, which must succeed, and read its output as JSON.
+    pub(crate) fn pillion_json(&self, args: &[&str]) -> Value {
+        let output = self.pillion(args);
+        assert_eq!(output.code, Some(0), "pillion {args:?}\n{output}");
+        output.json()
+    }
+
+    /// The processes of this context that live now.
+    pub(crate) fn processes(&self) -> Vec<Process> {
+        processes::marked(&format!("{MARKER}={}", self.id))
+    }
+
+    /// Wait until no process of this context is left.
+    pub(crate) fn wait_until_alone(&self, limit: Duration) {
+        wait_for(limit, "all processes of the test to be gone", || {
+            let left = self.processes();
+            if left.is_empty() {
+                Ok(())
+            } else {
+                Err(processes::table(&left))
+            }
+        });
+    }
+
+    /// What varies from run to run, and what stands for it in a snapshot.
+    pub(crate) fn filters(&self) -> Vec<(String, &'static str)> {
+        let base = regex_escape(self.base.to_str().unwrap());
+        vec![
+            (base, "[BASE]"),
+            (r"pid \d+".into(), "pid [PID]"),
+            (r#""pid":\d+"#.into(), r#""pid":[PID]"#),
+            (r"\d+\.\d+ ms".into(), "[MS]"),
+            (r"\d+\.\d+ MB".into(), "[MB]"),
+            (r"up \d+ s".into(), "up [TIME]"),
+            (r"since \d+ s".into(), "since [TIME]"),
+            (r"last used \d+ s ago".into(), "last used [TIME] ago"),
+            (r#""elapsed_ms":[0-9.e-]+"#.into(), r#""elapsed_ms":[MS]"#),
+            (r"3\.\d+\.\d+".into(), "3.X.Y"),
+        ]
+    }
+}
+
+impl Drop for TestContext {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            eprintln!(
+                "left of {}: {}",
+                self.id,
+                processes::table(&self.processes())
+            );
+            processes::kill_all(|| self.processes());
+            return;
+        }
+        // Daemons that clients started end now; all else must have ended with its owner.
+        for process in self.processes() {
+            if process.is_daemon() {
+                processes::terminate(process.pid);
+            }
+        }
+        let deadline = Instant::now() + PATIENCE;
+        while Instant::now() < deadline {
+            if self.processes().is_empty() {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        let left = processes::table(&self.processes());
+        processes::kill_all(|| self.processes());
+        panic!("the test is over, but these processes are left:\n{left}");
+    }
+}
+
+/// What a finished program left.
+#[derive(Debug)]
+pub(crate) struct Output {
+    pub(crate) code: Option<i32>,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+}
+
+impl Output {
+    /// Run a command to its end, which must come.
+    pub(crate) fn of(mut command: Command) -> Self {
+        let mut child = command
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let stdout = lines::read_all(child.stdout.take().unwrap());
+        let stderr = lines::read_all(child.stderr.take().unwrap());
+        let deadline = Instant::now() + 3 * PATIENCE;
+        let status = loop {
+            match child.try_wait().unwrap() {
+                Some(status) => break status,
+                None if Instant::now() > deadline => {
+                    let _ = child.kill();
+                    let _ = child.wait();
+                    panic!("{command:?} does not end");
+                }
+                None => std::thread::sleep(Duration::from_millis(2)),
+            }
+        };
+        Self {
+            code: status.code(),
+            stdout: stdout.join().unwrap(),
+            stderr: stderr.join().unwrap(),
+        }
+    }
+
+    /// Its standard output as JSON.
+    pub(crate) fn json(&self) -> Value {
+        serde_json::from_str(&self.stdout).unwrap_or_else(|e| panic!("no JSON: {e}\n{self}"))
+    }
+}
+
+impl std::fmt::Display for Output {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let code = self.code.map_or("none".into(), |code| code.to_string());
+        write!(f, "exit: {code}")?;
+        for (name, text) in [("stdout", &self.stdout), ("stderr", &self.stderr)] {
+            if !text.is_empty() {
+                write!(f, "\n----- {name} -----\n{}", text.trim_end())?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Wait until `ready` gives something. What it says while it does not is the failure's.
+pub(crate) fn wait_for<T, W: std::fmt::Display>(
+    limit: Duration,
+    what: &str,
+    mut ready: impl FnMut() -> Result<T, W>,
+) -> T {
+    let start = Instant::now();
+    loop {
+        match ready() {
+            Ok(value) => return value,
+            Err(why) if start.elapsed() > limit => {
+                panic!("waited {limit:?} for {what}, in vain: {why}")
+            }
+            Err(_) => std::thread::sleep(Duration::from_millis(5)),
+        }
+    }
+}
+
+/// Wait until a condition holds.
+pub(crate) fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
+    wait_for(PATIENCE, what, || if holds() { Ok(()) } else { Err("no") });
+}
+
+/// Wait for a file to hold something.
+pub(crate) fn wait_for_file(path: impl AsRef<Path>) -> String {
+    let path = path.as_ref();
+    wait_for(
+        PATIENCE,
+        &format!("`{}`", path.display()),
+        || match fs::read_to_string(path) {
+            Ok(text) if !text.is_empty() => Ok(text),
+            Ok(_) => Err("it is empty".to_owned()),
+            Err(error) => Err(error.to_string()),
+        },
+    )
+}
+
+fn regex_escape(text: &str) -> String {
+    text.chars().fold(String::new(), |mut all, c| {
+        let escape = if c.is_alphanumeric() || c == '/' {
+            ""
+        } else {
+            "\\"
+        };
+        let _ = write!(all, "{escape}{c}");
+        all
+    })
+}

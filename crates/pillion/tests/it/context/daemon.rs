@@ -1,0 +1,158 @@
+//! A daemon of the test's own, in the foreground.
+
+use std::fs::File;
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+use std::process::{Child, ExitStatus};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::rpc::Rpc;
+use super::{PATIENCE, TestContext, processes, wait_for};
+
+/// A running daemon. Dropping it ends it and asserts that it ended well.
+pub(crate) struct Daemon {
+    child: Child,
+    pub(crate) pid: u32,
+    socket: PathBuf,
+    log: PathBuf,
+    pub(crate) project: PathBuf,
+    ended: Option<ExitStatus>,
+}
+
+impl TestContext {
+    /// A daemon that listens.
+    pub(crate) fn daemon(&self) -> Daemon {
+        self.daemon_with(&["--no-timeout"])
+    }
+
+    pub(crate) fn daemon_with(&self, args: &[&str]) -> Daemon {
+        let daemon = self.start_daemon(args);
+        wait_for(PATIENCE, "the daemon's socket", || {
+            UnixStream::connect(&daemon.socket).map_err(|e| format!("{e}\n{}", daemon.log()))
+        });
+        daemon
+    }
+
+    /// A daemon that may or may not come to listen.
+    pub(crate) fn start_daemon(&self, args: &[&str]) -> Daemon {
+        let log = self.base.join("daemon.log");
+        let errors = File::options()
+            .create(true)
+            .append(true)
+            .open(&log)
+            .unwrap();
+        let child = self
+            .pillion_command(&["daemon"])
+            .args(args)
+            .current_dir(&self.base)
+            .stderr(errors)
+            .spawn()
+            .unwrap();
+        Daemon {
+            pid: child.id(),
+            child,
+            socket: self.socket(),
+            log,
+            project: self.project.clone(),
+            ended: None,
+        }
+    }
+}
+
+impl Daemon {
+    /// A new connection.
+    pub(crate) fn connect(&self) -> Rpc {
+        let stream = UnixStream::connect(&self.socket)
+            .unwrap_or_else(|e| panic!("cannot connect: {e}\n{}", self.log()));
+        Rpc::socket(stream, &self.project)
+    }
+
+    /// A new connection without anything around it.
+    pub(crate) fn raw(&self) -> UnixStream {
+        let stream = UnixStream::connect(&self.socket).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        stream.set_write_timeout(Some(PATIENCE)).unwrap();
+        stream
+    }
+
+    /// What it logged so far.
+    pub(crate) fn log(&self) -> String {
+        std::fs::read_to_string(&self.log).unwrap_or_default()
+    }
+
+    /// The sidecars of its only workspace.
+    pub(crate) fn sidecars(&self) -> Vec<Value> {
+        let status = self.connect().call("system.status", json!({})).unwrap();
+        status["workspaces"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .flat_map(|workspace| workspace["sidecars"].as_array().unwrap().clone())
+            .collect()
+    }
+
+    pub(crate) fn kill(&mut self) {
+        self.child.kill().unwrap();
+        self.ended = Some(self.child.wait().unwrap());
+    }
+
+    pub(crate) fn terminate(&self) {
+        processes::terminate(self.pid);
+    }
+
+    /// Wait for its end.
+    pub(crate) fn wait(&mut self) -> ExitStatus {
+        self.wait_for(PATIENCE)
+    }
+
+    pub(crate) fn wait_for(&mut self, limit: Duration) -> ExitStatus {
+        let log = self.log.clone();
+        let child = &mut self.child;
+        let status = wait_for(limit, "the daemon's end", || {
+            child.try_wait().unwrap().ok_or_else(|| {
+                format!(
+                    "it runs\n{}",
+                    std::fs::read_to_string(&log).unwrap_or_default()
+                )
+            })
+        });
+        self.ended = Some(status);
+        status
+    }
+
+    /// Assert that every child that ended was also waited for.
+    fn assert_no_zombies(&self) {
+        wait_for(
+            PATIENCE,
+            "the daemon's zombies to be reaped",
+            || match processes::zombies_of(self.pid) {
+                none if none.is_empty() => Ok(()),
+                some => Err(format!("{some:?}")),
+            },
+        );
+    }
+}
+
+impl Drop for Daemon {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            eprintln!("----- the daemon's log -----\n{}", self.log());
+            let _ = self.child.kill();
+            let _ = self.child.wait();
+            return;
+        }
+        if self.ended.is_some() {
+            return;
+        }
+        self.assert_no_zombies();
+        self.terminate();
+        let status = self.wait();
+        assert!(
+            status.success(),
+            "the daemon ended with {status}\n{}",
+            self.log()
+        );
+    }
+}

@@ -1,0 +1,17 @@
+//! pillion from outside: real processes through real doors.
+//!
+//! Every test has a [`context::TestContext`] of its own: folders, environment and daemon
+//! are shared with nobody, and when it goes it asserts that none of its processes is left.
+//! Waiting is always for a condition, with a generous deadline; no test measures time.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::print_stderr,
+    reason = "a test's helper fails its test by a panic"
+)]
+
+mod context;
+
+mod calls;
+mod faults;
