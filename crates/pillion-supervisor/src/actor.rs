@@ -71,6 +71,7 @@ impl Sidecar {
             close_by: None,
             watch_at: None,
             trimmed: false,
+            unproven: false,
             one_shots: Arc::new(Semaphore::new(ONE_SHOTS)),
             told: State::Idle,
             waiting_for_end: Vec::new(),
@@ -97,6 +98,7 @@ impl Sidecar {
         let ticket = self.tickets.fetch_add(1, Ordering::Relaxed);
         let pending = Pending {
             ticket,
+            came: Instant::now(),
             ask: call.ask,
             safe: call.safe,
             repeated: false,
@@ -219,6 +221,8 @@ struct Actor {
     watch_at: Option<Instant>,
     /// It was asked to drop caches, and has not been below the soft limit since.
     trimmed: bool,
+    /// It told of files it had imported before anybody could look whether they changed.
+    unproven: bool,
     one_shots: Arc<Semaphore>,
     /// The state that was announced last.
     told: State,
@@ -282,6 +286,7 @@ impl Actor {
 
     /// Hand over what waits, or see to it that somebody will take it.
     fn pump(&mut self) {
+        self.prove();
         while self.life.takes_calls()
             && let Some(child) = &mut self.child
             && child.is_open()
@@ -313,6 +318,27 @@ impl Actor {
         }
         if !self.queue.is_empty() && !self.life.takes_calls() {
             self.step(Happening::Demand);
+        }
+    }
+
+    /// A call that waited must not run code older than itself: when it came, nobody knew
+    /// yet of the files that the process was importing. One that has waited since before the
+    /// process started need not fear that.
+    fn prove(&mut self) {
+        let Some(child) = &self.child else { return };
+        let newer = self.queue.iter().any(|call| call.came > child.started);
+        if !self.unproven || !newer || !self.life.takes_calls() {
+            return;
+        }
+        self.unproven = false;
+        if let Some(file) = self.shared.changed_file() {
+            tracing::info!(
+                sidecar = self.spec.name,
+                file,
+                "restarted: a source file changed"
+            );
+            self.cause.get_or_insert("retired");
+            self.step(Happening::Restart);
         }
     }
 
@@ -406,6 +432,7 @@ impl Actor {
         // Before the answer: its caller may change a file at once.
         if let Some(files) = message.files {
             self.shared.add_files(files);
+            self.unproven = true;
         }
         let outcome = match (message.result, message.error) {
             (_, Some(error)) => Err(error.into()),
@@ -437,6 +464,7 @@ impl Actor {
         match serde_json::from_slice::<Ready>(line) {
             Ok(mut ready) if ready.status == "ready" => {
                 self.shared.add_files(std::mem::take(&mut ready.files));
+                self.unproven = true;
                 self.shared
                     .born(ready.pid.or_else(|| child.pid()), ready.python.clone());
                 child.hello = Some(ready);

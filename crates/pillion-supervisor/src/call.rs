@@ -51,6 +51,7 @@ pub struct Answer {
 #[derive(Debug)]
 pub(crate) struct Pending {
     pub(crate) ticket: u64,
+    pub(crate) came: Instant,
     pub(crate) ask: Ask,
     pub(crate) safe: bool,
     pub(crate) repeated: bool,

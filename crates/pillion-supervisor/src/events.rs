@@ -33,7 +33,7 @@ pub enum Event {
         /// Which process of it.
         generation: u64,
         /// Why: `crash`, `broken` (it wrote what is no answer), `hang`, `memory`, `idle`,
-        /// `stop` or `restart`.
+        /// `stop`, `restart` or `retired` (its source files changed).
         cause: String,
         /// What the system said.
         exit: String,
