@@ -15,3 +15,5 @@ mod context;
 
 mod calls;
 mod faults;
+mod limits;
+mod reload;
