@@ -75,7 +75,12 @@ impl Bound {
     }
 
     /// Serve until a signal, a shutdown request or `idle` without activity ends it.
-    pub async fn run(mut self, house: House, idle: Option<Duration>) -> &'static str {
+    pub async fn run(
+        mut self,
+        house: House,
+        idle: Option<Duration>,
+        signalled: impl Future<Output = &'static str>,
+    ) -> &'static str {
         let Some(listener) = self.listener.take() else {
             return "shutdown";
         };
@@ -83,10 +88,14 @@ impl Bound {
         let activity = house.catalogue.activity().clone();
         let serving = socket::serve(listener, house);
         tokio::pin!(serving);
+        let mut served = false;
         let cause = tokio::select! {
-            () = &mut serving => "shutdown",
+            () = &mut serving => {
+                served = true;
+                "shutdown"
+            }
             () = shutdown.cancelled() => "shutdown",
-            cause = signalled() => cause,
+            cause = signalled => cause,
             () = idle_for(idle, &activity) => "idle",
         };
         tracing::info!(cause, "ending");
@@ -94,7 +103,9 @@ impl Bound {
         // that a new client starts a new daemon instead of waiting for this one.
         self.unlink();
         shutdown.cancel();
-        let _ = tokio::time::timeout(DRAIN, serving).await;
+        if !served {
+            let _ = tokio::time::timeout(DRAIN, serving).await;
+        }
         cause
     }
 }
@@ -124,20 +135,24 @@ async fn idle_for(span: Option<Duration>, activity: &pillion_catalogue::Activity
     }
 }
 
-/// Which signal asked for the end.
-pub async fn signalled() -> &'static str {
+/// Which signal asks for the end. From this call on, not from the first poll, a signal no
+/// longer kills: call it before anything is made that has to be tidied up.
+pub fn signalled() -> impl Future<Output = &'static str> {
     use tokio::signal::unix::{SignalKind, signal};
-    let (Ok(mut term), Ok(mut int), Ok(mut hup)) = (
+    let signals = (
         signal(SignalKind::terminate()),
         signal(SignalKind::interrupt()),
         signal(SignalKind::hangup()),
-    ) else {
-        return std::future::pending().await;
-    };
-    tokio::select! {
-        _ = term.recv() => "SIGTERM",
-        _ = int.recv() => "SIGINT",
-        _ = hup.recv() => "SIGHUP",
+    );
+    async {
+        let (Ok(mut term), Ok(mut int), Ok(mut hup)) = signals else {
+            return std::future::pending().await;
+        };
+        tokio::select! {
+            _ = term.recv() => "SIGTERM",
+            _ = int.recv() => "SIGINT",
+            _ = hup.recv() => "SIGHUP",
+        }
     }
 }
 

@@ -30,6 +30,9 @@ const IN_FLIGHT: u32 = 256;
 const ANSWERS: usize = 64;
 /// How often a connection whose peer has stopped sending is asked whether it still reads.
 const STILL_THERE: Duration = Duration::from_millis(250);
+/// How long requests may go on when pillion ends; then they are cancelled, which leaves time
+/// to say so.
+const GO_ON: Duration = Duration::from_millis(1500);
 
 /// Serve one connection until its peer is done, or pillion ends.
 ///
@@ -74,10 +77,17 @@ pub async fn serve(
     }
     // What was asked is still answered, unless nobody is there to read it.
     let all = slots.acquire_many(IN_FLIGHT);
-    tokio::pin!(all);
+    let overdue = async {
+        house.shutdown.cancelled().await;
+        tokio::time::sleep(GO_ON).await;
+        requests.cancel_all();
+        std::future::pending::<()>().await;
+    };
+    tokio::pin!(all, overdue);
     loop {
         tokio::select! {
             _ = &mut all => break,
+            () = &mut overdue => {}
             () = answers.closed() => break,
             () = tokio::time::sleep(STILL_THERE) => if gone() { break },
         }

@@ -30,6 +30,7 @@ pub(crate) struct Daemon {
 
 impl Daemon {
     pub(crate) async fn run(self, global: &Global) -> Result<ExitCode> {
+        let signalled = pillion_doors::daemon::signalled();
         let bound = match Bound::new(global.endpoint()) {
             Ok(bound) => bound,
             Err(error @ BindError::Taken(_)) => {
@@ -58,7 +59,7 @@ impl Daemon {
             .filter(|_| !self.no_timeout)
             .map(seconds)
             .transpose()?;
-        let cause = bound.run(engine.house(), idle).await;
+        let cause = bound.run(engine.house(), idle, signalled).await;
         engine.stop().await;
         tracing::info!(cause, "ended");
         Ok(ExitCode::SUCCESS)

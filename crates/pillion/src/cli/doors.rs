@@ -14,6 +14,9 @@ use serde_json::value::RawValue;
 use super::operations::from_here;
 use super::{Global, logging, output, streams};
 
+/// How long running requests may take to end after a signal.
+const DRAIN: std::time::Duration = std::time::Duration::from_secs(2);
+
 /// Serve HTTP on this machine, on an engine of its own.
 #[derive(Debug, Args)]
 pub(crate) struct Serve {
@@ -27,6 +30,7 @@ pub(crate) struct Serve {
 
 impl Serve {
     pub(crate) async fn run(self, _: &Global) -> Result<ExitCode> {
+        let signalled = daemon::signalled();
         let listener = http::listen(self.port).await?;
         let address = listener.local_addr().map_err(Error::internal)?;
         let engine = engine(self.root.as_deref(), Some(address.port()));
@@ -36,11 +40,11 @@ impl Serve {
         tokio::pin!(serving);
         tokio::select! {
             outcome = &mut serving => outcome.map_err(Error::internal)?,
-            cause = daemon::signalled() => {
+            cause = signalled => {
                 tracing::info!(cause, "ending");
                 shutdown.cancel();
                 // What is being answered may finish, but not for ever.
-                let _ = tokio::time::timeout(std::time::Duration::from_secs(2), serving).await;
+                let _ = tokio::time::timeout(DRAIN, serving).await;
             }
         }
         engine.stop().await;
@@ -165,11 +169,15 @@ fn engine(root: Option<&Path>, port: Option<u16>) -> Engine {
 
 /// Serve until the peer is done or a signal comes.
 async fn until_signal(engine: &Engine, serving: impl Future<Output = ()>) {
+    let signalled = daemon::signalled();
+    tokio::pin!(serving);
     tokio::select! {
-        () = serving => {}
-        cause = daemon::signalled() => {
+        () = &mut serving => {}
+        cause = signalled => {
             tracing::info!(cause, "ending");
             engine.house().shutdown.cancel();
+            // What was read may still be answered, but not for ever.
+            let _ = tokio::time::timeout(DRAIN, serving).await;
         }
     }
 }

@@ -15,5 +15,7 @@ mod context;
 
 mod calls;
 mod faults;
+mod lifecycle;
 mod limits;
 mod reload;
+mod socket;
