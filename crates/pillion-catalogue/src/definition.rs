@@ -83,8 +83,65 @@ impl Definition {
             Streams::Never => false,
             Streams::Always => true,
             Streams::OnRequest => params
+                .filter(|params| may_name_stream(params.get()))
                 .and_then(|params| serde_json::from_str::<Asks>(params.get()).ok())
                 .is_some_and(|asks| asks.stream),
         }
+    }
+}
+
+/// Whether it is worth reading: doing that to all of a large request, only to find
+/// nothing, costs as much as passing it on.
+fn may_name_stream(params: &str) -> bool {
+    let named = || params.contains("\"stream\"");
+    // By place it has no name, and a name may be spelled with escapes.
+    !params.starts_with('{') || named() || params.contains("\\u")
+}
+
+#[cfg(test)]
+mod tests {
+    use schemars::JsonSchema;
+    use serde::{Deserialize, Serialize};
+
+    use super::*;
+    use crate::Context;
+
+    /// Count.
+    #[derive(Serialize, Deserialize, JsonSchema, clap::Args)]
+    struct Count {
+        /// One by one.
+        #[serde(default)]
+        stream: bool,
+    }
+
+    impl Operation for Count {
+        const NAME: &'static str = "test.count";
+        const SAFETY: Safety = Safety::Read;
+        const STREAMS: Streams = Streams::OnRequest;
+        type Service = ();
+        type Output = bool;
+
+        async fn run(self, _: Context<()>) -> Result<bool> {
+            Ok(self.stream)
+        }
+    }
+
+    #[test]
+    fn a_stream_is_what_asks_for_one() {
+        let definition = Definition::of::<Count>();
+        for (params, wants) in [
+            (r#"{"stream":true}"#, true),
+            (r#"{ "stream" : true }"#, true),
+            (r#"{"\u0073tream":true}"#, true),
+            (r#"{"stream":false}"#, false),
+            (r#"{"text":"\"stream\":true"}"#, false),
+            (r#"{"text":"no such word"}"#, false),
+            ("[true]", true),
+            ("[]", false),
+        ] {
+            let raw = RawValue::from_string(params.into()).unwrap();
+            assert_eq!(definition.wants_stream(Some(&raw)), wants, "{params}");
+        }
+        assert!(!definition.wants_stream(None));
     }
 }
