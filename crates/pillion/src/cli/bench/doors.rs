@@ -1,5 +1,7 @@
 //! Warm `py.call`s through each door, and through none.
 
+use std::path::Path;
+
 use pillion::{Code, Engine, EngineOptions, Error, Result};
 use pillion_process::Stream;
 use serde_json::json;
@@ -15,6 +17,8 @@ use super::wire::{Wire, framed, posted};
 
 const ASYNCIO: &str = "asyncio server";
 const PIPE: &str = "bare pipe echo";
+/// Modules of a project that is no toy.
+const MODULES: usize = 300;
 
 /// Rows of one door: each payload alone, then several callers.
 struct Door<'a> {
@@ -82,14 +86,24 @@ pub(super) async fn socket(stage: &Stage, plan: &Plan) -> Result<Vec<Row>> {
         rows: Vec::new(),
     };
     for payload in &plan.payloads {
-        let message = rpc(stage, payload);
+        let message = rpc(&stage.root(), payload);
         for callers in plan.callers(payload) {
             let ours = || wires(&daemon, &message, callers);
             let theirs = || wires(&asyncio, &message, callers);
             Box::pin(door.measure(payload, callers, ours, theirs)).await?;
         }
     }
-    let rows = door.rows;
+    let mut rows = door.rows;
+    let name = format!("socket/100B/{MODULES}-modules");
+    if let Some(payload) = plan.payloads.first().filter(|_| plan.wants(&name)) {
+        let what = format!("socket, {}, {MODULES} modules imported", payload.name);
+        plan.tell(&what);
+        let message = rpc(&stage.wide_project(MODULES)?, payload);
+        let mut ours = wires(&daemon, &message, 1)?;
+        let mut theirs = wires(&asyncio, &message, 1)?;
+        let duel = Box::pin(Duel::fight(&mut ours, &mut theirs, plan.effort(0.5))).await?;
+        rows.push(Row::times(&name, &what, ASYNCIO, &duel));
+    }
     daemon.stop().await;
     asyncio.stop().await;
     Ok(rows)
@@ -156,8 +170,8 @@ pub(super) async fn http(stage: &Stage, plan: &Plan) -> Result<Vec<Row>> {
         rows: Vec::new(),
     };
     for payload in &plan.payloads {
-        let message = posted("/v1/py.call", &params(stage, payload));
-        let theirs = rpc(stage, payload);
+        let message = posted("/v1/py.call", &params(&stage.root(), payload));
+        let theirs = rpc(&stage.root(), payload);
         for callers in plan.callers(payload) {
             let ours = || {
                 subject(&message, callers, || {
@@ -189,7 +203,8 @@ pub(super) async fn embedded(stage: &Stage, plan: &Plan) -> Result<Vec<Row>> {
         rows: Vec::new(),
     };
     for payload in &plan.payloads {
-        let params = RawValue::from_string(params(stage, payload)).map_err(Error::internal)?;
+        let params =
+            RawValue::from_string(params(&stage.root(), payload)).map_err(Error::internal)?;
         for callers in plan.callers(payload) {
             if callers > 1 && !payload.is_small() {
                 continue;
@@ -211,8 +226,8 @@ fn args(payload: &Payload) -> String {
 }
 
 /// The arguments of a `py.call`, with the root as real callers send it.
-fn params(stage: &Stage, payload: &Payload) -> String {
-    let root = to_raw_value(&stage.root()).unwrap_or_default();
+fn params(root: &Path, payload: &Payload) -> String {
+    let root = to_raw_value(root).unwrap_or_default();
     format!(
         r#"{{"function":"{FUNCTION}","params":[{}],"root":{root}}}"#,
         payload.json
@@ -220,8 +235,8 @@ fn params(stage: &Stage, payload: &Payload) -> String {
 }
 
 /// A `py.call` for the socket. The asyncio server gets the very same bytes.
-pub(super) fn rpc(stage: &Stage, payload: &Payload) -> Vec<u8> {
-    let params = params(stage, payload);
+pub(super) fn rpc(root: &Path, payload: &Payload) -> Vec<u8> {
+    let params = params(root, payload);
     framed(&format!(
         r#"{{"jsonrpc":"2.0","id":1,"method":"py.call","params":{params}}}"#
     ))

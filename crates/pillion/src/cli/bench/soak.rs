@@ -84,7 +84,7 @@ pub(super) fn soak(stage: &Stage, calls: u64) -> Result<(Soak, Vec<Row>)> {
     let messages: Vec<_> = Payload::all()
         .iter()
         .take(2)
-        .map(|payload| super::doors::rpc(stage, payload))
+        .map(|payload| super::doors::rpc(&stage.root(), payload))
         .collect();
     let mut wire = daemon.wire()?;
     let warm = messages.first().map(Vec::as_slice).unwrap_or_default();

@@ -1,6 +1,7 @@
 //! Where the bench takes place: a folder of its own with a project, baseline programs and
 //! a `PILLION_HOME`, so that nothing of the user's is touched or measured.
 
+use std::fmt::Write;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -99,6 +100,20 @@ impl Stage {
             .and_then(|()| fs::write(root.join(TARGET.0), TARGET.1))
             .and_then(|()| fs::write(root.join("pillion.toml"), config))
             .map_err(|error| cannot(&error))?;
+        Ok(root)
+    }
+
+    /// A project whose function has so many modules of its own behind it: each is looked
+    /// at before each call, so that none of them is ever stale.
+    pub(super) fn wide_project(&self, modules: usize) -> Result<PathBuf> {
+        let root = self.project("wide")?;
+        let mut target = String::new();
+        for n in 0..modules {
+            fs::write(root.join(format!("part{n}.py")), "VALUE = 1\n").map_err(|e| cannot(&e))?;
+            let _ = writeln!(target, "import part{n}");
+        }
+        target.push_str(TARGET.1);
+        fs::write(root.join(TARGET.0), target).map_err(|error| cannot(&error))?;
         Ok(root)
     }
 

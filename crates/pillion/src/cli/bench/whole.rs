@@ -24,7 +24,7 @@ pub(super) async fn cli(stage: &Stage, plan: &Plan) -> Result<Vec<Row>> {
         .ok_or_else(|| Error::internal("no payloads"))?;
     let arguments = format!("[{}]", payload.json);
     // Both sides find a warm worker.
-    let warm = super::doors::rpc(stage, payload);
+    let warm = super::doors::rpc(&stage.root(), payload);
     daemon.wire()?.ask(&warm).map_err(|error| cannot(&error))?;
     let ours = || {
         stage
