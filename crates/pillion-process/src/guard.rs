@@ -61,6 +61,7 @@ fn run(life: RawFd, mut args: impl Iterator<Item = OsString>) -> i32 {
         return NOT_STARTED;
     };
     // Orphans below us become our children instead of init's.
+    #[cfg(target_os = "linux")]
     let _ = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
     let Some(program) = args.next() else {
         return NOT_STARTED;
