@@ -15,7 +15,9 @@ mod context;
 
 mod calls;
 mod faults;
+mod http;
 mod lifecycle;
 mod limits;
 mod reload;
 mod socket;
+mod stdio;
