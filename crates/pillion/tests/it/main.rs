@@ -19,5 +19,7 @@ mod http;
 mod lifecycle;
 mod limits;
 mod reload;
+mod sidecars;
 mod socket;
+mod start;
 mod stdio;
