@@ -43,11 +43,11 @@ pub struct Call {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub stream: bool,
     /// The interpreter: a path, an environment's folder, or a version such as `3.12`.
-    #[arg(long, env = pillion_protocol::vars::PILLION_PYTHON, value_name = "PYTHON")]
+    #[arg(long, env = pillion_protocol::vars::PILLION_PYTHON, hide_env_values = true, value_name = "PYTHON")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub python: Option<PathBuf>,
     /// The caller's virtual environment, used where nothing else is named.
-    #[arg(long, env = pillion_protocol::vars::VIRTUAL_ENV, hide = true)]
+    #[arg(long, env = pillion_protocol::vars::VIRTUAL_ENV, hide_env_values = true, hide = true)]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub virtual_env: Option<PathBuf>,
     /// More folders to import from.

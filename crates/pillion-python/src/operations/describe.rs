@@ -29,11 +29,11 @@ pub struct Describe {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_ms: Option<u64>,
     /// The interpreter.
-    #[arg(long, env = pillion_protocol::vars::PILLION_PYTHON, value_name = "PYTHON")]
+    #[arg(long, env = pillion_protocol::vars::PILLION_PYTHON, hide_env_values = true, value_name = "PYTHON")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub python: Option<PathBuf>,
     /// The caller's virtual environment.
-    #[arg(long, env = pillion_protocol::vars::VIRTUAL_ENV, hide = true)]
+    #[arg(long, env = pillion_protocol::vars::VIRTUAL_ENV, hide_env_values = true, hide = true)]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub virtual_env: Option<PathBuf>,
     /// More folders to import from.

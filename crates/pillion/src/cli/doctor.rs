@@ -23,7 +23,7 @@ pub(crate) struct Doctor {
     #[arg(long, value_name = "DIR", default_value = ".")]
     root: PathBuf,
     /// The interpreter, as for `pillion call`.
-    #[arg(long, env = vars::PILLION_PYTHON, value_name = "PYTHON")]
+    #[arg(long, env = vars::PILLION_PYTHON, hide_env_values = true, value_name = "PYTHON")]
     python: Option<PathBuf>,
 }
 

@@ -50,13 +50,13 @@ struct Global {
     #[arg(long, global = true)]
     json: bool,
     /// Use the daemon at this socket.
-    #[arg(long, global = true, env = vars::PILLION_SOCKET, value_name = "PATH")]
+    #[arg(long, global = true, env = vars::PILLION_SOCKET, hide_env_values = true, value_name = "PATH")]
     socket: Option<PathBuf>,
     /// Use a daemon of its own, known by this name.
-    #[arg(long, global = true, env = vars::PILLION_INSTANCE, value_name = "NAME")]
+    #[arg(long, global = true, env = vars::PILLION_INSTANCE, hide_env_values = true, value_name = "NAME")]
     instance: Option<String>,
     /// Run on an embedded engine instead of the daemon.
-    #[arg(long, global = true, env = vars::PILLION_NO_DAEMON, value_parser = clap::builder::FalseyValueParser::new())]
+    #[arg(long, global = true, env = vars::PILLION_NO_DAEMON, hide_env_values = true, value_parser = clap::builder::FalseyValueParser::new())]
     no_daemon: bool,
     /// Say more about what happens; twice for even more.
     #[arg(long, short, global = true, action = clap::ArgAction::Count)]

@@ -12,8 +12,6 @@ use serde_json::Value;
 
 use super::output;
 
-const MADE: &str = "<!-- Made by `cargo xtask generate`; do not edit. -->";
-
 /// Print a reference page.
 #[derive(Debug, Args)]
 pub(crate) struct Reference {
@@ -44,8 +42,8 @@ impl Reference {
 }
 
 fn operations() -> String {
-    let mut text = format!(
-        "{MADE}\n# Operations\n\nEvery operation is a JSON-RPC method on the socket and `pillion rpc --stdio`, `POST /v1/NAME` over HTTP, a `command` on `pillion stdio`, and `pillion AREA VERB` on the command line. Parameters are an object.\n"
+    let mut text = String::from(
+        "# Operations\n\nEvery operation is a JSON-RPC method on the socket and `pillion rpc --stdio`, `POST /v1/NAME` over HTTP, a `command` on `pillion stdio`, and `pillion AREA VERB` on the command line. Parameters are an object.\n",
     );
     for definition in definitions() {
         operation(&mut text, &definition);
@@ -150,8 +148,8 @@ fn type_of(property: &Value) -> String {
 
 fn configuration() -> String {
     let schema = schemars::schema_for!(Config).to_value();
-    let mut text = format!(
-        "{MADE}\n# `pillion.toml`\n\nA file of this name in a project's root says what the project wants from pillion. Every key has a default; an unknown key is an error.\n\n```toml\n[python]\ninterpreter = \".venv/bin/python\"\nworkers = 2\npreload = [\"numpy\"]\n\n[sidecar.map]\ncommand = [\"python3\", \"-u\", \"-m\", \"mymap\", \"--sidecar\"]\nsafe_commands = [\"structure\"]\n```\n"
+    let mut text = String::from(
+        "# `pillion.toml`\n\nA file of this name in a project's root says what the project wants from pillion. Every key has a default; an unknown key is an error.\n\n```toml\n[python]\ninterpreter = \".venv/bin/python\"\nworkers = 2\npreload = [\"numpy\"]\n\n[sidecar.map]\ncommand = [\"python3\", \"-u\", \"-m\", \"mymap\", \"--sidecar\"]\nsafe_commands = [\"structure\"]\n```\n",
     );
     let defaults: Value = serde_json::to_value(default_keys()).unwrap_or_default();
     for (section, name) in [("[python]", "Python"), ("[sidecar.NAME]", "Foreign")] {
@@ -201,7 +199,7 @@ fn default_keys() -> serde_json::Map<String, Value> {
 
 fn environment() -> String {
     let mut text =
-        format!("{MADE}\n# Environment variables\n\n| variable | what it does |\n|---|---|\n");
+        String::from("# Environment variables\n\n| variable | what it does |\n|---|---|\n");
     for var in vars::ALL {
         let _ = writeln!(text, "| `{}` | {} |", var.name, var.help);
     }
@@ -209,8 +207,8 @@ fn environment() -> String {
 }
 
 fn errors() -> String {
-    let mut text = format!(
-        "{MADE}\n# Errors\n\nEvery door shows the same object: `code`, `kind`, `message`, `hint`, `recoverable`, `data`. JSON-RPC carries it in `error.data`, HTTP as the body, the line contract in `error`, the command line as `error:` and `hint:` or, with `--json`, whole.\n\n| code | kind | recoverable | JSON-RPC | HTTP |\n|---|---|---|---|---|\n"
+    let mut text = String::from(
+        "# Errors\n\nEvery door shows the same object: `code`, `kind`, `message`, `hint`, `recoverable`, `data`. JSON-RPC carries it in `error.data`, HTTP as the body, the line contract in `error`, the command line as `error:` and `hint:` or, with `--json`, whole.\n\n| code | kind | recoverable | JSON-RPC | HTTP |\n|---|---|---|---|---|\n",
     );
     for code in Code::ALL {
         let kind = serde_json::to_value(code.kind()).unwrap_or_default();
@@ -227,7 +225,9 @@ fn errors() -> String {
 }
 
 fn cli() -> String {
-    let mut text = format!("{MADE}\n# Command line\n");
+    let mut text = "# Command line
+"
+    .to_owned();
     let mut command = super::command().term_width(100);
     command.build();
     let _ = write!(

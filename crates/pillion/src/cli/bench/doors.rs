@@ -58,7 +58,10 @@ impl Door<'_> {
         }
         self.rows.push(row);
         if callers > 1 {
-            let (name, what) = (format!("{name}/rate"), format!("{what}, throughput"));
+            let (name, what) = (
+                format!("{name}/rate"),
+                format!("{what}, throughput (more is better)"),
+            );
             self.rows
                 .push(Row::rates(&name, &what, self.baseline, &duel));
         }

@@ -2,12 +2,11 @@
 
 use std::fs;
 
-use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
-use comfy_table::{CellAlignment, ContentArrangement, Table};
+use comfy_table::CellAlignment;
 use pillion_runtime::Interpreter;
 use serde::Serialize;
 
-use super::super::output;
+use super::super::{output, render};
 use super::rounds::{Duel, Samples};
 
 /// What the numbers of a row count.
@@ -248,19 +247,15 @@ impl Report {
             return output::say_json(&serde_json::to_string(self).unwrap_or_default());
         }
         output::say(&self.machine.line());
-        let mut table = Table::new();
-        table
-            .load_preset(UTF8_HORIZONTAL_ONLY)
-            .set_content_arrangement(ContentArrangement::Dynamic)
-            .set_header([
-                "what", "ours p50", "ours p99", "baseline", "p50", "ratio", "budget", "ok?",
-            ]);
+        let mut table = render::table([
+            "what", "ours p50", "ours p99", "baseline", "p50", "ratio", "budget", "ok?",
+        ]);
         for row in &self.rows {
             table.add_row(cells(row));
         }
-        for column in [1, 2, 4, 5] {
+        for (column, side) in [(1, CellAlignment::Right), (3, CellAlignment::Left)] {
             if let Some(column) = table.column_mut(column) {
-                column.set_cell_alignment(CellAlignment::Right);
+                column.set_cell_alignment(side);
             }
         }
         output::say(&table.to_string());

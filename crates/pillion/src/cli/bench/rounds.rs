@@ -63,11 +63,6 @@ pub(super) struct Samples {
 }
 
 impl Samples {
-    /// The value that so much of the samples do not exceed.
-    pub(super) fn quantile(&self, q: f64) -> f64 {
-        quantile(&self.seconds, q)
-    }
-
     fn add(&mut self, round: Vec<f64>, wall: Duration) {
         self.rates
             .push(round.len() as f64 / wall.as_secs_f64().max(1e-9));

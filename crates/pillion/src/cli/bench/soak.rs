@@ -142,7 +142,7 @@ fn caller(
             if number >= calls {
                 break;
             }
-            let larger = usize::from(number % LARGER_EVERY == 0);
+            let larger = usize::from(number.is_multiple_of(LARGER_EVERY));
             let message = messages.get(larger).map(Vec::as_slice).unwrap_or_default();
             let answer = wire.ask(message).map_err(|error| cannot(&error))?;
             super::rounds::check(answer).map_err(|error| cannot(&error))?;

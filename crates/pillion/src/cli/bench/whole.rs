@@ -49,9 +49,9 @@ pub(super) async fn cli(stage: &Stage, plan: &Plan) -> Result<Vec<Row>> {
         let mut ours = Subject::Program(Box::new(ours));
         let mut theirs = Subject::Program(Box::new(client));
         let duel = Box::pin(Duel::fight(&mut ours, &mut theirs, plan.programs())).await?;
-        let row = |name: &str| Row::times(name, what, "Python client", &duel);
-        rows.push(row("cli/absolute").budget(Budget::Most(8000.0)));
-        rows.push(row("cli/python-client").budget(Budget::Times(0.1)));
+        let row = Row::times("cli/python-client", what, "Python client", &duel);
+        rows.push(Row::new("cli/absolute", what, row.unit, row.ours).budget(Budget::Most(8000.0)));
+        rows.push(row.budget(Budget::Times(0.1)));
     }
     if plan.wants("cli/one-shot") {
         let what = "`pillion call`, whole program";

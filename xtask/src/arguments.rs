@@ -1,0 +1,249 @@
+//! The command line.
+
+use crate::error::{Error, Result};
+
+const HELP: &str = "\
+Test, check and generate pillion
+
+Usage: cargo xtask <COMMAND>
+
+Commands:
+  test      Run all tests; sets up what they need
+  check     Formatting, lints, documentation, layering, generated files, hygiene
+  layering  Check that dependencies between the crates only point down
+  generate  Write the generated pages under docs/reference/
+  fuzz      Run the fuzz targets
+
+`cargo xtask <COMMAND> --help` says more about one.
+";
+
+const TEST: &str = "\
+Run all tests; sets up what they need
+
+Needs Rust, Python 3.10 or newer, and git. The first run makes a Python environment in
+target/dev-python from python/requirements/dev.txt. All steps run, also after a failure.
+
+Usage: cargo xtask test [--quick] [-- FILTER]
+
+Options:
+  --quick   Only the unit tests of the crates: no Python, no doc tests, no tests/ folders
+
+Arguments:
+  FILTER    Only tests with this text in their name (for pytest: an expression for `-k`)
+";
+
+const CHECK: &str = "\
+Formatting, lints, documentation, layering, generated files, hygiene
+
+What CI runs after the tests. All steps run, also after a failure.
+
+Usage: cargo xtask check
+";
+
+const LAYERING: &str = "\
+Check that dependencies between the crates only point down
+
+The table is in xtask/src/layering.rs.
+
+Usage: cargo xtask layering
+";
+
+const GENERATE: &str = "\
+Write the generated pages under docs/reference/
+
+Usage: cargo xtask generate [--check]
+
+Options:
+  --check   Write nothing; fail if a page is not what would be written
+";
+
+const FUZZ: &str = "\
+Run the fuzz targets
+
+Needs cargo-fuzz and a nightly toolchain. Starts from fuzz/seeds/ and what earlier runs
+found, which is kept in fuzz/corpus/.
+
+Usage: cargo xtask fuzz [SECONDS] [TARGET]
+
+Arguments:
+  SECONDS   How long each target runs (60)
+  TARGET    Only this one
+";
+
+/// Reads what follows a command.
+type Parse = fn(&[&str]) -> Result<Task>;
+
+/// What is to be done.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Task {
+    /// Print a help text.
+    Help(&'static str),
+    /// `test`
+    Test(TestOptions),
+    /// `check`
+    Check,
+    /// `layering`
+    Layering,
+    /// `generate`
+    Generate {
+        /// Only compare.
+        check: bool,
+    },
+    /// `fuzz`
+    Fuzz(FuzzOptions),
+}
+
+/// Options of `test`.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct TestOptions {
+    /// Only unit tests.
+    pub(crate) quick: bool,
+    /// Only tests with this in their name.
+    pub(crate) filter: Option<String>,
+}
+
+/// Options of `fuzz`.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct FuzzOptions {
+    /// How long each target runs.
+    pub(crate) seconds: u32,
+    /// Only this one.
+    pub(crate) target: Option<String>,
+}
+
+impl Task {
+    /// Read the command line, without the program's name.
+    pub(crate) fn parse(arguments: impl IntoIterator<Item = String>) -> Result<Self> {
+        let mut arguments = arguments.into_iter();
+        let Some(command) = arguments.next() else {
+            return Ok(Self::Help(HELP));
+        };
+        let rest: Vec<String> = arguments.collect();
+        let (help, parse): (_, Parse) = match command.as_str() {
+            "-h" | "--help" | "help" => return Ok(Self::Help(HELP)),
+            "test" => (TEST, parse_test),
+            "check" => (CHECK, |rest| nothing_more(rest).map(|()| Self::Check)),
+            "layering" => (LAYERING, |rest| nothing_more(rest).map(|()| Self::Layering)),
+            "generate" => (GENERATE, parse_generate),
+            "fuzz" => (FUZZ, parse_fuzz),
+            other => return Err(Error::usage(format!("there is no command `{other}`"))),
+        };
+        let rest: Vec<&str> = rest.iter().map(String::as_str).collect();
+        match rest.first() {
+            Some(&("-h" | "--help")) => Ok(Self::Help(help)),
+            _ => parse(&rest),
+        }
+    }
+}
+
+fn parse_test(mut rest: &[&str]) -> Result<Task> {
+    let mut options = TestOptions::default();
+    if let ["--quick", more @ ..] = rest {
+        options.quick = true;
+        rest = more;
+    }
+    match rest {
+        [] => {}
+        ["--", filter] if !filter.starts_with('-') => options.filter = Some((*filter).to_owned()),
+        ["--", ..] => return Err(Error::usage("`--` is followed by one filter")),
+        [other, ..] => return Err(unexpected(other)),
+    }
+    Ok(Task::Test(options))
+}
+
+fn parse_generate(rest: &[&str]) -> Result<Task> {
+    match rest {
+        ["--check"] => Ok(Task::Generate { check: true }),
+        rest => nothing_more(rest).map(|()| Task::Generate { check: false }),
+    }
+}
+
+fn parse_fuzz(rest: &[&str]) -> Result<Task> {
+    let mut options = FuzzOptions {
+        seconds: 60,
+        target: None,
+    };
+    let mut rest = rest.iter().peekable();
+    if let Some(seconds) = rest.peek().and_then(|text| text.parse().ok()) {
+        options.seconds = seconds;
+        rest.next();
+    }
+    options.target = rest.next().map(|target| (*target).to_owned());
+    match rest.next() {
+        None => Ok(Task::Fuzz(options)),
+        Some(other) => Err(unexpected(other)),
+    }
+}
+
+fn nothing_more(rest: &[&str]) -> Result<()> {
+    match rest.first() {
+        None => Ok(()),
+        Some(other) => Err(unexpected(other)),
+    }
+}
+
+fn unexpected(argument: &str) -> Error {
+    Error::usage(format!("unexpected argument `{argument}`"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(line: &str) -> Result<Task> {
+        Task::parse(line.split_whitespace().map(str::to_owned))
+    }
+
+    fn test(quick: bool, filter: Option<&str>) -> Result<Task> {
+        Ok(Task::Test(TestOptions {
+            quick,
+            filter: filter.map(str::to_owned),
+        }))
+    }
+
+    #[test]
+    fn tests_can_be_quick_and_filtered() {
+        assert_eq!(parse("test"), test(false, None));
+        assert_eq!(parse("test --quick -- frame"), test(true, Some("frame")));
+        assert_eq!(parse("test -- frame"), test(false, Some("frame")));
+    }
+
+    #[test]
+    fn fuzz_takes_seconds_and_a_target_or_either() {
+        let fuzz = |seconds, target: Option<&str>| {
+            Ok(Task::Fuzz(FuzzOptions {
+                seconds,
+                target: target.map(str::to_owned),
+            }))
+        };
+        assert_eq!(parse("fuzz"), fuzz(60, None));
+        assert_eq!(parse("fuzz 5"), fuzz(5, None));
+        assert_eq!(parse("fuzz lines"), fuzz(60, Some("lines")));
+        assert_eq!(parse("fuzz 5 lines"), fuzz(5, Some("lines")));
+    }
+
+    #[test]
+    fn every_command_has_help() {
+        for command in ["test", "check", "layering", "generate", "fuzz"] {
+            let Ok(Task::Help(text)) = parse(&format!("{command} --help")) else {
+                panic!("{command}");
+            };
+            assert!(text.contains(&format!("Usage: cargo xtask {command}")));
+            assert!(HELP.contains(&format!("\n  {command} ")));
+        }
+    }
+
+    #[test]
+    fn mistakes_are_usage_errors() {
+        for line in [
+            "tset",
+            "test frame",
+            "test -- a b",
+            "check now",
+            "fuzz 1 a b",
+            "generate -c",
+        ] {
+            assert_eq!(parse(line).unwrap_err().exit_code(), 2, "{line}");
+        }
+    }
+}

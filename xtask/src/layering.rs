@@ -1,0 +1,187 @@
+//! `cargo xtask layering`: dependencies between the crates only point down.
+//!
+//! The tables are the design. A crate may use a crate of ours only if its line says so: to
+//! change a line is to move a wall, and wants a reason in the change's message.
+
+use crate::error::{Error, Result};
+use crate::repository::Repository;
+
+/// Each crate of ours, from the top of the house, with those of ours that it may use.
+///
+/// - The facade composes everything.
+/// - Doors see the catalogue, never a service nor what services are built on.
+/// - Services see neither a door, nor the client, nor each other.
+/// - The rooms of the heart stand side by side.
+/// - The client stands beside it all: what it links must stay small.
+const MAY_USE: &[(&str, &[&str])] = &[
+    (
+        "pillion",
+        &[
+            "pillion-doors",
+            "pillion-python",
+            "pillion-workspace",
+            "pillion-supervisor",
+            "pillion-runtime",
+            "pillion-catalogue",
+            "pillion-client",
+            "pillion-process",
+            "pillion-protocol",
+        ],
+    ),
+    (
+        "pillion-doors",
+        &["pillion-catalogue", "pillion-process", "pillion-protocol"],
+    ),
+    (
+        "pillion-python",
+        &[
+            "pillion-workspace",
+            "pillion-supervisor",
+            "pillion-runtime",
+            "pillion-catalogue",
+            "pillion-process",
+            "pillion-protocol",
+        ],
+    ),
+    (
+        "pillion-workspace",
+        &["pillion-catalogue", "pillion-process", "pillion-protocol"],
+    ),
+    (
+        "pillion-supervisor",
+        &["pillion-catalogue", "pillion-process", "pillion-protocol"],
+    ),
+    (
+        "pillion-runtime",
+        &["pillion-catalogue", "pillion-process", "pillion-protocol"],
+    ),
+    ("pillion-catalogue", &["pillion-protocol"]),
+    ("pillion-client", &["pillion-process", "pillion-protocol"]),
+    ("pillion-process", &[]),
+    ("pillion-protocol", &[]),
+];
+
+/// Crates of others that must not be reached, not even through a third crate, and why.
+const NEVER: &[(&str, &str, &str)] = &[
+    ("pillion-protocol", "tokio", "wire types do no IO"),
+    ("pillion-protocol", "rustix", "wire types do no IO"),
+    (
+        "pillion-process",
+        "serde_json",
+        "processes know no protocol",
+    ),
+    ("pillion-catalogue", "axum", "only doors speak HTTP"),
+    ("pillion-supervisor", "axum", "only doors speak HTTP"),
+    ("pillion-python", "axum", "only doors speak HTTP"),
+    (
+        "pillion-client",
+        "axum",
+        "what the client links stays small",
+    ),
+    (
+        "pillion-client",
+        "clap",
+        "what the client links stays small",
+    ),
+];
+
+/// Check all lines of both tables, and that every crate has one.
+pub(crate) fn check(repository: &Repository) -> Result<()> {
+    let crates = crates(repository)?;
+    let mut broken = Vec::new();
+    for name in &crates {
+        match MAY_USE.iter().find(|(row, _)| row == name) {
+            Some((_, allowed)) => {
+                let used = dependencies(repository, name, &["--depth", "1"])?;
+                broken.extend(not_allowed(name, &used, &crates, allowed));
+            }
+            None => broken.push(format!("`{name}` has no line in xtask/src/layering.rs")),
+        }
+    }
+    let rules = NEVER.iter().filter(|(name, ..)| has(&crates, name));
+    for (name, banned, why) in rules {
+        if has(&dependencies(repository, name, &[])?, banned) {
+            broken.push(format!("`{name}` reaches `{banned}`: {why}"));
+        }
+    }
+    if broken.is_empty() {
+        println!("{} crates, every dependency points down", crates.len());
+        return Ok(());
+    }
+    Err(Error::new(broken.join("\nerror: "))
+        .hint("`cargo tree --edges no-dev --package NAME --invert OTHER` shows the way"))
+}
+
+fn not_allowed(name: &str, used: &[String], crates: &[String], allowed: &[&str]) -> Vec<String> {
+    used.iter()
+        .filter(|other| *other != name && crates.contains(other))
+        .filter(|other| !allowed.contains(&other.as_str()))
+        .map(|other| format!("`{name}` must not use `{other}`"))
+        .collect()
+}
+
+fn has(crates: &[String], name: &str) -> bool {
+    crates.iter().any(|found| found == name)
+}
+
+/// The names of our crates, which are those of their folders.
+fn crates(repository: &Repository) -> Result<Vec<String>> {
+    let folder = repository.root.join("crates");
+    let entries = folder
+        .read_dir()
+        .map_err(|error| Error::file(&folder, &error))?;
+    let mut names: Vec<String> = entries
+        .flatten()
+        .filter(|entry| entry.path().join("Cargo.toml").is_file())
+        .map(|entry| entry.file_name().to_string_lossy().into_owned())
+        .collect();
+    names.sort();
+    Ok(names)
+}
+
+/// The names of the crates that a crate uses, itself first. Tests may use anything.
+fn dependencies(repository: &Repository, name: &str, more: &[&str]) -> Result<Vec<String>> {
+    let tree = repository
+        .cargo()
+        .args(["tree", "--package", name, "--edges", "no-dev"])
+        .args(["--prefix", "none", "--format", "{p}"])
+        .args(more)
+        .output()?
+        .success()?;
+    let names = tree.lines().filter_map(|line| line.split(' ').next());
+    Ok(names.map(str::to_owned).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(list: &[&str]) -> Vec<String> {
+        list.iter().copied().map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn the_table_itself_only_points_down() {
+        for (at, (name, allowed)) in MAY_USE.iter().enumerate() {
+            for other in *allowed {
+                let below = MAY_USE.iter().position(|(row, _)| row == other).unwrap();
+                assert!(below > at, "`{name}` uses `{other}`, which stands above it");
+            }
+        }
+    }
+
+    #[test]
+    fn a_dependency_that_the_table_does_not_name_is_told() {
+        let crates = names(&["pillion-doors", "pillion-python", "pillion-protocol"]);
+        let used = names(&[
+            "pillion-doors",
+            "axum",
+            "pillion-python",
+            "pillion-protocol",
+        ]);
+        assert_eq!(
+            not_allowed("pillion-doors", &used, &crates, &["pillion-protocol"]),
+            ["`pillion-doors` must not use `pillion-python`"]
+        );
+    }
+}

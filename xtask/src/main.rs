@@ -1,0 +1,57 @@
+//! `cargo xtask`: everything that is done to this repository, by people and by CI alike.
+//!
+//! A task is a list of [`steps`]: all of them run, so that one go shows every failure, and
+//! the summary at the end has a line for each. Nothing here depends on a crate.
+
+#![expect(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a command-line tool speaks to its terminal"
+)]
+
+mod arguments;
+mod check;
+mod error;
+mod fuzz;
+mod generate;
+mod hygiene;
+mod layering;
+mod leftovers;
+mod links;
+mod python;
+mod repository;
+mod run;
+mod steps;
+mod tally;
+mod test;
+
+use std::process::ExitCode;
+
+use arguments::Task;
+use error::Result;
+use repository::Repository;
+
+fn main() -> ExitCode {
+    match Task::parse(std::env::args().skip(1)).and_then(perform) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("{error}");
+            ExitCode::from(error.exit_code())
+        }
+    }
+}
+
+fn perform(task: Task) -> Result<()> {
+    let repository = Repository::here()?;
+    match task {
+        Task::Help(text) => {
+            println!("{}", text.trim_end());
+            Ok(())
+        }
+        Task::Test(options) => test::test(&repository, &options),
+        Task::Check => check::check(&repository),
+        Task::Layering => layering::check(&repository),
+        Task::Generate { check } => generate::generate(&repository, check),
+        Task::Fuzz(options) => fuzz::fuzz(&repository, &options),
+    }
+}

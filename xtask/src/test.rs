@@ -1,0 +1,163 @@
+//! `cargo xtask test`: all that a contributor needs to see green, on a machine that has
+//! only Rust, Python and git.
+
+use std::ffi::OsString;
+use std::path::Path;
+
+use crate::arguments::TestOptions;
+use crate::error::{Error, Result};
+use crate::leftovers;
+use crate::python::{self, Environment, Python};
+use crate::repository::Repository;
+use crate::run::Run;
+use crate::steps::Steps;
+use crate::tally::Tally;
+
+/// pytest's word for "no test has this name".
+const NO_TESTS: &str = "exit status: 5";
+
+/// Set up, run everything, count.
+pub(crate) fn test(repository: &Repository, options: &TestOptions) -> Result<()> {
+    let mut steps = Steps::default();
+    let mut tally = Tally::default();
+    if options.quick {
+        quick(repository, options, &mut steps, &mut tally);
+    } else {
+        everything(repository, options, &mut steps, &mut tally);
+    }
+    steps.step("nothing skipped", || tally.nothing_skipped());
+    let outcome = steps.finish("cargo xtask test");
+    println!("\ntests: {tally}");
+    outcome
+}
+
+fn quick(repository: &Repository, options: &TestOptions, steps: &mut Steps, tally: &mut Tally) {
+    steps.step("unit tests", || {
+        cargo_test(repository)
+            .args(["--lib", "--bins"])
+            .args(&options.filter)
+            .watch(|line| tally.see(line))
+    });
+}
+
+fn everything(
+    repository: &Repository,
+    options: &TestOptions,
+    steps: &mut Steps,
+    tally: &mut Tally,
+) {
+    let environment = steps.step("set up Python", || Environment::set_up(repository));
+    // Apart from running them, so that the times tell which of the two is slow.
+    let built = steps.step("build tests", || {
+        cargo_test(repository).args(["--no-run"]).show()
+    });
+    let ready = environment.as_ref().filter(|_| built.is_some());
+    steps.step_with("Rust tests", ready, |environment| {
+        cargo_test(repository)
+            .args(&options.filter)
+            .env("PATH", path_for_tests(repository, &environment.base)?)
+            .env(leftovers::MARK, leftovers::mark())
+            .watch(|line| tally.see(line))
+    });
+    steps.step_with("Python tests", environment.as_ref(), |environment| {
+        pytest(repository, environment, options, tally)
+    });
+    steps.step_with("other Pythons", environment.as_ref(), |environment| {
+        python::others(&environment.base)
+            .iter()
+            .try_for_each(|python| smoke(repository, python))
+    });
+    steps.step("fuzz seeds", || {
+        fuzz_seeds(repository, options).watch(|line| tally.see(line))
+    });
+    if leftovers::can_be_seen() {
+        steps.step("nothing left behind", leftovers::none);
+    }
+}
+
+/// All tests of the workspace; examples are built, doc tests run.
+fn cargo_test(repository: &Repository) -> Run {
+    repository
+        .cargo()
+        .args(["test", "--workspace", "--all-features", "--no-fail-fast"])
+}
+
+/// `PATH` for the Rust tests: they run `python3`. Where that is too old, as on some systems,
+/// the Python that was found instead stands in for it.
+fn path_for_tests(repository: &Repository, base: &Python) -> Result<OsString> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    if base.name == "python3" || cfg!(windows) {
+        return Ok(path);
+    }
+    let folder = repository.root.join("target/dev-python/stand-in");
+    link(&base.executable, &folder, "python3").map_err(|error| Error::file(&folder, &error))?;
+    let folders = std::iter::once(folder).chain(std::env::split_paths(&path));
+    std::env::join_paths(folders).map_err(|error| Error::new(format!("PATH: {error}")))
+}
+
+#[cfg(unix)]
+fn link(target: &Path, folder: &Path, name: &str) -> std::io::Result<()> {
+    std::fs::create_dir_all(folder)?;
+    let place = folder.join(name);
+    if place.read_link().is_ok_and(|old| old != target) {
+        std::fs::remove_file(&place)?;
+    }
+    match std::os::unix::fs::symlink(target, &place) {
+        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => Ok(()),
+        other => other,
+    }
+}
+
+#[cfg(not(unix))]
+fn link(_: &Path, _: &Path, _: &str) -> std::io::Result<()> {
+    Err(std::io::ErrorKind::Unsupported.into())
+}
+
+fn pytest(
+    repository: &Repository,
+    environment: &Environment,
+    options: &TestOptions,
+    tally: &mut Tally,
+) -> Result<()> {
+    let outcome = Run::new(environment.program("python"))
+        .args(["-m", "pytest", "-q"])
+        .args(options.filter.iter().flat_map(|filter| ["-k", filter]))
+        .cwd(&repository.root.join("python"))
+        .env(leftovers::MARK, leftovers::mark())
+        .watch(|line| tally.see(line));
+    match outcome {
+        Err(error) if options.filter.is_some() && error.message().ends_with(NO_TESTS) => Ok(()),
+        outcome => outcome,
+    }
+}
+
+/// One call through a worker of that Python.
+fn smoke(repository: &Repository, python: &Python) -> Result<()> {
+    const CALL: &str =
+        r#"{"id":1,"method":"call","params":{"function":"math:hypot","params":[3,4]}}"#;
+    let (major, minor) = python.version;
+    let said = Run::new(&python.executable)
+        .args(["-B", "-u"])
+        .args([repository.root.join("python")])
+        .args(["worker", "--root", "."])
+        .cwd(&repository.root.join("target/dev-python"))
+        .answer(&format!("{CALL}\n"))?
+        .success()?;
+    if said.lines().any(|line| line == r#"{"id":1,"result":5.0}"#) {
+        println!("a worker of Python {major}.{minor} answers");
+        return Ok(());
+    }
+    Err(Error::new(format!(
+        "a worker of Python {major}.{minor} said:\n{said}"
+    )))
+}
+
+/// The inputs that fuzzing starts from, and those that once broke something, as tests.
+fn fuzz_seeds(repository: &Repository, options: &TestOptions) -> Run {
+    repository
+        .cargo()
+        .args(["test", "--manifest-path", "fuzz/Cargo.toml"])
+        .args(["--no-default-features", "--test", "seeds", "--target-dir"])
+        .args([&repository.target])
+        .args(&options.filter)
+}
