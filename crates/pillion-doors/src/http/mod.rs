@@ -84,6 +84,7 @@ fn router(house: House) -> Router {
     }
     router
         .fallback(calls::no_route)
+        .method_not_allowed_fallback(calls::no_method)
         .layer(DefaultBodyLimit::max(MAX_BODY))
         .layer(axum::middleware::from_fn(guard::local_only))
         .with_state(house)

@@ -78,9 +78,9 @@ impl Actor {
             Ok(mut ready) if ready.status == "ready" => {
                 self.shared.add_files(std::mem::take(&mut ready.files));
                 self.unproven = true;
-                self.shared
-                    .born(ready.pid.or_else(|| child.pid()), ready.python.clone());
-                child.hello = Some(ready);
+                let python = ready.python.clone();
+                child.greet(ready);
+                self.shared.born(child.pid(), python);
                 self.step(Happening::Hello);
                 self.pump();
             }
