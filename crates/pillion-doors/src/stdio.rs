@@ -94,7 +94,10 @@ impl Desk {
         match line::read(line) {
             Ok(request) if request.method.is_some() => self.beyond(request).await,
             Ok(request) => self.command(request).await,
-            Err(error) => self.reply(None, ReplyBody::Error(error.into())).await,
+            Err((id, error)) => {
+                self.reply(id.as_deref(), ReplyBody::Error(error.into()))
+                    .await;
+            }
         }
     }
 

@@ -74,6 +74,15 @@ impl Running {
         self.child.id()
     }
 
+    /// The process id of the program itself, which a guard has as its first child.
+    pub fn program_id(&self) -> Option<u32> {
+        let id = self.id()?;
+        match self.life {
+            Some(_) => tree::first_child(id),
+            None => Some(id),
+        }
+    }
+
     /// The child's standard input, once.
     pub fn take_stdin(&mut self) -> Option<ChildStdin> {
         self.child.stdin.take()

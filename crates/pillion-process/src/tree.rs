@@ -22,6 +22,16 @@ pub(crate) fn descendants(root: u32) -> Vec<u32> {
     found
 }
 
+/// The child of `parent` that was started first.
+pub(crate) fn first_child(parent: u32) -> Option<u32> {
+    stat::parents()
+        .into_iter()
+        .filter(|(_, ppid)| *ppid == parent)
+        .filter_map(|(pid, _)| stat::Identity::of(pid))
+        .min_by_key(|child| child.start)
+        .map(|child| child.pid)
+}
+
 /// SIGKILL to every descendant of `root`; says how many there were.
 pub(crate) fn kill_descendants(root: u32) -> usize {
     let all = descendants(root);

@@ -37,21 +37,35 @@ pub struct Request {
     pub progress: bool,
 }
 
-/// Read a request line; what is wrong becomes the answer to send.
-pub fn read(line: &[u8]) -> Result<Request, Error> {
-    let text = std::str::from_utf8(line).map_err(|error| {
-        Error::new(Code::InvalidJson, format!("the line is not UTF-8: {error}"))
-    })?;
+/// What is wrong with a request line, and the id to say it under.
+pub type Refusal = (Option<Box<RawValue>>, Error);
+
+/// Read a request line; what is wrong becomes the answer to send, under the line's own id if
+/// it has one: a host waits for it.
+pub fn read(line: &[u8]) -> Result<Request, Refusal> {
+    let nobody = |code, what: String| (None, Error::new(code, what));
+    let text = std::str::from_utf8(line)
+        .map_err(|error| nobody(Code::InvalidJson, format!("the line is not UTF-8: {error}")))?;
     let value: &RawValue = serde_json::from_str(text)
-        .map_err(|error| Error::new(Code::InvalidJson, format!("the line is not JSON: {error}")))?;
+        .map_err(|error| nobody(Code::InvalidJson, format!("the line is not JSON: {error}")))?;
     if !value.get().starts_with('{') {
-        return Err(Error::new(
-            Code::InvalidRequest,
-            "a request must be a JSON object",
-        ));
+        let what = "a request must be a JSON object".into();
+        return Err(nobody(Code::InvalidRequest, what));
     }
-    serde_json::from_str(value.get())
-        .map_err(|error| Error::new(Code::InvalidRequest, format!("not a request: {error}")))
+    serde_json::from_str(value.get()).map_err(|error| {
+        let error = Error::new(Code::InvalidRequest, format!("not a request: {error}"));
+        (id_of(value), error)
+    })
+}
+
+fn id_of(object: &RawValue) -> Option<Box<RawValue>> {
+    #[derive(Deserialize)]
+    struct WithId {
+        id: Box<RawValue>,
+    }
+    serde_json::from_str::<WithId>(object.get())
+        .ok()
+        .map(|found| found.id)
 }
 
 /// The `error` member of an answer line: the error object, and `type` for old hosts.
@@ -215,13 +229,13 @@ mod tests {
 
     #[test]
     fn mistakes_have_their_codes() {
-        assert_eq!(read(b"{").unwrap_err().code, Code::InvalidJson);
-        assert_eq!(read(b"\xff").unwrap_err().code, Code::InvalidJson);
-        assert_eq!(read(b"[1]").unwrap_err().code, Code::InvalidRequest);
-        assert_eq!(
-            read(b"{\"command\":3}").unwrap_err().code,
-            Code::InvalidRequest
-        );
+        let wrong = |line: &[u8]| read(line).unwrap_err();
+        assert_eq!(wrong(b"{").1.code, Code::InvalidJson);
+        assert_eq!(wrong(b"\xff").1.code, Code::InvalidJson);
+        assert_eq!(wrong(b"[1]").1.code, Code::InvalidRequest);
+        let (id, error) = wrong(b"{\"command\":3, \"id\": [7]}");
+        assert_eq!(error.code, Code::InvalidRequest);
+        assert_eq!(id.unwrap().get(), "[7]");
     }
 
     #[test]

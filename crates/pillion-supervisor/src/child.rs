@@ -59,6 +59,8 @@ pub(crate) struct Child {
     pub(crate) generation: u64,
     pub(crate) started: Instant,
     pub(crate) hello: Option<Ready>,
+    /// The program's process, found when it said hello without naming it.
+    program: Option<u32>,
     pub(crate) in_flight: HashMap<u64, InFlight>,
     next_id: u64,
     /// A living process keeps the daemon from going idle.
@@ -120,6 +122,7 @@ impl Child {
             generation,
             started: Instant::now(),
             hello: None,
+            program: None,
             in_flight: HashMap::new(),
             next_id: 1,
             _lease: lease,
@@ -132,12 +135,15 @@ impl Child {
         self.next_id - 1
     }
 
-    /// The process that answers, as it said itself.
+    /// It said hello.
+    pub(crate) fn greet(&mut self, ready: Ready) {
+        self.program = ready.pid.or_else(|| self.running.program_id());
+        self.hello = Some(ready);
+    }
+
+    /// The process that answers: as it said itself, or as the system says.
     pub(crate) fn pid(&self) -> Option<u32> {
-        self.hello
-            .as_ref()
-            .and_then(|hello| hello.pid)
-            .or_else(|| self.running.id())
+        self.program
     }
 
     /// Whether it can still be asked something. A dying process cannot.

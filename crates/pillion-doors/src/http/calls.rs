@@ -3,8 +3,9 @@
 use std::convert::Infallible;
 
 use axum::body::{Body, Bytes};
+use axum::extract::rejection::BytesRejection;
 use axum::extract::{Path, State};
-use axum::http::{HeaderMap, HeaderValue, StatusCode, Uri, header};
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
 use futures::StreamExt;
 use pillion_catalogue::{Code, Door, Error, Part};
@@ -23,8 +24,15 @@ pub(super) async fn call(
     State(house): State<House>,
     Path(operation): Path<String>,
     headers: HeaderMap,
-    body: Bytes,
+    body: Result<Bytes, BytesRejection>,
 ) -> Response {
+    let body = match body {
+        Ok(body) => body,
+        Err(rejection) => {
+            let error = Error::new(Code::InvalidRequest, rejection.body_text());
+            return refusal(&error, rejection.status().as_u16());
+        }
+    };
     let params = match params(&headers, &body) {
         Ok(params) => params,
         Err(error) => return failure(&error),
@@ -53,6 +61,16 @@ pub(super) async fn no_route(uri: Uri) -> Response {
     )
     .hint("`GET /docs` shows what there is; operations are at `POST /v1/{operation}`");
     refusal(&error, 404)
+}
+
+/// A page that is there, asked for in another way.
+pub(super) async fn no_method(method: Method, uri: Uri) -> Response {
+    let error = Error::new(
+        Code::InvalidRequest,
+        format!("`{}` does not answer {method}", uri.path()),
+    )
+    .hint("operations are at `POST /v1/{operation}`; `GET /docs` shows what there is");
+    refusal(&error, 405)
 }
 
 async fn answer(house: &House, operation: &str, params: Option<Box<RawValue>>) -> Response {

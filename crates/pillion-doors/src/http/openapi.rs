@@ -7,10 +7,8 @@ use serde_json::{Map, Value, json};
 pub(super) fn document(catalogue: &Catalogue) -> Value {
     let mut paths = Map::new();
     let mut schemas = Map::new();
-    schemas.insert(
-        "Error".into(),
-        schemas_of::<pillion_catalogue::Error>(&mut Map::new()),
-    );
+    let error = schemas_of::<pillion_catalogue::Error>(&mut schemas);
+    schemas.insert("Error".into(), error);
     for definition in catalogue.definitions() {
         paths.insert(
             format!("/v1/{}", definition.name),

@@ -304,5 +304,6 @@ pub(crate) fn list(json: bool) {
 
 /// The folder of a path that may be relative to here.
 pub(crate) fn from_here(path: &Path) -> PathBuf {
-    std::env::current_dir().map_or_else(|_| path.to_owned(), |here| here.join(path))
+    // Without the `.` that `--root .` leaves behind.
+    std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
 }

@@ -15,7 +15,11 @@ mod context;
 
 mod calls;
 mod faults;
+mod http;
 mod lifecycle;
 mod limits;
 mod reload;
+mod sidecars;
 mod socket;
+mod start;
+mod stdio;

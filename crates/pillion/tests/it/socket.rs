@@ -478,6 +478,7 @@ fn rpc_on_standard_streams_refuses_garbage_and_ends() {
         .pillion_command(&["rpc", "--stdio"])
         .stdin(std::process::Stdio::piped())
         .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::null())
         .spawn()
         .unwrap();
     child
