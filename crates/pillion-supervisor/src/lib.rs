@@ -26,6 +26,7 @@ mod failure;
 pub mod life;
 mod pool;
 mod sidecar;
+mod sources;
 mod spec;
 mod status;
 mod supervisor;

@@ -9,6 +9,7 @@ use pillion_protocol::worker::SourceFile;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::sources::Sources;
 use crate::{Kind, State};
 
 /// One sidecar at a glance.
@@ -71,7 +72,7 @@ pub(crate) struct Shared {
 struct Inner {
     state: State,
     python: Option<String>,
-    files: Vec<SourceFile>,
+    sources: Sources,
     unanswered_ping: Option<Instant>,
     micros: Option<Histogram<u64>>,
     used: SystemTime,
@@ -87,7 +88,7 @@ impl Shared {
             inner: Mutex::new(Inner {
                 state: State::Idle,
                 python: None,
-                files: Vec::new(),
+                sources: Sources::default(),
                 unanswered_ping: None,
                 micros: Histogram::new_with_bounds(1, 3_600_000_000, 2).ok(),
                 used: SystemTime::now(),
@@ -115,7 +116,7 @@ impl Shared {
     pub(crate) fn died(&self) {
         self.pid.store(0, Ordering::Relaxed);
         let mut inner = self.inner();
-        inner.files.clear();
+        inner.sources = Sources::default();
         inner.unanswered_ping = None;
     }
 
@@ -136,20 +137,12 @@ impl Shared {
     }
 
     pub(crate) fn add_files(&self, files: Vec<SourceFile>) {
-        let mut inner = self.inner();
-        for file in files {
-            inner.files.retain(|known| known.0 != file.0);
-            inner.files.push(file);
-        }
+        self.inner().sources.add(files);
     }
 
     /// The first source file that is not as it was when the process imported it.
     pub(crate) fn changed_file(&self) -> Option<String> {
-        self.inner()
-            .files
-            .iter()
-            .find(|file| !unchanged(file))
-            .map(|file| file.0.clone())
+        self.inner().sources.changed()
     }
 
     pub(crate) fn used(&self) -> SystemTime {
@@ -184,19 +177,4 @@ impl Shared {
             p99_ms: quantile(0.99),
         }
     }
-}
-
-/// Whether a file is still what its proof says.
-fn unchanged(file: &SourceFile) -> bool {
-    use std::os::unix::fs::MetadataExt;
-    let SourceFile(path, dev, inode, size, mtime, ctime) = file;
-    std::fs::metadata(path).is_ok_and(|meta| {
-        let nanos =
-            |seconds: i64, nanos: i64| i128::from(seconds) * 1_000_000_000 + i128::from(nanos);
-        meta.dev() == *dev
-            && meta.ino() == *inode
-            && meta.size() == *size
-            && nanos(meta.mtime(), meta.mtime_nsec()) == *mtime
-            && nanos(meta.ctime(), meta.ctime_nsec()) == *ctime
-    })
 }
