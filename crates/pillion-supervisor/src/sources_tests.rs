@@ -33,7 +33,6 @@ impl Project {
     }
 }
 
-#[expect(clippy::unwrap_used, reason = "test support")]
 fn proof(path: &Path) -> SourceFile {
     let meta = fs::metadata(path).unwrap();
     let nanos = |s: i64, n: i64| i128::from(s) * 1_000_000_000 + i128::from(n);
