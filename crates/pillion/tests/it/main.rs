@@ -14,10 +14,13 @@
 mod context;
 
 mod calls;
+mod cli;
+mod embedded;
 mod faults;
 mod http;
 mod lifecycle;
 mod limits;
+mod parity;
 mod reload;
 mod sidecars;
 mod socket;
