@@ -138,9 +138,12 @@ class Host:
 
     def close(self) -> None:
         """Leave nothing behind, whatever the test did."""
-        if self.process.poll() is None:
+        try:
+            # Also when the worker itself has ended: a child of its may be left in the group.
             os.killpg(self.process.pid, signal.SIGKILL)
-            self.process.wait()
+        except ProcessLookupError:
+            pass
+        self.process.wait()
         self.process.stdout.close()
         self.process.stdin.close()
         if self.socket is not None:

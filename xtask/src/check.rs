@@ -49,10 +49,13 @@ fn clippy(repository: &Repository) -> Result<()> {
         .show()
 }
 
+/// The pages of the libraries. With the examples, so that the features are the same as for
+/// the lints, and no dependency is checked twice.
 fn documentation(repository: &Repository) -> Result<()> {
     repository
         .cargo()
         .args(["doc", "--no-deps", "--workspace", "--all-features"])
+        .args(["--lib", "--examples"])
         .env("RUSTDOCFLAGS", "-D warnings")
         .show()
 }

@@ -61,6 +61,7 @@ fn run(life: RawFd, mut args: impl Iterator<Item = OsString>) -> i32 {
         return NOT_STARTED;
     };
     // Orphans below us become our children instead of init's.
+    #[cfg(target_os = "linux")]
     let _ = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
     let Some(program) = args.next() else {
         return NOT_STARTED;
@@ -77,7 +78,11 @@ fn run(life: RawFd, mut args: impl Iterator<Item = OsString>) -> i32 {
         }
     };
     let_go_of_streams();
-    std::thread::spawn(move || watch(life.into()));
+    let watching = std::thread::Builder::new().spawn(move || watch(life.into()));
+    if watching.is_err() {
+        // Nobody would notice the owner's end: rather no child at all.
+        tree::kill_descendants(std::process::id());
+    }
     let status = wait_for(child);
     bury_the_rest();
     imitate(status)

@@ -278,11 +278,15 @@ impl Detached {
         let (pid, exit) = (child.id(), Arc::<OnceLock<Exit>>::default());
         let told = Arc::clone(&exit);
         // Should it end before us, it must not stay a zombie until we do.
-        std::thread::spawn(move || {
+        let reaper = move || {
             if let Ok(status) = child.wait() {
                 let _ = told.set(status.into());
             }
-        });
+        };
+        // Without the thread it is a zombie at worst, once it has ended.
+        let _ = std::thread::Builder::new()
+            .name("reaper".into())
+            .spawn(reaper);
         Self { pid, exit }
     }
 

@@ -11,7 +11,9 @@ use std::os::unix::process::CommandExt;
 use std::process::Command;
 
 use rustix::io::{FdFlags, fcntl_setfd};
-use rustix::process::{Signal, set_parent_process_death_signal, setsid};
+use rustix::process::setsid;
+#[cfg(target_os = "linux")]
+use rustix::process::{Signal, set_parent_process_death_signal};
 
 /// A pipe whose ends are closed on exec.
 #[derive(Debug)]
@@ -25,7 +27,16 @@ pub struct Pipe {
 impl Pipe {
     /// A new pipe.
     pub fn new() -> io::Result<Self> {
+        #[cfg(target_os = "linux")]
         let (read, write) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
+        // Elsewhere the flag comes a moment later, which a child started in between would see.
+        #[cfg(not(target_os = "linux"))]
+        let (read, write) = {
+            let (read, write) = rustix::pipe::pipe()?;
+            fcntl_setfd(&read, FdFlags::CLOEXEC)?;
+            fcntl_setfd(&write, FdFlags::CLOEXEC)?;
+            (read, write)
+        };
         Ok(Self { read, write })
     }
 }

@@ -15,7 +15,7 @@ use crate::{Code, Error};
 pub enum Id {
     /// A whole number.
     Number(i64),
-    /// A large or fractional number, kept as it was written.
+    /// A large or fractional number.
     Other(serde_json::Number),
     /// A string.
     String(Box<str>),

@@ -7,7 +7,7 @@ use pillion_catalogue::{Error, Part, Result};
 use serde_json::value::RawValue;
 use tokio::sync::{mpsc, oneshot};
 
-use crate::actor::LoadToken;
+use crate::sidecar::LoadToken;
 
 /// What to ask a sidecar.
 #[derive(Debug, Clone)]

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tokio::sync::broadcast;
 
-use crate::State;
+use crate::{Cause, State};
 
 /// News that a listener may miss before it is told that it did.
 const CAPACITY: usize = 512;
@@ -32,9 +32,8 @@ pub enum Event {
         workspace: String,
         /// Which process of it.
         generation: u64,
-        /// Why: `crash`, `broken` (it wrote what is no answer), `hang`, `memory`, `idle`,
-        /// `stop`, `restart` or `retired` (its source files changed).
-        cause: String,
+        /// Why.
+        cause: Cause,
         /// What the system said.
         exit: String,
     },

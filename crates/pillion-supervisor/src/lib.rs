@@ -3,7 +3,7 @@
 //! # Theory of operation
 //!
 //! A **sidecar** is a child process that answers requests. Each one is owned by a task
-//! ([`actor`]); a [`Sidecar`] is a handle that sends it calls. What the task does next is
+//! (`actor`); a [`Sidecar`] is a handle that sends it calls. What the task does next is
 //! decided by a pure state machine ([`life`]) that knows nothing of processes and clocks,
 //! so that every rule about starting, crashing, backing off and going idle is tested
 //! without either.
@@ -22,19 +22,22 @@ mod call;
 mod child;
 mod dialect;
 mod events;
+mod failure;
 pub mod life;
 mod pool;
+mod sidecar;
 mod spec;
 mod status;
 mod supervisor;
 mod tail;
 
-pub use actor::Sidecar;
 pub use call::{Answer, Ask, Call};
 pub use dialect::Dialect;
 pub use events::{Event, Events, Listener};
+pub use failure::Cause;
 pub use life::State;
 pub use pool::Pool;
+pub use sidecar::Sidecar;
 pub use spec::{Kind, Limits, Spec};
 pub use status::{SidecarStatus, WorkspaceStatus};
 pub use supervisor::Supervisor;

@@ -7,7 +7,7 @@ use std::time::SystemTime;
 use pillion_catalogue::Activity;
 use pillion_protocol::Result;
 
-use crate::actor::Surroundings;
+use crate::sidecar::Surroundings;
 use crate::{Answer, Call, Events, Sidecar, SidecarStatus, Spec, State};
 
 /// One or more sidecars of the same make. A second one starts only when the first is

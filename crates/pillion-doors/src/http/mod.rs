@@ -1,7 +1,7 @@
 //! HTTP: `POST /v1/{operation}`, SSE for streams, and pages about it all.
 //!
 //! Local HTTP is hostile territory: every web page on this machine can send requests to a
-//! loopback port. [`guard`] lets in only requests whose `Host` is loopback and whose
+//! loopback port. `guard` lets in only requests whose `Host` is loopback and whose
 //! `Origin`, if there is one, is too; bodies must say that they are JSON, which a page
 //! cannot do across origins without asking first.
 

@@ -1,0 +1,322 @@
+//! The task that owns a sidecar.
+//!
+//! It listens to three things at once: its handles (here), its process ([`hearing`]) and
+//! the clock ([`watching`]). What follows from them is decided by the pure life cycle.
+
+mod hearing;
+mod one_shot;
+mod watching;
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use bytes::BytesMut;
+use tokio::sync::{Semaphore, mpsc, oneshot};
+
+use crate::call::{InFlight, Pending};
+use crate::child::{Child, Did};
+use crate::failure::{Cause, stopped};
+use crate::life::{Happening, Life, State, Todo};
+use crate::sidecar::{Message, Surroundings};
+use crate::status::Shared;
+use crate::{Dialect, Event, Spec};
+use one_shot::one_shot;
+
+/// How often a working process is pinged and its memory read.
+const WATCH_EVERY: Duration = Duration::from_millis(500);
+/// Calls that run in a child of their own at the same time while the breaker is open.
+const ONE_SHOTS: usize = 2;
+
+/// The owner of a sidecar's process.
+pub(crate) struct Actor {
+    spec: Arc<Spec>,
+    shared: Arc<Shared>,
+    around: Surroundings,
+    messages: mpsc::UnboundedReceiver<Message>,
+    life: Life,
+    /// Calls that wait. Bounded by the load that callers may make.
+    queue: VecDeque<Pending>,
+    child: Option<Child>,
+    /// Why the process is being ended, if it is by us.
+    cause: Option<Cause>,
+    /// When a closed process is killed.
+    close_by: Option<Instant>,
+    /// When the working process is looked at next.
+    watch_at: Option<Instant>,
+    /// It was asked to drop caches, and has not been below the soft limit since.
+    trimmed: bool,
+    /// It told of files it had imported before anybody could look whether they changed.
+    unproven: bool,
+    one_shots: Arc<Semaphore>,
+    /// The state that was announced last.
+    told: State,
+    waiting_for_end: Vec<oneshot::Sender<()>>,
+    /// Every handle is gone.
+    abandoned: bool,
+}
+
+impl Actor {
+    /// Start the task that owns a sidecar.
+    pub(crate) fn spawn(
+        spec: &Arc<Spec>,
+        shared: &Arc<Shared>,
+        around: Surroundings,
+        messages: mpsc::UnboundedReceiver<Message>,
+    ) {
+        let actor = Self {
+            life: Life::new(Instant::now(), spec.limits.idle),
+            spec: Arc::clone(spec),
+            shared: Arc::clone(shared),
+            around,
+            messages,
+            queue: VecDeque::new(),
+            child: None,
+            cause: None,
+            close_by: None,
+            watch_at: None,
+            trimmed: false,
+            unproven: false,
+            one_shots: Arc::new(Semaphore::new(ONE_SHOTS)),
+            told: State::Idle,
+            waiting_for_end: Vec::new(),
+            abandoned: false,
+        };
+        tokio::spawn(actor.run());
+    }
+
+    async fn run(mut self) {
+        while self.life.state() != State::Stopped || self.child.is_some() {
+            let wake = self.next_wake();
+            tokio::select! {
+                message = self.messages.recv(), if !self.abandoned => self.on_message(message),
+                did = next_of(&mut self.child) => self.on_child(did),
+                () = sleep_until(wake) => self.on_tick(Instant::now()),
+            }
+            self.tell_state();
+        }
+        for done in self.waiting_for_end.drain(..) {
+            let _ = done.send(());
+        }
+        // Late messages find a closed channel or an answer.
+        self.messages.close();
+        while let Ok(message) = self.messages.try_recv() {
+            match message {
+                Message::Call(pending) => pending.fail(stopped(&self.spec)),
+                Message::Stop(Some(done)) => drop(done.send(())),
+                _ => {}
+            }
+        }
+    }
+
+    fn on_message(&mut self, message: Option<Message>) {
+        match message {
+            Some(Message::Call(pending)) => {
+                self.queue.push_back(pending);
+                self.pump();
+            }
+            Some(Message::Cancel(ticket)) => self.cancel(ticket),
+            Some(Message::Warm) => self.step(Happening::Demand),
+            Some(Message::Restart) => {
+                self.cause.get_or_insert(Cause::Restart);
+                self.step(Happening::Restart);
+            }
+            Some(Message::Stop(done)) => {
+                self.waiting_for_end.extend(done);
+                self.cause.get_or_insert(Cause::Stop);
+                self.step(Happening::Stop);
+            }
+            // Every handle is gone.
+            None => {
+                self.abandoned = true;
+                self.step(Happening::Stop);
+                if let Some(child) = &mut self.child {
+                    child.kill();
+                }
+            }
+        }
+    }
+
+    /// Hand over what waits, or see to it that somebody will take it.
+    fn pump(&mut self) {
+        self.prove();
+        while self.life.takes_calls()
+            && let Some(child) = &mut self.child
+            && child.is_open()
+            && child.in_flight.len() < self.spec.limits.in_flight
+            && let Some(pending) = self.queue.pop_front()
+        {
+            let id = child.new_id();
+            let mut frame = BytesMut::new();
+            let progress = pending.parts.is_some();
+            self.spec
+                .dialect
+                .request(id, &pending.ask, progress, &mut frame);
+            if !child.send(frame.freeze()) {
+                // It has not even begun: its successor can have it, safe or not.
+                self.queue.push_front(pending);
+                break;
+            }
+            let now = Instant::now();
+            let in_flight = InFlight {
+                ticket: pending.ticket,
+                pending: Some(pending),
+                load: None,
+                began: now,
+                kill_at: None,
+            };
+            child.in_flight.insert(id, in_flight);
+            self.watch_at.get_or_insert(now + WATCH_EVERY);
+            self.step(Happening::CallBegan);
+        }
+        if !self.queue.is_empty() && !self.life.takes_calls() {
+            self.step(Happening::Demand);
+        }
+    }
+
+    /// A call that waited must not run code older than itself: when it came, nobody knew
+    /// yet of the files that the process was importing. One that has waited since before the
+    /// process started need not fear that.
+    fn prove(&mut self) {
+        let Some(child) = &self.child else { return };
+        let newer = self.queue.iter().any(|call| call.came > child.started);
+        if !self.unproven || !newer || !self.life.takes_calls() {
+            return;
+        }
+        self.unproven = false;
+        if let Some(file) = self.shared.changed_file() {
+            tracing::info!(
+                sidecar = self.spec.name,
+                file,
+                "restarted: a source file changed"
+            );
+            self.cause.get_or_insert(Cause::Retired);
+            self.step(Happening::Restart);
+        }
+    }
+
+    fn step(&mut self, happening: Happening) {
+        match self.life.step(happening, Instant::now()) {
+            None => {}
+            Some(Todo::Start) => self.start(),
+            Some(Todo::Close) => {
+                self.close_by = Some(Instant::now() + self.spec.limits.close);
+                self.cause.get_or_insert(Cause::Idle);
+                if let Some(child) = &mut self.child {
+                    child.close_input();
+                }
+            }
+            Some(Todo::FallBack) => self.fall_back(),
+            Some(Todo::GiveUp) => {
+                for pending in self.queue.drain(..) {
+                    pending.fail(stopped(&self.spec));
+                }
+            }
+        }
+    }
+
+    fn start(&mut self) {
+        let generation = self.around.generations.fetch_add(1, Ordering::Relaxed) + 1;
+        self.shared.generation.store(generation, Ordering::Relaxed);
+        self.cause = None;
+        self.trimmed = false;
+        let lease = self.around.activity.lease();
+        match Child::start(&self.spec, generation, &self.around.events, lease) {
+            Ok(child) => {
+                tracing::info!(sidecar = self.spec.name, generation, "started");
+                self.child = Some(child);
+            }
+            Err(error) => {
+                tracing::warn!(sidecar = self.spec.name, %error, "not started");
+                for pending in self.queue.drain(..) {
+                    pending.fail(error.clone());
+                }
+                self.step(Happening::StartFailed);
+            }
+        }
+    }
+
+    /// The breaker is open: every waiting call gets a child of its own.
+    fn fall_back(&mut self) {
+        tracing::debug!(
+            sidecar = self.spec.name,
+            calls = self.queue.len(),
+            "one child per call"
+        );
+        for pending in self.queue.drain(..) {
+            let spec = Spec::clone(&self.spec);
+            tokio::spawn(one_shot(
+                spec,
+                self.around.clone(),
+                Arc::clone(&self.one_shots),
+                pending,
+            ));
+        }
+    }
+
+    /// The caller has gone. A waiting call is dropped, a running one interrupted.
+    fn cancel(&mut self, ticket: u64) {
+        self.queue.retain(|pending| pending.ticket != ticket);
+        let Some(child) = &mut self.child else { return };
+        let found = child
+            .in_flight
+            .iter_mut()
+            .find(|(_, call)| call.ticket == ticket);
+        let Some((id, in_flight)) = found else { return };
+        let id = *id;
+        // Its load stays until the process is done with it.
+        in_flight.load = in_flight.pending.take().map(|pending| pending.load);
+        in_flight
+            .kill_at
+            .get_or_insert(Instant::now() + self.spec.limits.grace);
+        let understands = self.spec.dialect == Dialect::Worker
+            || child
+                .hello
+                .as_ref()
+                .is_some_and(|h| h.features.iter().any(|f| f == "cancel"));
+        if understands {
+            let mut frame = BytesMut::new();
+            Dialect::cancel(id, &mut frame);
+            child.signal(&frame);
+        }
+    }
+
+    fn tell_state(&mut self) {
+        let state = self.life.state();
+        if state == self.told {
+            return;
+        }
+        // Ready and busy alternate with every call; only listeners want to hear of it.
+        self.told = state;
+        self.shared.set_state(state);
+        if self.around.events.has_listeners() {
+            self.around.events.announce(Event::SidecarState {
+                sidecar: self.spec.name.clone(),
+                workspace: self.spec.workspace.display().to_string(),
+                state,
+                generation: self.shared.generation.load(Ordering::Relaxed),
+            });
+        }
+        if state == State::Broken {
+            tracing::warn!(
+                sidecar = self.spec.name,
+                "died too often: one child per call until it recovers"
+            );
+        }
+    }
+}
+
+async fn next_of(child: &mut Option<Child>) -> Did {
+    match child {
+        Some(child) => child.next().await,
+        None => std::future::pending().await,
+    }
+}
+
+async fn sleep_until(wake: Option<Instant>) {
+    match wake {
+        Some(at) => tokio::time::sleep_until(at.into()).await,
+        None => std::future::pending().await,
+    }
+}

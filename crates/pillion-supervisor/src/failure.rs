@@ -1,0 +1,126 @@
+//! Why processes end, and what their callers are told.
+
+use std::time::Duration;
+
+use pillion_process::Exit;
+use pillion_protocol::{Code, Error};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use crate::Spec;
+use crate::child::Child;
+
+/// Lines of stderr that an error carries.
+const TAIL_LINES: usize = 20;
+
+/// Why a process ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Cause {
+    /// By itself, although nobody asked it to, or by a signal from outside.
+    Crash,
+    /// It did not get ready, or did not stop a cancelled call.
+    Hang,
+    /// It used more memory than it may.
+    Memory,
+    /// What it wrote could not be understood any more.
+    Broken,
+    /// It was not used for a while.
+    Idle,
+    /// A source file changed.
+    Retired,
+    /// Somebody asked for a fresh one.
+    Restart,
+    /// Somebody asked it to end.
+    Stop,
+}
+
+pub(crate) fn busy(spec: &Spec) -> Error {
+    Error::new(
+        Code::Busy,
+        format!(
+            "`{}` has {} calls waiting already",
+            spec.name, spec.limits.queue
+        ),
+    )
+    .hint("try again later, or allow more workers in `pillion.toml` (`[python] workers = N`)")
+}
+
+pub(crate) fn stopped(spec: &Spec) -> Error {
+    Error::new(
+        Code::ShuttingDown,
+        format!("`{}` is shutting down", spec.name),
+    )
+    .hint("send the request again: a new one starts by itself")
+}
+
+pub(crate) fn too_slow(spec: &Spec, timeout: Duration) -> Error {
+    Error::new(
+        Code::Timeout,
+        format!("`{}` gave no answer within {} s", spec.name, timeout.as_secs_f64()),
+    )
+    .hint("the call was interrupted; give it more time with `timeout_ms` (`--timeout-ms` on the command line)")
+}
+
+pub(crate) fn too_large(spec: &Spec) -> Error {
+    Error::new(
+        Code::ResponseTooLarge,
+        format!(
+            "the answer of `{}` is larger than {} bytes",
+            spec.name, spec.limits.frame
+        ),
+    )
+    .hint("return less, or write it to a file and return its path")
+}
+
+pub(crate) fn crashed(spec: &Spec, child: &Child, exit: Exit, cause: Cause) -> Error {
+    let tail = child.stderr.last(TAIL_LINES);
+    let data = json!({
+        "cause": cause,
+        "exit_code": exit.code,
+        "signal": exit.signal,
+        "generation": child.generation,
+        "stderr": tail,
+    });
+    let error = if cause == Cause::Memory {
+        Error::new(
+            Code::Memory,
+            format!(
+                "`{}` used more memory than it may and was stopped",
+                spec.name
+            ),
+        )
+        .hint("raise `memory_hard_mb` in `pillion.toml`, or work in smaller pieces")
+    } else if child.hello.is_none() {
+        let what = if cause == Cause::Hang {
+            format!(
+                "`{}` did not get ready within {} s",
+                spec.name,
+                spec.limits.hello.as_secs()
+            )
+        } else {
+            format!("`{}` {exit} before it was ready", spec.name)
+        };
+        Error::new(Code::StartFailed, with_last_line(what, &tail))
+            .hint("`pillion doctor` shows what is wrong and what to do")
+    } else if cause == Cause::Hang {
+        Error::new(
+            Code::Crashed,
+            format!("`{}` hung and was stopped during the call", spec.name),
+        )
+        .hint("another call blocked it; the state it held in memory is lost")
+    } else {
+        Error::new(Code::Crashed, with_last_line(format!("`{}` {exit} during the call", spec.name), &tail))
+            .hint("it was not repeated because it may have had effects; a call that is safe to repeat can say `idempotent`")
+    };
+    error.data(data)
+}
+
+/// The most telling line of a dying process is its last.
+fn with_last_line(what: String, tail: &str) -> String {
+    match tail.lines().rev().find(|line| !line.trim().is_empty()) {
+        Some(line) => format!("{what}: {}", line.trim()),
+        None => what,
+    }
+}

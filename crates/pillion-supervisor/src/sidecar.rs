@@ -1,0 +1,175 @@
+//! The handle on a sidecar.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Instant, SystemTime};
+
+use pillion_catalogue::Activity;
+use pillion_protocol::Result;
+use tokio::sync::{mpsc, oneshot};
+
+use crate::actor::Actor;
+use crate::call::Pending;
+use crate::failure::{busy, stopped, too_slow};
+use crate::status::Shared;
+use crate::{Answer, Call, Events, SidecarStatus, Spec, State};
+
+/// What handles tell the owner.
+#[derive(Debug)]
+pub(crate) enum Message {
+    Call(Pending),
+    Cancel(u64),
+    Warm,
+    Restart,
+    Stop(Option<oneshot::Sender<()>>),
+}
+
+/// A handle on a sidecar. The sidecar ends when the last handle is dropped.
+#[derive(Debug, Clone)]
+pub struct Sidecar {
+    to_actor: mpsc::UnboundedSender<Message>,
+    spec: Arc<Spec>,
+    shared: Arc<Shared>,
+    tickets: Arc<AtomicU64>,
+}
+
+/// What the sidecars of one pool have in common.
+#[derive(Debug, Clone)]
+pub(crate) struct Surroundings {
+    pub(crate) events: Events,
+    pub(crate) activity: Activity,
+    /// Counts the processes of all sidecars of a pool.
+    pub(crate) generations: Arc<AtomicU64>,
+}
+
+impl Sidecar {
+    /// A sidecar that starts with its first call.
+    pub(crate) fn new(spec: Spec, around: Surroundings) -> Self {
+        let (to_actor, messages) = mpsc::unbounded_channel();
+        let spec = Arc::new(spec);
+        let shared = Arc::new(Shared::new());
+        Actor::spawn(&spec, &shared, around, messages);
+        Self {
+            to_actor,
+            spec,
+            shared,
+            tickets: Arc::default(),
+        }
+    }
+
+    /// Ask it something. Dropping the future cancels the call.
+    pub async fn call(&self, call: Call) -> Result<Answer> {
+        let load = LoadToken::take(
+            &self.shared,
+            self.spec.limits.queue + self.spec.limits.in_flight,
+        )
+        .ok_or_else(|| busy(&self.spec))?;
+        let deadline = Instant::now() + call.timeout;
+        let (way_back, answer) = oneshot::channel();
+        let ticket = self.tickets.fetch_add(1, Ordering::Relaxed);
+        let pending = Pending {
+            ticket,
+            came: Instant::now(),
+            ask: call.ask,
+            safe: call.safe,
+            repeated: false,
+            parts: call.parts,
+            way_back,
+            load,
+        };
+        if self.to_actor.send(Message::Call(pending)).is_err() {
+            return Err(stopped(&self.spec));
+        }
+        let mut cancel = CancelOnDrop {
+            to_actor: &self.to_actor,
+            ticket,
+            armed: true,
+        };
+        match tokio::time::timeout_at(deadline.into(), answer).await {
+            Ok(outcome) => {
+                cancel.armed = false;
+                outcome.unwrap_or_else(|_| Err(stopped(&self.spec)))
+            }
+            Err(_) => Err(too_slow(&self.spec, call.timeout)),
+        }
+    }
+
+    /// Start it before its first call.
+    pub(crate) fn warm(&self) {
+        let _ = self.to_actor.send(Message::Warm);
+    }
+
+    /// Let it finish what it does, then go on with a fresh process.
+    pub fn restart(&self) {
+        let _ = self.to_actor.send(Message::Restart);
+    }
+
+    /// Let it finish what it does, then end it for good.
+    pub(crate) fn retire(&self) {
+        let _ = self.to_actor.send(Message::Stop(None));
+    }
+
+    /// End it for good; returns when its process is gone.
+    pub async fn stop(&self) {
+        let (done, ended) = oneshot::channel();
+        if self.to_actor.send(Message::Stop(Some(done))).is_ok() {
+            let _ = ended.await;
+        }
+    }
+
+    /// What people see of it.
+    pub fn status(&self) -> SidecarStatus {
+        self.shared.status(&self.spec.name, self.spec.kind)
+    }
+
+    /// Where it is in its life.
+    pub fn state(&self) -> State {
+        self.shared.state()
+    }
+
+    /// When it last answered.
+    pub(crate) fn used(&self) -> SystemTime {
+        self.shared.used()
+    }
+
+    /// Calls that wait or run.
+    pub(crate) fn load(&self) -> usize {
+        self.shared.load.load(Ordering::Relaxed)
+    }
+
+    /// A source file that changed since its process imported it.
+    pub(crate) fn changed_file(&self) -> Option<String> {
+        self.shared.changed_file()
+    }
+}
+
+/// Counts a call as load from the moment it is made until the process is done with it.
+#[derive(Debug)]
+pub(crate) struct LoadToken(Arc<Shared>);
+
+impl LoadToken {
+    fn take(shared: &Arc<Shared>, limit: usize) -> Option<Self> {
+        let token = Self(Arc::clone(shared));
+        (shared.load.fetch_add(1, Ordering::Relaxed) < limit).then_some(token)
+    }
+}
+
+impl Drop for LoadToken {
+    fn drop(&mut self) {
+        self.0.load.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+struct CancelOnDrop<'a> {
+    to_actor: &'a mpsc::UnboundedSender<Message>,
+    ticket: u64,
+    armed: bool,
+}
+
+impl Drop for CancelOnDrop<'_> {
+    fn drop(&mut self) {
+        if self.armed {
+            let _ = self.to_actor.send(Message::Cancel(self.ticket));
+        }
+    }
+}
