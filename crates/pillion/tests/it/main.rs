@@ -10,6 +10,10 @@
     clippy::print_stderr,
     reason = "a test's helper fails its test by a panic"
 )]
+#![expect(
+    clippy::needless_pass_by_value,
+    reason = "`json!(...)` is written where it is used, and read better without a `&`"
+)]
 
 mod context;
 
