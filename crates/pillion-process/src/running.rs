@@ -55,15 +55,20 @@ impl fmt::Display for Exit {
 #[derive(Debug)]
 pub struct Running {
     child: Child,
+    /// Whose group it leads.
+    group: Option<u32>,
     /// Closing this makes the guard kill everything.
     life: Option<OwnedFd>,
+    guarded: bool,
     ended: bool,
 }
 
 impl Running {
     pub(crate) fn new(child: Child, life: Option<OwnedFd>) -> Self {
         Self {
+            group: child.id(),
             child,
+            guarded: life.is_some(),
             life,
             ended: false,
         }
@@ -98,9 +103,13 @@ impl Running {
         self.child.stderr.take()
     }
 
-    /// Wait for the end. Cancel-safe; all descendants are gone when it returns.
+    /// Wait for the end. Cancel-safe; all descendants are gone when it returns, or without a
+    /// guard at least those that stayed in its process group.
     pub async fn wait(&mut self) -> Exit {
         let status = self.child.wait().await;
+        if let Some(group) = self.group.take().filter(|_| !self.guarded) {
+            tree::kill_group(group);
+        }
         self.ended = true;
         status.map_or(
             Exit {

@@ -44,13 +44,18 @@ pub(crate) fn kill_descendants(root: u32) -> usize {
 /// SIGKILL to `leader`, its process group and everything below it.
 pub(crate) fn kill_tree(leader: u32) {
     let below = descendants(leader);
-    if let Some(pid) = as_pid(leader) {
-        // The process may be gone already: that is the wanted state, not an error.
-        let _ = kill_process_group(pid, Signal::KILL);
-        let _ = kill_process(pid, Signal::KILL);
-    }
+    // The process may be gone already: that is the wanted state, not an error.
+    kill_group(leader);
+    signal(leader, Signal::KILL);
     for pid in below {
         signal(pid, Signal::KILL);
+    }
+}
+
+/// SIGKILL to what is left of a process group.
+pub(crate) fn kill_group(leader: u32) {
+    if let Some(pid) = as_pid(leader) {
+        let _ = kill_process_group(pid, Signal::KILL);
     }
 }
 

@@ -1,6 +1,11 @@
 //! `pillion bench` measures what it says. Shapes and signs only: durations belong to
 //! benches, and a machine under test has better things to do.
 
+#![expect(
+    clippy::unwrap_used,
+    reason = "a test's helper fails its test by a panic"
+)]
+
 use std::time::Duration;
 
 use serde_json::Value;

@@ -126,7 +126,7 @@ impl Operation for Call {
 }
 
 /// A module that is missing is mostly one that is missing *there*: say where.
-fn name_python(mut error: Error, project: &crate::project::Project) -> Error {
+pub(super) fn name_python(mut error: Error, project: &crate::project::Project) -> Error {
     if error.code == Code::NotFound
         && let Ok(choice) = &project.python
     {

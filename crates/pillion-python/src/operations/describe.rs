@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::to_raw_value;
 
+use super::call::name_python;
 use super::{timeout, whereabouts};
 use crate::PythonService;
 
@@ -109,7 +110,10 @@ impl Operation for Describe {
             timeout: timeout(self.timeout_ms, project.config.python.timeout_s)?,
             parts: None,
         };
-        let answer = pool.call(call).await?;
+        let answer = pool
+            .call(call)
+            .await
+            .map_err(|error| name_python(error, &project))?;
         serde_json::from_str(answer.result.get()).map_err(Error::internal)
     }
 }

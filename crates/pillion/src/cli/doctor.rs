@@ -126,6 +126,7 @@ fn serde_text(part: &impl serde::Serialize) -> String {
                 .map(|(k, v)| format!("{k} {}", v.as_str().unwrap_or_default()));
             words.collect::<Vec<_>>().join(", ")
         }
+        Ok(serde_json::Value::Null) => "none without a Python".into(),
         Ok(other) => other.to_string(),
         Err(_) => String::new(),
     }

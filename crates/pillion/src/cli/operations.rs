@@ -9,6 +9,7 @@ use clap::{Arg, ArgMatches};
 use pillion::{Definition, Error, Part, Result, definitions};
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value, json};
+use tokio_util::sync::CancellationToken;
 
 use super::backend::Backend;
 use super::{Global, output, render};
@@ -231,11 +232,16 @@ pub(crate) async fn run(selected: Selected, global: &Global) -> Result<ExitCode>
     let backend = Backend::open(global).await?;
     let streams = definition.wants_stream(Some(&params));
     let json = global.json;
+    let unread = CancellationToken::new();
     let call = backend.call(definition.name, &params, streams, |part| {
-        show_part(&part, json);
+        if !show_part(&part, json) {
+            unread.cancel();
+        }
     });
     let outcome = tokio::select! {
         outcome = call => outcome,
+        // `pillion call --stream ... | head`: it has what it wanted.
+        () = unread.cancelled() => Err(Error::new(pillion::Code::Cancelled, "nobody reads on")),
         // Dropping the call cancels it, here and in the daemon.
         _ = tokio::signal::ctrl_c() => {
             Err(Error::new(pillion::Code::Cancelled, "interrupted"))
@@ -243,15 +249,22 @@ pub(crate) async fn run(selected: Selected, global: &Global) -> Result<ExitCode>
     };
     let shown = outcome.map(|result| show(definition.name, &result, json, streams));
     backend.close().await;
-    shown.map(|()| ExitCode::SUCCESS)
+    match shown {
+        Err(_) if unread.is_cancelled() => Ok(ExitCode::SUCCESS),
+        shown => shown.map(|()| ExitCode::SUCCESS),
+    }
 }
 
-fn show_part(part: &Part, json: bool) {
+/// Show a part; says whether anybody reads.
+fn show_part(part: &Part, json: bool) -> bool {
     match part {
-        Part::Item(item) if json => output::say(&format!("{{\"item\":{item}}}")),
-        Part::Item(item) => output::say(item.get()),
-        Part::Progress(news) if json => output::say(&format!("{{\"progress\":{news}}}")),
-        Part::Progress(news) => output::note(&render::progress(news.get())),
+        Part::Item(item) if json => output::try_say(&format!("{{\"item\":{item}}}")),
+        Part::Item(item) => output::try_say(item.get()),
+        Part::Progress(news) if json => output::try_say(&format!("{{\"progress\":{news}}}")),
+        Part::Progress(news) => {
+            output::note(&render::progress(news.get()));
+            true
+        }
     }
 }
 

@@ -7,7 +7,12 @@ use serde_json::Value;
 
 /// A line for whoever reads the result. A reader that went away is no error.
 pub(crate) fn say(text: &str) {
-    let _ = writeln!(std::io::stdout().lock(), "{text}");
+    let _ = try_say(text);
+}
+
+/// The same, and whether anybody still reads.
+pub(crate) fn try_say(text: &str) -> bool {
+    writeln!(std::io::stdout().lock(), "{text}").is_ok()
 }
 
 /// Text without a line end.

@@ -34,7 +34,7 @@ fn an_operation_is_a_post() {
 fn errors_have_their_status_and_the_same_body() {
     let context = TestContext::new();
     let web = context.serve();
-    let call = |function: &str| json!({"function": function, "timeout_ms": 300});
+    let call = |function: &str| json!({"function": function});
     for (operation, params, status, code) in [
         ("no.such", json!({}), 404, "unknown_operation"),
         ("py.call", json!({}), 422, "invalid_params"),

@@ -319,7 +319,7 @@ fn secrets_stay_outside_unless_the_project_asks_for_them() {
     context.set_env("HARMLESS", "seen");
     let daemon = context.daemon();
     let mut rpc = daemon.connect();
-    let mut see = |rpc: &mut Rpc, name: &str| rpc.py("things:env", json!([name])).unwrap();
+    let see = |rpc: &mut Rpc, name: &str| rpc.py("things:env", json!([name])).unwrap();
     assert_eq!(see(&mut rpc, "HARMLESS"), "seen");
     for name in [
         "X_API_KEY",

@@ -10,14 +10,21 @@
     clippy::print_stderr,
     reason = "a test's helper fails its test by a panic"
 )]
+#![expect(
+    clippy::needless_pass_by_value,
+    reason = "`json!(...)` is written where it is used, and read better without a `&`"
+)]
 
 mod context;
 
 mod calls;
+mod cli;
+mod embedded;
 mod faults;
 mod http;
 mod lifecycle;
 mod limits;
+mod parity;
 mod reload;
 mod sidecars;
 mod socket;

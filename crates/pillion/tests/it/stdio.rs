@@ -6,6 +6,7 @@ use std::process::Stdio;
 use serde_json::{Value, json};
 
 use crate::context::lines::Lines;
+use crate::context::processes::Process;
 use crate::context::{PATIENCE, TWO_SECONDS, TestContext, processes, wait_for_file, wait_until};
 
 fn call(context: &TestContext, id: impl Into<Value>, function: &str, params: Value) -> Value {
@@ -27,7 +28,7 @@ fn the_ready_line_comes_first_and_nothing_is_started_by_it() {
     let ready: Value = serde_json::from_str(&line).unwrap();
     assert_eq!(ready["pid"], host.child.id());
     assert!(ready["protocol"].is_u64() && ready["version"].is_string());
-    assert!(!context.processes().iter().any(|p| p.is_worker()));
+    assert!(!context.processes().iter().any(Process::is_worker));
     assert!(host.finish().success());
 }
 

@@ -1,0 +1,583 @@
+//! The command line as people see it: transcripts.
+
+use serde_json::{Value, json};
+
+use crate::context::{FILTERS, Output, TestContext, processes, wait_for_file, wait_until};
+
+macro_rules! transcript {
+    ($context:expr, $args:expr, @$expected:literal) => {
+        insta::with_settings!({ filters => FILTERS.iter().copied() }, {
+            insta::assert_snapshot!($context.transcript(&$args), @$expected);
+        });
+    };
+}
+
+/// A context in which one Python, and nothing else, is on `PATH`.
+fn plain() -> TestContext {
+    let mut context = TestContext::new();
+    let bin = context.base.join("bin");
+    std::fs::create_dir(&bin).unwrap();
+    let mut python = context.command("python3");
+    python.args([
+        "-c",
+        "import os, sys; print(os.path.realpath(sys.executable))",
+    ]);
+    let real = Output::of(python).stdout;
+    std::os::unix::fs::symlink(real.trim(), bin.join("python3")).unwrap();
+    context.set_env("PATH", &bin);
+    context
+}
+
+#[test]
+fn help() {
+    let context = TestContext::new();
+    transcript!(context, ["--help"], @r"
+    exit: 0
+    ----- stdout -----
+    Python, already running: warm, supervised and in step with your files
+
+    Usage: pillion [OPTIONS] <COMMAND>
+
+    Commands:
+      tour  Walk through pillion on this terminal, with real calls
+      stop  Stop the daemon; running requests finish
+      restart  Stop the daemon and start it again
+      logs  Show the daemon's log
+      doctor  Say which Python is used and why, what is wrong and what to do
+      env  Show or rebuild the managed Python environment
+      socket-path  Print the path of the daemon's socket
+      operations  List every operation
+      bench  Measure pillion against its baselines, in one run
+      completions  Print a completion script for your shell
+      daemon  Run the daemon in the foreground
+      serve  Serve HTTP on this machine, on an engine of its own
+      stdio  Serve the line-JSON contract on standard input and output, or do one command
+      rpc  Serve JSON-RPC on standard input and output
+      call  Call a Python function in a warm worker
+      describe  Describe the functions of a Python module, with schemas
+      workers  List the Python workers of all workspaces
+      status  Show the daemon, its workspaces and their sidecars
+      stats  Count requests and their times by operation
+      ping  Answer at once, without touching any sidecar
+      events  Stream what happens: sidecar states and restarts, progress, log lines
+      py  All `py.*` operations
+      sidecar  All `sidecar.*` operations
+      system  All `system.*` operations
+      help  Print this message or the help of the given subcommand(s)
+
+    Options:
+      -h, --help  Print help
+      -V, --version  Print version
+
+    Global options:
+      --json  Print JSON: the whole result, or the whole error
+      --socket <PATH>  Use the daemon at this socket [env: PILLION_SOCKET]
+      --instance <NAME>  Use a daemon of its own, known by this name [env: PILLION_INSTANCE]
+      --no-daemon  Run on an embedded engine instead of the daemon [env: PILLION_NO_DAEMON]
+      -v, --verbose...  Say more about what happens; twice for even more
+      --debug  Say everything about what happens
+      --log-file <FILE>  Write the log to this file
+      --log-json  Write the log as JSON lines
+    ");
+    transcript!(context, ["call", "-h"], @r"
+    exit: 0
+    ----- stdout -----
+    Call a Python function in a warm worker
+
+    Usage: pillion call [OPTIONS] <FUNCTION> [PARAMS]
+
+    Arguments:
+      <FUNCTION>  What to call: `module:name`
+      [PARAMS]  Its arguments as JSON: an object for keywords, an array for positions
+
+    Options:
+      --root <DIR>  The project's folder; the nearest root at or above it is used
+      --timeout-ms <MS>  Milliseconds it may take, with waiting; 60 s unless `pillion.toml` says
+      otherwise
+      --idempotent  It has no effects that matter, so it may be repeated once after a crash
+      --stream  Send the values of a generator one by one, and progress
+      --python <PYTHON>  The interpreter: a path, an environment's folder, or a version such as
+      `3.12` [env: PILLION_PYTHON]
+      --path <DIR>  More folders to import from
+      --sidecar <NAME>  Send FUNCTION as a command to this sidecar of `pillion.toml`
+      --project <PROJECT>  What the sidecar's command is about; the workspace root if not given
+      --args <JSON>  Arguments of the sidecar's command: a JSON object
+      -h, --help  Print help (see more with '--help')
+      -V, --version  Print version
+
+    Global options:
+      --json  Print JSON: the whole result, or the whole error
+      --socket <PATH>  Use the daemon at this socket [env: PILLION_SOCKET]
+      --instance <NAME>  Use a daemon of its own, known by this name [env: PILLION_INSTANCE]
+      --no-daemon  Run on an embedded engine instead of the daemon [env: PILLION_NO_DAEMON]
+      -v, --verbose...  Say more about what happens; twice for even more
+      --debug  Say everything about what happens
+      --log-file <FILE>  Write the log to this file
+      --log-json  Write the log as JSON lines
+    ");
+}
+
+#[test]
+fn usage_errors_exit_with_2() {
+    let context = TestContext::new();
+    transcript!(context, ["call"], @r"
+    exit: 2
+    ----- stderr -----
+    error: the following required arguments were not provided:
+      <FUNCTION>
+
+    Usage: pillion call <FUNCTION> [PARAMS]
+
+    For more information, try '--help'.
+    ");
+    transcript!(context, ["call", "things:add", "3"], @r"
+    exit: 2
+    ----- stderr -----
+    error: invalid value '3' for '[PARAMS]': arguments are an object or an array, for example '[3, 4]'
+
+    For more information, try '--help'.
+    ");
+    transcript!(context, ["statuss"], @r"
+    exit: 2
+    ----- stderr -----
+    error: unrecognized subcommand 'statuss'
+
+      tip: some similar subcommands exist: 'stats', 'status'
+
+    Usage: pillion [OPTIONS] <COMMAND>
+
+    For more information, try '--help'.
+    ");
+    transcript!(context, ["daemon", "--idle-timeout", "1", "--no-timeout"], @r"
+    exit: 2
+    ----- stderr -----
+    error: the argument '--idle-timeout <SECONDS>' cannot be used with '--no-timeout'
+
+    Usage: pillion daemon --idle-timeout <SECONDS>
+
+    For more information, try '--help'.
+    ");
+}
+
+#[test]
+fn call() {
+    let context = plain();
+    transcript!(context, ["call", "things:add", "[1, 2]"], @r"
+    exit: 0
+    ----- stdout -----
+    3
+    ");
+    transcript!(context, ["call", "things:add", r#"{"a": 1}"#], @r"
+    exit: 0
+    ----- stdout -----
+    1
+    ");
+    transcript!(context, ["--json", "call", "things:add", "[1, 2]"], @r#"
+    exit: 0
+    ----- stdout -----
+    {"result":3,"worker":{"generation":1,"pid":[PID]},"elapsed_ms":[MS]}
+    "#);
+    transcript!(context, ["call", "things:echo", r#"["text"]"#], @r#"
+    exit: 0
+    ----- stdout -----
+    "text"
+    "#);
+    transcript!(context, ["call", "--stream", "things:numbers", "[3]"], @r#"
+    exit: 0
+    ----- stdout -----
+    0
+    1
+    2
+    "done"
+    "#);
+    transcript!(context, ["call", "--stream", "things:steps", "[2]"], @r"
+    exit: 0
+    ----- stdout -----
+    2
+    ----- stderr -----
+    [1/2] step 1
+    [2/2] step 2
+    ");
+    transcript!(context, ["--json", "call", "--stream", "things:numbers", "[2]"], @r#"
+    exit: 0
+    ----- stdout -----
+    {"item":0}
+    {"item":1}
+    {"result":"done","worker":{"generation":1,"pid":[PID]},"elapsed_ms":[MS]}
+    "#);
+}
+
+#[test]
+fn errors_have_hints() {
+    let context = plain();
+    transcript!(context, ["call", "things:raises", r#"["no way"]"#], @r#"
+    exit: 1
+    ----- stderr -----
+    error: ValueError: no way
+      Traceback (most recent call last):
+      File "[BASE]/project/things.py", line 59, in raises
+      raise ValueError(text)
+      ValueError: no way
+    "#);
+    transcript!(context, ["call", "things:ad", "[1]"], @r"
+    exit: 1
+    ----- stderr -----
+    error: module `things` has no function `ad`
+    hint: did you mean `add`?; it was looked for in `[BASE]/project` with `[BASE]/bin/python3` (`python3` on `PATH`)
+    ");
+    transcript!(context, ["call", "nosuch:f"], @r"
+    exit: 1
+    ----- stderr -----
+    error: no module named `nosuch`
+    hint: it was looked for in `[BASE]/project` with `[BASE]/bin/python3` (`python3` on `PATH`)
+    ");
+    transcript!(context, ["call", "things:add", r#"{"x": 1}"#], @r"
+    exit: 1
+    ----- stderr -----
+    error: add(a: int, b: int = 0) -> int: missing a required argument: 'a'
+    ");
+    transcript!(context, ["call", "things:unwritable"], @r"
+    exit: 1
+    ----- stderr -----
+    error: `result.a[0]` is an `object`, which has no JSON form
+    ");
+    transcript!(context, ["call", "things:os_exit"], @r"
+    exit: 1
+    ----- stderr -----
+    error: `worker` exited with code 7 during the call: last words
+    hint: it was not repeated because it may have had effects; a call that is safe to repeat can say `idempotent`
+    ");
+    transcript!(context, ["call", "--timeout-ms", "200", "things:sleep", "[60]"], @r"
+    exit: 1
+    ----- stderr -----
+    error: `worker` gave no answer within 0.2 s
+    hint: the call was interrupted; give it more time with `timeout_ms` (`--timeout-ms` on the command line)
+    ");
+    transcript!(context, ["--json", "call", "things:sys_exit"], @r#"
+    exit: 1
+    ----- stdout -----
+    {"code":"exception","kind":"worker","message":"the function called sys.exit(3)","recoverable":true,"data":{"type":"SystemExit","module":"builtins","traceback":[{"file":"[BASE]/project/things.py","line":64,"function":"sys_exit","code":"sys.exit(code)"}],"text":"Traceback (most recent call last):\n  File \"[BASE]/project/things.py\", line 64, in sys_exit\n  sys.exit(code)\nSystemExit: 3\n"}}
+    "#);
+    transcript!(context, ["call", "--sidecar", "map", "x"], @r"
+    exit: 1
+    ----- stderr -----
+    error: no sidecar `map` in the `pillion.toml` of `[BASE]/project`
+    hint: add a section `[sidecar.map]` with a `command`
+    ");
+    transcript!(context, ["logs", "--log-file", "nosuch.log"], @r"
+    exit: 1
+    ----- stderr -----
+    error: no log at `nosuch.log`: No such file or directory (os error 2)
+    hint: the daemon writes it; `pillion status` starts one
+    ");
+}
+
+#[test]
+fn status_and_its_neighbours() {
+    let context = plain();
+    transcript!(context, ["status"], @r"
+    exit: 0
+    ----- stdout -----
+    pillion 0.1.0 (pid [PID]), up [TIME], [MB]
+    socket  [BASE]/run/pillion/daemon.sock
+    log  [BASE]/pillion/state/daemon.log
+    no workspaces yet; try `pillion call math:hypot '[3, 4]'`
+    ");
+    transcript!(context, ["workers"], @r"
+    exit: 0
+    ----- stdout -----
+    no workers yet; the first call starts one
+    ");
+    context.pillion(&["call", "things:add", "[1, 2]"]);
+    transcript!(context, ["status"], @r"
+    exit: 0
+    ----- stdout -----
+    pillion 0.1.0 (pid [PID]), up [TIME], [MB]
+    socket  [BASE]/run/pillion/daemon.sock
+    log  [BASE]/pillion/state/daemon.log
+
+    [BASE]/project  (since [TIME], last used [TIME] ago)
+      sidecar  state  gen  pid  memory  requests  p50  p99  crashes
+      worker  ready  1  [PID]  [MB]  1  [MS]  [MS]  0
+    ");
+    transcript!(context, ["workers"], @r"
+    exit: 0
+    ----- stdout -----
+
+    [BASE]/project  (since [TIME], last used [TIME] ago)
+      sidecar  state  gen  pid  memory  requests  p50  p99  crashes
+      worker  ready  1  [PID]  [MB]  1  [MS]  [MS]  0
+    ");
+    transcript!(context, ["stop"], @r"
+    exit: 0
+    ----- stdout -----
+    stopped the daemon (pid [PID])
+    ");
+    transcript!(context, ["stop"], @r"
+    exit: 0
+    ----- stdout -----
+    no daemon is running
+    ");
+}
+
+#[test]
+fn operations() {
+    let context = TestContext::new();
+    transcript!(context, ["operations"], @r"
+    exit: 0
+    ----- stdout -----
+    py.call  Call a Python function in a warm worker.
+    py.describe  Describe the functions of a Python module, with schemas.
+    py.restart  Restart the sidecars of a workspace, or of all.
+    py.workers  List the Python workers of all workspaces.
+    sidecar.call  Send a command to a foreign sidecar of the project.
+    system.health  Tell whether pillion is well, in a few words.
+    system.ping  Answer at once, without touching any sidecar.
+    system.shutdown  End pillion: requests finish, sidecars stop.
+    system.stats  Count requests and their times by operation.
+    system.status  Show the daemon, its workspaces and their sidecars.
+    system.subscribe  Stream what happens: sidecar states and restarts, progress, log lines.
+    system.version  Tell the version and what it speaks.
+    ");
+}
+
+#[test]
+fn describe() {
+    let context = plain();
+    context.write(
+        "greet.py",
+        "\"\"\"Greetings.\"\"\"\n\n\
+         def hello(name: str, times: int = 1) -> str:\n    \"\"\"Say hello.\n\n    Often.\"\"\"\n\n\
+         async def later(name: str) -> None:\n    \"\"\"Say it later.\"\"\"\n\n\
+         def count(n: int):\n    \"\"\"Count.\"\"\"\n    yield n\n\n\
+         def _private():\n    pass\n",
+    );
+    transcript!(context, ["describe", "greet"], @r"
+    exit: 0
+    ----- stdout -----
+    greet  [BASE]/project/greet.py
+      Greetings.
+
+    greet:hello(name: str, times: int = 1) -> str
+      Say hello.
+
+    greet:later(name: str) -> None  (async)
+      Say it later.
+
+    greet:count(n: int)  (stream)
+      Count.
+    ");
+    transcript!(context, ["describe", "nosuch"], @r"
+    exit: 1
+    ----- stderr -----
+    error: no module named `nosuch`
+    hint: it was looked for in `[BASE]/project` with `[BASE]/bin/python3` (`python3` on `PATH`)
+    ");
+}
+
+#[test]
+fn doctor() {
+    let mut context = plain();
+    transcript!(context, ["doctor"], @r"
+    exit: 0
+    ----- stdout -----
+    root  [BASE]/project
+    python  [BASE]/bin/python3 (3.X.Y), because it is `python3` on `PATH`
+      - `python3` on `PATH`: chosen
+    worker  [BASE]/pillion/cache/worker/[HASH]
+    managed  path [BASE]/pillion/data/env/[HASH], state absent
+    uv  not found; `python -m venv` is used
+    daemon  not running; the first call starts it
+    all is well
+    ");
+    context.write("pillion.toml", "[pyton]\n");
+    transcript!(context, ["doctor"], @r"
+    exit: 1
+    ----- stdout -----
+    root  [BASE]/project
+    python  [BASE]/bin/python3 (3.X.Y), because it is `python3` on `PATH`
+      - `python3` on `PATH`: chosen
+    worker  [BASE]/pillion/cache/worker/[HASH]
+    managed  path [BASE]/pillion/data/env/[HASH], state absent
+    uv  not found; `python -m venv` is used
+    daemon  not running; the first call starts it
+
+    problem: `[BASE]/project/pillion.toml` cannot be used: TOML parse error at line 1, column 2
+      |
+    1 | [pyton]
+      |  ^^^^^
+    unknown field `pyton`, expected `python` or `sidecar`
+
+    hint: docs/reference/configuration.md lists every key
+    ");
+    std::fs::remove_file(context.project.join("pillion.toml")).unwrap();
+    let nowhere = context.base.join("nowhere");
+    context.set_env("PATH", nowhere);
+    transcript!(context, ["doctor"], @r"
+    exit: 1
+    ----- stdout -----
+    root  [BASE]/project
+    python  none that can be used
+    worker  [BASE]/pillion/cache/worker/[HASH]
+    managed  none without a Python
+    uv  not found; `python -m venv` is used
+    daemon  not running; the first call starts it
+
+    problem: no usable Python was found
+    hint: install Python 3.10 or newer (for example with `uv python install` or your system's packages), or name one with `--python PATH`
+    ");
+}
+
+#[test]
+fn the_current_folder_is_the_project() {
+    let context = TestContext::new();
+    context.write("sub/inner.py", "def f():\n    return 'inner'\n");
+    let mut command = context.pillion_command(&["call", "inner:f"]);
+    command.current_dir(context.project.join("sub"));
+    let output = Output::of(command);
+    assert_eq!(
+        (output.code, output.stdout.trim()),
+        (Some(0), "\"inner\""),
+        "{output}"
+    );
+}
+
+#[test]
+fn a_call_without_a_daemon_leaves_nothing_behind() {
+    let context = TestContext::new();
+    let output = context.pillion(&["--no-daemon", "call", "things:add", "[1, 2]"]);
+    assert_eq!(
+        (output.code, output.stdout.trim()),
+        (Some(0), "3"),
+        "{output}"
+    );
+    wait_until("nothing to be left", || context.processes().is_empty());
+    assert!(!context.socket().exists());
+    let mut context = context;
+    context.set_env("PILLION_NO_DAEMON", "1");
+    assert_eq!(
+        context
+            .pillion(&["call", "things:add", "[1, 2]"])
+            .stdout
+            .trim(),
+        "3"
+    );
+    assert!(!context.socket().exists());
+}
+
+#[test]
+fn interrupting_a_call_cancels_it_in_the_daemon() {
+    let context = TestContext::new();
+    let daemon = context.daemon();
+    let started = context.path("started");
+    let params = json!([started]).to_string();
+    let mut child = context
+        .pillion_command(&["call", "things:stubborn", &params])
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    wait_for_file(&started);
+    processes::signal(child.id(), rustix::process::Signal::INT);
+    wait_until("the function to see the cancel", || {
+        wait_for_file(&started).ends_with("cancelled")
+    });
+    assert_eq!(child.wait().unwrap().code(), Some(1));
+    assert_eq!(daemon.sidecars()[0]["crashes"], 0);
+}
+
+#[test]
+fn killing_a_client_cancels_its_call() {
+    let context = TestContext::new();
+    let daemon = context.daemon();
+    let started = context.path("started");
+    let params = json!([started]).to_string();
+    let mut child = context
+        .pillion_command(&["call", "things:stubborn", &params])
+        .spawn()
+        .unwrap();
+    wait_for_file(&started);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    wait_until("the function to see the cancel", || {
+        wait_for_file(&started).ends_with("cancelled")
+    });
+    drop(daemon);
+}
+
+#[test]
+fn a_stream_into_a_closed_pipe_ends() {
+    let context = TestContext::new();
+    let daemon = context.daemon();
+    let note = context.path("note");
+    let script = format!(
+        "'{}' call --stream things:forever '{}' | head -n 3",
+        env!("CARGO_BIN_EXE_pillion"),
+        json!([note]),
+    );
+    let mut shell = context.command("sh");
+    shell.args(["-c", &script]);
+    let output = Output::of(shell);
+    assert_eq!(output.stdout, "0\n1\n2\n", "{output}");
+    assert_eq!(wait_for_file(&note), "stopped");
+    drop(daemon);
+}
+
+#[test]
+fn events_and_logs_can_be_followed() {
+    let context = TestContext::new();
+    let daemon = context.daemon();
+    let mut events = crate::context::lines::Lines::start(context.pillion_command(&[
+        "--json",
+        "events",
+        "--event",
+        "sidecar_ended",
+        "--max",
+        "1",
+    ]));
+    assert_eq!(events.json()["item"]["event"], "subscribed");
+    assert!(daemon.connect().py("things:os_exit", json!([])).is_err());
+    assert_eq!(events.json()["item"]["cause"], "crash");
+    assert_eq!(events.json()["events"], 1);
+    assert!(events.finish().success());
+    drop(daemon);
+    // A daemon that a client starts writes its log where `pillion logs` finds it.
+    context.pillion_json(&["--json", "ping"]);
+    let output = context.pillion(&["logs"]);
+    assert_eq!(output.code, Some(0), "{output}");
+    assert!(output.stdout.contains("listening"), "{output}");
+}
+
+#[test]
+fn completions_are_there_for_every_shell() {
+    let context = TestContext::new();
+    for shell in ["bash", "zsh", "fish"] {
+        let output = context.pillion(&["completions", shell]);
+        assert_eq!(output.code, Some(0), "{output}");
+        assert!(output.stdout.contains("describe"), "{shell}");
+    }
+}
+
+#[test]
+fn json_is_json_for_every_command_that_asks() {
+    let context = TestContext::new();
+    context.pillion(&["call", "things:add", "[1]"]);
+    for args in [
+        &["status"][..],
+        &["stats"],
+        &["ping"],
+        &["workers"],
+        &["operations"],
+        &["doctor"],
+        &["describe", "things"],
+        &["system", "version"],
+        &["py", "restart"],
+        &["env"],
+        &["stop"],
+    ] {
+        let args: Vec<&str> = ["--json"].iter().chain(args).copied().collect();
+        let output = context.pillion(&args);
+        assert_eq!(output.code, Some(0), "{args:?}: {output}");
+        let value: Value = output.json();
+        assert!(value.is_object() || value.is_array(), "{args:?}");
+    }
+}
