@@ -17,6 +17,7 @@
 
 mod context;
 
+mod bench;
 mod calls;
 mod cli;
 mod embedded;

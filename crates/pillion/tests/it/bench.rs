@@ -1,19 +1,13 @@
 //! `pillion bench` measures what it says. Shapes and signs only: durations belong to
 //! benches, and a machine under test has better things to do.
 
-#![expect(
-    clippy::unwrap_used,
-    reason = "a test's helper fails its test by a panic"
-)]
-
 use std::time::Duration;
 
 use serde_json::Value;
 
-#[expect(clippy::unwrap_used, reason = "test support")]
 fn bench(arguments: &[&str]) -> Value {
     let home = tempfile::tempdir().unwrap();
-    let output = assert_cmd::Command::new(assert_cmd::cargo::cargo_bin!("pillion"))
+    let output = assert_cmd::Command::new(env!("CARGO_BIN_EXE_pillion"))
         .args(["bench", "--json"])
         .args(arguments)
         .env("PILLION_HOME", home.path())
