@@ -33,7 +33,7 @@ pub(super) async fn daemon(stage: &Stage, plan: &Plan) -> Result<Vec<Row>> {
     }
     if plan.wants("daemon/recovery") {
         plan.tell("worker, recovery");
-        rows.extend(recovery(stage, plan.samples(12, 2)).await?);
+        rows.extend(recovery(stage, plan.samples(30, 2)).await?);
     }
     Ok(rows)
 }
