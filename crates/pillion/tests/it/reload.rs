@@ -214,3 +214,68 @@ fn edit_and_see(rpc: &mut crate::context::rpc::Rpc, file: &Path) {
     fs::write(file, answer("'edited'")).unwrap();
     assert_eq!(rpc.py("outside:answer", json!([])).unwrap(), "edited");
 }
+
+/// Many files are watched instead of asked, so every way to change one has to be noticed.
+#[test]
+fn one_of_many_modules_is_seen_however_it_is_changed() {
+    let context = TestContext::new();
+    let value = |n: usize, value: usize| {
+        context.write(&format!("many/m{n}.py"), &format!("VALUE = {value}\n"))
+    };
+    context.write("many/__init__.py", "");
+    for n in 0..40 {
+        value(n, 1000);
+    }
+    let link = context.base.join("linked.py");
+    fs::write(&link, "VALUE = 1000\n").unwrap();
+    std::os::unix::fs::symlink(&link, context.project.join("many/m40.py")).unwrap();
+    context.write(
+        "total.py",
+        "import importlib\nALL = [importlib.import_module(f'many.m{n}') for n in range(41)]\n\
+         def answer():\n    return sum(module.VALUE for module in ALL)\n",
+    );
+    let daemon = context.daemon();
+    let mut rpc = daemon.connect();
+    let mut values = vec![1000; 41];
+    let when = SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(1_700_000_000);
+    for round in 0..24 {
+        let n = (round * 17) % 40;
+        values[n] += round + 1;
+        match round % 4 {
+            0 => {
+                value(n, values[n]);
+            }
+            1 => {
+                let new = context.write("many/new", &format!("VALUE = {}\n", values[n]));
+                fs::rename(new, context.project.join(format!("many/m{n}.py"))).unwrap();
+            }
+            2 => {
+                let file = fs::File::options().append(true).open(value(n, values[n]));
+                file.unwrap().set_modified(when).unwrap();
+            }
+            _ => {
+                values[n] -= round + 1;
+                values[40] += 1;
+                fs::write(&link, format!("VALUE = {}\n", values[40])).unwrap();
+            }
+        }
+        let total: usize = values.iter().sum();
+        assert_eq!(
+            rpc.py("total:answer", json!([])).unwrap(),
+            total,
+            "round {round}"
+        );
+        assert_eq!(
+            rpc.py("total:answer", json!([])).unwrap(),
+            total,
+            "round {round}, again"
+        );
+    }
+    // Another folder in the place of the whole package.
+    let package = context.project.join("many");
+    fs::rename(&package, context.base.join("old")).unwrap();
+    for n in 0..41 {
+        value(n, 1);
+    }
+    assert_eq!(rpc.py("total:answer", json!([])).unwrap(), 41);
+}
