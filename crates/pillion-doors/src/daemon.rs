@@ -17,8 +17,9 @@ use tokio::net::UnixListener;
 
 use crate::{House, socket};
 
-/// How long running requests may take to end after a signal or a shutdown.
-const DRAIN: Duration = Duration::from_secs(2);
+/// How long running requests may take to end after a signal or a shutdown. What is left of
+/// the 2 s that clients are promised is for the sidecars.
+pub const DRAIN: Duration = Duration::from_millis(1400);
 
 /// Why a daemon cannot listen.
 #[derive(Debug, thiserror::Error)]

@@ -16,8 +16,9 @@
 //! reason, the guard kills everything below it and exits.
 //!
 //! A host that embeds pillion calls [`guard::init`] first in `main`. One that does not
-//! still gets process groups and a kill of the whole tree on an orderly stop, but a
-//! SIGKILL of that host is then only noticed by children that watch their own input.
+//! still gets process groups, and a kill takes everything below the child along; but what
+//! a child left in another session when it ended by itself stays, and a SIGKILL of that
+//! host is only noticed by children that watch their own input.
 
 pub mod environment;
 pub mod guard;

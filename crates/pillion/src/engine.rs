@@ -18,7 +18,7 @@ use crate::Error;
 use crate::system::{self, Place, SystemService};
 
 /// How long sidecars may take to end by themselves.
-const STOP: Duration = Duration::from_secs(2);
+const STOP: Duration = Duration::from_millis(500);
 
 /// How an engine is set up.
 #[derive(Debug, Clone, Default)]
@@ -102,7 +102,7 @@ impl Engine {
         }
     }
 
-    /// End all sidecars. What is not gone after 2 s is killed.
+    /// End all sidecars. What is not gone after half a second is killed.
     pub async fn stop(&self) {
         self.shutdown.cancel();
         self.supervisor.stop_all(STOP).await;

@@ -32,7 +32,7 @@ const ANSWERS: usize = 64;
 const STILL_THERE: Duration = Duration::from_millis(250);
 /// How long requests may go on when pillion ends; then they are cancelled, which leaves time
 /// to say so.
-const GO_ON: Duration = Duration::from_millis(1500);
+const GO_ON: Duration = Duration::from_millis(1000);
 
 /// Serve one connection until its peer is done, or pillion ends.
 ///

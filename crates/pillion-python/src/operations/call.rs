@@ -131,14 +131,14 @@ pub(super) fn name_python(mut error: Error, project: &crate::project::Project) -
         && let Ok(choice) = &project.python
     {
         let place = format!(
-            "it was looked for in `{}` with `{}` ({})",
+            "looked for in `{}` with `{}` ({})",
             project.root.display(),
             choice.interpreter.executable.display(),
             choice.source,
         );
         error.hint = Some(match error.hint.take() {
-            Some(hint) => format!("{hint}; {place}"),
-            None => place,
+            Some(hint) => format!("{hint} It was {place}."),
+            None => format!("it was {place}"),
         });
     }
     error

@@ -14,9 +14,6 @@ use serde_json::value::RawValue;
 use super::operations::from_here;
 use super::{Global, logging, output, streams};
 
-/// How long running requests may take to end after a signal.
-const DRAIN: std::time::Duration = std::time::Duration::from_secs(2);
-
 /// Serve HTTP on this machine, on an engine of its own.
 #[derive(Debug, Args)]
 pub(crate) struct Serve {
@@ -44,7 +41,7 @@ impl Serve {
                 tracing::info!(cause, "ending");
                 shutdown.cancel();
                 // What is being answered may finish, but not for ever.
-                let _ = tokio::time::timeout(DRAIN, serving).await;
+                let _ = tokio::time::timeout(daemon::DRAIN, serving).await;
             }
         }
         engine.stop().await;
@@ -177,7 +174,7 @@ async fn until_signal(engine: &Engine, serving: impl Future<Output = ()>) {
             tracing::info!(cause, "ending");
             engine.house().shutdown.cancel();
             // What was read may still be answered, but not for ever.
-            let _ = tokio::time::timeout(DRAIN, serving).await;
+            let _ = tokio::time::timeout(daemon::DRAIN, serving).await;
         }
     }
 }

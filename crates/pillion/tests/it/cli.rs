@@ -223,7 +223,7 @@ fn errors_have_hints() {
     exit: 1
     ----- stderr -----
     error: module `things` has no function `ad`
-    hint: did you mean `add`?; it was looked for in `[BASE]/project` with `[BASE]/bin/python3` (`python3` on `PATH`)
+    hint: did you mean `add`? It was looked for in `[BASE]/project` with `[BASE]/bin/python3` (`python3` on `PATH`).
     ");
     transcript!(context, ["call", "nosuch:f"], @r"
     exit: 1

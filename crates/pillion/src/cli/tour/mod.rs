@@ -265,7 +265,7 @@ impl Walk {
                 if let Some(hint) = error
                     .hint
                     .as_deref()
-                    .and_then(|hint| hint.split(';').next())
+                    .and_then(|hint| hint.split(" It was").next())
                 {
                     stop.say(&format!("  hint: {hint}"));
                 }
