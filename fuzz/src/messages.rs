@@ -42,8 +42,8 @@ pub fn line_read(data: &[u8]) {
                 body: ReplyBody::Result(&result),
             });
         }
-        Err(error) => check_line(&Reply {
-            id: None,
+        Err((id, error)) => check_line(&Reply {
+            id: id.as_deref(),
             body: ReplyBody::Error(error.into()),
         }),
     }
