@@ -2,13 +2,16 @@
 
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use pillion_catalogue::Activity;
 use pillion_protocol::Result;
 
 use crate::sidecar::Surroundings;
 use crate::{Answer, Call, Events, Sidecar, SidecarStatus, Spec, State};
+
+/// How long a spare waits before it takes processor time from the successor's start.
+const SPARE_DELAY: Duration = Duration::from_millis(300);
 
 /// One or more sidecars of the same make. A second one starts only when the first is
 /// busy, up to the size of the pool.
@@ -81,7 +84,11 @@ impl Pool {
     /// What people see of them.
     pub fn status(&self) -> Vec<SidecarStatus> {
         let mut all: Vec<_> = self.slots().iter().map(Sidecar::status).collect();
-        all.extend(self.spare().iter().map(Sidecar::status));
+        all.extend(self.spare().iter().map(|spare| {
+            let mut status = spare.status();
+            status.name.push_str(" (spare)");
+            status
+        }));
         all
     }
 
@@ -142,15 +149,20 @@ impl Pool {
         }
     }
 
-    /// Who takes the place of a retired sidecar: the spare, if it is there and knows no old
-    /// code itself. The next spare is started at once, for the next change.
+    /// Who takes the place of a retired sidecar: the spare, if it knows no old code itself.
+    /// The next spare is started for the next change, but not while somebody waits for this
+    /// successor.
     fn successor(&self, index: usize) -> Sidecar {
         let mut spare = self.spare();
         let ready = spare.take().filter(|spare| spare.changed_file().is_none());
+        let successor = ready.unwrap_or_else(|| self.fresh(index));
         let next = self.fresh(index);
-        next.warm();
-        *spare = Some(next);
-        ready.unwrap_or_else(|| self.fresh(index))
+        *spare = Some(next.clone());
+        tokio::spawn(async move {
+            tokio::time::sleep(SPARE_DELAY).await;
+            next.warm();
+        });
+        successor
     }
 
     fn fresh(&self, index: usize) -> Sidecar {
