@@ -50,6 +50,10 @@ pub struct Call {
     #[arg(long, env = pillion_protocol::vars::VIRTUAL_ENV, hide_env_values = true, hide = true)]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub virtual_env: Option<PathBuf>,
+    /// The caller's conda environment, used where no other is found.
+    #[arg(long, env = pillion_protocol::vars::CONDA_PREFIX, hide_env_values = true, hide = true)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub conda_prefix: Option<PathBuf>,
     /// More folders to import from.
     #[arg(long, value_name = "DIR")]
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -91,7 +95,7 @@ impl Operation for Call {
                 &cx,
                 self.root.as_deref(),
                 self.python,
-                self.virtual_env,
+                [self.virtual_env, self.conda_prefix],
             )?)
             .await?;
         let pool = cx.service().workers(&project, &self.path)?;

@@ -35,7 +35,7 @@ fn whereabouts(
     cx: &Context<PythonService>,
     root: Option<&Path>,
     python: Option<PathBuf>,
-    virtual_env: Option<PathBuf>,
+    [virtual_env, conda_prefix]: [Option<PathBuf>; 2],
 ) -> Result<Whereabouts> {
     let root = match cx.root(root) {
         Some(root) => PythonService::absolute(root, cx.request().root.as_deref()),
@@ -45,7 +45,7 @@ fn whereabouts(
         root,
         python,
         virtual_env,
-        conda_prefix: None,
+        conda_prefix,
     })
 }
 

@@ -55,7 +55,7 @@ impl Operation for SidecarCall {
     async fn run(self, cx: Context<PythonService>) -> Result<Called> {
         let project = cx
             .service()
-            .project(whereabouts(&cx, self.root.as_deref(), None, None)?)
+            .project(whereabouts(&cx, self.root.as_deref(), None, [None, None])?)
             .await?;
         let pool = cx.service().foreign(&project, &self.sidecar)?;
         let made = foreign::find(&project, &self.sidecar)?;
