@@ -25,6 +25,32 @@ const SHORT: &[(&str, &str)] = &[
     ("events", "system.subscribe"),
 ];
 
+/// How the commands are listed: what people type first, then what runs pillion, then the
+/// operations by their full names.
+const ORDER: &[&str] = &[
+    "tour",
+    "call",
+    "describe",
+    "status",
+    "workers",
+    "stats",
+    "events",
+    "ping",
+    "stop",
+    "restart",
+    "logs",
+    "doctor",
+    "env",
+    "bench",
+    "serve",
+    "stdio",
+    "rpc",
+    "daemon",
+    "socket-path",
+    "operations",
+    "completions",
+];
+
 /// An operation that the command line asks for.
 pub(crate) struct Selected {
     definition: Definition,
@@ -59,6 +85,9 @@ pub(crate) fn add_to(mut command: clap::Command) -> clap::Command {
             }
         }
         command = command.subcommand(sub);
+    }
+    for (place, name) in ORDER.iter().enumerate() {
+        command = command.mut_subcommand(name, |sub| sub.display_order(place));
     }
     command
 }

@@ -40,26 +40,26 @@ fn help() {
 
     Commands:
       tour  Walk through pillion on this terminal, with real calls
+      call  Call a Python function in a warm worker
+      describe  Describe the functions of a Python module, with schemas
+      status  Show the daemon, its workspaces and their sidecars
+      workers  List the Python workers of all workspaces
+      stats  Count requests and their times by operation
+      events  Stream what happens: sidecar states and restarts, progress, log lines
+      ping  Answer at once, without touching any sidecar
       stop  Stop the daemon; running requests finish
       restart  Stop the daemon and start it again
       logs  Show the daemon's log
       doctor  Say which Python is used and why, what is wrong and what to do
       env  Show or rebuild the managed Python environment
-      socket-path  Print the path of the daemon's socket
-      operations  List every operation
       bench  Measure pillion against its baselines, in one run
-      completions  Print a completion script for your shell
-      daemon  Run the daemon in the foreground
       serve  Serve HTTP on this machine, on an engine of its own
       stdio  Serve the line-JSON contract on standard input and output, or do one command
       rpc  Serve JSON-RPC on standard input and output
-      call  Call a Python function in a warm worker
-      describe  Describe the functions of a Python module, with schemas
-      workers  List the Python workers of all workspaces
-      status  Show the daemon, its workspaces and their sidecars
-      stats  Count requests and their times by operation
-      ping  Answer at once, without touching any sidecar
-      events  Stream what happens: sidecar states and restarts, progress, log lines
+      daemon  Run the daemon in the foreground
+      socket-path  Print the path of the daemon's socket
+      operations  List every operation
+      completions  Print a completion script for your shell
       py  All `py.*` operations
       sidecar  All `sidecar.*` operations
       system  All `system.*` operations
