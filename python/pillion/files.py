@@ -22,6 +22,11 @@ Record = list  # [path, dev, inode, size, mtime_ns, ctime_ns]
 _new: dict[str, Record] = {}
 _STDLIB = os.path.dirname(os.path.abspath(os.__file__)) + os.sep
 _SETTLED_NS = 2_000_000_000
+# Where the user's own modules are looked for, in the order of `sys.path`.
+user_folders: list[str] = []
+# Optional imports of large packages are many; what is noted of them is bounded.
+_MAX_ABSENCES = 200
+_absences = 0
 _PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 _INSTALLED = tuple(f"{os.sep}{name}{os.sep}" for name in ("site-packages", "dist-packages"))
 
@@ -63,6 +68,43 @@ def record(path: str, found: os.stat_result | None = None) -> None:
     ]
 
 
+def record_absence(path: str) -> None:
+    """Note that nothing was at this path: should something appear, imports may go another way."""
+    global _absences
+    if path not in _new and _absences < _MAX_ABSENCES and _encodable(path):
+        _absences += 1
+        _new[path] = [path, 0, 0, 0, 0, 0]
+
+
+def _could_be(name: str, folder: str) -> None:
+    # As a module or as a package; a C extension that appears is not foreseen.
+    if os.path.isdir(folder):
+        record_absence(os.path.join(folder, name + ".py"))
+        record_absence(os.path.join(folder, name))
+
+
+def _record_shadows(name: str, path: str) -> None:
+    """A module of this name in an earlier folder would have been taken instead."""
+    home = os.path.dirname(path)
+    if os.path.basename(path) == "__init__.py":
+        home = os.path.dirname(home)
+    for folder in user_folders:
+        if folder == home:
+            return
+        _could_be(name, folder)
+
+
+class Missing:
+    """The last finder of all: asked only for what no other finder has found."""
+
+    @staticmethod
+    def find_spec(name: str, path: Any = None, _target: Any = None) -> None:
+        """Find nothing, but remember where it was looked for."""
+        folders = user_folders if path is None else [p for p in path if is_users(f"{p}{os.sep}")]
+        for folder in folders:
+            _could_be(name.rpartition(".")[2], folder)
+
+
 def distrust_bytecode(path: str, found: os.stat_result) -> None:
     """Keep cached byte-code from answering for a source that has changed since.
 
@@ -99,11 +141,13 @@ def install() -> None:
     get_code = bytecode.get_code
     create_module = extension.create_module
 
-    def path_stats(_self: Any, path: str) -> dict[str, Any]:
+    def path_stats(self: Any, path: str) -> dict[str, Any]:
         # Made from the same `stat` that is recorded: two could disagree.
         found = os.stat(path)
         record(path, found)
         if is_users(os.path.abspath(path)):
+            if "." not in self.name:
+                _record_shadows(self.name, os.path.abspath(path))
             distrust_bytecode(path, found)
         return {"mtime": found.st_mtime, "size": found.st_size}
 
@@ -118,6 +162,7 @@ def install() -> None:
     source.path_stats = path_stats
     bytecode.get_code = sourceless_get_code
     extension.create_module = extension_create_module
+    sys.meta_path.append(Missing)
 
 
 def record_loaded() -> None:

@@ -87,6 +87,7 @@ def set_path(root: str | None, paths: list[str]) -> None:
             first.append(source)
     first += [os.path.abspath(path) for path in paths]
     sys.path[:] = first + [path for path in sys.path if path not in first]
+    files.user_folders[:] = first[1:]
 
 
 class Worker:

@@ -9,7 +9,13 @@ from pathlib import Path
 
 
 def paths(reply) -> list[str]:
-    return sorted(os.path.basename(record[0]) for record in reply.get("files", []))
+    """The names of the files that were read."""
+    return sorted(os.path.basename(record[0]) for record in reply.get("files", []) if record[1])
+
+
+def absences(reply) -> set[str]:
+    """The names of what was looked for and not there."""
+    return {os.path.basename(record[0]) for record in reply.get("files", []) if not any(record[1:])}
 
 
 def test_each_file_once_with_its_stat(host, write):
@@ -51,6 +57,15 @@ def test_errors_carry_files_too(host, write):
     assert paths(host.reply("syntax:f")) == ["syntax.py"]
     host.send({"id": 0, "method": "describe", "params": {"module": "bad"}})
     assert paths(host.read()) == ["bad.py"]
+
+
+def test_what_was_not_there_is_named(start, tmp_path, write):
+    """A module that appears later could be imported instead, or at last."""
+    write("src/m", "try: import optional\nexcept ImportError: pass\ndef f(): return 1")
+    assert absences(start().reply("m:f")) == {"m", "m.py", "optional", "optional.py"}
+    write("pkg/__init__", "")
+    write("pkg/part", "def f():\n  try: from pkg import later\n  except ImportError: return 0")
+    assert {"later.py", "later"} <= absences(start().reply("pkg.part:f"))
 
 
 def test_reload_is_reported_again(host, write):

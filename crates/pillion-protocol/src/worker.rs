@@ -33,7 +33,8 @@ pub struct Call {
     pub stream: bool,
 }
 
-/// A source file as it was when a worker imported it: its path and its proof.
+/// A source file as it was when a worker imported it: its path and its proof. All zeros
+/// stand for a file that was looked for and not there.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SourceFile(
     /// Path.

@@ -82,9 +82,17 @@ impl Sources {
     }
 }
 
+/// Whether a proof says that nothing was at its path.
+fn is_absence(file: &SourceFile) -> bool {
+    (file.1, file.2) == (0, 0)
+}
+
 /// Whether a file is still what its proof says.
 fn unchanged(file: &SourceFile) -> bool {
     let SourceFile(path, dev, inode, size, mtime, ctime) = file;
+    if is_absence(file) {
+        return fs::symlink_metadata(path).is_err();
+    }
     fs::metadata(path).is_ok_and(|meta| {
         let nanos =
             |seconds: i64, nanos: i64| i128::from(seconds) * 1_000_000_000 + i128::from(nanos);
@@ -117,7 +125,7 @@ mod linux {
     use pillion_protocol::worker::SourceFile;
     use rustix::fs::inotify::{self, CreateFlags, WatchFlags};
 
-    use super::{LOOK_AGAIN, identity, unchanged};
+    use super::{LOOK_AGAIN, identity, is_absence, unchanged};
 
     /// File systems that nobody changes behind this kernel's back: ext, XFS, Btrfs, F2FS,
     /// tmpfs, ZFS. Not overlayfs: a file that moves to the upper layer loses its watch.
@@ -166,8 +174,14 @@ mod linux {
                     }
                     folders.insert(folder.to_owned(), identity(folder));
                 }
-                // One that is gone by now is found missing by the look that follows.
-                match inotify::add_watch(&events, path, wanted) {
+                // One that is gone by now is found missing by the look that follows; one that
+                // never was is seen to appear by its folder.
+                let (target, wanted) = if is_absence(file) {
+                    (folder, WatchFlags::CREATE | WatchFlags::MOVED_TO)
+                } else {
+                    (path, wanted)
+                };
+                match inotify::add_watch(&events, target, wanted) {
                     Ok(_) | Err(rustix::io::Errno::NOENT) => {}
                     Err(_) => return None,
                 }

@@ -114,6 +114,22 @@ fn a_link_that_is_turned() {
 }
 
 #[test]
+fn a_file_that_appears_where_none_was() {
+    for modules in [2, 40] {
+        let (project, mut sources) = Project::new(modules);
+        let path = project.root.join("src/late.py");
+        let absent = SourceFile(path.display().to_string(), 0, 0, 0, 0, 0);
+        sources.add(vec![absent]);
+        assert_eq!(sources.changed(), None);
+        assert_eq!(sources.changed(), None, "it is still not there");
+        fs::write(project.root.join("src/other.txt"), "").unwrap();
+        assert_eq!(sources.changed(), None, "a stranger appeared");
+        fs::write(&path, "").unwrap();
+        assert_eq!(sources.changed(), Some(path.display().to_string()));
+    }
+}
+
+#[test]
 fn what_is_imported_again_has_a_new_proof() {
     let (project, mut sources) = Project::new(40);
     fs::write(project.path(1), "x = 2\nlonger").unwrap();

@@ -53,6 +53,36 @@ fn a_file_that_replaces_another_is_seen() {
 }
 
 #[test]
+fn a_module_that_appears_in_an_earlier_folder_is_taken() {
+    let context = TestContext::new();
+    context.write("src/late.py", &answer("'src'"));
+    let daemon = context.daemon();
+    let mut rpc = daemon.connect();
+    assert_eq!(rpc.py("late:answer", json!([])).unwrap(), "src");
+    context.write("late.py", &answer("'root'"));
+    assert_eq!(rpc.py("late:answer", json!([])).unwrap(), "root");
+    fs::remove_file(context.project.join("late.py")).unwrap();
+    assert_eq!(rpc.py("late:answer", json!([])).unwrap(), "src");
+}
+
+#[test]
+fn an_optional_module_that_appears_is_imported() {
+    let context = TestContext::new();
+    context.write(
+        "main.py",
+        "try:\n    import extra\nexcept ImportError:\n    extra = None\n\
+         def answer():\n    return extra and extra.answer()\n",
+    );
+    let daemon = context.daemon();
+    let mut rpc = daemon.connect();
+    assert!(rpc.py("main:answer", json!([])).unwrap().is_null());
+    context.write("extra.py", &answer("7"));
+    assert_eq!(rpc.py("main:answer", json!([])).unwrap(), 7);
+    fs::remove_file(context.project.join("extra.py")).unwrap();
+    assert!(rpc.py("main:answer", json!([])).unwrap().is_null());
+}
+
+#[test]
 fn a_change_far_down_the_imports_is_seen() {
     let context = TestContext::new();
     context.write(
