@@ -71,7 +71,10 @@ def record(path: str, found: os.stat_result | None = None) -> None:
 def record_absence(path: str) -> None:
     """Note that nothing was at this path: should something appear, imports may go another way."""
     global _absences
-    if path not in _new and _absences < _MAX_ABSENCES and _encodable(path):
+    # What is there and was passed over, such as a folder without `__init__.py`, is no absence.
+    if os.path.lexists(path) or path in _new or not _encodable(path):
+        return
+    if _absences < _MAX_ABSENCES:
         _absences += 1
         _new[path] = [path, 0, 0, 0, 0, 0]
 

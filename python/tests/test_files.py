@@ -63,6 +63,8 @@ def test_what_was_not_there_is_named(start, tmp_path, write):
     """A module that appears later could be imported instead, or at last."""
     write("src/m", "try: import optional\nexcept ImportError: pass\ndef f(): return 1")
     assert absences(start().reply("m:f")) == {"m", "m.py", "optional", "optional.py"}
+    (tmp_path / "m").mkdir()
+    assert absences(start().reply("m:f")) == {"m.py", "optional", "optional.py"}
     write("pkg/__init__", "")
     write("pkg/part", "def f():\n  try: from pkg import later\n  except ImportError: return 0")
     assert {"later.py", "later"} <= absences(start().reply("pkg.part:f"))

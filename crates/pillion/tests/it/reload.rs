@@ -66,6 +66,21 @@ fn a_module_that_appears_in_an_earlier_folder_is_taken() {
 }
 
 #[test]
+fn a_folder_that_imports_pass_over_retires_nobody() {
+    let context = TestContext::new();
+    context.write("src/data.py", &answer("1"));
+    context.write("data/table.csv", "");
+    let daemon = context.daemon();
+    let mut rpc = daemon.connect();
+    for _ in 0..3 {
+        assert_eq!(rpc.py("data:answer", json!([])).unwrap(), 1);
+        let sidecars = daemon.sidecars();
+        assert_eq!(sidecars.len(), 1, "{sidecars:?}");
+        assert_eq!(sidecars[0]["generation"], 1, "{sidecars:?}");
+    }
+}
+
+#[test]
 fn an_optional_module_that_appears_is_imported() {
     let context = TestContext::new();
     context.write(
