@@ -68,7 +68,7 @@ pub enum Happening {
 
 /// What to do about it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Todo {
+pub enum Action {
     /// Start a process.
     Start,
     /// Close its input, and kill it if that does not end it.
@@ -145,7 +145,7 @@ impl Life {
     }
 
     /// Take in what happened; says what to do, if anything.
-    pub fn step(&mut self, happening: Happening, now: Instant) -> Option<Todo> {
+    pub fn step(&mut self, happening: Happening, now: Instant) -> Option<Action> {
         match happening {
             Happening::Demand => self.demand(now),
             Happening::Hello => {
@@ -173,7 +173,7 @@ impl Life {
         }
     }
 
-    fn demand(&mut self, now: Instant) -> Option<Todo> {
+    fn demand(&mut self, now: Instant) -> Option<Action> {
         self.wanted = true;
         self.used = now;
         match self.state {
@@ -184,18 +184,18 @@ impl Life {
             }
             State::Broken => {
                 self.wanted = false;
-                Some(Todo::FallBack)
+                Some(Action::FallBack)
             }
-            State::Stopped => Some(Todo::GiveUp),
+            State::Stopped => Some(Action::GiveUp),
             _ => None,
         }
     }
 
-    fn start(&mut self) -> Option<Todo> {
+    fn start(&mut self) -> Option<Action> {
         self.state = State::Starting;
         self.until = None;
         self.closing = false;
-        Some(Todo::Start)
+        Some(Action::Start)
     }
 
     fn hello(&mut self, now: Instant) {
@@ -213,7 +213,7 @@ impl Life {
         }
     }
 
-    fn call_ended(&mut self, now: Instant) -> Option<Todo> {
+    fn call_ended(&mut self, now: Instant) -> Option<Action> {
         self.calls = self.calls.saturating_sub(1);
         self.used = now;
         if self.calls > 0 {
@@ -226,24 +226,24 @@ impl Life {
             }
             State::Draining if !self.closing => {
                 self.closing = true;
-                Some(Todo::Close)
+                Some(Action::Close)
             }
             _ => None,
         }
     }
 
-    fn died(&mut self, now: Instant) -> Option<Todo> {
+    fn died(&mut self, now: Instant) -> Option<Action> {
         self.calls = 0;
         if std::mem::take(&mut self.closing) || self.state == State::Draining {
             self.state = self.after_close;
             return match self.state {
-                State::Stopped => Some(Todo::GiveUp),
+                State::Stopped => Some(Action::GiveUp),
                 _ if self.wanted => self.start(),
                 _ => None,
             };
         }
         if self.state == State::Stopped {
-            return Some(Todo::GiveUp);
+            return Some(Action::GiveUp);
         }
         self.deaths.push_back(now);
         self.deaths
@@ -255,7 +255,7 @@ impl Life {
             }
             self.state = State::Broken;
             self.until = Some(now + self.cooldown);
-            return std::mem::take(&mut self.wanted).then_some(Todo::FallBack);
+            return std::mem::take(&mut self.wanted).then_some(Action::FallBack);
         }
         self.state = State::Backoff;
         // The first death in a while is answered at once.
@@ -271,7 +271,7 @@ impl Life {
         }
     }
 
-    fn close(&mut self, then: State) -> Option<Todo> {
+    fn close(&mut self, then: State) -> Option<Action> {
         if self.state == State::Stopped {
             return None;
         }
@@ -283,7 +283,7 @@ impl Life {
             State::Ready | State::Starting if !self.closing => {
                 self.state = State::Draining;
                 self.closing = true;
-                Some(Todo::Close)
+                Some(Action::Close)
             }
             State::Busy => {
                 self.state = State::Draining;
@@ -294,7 +294,7 @@ impl Life {
                 self.until = None;
                 self.state = then;
                 match then {
-                    State::Stopped => Some(Todo::GiveUp),
+                    State::Stopped => Some(Action::GiveUp),
                     _ if self.wanted => self.start(),
                     _ => None,
                 }
@@ -303,7 +303,7 @@ impl Life {
         }
     }
 
-    fn tick(&mut self, now: Instant) -> Option<Todo> {
+    fn tick(&mut self, now: Instant) -> Option<Action> {
         let due = self.next_tick().is_some_and(|at| now >= at);
         match self.state {
             State::Backoff if due && self.wanted => self.start(),
@@ -325,7 +325,7 @@ impl Life {
                 self.state = State::Draining;
                 self.after_close = State::Idle;
                 self.closing = true;
-                Some(Todo::Close)
+                Some(Action::Close)
             }
             _ => None,
         }
@@ -354,17 +354,17 @@ mod tests {
             }
         }
 
-        fn say(&mut self, happening: Happening) -> Option<Todo> {
+        fn say(&mut self, happening: Happening) -> Option<Action> {
             self.life.step(happening, self.now)
         }
 
-        fn pass(&mut self, millis: u64) -> Option<Todo> {
+        fn pass(&mut self, millis: u64) -> Option<Action> {
             self.now += Duration::from_millis(millis);
             self.say(Happening::Tick)
         }
 
         fn up(&mut self) {
-            assert_eq!(self.say(Happening::Demand), Some(Todo::Start));
+            assert_eq!(self.say(Happening::Demand), Some(Action::Start));
             self.say(Happening::Hello);
             self.say(Happening::CallBegan);
             assert_eq!(self.life.state(), State::Busy);
@@ -374,7 +374,7 @@ mod tests {
     #[test]
     fn many_first_callers_make_one_start() {
         let mut fake = Fake::new();
-        assert_eq!(fake.say(Happening::Demand), Some(Todo::Start));
+        assert_eq!(fake.say(Happening::Demand), Some(Action::Start));
         for _ in 0..50 {
             assert_eq!(fake.say(Happening::Demand), None);
         }
@@ -387,21 +387,25 @@ mod tests {
         assert_eq!(fake.say(Happening::Died), None);
         assert_eq!(
             fake.say(Happening::Demand),
-            Some(Todo::Start),
+            Some(Action::Start),
             "no wait after one death"
         );
         fake.say(Happening::Hello);
         fake.say(Happening::CallBegan);
         assert_eq!(fake.say(Happening::Died), None);
         assert_eq!(fake.say(Happening::Demand), None, "a short wait after two");
-        assert_eq!(fake.pass(50), Some(Todo::Start));
+        assert_eq!(fake.pass(50), Some(Action::Start));
         fake.say(Happening::Hello);
         fake.say(Happening::CallBegan);
         assert_eq!(fake.say(Happening::Died), None);
         assert_eq!(fake.life.state(), State::Broken);
-        assert_eq!(fake.say(Happening::Demand), Some(Todo::FallBack));
+        assert_eq!(fake.say(Happening::Demand), Some(Action::FallBack));
         fake.pass(5_000);
-        assert_eq!(fake.say(Happening::Demand), Some(Todo::Start), "the probe");
+        assert_eq!(
+            fake.say(Happening::Demand),
+            Some(Action::Start),
+            "the probe"
+        );
         fake.say(Happening::Hello);
         assert_eq!(
             fake.life.state(),
@@ -420,16 +424,16 @@ mod tests {
         }
         assert_eq!(fake.life.state(), State::Broken);
         fake.pass(5_000);
-        assert_eq!(fake.say(Happening::Demand), Some(Todo::Start));
+        assert_eq!(fake.say(Happening::Demand), Some(Action::Start));
         assert_eq!(
             fake.say(Happening::Died),
-            Some(Todo::FallBack),
+            Some(Action::FallBack),
             "the waiting call is served"
         );
         fake.pass(9_999);
-        assert_eq!(fake.say(Happening::Demand), Some(Todo::FallBack));
+        assert_eq!(fake.say(Happening::Demand), Some(Action::FallBack));
         fake.pass(1);
-        assert_eq!(fake.say(Happening::Demand), Some(Todo::Start));
+        assert_eq!(fake.say(Happening::Demand), Some(Action::Start));
     }
 
     #[test]
@@ -450,7 +454,7 @@ mod tests {
         assert_eq!(fake.pass(600_000), None, "busy is not idle");
         fake.say(Happening::CallEnded);
         assert_eq!(fake.pass(59_999), None);
-        assert_eq!(fake.pass(1), Some(Todo::Close));
+        assert_eq!(fake.pass(1), Some(Action::Close));
         assert_eq!(fake.say(Happening::Died), None);
         assert_eq!(
             fake.life.state(),
@@ -463,9 +467,9 @@ mod tests {
     #[test]
     fn one_started_ahead_goes_idle_for_good() {
         let mut fake = Fake::new();
-        assert_eq!(fake.say(Happening::Demand), Some(Todo::Start));
+        assert_eq!(fake.say(Happening::Demand), Some(Action::Start));
         fake.say(Happening::Hello);
-        assert_eq!(fake.pass(60_000), Some(Todo::Close));
+        assert_eq!(fake.pass(60_000), Some(Action::Close));
         assert_eq!(fake.say(Happening::Died), None, "nobody wants it");
         assert_eq!(fake.life.state(), State::Idle);
     }
@@ -475,9 +479,9 @@ mod tests {
         let mut fake = Fake::new();
         fake.up();
         fake.say(Happening::CallEnded);
-        assert_eq!(fake.pass(60_000), Some(Todo::Close));
+        assert_eq!(fake.pass(60_000), Some(Action::Close));
         assert_eq!(fake.say(Happening::Demand), None);
-        assert_eq!(fake.say(Happening::Died), Some(Todo::Start));
+        assert_eq!(fake.say(Happening::Died), Some(Action::Start));
     }
 
     #[test]
@@ -486,9 +490,9 @@ mod tests {
         fake.up();
         assert_eq!(fake.say(Happening::Stop), None);
         assert!(!fake.life.takes_calls());
-        assert_eq!(fake.say(Happening::CallEnded), Some(Todo::Close));
-        assert_eq!(fake.say(Happening::Died), Some(Todo::GiveUp));
-        assert_eq!(fake.say(Happening::Demand), Some(Todo::GiveUp));
+        assert_eq!(fake.say(Happening::CallEnded), Some(Action::Close));
+        assert_eq!(fake.say(Happening::Died), Some(Action::GiveUp));
+        assert_eq!(fake.say(Happening::Demand), Some(Action::GiveUp));
     }
 
     #[test]
@@ -501,7 +505,7 @@ mod tests {
         }
         assert_eq!(fake.life.state(), State::Broken);
         fake.say(Happening::Restart);
-        assert_eq!(fake.say(Happening::Demand), Some(Todo::Start));
+        assert_eq!(fake.say(Happening::Demand), Some(Action::Start));
     }
 
     /// What a process and its callers could really do next.
@@ -531,12 +535,12 @@ mod tests {
                 let was_closing = fake.life.expects_death();
                 let todo = fake.say(happening);
                 match todo {
-                    Some(Todo::Start) => {
+                    Some(Action::Start) => {
                         prop_assert!(!alive, "two processes at once");
                         prop_assert!(!stopped, "a start after the stop");
                         alive = true;
                     }
-                    Some(Todo::Close) => {
+                    Some(Action::Close) => {
                         prop_assert!(alive && !was_closing, "closing what is not open");
                         prop_assert_eq!(calls, 0, "closing during a call");
                     }

@@ -18,7 +18,7 @@ use tokio::sync::{Semaphore, mpsc, oneshot};
 use crate::call::{InFlight, Pending};
 use crate::child::{Child, Did};
 use crate::failure::{Cause, stopped};
-use crate::life::{Happening, Life, State, Todo};
+use crate::life::{Action, Happening, Life, State};
 use crate::sidecar::{Message, Surroundings};
 use crate::status::Shared;
 use crate::{Dialect, Event, Spec};
@@ -199,16 +199,16 @@ impl Actor {
     fn step(&mut self, happening: Happening) {
         match self.life.step(happening, Instant::now()) {
             None => {}
-            Some(Todo::Start) => self.start(),
-            Some(Todo::Close) => {
+            Some(Action::Start) => self.start(),
+            Some(Action::Close) => {
                 self.close_by = Some(Instant::now() + self.spec.limits.close);
                 self.cause.get_or_insert(Cause::Idle);
                 if let Some(child) = &mut self.child {
                     child.close_input();
                 }
             }
-            Some(Todo::FallBack) => self.fall_back(),
-            Some(Todo::GiveUp) => {
+            Some(Action::FallBack) => self.fall_back(),
+            Some(Action::GiveUp) => {
                 for pending in self.queue.drain(..) {
                     pending.fail(stopped(&self.spec));
                 }
