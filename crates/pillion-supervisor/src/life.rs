@@ -533,8 +533,8 @@ mod tests {
                     _ => continue,
                 };
                 let was_closing = fake.life.expects_death();
-                let todo = fake.say(happening);
-                match todo {
+                let action = fake.say(happening);
+                match action {
                     Some(Action::Start) => {
                         prop_assert!(!alive, "two processes at once");
                         prop_assert!(!stopped, "a start after the stop");
@@ -547,7 +547,7 @@ mod tests {
                     _ => {}
                 }
                 prop_assert!(!fake.life.takes_calls() || alive, "takes calls without a process");
-                if let Some(at) = fake.life.next_tick() && todo.is_none() && happening == Happening::Tick {
+                if let Some(at) = fake.life.next_tick() && action.is_none() && happening == Happening::Tick {
                     prop_assert!(at > fake.now, "a tick that is due again at once: {:?}", fake.life.state());
                 }
             }

@@ -1,4 +1,7 @@
 //! What callers can ask for: `py.*` and `sidecar.*`.
+//!
+//! The parameters that say where a call runs stand in each operation again: sharing them by
+//! `#[serde(flatten)]` would make serde read arguments that should be passed on as text.
 
 mod call;
 mod describe;

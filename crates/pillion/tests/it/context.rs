@@ -305,3 +305,19 @@ pub(crate) fn wait_for_file(path: impl AsRef<Path>) -> String {
         },
     )
 }
+
+/// A number in a file, once it has stopped changing.
+pub(crate) fn standing_still(note: impl AsRef<Path>) -> u64 {
+    let mut last = (String::new(), 0);
+    wait_until("the stream to stand still", || {
+        let now = wait_for_file(&note);
+        last = if now == last.0 {
+            (now, last.1 + 1)
+        } else {
+            (now, 0)
+        };
+        std::thread::sleep(Duration::from_millis(20));
+        last.1 == 20
+    });
+    last.0.parse().unwrap()
+}

@@ -3,7 +3,9 @@
 use serde_json::{Value, json};
 
 use crate::context::web::Web;
-use crate::context::{PATIENCE, TWO_SECONDS, TestContext, processes, wait_for_file, wait_until};
+use crate::context::{
+    PATIENCE, TWO_SECONDS, TestContext, processes, standing_still, wait_for_file, wait_until,
+};
 
 const JSON: (&str, &str) = ("Content-Type", "application/json");
 
@@ -208,22 +210,8 @@ fn a_slow_reader_of_events_holds_back_its_stream() {
     let chunks =
         json!({"function": "things:chunks", "params": [100, 1 << 20, note], "stream": true});
     let mut events = web.stream("py.call", &chunks);
-    let mut last = (String::new(), 0);
-    wait_until("the stream to stand still", || {
-        let now = wait_for_file(&note);
-        last = if now == last.0 {
-            (now, last.1 + 1)
-        } else {
-            (now, 0)
-        };
-        std::thread::sleep(std::time::Duration::from_millis(20));
-        last.1 == 20
-    });
-    assert!(
-        last.0.parse::<u32>().unwrap() < 95,
-        "{} were made for nobody",
-        last.0
-    );
+    let made = standing_still(&note);
+    assert!(made < 95, "{made} were made for nobody");
     assert_eq!(
         web.py("things:add", &json!([1, 1])).unwrap(),
         2,

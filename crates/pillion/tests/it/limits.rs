@@ -5,7 +5,7 @@ use std::io::{BufReader, Write};
 use serde_json::{Value, json};
 
 use crate::context::rpc::{Rpc, read_frame};
-use crate::context::{TestContext, processes, wait_for_file, wait_until};
+use crate::context::{TestContext, processes, standing_still, wait_for_file, wait_until};
 
 #[test]
 fn a_worker_over_the_hard_limit_is_stopped_and_replaced() {
@@ -224,7 +224,7 @@ fn a_slow_reader_holds_back_its_stream_and_nothing_else() {
         .write_all(format!("Content-Length: {}\r\n\r\n{body}", body.len()).as_bytes())
         .unwrap();
     // Nobody reads: the generator stands still, far from its end.
-    let made = still(&note);
+    let made = standing_still(&note);
     assert!(made < 150, "{made} MB were made for nobody");
     // Others are served all the while.
     let mut rpc = daemon.connect();
@@ -243,22 +243,6 @@ fn a_slow_reader_holds_back_its_stream_and_nothing_else() {
         );
     }
     assert_eq!(read_frame(&mut reader).unwrap()["id"], 1);
-}
-
-/// A number in a file, once it has stopped changing.
-fn still(note: &str) -> u64 {
-    let mut last = (String::new(), 0);
-    wait_until("the stream to stand still", || {
-        let now = wait_for_file(note);
-        last = if now == last.0 {
-            (now, last.1 + 1)
-        } else {
-            (now, 0)
-        };
-        std::thread::sleep(std::time::Duration::from_millis(20));
-        last.1 == 20
-    });
-    last.0.parse().unwrap()
 }
 
 #[test]

@@ -7,7 +7,9 @@ use serde_json::{Value, json};
 
 use crate::context::lines::Lines;
 use crate::context::processes::Process;
-use crate::context::{PATIENCE, TWO_SECONDS, TestContext, processes, wait_for_file, wait_until};
+use crate::context::{
+    PATIENCE, TWO_SECONDS, TestContext, processes, standing_still, wait_for_file,
+};
 
 fn call(context: &TestContext, id: impl Into<Value>, function: &str, params: Value) -> Value {
     json!({
@@ -275,22 +277,8 @@ fn items_of_a_stream_are_lines_and_a_slow_host_holds_them_back() {
     request["progress"] = json!(true);
     writeln!(child.stdin.as_mut().unwrap(), "{request}").unwrap();
     // Nothing is read: the generator must not run to its end.
-    let mut last = (String::new(), 0);
-    wait_until("the stream to stand still", || {
-        let now = wait_for_file(&note);
-        last = if now == last.0 {
-            (now, last.1 + 1)
-        } else {
-            (now, 0)
-        };
-        std::thread::sleep(std::time::Duration::from_millis(20));
-        last.1 == 20
-    });
-    assert!(
-        last.0.parse::<u32>().unwrap() < 95,
-        "{} were made for nobody",
-        last.0
-    );
+    let made = standing_still(&note);
+    assert!(made < 95, "{made} were made for nobody");
     let output = crate::context::lines::read_all(child.stdout.take().unwrap());
     drop(child.stdin.take());
     assert!(child.wait().unwrap().success());
