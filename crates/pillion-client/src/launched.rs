@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use pillion_process::stat::Identity;
+use pillion_process::stat::{Identity, is_in_session_of};
 use pillion_process::{Detached, Exit};
-use rustix::process::{Pid, Signal, getsid, kill_process_group};
+use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::runtime::Handle;
 use tokio::time::sleep;
 
@@ -60,8 +60,8 @@ impl Launched {
 
     /// Whether the process behind a connection is this daemon or runs in its session.
     pub(crate) fn listens(&mut self, connection: &Connection) -> bool {
-        match connection.peer.and_then(Pid::from_raw) {
-            Some(peer) => getsid(Some(peer)).ok() == pid(self.started.pid),
+        match connection.peer.and_then(positive) {
+            Some(peer) => is_in_session_of(peer, self.started.pid),
             None => self.ended().is_none(),
         }
     }
@@ -105,4 +105,9 @@ fn signal(child: &mut Detached, signal: Signal) {
 
 fn pid(number: u32) -> Option<Pid> {
     Pid::from_raw(i32::try_from(number).ok()?)
+}
+
+/// The number of a process that this one can see; the kernel says 0 for others.
+fn positive(pid: i32) -> Option<u32> {
+    u32::try_from(pid).ok().filter(|pid| *pid > 0)
 }

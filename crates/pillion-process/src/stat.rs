@@ -45,6 +45,22 @@ pub fn resident_bytes(pid: u32) -> Option<u64> {
     Some(pages * rustix::param::page_size() as u64)
 }
 
+/// Whether a process runs in the session that `leader` leads.
+///
+/// Not asked of rustix on Linux: its `getsid` panics for a session whose leader is outside
+/// of this pid namespace, as in a container, for which the kernel says 0.
+pub fn is_in_session_of(pid: u32, leader: u32) -> bool {
+    #[cfg(target_os = "linux")]
+    {
+        fields(pid).is_some_and(|f| f.session == leader)
+    }
+    #[cfg(not(target_os = "linux"))]
+    {
+        let raw = |number: u32| rustix::process::Pid::from_raw(i32::try_from(number).ok()?);
+        raw(pid).is_some_and(|pid| rustix::process::getsid(Some(pid)).ok() == raw(leader))
+    }
+}
+
 /// `(pid, parent)` of every process that can be seen.
 pub(crate) fn parents() -> Vec<(u32, u32)> {
     let Ok(entries) = fs::read_dir("/proc") else {
@@ -59,6 +75,7 @@ pub(crate) fn parents() -> Vec<(u32, u32)> {
 struct Fields {
     state: char,
     parent: u32,
+    session: u32,
     start: u64,
 }
 
@@ -70,8 +87,10 @@ fn fields(pid: u32) -> Option<Fields> {
     Some(Fields {
         state: words.next()?.chars().next()?,
         parent: words.next()?.parse().ok()?,
-        // Field 22 of the file; pid, name, state and parent are behind us.
-        start: words.nth(17)?.parse().ok()?,
+        // Field 6 of the file, behind the process group.
+        session: words.nth(1)?.parse().ok()?,
+        // Field 22 of the file.
+        start: words.nth(15)?.parse().ok()?,
     })
 }
 
@@ -92,6 +111,20 @@ mod tests {
             !twin.is_alive(),
             "the same pid with another start is another process"
         );
+    }
+
+    #[test]
+    fn a_new_session_is_led_by_the_process_that_opened_it() {
+        let mut child = std::process::Command::new("setsid")
+            .args(["sleep", "60"])
+            .spawn()
+            .unwrap();
+        while !is_in_session_of(child.id(), child.id()) {
+            std::thread::yield_now();
+        }
+        assert!(!is_in_session_of(std::process::id(), child.id()));
+        child.kill().unwrap();
+        child.wait().unwrap();
     }
 
     #[test]
