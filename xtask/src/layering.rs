@@ -18,6 +18,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
         "pillion",
         &[
             "pillion-doors",
+            "pillion-code",
             "pillion-python",
             "pillion-workspace",
             "pillion-supervisor",
@@ -31,6 +32,17 @@ const MAY_USE: &[(&str, &[&str])] = &[
     (
         "pillion-doors",
         &["pillion-catalogue", "pillion-process", "pillion-protocol"],
+    ),
+    (
+        "pillion-code",
+        &[
+            "pillion-workspace",
+            "pillion-supervisor",
+            "pillion-runtime",
+            "pillion-catalogue",
+            "pillion-process",
+            "pillion-protocol",
+        ],
     ),
     (
         "pillion-python",

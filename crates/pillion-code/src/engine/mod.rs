@@ -1,0 +1,1 @@
+//! Engines: language servers that know types.
