@@ -45,6 +45,14 @@ pub fn resident_bytes(pid: u32) -> Option<u64> {
     Some(pages * rustix::param::page_size() as u64)
 }
 
+/// Resident memory of a process and of everything below it, in bytes. Pages that several
+/// of them share count for each.
+pub fn resident_bytes_of_tree(pid: u32) -> u64 {
+    let below = crate::tree::descendants(pid);
+    let all = std::iter::once(pid).chain(below);
+    all.filter_map(resident_bytes).sum()
+}
+
 /// Whether a process runs in the session that `leader` leads.
 ///
 /// Not asked of rustix on Linux: its `getsid` panics for a session whose leader is outside
@@ -103,6 +111,7 @@ mod tests {
         let me = Identity::of(std::process::id()).unwrap();
         assert!(me.is_alive());
         assert!(resident_bytes(me.pid).unwrap() > 100_000);
+        assert!(resident_bytes_of_tree(me.pid) > 100_000);
         let twin = Identity {
             start: me.start + 1,
             ..me
@@ -115,6 +124,10 @@ mod tests {
 
     #[test]
     fn a_new_session_is_led_by_the_process_that_opened_it() {
+        #[expect(
+            clippy::disallowed_methods,
+            reason = "the test is about processes themselves"
+        )]
         let mut child = std::process::Command::new("setsid")
             .args(["sleep", "60"])
             .spawn()

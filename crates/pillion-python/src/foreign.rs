@@ -49,6 +49,7 @@ pub(crate) fn spec(project: &Project, name: &str, foreign: &Foreign) -> Spec {
         dialect: Dialect::Line,
         limits,
         launch: Arc::new(move || launch(&root, &made)),
+        opening: None,
     }
 }
 

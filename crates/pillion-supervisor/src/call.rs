@@ -55,6 +55,8 @@ pub(crate) struct Pending {
     pub(crate) ask: Ask,
     pub(crate) safe: bool,
     pub(crate) repeated: bool,
+    /// How often the process itself wanted to be asked again.
+    pub(crate) put_off: u8,
     pub(crate) parts: Option<mpsc::Sender<Part>>,
     pub(crate) way_back: oneshot::Sender<Result<Answer>>,
     pub(crate) load: LoadToken,

@@ -1,41 +1,73 @@
 //! One process of a sidecar and the streams to it.
 
 use std::collections::{HashMap, VecDeque};
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::AsRawFd;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use futures::{FutureExt, StreamExt};
 use pillion_catalogue::{Lease, Part};
 use pillion_process::{Exit, Running, Stream};
-use pillion_protocol::frame::{FrameError, Lines};
 use pillion_protocol::line::Ready;
 use pillion_protocol::{Code, Error, Result};
-use tokio::io::AsyncWriteExt;
-use tokio::net::UnixStream;
-use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::process::{ChildStdin, ChildStdout};
 use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
 use tokio_util::codec::FramedRead;
 
 use crate::call::InFlight;
+use crate::frames::{Frames, is_too_large};
+use crate::streams::{Control, Deaf, at, control_pair, deliver_held, read_control, write_backlog};
 use crate::tail::Tail;
-use crate::{Events, Spec};
+use crate::{Events, Notice, Spec};
 
 /// How long the output of an ended process may take to reach its end.
 const LAST_WORDS: Duration = Duration::from_secs(2);
+/// How long its stderr may: mostly it is there already, and it says why a process died. What
+/// the process left behind may keep it open for ever.
+const LAST_CRY: Duration = Duration::from_millis(100);
+/// Frames that a process may leave unread.
+const UNREAD: usize = 4096;
 
 /// What a process did.
 #[derive(Debug)]
 pub(crate) enum Did {
-    /// Wrote a line.
+    /// Wrote a frame.
     Wrote(Bytes),
     /// Answered on its control socket.
     Signalled,
     /// Wrote something that ends all understanding.
-    Broke(String),
+    Broke(Broke),
     /// Ended.
     Ended(Exit),
+}
+
+/// Why nothing that a process writes is understood any more.
+#[derive(Debug)]
+pub(crate) struct Broke {
+    pub(crate) reason: String,
+    /// It wrote an answer larger than it may.
+    pub(crate) too_large: bool,
+}
+
+impl From<String> for Broke {
+    fn from(reason: String) -> Self {
+        Self {
+            reason,
+            too_large: false,
+        }
+    }
+}
+
+/// What a language server was told and has to be told.
+#[derive(Debug, Default)]
+pub(crate) struct Conversation {
+    /// What came while it was starting.
+    pub(crate) kept: Vec<Notice>,
+    /// The last change that its replay carried.
+    pub(crate) replayed: u64,
+    /// The id of its `shutdown`.
+    pub(crate) farewell: Option<u64>,
 }
 
 /// One process of a sidecar. Dropping it kills the process and all it started.
@@ -45,7 +77,7 @@ pub(crate) struct Child {
     input: Option<ChildStdin>,
     /// Bytes that the pipe had no room for yet.
     backlog: VecDeque<Bytes>,
-    output: FramedRead<ChildStdout, Lines>,
+    output: FramedRead<ChildStdout, Frames>,
     output_open: bool,
     /// When a process that closed its output or input, but did not end, is given up.
     closed_by: Option<Instant>,
@@ -56,6 +88,8 @@ pub(crate) struct Child {
     control: Option<Control>,
     exit: Option<Exit>,
     pub(crate) stderr: Tail,
+    /// Reads what it writes to stderr.
+    draining: Option<JoinHandle<()>>,
     pub(crate) generation: u64,
     pub(crate) started: Instant,
     pub(crate) hello: Option<Ready>,
@@ -63,14 +97,13 @@ pub(crate) struct Child {
     program: Option<u32>,
     pub(crate) in_flight: HashMap<u64, InFlight>,
     next_id: u64,
+    /// When it last said something.
+    pub(crate) heard: Instant,
+    /// What it did that ended all understanding.
+    pub(crate) broke: Option<String>,
+    pub(crate) talk: Conversation,
     /// A living process keeps the daemon from going idle.
     _lease: Lease,
-}
-
-#[derive(Debug)]
-struct Control {
-    read: FramedRead<OwnedReadHalf, Lines>,
-    write: OwnedWriteHalf,
 }
 
 impl Child {
@@ -103,7 +136,7 @@ impl Child {
             return Err(Error::internal("a child was started without its pipes"));
         };
         let tail = Tail::default();
-        tokio::spawn(
+        let draining = tokio::spawn(
             tail.clone()
                 .drain(stderr, spec.name.clone(), events.clone()),
         );
@@ -111,7 +144,11 @@ impl Child {
             running,
             input: Some(stdin),
             backlog: VecDeque::new(),
-            output: FramedRead::with_capacity(stdout, Lines::new(spec.limits.frame), 64 * 1024),
+            output: FramedRead::with_capacity(
+                stdout,
+                Frames::of(spec.dialect, spec.limits.frame),
+                64 * 1024,
+            ),
             output_open: true,
             closed_by: None,
             deaf: false,
@@ -119,12 +156,16 @@ impl Child {
             control,
             exit: None,
             stderr: tail,
+            draining: Some(draining),
             generation,
             started: Instant::now(),
             hello: None,
             program: None,
             in_flight: HashMap::new(),
             next_id: 1,
+            heard: Instant::now(),
+            broke: None,
+            talk: Conversation::default(),
             _lease: lease,
         })
     }
@@ -163,6 +204,17 @@ impl Child {
             }
             Some(Ok(())) | None => true,
         }
+    }
+
+    /// Whether it has left more unread than `limit` bytes or [`UNREAD`] frames.
+    pub(crate) fn is_clogged(&self, limit: usize) -> bool {
+        let bytes: usize = self.backlog.iter().map(Bytes::len).sum();
+        self.backlog.len() > UNREAD || bytes > limit
+    }
+
+    /// Whether all that was sent has reached the pipe.
+    pub(crate) fn has_sent_all(&self) -> bool {
+        self.backlog.is_empty()
     }
 
     fn went_deaf(&mut self) {
@@ -213,10 +265,16 @@ impl Child {
             }
             tokio::select! {
                 line = self.output.next(), if self.output_open && self.held.is_none() => match line {
-                    Some(Ok(line)) => return Did::Wrote(line),
+                    Some(Ok(line)) => {
+                        self.heard = Instant::now();
+                        return Did::Wrote(line);
+                    }
                     Some(Err(error)) => {
                         self.output_open = false;
-                        return Did::Broke(error.to_string());
+                        return Did::Broke(Broke {
+                            too_large: is_too_large(&error),
+                            reason: format!("wrote what cannot be understood: {error}"),
+                        });
                     }
                     None => {
                         self.output_open = false;
@@ -233,7 +291,7 @@ impl Child {
                 () = deliver_held(&mut self.held), if self.held.is_some() => {}
                 () = at(self.closed_by), if self.closed_by.is_some() && self.input.is_some() => {
                     self.closed_by = None;
-                    return Did::Broke("closed its input or output".into());
+                    return Did::Broke("closed its input or output".to_owned().into());
                 }
                 exit = self.running.wait() => self.exit = Some(exit),
             }
@@ -251,63 +309,12 @@ impl Child {
             return Did::Wrote(line);
         }
         self.output_open = false;
+        if let Some(draining) = &mut self.draining {
+            let _ = tokio::time::timeout(LAST_CRY, draining).await;
+            self.draining = None;
+        }
         Did::Ended(exit)
     }
-}
-
-/// Nobody reads what is sent. The end of the process is reported by `wait`.
-struct Deaf;
-
-async fn write_backlog(
-    input: &mut Option<ChildStdin>,
-    backlog: &mut VecDeque<Bytes>,
-) -> Result<(), Deaf> {
-    while let Some(frame) = backlog.front_mut() {
-        let Some(input) = input else {
-            backlog.clear();
-            return Ok(());
-        };
-        match input.write_buf(frame).await {
-            Ok(1..) if !frame.is_empty() => {}
-            Ok(1..) => drop(backlog.pop_front()),
-            Ok(0) | Err(_) => {
-                backlog.clear();
-                return Err(Deaf);
-            }
-        }
-    }
-    Ok(())
-}
-
-async fn at(time: Option<Instant>) {
-    if let Some(time) = time {
-        tokio::time::sleep_until(time.into()).await;
-    }
-}
-
-async fn read_control(control: &mut Option<Control>) -> Option<std::io::Result<Bytes>> {
-    match control {
-        Some(control) => control.read.next().await,
-        None => std::future::pending().await,
-    }
-}
-
-async fn deliver_held(held: &mut Option<(mpsc::Sender<Part>, Part)>) {
-    let permit = match held {
-        Some((to, _)) => to.clone().reserve_owned().await,
-        None => return,
-    };
-    if let (Ok(permit), Some((_, part))) = (permit, held.take()) {
-        permit.send(part);
-    }
-}
-
-fn control_pair() -> std::io::Result<(Control, OwnedFd)> {
-    let (ours, theirs) = std::os::unix::net::UnixStream::pair()?;
-    ours.set_nonblocking(true)?;
-    let (read, write) = UnixStream::from_std(ours)?.into_split();
-    let read = FramedRead::new(read, Lines::new(64 * 1024));
-    Ok((Control { read, write }, theirs.into()))
 }
 
 fn refused(spec: &Spec, error: &dyn std::fmt::Display) -> Error {
@@ -316,9 +323,4 @@ fn refused(spec: &Spec, error: &dyn std::fmt::Display) -> Error {
         format!("cannot start sidecar `{}`: {error}", spec.name),
     )
     .hint("`pillion doctor` shows what is wrong and what to do")
-}
-
-/// Whether a broken stream means that an answer was too large.
-pub(crate) fn is_too_large(reason: &str, limit: usize) -> bool {
-    reason == FrameError::LineTooLong(limit).to_string()
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use pillion_process::Exit;
-use pillion_protocol::{Code, Error};
+use pillion_protocol::{Code, Error, Kind};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -34,6 +34,46 @@ pub enum Cause {
     Restart,
     /// Somebody asked it to end.
     Stop,
+}
+
+/// An error that a language server answered.
+#[derive(Debug, Deserialize)]
+pub(crate) struct ServerError {
+    #[serde(default)]
+    code: i64,
+    #[serde(default)]
+    pub(crate) message: String,
+}
+
+impl ServerError {
+    const METHOD_NOT_FOUND: i64 = -32601;
+    const REQUEST_CANCELLED: i64 = -32800;
+    const CONTENT_MODIFIED: i64 = -32801;
+    const SERVER_CANCELLED: i64 = -32802;
+
+    /// Whether the same question can be answered in a moment: files changed while it was
+    /// worked on.
+    pub(crate) fn is_passing(&self) -> bool {
+        [Self::CONTENT_MODIFIED, Self::SERVER_CANCELLED].contains(&self.code)
+    }
+
+    /// What its caller is told; `data.lsp_code` has the server's own number.
+    pub(crate) fn into_error(self, spec: &Spec) -> Error {
+        let (code, hint) = match self.code {
+            Self::CONTENT_MODIFIED => (Code::Conflict, "files changed meanwhile; ask again"),
+            Self::REQUEST_CANCELLED | Self::SERVER_CANCELLED => (Code::Cancelled, "ask again"),
+            Self::METHOD_NOT_FOUND => (Code::Unsupported, "this engine cannot do that"),
+            _ => (
+                Code::InternalError,
+                "the fault lies with the engine; `pillion logs` has more",
+            ),
+        };
+        let mut error = Error::new(code, format!("`{}`: {}", spec.name, self.message))
+            .hint(hint)
+            .data(json!({ "lsp_code": self.code }));
+        error.kind = Kind::Worker;
+        error
+    }
 }
 
 pub(crate) fn busy(spec: &Spec) -> Error {
@@ -99,6 +139,8 @@ pub(crate) fn crashed(spec: &Spec, child: &Child, exit: Exit, cause: Cause) -> E
                 spec.name,
                 spec.limits.hello.as_secs()
             )
+        } else if let Some(reason) = &child.broke {
+            format!("`{}` {reason}", spec.name)
         } else {
             format!("`{}` {exit} before it was ready", spec.name)
         };

@@ -16,6 +16,10 @@
 //! - an answer is never handed to another call: ids are matched, strays are dropped;
 //! - only calls that are safe to repeat are repeated after a crash, and only once;
 //! - nothing that the child started outlives it (see `pillion_process`).
+//!
+//! A language server is a sidecar as well: its hello is the answer to `initialize`, and an
+//! [`Opening`] tells each fresh process what it cannot know from the disk. What a handle
+//! notifies before it calls is written before the call.
 
 mod actor;
 mod call;
@@ -23,12 +27,15 @@ mod child;
 mod dialect;
 mod events;
 mod failure;
+mod frames;
 pub mod life;
+mod opening;
 mod pool;
 mod sidecar;
 mod sources;
 mod spec;
 mod status;
+mod streams;
 mod supervisor;
 mod tail;
 
@@ -37,6 +44,7 @@ pub use dialect::Dialect;
 pub use events::{Event, Events, Listener};
 pub use failure::Cause;
 pub use life::State;
+pub use opening::{Notice, Opening, Replay};
 pub use pool::Pool;
 pub use sidecar::Sidecar;
 pub use spec::{Kind, Limits, Spec};

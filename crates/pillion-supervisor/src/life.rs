@@ -120,6 +120,11 @@ impl Life {
         }
     }
 
+    /// Go idle after so long from now on.
+    pub fn set_idle(&mut self, idle_after: Option<Duration>) {
+        self.idle_after = idle_after;
+    }
+
     /// Where it is.
     pub fn state(&self) -> State {
         self.state

@@ -8,7 +8,7 @@ use pillion_catalogue::Activity;
 use pillion_protocol::Result;
 
 use crate::sidecar::Surroundings;
-use crate::{Answer, Call, Events, Sidecar, SidecarStatus, Spec, State};
+use crate::{Answer, Call, Events, Notice, Sidecar, SidecarStatus, Spec, State};
 
 /// How long a spare waits before it takes processor time from the successor's start.
 const SPARE_DELAY: Duration = Duration::from_millis(300);
@@ -48,6 +48,13 @@ impl Pool {
     pub async fn call(&self, call: Call) -> Result<Answer> {
         let sidecar = self.pick();
         sidecar.call(call).await
+    }
+
+    /// Tell all of them something; see [`Sidecar::notify`].
+    pub fn notify(&self, notice: &Notice) {
+        for slot in self.slots().iter() {
+            slot.notify(notice.clone());
+        }
     }
 
     /// What they are made of.

@@ -12,12 +12,13 @@ use crate::actor::Actor;
 use crate::call::Pending;
 use crate::failure::{busy, stopped, too_slow};
 use crate::status::Shared;
-use crate::{Answer, Call, Events, SidecarStatus, Spec, State};
+use crate::{Answer, Call, Events, Notice, SidecarStatus, Spec, State};
 
 /// What handles tell the owner.
 #[derive(Debug)]
 pub(crate) enum Message {
     Call(Pending),
+    Notify(Notice),
     Cancel(u64),
     Warm,
     Restart,
@@ -73,6 +74,7 @@ impl Sidecar {
             ask: call.ask,
             safe: call.safe,
             repeated: false,
+            put_off: 0,
             parts: call.parts,
             way_back,
             load,
@@ -92,6 +94,13 @@ impl Sidecar {
             }
             Err(_) => Err(too_slow(&self.spec, call.timeout)),
         }
+    }
+
+    /// Tell a language server something. It is written before any call that is made after
+    /// this on the same handle. If no process runs it is dropped, if one is starting it is
+    /// told when it is ready.
+    pub fn notify(&self, notice: Notice) {
+        let _ = self.to_actor.send(Message::Notify(notice));
     }
 
     /// Start it before its first call.

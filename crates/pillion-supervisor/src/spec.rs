@@ -9,7 +9,7 @@ use pillion_protocol::{Result, frame};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::Dialect;
+use crate::{Dialect, Opening};
 
 /// Which kind of child it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -19,6 +19,8 @@ pub enum Kind {
     Worker,
     /// A program of the user's that speaks the line-JSON contract.
     Foreign,
+    /// A language server.
+    Engine,
 }
 
 /// What a sidecar may use.
@@ -26,7 +28,8 @@ pub enum Kind {
 pub struct Limits {
     /// From start to hello.
     pub hello: Duration,
-    /// How long a cancelled call may take to end before the process is killed.
+    /// How long a cancelled call may take to end before the process is killed. A language
+    /// server that says anything in that time is not stuck, and only the call is given up.
     pub grace: Duration,
     /// How long a process may take to end after its input was closed.
     pub close: Duration,
@@ -36,7 +39,8 @@ pub struct Limits {
     pub in_flight: usize,
     /// Bytes of one frame.
     pub frame: usize,
-    /// Resident bytes at which it is asked to drop caches.
+    /// Resident bytes at which it is asked to drop caches. Language servers know no such
+    /// request: for them it is only noted in the log.
     pub memory_soft: Option<u64>,
     /// Resident bytes at which it is restarted.
     pub memory_hard: Option<u64>,
@@ -75,6 +79,8 @@ pub struct Spec {
     pub limits: Limits,
     /// How to start it.
     pub launch: Arc<dyn Fn() -> Result<Launch> + Send + Sync>,
+    /// How a conversation with it begins; only language servers have one.
+    pub opening: Option<Arc<dyn Opening>>,
 }
 
 impl std::fmt::Debug for Spec {

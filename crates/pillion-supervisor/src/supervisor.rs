@@ -72,6 +72,13 @@ impl Supervisor {
         before - pools.len()
     }
 
+    /// Let the sidecars of one pool finish what they do and end.
+    pub fn let_go(&self, key: &str) {
+        if let Some(pool) = self.pools().remove(key) {
+            pool.retire();
+        }
+    }
+
     /// What people see of it all, sorted by root.
     pub fn workspaces(&self) -> Vec<WorkspaceStatus> {
         let mut found: BTreeMap<String, WorkspaceStatus> = BTreeMap::new();

@@ -4,21 +4,23 @@ use std::sync::atomic::Ordering;
 
 use pillion_catalogue::Part;
 use pillion_process::Exit;
-use pillion_protocol::Error;
 use pillion_protocol::line::{FromSidecar, Ready};
+use pillion_protocol::{Error, Result};
+use serde_json::value::RawValue;
 
 use super::Actor;
-use crate::child::{Did, is_too_large};
+use crate::child::{Broke, Did};
 use crate::failure::{Cause, crashed, too_large};
 use crate::life::Happening;
-use crate::{Answer, Event};
+use crate::{Answer, Dialect, Event};
 
 impl Actor {
     pub(super) fn on_child(&mut self, did: Did) {
         match did {
+            Did::Wrote(frame) if self.spec.dialect == Dialect::Lsp => self.on_frame(&frame),
             Did::Wrote(line) => self.on_line(&line),
             Did::Signalled => self.shared.ping_answered(),
-            Did::Broke(reason) => self.on_broken(&reason),
+            Did::Broke(broke) => self.on_broken(broke),
             Did::Ended(exit) => self.on_end(exit),
         }
     }
@@ -54,6 +56,12 @@ impl Actor {
                 "a sidecar answered without result and error",
             )),
         };
+        self.conclude(id, outcome);
+    }
+
+    /// A call is over: its caller gets what came of it.
+    pub(super) fn conclude(&mut self, id: u64, outcome: Result<Box<RawValue>>) {
+        let Some(child) = &mut self.child else { return };
         let Some(mut done) = child.in_flight.remove(&id) else {
             return;
         };
@@ -86,7 +94,7 @@ impl Actor {
             }
             _ => {
                 let text: String = String::from_utf8_lossy(line).chars().take(200).collect();
-                self.on_broken(&format!("wrote `{text}` where its ready line should be"));
+                self.on_broken(format!("wrote `{text}` where its ready line should be").into());
             }
         }
     }
@@ -115,10 +123,10 @@ impl Actor {
     }
 
     /// Its output cannot be understood any more: it has to go.
-    fn on_broken(&mut self, reason: &str) {
-        tracing::warn!(sidecar = self.spec.name, reason, "broken");
+    pub(super) fn on_broken(&mut self, broke: Broke) {
+        tracing::warn!(sidecar = self.spec.name, broke.reason, "broken");
         let Some(child) = &mut self.child else { return };
-        if is_too_large(reason, self.spec.limits.frame) {
+        if broke.too_large {
             for in_flight in child.in_flight.values_mut() {
                 if let Some(pending) = in_flight.pending.take() {
                     pending.fail(too_large(&self.spec));
@@ -126,6 +134,7 @@ impl Actor {
             }
         }
         self.cause.get_or_insert(Cause::Broken);
+        child.broke.get_or_insert(broke.reason);
         child.kill();
     }
 
@@ -168,16 +177,16 @@ impl Actor {
         if child.hello.is_some() || expected {
             self.step(Happening::Died);
         } else {
-            self.on_failed_start(exit, &error);
+            self.on_failed_start(exit, cause, &error);
         }
         self.pump();
     }
 
     /// It ended before it said hello. A kill from outside gets another chance; a process
     /// that ends by itself would only do so again.
-    fn on_failed_start(&mut self, exit: Exit, error: &Error) {
+    fn on_failed_start(&mut self, exit: Exit, cause: Cause, error: &Error) {
         for mut pending in std::mem::take(&mut self.queue) {
-            if exit.signal.is_some() && !pending.repeated && self.cause.is_none() {
+            if exit.signal.is_some() && !pending.repeated && cause == Cause::Crash {
                 pending.repeated = true;
                 self.queue.push_back(pending);
             } else {

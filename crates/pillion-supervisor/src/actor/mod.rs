@@ -1,8 +1,9 @@
 //! The task that owns a sidecar.
 //!
-//! It listens to three things at once: its handles (here), its process ([`hearing`]) and
-//! the clock ([`watching`]). What follows from them is decided by the pure life cycle.
+//! It listens to three things at once: its handles (here), its process ([`hearing`], and
+//! [`engine`] for language servers) and the clock ([`watching`]). What follows from them is decided by the pure life cycle.
 
+mod engine;
 mod hearing;
 mod one_shot;
 mod watching;
@@ -117,6 +118,7 @@ impl Actor {
                 self.pump();
             }
             Some(Message::Cancel(ticket)) => self.cancel(ticket),
+            Some(Message::Notify(notice)) => self.notify(notice),
             Some(Message::Warm) => self.step(Happening::Demand),
             Some(Message::Restart) => {
                 self.cause.get_or_insert(Cause::Restart);
@@ -203,7 +205,9 @@ impl Actor {
             Some(Action::Close) => {
                 self.close_by = Some(Instant::now() + self.spec.limits.close);
                 self.cause.get_or_insert(Cause::Idle);
-                if let Some(child) = &mut self.child {
+                if self.spec.dialect == Dialect::Lsp {
+                    self.farewell();
+                } else if let Some(child) = &mut self.child {
                     child.close_input();
                 }
             }
@@ -221,11 +225,15 @@ impl Actor {
         self.shared.generation.store(generation, Ordering::Relaxed);
         self.cause = None;
         self.trimmed = false;
+        self.life.set_idle(self.spec.limits.idle);
         let lease = self.around.activity.lease();
         match Child::start(&self.spec, generation, &self.around.events, lease) {
             Ok(child) => {
                 tracing::info!(sidecar = self.spec.name, generation, "started");
                 self.child = Some(child);
+                if self.spec.dialect == Dialect::Lsp {
+                    self.open();
+                }
             }
             Err(error) => {
                 tracing::warn!(sidecar = self.spec.name, %error, "not started");
@@ -270,14 +278,14 @@ impl Actor {
         in_flight
             .kill_at
             .get_or_insert(Instant::now() + self.spec.limits.grace);
-        let understands = self.spec.dialect == Dialect::Worker
+        let understands = self.spec.dialect != Dialect::Line
             || child
                 .hello
                 .as_ref()
                 .is_some_and(|h| h.features.iter().any(|f| f == "cancel"));
         if understands {
             let mut frame = BytesMut::new();
-            Dialect::cancel(id, &mut frame);
+            self.spec.dialect.cancel(id, &mut frame);
             child.signal(&frame);
         }
     }

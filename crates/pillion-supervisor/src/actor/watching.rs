@@ -3,8 +3,13 @@
 use std::time::{Duration, Instant};
 
 use super::{Actor, WATCH_EVERY};
+use crate::Dialect;
 use crate::failure::Cause;
 use crate::life::Happening;
+
+/// A process that cannot drop its caches, and uses more than the soft limit, ends after this
+/// long without a call: the next one starts with nothing.
+const PAUSE: Duration = Duration::from_secs(60);
 
 impl Actor {
     pub(super) fn next_wake(&self) -> Option<Instant> {
@@ -28,6 +33,11 @@ impl Actor {
                 .is_none()
                 .then(|| child.started + self.spec.limits.hello);
             let stuck = child.in_flight.values().any(|call| due(call.kill_at));
+            let alive =
+                self.spec.dialect == Dialect::Lsp && child.heard + self.spec.limits.grace > now;
+            if stuck && alive && !due(self.close_by) {
+                return self.give_up_cancelled(now);
+            }
             if due(hello) || stuck || due(self.close_by) {
                 if !due(self.close_by) {
                     self.cause = Some(Cause::Hang);
@@ -46,6 +56,19 @@ impl Actor {
             self.watch(now);
         }
         self.step(Happening::Tick);
+    }
+
+    /// A language server that talks is not stuck, whatever became of the calls that it was
+    /// to cancel: the others need it. A late answer finds nobody.
+    fn give_up_cancelled(&mut self, now: Instant) {
+        let Some(child) = &mut self.child else { return };
+        let before = child.in_flight.len();
+        let is_due = |at: Option<Instant>| at.is_some_and(|at| at <= now);
+        child.in_flight.retain(|_, call| !is_due(call.kill_at));
+        for _ in child.in_flight.len()..before {
+            self.step(Happening::CallEnded);
+        }
+        self.pump();
     }
 
     /// Look after a working process: does it live, and how much memory does it use?
@@ -69,8 +92,16 @@ impl Actor {
         } else if over(self.spec.limits.memory_soft) {
             if !self.trimmed && self.spec.dialect.has_control() {
                 child.signal(b"{\"method\":\"trim\"}\n");
-                self.trimmed = true;
+            } else if !self.trimmed {
+                tracing::info!(
+                    sidecar = self.spec.name,
+                    used,
+                    "uses much memory: ends at the next pause"
+                );
+                let idle = self.spec.limits.idle.map_or(PAUSE, |idle| idle.min(PAUSE));
+                self.life.set_idle(Some(idle));
             }
+            self.trimmed = true;
         } else {
             self.trimmed = false;
         }

@@ -1,0 +1,78 @@
+//! The streams to and from a process.
+
+use std::collections::VecDeque;
+use std::os::fd::OwnedFd;
+use std::time::Instant;
+
+use bytes::Bytes;
+use futures::StreamExt;
+use pillion_catalogue::Part;
+use pillion_protocol::frame::Lines;
+use tokio::io::AsyncWriteExt;
+use tokio::net::UnixStream;
+use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::process::ChildStdin;
+use tokio::sync::mpsc;
+use tokio_util::codec::FramedRead;
+
+/// The control path beside a process's input.
+#[derive(Debug)]
+pub(crate) struct Control {
+    read: FramedRead<OwnedReadHalf, Lines>,
+    pub(crate) write: OwnedWriteHalf,
+}
+
+/// Nobody reads what is sent. The end of the process is reported by `wait`.
+pub(crate) struct Deaf;
+
+pub(crate) async fn write_backlog(
+    input: &mut Option<ChildStdin>,
+    backlog: &mut VecDeque<Bytes>,
+) -> Result<(), Deaf> {
+    while let Some(frame) = backlog.front_mut() {
+        let Some(input) = input else {
+            backlog.clear();
+            return Ok(());
+        };
+        match input.write_buf(frame).await {
+            Ok(1..) if !frame.is_empty() => {}
+            Ok(1..) => drop(backlog.pop_front()),
+            Ok(0) | Err(_) => {
+                backlog.clear();
+                return Err(Deaf);
+            }
+        }
+    }
+    Ok(())
+}
+
+pub(crate) async fn at(time: Option<Instant>) {
+    if let Some(time) = time {
+        tokio::time::sleep_until(time.into()).await;
+    }
+}
+
+pub(crate) async fn read_control(control: &mut Option<Control>) -> Option<std::io::Result<Bytes>> {
+    match control {
+        Some(control) => control.read.next().await,
+        None => std::future::pending().await,
+    }
+}
+
+pub(crate) async fn deliver_held(held: &mut Option<(mpsc::Sender<Part>, Part)>) {
+    let permit = match held {
+        Some((to, _)) => to.clone().reserve_owned().await,
+        None => return,
+    };
+    if let (Ok(permit), Some((_, part))) = (permit, held.take()) {
+        permit.send(part);
+    }
+}
+
+pub(crate) fn control_pair() -> std::io::Result<(Control, OwnedFd)> {
+    let (ours, theirs) = std::os::unix::net::UnixStream::pair()?;
+    ours.set_nonblocking(true)?;
+    let (read, write) = UnixStream::from_std(ours)?.into_split();
+    let read = FramedRead::new(read, Lines::new(64 * 1024));
+    Ok((Control { read, write }, theirs.into()))
+}

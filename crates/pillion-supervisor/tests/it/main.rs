@@ -1,0 +1,10 @@
+//! Tests of this crate from outside, with real processes.
+
+#![expect(
+    clippy::unwrap_used,
+    reason = "a test's helper fails its test by a panic"
+)]
+
+mod engine;
+mod engine_faults;
+mod support;
