@@ -2,11 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use pillion_catalogue::{Code, Error, Result};
-use pillion_runtime::Dirs;
-use pillion_runtime::discovery::{self, Choice, DiscoveryError, Request};
-use pillion_workspace::{Config, Proof, config, root};
-use serde_json::json;
+use pillion_catalogue::Result;
+use pillion_runtime::discovery::{Choice, Proven, Request};
+use pillion_runtime::{Dirs, Proof};
+use pillion_workspace::{Config, config, root};
 
 /// What a caller says about where its call should run.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
@@ -26,19 +25,17 @@ pub(crate) struct Whereabouts {
 pub(crate) struct Project {
     pub(crate) root: PathBuf,
     pub(crate) config: Config,
-    /// The interpreter and why it was chosen; foreign sidecars do not need one.
-    pub(crate) python: Result<Choice>,
-    proofs: Vec<(PathBuf, Proof)>,
+    config_proof: Option<Proof>,
+    /// Foreign sidecars do not need one.
+    python: Proven,
 }
 
 impl Project {
     /// Look at the project that `whereabouts` lies in.
     pub(crate) async fn open(whereabouts: &Whereabouts, dirs: &Dirs) -> Result<Self> {
         let root = root::find(&whereabouts.root)?;
-        // Proofs are taken before what they prove is read.
-        let mut watched = vec![root.join(config::FILE)];
-        watched.extend([".venv", "venv"].map(|name| root.join(name).join("pyvenv.cfg")));
-        let mut proofs: Vec<_> = watched.into_iter().map(with_proof).collect();
+        // The proof is taken before what it proves is read.
+        let config_proof = Proof::of(&root.join(config::FILE)).ok();
         let config = Config::read(&root)?;
         let request = Request {
             explicit: whereabouts.python.as_deref(),
@@ -47,54 +44,28 @@ impl Project {
             conda_prefix: whereabouts.conda_prefix.as_deref(),
             ..Request::new(&root)
         };
-        let python = discovery::find(request, dirs)
-            .await
-            .map_err(|error| no_python(&error));
-        if let Ok(choice) = &python {
-            proofs.push(with_proof(choice.interpreter.executable.clone()));
-            // Installing or removing a package changes the folder that holds it.
-            proofs.extend(
-                choice
-                    .interpreter
-                    .site_packages
-                    .iter()
-                    .cloned()
-                    .map(with_proof),
-            );
-        }
+        let python = Proven::find(request, dirs).await;
         Ok(Self {
             root,
             config,
+            config_proof,
             python,
-            proofs,
         })
     }
 
-    /// Whether all that was found is still so. A missing interpreter is looked for again.
+    /// Whether all that was found is still so.
     pub(crate) fn is_current(&self) -> bool {
-        self.python.is_ok()
-            && self
-                .proofs
-                .iter()
-                .all(|(path, proof)| Proof::of(path) == *proof)
+        self.python.is_current()
+            && Proof::of(&self.root.join(config::FILE)).ok() == self.config_proof
     }
 
-    /// The interpreter for its workers.
+    /// The interpreter for its workers, and why it was chosen.
+    pub(crate) fn python(&self) -> Result<&Choice> {
+        self.python.choice()
+    }
+
+    /// The interpreter's executable.
     pub(crate) fn interpreter(&self) -> Result<&Path> {
-        match &self.python {
-            Ok(choice) => Ok(&choice.interpreter.executable),
-            Err(error) => Err(error.clone()),
-        }
+        Ok(&self.python()?.interpreter.executable)
     }
-}
-
-fn with_proof(path: PathBuf) -> (PathBuf, Proof) {
-    let proof = Proof::of(&path);
-    (path, proof)
-}
-
-fn no_python(error: &DiscoveryError) -> Error {
-    Error::new(Code::PythonNotFound, error.to_string())
-        .hint(error.hint())
-        .data(json!({ "considered": error.considered() }))
 }

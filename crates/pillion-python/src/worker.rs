@@ -29,11 +29,12 @@ pub(crate) fn spec(project: &Arc<Project>, path: Vec<PathBuf>, dirs: &Dirs) -> S
         dialect: Dialect::Worker,
         limits,
         launch: Arc::new(move || launch(&for_launch, &path, &dirs)),
+        opening: None,
     }
 }
 
 fn launch(project: &Project, path: &[PathBuf], dirs: &Dirs) -> Result<Launch> {
-    let choice = project.python.as_ref().map_err(Clone::clone)?;
+    let choice = project.python()?;
     let interpreter = &choice.interpreter;
     let package = worker_dir(dirs)
         .map_err(|error| Error::new(Code::StartFailed, error.to_string()).hint(error.hint()))?;

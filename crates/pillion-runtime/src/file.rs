@@ -10,7 +10,7 @@ use sha2::{Digest, Sha256};
 
 /// What says that a file is the very one seen before. No tool can set the change time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Proof {
+pub struct Proof {
     device: u64,
     inode: u64,
     size: u64,
@@ -20,7 +20,7 @@ pub(crate) struct Proof {
 
 impl Proof {
     /// The proof of a file, links followed.
-    pub(crate) fn of(path: &Path) -> io::Result<Self> {
+    pub fn of(path: &Path) -> io::Result<Self> {
         let found = path.metadata()?;
         Ok(Self {
             device: found.dev(),
@@ -41,7 +41,7 @@ pub(crate) fn temporary_beside(path: &Path) -> PathBuf {
 }
 
 /// Replace a file's contents at once: a reader sees the old or the new, never a part.
-pub(crate) fn write_atomically(path: &Path, contents: &[u8]) -> io::Result<()> {
+pub fn write_atomically(path: &Path, contents: &[u8]) -> io::Result<()> {
     let temporary = temporary_beside(path);
     let written = std::fs::File::create(&temporary)
         .and_then(|mut file| file.write_all(contents))

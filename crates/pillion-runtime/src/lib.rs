@@ -32,6 +32,7 @@ mod version;
 pub mod worker_files;
 
 pub use dirs::Dirs;
+pub use file::{Proof, write_atomically};
 pub use interpreter::Interpreter;
 pub use managed::Managed;
 pub use probe::ProbeError;

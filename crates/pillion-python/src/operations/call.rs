@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use pillion_catalogue::{Code, Context, Error, Operation, Result, Safety, Streams};
+use pillion_catalogue::{Code, Context, Error, Local, Operation, Result, Safety, Streams};
 use pillion_protocol::worker;
 use pillion_supervisor::Ask;
 use schemars::JsonSchema;
@@ -83,7 +83,7 @@ pub struct WorkerRef {
 impl Operation for Call {
     const NAME: &'static str = "py.call";
     const SAFETY: Safety = Safety::Execute;
-    const LOCAL: bool = true;
+    const LOCAL: Local = Local::Root;
     const STREAMS: Streams = Streams::OnRequest;
     type Service = PythonService;
     type Output = Called;
@@ -132,7 +132,7 @@ impl Operation for Call {
 /// A module that is missing is mostly one that is missing *there*: say where.
 pub(super) fn name_python(mut error: Error, project: &crate::project::Project) -> Error {
     if error.code == Code::NotFound
-        && let Ok(choice) = &project.python
+        && let Ok(choice) = project.python()
     {
         let place = format!(
             "looked for in `{}` with `{}` ({})",

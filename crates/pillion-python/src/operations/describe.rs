@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use pillion_catalogue::{Context, Error, Operation, Result, Safety};
+use pillion_catalogue::{Context, Error, Local, Operation, Result, Safety};
 use pillion_supervisor::Ask;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -88,7 +88,7 @@ impl Operation for Describe {
     const NAME: &'static str = "py.describe";
     // Importing a module runs its code, but only as every call into it would.
     const SAFETY: Safety = Safety::Read;
-    const LOCAL: bool = true;
+    const LOCAL: Local = Local::Root;
     type Service = PythonService;
     type Output = Module;
 

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use pillion_catalogue::{Context, Operation, Result, Safety};
+use pillion_catalogue::{Context, Local, Operation, Result, Safety};
 use pillion_supervisor::Ask;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -48,7 +48,7 @@ pub struct SidecarCall {
 impl Operation for SidecarCall {
     const NAME: &'static str = "sidecar.call";
     const SAFETY: Safety = Safety::Execute;
-    const LOCAL: bool = true;
+    const LOCAL: Local = Local::Root;
     type Service = PythonService;
     type Output = Called;
 

@@ -7,6 +7,7 @@
 
 mod candidates;
 mod poetry;
+mod proven;
 
 use std::collections::HashSet;
 use std::ffi::OsStr;
@@ -14,6 +15,8 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
+
+pub use proven::Proven;
 
 pub(crate) use candidates::{Candidate, candidates, on_path};
 

@@ -21,6 +21,7 @@ use serde::{Deserialize, Serialize};
 pub use error::{Attempt, ManagedError};
 pub use progress::{Progress, Silent};
 
+use crate::discovery::{self, DiscoveryError};
 use crate::{Dirs, Interpreter, dirs, file};
 
 /// What the environment consists of.
@@ -79,6 +80,13 @@ impl Managed {
     /// The environment for pillion's tools on this Python. Nothing is built yet.
     pub fn new(dirs: &Dirs, base: &Interpreter) -> Self {
         Self::with_requirements(dirs, base, REQUIREMENTS)
+    }
+
+    /// The environment on the Python of this machine: which project asks does not matter.
+    pub async fn of_machine(dirs: &Dirs) -> Result<Self, DiscoveryError> {
+        let nowhere = std::env::temp_dir();
+        let choice = discovery::find(discovery::Request::new(&nowhere), dirs).await?;
+        Ok(Self::new(dirs, &choice.interpreter))
     }
 
     /// An environment of another list, which has to be locked by hashes as well.
