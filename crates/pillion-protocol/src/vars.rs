@@ -22,9 +22,11 @@ vars! {
     PILLION_SOCKET = "Path of the daemon's socket, as `--socket`.";
     PILLION_INSTANCE = "Name of a separate daemon, as `--instance`.";
     PILLION_BIN = "The pillion program that clients start as daemon, if it is not on PATH.";
+    PILLION_URL = "Address of a `pillion serve` that the Python client asks instead of the daemon.";
     PILLION_NO_DAEMON = "Set to 1: every command runs on an embedded engine, as `--no-daemon`.";
     PILLION_LOG = "What is logged, as a tracing filter such as `info` or `pillion=debug`.";
     PILLION_PYTHON = "The Python interpreter for calls, as `--python`.";
+    PILLION_WATCH = "Set to `off`: the files of a workspace are not watched; each is looked at before every read.";
     XDG_RUNTIME_DIR = "Folder of the daemon's socket, if set.";
     TMPDIR = "Folder of the daemon's socket where XDG_RUNTIME_DIR is not set.";
     VIRTUAL_ENV = "The caller's active virtual environment, used for its calls.";

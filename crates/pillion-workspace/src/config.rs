@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use pillion_protocol::{Code, Error, Result};
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 /// The file's name.
 pub const FILE: &str = "pillion.toml";
@@ -17,6 +17,8 @@ pub const FILE: &str = "pillion.toml";
 pub struct Config {
     /// Python workers.
     pub python: Python,
+    /// Code intelligence.
+    pub code: CodeConfig,
     /// Foreign sidecars by name: programs of yours that speak the line-JSON contract.
     pub sidecar: BTreeMap<String, Foreign>,
 }
@@ -60,6 +62,61 @@ impl Default for Python {
             idle_minutes: 30.0,
             queue: 256,
             pass_env: Vec::new(),
+        }
+    }
+}
+
+/// Who answers questions about code.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum EngineChoice {
+    /// ty: fast, and right about typed code.
+    #[default]
+    Ty,
+    /// Jedi: slower, and guesses more about untyped code.
+    Jedi,
+    /// basedpyright, if the project's environment has it.
+    Basedpyright,
+}
+
+impl EngineChoice {
+    /// As it is written in `pillion.toml` and shown in answers.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Ty => "ty",
+            Self::Jedi => "jedi",
+            Self::Basedpyright => "basedpyright",
+        }
+    }
+}
+
+/// How questions about code are answered.
+#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct CodeConfig {
+    /// Who answers: `ty`, `jedi` or `basedpyright`.
+    pub engine: EngineChoice,
+    /// An engine that is asked where the first one finds nothing; its answers say so.
+    pub fallback: Option<EngineChoice>,
+    /// Seconds that a question may take unless it says otherwise.
+    pub timeout_s: f64,
+    /// Resident megabytes above which an engine is restarted once nobody waits for it.
+    pub memory_soft_mb: u64,
+    /// Resident megabytes at which an engine is restarted at once.
+    pub memory_hard_mb: u64,
+    /// Minutes without a question after which engines end.
+    pub idle_minutes: f64,
+}
+
+impl Default for CodeConfig {
+    fn default() -> Self {
+        Self {
+            engine: EngineChoice::Ty,
+            fallback: None,
+            timeout_s: 60.0,
+            memory_soft_mb: 500,
+            memory_hard_mb: 3072,
+            idle_minutes: 30.0,
         }
     }
 }
@@ -122,7 +179,13 @@ impl Config {
             return Err("`python.queue` must be from 1 to 10000".into());
         }
         let times = self.sidecar.values().flat_map(|s| [s.timeout_s, s.ready_s]);
-        for seconds in times.chain([python.timeout_s, python.idle_minutes]) {
+        let own = [
+            python.timeout_s,
+            python.idle_minutes,
+            self.code.timeout_s,
+            self.code.idle_minutes,
+        ];
+        for seconds in times.chain(own) {
             if !(seconds > 0.0 && seconds <= 604_800.0) {
                 return Err(format!("`{seconds}` is no sensible time"));
             }

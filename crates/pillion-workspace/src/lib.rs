@@ -1,11 +1,31 @@
-//! Workspaces: a root folder and its configuration.
+//! Workspaces: a root folder, its configuration, its files and their clock.
 //!
 //! [`root`] finds the folder that a path belongs to; [`config`] reads its `pillion.toml`.
-//! The clock, the file index and the watcher will live here too.
+//!
+//! A [`Workspace`] is the file side: each read begins with [`Workspace::synced`], which
+//! gives a [`Snapshot`] of the files in which every write is seen that returned before
+//! the call. The kernel tells of changes (`watch`), only what it tells of is looked at
+//! (`state`, `scan`), the `rules` say what is ignored, and what is [`known`](Files) lies
+//! in chunks that snapshots share. Where nothing can be watched everything is looked at,
+//! and [`ClockStatus`] says so. The [`Clock`] ticks with each set of [`Changes`], so that
+//! who keeps something in step with the files asks for those since it last looked.
 
+mod changes;
+mod clock;
 pub mod config;
-pub mod proof;
+mod files;
+mod known;
 pub mod root;
+mod rules;
+mod scan;
+mod state;
+mod status;
+mod watch;
+mod workspace;
 
+pub use changes::{Change, ChangeKind, Changes};
+pub use clock::{Clock, NoClock};
 pub use config::Config;
-pub use proof::Proof;
+pub use files::{FileEntry, Files, Stamp};
+pub use status::{ClockStatus, Mode};
+pub use workspace::{Options, Snapshot, Workspace};

@@ -44,6 +44,12 @@ pub fn find(start: &Path) -> Result<PathBuf> {
     Ok(start)
 }
 
+/// Whether something marks a folder as the root of a project.
+pub fn is_marked(folder: &Path) -> bool {
+    let mut markers = MARKERS.iter().flat_map(|markers| markers.iter());
+    markers.any(|marker| folder.join(marker).exists())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
