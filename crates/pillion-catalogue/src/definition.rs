@@ -4,7 +4,7 @@ use schemars::{Schema, SchemaGenerator};
 use serde_json::Value;
 use serde_json::value::{RawValue, to_raw_value};
 
-use crate::{Error, Operation, Result, Safety, Streams};
+use crate::{Error, Local, Operation, Result, Safety, Streams};
 
 /// An operation as doors, documentation and the command line see it.
 #[derive(Debug, Clone, Copy)]
@@ -15,12 +15,13 @@ pub struct Definition {
     pub safety: Safety,
     /// When it sends items before its result.
     pub streams: Streams,
-    /// Whether the command line fills in the caller's folder where no `root` is named.
-    pub local: bool,
+    /// What the command line fills in where the caller names no `root`.
+    pub local: Local,
     params: fn() -> Schema,
     output: fn() -> Schema,
     arguments: fn(clap::Command) -> clap::Command,
     read_arguments: fn(&clap::ArgMatches) -> Result<Box<RawValue>>,
+    text: fn(&str) -> Option<String>,
 }
 
 impl Definition {
@@ -39,6 +40,7 @@ impl Definition {
                     .map_err(|e| Error::new(crate::Code::InvalidParams, e.to_string()))?;
                 to_raw_value(&params).map_err(Error::internal)
             },
+            text: O::text,
         }
     }
 
@@ -70,6 +72,11 @@ impl Definition {
     /// The parameters that a parsed command line means.
     pub fn read_arguments(&self, matches: &clap::ArgMatches) -> Result<Box<RawValue>> {
         (self.read_arguments)(matches)
+    }
+
+    /// A result, given as JSON, as people and models read it; `None` if JSON is best.
+    pub fn text(&self, result: &str) -> Option<String> {
+        (self.text)(result)
     }
 
     /// Whether a request with these parameters sends items before its result.

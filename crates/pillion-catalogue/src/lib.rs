@@ -17,6 +17,6 @@ pub use activity::{Activity, Lease};
 pub use catalogue::{Catalogue, Operations};
 pub use context::{Context, Door, Part, Request};
 pub use definition::Definition;
-pub use operation::{Operation, Safety, Streams};
+pub use operation::{Local, Operation, Safety, Streams};
 pub use pillion_protocol::{Code, Error, Result};
 pub use stats::{OperationStats, Stats};

@@ -32,6 +32,18 @@ pub enum Streams {
     Always,
 }
 
+/// What the command line fills in from the folder it is called in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Local {
+    /// Nothing.
+    No,
+    /// `root`: the folder itself.
+    Root,
+    /// `near`: the folder, from which the nearest project root is found. Paths are made
+    /// absolute.
+    Near,
+}
+
 /// One thing a caller can ask for. The fields of the type are the parameters, and the
 /// first line of its documentation is the help on every door.
 pub trait Operation:
@@ -43,12 +55,17 @@ pub trait Operation:
     const SAFETY: Safety;
     /// When it sends items before its result.
     const STREAMS: Streams = Streams::Never;
-    /// Whether the command line fills in the caller's folder where no `root` is named.
-    const LOCAL: bool = false;
+    /// What the command line fills in where the caller names no `root`.
+    const LOCAL: Local = Local::No;
     /// The service that answers it.
     type Service: Send + Sync + 'static;
     /// What it gives back.
     type Output: Serialize + JsonSchema + Send;
+
+    /// A result, given as JSON, as people and models read it; `None` if JSON is best.
+    fn text(_result: &str) -> Option<String> {
+        None
+    }
 
     /// Do it.
     fn run(self, cx: Context<Self::Service>) -> impl Future<Output = Result<Self::Output>> + Send;
