@@ -1,7 +1,31 @@
 //! Code intelligence: what is this name, where is it defined, who uses it.
 //!
 //! Answers come from two sources that are kept in step by the workspace's clock: an
-//! [engine](engine), a language server that knows types, and an index of our own, which knows
+//! [engine], a language server that knows types, and an [index] of our own, which knows
 //! every name and outline without asking anybody.
 
+pub mod answers;
+mod ask;
+mod cache;
+mod closure;
+mod definitions;
+mod desk;
+mod dotted;
 pub mod engine;
+mod engines;
+mod git;
+pub mod index;
+mod jedi;
+pub mod operations;
+mod outline;
+pub mod params;
+mod place;
+mod project;
+mod references;
+mod ruff;
+mod service;
+pub mod source;
+mod syntax;
+pub mod text;
+
+pub use service::{CacheStatus, CodeService, CodeStatus};

@@ -1,0 +1,235 @@
+//! What callers get back, and how it reads as text.
+//!
+//! Lines and columns count from 1, columns in characters; a range ends one past its last
+//! character; paths are relative to the workspace, with `/`.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::index::{Kind, ParseError};
+use crate::text::Text;
+
+/// How an answer is written.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema, clap::ValueEnum,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum Format {
+    /// Structured.
+    #[default]
+    Json,
+    /// Compact text, made for models and people, in a field `text`.
+    Text,
+}
+
+/// An answer: to one question, to several at once, or as text.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum Answer<T> {
+    /// As text.
+    Text {
+        /// The answer.
+        text: String,
+    },
+    /// To each of several positions, in their order.
+    Many {
+        /// An answer or an error for each.
+        results: Vec<Outcome<T>>,
+    },
+    /// To one.
+    One(T),
+}
+
+/// An answer to one of several questions.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum Outcome<T> {
+    /// It could not be answered.
+    Failed {
+        /// Why not.
+        error: pillion_protocol::Error,
+    },
+    /// The answer.
+    Answered(T),
+}
+
+impl<T: Text> Answer<T> {
+    /// In the form that was asked for.
+    pub(crate) fn in_format(self, format: Format) -> Self {
+        match format {
+            Format::Json => self,
+            Format::Text => Self::Text { text: self.text() },
+        }
+    }
+}
+
+/// A place in a file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Location {
+    /// The file: relative to the workspace, or absolute if it is outside.
+    pub file: String,
+    /// The line.
+    pub line: u32,
+    /// The column.
+    pub column: u32,
+    /// The line of its end.
+    pub end_line: u32,
+    /// One past its last column.
+    pub end_column: u32,
+    /// The name that stands there.
+    pub name: Option<String>,
+    /// What it is: `class`, `function`, `method`, `property`, `attribute`, `variable`,
+    /// `parameter`, `type` or `module`.
+    pub kind: Option<String>,
+    /// The line it stands on.
+    pub preview: String,
+    /// Whether the file is outside of the workspace.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub external: bool,
+}
+
+/// Places, and how much of all there is they are.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Locations {
+    /// The places.
+    pub locations: Vec<Location>,
+    /// How many there are.
+    pub total: usize,
+    /// Whether `limit` cut some off.
+    pub truncated: bool,
+    /// The moment this is true for.
+    pub clock: String,
+    /// Who answered: `ty`, `index`, or what was chosen instead.
+    pub engine: String,
+    /// What the parser did not understand in the file that was asked about.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub parse_errors: Vec<ParseError>,
+}
+
+/// How sure it is that a place refers to what was asked about.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum Confidence {
+    /// The engine says so.
+    Confirmed,
+    /// The same name on something whose type nobody knows.
+    Possible,
+}
+
+/// A use of a name.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Reference {
+    /// Where.
+    #[serde(flatten)]
+    pub location: Location,
+    /// How sure that is.
+    pub confidence: Confidence,
+    /// Whether it lies in the definition itself: its name, or a use within its own body.
+    pub in_definition: bool,
+    /// The function or class it stands in, as a name path.
+    pub container: Option<String>,
+}
+
+/// Uses of a name.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct References {
+    /// The uses: confirmed ones first, each sort by file and line.
+    pub locations: Vec<Reference>,
+    /// How many there are.
+    pub total: usize,
+    /// How many of them are confirmed.
+    pub confirmed: usize,
+    /// How many of them are possible.
+    pub possible: usize,
+    /// Whether `limit` cut some off.
+    pub truncated: bool,
+    /// The moment this is true for.
+    pub clock: String,
+    /// Who answered.
+    pub engine: String,
+    /// What the parser did not understand in the file that was asked about.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub parse_errors: Vec<ParseError>,
+}
+
+/// What a name is.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct Hover {
+    /// The name.
+    pub name: Option<String>,
+    /// `function`, `class`, `module`, `method`, `variable`, `parameter`, `keyword` and so on.
+    #[serde(rename = "type")]
+    pub kind: Option<String>,
+    /// Its head or its type, as Python writes it.
+    pub signature: Option<String>,
+    /// Its documentation.
+    pub docstring: Option<String>,
+    /// Its name path in its file, such as `Class/method`.
+    pub name_path: Option<String>,
+    /// Where it is defined.
+    pub definition: Option<Location>,
+    /// The moment this is true for.
+    pub clock: String,
+    /// Who answered.
+    pub engine: String,
+    /// What the parser did not understand in the file that was asked about.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub parse_errors: Vec<ParseError>,
+}
+
+/// A definition in an outline.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Outlined {
+    /// Its name.
+    pub name: String,
+    /// What it is.
+    pub kind: Kind,
+    /// Its first line, with decorators.
+    pub line: u32,
+    /// Its last line.
+    pub end_line: u32,
+    /// The line its name stands on.
+    pub name_line: u32,
+    /// The column its name stands at.
+    pub column: u32,
+    /// The file.
+    pub file: String,
+    /// The name path of what it lies in.
+    pub container: Option<String>,
+    /// Its own name path, such as `Class/method`.
+    pub name_path: String,
+    /// Its head on one line.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub signature: Option<String>,
+    /// The first line of its documentation.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub summary: Option<String>,
+}
+
+/// Definitions of a file, a folder or the whole workspace.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Outline {
+    /// The definitions.
+    pub symbols: Vec<Outlined>,
+    /// How many there are.
+    pub total: usize,
+    /// Whether `limit` cut some off.
+    pub truncated: bool,
+    /// The moment this is true for.
+    pub clock: String,
+    /// What the parser did not understand, by file.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub parse_errors: Vec<FileError>,
+}
+
+/// Something the parser did not understand, and where.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct FileError {
+    /// The file.
+    pub file: String,
+    /// What it is.
+    #[serde(flatten)]
+    pub error: ParseError,
+}

@@ -1,0 +1,90 @@
+//! What engines answered, kept until a file changes.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use pillion_workspace::Clock;
+use pillion_workspace::config::EngineChoice;
+
+use crate::CacheStatus;
+use crate::engine::{Hover, Location};
+use crate::engines::Id;
+use crate::source::{Position, Span};
+
+/// Answers that are kept; then all are forgotten.
+const MAX: usize = 4096;
+
+/// What was asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum About {
+    Definition,
+    References,
+    /// Places that nobody can rule out.
+    Possible,
+    Hover,
+}
+
+/// A question.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) struct Question {
+    pub(crate) engine: EngineChoice,
+    pub(crate) around: Id,
+    pub(crate) about: About,
+    pub(crate) path: String,
+    pub(crate) at: Position,
+}
+
+/// An answer.
+#[derive(Debug, Clone)]
+pub(crate) enum Kept {
+    Places(Arc<Vec<Location>>),
+    Possible(Arc<Vec<(PathBuf, Span)>>),
+    Hover(Arc<Option<Hover>>),
+}
+
+/// Answers that hold as long as the clock stands still.
+#[derive(Debug, Default)]
+pub(crate) struct Cache {
+    answers: Mutex<HashMap<Question, (Clock, Kept)>>,
+    hits: AtomicU64,
+    invalidations: AtomicU64,
+}
+
+impl Cache {
+    /// The answer to a question, if it was given at this very moment of the clock.
+    pub(crate) fn get(&self, question: &Question, now: Clock) -> Option<Kept> {
+        let answers = self.answers();
+        let (_, kept) = answers.get(question).filter(|(clock, _)| *clock == now)?;
+        self.hits.fetch_add(1, Ordering::Relaxed);
+        Some(kept.clone())
+    }
+
+    /// Keep an answer to a question that was asked at this moment of the clock.
+    pub(crate) fn keep(&self, question: Question, asked: Clock, answer: Kept) {
+        let mut answers = self.answers();
+        if answers.len() >= MAX {
+            answers.clear();
+        }
+        answers.insert(question, (asked, answer));
+    }
+
+    /// A file has changed.
+    pub(crate) fn invalidate(&self) {
+        self.answers().clear();
+        self.invalidations.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn status(&self) -> CacheStatus {
+        CacheStatus {
+            size: self.answers().len(),
+            hits: self.hits.load(Ordering::Relaxed),
+            invalidations: self.invalidations.load(Ordering::Relaxed),
+        }
+    }
+
+    fn answers(&self) -> MutexGuard<'_, HashMap<Question, (Clock, Kept)>> {
+        self.answers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,296 @@
+//! The engines of one workspace: which one answers, with which Python, and what they said.
+
+use std::collections::{BTreeSet, HashMap};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use pillion_catalogue::{Code, Error, Result};
+use pillion_runtime::discovery::{Proven, Request};
+use pillion_runtime::managed::Silent;
+use pillion_runtime::{Dirs, Managed, Proof};
+use pillion_supervisor::Supervisor;
+use pillion_workspace::config::{self, EngineChoice};
+use pillion_workspace::{Change, ChangeKind, Config};
+
+use crate::CacheStatus;
+use crate::cache::Cache;
+use crate::engine::{self, LanguageServer, Make, basedpyright_program, limits, ty_program};
+use crate::index::{Index, is_python};
+use crate::jedi::Jedi;
+use crate::params::Pythons;
+use crate::source::Source;
+
+/// Pythons that engines of one workspace run with at the same time.
+const MAX_SURROUNDINGS: usize = 4;
+/// Files that engines are given as text at the same time.
+const MAX_HANDED_OVER: usize = 128;
+
+/// The engines of one workspace.
+#[derive(Debug)]
+pub(crate) struct Engines {
+    root: PathBuf,
+    supervisor: Arc<Supervisor>,
+    dirs: Dirs,
+    /// Looked at by the first question while the others wait for it.
+    surroundings: tokio::sync::Mutex<HashMap<Pythons, Arc<Surroundings>>>,
+    running: Mutex<HashMap<(EngineChoice, Id), Arc<LanguageServer>>>,
+    /// Files whose text engines were given because their time stamps prove nothing.
+    handed_over: Mutex<BTreeSet<PathBuf>>,
+    pub(crate) cache: Cache,
+}
+
+/// Tells surroundings apart.
+pub(crate) type Id = u64;
+
+/// What engines depend on beside the files of the workspace.
+#[derive(Debug)]
+pub(crate) struct Surroundings {
+    pub(crate) id: Id,
+    pub(crate) config: Config,
+    config_proof: Option<Proof>,
+    pub(crate) python: Proven,
+}
+
+/// Who answers.
+#[derive(Debug, Clone)]
+pub(crate) enum Speaker {
+    Server(Arc<LanguageServer>),
+    Jedi(Arc<Jedi>),
+}
+
+impl Engines {
+    pub(crate) fn new(root: PathBuf, supervisor: Arc<Supervisor>, dirs: Dirs) -> Self {
+        Self {
+            root,
+            supervisor,
+            dirs,
+            surroundings: tokio::sync::Mutex::default(),
+            running: Mutex::default(),
+            handed_over: Mutex::default(),
+            cache: Cache::default(),
+        }
+    }
+
+    /// The configuration and the Python of the workspace, as they are now. Engines that
+    /// were started with others end.
+    pub(crate) async fn surroundings(&self, pythons: &Pythons) -> Result<Arc<Surroundings>> {
+        static COUNT: AtomicU64 = AtomicU64::new(0);
+        let mut all = self.surroundings.lock().await;
+        let known = all.get(pythons);
+        if let Some(known) = known.filter(|known| self.is_current(known)) {
+            return Ok(Arc::clone(known));
+        }
+        if let Some(old) = all.remove(pythons) {
+            tracing::info!(root = %self.root.display(), "configuration or interpreter changed");
+            self.leave(old.id);
+        }
+        if all.len() >= MAX_SURROUNDINGS
+            && let Some(oldest) = all.values().map(|around| around.id).min()
+        {
+            all.retain(|_, around| around.id != oldest);
+            self.leave(oldest);
+        }
+        // The proof is taken before what it proves is read.
+        let config_proof = self.config_proof();
+        let config = Config::read(&self.root)?;
+        let request = Request {
+            explicit: pythons.named.as_deref(),
+            configured: config.python.interpreter.as_deref(),
+            virtual_env: pythons.virtual_env.as_deref(),
+            conda_prefix: pythons.conda_prefix.as_deref(),
+            ..Request::new(&self.root)
+        };
+        let python = Proven::find(request, &self.dirs).await;
+        if pythons.named.is_some() {
+            // Nobody gets a Python other than the one they asked for.
+            python.choice()?;
+        }
+        let surroundings = Arc::new(Surroundings {
+            id: COUNT.fetch_add(1, Ordering::Relaxed),
+            config,
+            config_proof,
+            python,
+        });
+        all.insert(pythons.clone(), Arc::clone(&surroundings));
+        Ok(surroundings)
+    }
+
+    /// End the engines of surroundings that are no more.
+    fn leave(&self, id: Id) {
+        self.running().retain(|(_, around), _| *around != id);
+        self.cache.invalidate();
+    }
+
+    fn is_current(&self, known: &Surroundings) -> bool {
+        // Without a Python there is nothing that could have changed but its absence.
+        (known.python.choice().is_err() || known.python.is_current())
+            && self.config_proof() == known.config_proof
+    }
+
+    fn config_proof(&self) -> Option<Proof> {
+        Proof::of(&self.root.join(config::FILE)).ok()
+    }
+
+    /// The engine to ask; it starts with the first question.
+    pub(crate) async fn speaker(
+        &self,
+        choice: EngineChoice,
+        around: &Surroundings,
+        index: &Index,
+    ) -> Result<Speaker> {
+        if choice == EngineChoice::Jedi {
+            let jedi = Jedi::new(&self.root, around, &self.supervisor, &self.dirs).await?;
+            return Ok(Speaker::Jedi(Arc::new(jedi)));
+        }
+        if let Some(server) = self.running().get(&(choice, around.id)) {
+            return Ok(Speaker::Server(Arc::clone(server)));
+        }
+        let make = self.make(choice, around).await?;
+        let mut running = self.running();
+        // Another question may have been faster.
+        let server = running.entry((choice, around.id)).or_insert_with(|| {
+            let server = LanguageServer::new(&self.supervisor, &make);
+            let foreign = index.iter().filter(|(_, facts)| !facts.is_plain);
+            foreign.for_each(|(path, _)| hand_over(&server, &self.root.join(&**path)));
+            Arc::new(server)
+        });
+        Ok(Speaker::Server(Arc::clone(server)))
+    }
+
+    async fn make(&self, choice: EngineChoice, around: &Surroundings) -> Result<Make> {
+        let python = around.python.choice().ok();
+        let python = python.map(|choice| choice.interpreter.clone());
+        let (engine, program) = match choice {
+            EngineChoice::Basedpyright => {
+                let path = std::env::var_os("PATH").unwrap_or_default();
+                let program = basedpyright_program(python.as_ref(), &path)?;
+                (engine::Engine::Basedpyright, program)
+            }
+            EngineChoice::Ty | EngineChoice::Jedi => {
+                let managed = managed(&self.dirs).await?;
+                (engine::Engine::Ty, ty_program(&managed, &Silent).await?)
+            }
+        };
+        let config = &around.config.code;
+        Ok(Make {
+            engine,
+            program,
+            root: self.root.clone(),
+            python,
+            cache: self.dirs.usable_cache(),
+            limits: limits(
+                Some(config.memory_soft_mb << 20),
+                Some(config.memory_hard_mb << 20),
+                Some(Duration::from_secs_f64(config.idle_minutes * 60.0)),
+            ),
+        })
+    }
+
+    /// Tell the engines what changed, before the next question. An engine believes that a
+    /// file is unchanged while its modification time is the same; where that proves nothing
+    /// it is handed the text instead.
+    pub(crate) fn changed(&self, changes: &[Change], before: &Index, now: &Index) {
+        let relevant = changes.iter().filter(|change| matters(&change.path));
+        let relevant: Vec<&Change> = relevant.collect();
+        if relevant.is_empty() {
+            return;
+        }
+        self.cache.invalidate();
+        let mut told: Vec<_> = relevant
+            .iter()
+            .map(|change| (self.root.join(&*change.path), kind(change.kind)))
+            .collect();
+        let mut handed_over = self.handed_over();
+        let running = self.running();
+        for change in &relevant {
+            let path = self.root.join(&*change.path);
+            let by_text = now.needs_text(&change.path, before);
+            for server in running.values() {
+                match by_text {
+                    true => hand_over(server, &path),
+                    false => server.close_document(&path),
+                }
+            }
+            match by_text {
+                true => drop(handed_over.insert(path)),
+                false => drop(handed_over.remove(&path)),
+            }
+        }
+        if handed_over.len() > MAX_HANDED_OVER {
+            // By now the files prove themselves again, but for those that never do.
+            let old = std::mem::take(&mut *handed_over);
+            for path in old {
+                let name = path.strip_prefix(&self.root).ok().and_then(Path::to_str);
+                if name.is_some_and(|name| now.needs_text(name, now)) {
+                    handed_over.insert(path);
+                    continue;
+                }
+                running
+                    .values()
+                    .for_each(|server| server.close_document(&path));
+                told.push((path, engine::ChangeKind::Changed));
+            }
+        }
+        for server in running.values() {
+            server.changed(&told);
+        }
+    }
+
+    fn handed_over(&self) -> MutexGuard<'_, BTreeSet<PathBuf>> {
+        self.handed_over
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// So much changed that nobody knows what: begin anew.
+    pub(crate) fn restart(&self) {
+        self.cache.invalidate();
+        self.running().clear();
+    }
+
+    pub(crate) fn dirs(&self) -> &Dirs {
+        &self.dirs
+    }
+
+    pub(crate) fn cache_status(&self) -> CacheStatus {
+        self.cache.status()
+    }
+
+    fn running(&self) -> MutexGuard<'_, HashMap<(EngineChoice, Id), Arc<LanguageServer>>> {
+        self.running.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The environment with pillion's own tools.
+pub(crate) async fn managed(dirs: &Dirs) -> Result<Managed> {
+    Managed::of_machine(dirs)
+        .await
+        .map_err(|error| Error::new(Code::PythonNotFound, error.to_string()).hint(error.hint()))
+}
+
+/// Give an engine the text of a file that it could not decode.
+fn hand_over(server: &LanguageServer, path: &Path) {
+    if let Ok(bytes) = std::fs::read(path) {
+        server.open_document(path, Source::decode(&bytes).text());
+    }
+}
+
+/// Whether a change of a file can change what an engine says.
+fn matters(path: &str) -> bool {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    is_python(path)
+        || matches!(
+            name,
+            "pyproject.toml" | "ty.toml" | "pyrightconfig.json" | "py.typed"
+        )
+}
+
+fn kind(kind: ChangeKind) -> engine::ChangeKind {
+    match kind {
+        ChangeKind::Created => engine::ChangeKind::Created,
+        ChangeKind::Modified => engine::ChangeKind::Changed,
+        ChangeKind::Deleted => engine::ChangeKind::Deleted,
+    }
+}

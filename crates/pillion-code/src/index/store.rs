@@ -1,0 +1,141 @@
+//! The index on disk: what was parsed, with proof that the files are still the same.
+//!
+//! One file per workspace, replaced as a whole. A reader believes it only if the format,
+//! the root and the checksum fit; each entry only if its file does.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use super::facts::FORMAT;
+use super::{Entry, Index};
+
+/// Workspaces whose index is kept; the ones that were not written for longest go first.
+const MAX_FILES: usize = 64;
+/// Entries that are decoded together.
+const CHUNK: usize = 256;
+/// A larger file is not believed: it would have to be read into memory first.
+const MAX_BYTES: u64 = 512 << 20;
+
+/// Where the index of one workspace is kept.
+#[derive(Debug, Clone)]
+pub(crate) struct Store {
+    file: PathBuf,
+    root: PathBuf,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Written {
+    format: u32,
+    root: PathBuf,
+    checksum: [u8; 32],
+    chunks: Vec<Vec<u8>>,
+}
+
+type Chunk = Vec<(Box<str>, Entry)>;
+
+impl Store {
+    /// The store for the workspace at `root`, below the cache folder.
+    pub(crate) fn new(cache: &Path, root: &Path) -> Self {
+        let digest = Sha256::digest(root.as_os_str().as_encoded_bytes());
+        let name: String = digest.iter().take(12).map(|b| format!("{b:02x}")).collect();
+        Self {
+            file: cache.join("index").join(name),
+            root: root.to_owned(),
+        }
+    }
+
+    /// The index as it was written last; an empty one if there is none to be believed.
+    pub(crate) fn load(&self) -> Index {
+        let entries = self.read().unwrap_or_default();
+        Index {
+            entries: Arc::new(entries),
+            clock: None,
+        }
+    }
+
+    fn read(&self) -> Option<BTreeMap<Arc<str>, Arc<Entry>>> {
+        if fs::metadata(&self.file).ok()?.len() > MAX_BYTES {
+            return None;
+        }
+        let bytes = fs::read(&self.file).ok()?;
+        let written: Written = postcard::from_bytes(&bytes).ok()?;
+        if written.format != FORMAT || written.root != self.root {
+            return None;
+        }
+        if checksum(&written.chunks) != written.checksum {
+            tracing::warn!(file = %self.file.display(), "the index on disk is damaged: parsing anew");
+            return None;
+        }
+        let chunks: Option<Vec<Chunk>> = written
+            .chunks
+            .par_iter()
+            .map(|chunk| postcard::from_bytes(chunk).ok())
+            .collect();
+        let entries = chunks?.into_iter().flatten();
+        Some(
+            entries
+                .map(|(path, entry)| (path.into(), Arc::new(entry)))
+                .collect(),
+        )
+    }
+
+    /// Write the index, as a whole or not at all.
+    pub(crate) fn save(&self, index: &Index) -> std::io::Result<()> {
+        let folder = self.file.parent().unwrap_or(&self.root);
+        fs::create_dir_all(folder)?;
+        let all: Vec<(&str, &Entry)> = index
+            .entries
+            .iter()
+            .map(|(path, entry)| (&**path, &**entry))
+            .collect();
+        let chunks: Vec<Vec<u8>> = all
+            .par_chunks(CHUNK)
+            .map(|chunk| postcard::to_stdvec(chunk).map_err(std::io::Error::other))
+            .collect::<Result<_, _>>()?;
+        let written = Written {
+            format: FORMAT,
+            root: self.root.clone(),
+            checksum: checksum(&chunks),
+            chunks,
+        };
+        let bytes = postcard::to_stdvec(&written).map_err(std::io::Error::other)?;
+        let temporary = self
+            .file
+            .with_extension(format!("{}.new", std::process::id()));
+        fs::write(&temporary, bytes)?;
+        fs::rename(&temporary, &self.file)?;
+        prune(folder);
+        Ok(())
+    }
+}
+
+fn checksum(chunks: &[Vec<u8>]) -> [u8; 32] {
+    let mut digest = Sha256::new();
+    chunks.iter().for_each(|chunk| digest.update(chunk));
+    digest.finalize().into()
+}
+
+/// Forget the workspaces that were not used for longest.
+fn prune(folder: &Path) {
+    let Ok(files) = fs::read_dir(folder) else {
+        return;
+    };
+    let mut files: Vec<(SystemTime, PathBuf)> = files
+        .filter_map(|file| {
+            let file = file.ok()?;
+            Some((file.metadata().ok()?.modified().ok()?, file.path()))
+        })
+        .collect();
+    files.sort();
+    let surplus = files.len().saturating_sub(MAX_FILES);
+    for (_, file) in files.drain(..surplus) {
+        let _ = fs::remove_file(file);
+    }
+}

@@ -1,0 +1,154 @@
+//! Jedi as an engine: a Python worker of pillion's own, in the managed environment.
+//!
+//! It knows fewer questions than a language server, and is slower; it guesses more about
+//! code without types. It reads files itself, so each question carries the clock: at
+//! another one it forgets what it has parsed.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use pillion_catalogue::{Code, Error, Result};
+use pillion_process::Launch;
+use pillion_runtime::managed::Silent;
+use pillion_runtime::{Dirs, worker_dir};
+use pillion_supervisor::{Ask, Call, Dialect, Kind, Limits, Pool, Spec, Supervisor};
+use pillion_workspace::Clock;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::json;
+use serde_json::value::to_raw_value;
+
+use crate::engine::{Hover, Location, Position, Range};
+use crate::engines::{Surroundings, managed};
+
+/// Jedi for one workspace.
+#[derive(Debug)]
+pub(crate) struct Jedi {
+    pool: Arc<Pool>,
+    root: PathBuf,
+    python: Option<PathBuf>,
+}
+
+#[derive(Deserialize)]
+struct Place {
+    path: PathBuf,
+    line: u32,
+    column: u32,
+    end_column: u32,
+}
+
+impl Jedi {
+    pub(crate) async fn new(
+        root: &Path,
+        around: &Surroundings,
+        supervisor: &Supervisor,
+        dirs: &Dirs,
+    ) -> Result<Self> {
+        let environment = managed(dirs).await?;
+        let own = environment
+            .ensure(&Silent)
+            .await
+            .map_err(|error| Error::new(Code::StartFailed, error.to_string()).hint(error.hint()))?;
+        let key = format!("jedi\0{}", root.display());
+        let config = &around.config.code;
+        let limits = Limits {
+            memory_soft: Some(config.memory_soft_mb << 20),
+            memory_hard: Some(config.memory_hard_mb << 20),
+            idle: Some(Duration::from_secs_f64(config.idle_minutes * 60.0)),
+            ..Limits::default()
+        };
+        let pool = supervisor.pool(&key, 1, || {
+            let (folder, dirs) = (root.to_owned(), dirs.clone());
+            Spec {
+                name: "jedi".into(),
+                kind: Kind::Engine,
+                workspace: root.to_owned(),
+                dialect: Dialect::Worker,
+                limits,
+                launch: Arc::new(move || {
+                    let package = worker_dir(&dirs).map_err(|error| {
+                        Error::new(Code::StartFailed, error.to_string()).hint(error.hint())
+                    })?;
+                    Ok(Launch::new(&own.executable)
+                        .arg("-u")
+                        .arg(package)
+                        .arg("worker")
+                        .cwd(&folder))
+                }),
+                opening: None,
+            }
+        });
+        let python = around.python.choice().ok();
+        Ok(Self {
+            pool,
+            root: root.to_owned(),
+            python: python.map(|choice| choice.interpreter.executable.clone()),
+        })
+    }
+
+    pub(crate) async fn definition(&self, ask: &Asked<'_>) -> Result<Vec<Location>> {
+        self.places("definition", ask).await
+    }
+
+    pub(crate) async fn references(&self, ask: &Asked<'_>) -> Result<Vec<Location>> {
+        self.places("references", ask).await
+    }
+
+    pub(crate) async fn hover(&self, ask: &Asked<'_>) -> Result<Option<Hover>> {
+        let text: Option<String> = self.ask("hover", ask).await?;
+        Ok(text.map(|text| Hover {
+            text,
+            markdown: false,
+            range: None,
+        }))
+    }
+
+    async fn places(&self, function: &str, ask: &Asked<'_>) -> Result<Vec<Location>> {
+        let places: Vec<Place> = self.ask(function, ask).await?;
+        let places = places.into_iter().map(|place| Location {
+            path: place.path,
+            range: Range {
+                start: Position::new(place.line, place.column),
+                end: Position::new(place.line, place.end_column),
+            },
+            whole: None,
+        });
+        Ok(places.collect())
+    }
+
+    async fn ask<T: DeserializeOwned>(&self, function: &str, asked: &Asked<'_>) -> Result<T> {
+        let params = json!({
+            "function": format!("pillion.jedi_engine:{function}"),
+            "params": {
+                "root": self.root,
+                "python": self.python,
+                "clock": asked.clock.to_string(),
+                "path": asked.path,
+                "line": asked.at.line,
+                "column": asked.at.character,
+            },
+        });
+        let call = Call {
+            ask: Ask {
+                method: "call".into(),
+                params: to_raw_value(&params).ok(),
+                project: String::new(),
+            },
+            safe: true,
+            timeout: asked.timeout,
+            parts: None,
+        };
+        let answer = self.pool.call(call).await?;
+        serde_json::from_str(answer.result.get()).map_err(Error::internal)
+    }
+}
+
+/// A question to Jedi.
+#[derive(Debug)]
+pub(crate) struct Asked<'a> {
+    pub(crate) clock: Clock,
+    pub(crate) path: &'a Path,
+    pub(crate) at: Position,
+    pub(crate) timeout: Duration,
+}

@@ -1,0 +1,63 @@
+//! `code.defs`: where a name is defined.
+
+use pillion_catalogue::{Context, Local, Operation, Result, Safety};
+use pillion_workspace::config::EngineChoice;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::positions::{self, Spotted};
+use crate::CodeService;
+use crate::answers::{Answer, Locations};
+use crate::ask::Engine;
+use crate::definitions;
+use crate::params::{At, Where, engine_choice};
+use crate::text::shown;
+
+/// Where is the name at this position defined?
+#[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
+#[serde(deny_unknown_fields)]
+pub struct Defs {
+    #[command(flatten)]
+    #[serde(flatten)]
+    #[expect(missing_docs, reason = "it has no name outside")]
+    pub at: At,
+    /// Who answers: ty, jedi or basedpyright; the workspace's own choice if not given.
+    #[arg(long, value_parser = engine_choice)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub engine: Option<EngineChoice>,
+    #[command(flatten)]
+    #[serde(flatten)]
+    #[expect(missing_docs, reason = "it has no name outside")]
+    pub given: Where,
+}
+
+impl Operation for Defs {
+    const NAME: &'static str = "code.defs";
+    const SAFETY: Safety = Safety::Read;
+    const LOCAL: Local = Local::Near;
+    type Service = CodeService;
+    type Output = Answer<Locations>;
+
+    fn text(result: &str) -> Option<String> {
+        shown::<Self>(result)
+    }
+
+    async fn run(self, cx: Context<CodeService>) -> Result<Answer<Locations>> {
+        positions::answer(&cx, &self.given, &self.at, self.engine, |engine, spot| {
+            defs(engine, spot)
+        })
+        .await
+    }
+}
+
+async fn defs(engine: Engine, spot: Spotted) -> Result<Locations> {
+    let found = definitions::find_or_fall_back(&engine, &spot).await?;
+    Ok(Locations {
+        total: found.locations.len(),
+        locations: found.locations,
+        truncated: false,
+        clock: engine.view.clock(),
+        engine: found.engine.into(),
+        parse_errors: spot.parse_errors(&engine.view),
+    })
+}

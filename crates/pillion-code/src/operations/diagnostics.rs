@@ -1,0 +1,256 @@
+//! `code.diagnostics`: what ty and ruff find wrong.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use futures::{StreamExt, stream};
+use pillion_catalogue::{Code, Context, Error, Local, Operation, Result, Safety};
+use pillion_workspace::{ChangeKind, Changes, Clock};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::CodeService;
+use crate::answers::Answer;
+use crate::ask::{Engine, span};
+use crate::index::is_python;
+use crate::params::{Where, limit};
+use crate::project::View;
+use crate::text::{Text, rest, shown};
+use crate::{git, place, ruff};
+
+/// What do ty and ruff find wrong?
+///
+/// In a file, in a folder, in what git sees as changed, or in what changed since the clock of
+/// an earlier answer.
+#[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
+#[serde(deny_unknown_fields)]
+pub struct Diagnostics {
+    /// The file or folder; what git sees as changed if nothing is named.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub path: Option<PathBuf>,
+    /// What changed since this clock, which an earlier answer carried.
+    #[arg(long, value_name = "CLOCK", conflicts_with = "path")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub since: Option<String>,
+    /// Only errors, not warnings and advice.
+    #[arg(long)]
+    #[serde(default)]
+    pub errors_only: bool,
+    /// At most so many.
+    #[arg(long)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<usize>,
+    #[command(flatten)]
+    #[serde(flatten)]
+    #[expect(missing_docs, reason = "it has no name outside")]
+    pub given: Where,
+}
+
+/// What is wrong.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+pub struct Findings {
+    /// By file and line.
+    pub diagnostics: Vec<Finding>,
+    /// How many there are.
+    pub total: usize,
+    /// Whether `limit` cut some off.
+    pub truncated: bool,
+    /// Files that were checked.
+    pub files: usize,
+    /// Whether there were more files than are checked at once.
+    pub files_truncated: bool,
+    /// The moment this is true for.
+    pub clock: String,
+}
+
+/// Something wrong.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+pub struct Finding {
+    /// The file.
+    pub file: String,
+    /// The line.
+    pub line: u32,
+    /// The column.
+    pub column: u32,
+    /// The line of its end.
+    pub end_line: u32,
+    /// One past its last column.
+    pub end_column: u32,
+    /// How bad it is.
+    pub severity: Severity,
+    /// The rule.
+    pub code: Option<String>,
+    /// What is wrong.
+    pub message: String,
+    /// Who says so: `ty` or `ruff`.
+    pub source: String,
+}
+
+/// How bad something is.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum Severity {
+    /// It does not work.
+    Error,
+    /// It may not work.
+    Warning,
+    /// It could be better.
+    Info,
+}
+
+/// Files that are checked at once.
+const MAX_FILES: usize = 1000;
+/// Files that the engine is asked about at the same time.
+const AT_ONCE: usize = 8;
+
+impl Operation for Diagnostics {
+    const NAME: &'static str = "code.diagnostics";
+    const SAFETY: Safety = Safety::Read;
+    const LOCAL: Local = Local::Near;
+    type Service = CodeService;
+    type Output = Answer<Findings>;
+
+    fn text(result: &str) -> Option<String> {
+        shown::<Self>(result)
+    }
+
+    async fn run(self, cx: Context<CodeService>) -> Result<Answer<Findings>> {
+        let view = CodeService::view(&cx, &self.given, self.path.as_deref()).await?;
+        let mut files = self.files(&view).await?;
+        let all = files.len();
+        files.truncate(MAX_FILES);
+        let engine = view.engine(None, &self.given).await?;
+        let (typed, linted) = tokio::try_join!(
+            typed(&engine, &files),
+            ruff::check(&view, &files, engine.timeout)
+        )?;
+        let mut diagnostics: Vec<Finding> = typed.into_iter().chain(linted).collect();
+        diagnostics.retain(|found| !self.errors_only || found.severity == Severity::Error);
+        diagnostics.sort();
+        diagnostics.dedup();
+        let total = diagnostics.len();
+        diagnostics.truncate(limit(self.limit));
+        let findings = Findings {
+            truncated: diagnostics.len() < total,
+            diagnostics,
+            total,
+            files: files.len(),
+            files_truncated: files.len() < all,
+            clock: view.clock(),
+        };
+        Ok(Answer::One(findings).in_format(self.given.format()))
+    }
+}
+
+impl Diagnostics {
+    /// The Python files that are meant.
+    async fn files(&self, view: &View) -> Result<Vec<Arc<str>>> {
+        let index = &view.index;
+        let known = |path: &str| index.iter().find(|(known, _)| &***known == path);
+        let named = |paths: Vec<String>| {
+            let mut files: Vec<Arc<str>> = paths
+                .iter()
+                .filter(|path| is_python(path))
+                .filter_map(|path| Some(Arc::clone(known(path)?.0)))
+                .collect();
+            files.sort();
+            files.dedup();
+            files
+        };
+        if let Some(path) = &self.path {
+            let path = place::inside(view.root(), path)?;
+            let below = |file: &str| {
+                let rest = file.strip_prefix(&*path);
+                path.is_empty() || rest.is_some_and(|r| r.is_empty() || r.starts_with('/'))
+            };
+            let files = index
+                .iter()
+                .map(|(file, _)| file)
+                .filter(|file| below(file));
+            return Ok(files.cloned().collect());
+        }
+        if let Some(since) = &self.since {
+            let clock: Clock = since.parse().map_err(|_| {
+                Error::new(Code::InvalidParams, format!("`{since}` is no clock"))
+                    .hint("take it from the `clock` of an earlier answer")
+            })?;
+            return match view.snapshot.changes_since(Some(clock)) {
+                Changes::These(changes) => Ok(named(
+                    changes
+                        .into_iter()
+                        .filter(|change| change.kind != ChangeKind::Deleted)
+                        .map(|change| change.path.to_string())
+                        .collect(),
+                )),
+                Changes::Everything => Err(Error::new(
+                    Code::Conflict,
+                    "that clock is too old: nobody knows any more what changed since",
+                )
+                .hint("name a `path`, or leave `since` out")),
+            };
+        }
+        Ok(named(git::changed(view.root()).await?))
+    }
+}
+
+async fn typed(engine: &Engine, files: &[Arc<str>]) -> Result<Vec<Finding>> {
+    let server = engine.server()?;
+    let found: Vec<Result<Vec<Finding>>> = stream::iter(files.to_vec())
+        .map(|file| async move {
+            let path: PathBuf = engine.absolute(&file);
+            let found = server.diagnostics(Path::new(&path), engine.timeout).await?;
+            let found = found.into_iter().map(|diagnostic| {
+                let at = span(diagnostic.range);
+                Finding {
+                    file: file.to_string(),
+                    line: at.start.line + 1,
+                    column: at.start.column + 1,
+                    end_line: at.end.line + 1,
+                    end_column: at.end.column + 1,
+                    severity: match diagnostic.severity {
+                        1 => Severity::Error,
+                        2 => Severity::Warning,
+                        _ => Severity::Info,
+                    },
+                    code: diagnostic.code,
+                    message: diagnostic.message,
+                    source: engine.name().into(),
+                }
+            });
+            Ok(found.collect())
+        })
+        .buffered(AT_ONCE)
+        .collect()
+        .await;
+    let found: Vec<Vec<Finding>> = found.into_iter().collect::<Result<_>>()?;
+    Ok(found.into_iter().flatten().collect())
+}
+
+impl Text for Findings {
+    fn text(&self) -> String {
+        let mut lines: Vec<String> = self
+            .diagnostics
+            .iter()
+            .map(|found| {
+                let severity = match found.severity {
+                    Severity::Error => "error",
+                    Severity::Warning => "warning",
+                    Severity::Info => "info",
+                };
+                let code = found.code.as_deref().unwrap_or("-");
+                let message = found.message.replace('\n', " ");
+                format!(
+                    "{}:{}:{}  {severity}  {message}  [{} {code}]",
+                    found.file, found.line, found.column, found.source
+                )
+            })
+            .collect();
+        if lines.is_empty() {
+            lines.push(format!("nothing wrong in {} files", self.files));
+        }
+        lines.extend(rest(self.total, self.diagnostics.len()));
+        lines.join("\n")
+    }
+}

@@ -1,0 +1,161 @@
+//! `code.hover`: what a name is.
+
+use pillion_catalogue::{Context, Local, Operation, Result, Safety};
+use pillion_workspace::config::EngineChoice;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::positions::{self, Spotted};
+use crate::CodeService;
+use crate::answers::{Answer, Hover};
+use crate::ask::Engine;
+use crate::definitions::{self, Found};
+use crate::desk::Desk;
+use crate::index::Kind;
+use crate::params::{At, Where, engine_choice};
+use crate::source::Span;
+use crate::syntax::{Syntax, Word, may_be_keyword};
+use crate::text::shown;
+
+/// What is the name at this position: its kind, signature and documentation?
+#[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
+#[serde(deny_unknown_fields)]
+#[command(name = "hover")]
+pub struct HoverAt {
+    #[command(flatten)]
+    #[serde(flatten)]
+    #[expect(missing_docs, reason = "it has no name outside")]
+    pub at: At,
+    /// Who answers: ty, jedi or basedpyright; the workspace's own choice if not given.
+    #[arg(long, value_parser = engine_choice)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub engine: Option<EngineChoice>,
+    #[command(flatten)]
+    #[serde(flatten)]
+    #[expect(missing_docs, reason = "it has no name outside")]
+    pub given: Where,
+}
+
+impl Operation for HoverAt {
+    const NAME: &'static str = "code.hover";
+    const SAFETY: Safety = Safety::Read;
+    const LOCAL: Local = Local::Near;
+    type Service = CodeService;
+    type Output = Answer<Hover>;
+
+    fn text(result: &str) -> Option<String> {
+        shown::<Self>(result)
+    }
+
+    async fn run(self, cx: Context<CodeService>) -> Result<Answer<Hover>> {
+        positions::answer(&cx, &self.given, &self.at, self.engine, |engine, spot| {
+            hover(engine, spot)
+        })
+        .await
+    }
+}
+
+async fn hover(engine: Engine, spot: Spotted) -> Result<Hover> {
+    let found = match kind_of_word(&spot) {
+        Word::Name => definitions::find_or_fall_back(&engine, &spot).await?,
+        _ => Found::nothing(&engine),
+    };
+    about(&engine, &spot, &found).await
+}
+
+/// Names inside of strings, as in annotations, are names too: the engine decides.
+pub(super) fn kind_of_word(spot: &Spotted) -> Word {
+    match spot.word() {
+        None => Word::Other,
+        // Only what spells a keyword is worth a look at the whole file.
+        Some((name, _)) if may_be_keyword(name) => {
+            match Syntax::of(&spot.source, &spot.path).word(spot.at) {
+                Word::Keyword => Word::Keyword,
+                _ => Word::Name,
+            }
+        }
+        Some(_) => Word::Name,
+    }
+}
+
+/// What is known about the name at a place whose definition has been found.
+pub(super) async fn about(engine: &Engine, spot: &Spotted, found: &Found) -> Result<Hover> {
+    let mut hover = Hover {
+        clock: engine.view.clock(),
+        engine: found.engine.into(),
+        parse_errors: spot.parse_errors(&engine.view),
+        ..Hover::default()
+    };
+    let word = spot.word();
+    match kind_of_word(spot) {
+        Word::Keyword => {
+            hover.name = word.map(|(name, _)| name.to_owned());
+            hover.kind = Some("keyword".into());
+            return Ok(hover);
+        }
+        Word::Other => return Ok(hover),
+        Word::Name => {}
+    }
+    let told = engine.hover(&spot.path, spot.at).await?;
+    let (head, documentation) = match told.as_ref() {
+        Some(told) => parts(&told.text),
+        None => (None, None),
+    };
+    let mut desk = Desk::new(&engine.view);
+    if let (Some(location), Some((path, span))) = (found.locations.first(), found.places.first()) {
+        let defined = desk.defined_at(path, span.start);
+        hover.kind.clone_from(&location.kind);
+        hover.definition = Some(location.clone());
+        let is_module = *span == Span::default();
+        if let Some(defined) = &defined {
+            hover.name_path = Some(defined.name_path.clone());
+            hover.signature.clone_from(&defined.signature);
+        }
+        if (defined.is_some() || is_module)
+            && let Some(source) = desk.source(path)
+        {
+            let name = (!is_module).then_some(span.start);
+            hover.docstring = Syntax::of(&source, &location.file).docstring(name);
+        }
+    }
+    if head.is_none() && documentation.is_none() && found.locations.is_empty() {
+        // A word in a string or a comment, or in a file that is no Python.
+        return Ok(hover);
+    }
+    hover.name = word.map(|(name, _)| name.to_owned());
+    hover.signature = hover.signature.or(head);
+    hover.docstring = hover.docstring.or(documentation);
+    hover.kind = hover
+        .kind
+        .or_else(|| hover.signature.as_deref().and_then(guess));
+    Ok(hover)
+}
+
+/// The head and the documentation in an engine's words.
+fn parts(text: &str) -> (Option<String>, Option<String>) {
+    let rule = |line: &&str| line.len() >= 3 && line.bytes().all(|b| b == b'-');
+    let lines: Vec<&str> = text.lines().collect();
+    let cut = lines.iter().position(rule).unwrap_or(lines.len());
+    let some = |lines: &[&str]| {
+        let text = lines.join("\n").trim().to_owned();
+        (!text.is_empty()).then_some(text)
+    };
+    let head = some(&lines[..cut]).filter(|head| head != "Unknown");
+    (head, lines.get(cut + 1..).and_then(some))
+}
+
+/// What something without a known place is, by an engine's words.
+fn guess(head: &str) -> Option<String> {
+    let kind = if head.starts_with("def ") {
+        Kind::Function
+    } else if head.starts_with("bound method ") {
+        Kind::Method
+    } else if head.starts_with("class ") || head.starts_with("<class ") {
+        Kind::Class
+    } else if head.starts_with("<module ") {
+        Kind::Module
+    } else {
+        Kind::Variable
+    };
+    Some(kind.name().into())
+}

@@ -1,0 +1,79 @@
+//! `code.implementations`: subclasses of a class, overrides of a method.
+
+use pillion_catalogue::{Context, Local, Operation, Result, Safety};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::positions::{self, Spotted};
+use crate::CodeService;
+use crate::answers::{Answer, Locations};
+use crate::ask::Engine;
+use crate::desk::Desk;
+use crate::params::{At, Where, limit};
+use crate::text::shown;
+use crate::{closure, definitions};
+
+/// Which classes derive from the one at this position, or which methods override it?
+#[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
+#[serde(deny_unknown_fields)]
+pub struct Implementations {
+    #[command(flatten)]
+    #[serde(flatten)]
+    #[expect(missing_docs, reason = "it has no name outside")]
+    pub at: At,
+    /// At most so many.
+    #[arg(long)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<usize>,
+    #[command(flatten)]
+    #[serde(flatten)]
+    #[expect(missing_docs, reason = "it has no name outside")]
+    pub given: Where,
+}
+
+impl Operation for Implementations {
+    const NAME: &'static str = "code.implementations";
+    const SAFETY: Safety = Safety::Read;
+    const LOCAL: Local = Local::Near;
+    type Service = CodeService;
+    type Output = Answer<Locations>;
+
+    fn text(result: &str) -> Option<String> {
+        shown::<Self>(result)
+    }
+
+    async fn run(self, cx: Context<CodeService>) -> Result<Answer<Locations>> {
+        let max = limit(self.limit);
+        positions::answer(&cx, &self.given, &self.at, None, |engine, spot| {
+            implementations(engine, spot, max)
+        })
+        .await
+    }
+}
+
+async fn implementations(engine: Engine, spot: Spotted, max: usize) -> Result<Locations> {
+    let definitions = definitions::find(&engine, &spot).await?;
+    let mut found = Vec::new();
+    for place in &definitions.places {
+        found.extend(closure::implementations(&engine, place).await?);
+    }
+    found.sort();
+    found.dedup();
+    // The engine counts what was asked about among them.
+    found.retain(|place| !definitions.places.contains(place));
+    let total = found.len();
+    let mut desk = Desk::new(&engine.view);
+    let locations: Vec<_> = found
+        .iter()
+        .take(max)
+        .map(|(path, span)| desk.definition(path, *span))
+        .collect();
+    Ok(Locations {
+        truncated: locations.len() < total,
+        locations,
+        total,
+        clock: engine.view.clock(),
+        engine: engine.name().into(),
+        parse_errors: spot.parse_errors(&engine.view),
+    })
+}

@@ -1,0 +1,98 @@
+//! `code.list`: what a file or folder defines.
+
+use std::path::PathBuf;
+
+use pillion_catalogue::{Context, Local, Operation, Result, Safety};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::CodeService;
+use crate::answers::{Answer, FileError, Outline};
+use crate::index::{extract_facts, is_python};
+use crate::outline::outlined;
+use crate::params::{Where, limit};
+use crate::place;
+use crate::text::shown;
+
+/// List what a file or a folder defines.
+///
+/// Of a folder, the files in it are listed; those in folders below with `recursive`.
+#[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
+#[serde(deny_unknown_fields)]
+pub struct List {
+    /// The file or folder; the whole workspace if not given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub path: Option<PathBuf>,
+    /// Also the files of folders below.
+    #[arg(long, short)]
+    #[serde(default)]
+    pub recursive: bool,
+    /// How deep definitions may lie in others: 1 is the top level of each file.
+    #[arg(long)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub depth: Option<usize>,
+    /// At most so many.
+    #[arg(long)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<usize>,
+    #[command(flatten)]
+    #[serde(flatten)]
+    #[expect(missing_docs, reason = "it has no name outside")]
+    pub given: Where,
+}
+
+impl Operation for List {
+    const NAME: &'static str = "code.list";
+    const SAFETY: Safety = Safety::Read;
+    const LOCAL: Local = Local::Near;
+    type Service = CodeService;
+    type Output = Answer<Outline>;
+
+    fn text(result: &str) -> Option<String> {
+        shown::<Self>(result)
+    }
+
+    async fn run(self, cx: Context<CodeService>) -> Result<Answer<Outline>> {
+        let view = CodeService::view(&cx, &self.given, self.path.as_deref()).await?;
+        let path = match &self.path {
+            Some(path) => place::inside(view.root(), path)?,
+            None => String::new(),
+        };
+        let is_file = view.index.get(&path).is_some();
+        let wanted = |file: &str| {
+            if is_file || path.is_empty() {
+                return path.is_empty() && (self.recursive || !file.contains('/')) || file == path;
+            }
+            let below = file.strip_prefix(&*path).and_then(|f| f.strip_prefix('/'));
+            below.is_some_and(|below| self.recursive || !below.contains('/'))
+        };
+        let depth = self.depth.unwrap_or(usize::MAX);
+        let mut symbols = Vec::new();
+        let mut parse_errors = Vec::new();
+        // Whoever names a file means it, also one that is ignored.
+        let ignored = match view.source(path.as_ref()) {
+            Some(source) if !is_file && is_python(&path) => Some(extract_facts(&source, &path)),
+            _ => None,
+        };
+        let known = view.index.iter().map(|(file, facts)| (&**file, facts));
+        let listed = known.filter(|(file, _)| wanted(file));
+        for (file, facts) in listed.chain(ignored.iter().map(|facts| (&*path, facts))) {
+            let all = (0..facts.symbols.len()).map(|index| outlined(file, facts, index));
+            symbols.extend(all.filter(|s| s.name_path.matches('/').count() < depth));
+            parse_errors.extend(facts.parse_errors.iter().map(|error| FileError {
+                file: file.to_string(),
+                error: error.clone(),
+            }));
+        }
+        let total = symbols.len();
+        symbols.truncate(limit(self.limit));
+        let outline = Outline {
+            truncated: symbols.len() < total,
+            symbols,
+            total,
+            clock: view.clock(),
+            parse_errors,
+        };
+        Ok(Answer::One(outline).in_format(self.given.format()))
+    }
+}

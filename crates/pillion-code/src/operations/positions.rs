@@ -1,0 +1,110 @@
+//! Questions about one place, or about several at once.
+
+use std::sync::Arc;
+
+use futures::StreamExt;
+use futures::stream;
+use pillion_catalogue::{Code, Context, Error, Result};
+use pillion_workspace::config::EngineChoice;
+
+use crate::CodeService;
+use crate::answers::{Answer, Outcome};
+use crate::ask::Engine;
+use crate::index::ParseError;
+use crate::params::{At, Spot, Where};
+use crate::place;
+use crate::project::View;
+use crate::source::{Position, Source, Span};
+use crate::text::Text;
+
+/// Places of one request that are asked about at the same time.
+const AT_ONCE: usize = 8;
+
+/// A place that is asked about.
+#[derive(Debug, Clone)]
+pub(crate) struct Spotted {
+    /// The file, relative to the root.
+    pub(crate) path: String,
+    pub(crate) at: Position,
+    pub(crate) source: Arc<Source>,
+}
+
+impl Spotted {
+    /// The name there, and where it stands.
+    pub(crate) fn word(&self) -> Option<(&str, Span)> {
+        self.source.word_at(self.at)
+    }
+
+    /// Whether the file reaches that far. Engines answer for the next line if not.
+    pub(crate) fn exists(&self) -> bool {
+        self.source.offset(self.at).is_some()
+    }
+
+    /// What the parser did not understand in the file.
+    pub(crate) fn parse_errors(&self, view: &View) -> Vec<ParseError> {
+        let facts = view.index.get(&self.path);
+        facts.map_or_else(Vec::new, |facts| facts.parse_errors.to_vec())
+    }
+}
+
+/// Answer a question about each place of a request.
+pub(crate) async fn answer<T, F>(
+    cx: &Context<CodeService>,
+    given: &Where,
+    at: &At,
+    engine: Option<EngineChoice>,
+    one: impl Fn(Engine, Spotted) -> F,
+) -> Result<Answer<T>>
+where
+    T: Text,
+    F: Future<Output = Result<T>>,
+{
+    let (spots, many) = at.spots()?;
+    let about = spots.first().map(|spot| spot.file.as_path());
+    // A folder is no place, and to open one as a workspace only to say so may take long.
+    let names_root = given.root.is_some() || cx.request().root.is_some();
+    if let Some(folder) = about.filter(|path| !many && !names_root && path.is_dir()) {
+        return Err(no_file(&folder.display().to_string()));
+    }
+    let view = CodeService::view(cx, given, about).await?;
+    if !many {
+        let Some(spot) = spots.first() else {
+            return Err(Error::internal("a request about no place"));
+        };
+        // What is wrong with the request is told before an engine is set up for it.
+        let spot = spotted(&view, spot)?;
+        let engine = view.engine(engine, given).await?;
+        let answer = one(engine, spot).await?;
+        return Ok(Answer::One(answer).in_format(given.format()));
+    }
+    let engine = view.engine(engine, given).await?;
+    let ask = async |spot: &Spot| one(engine.clone(), spotted(&view, spot)?).await;
+    let results = stream::iter(&spots).map(ask).buffered(AT_ONCE);
+    let results = results.map(|outcome| match outcome {
+        Ok(answer) => Outcome::Answered(answer),
+        Err(error) => Outcome::Failed { error },
+    });
+    let answer = Answer::Many {
+        results: results.collect().await,
+    };
+    Ok(answer.in_format(given.format()))
+}
+
+fn no_file(path: &str) -> Error {
+    Error::new(
+        Code::NotFound,
+        format!("`{path}` is no file that can be read"),
+    )
+    .hint("name a file, not a folder, and check that it may be read")
+}
+
+pub(crate) fn spotted(view: &View, spot: &Spot) -> Result<Spotted> {
+    let at = spot.position()?;
+    let path = place::inside(view.root(), &spot.file)?;
+    let source = view.source(path.as_ref()).ok_or_else(|| no_file(&path))?;
+    Ok(Spotted {
+        path,
+        at,
+        source: Arc::new(source),
+    })
+}

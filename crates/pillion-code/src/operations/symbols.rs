@@ -1,0 +1,106 @@
+//! `code.symbols`: definitions of the whole workspace by a part of their name.
+
+use pillion_catalogue::{Context, Error, Local, Operation, Result, Safety};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::CodeService;
+use crate::answers::{Answer, Outlined};
+use crate::index::Kind;
+use crate::outline::outlined;
+use crate::params::{Where, limit};
+use crate::text::{Text, rest, shown};
+
+/// Find definitions by a part of their name.
+///
+/// Letters have to come in this order, not side by side: `qsfilter` finds
+/// `QuerySet/filter` too if it is written `qs/filter`. The best fit comes first.
+#[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
+#[serde(deny_unknown_fields)]
+pub struct Symbols {
+    /// What to look for; with a `/` in it, name paths such as `Class/method` are searched.
+    pub query: String,
+    /// Only of this kind: class, function, method, property, variable, attribute, type.
+    #[arg(long = "kind", value_parser = kind)]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub kinds: Vec<Kind>,
+    /// At most so many.
+    #[arg(long)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<usize>,
+    #[command(flatten)]
+    #[serde(flatten)]
+    #[expect(missing_docs, reason = "it has no name outside")]
+    pub given: Where,
+}
+
+/// Definitions that fit.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+pub struct FoundSymbols {
+    /// The definitions, best first.
+    pub symbols: Vec<Outlined>,
+    /// How many fit.
+    pub total: usize,
+    /// Whether `limit` cut some off.
+    pub truncated: bool,
+    /// The moment this is true for.
+    pub clock: String,
+}
+
+impl Text for FoundSymbols {
+    fn text(&self) -> String {
+        let mut lines: Vec<String> = self
+            .symbols
+            .iter()
+            .map(|symbol| {
+                let place = format!("{}:{}:{}", symbol.file, symbol.name_line, symbol.column);
+                format!("{place}  {} {}", symbol.kind.name(), symbol.name_path)
+            })
+            .collect();
+        if lines.is_empty() {
+            lines.push("nothing found".into());
+        }
+        lines.extend(rest(self.total, self.symbols.len()));
+        lines.join("\n")
+    }
+}
+
+fn kind(text: &str) -> Result<Kind, String> {
+    serde_json::from_value(text.into()).map_err(|error| error.to_string())
+}
+
+/// What is shown unless more is asked for: the best are first.
+const BEST: usize = 50;
+
+impl Operation for Symbols {
+    const NAME: &'static str = "code.symbols";
+    const SAFETY: Safety = Safety::Read;
+    const LOCAL: Local = Local::Near;
+    type Service = CodeService;
+    type Output = Answer<FoundSymbols>;
+
+    fn text(result: &str) -> Option<String> {
+        shown::<Self>(result)
+    }
+
+    async fn run(self, cx: Context<CodeService>) -> Result<Answer<FoundSymbols>> {
+        let view = CodeService::view(&cx, &self.given, None).await?;
+        let index = view.index.clone();
+        let (query, kinds) = (self.query, self.kinds);
+        let search = tokio::task::spawn_blocking(move || index.search(&query, &kinds));
+        let mut found = search.await.map_err(Error::internal)?;
+        let total = found.len();
+        found.truncate(limit(self.limit.or(Some(BEST))));
+        let symbols = found.iter().filter_map(|found| {
+            let facts = view.index.get(&found.path)?;
+            Some(outlined(&found.path, facts, found.index))
+        });
+        let symbols = FoundSymbols {
+            symbols: symbols.collect(),
+            total,
+            truncated: found.len() < total,
+            clock: view.clock(),
+        };
+        Ok(Answer::One(symbols).in_format(self.given.format()))
+    }
+}

@@ -1,0 +1,169 @@
+//! `code.type_hierarchy`: what a class derives from, and what derives from it.
+
+use pillion_catalogue::{Context, Local, Operation, Result, Safety};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::positions::{self, Spotted};
+use crate::CodeService;
+use crate::answers::{Answer, Location};
+use crate::ask::{Engine, span, to_engine};
+use crate::closure;
+use crate::definitions;
+use crate::desk::Desk;
+use crate::params::{At, Where, limit};
+use crate::text::{Text, location, rest, shown};
+
+/// What does the class at this position derive from, and what derives from it?
+#[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
+#[serde(deny_unknown_fields)]
+pub struct TypeHierarchy {
+    #[command(flatten)]
+    #[serde(flatten)]
+    #[expect(missing_docs, reason = "it has no name outside")]
+    pub at: At,
+    /// At most so many subclasses.
+    #[arg(long)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<usize>,
+    #[command(flatten)]
+    #[serde(flatten)]
+    #[expect(missing_docs, reason = "it has no name outside")]
+    pub given: Where,
+}
+
+/// A class and its relatives.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+pub struct Hierarchy {
+    /// The class, if there is one.
+    pub class: Option<Location>,
+    /// Its base classes, the nearest first.
+    pub supertypes: Vec<Relative>,
+    /// Classes that derive from it, directly or not.
+    pub subtypes: Vec<Location>,
+    /// How many of those there are.
+    pub total: usize,
+    /// Whether `limit` cut some off.
+    pub truncated: bool,
+    /// The moment this is true for.
+    pub clock: String,
+    /// Who answered.
+    pub engine: String,
+}
+
+/// A base class.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+pub struct Relative {
+    /// Where it is defined.
+    #[serde(flatten)]
+    pub location: Location,
+    /// How many steps it is away: 1 is a direct base.
+    pub distance: usize,
+}
+
+/// Base classes that are looked at.
+const MAX_BASES: usize = 200;
+
+impl Operation for TypeHierarchy {
+    const NAME: &'static str = "code.type_hierarchy";
+    const SAFETY: Safety = Safety::Read;
+    const LOCAL: Local = Local::Near;
+    type Service = CodeService;
+    type Output = Answer<Hierarchy>;
+
+    fn text(result: &str) -> Option<String> {
+        shown::<Self>(result)
+    }
+
+    async fn run(self, cx: Context<CodeService>) -> Result<Answer<Hierarchy>> {
+        let max = limit(self.limit);
+        positions::answer(&cx, &self.given, &self.at, None, |engine, spot| {
+            hierarchy(engine, spot, max)
+        })
+        .await
+    }
+}
+
+async fn hierarchy(engine: Engine, spot: Spotted, max: usize) -> Result<Hierarchy> {
+    let server = engine.server()?;
+    let file = engine.absolute(&spot.path);
+    let items = match spot.exists() {
+        true => {
+            let at = to_engine(spot.at);
+            server
+                .prepare_type_hierarchy(&file, at, engine.timeout)
+                .await?
+        }
+        false => Vec::new(),
+    };
+    let mut desk = Desk::new(&engine.view);
+    let mut answer = Hierarchy {
+        class: None,
+        supertypes: Vec::new(),
+        subtypes: Vec::new(),
+        total: 0,
+        truncated: false,
+        clock: engine.view.clock(),
+        engine: engine.name().into(),
+    };
+    let Some(item) = items.first() else {
+        return Ok(answer);
+    };
+    let class = (item.path.clone(), span(item.range));
+    answer.class = Some(desk.definition(&class.0, class.1));
+    let mut level = items.clone();
+    let mut distance = 0;
+    while !level.is_empty() && answer.supertypes.len() < MAX_BASES {
+        distance += 1;
+        let mut above = Vec::new();
+        for item in &level {
+            above.extend(server.supertypes(item, engine.timeout).await?);
+        }
+        above.retain(|base| {
+            let place = (base.path.clone(), span(base.range));
+            let (path, at) = definitions::in_source(&engine, &mut desk, place);
+            let location = desk.definition(&path, at);
+            let known = answer.supertypes.iter().any(|r| r.location == location);
+            if !known {
+                answer.supertypes.push(Relative { location, distance });
+            }
+            !known
+        });
+        level = above;
+    }
+    let mut below = closure::implementations(&engine, &class).await?;
+    below.retain(|place| *place != class);
+    answer.total = below.len();
+    answer.subtypes = below
+        .iter()
+        .take(max)
+        .map(|(path, span)| desk.definition(path, *span))
+        .collect();
+    answer.truncated = answer.subtypes.len() < answer.total;
+    Ok(answer)
+}
+
+impl Text for Hierarchy {
+    fn text(&self) -> String {
+        let Some(class) = &self.class else {
+            return "no class there".into();
+        };
+        let mut lines = vec![location(class)];
+        lines.push(format!("{} above", self.supertypes.len()));
+        lines.extend(self.supertypes.iter().map(|relative| {
+            format!(
+                "{}{}",
+                "  ".repeat(relative.distance),
+                location(&relative.location)
+            )
+        }));
+        lines.push(format!("{} below", self.total));
+        lines.extend(
+            self.subtypes
+                .iter()
+                .map(|below| format!("  {}", location(below))),
+        );
+        lines.extend(rest(self.total, self.subtypes.len()));
+        lines.join("\n")
+    }
+}

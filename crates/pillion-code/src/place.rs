@@ -1,0 +1,129 @@
+//! Which workspace a request means, and which file in it.
+
+use std::path::{Component, Path, PathBuf};
+
+use pillion_catalogue::{Code, Context, Error, Result};
+use pillion_workspace::root;
+
+use crate::CodeService;
+use crate::params::Where;
+
+/// The root that a request means: named, of the door, or the nearest one above what the
+/// request is about.
+pub(crate) fn root_of(
+    cx: &Context<CodeService>,
+    given: &Where,
+    about: Option<&Path>,
+) -> Result<PathBuf> {
+    if let Some(named) = &given.root {
+        let named = match (named.is_relative(), &cx.request().root) {
+            (true, Some(base)) => base.join(named),
+            _ => named.clone(),
+        };
+        return existing_folder(&named);
+    }
+    let about = about.filter(|path| path.is_absolute());
+    // A file that is not there yet belongs to the folder it would be in.
+    let about = about.and_then(|path| path.ancestors().find(|path| path.exists()));
+    let standing = given.near.as_deref();
+    match (&cx.request().root, about, standing) {
+        (Some(root), _, _) => existing_folder(root),
+        (None, Some(path), _) | (None, None, Some(path)) => root::find(path),
+        (None, None, None) => Err(Error::new(
+            Code::InvalidParams,
+            "which workspace? the request names no `root`",
+        )
+        .hint("send `root`, or an absolute path")),
+    }
+}
+
+fn existing_folder(path: &Path) -> Result<PathBuf> {
+    match path.canonicalize() {
+        Ok(found) if found.is_dir() => Ok(found),
+        Ok(found) => Err(Error::new(
+            Code::InvalidParams,
+            format!("`{}` is not a folder", found.display()),
+        )
+        .hint("`root` is the folder of a project")),
+        Err(error) => Err(Error::new(
+            Code::NotFound,
+            format!("no folder `{}`: {error}", path.display()),
+        )
+        .hint("`root` must be an existing folder")),
+    }
+}
+
+/// A path of a request as one relative to the root, with links resolved.
+pub(crate) fn inside(root: &Path, path: &Path) -> Result<String> {
+    let joined = root.join(path);
+    let found = joined.canonicalize().map_err(|error| {
+        // Say nothing about what is or is not outside.
+        if is_outside(root, &joined) {
+            outside(root, path)
+        } else {
+            Error::new(
+                Code::NotFound,
+                format!("no file `{}`: {error}", path.display()),
+            )
+            .hint("paths are relative to the workspace root, or absolute inside of it")
+        }
+    })?;
+    let Ok(relative) = found.strip_prefix(root) else {
+        return Err(outside(root, path));
+    };
+    match relative.to_str() {
+        Some(text) => Ok(text.to_owned()),
+        None => Err(Error::new(
+            Code::InvalidParams,
+            "the file's name is not UTF-8",
+        )),
+    }
+}
+
+fn outside(root: &Path, path: &Path) -> Error {
+    Error::new(
+        Code::OutsideRoot,
+        format!("`{}` is outside of `{}`", path.display(), root.display()),
+    )
+    .hint("name a file inside of the workspace, or another `root`")
+}
+
+/// Whether a path leaves the root as it is written.
+fn is_outside(root: &Path, path: &Path) -> bool {
+    let mut plain = PathBuf::new();
+    for component in path.components() {
+        match component {
+            Component::ParentDir => drop(plain.pop()),
+            Component::CurDir => {}
+            other => plain.push(other),
+        }
+    }
+    !plain.starts_with(root)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn links_and_dots_are_resolved_and_the_outside_is_refused() {
+        let temp = tempfile::tempdir().unwrap();
+        let root = temp.path().canonicalize().unwrap().join("root");
+        std::fs::create_dir_all(root.join("pkg")).unwrap();
+        std::fs::write(root.join("pkg/a.py"), "").unwrap();
+        std::fs::write(temp.path().join("secret.py"), "").unwrap();
+        std::os::unix::fs::symlink("pkg", root.join("alias")).unwrap();
+        std::os::unix::fs::symlink("../secret.py", root.join("out.py")).unwrap();
+        let code = |path: &str| inside(&root, Path::new(path)).map_err(|e| e.code);
+        assert_eq!(code("pkg/a.py"), Ok("pkg/a.py".into()));
+        assert_eq!(code("./pkg/../pkg/a.py"), Ok("pkg/a.py".into()));
+        assert_eq!(code("alias/a.py"), Ok("pkg/a.py".into()));
+        let absolute = root.join("pkg/a.py");
+        assert_eq!(code(absolute.to_str().unwrap()), Ok("pkg/a.py".into()));
+        assert_eq!(code("nosuch.py"), Err(Code::NotFound));
+        assert_eq!(code("../secret.py"), Err(Code::OutsideRoot));
+        assert_eq!(code("../nosuch.py"), Err(Code::OutsideRoot));
+        assert_eq!(code("out.py"), Err(Code::OutsideRoot));
+        assert_eq!(code("/etc/hostname"), Err(Code::OutsideRoot));
+    }
+}

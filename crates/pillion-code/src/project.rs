@@ -1,0 +1,155 @@
+//! A workspace with its index and engines, all kept at the same moment of its clock.
+//!
+//! Every question begins with [`Project::view`]: the clock is read, what changed is parsed
+//! into the index and told to the engines that run, and only then is the question asked.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use pillion_catalogue::{Error, Result};
+use pillion_runtime::Dirs;
+use pillion_workspace::{Changes, Clock, Options, Snapshot, Workspace};
+use tokio::sync::Mutex;
+
+use crate::engines::Engines;
+use crate::index::{Index, Store};
+use crate::source::Source;
+
+/// How long after the last change the index is written to disk.
+const SETTLE: Duration = Duration::from_secs(2);
+
+/// A workspace with its index and engines.
+#[derive(Debug)]
+pub(crate) struct Project {
+    workspace: Workspace,
+    store: Store,
+    state: Mutex<State>,
+    engines: Engines,
+    saving: AtomicBool,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    index: Option<Index>,
+    /// The moment the engines know of.
+    told: Option<Clock>,
+    changed: Option<Instant>,
+}
+
+/// The workspace at one moment: what questions are answered from.
+#[derive(Debug, Clone)]
+pub(crate) struct View {
+    pub(crate) project: Arc<Project>,
+    pub(crate) snapshot: Snapshot,
+    pub(crate) index: Index,
+}
+
+impl Project {
+    pub(crate) fn new(root: PathBuf, options: Options, engines: Engines, dirs: &Dirs) -> Self {
+        Self {
+            store: Store::new(&dirs.usable_cache(), &root),
+            workspace: Workspace::new(root, options),
+            state: Mutex::default(),
+            engines,
+            saving: AtomicBool::new(false),
+        }
+    }
+
+    pub(crate) fn root(&self) -> &Path {
+        self.workspace.root()
+    }
+
+    pub(crate) fn workspace(&self) -> &Workspace {
+        &self.workspace
+    }
+
+    pub(crate) fn engines(&self) -> &Engines {
+        &self.engines
+    }
+
+    /// The workspace as it is now: nothing in it is older than this call.
+    pub(crate) async fn view(self: &Arc<Self>) -> Result<View> {
+        // Read under the lock, so that what is told to engines is told in order.
+        let mut state = self.state.lock().await;
+        let snapshot = self.workspace.synced().await?;
+        let clock = snapshot.clock();
+        if state.told != Some(clock) {
+            // A copy, so that a caller who gives up meanwhile leaves everything as it was.
+            let known = state.index.clone();
+            let (store, seen) = (self.store.clone(), snapshot.clone());
+            let follow = tokio::task::spawn_blocking(move || {
+                let mut index = known.unwrap_or_else(|| store.load());
+                let followed = index.follow(&seen);
+                (index, followed)
+            });
+            let (index, followed) = follow.await.map_err(Error::internal)?;
+            match snapshot.changes_since(state.told) {
+                Changes::These(changes) => {
+                    let before = state.index.clone().unwrap_or_default();
+                    self.engines.changed(&changes, &before, &index);
+                }
+                Changes::Everything if state.told.is_some() => self.engines.restart(),
+                Changes::Everything => {}
+            }
+            state.index = Some(index);
+            state.told = Some(clock);
+            if followed.parsed + followed.forgotten > 0 {
+                state.changed = Some(Instant::now());
+                self.save_later();
+            }
+        }
+        Ok(View {
+            project: Arc::clone(self),
+            snapshot,
+            index: state.index.clone().unwrap_or_default(),
+        })
+    }
+
+    /// Write the index once nothing has changed for a while.
+    fn save_later(self: &Arc<Self>) {
+        if self.saving.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        let weak = Arc::downgrade(self);
+        tokio::spawn(async move {
+            loop {
+                tokio::time::sleep(SETTLE).await;
+                let Some(project) = weak.upgrade() else {
+                    return;
+                };
+                let mut state = project.state.lock().await;
+                if state.changed.is_some_and(|at| at.elapsed() < SETTLE) {
+                    continue;
+                }
+                let index = state.index.clone().unwrap_or_default();
+                state.changed = None;
+                drop(state);
+                project.saving.store(false, Ordering::Relaxed);
+                let store = project.store.clone();
+                let saved = tokio::task::spawn_blocking(move || store.save(&index)).await;
+                if let Ok(Err(error)) = saved {
+                    tracing::warn!(%error, "the index could not be written");
+                }
+                return;
+            }
+        });
+    }
+}
+
+impl View {
+    pub(crate) fn root(&self) -> &Path {
+        self.project.root()
+    }
+
+    pub(crate) fn clock(&self) -> String {
+        self.snapshot.clock().to_string()
+    }
+
+    /// The text of a file as it is now, if it can be read.
+    pub(crate) fn source(&self, path: &Path) -> Option<Source> {
+        let bytes = std::fs::read(self.root().join(path)).ok()?;
+        Some(Source::decode(&bytes))
+    }
+}

@@ -1,0 +1,147 @@
+//! The service behind `code.*`: one project per workspace.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use pillion_catalogue::{Context, Result};
+use pillion_runtime::Dirs;
+use pillion_supervisor::Supervisor;
+use pillion_workspace::{ClockStatus, Options, root};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::engines::Engines;
+use crate::params::Where;
+use crate::place;
+use crate::project::{Project, View};
+
+/// Workspaces that are kept open; the one not asked for longest is closed for another.
+const MAX_WORKSPACES: usize = 32;
+
+/// The most files of a folder that nobody named and nothing marks as a project: a question
+/// about a script in a home folder must not read all of it.
+const GUESSED_FILES: usize = 20_000;
+
+/// Answers questions about code.
+#[derive(Debug)]
+pub struct CodeService {
+    supervisor: Arc<Supervisor>,
+    dirs: Dirs,
+    projects: Mutex<HashMap<PathBuf, Open>>,
+}
+
+#[derive(Debug)]
+struct Open {
+    /// Nobody named it, and nothing marks it as a project.
+    guessed: bool,
+    project: Arc<Project>,
+    used: Instant,
+}
+
+/// Answers of engines that are kept until a file changes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct CacheStatus {
+    /// How many are kept.
+    pub size: usize,
+    /// How many questions they answered.
+    pub hits: u64,
+    /// How often a change of files made them worthless.
+    pub invalidations: u64,
+}
+
+/// A workspace whose code is asked about.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+pub struct CodeStatus {
+    /// Its folder.
+    pub root: String,
+    /// Its clock.
+    pub clock: ClockStatus,
+    /// Answers that are kept.
+    pub cache: CacheStatus,
+}
+
+impl CodeService {
+    /// A service whose engines are kept by `supervisor`.
+    pub fn new(supervisor: Arc<Supervisor>, dirs: Dirs) -> Self {
+        Self {
+            supervisor,
+            dirs,
+            projects: Mutex::default(),
+        }
+    }
+
+    /// The workspace that a request means, as it is now.
+    pub(crate) async fn view(
+        cx: &Context<Self>,
+        given: &Where,
+        about: Option<&Path>,
+    ) -> Result<View> {
+        let root = place::root_of(cx, given, about)?;
+        let named = given.root.is_some() || cx.request().root.is_some();
+        let guessed = !named && !root::is_marked(&root);
+        cx.service().project(root, guessed).view().await
+    }
+
+    /// The answers that are kept.
+    pub fn cache(&self) -> CacheStatus {
+        let mut sum = CacheStatus::default();
+        for open in self.projects().values() {
+            let cache = open.project.engines().cache_status();
+            sum.size += cache.size;
+            sum.invalidations += cache.invalidations;
+        }
+        sum
+    }
+
+    /// The workspaces that are open.
+    pub fn status(&self) -> Vec<CodeStatus> {
+        let projects = self.projects();
+        let mut all: Vec<_> = projects
+            .iter()
+            .map(|(root, open)| CodeStatus {
+                root: root.display().to_string(),
+                clock: open.project.workspace().status(),
+                cache: open.project.engines().cache_status(),
+            })
+            .collect();
+        all.sort_by(|a, b| a.root.cmp(&b.root));
+        all
+    }
+
+    fn project(&self, root: PathBuf, guessed: bool) -> Arc<Project> {
+        let mut projects = self.projects();
+        if let Some(open) = projects.get_mut(&root).filter(|o| guessed || !o.guessed) {
+            open.used = Instant::now();
+            return Arc::clone(&open.project);
+        }
+        if projects.len() >= MAX_WORKSPACES {
+            let oldest = projects.iter().min_by_key(|(_, open)| open.used);
+            if let Some(oldest) = oldest.map(|(root, _)| root.clone()) {
+                projects.remove(&oldest);
+            }
+        }
+        let engines = Engines::new(
+            root.clone(),
+            Arc::clone(&self.supervisor),
+            self.dirs.clone(),
+        );
+        let mut options = Options::default();
+        if guessed {
+            options.max_files = GUESSED_FILES;
+        }
+        let project = Arc::new(Project::new(root.clone(), options, engines, &self.dirs));
+        let open = Open {
+            guessed,
+            project: Arc::clone(&project),
+            used: Instant::now(),
+        };
+        projects.insert(root, open);
+        project
+    }
+
+    fn projects(&self) -> MutexGuard<'_, HashMap<PathBuf, Open>> {
+        self.projects.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
