@@ -26,16 +26,9 @@ pub(super) async fn call(
     headers: HeaderMap,
     body: Result<Bytes, BytesRejection>,
 ) -> Response {
-    let body = match body {
-        Ok(body) => body,
-        Err(rejection) => {
-            let error = Error::new(Code::InvalidRequest, rejection.body_text());
-            return refusal(&error, rejection.status().as_u16());
-        }
-    };
-    let params = match params(&headers, &body) {
+    let params = match read(&headers, body) {
         Ok(params) => params,
-        Err(error) => return failure(&error),
+        Err(refused) => return *refused,
     };
     let streams = house
         .catalogue
@@ -48,9 +41,37 @@ pub(super) async fn call(
     }
 }
 
-/// An operation without parameters, under an older path.
-pub(super) async fn plain(house: House, operation: &'static str) -> Response {
-    answer(&house, operation, None).await
+/// An operation under an older path.
+pub(super) async fn aliased(
+    house: House,
+    operation: &'static str,
+    headers: HeaderMap,
+    body: Result<Bytes, BytesRejection>,
+) -> Response {
+    let params = match read(&headers, body) {
+        Ok(params) => params,
+        Err(refused) => return *refused,
+    };
+    let mut response = answer(&house, operation, params).await;
+    // Older clients read 404 as: there is no such route.
+    if response.status() == StatusCode::NOT_FOUND {
+        *response.status_mut() = StatusCode::BAD_REQUEST;
+    }
+    response
+}
+
+/// The parameters of a request, or what to say instead of an answer.
+fn read(
+    headers: &HeaderMap,
+    body: Result<Bytes, BytesRejection>,
+) -> Result<Option<Box<RawValue>>, Box<Response>> {
+    match body {
+        Ok(body) => params(headers, &body).map_err(|error| Box::new(failure(&error))),
+        Err(rejection) => {
+            let error = Error::new(Code::InvalidRequest, rejection.body_text());
+            Err(Box::new(refusal(&error, rejection.status().as_u16())))
+        }
+    }
 }
 
 /// Anything else.

@@ -16,6 +16,7 @@ use std::ops::RangeInclusive;
 
 use axum::Router;
 use axum::extract::{DefaultBodyLimit, State};
+use axum::http::HeaderMap;
 use axum::response::{Html, IntoResponse, Json};
 use axum::routing::{get, post};
 use pillion_catalogue::{Code, Error, Result};
@@ -53,8 +54,14 @@ pub async fn serve(listener: TcpListener, house: House) -> std::io::Result<()> {
         .await
 }
 
-/// Older spellings: a path for an operation without parameters.
+/// Older spellings: a path for an operation.
 const ALIASES: &[(&str, &str, Method)] = &[
+    ("/defs", "code.defs", Method::Post),
+    ("/refs", "code.refs", Method::Post),
+    ("/hover", "code.hover", Method::Post),
+    ("/occurrences", "code.occurrences", Method::Post),
+    ("/list", "code.list", Method::Post),
+    ("/grep", "code.grep", Method::Post),
     ("/health", "system.health", Method::Get),
     ("/stats", "system.stats", Method::Get),
     ("/shutdown", "system.shutdown", Method::Post),
@@ -73,7 +80,9 @@ fn router(house: House) -> Router {
         .route("/openapi.json", get(openapi_json))
         .route("/docs", get(docs));
     for (path, operation, method) in ALIASES {
-        let handler = |State(house): State<House>| calls::plain(house, operation);
+        let handler = |State(house): State<House>, headers: HeaderMap, body| {
+            calls::aliased(house, operation, headers, body)
+        };
         router = router.route(
             path,
             match method {
