@@ -226,7 +226,7 @@ fn args(payload: &Payload) -> String {
 }
 
 /// The arguments of a `py.call`, with the root as real callers send it.
-fn params(root: &Path, payload: &Payload) -> String {
+pub(super) fn params(root: &Path, payload: &Payload) -> String {
     let root = to_raw_value(root).unwrap_or_default();
     format!(
         r#"{{"function":"{FUNCTION}","params":[{}],"root":{root}}}"#,

@@ -13,7 +13,7 @@ use super::Plan;
 use super::report::{Budget, Figure, Row, Unit};
 use super::stage::{FUNCTION, Stage, cannot};
 use super::whole::plain;
-use super::wire::{Wire, framed};
+use super::wire::{Wire, request};
 
 /// How long a server is left alone before it is weighed.
 const SETTLE: Duration = Duration::from_millis(300);
@@ -207,10 +207,4 @@ fn retire(wire: &mut Wire, root: &Path) -> Result<()> {
 fn kill(pid: i32) -> Result<()> {
     let pid = Pid::from_raw(pid).ok_or_else(|| Error::internal("no process"))?;
     kill_process(pid, Signal::KILL).map_err(Error::internal)
-}
-
-fn request(method: &str, params: &serde_json::Value) -> Vec<u8> {
-    framed(&format!(
-        r#"{{"jsonrpc":"2.0","id":1,"method":"{method}","params":{params}}}"#
-    ))
 }

@@ -5,8 +5,10 @@
 //! all happens in a folder of its own ([`stage`]): the user's daemon is neither used nor
 //! disturbed. Budgets are shown; only `--strict` makes them count.
 
+mod code;
 mod doors;
 mod life;
+mod machine;
 mod payload;
 mod plot;
 mod report;
@@ -19,13 +21,14 @@ mod wire;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::Args;
+use clap::{Args, Subcommand};
 use indicatif::ProgressBar;
 use pillion::{Code, Error, Result};
 
 use super::{Global, output};
+use machine::Machine;
 use payload::Payload;
-use report::{Machine, Report};
+use report::{Report, Tail};
 use rounds::Effort;
 use stage::Stage;
 
@@ -36,54 +39,56 @@ const CALLS: usize = 4000;
 /// Turns that each side takes.
 const ROUNDS: usize = 20;
 
+/// Groups of rows, as their names begin.
+const GROUPS: &[&str] = &["socket", "embedded", "stdio", "http", "cli", "daemon"];
+
 /// Measure pillion against its baselines, in one run.
 #[derive(Debug, Args)]
 pub(crate) struct Bench {
+    #[command(subcommand)]
+    what: Option<What>,
     /// Measure little: a few seconds, to see that everything works.
-    #[arg(long)]
+    #[arg(long, global = true)]
     quick: bool,
-    /// Only rows whose name contains this, such as `socket`, `cli` or `100B/x16`.
-    #[arg(long, value_name = "NAME")]
+    /// Only rows whose name contains this, such as `cli`, `100B/x16` or, of `code`, `refs/warm`.
+    #[arg(long, value_name = "NAME", global = true)]
     only: Option<String>,
     /// Calls of each side per row; large payloads get a share of it.
     #[arg(long, value_name = "N", conflicts_with = "quick")]
     calls: Option<usize>,
     /// Also draw the result.
-    #[arg(long, value_name = "FILE.svg")]
+    #[arg(long, value_name = "FILE.svg", global = true)]
     plot: Option<PathBuf>,
     /// Instead: make a million calls (or N) through one daemon, and see whether it grows.
     #[arg(long, value_name = "N", num_args = 0..=1, default_missing_value = "1000000")]
     soak: Option<u64>,
     /// Exit with 1 if a budget is not kept.
-    #[arg(long)]
+    #[arg(long, global = true)]
     strict: bool,
+}
+
+#[derive(Debug, Subcommand)]
+enum What {
+    /// Measure questions about code against Jedi, on Django or on a tree of yours.
+    Code(code::CodeBench),
 }
 
 impl Bench {
     pub(crate) async fn run(self, global: &Global) -> Result<ExitCode> {
+        if self.what.is_some() && (self.calls.is_some() || self.soak.is_some()) {
+            let what = "`--calls` and `--soak` are for `pillion bench` alone";
+            return Err(Error::new(Code::InvalidParams, what));
+        }
         let stage = Stage::new().await?;
-        let machine = Machine::new(&stage.interpreter);
-        let report = match self.soak {
-            Some(calls) => {
-                let (soak, rows) = soak::soak(&stage, calls.max(1))?;
-                Report {
-                    machine,
-                    rows,
-                    soak: Some(soak),
-                }
-            }
-            None => Report {
-                machine,
-                rows: Box::pin(rows(&stage, &self.plan())).await?,
-                soak: None,
-            },
-        };
+        let report = Box::pin(self.report(&stage)).await?;
         if report.rows.is_empty() {
             let only = self.only.unwrap_or_default();
-            return Err(
-                Error::new(Code::NotFound, format!("no row is called `{only}`"))
-                    .hint("`pillion bench --quick --json` shows all names"),
-            );
+            let hint = match self.what {
+                None => "`pillion bench --quick --json` shows all names",
+                Some(What::Code(_)) => "`pillion bench code --quick --json` shows all names",
+            };
+            let what = format!("no row is called `{only}`");
+            return Err(Error::new(Code::NotFound, what).hint(hint));
         }
         report.show(global.json);
         if let Some(path) = &self.plot {
@@ -99,13 +104,40 @@ impl Bench {
         Ok(ExitCode::from(u8::from(failed)))
     }
 
-    fn plan(&self) -> Plan {
+    async fn report(&self, stage: &Stage) -> Result<Report> {
+        let mut report = Report {
+            machine: Machine::new(&stage.interpreter),
+            rows: Vec::new(),
+            soak: None,
+            subject: None,
+            tail: Tail::P99,
+        };
+        match (&self.what, self.soak) {
+            (Some(What::Code(bench)), _) => {
+                let plan = self.plan(code::GROUPS);
+                let (subject, rows) = Box::pin(bench.measure(stage, &plan)).await?;
+                report.subject = Some(subject);
+                report.rows = rows;
+                report.tail = Tail::P90;
+            }
+            (None, Some(calls)) => {
+                let (soak, rows) = soak::soak(stage, calls.max(1))?;
+                report.rows = rows;
+                report.soak = Some(soak);
+            }
+            (None, None) => report.rows = Box::pin(rows(stage, &self.plan(GROUPS))).await?,
+        }
+        Ok(report)
+    }
+
+    fn plan(&self, groups: &'static [&'static str]) -> Plan {
         let bar = super::env::Bar::new().0;
         Plan {
             calls: self.calls.unwrap_or(if self.quick { 40 } else { CALLS }),
             rounds: if self.quick { 2 } else { ROUNDS },
             quick: self.quick,
             only: self.only.clone(),
+            groups,
             payloads: Payload::all(),
             bar,
         }
@@ -143,6 +175,7 @@ struct Plan {
     rounds: usize,
     quick: bool,
     only: Option<String>,
+    groups: &'static [&'static str],
     payloads: Vec<Payload>,
     bar: ProgressBar,
 }
@@ -156,8 +189,7 @@ impl Plan {
     /// Whether a row of this group may be wanted.
     fn wants_any(&self, group: &str) -> bool {
         self.only.as_ref().is_none_or(|only| {
-            let words = ["socket", "embedded", "stdio", "http", "cli", "daemon"];
-            let named = words.iter().any(|word| only.contains(word));
+            let named = self.groups.iter().any(|word| only.contains(word));
             !named || only.contains(group)
         })
     }

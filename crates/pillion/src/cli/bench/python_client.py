@@ -1,16 +1,14 @@
-"""Baseline: a Python program that asks the daemon once, as `pillion call` does."""
+"""Baseline: a Python program that asks the daemon once, as `pillion call` does.
+
+Arguments: the socket, the method, its parameters as JSON.
+"""
 
 import json
 import socket
 import sys
 
-path, function, params, root = sys.argv[1:]
-request = {
-    "jsonrpc": "2.0",
-    "id": 1,
-    "method": "py.call",
-    "params": {"function": function, "params": json.loads(params), "root": root},
-}
+path, method, params = sys.argv[1:]
+request = {"jsonrpc": "2.0", "id": 1, "method": method, "params": json.loads(params)}
 body = json.dumps(request).encode()
 with socket.socket(socket.AF_UNIX) as connection:
     connection.connect(path)
@@ -24,4 +22,4 @@ with socket.socket(socket.AF_UNIX) as connection:
             if name.lower() == b"content-length":
                 length = int(value)
         answer = json.loads(stream.read(length))
-print(json.dumps(answer["result"]["result"]))
+print(json.dumps(answer["result"]))

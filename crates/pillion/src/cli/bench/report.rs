@@ -1,13 +1,11 @@
 //! What was measured, for people and for programs.
 
-use std::fs;
-
 use comfy_table::CellAlignment;
-use pillion_runtime::Interpreter;
 use serde::Serialize;
 
 use super::super::{output, render};
-use super::rounds::{Duel, Samples};
+use super::machine::Machine;
+use super::rounds::{Duel, Samples, quantile};
 
 /// What the numbers of a row count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -20,6 +18,8 @@ pub(super) enum Unit {
     Rate,
     #[serde(rename = "%")]
     Percent,
+    #[serde(rename = "times")]
+    Count,
 }
 
 /// What pillion promises.
@@ -31,6 +31,19 @@ pub(super) enum Budget {
     Most(f64),
     /// At most the baseline and this.
     Over(f64),
+    /// At least this.
+    Least(f64),
+    /// Nine of ten at most this.
+    P90(f64),
+}
+
+/// What is shown of the slow ones.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Tail {
+    /// Of calls that are all alike.
+    P99,
+    /// Of questions that differ.
+    P90,
 }
 
 /// The numbers of one side.
@@ -38,6 +51,9 @@ pub(super) enum Budget {
 pub(super) struct Figure {
     pub(super) p50: f64,
     /// Only where there are enough samples to speak of one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) p90: Option<f64>,
+    /// The same.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) p99: Option<f64>,
     pub(super) samples: usize,
@@ -80,11 +96,22 @@ pub(super) struct Row {
 impl Figure {
     /// Of samples in the unit of the row.
     pub(super) fn of(values: &[f64]) -> Self {
-        let p99 = (values.len() >= 100).then(|| super::rounds::quantile(values, 0.99));
+        let tail = |least, q| (values.len() >= least).then(|| quantile(values, q));
         Self {
-            p50: super::rounds::quantile(values, 0.5),
-            p99,
+            p50: quantile(values, 0.5),
+            p90: tail(10, 0.9),
+            p99: tail(100, 0.99),
             samples: values.len(),
+        }
+    }
+
+    /// Of one number that was made of so many samples.
+    pub(super) fn single(value: f64, samples: usize) -> Self {
+        Self {
+            p50: value,
+            p90: None,
+            p99: None,
+            samples,
         }
     }
 
@@ -136,15 +163,21 @@ impl Row {
     /// And what pillion promises about it.
     pub(super) fn budget(mut self, budget: Budget) -> Self {
         let baseline = self.baseline.as_ref().map_or(0.0, |b| b.figure.p50);
-        let (text, limit) = match budget {
-            Budget::Times(times) => (format!("≤ {times}x"), baseline * times),
-            Budget::Most(most) => (format!("≤ {}", self.unit.show(most)), most),
+        let (ours, show) = (self.ours, |value| self.unit.show(value));
+        let (text, met) = match budget {
+            Budget::Times(times) => (format!("≤ {times}x"), ours.p50 <= baseline * times),
+            Budget::Most(most) => (format!("≤ {}", show(most)), ours.p50 <= most),
             Budget::Over(over) => (
-                format!("≤ baseline + {}", self.unit.show(over)),
-                baseline + over,
+                format!("≤ baseline + {}", show(over)),
+                ours.p50 <= baseline + over,
+            ),
+            Budget::Least(least) => (format!("≥ {}", show(least)), ours.p50 >= least),
+            // Of too few samples there is only the median.
+            Budget::P90(most) => (
+                format!("p90 ≤ {}", show(most)),
+                ours.p90.unwrap_or(ours.p50) <= most,
             ),
         };
-        let met = self.ours.p50 <= limit;
         self.budget = Some(Verdict { text, met });
         self
     }
@@ -154,74 +187,15 @@ impl Unit {
     /// A number as people read it.
     pub(super) fn show(self, value: f64) -> String {
         match self {
+            Self::Micros if value >= 1_000_000.0 => format!("{:.2} s", value / 1e6),
             Self::Micros if value >= 10_000.0 => format!("{:.1} ms", value / 1000.0),
             Self::Micros if value >= 1000.0 => format!("{:.2} ms", value / 1000.0),
             Self::Micros => format!("{value:.0} us"),
             Self::Megabytes => format!("{value:.1} MB"),
             Self::Rate => format!("{value:.0}/s"),
             Self::Percent => format!("{value:.1} %"),
+            Self::Count => format!("{value:.0}"),
         }
-    }
-}
-
-/// The machine, without which no number means anything.
-#[derive(Debug, Serialize)]
-pub(super) struct Machine {
-    cpu: String,
-    cores: usize,
-    kernel: String,
-    python: String,
-    pillion: &'static str,
-    /// Over the last minute, before the bench: what else there was to do.
-    load: String,
-}
-
-impl Machine {
-    /// This one.
-    pub(super) fn new(interpreter: &Interpreter) -> Self {
-        let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
-        let cpu = read("/proc/cpuinfo")
-            .lines()
-            .find_map(|line| {
-                Some(
-                    line.strip_prefix("model name")?
-                        .split_once(':')?
-                        .1
-                        .trim()
-                        .to_owned(),
-                )
-            })
-            .unwrap_or_else(|| std::env::consts::ARCH.into());
-        Self {
-            cpu,
-            cores: std::thread::available_parallelism().map_or(1, Into::into),
-            kernel: read("/proc/sys/kernel/osrelease").trim().to_owned(),
-            python: interpreter.version.to_string(),
-            pillion: pillion::VERSION,
-            load: read("/proc/loadavg")
-                .split_whitespace()
-                .next()
-                .unwrap_or("?")
-                .to_owned(),
-        }
-    }
-
-    /// In one line.
-    pub(super) fn line(&self) -> String {
-        format!(
-            "{}, {} cores, Linux {}, Python {}, pillion {}{}; load {} before",
-            self.cpu,
-            self.cores,
-            self.kernel,
-            self.python,
-            self.pillion,
-            if cfg!(debug_assertions) {
-                " (debug build)"
-            } else {
-                ""
-            },
-            self.load,
-        )
     }
 }
 
@@ -232,6 +206,11 @@ pub(super) struct Report {
     pub(super) rows: Vec<Row>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) soak: Option<super::soak::Soak>,
+    /// What was asked about, where that is no matter of course.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) subject: Option<String>,
+    #[serde(skip)]
+    pub(super) tail: Tail,
 }
 
 impl Report {
@@ -247,11 +226,18 @@ impl Report {
             return output::say_json(&serde_json::to_string(self).unwrap_or_default());
         }
         output::say(&self.machine.line());
+        if let Some(subject) = &self.subject {
+            output::say(subject);
+        }
+        let tail = match self.tail {
+            Tail::P99 => "ours p99",
+            Tail::P90 => "ours p90",
+        };
         let mut table = render::table([
-            "what", "ours p50", "ours p99", "baseline", "p50", "ratio", "budget", "ok?",
+            "what", "ours p50", tail, "baseline", "p50", "ratio", "budget", "ok?",
         ]);
         for row in &self.rows {
-            table.add_row(cells(row));
+            table.add_row(cells(row, self.tail));
         }
         for (column, side) in [(1, CellAlignment::Right), (3, CellAlignment::Left)] {
             if let Some(column) = table.column_mut(column) {
@@ -265,14 +251,17 @@ impl Report {
     }
 }
 
-fn cells(row: &Row) -> [String; 8] {
+fn cells(row: &Row, tail: Tail) -> [String; 8] {
     let show = |value: f64| row.unit.show(value);
     let baseline = row.baseline.as_ref();
     let verdict = row.budget.as_ref();
     [
         row.what.clone(),
         show(row.ours.p50),
-        row.ours.p99.map(show).unwrap_or_default(),
+        match tail {
+            Tail::P99 => row.ours.p99.map(show).unwrap_or_default(),
+            Tail::P90 => row.ours.p90.map(show).unwrap_or_default(),
+        },
         baseline.map(|b| b.name.to_owned()).unwrap_or_default(),
         baseline.map(|b| show(b.figure.p50)).unwrap_or_default(),
         row.ratio.map(|r| format!("{r:.2}")).unwrap_or_default(),

@@ -63,7 +63,8 @@ pub(super) struct Samples {
 }
 
 impl Samples {
-    fn add(&mut self, round: Vec<f64>, wall: Duration) {
+    /// One round more.
+    pub(super) fn add(&mut self, round: Vec<f64>, wall: Duration) {
         self.rates
             .push(round.len() as f64 / wall.as_secs_f64().max(1e-9));
         self.medians.push(quantile(&round, 0.5));

@@ -58,11 +58,7 @@ impl Soak {
                 (Some(first), Some(last)) if *first > 0.0 => (last / first - 1.0) * 100.0,
                 _ => 0.0,
             };
-            let figure = Figure {
-                p50: growth,
-                p99: None,
-                samples: settled.len(),
-            };
+            let figure = Figure::single(growth, settled.len());
             let before = self.samples.first().map_or(0.0, pick);
             let what = format!(
                 "soak, {what} ({before:.1} MB at first, {:.1} warm, {:.1} at last)",

@@ -11,7 +11,7 @@ use pillion::{Code, Error, Result};
 use pillion_process::{Launch, Running, Stream};
 use pillion_protocol::vars;
 use pillion_runtime::discovery::{self, Request};
-use pillion_runtime::{Dirs, Interpreter};
+use pillion_runtime::{Dirs, Interpreter, Managed};
 use tempfile::TempDir;
 
 use super::wire::Wire;
@@ -85,6 +85,19 @@ impl Stage {
     /// Folders for an engine.
     pub(super) fn dirs(&self) -> Dirs {
         Dirs::under(self.path("home"))
+    }
+
+    /// Let pillion find a managed environment where it looks for its own: building one
+    /// takes longer than any bench. Whatever else it builds stays on the stage.
+    pub(super) async fn share_tools(&self, managed: &Managed) -> Result<()> {
+        let own = Managed::of_machine(&self.dirs()).await;
+        let own = own.map_err(|error| {
+            Error::new(Code::PythonNotFound, error.to_string()).hint(error.hint())
+        })?;
+        let above = own.path().parent().unwrap_or(own.path());
+        fs::create_dir_all(above)
+            .and_then(|()| std::os::unix::fs::symlink(managed.path(), own.path()))
+            .map_err(|error| cannot(&error))
     }
 
     /// Make a project with the function that everybody calls, on this very interpreter.

@@ -23,6 +23,7 @@ pub(super) async fn cli(stage: &Stage, plan: &Plan) -> Result<Vec<Row>> {
         .first()
         .ok_or_else(|| Error::internal("no payloads"))?;
     let arguments = format!("[{}]", payload.json);
+    let params = super::doors::params(&stage.root(), payload);
     // Both sides find a warm worker.
     let warm = super::doors::rpc(&stage.root(), payload);
     daemon.wire()?.ask(&warm).map_err(|error| cannot(&error))?;
@@ -38,8 +39,7 @@ pub(super) async fn cli(stage: &Stage, plan: &Plan) -> Result<Vec<Row>> {
         stage
             .baseline("python_client.py")
             .arg(&daemon.socket)
-            .args([FUNCTION, &arguments])
-            .arg(stage.root())
+            .args(["py.call", &params])
     };
     let one_shot = || stage.python().args(["-c", ONE_SHOT, &arguments]);
     let mut rows = Vec::new();

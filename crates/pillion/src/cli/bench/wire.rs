@@ -121,6 +121,13 @@ pub(super) fn framed(body: &str) -> Vec<u8> {
     format!("Content-Length: {}\r\n\r\n{body}", body.len()).into_bytes()
 }
 
+/// A JSON-RPC request, framed.
+pub(super) fn request(method: &str, params: &serde_json::Value) -> Vec<u8> {
+    framed(&format!(
+        r#"{{"jsonrpc":"2.0","id":1,"method":"{method}","params":{params}}}"#
+    ))
+}
+
 /// A request over HTTP that keeps its connection.
 pub(super) fn posted(path: &str, body: &str) -> Vec<u8> {
     format!(
