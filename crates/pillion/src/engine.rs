@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use pillion_catalogue::{Catalogue, Definition, Door, Request, Result};
+use pillion_code::CodeService;
 use pillion_doors::House;
 use pillion_python::PythonService;
 use pillion_runtime::Dirs;
@@ -47,14 +48,17 @@ impl Engine {
         let dirs = options.dirs.unwrap_or_else(Dirs::from_env);
         let supervisor = Arc::new(Supervisor::new(catalogue.activity().clone()));
         let shutdown = CancellationToken::new();
+        let code = Arc::new(CodeService::new(Arc::clone(&supervisor), dirs.clone()));
         let system = SystemService::new(
             Arc::clone(&supervisor),
             Arc::clone(catalogue.stats()),
             catalogue.activity().clone(),
             shutdown.clone(),
             options.place,
+            (Arc::clone(&code), dirs.clone()),
         );
         catalogue.add(system::operations(), &Arc::new(system));
+        catalogue.add(pillion_code::operations::operations(), &code);
         let python = PythonService::new(Arc::clone(&supervisor), dirs);
         catalogue.add(pillion_python::operations::operations(), &Arc::new(python));
         Self {
@@ -113,6 +117,7 @@ impl Engine {
 pub fn definitions() -> Vec<Definition> {
     let mut all: Vec<_> = system::operations()
         .definitions()
+        .chain(pillion_code::operations::operations().definitions())
         .chain(pillion_python::operations::operations().definitions())
         .collect();
     all.sort_by_key(|definition| definition.name);

@@ -17,11 +17,12 @@
 //! child survives even a SIGKILL of the program.
 
 mod engine;
+pub mod servers;
 pub mod system;
 
 pub use engine::{Engine, EngineOptions, definitions};
 pub use pillion_catalogue::{
-    Catalogue, Code, Definition, Door, Error, Operation, Part, Request, Result,
+    Catalogue, Code, Definition, Door, Error, Local, Operation, Part, Request, Result,
 };
 pub use pillion_process::guard;
 

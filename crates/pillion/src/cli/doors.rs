@@ -3,11 +3,14 @@
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use clap::Args;
+use pillion::servers::Registration;
 use pillion::system::Place;
 use pillion::{Code, Door, Engine, EngineOptions, Error, Request, Result};
 use pillion_doors::{daemon, http, rpc, stdio};
+use pillion_runtime::Dirs;
 use serde_json::json;
 use serde_json::value::RawValue;
 
@@ -32,6 +35,14 @@ impl Serve {
         let address = listener.local_addr().map_err(Error::internal)?;
         let engine = engine(self.root.as_deref(), Some(address.port()));
         output::say(&format!("listening on http://{address}"));
+        // Without the file it still serves; nobody finds it by itself, though.
+        let root = self.root.as_deref().map(from_here);
+        let stats = Arc::clone(engine.catalogue().stats());
+        let registration =
+            Registration::new(&Dirs::from_env(), root.as_deref(), address.port(), stats);
+        if let Err(error) = &registration {
+            tracing::warn!(%error, "no connection file");
+        }
         let shutdown = engine.house().shutdown;
         let serving = http::serve(listener, engine.house());
         tokio::pin!(serving);

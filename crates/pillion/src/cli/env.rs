@@ -7,7 +7,6 @@ use clap::{Args, Subcommand};
 use indicatif::{ProgressBar, ProgressStyle};
 use pillion::{Code, Error, Result};
 use pillion_process::Launch;
-use pillion_runtime::discovery::{self, Request};
 use pillion_runtime::managed::{ManagedError, Progress, State};
 use pillion_runtime::{Dirs, Interpreter, Managed};
 
@@ -53,12 +52,9 @@ impl Env {
 
 /// The managed environment on the Python that this machine has.
 pub(crate) async fn managed() -> Result<Managed> {
-    let dirs = Dirs::from_env();
-    let nowhere = std::env::temp_dir();
-    let choice = discovery::find(Request::new(&nowhere), &dirs)
+    Managed::of_machine(&Dirs::from_env())
         .await
-        .map_err(|error| Error::new(Code::PythonNotFound, error.to_string()).hint(error.hint()))?;
-    Ok(Managed::new(&dirs, &choice.interpreter))
+        .map_err(|error| Error::new(Code::PythonNotFound, error.to_string()).hint(error.hint()))
 }
 
 /// Build it if need be, with a progress bar.

@@ -18,6 +18,7 @@ mod reference;
 mod render;
 mod streams;
 mod tour;
+mod watch;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -93,6 +94,8 @@ enum Command {
     Stop,
     /// Stop the daemon and start it again.
     Restart,
+    /// Show clocks, engines and questions live.
+    Watch(watch::Watch),
     /// Show the daemon's log.
     Logs(logs::Logs),
     /// Say which Python is used and why, what is wrong and what to do.
@@ -128,8 +131,8 @@ fn command() -> clap::Command {
 /// Parse, run, and turn the outcome into an exit code.
 pub(crate) fn main() -> ExitCode {
     let matches = command().get_matches();
-    let json = matches.get_flag("json");
-    match run(&matches) {
+    let json = operations::wants_json(&matches);
+    match run(&matches, json) {
         Ok(code) => code,
         Err(error) => {
             output::fail(&error, json);
@@ -138,8 +141,9 @@ pub(crate) fn main() -> ExitCode {
     }
 }
 
-fn run(matches: &clap::ArgMatches) -> Result<ExitCode> {
-    let global = Global::from_arg_matches(matches).map_err(Error::internal)?;
+fn run(matches: &clap::ArgMatches, json: bool) -> Result<ExitCode> {
+    let mut global = Global::from_arg_matches(matches).map_err(Error::internal)?;
+    global.json = json;
     logging::init(&global, matches.subcommand_name());
     // One thread: a relay gains nothing from more, and every hand-over between threads
     // costs more than the work it hands over. Heavy work has threads of its own.
@@ -163,6 +167,7 @@ async fn dispatch(cli: Cli) -> Result<ExitCode> {
         Command::Tour(tour) => Box::pin(tour.run(&global)).await,
         Command::Stop => daemon::stop(&global).await,
         Command::Restart => daemon::restart(&global).await,
+        Command::Watch(watch) => watch.run(&global).await,
         Command::Logs(logs) => logs.run(&global).await,
         Command::Doctor(doctor) => doctor.run(&global).await,
         Command::Env(env) => env.run(&global).await,

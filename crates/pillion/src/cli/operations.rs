@@ -2,11 +2,13 @@
 //!
 //! Every operation is `pillion AREA VERB`; the ones that people type have a short name.
 
+use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::time::Duration;
 
-use clap::{Arg, ArgMatches};
-use pillion::{Definition, Error, Part, Result, definitions};
+use clap::{Arg, ArgAction, ArgMatches};
+use pillion::{Definition, Error, Local, Part, Result, definitions};
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
@@ -16,6 +18,20 @@ use super::{Global, output, render};
 
 /// Short names of operations.
 const SHORT: &[(&str, &str)] = &[
+    ("defs", "code.defs"),
+    ("refs", "code.refs"),
+    ("hover", "code.hover"),
+    ("occurrences", "code.occurrences"),
+    ("list", "code.list"),
+    ("symbols", "code.symbols"),
+    ("grep", "code.grep"),
+    ("at", "code.at"),
+    ("implementations", "code.implementations"),
+    ("callers", "code.callers"),
+    ("callees", "code.callees"),
+    ("type-hierarchy", "code.type_hierarchy"),
+    ("diagnostics", "code.diagnostics"),
+    ("read-symbol", "code.read_symbol"),
     ("call", "py.call"),
     ("describe", "py.describe"),
     ("workers", "py.workers"),
@@ -29,9 +45,24 @@ const SHORT: &[(&str, &str)] = &[
 /// operations by their full names.
 const ORDER: &[&str] = &[
     "tour",
+    "at",
+    "defs",
+    "refs",
+    "hover",
+    "list",
+    "symbols",
+    "grep",
+    "occurrences",
+    "callers",
+    "callees",
+    "implementations",
+    "type-hierarchy",
+    "read-symbol",
+    "diagnostics",
     "call",
     "describe",
     "status",
+    "watch",
     "workers",
     "stats",
     "events",
@@ -51,6 +82,20 @@ const ORDER: &[&str] = &[
     "completions",
 ];
 
+/// What people type for an operation.
+pub(crate) fn typed(name: &str) -> String {
+    match SHORT.iter().find(|(_, long)| *long == name) {
+        Some((short, _)) => (*short).to_owned(),
+        None => name.replace('.', " "),
+    }
+}
+
+/// After so long a person is told why a question about code may take its time.
+const PATIENCE: Duration = Duration::from_secs(3);
+
+/// The flag for text where JSON would be printed.
+const TEXT: &str = "text";
+
 /// An operation that the command line asks for.
 pub(crate) struct Selected {
     definition: Definition,
@@ -62,7 +107,7 @@ pub(crate) fn add_to(mut command: clap::Command) -> clap::Command {
     let all = definitions();
     for (short, name) in SHORT {
         if let Some(definition) = all.iter().find(|definition| definition.name == *name) {
-            let mut sub = definition.command().name(*short).about(about(definition));
+            let mut sub = subcommand(definition, short);
             if *short == "call" {
                 sub = with_sidecar(sub);
             }
@@ -81,7 +126,7 @@ pub(crate) fn add_to(mut command: clap::Command) -> clap::Command {
             .arg_required_else_help(true);
         for definition in &all {
             if let Some((_, verb)) = definition.name.split_once('.').filter(|(a, _)| *a == area) {
-                sub = sub.subcommand(definition.command().name(verb).about(about(definition)));
+                sub = sub.subcommand(subcommand(definition, verb));
             }
         }
         command = command.subcommand(sub);
@@ -92,8 +137,40 @@ pub(crate) fn add_to(mut command: clap::Command) -> clap::Command {
     command
 }
 
-fn about(definition: &Definition) -> String {
-    definition.help().trim_end_matches('.').to_owned()
+/// The command of an operation under one of its names.
+fn subcommand(definition: &Definition, name: &'static str) -> clap::Command {
+    let command = definition.command().name(name);
+    if !is_about_code(definition.name) {
+        return command;
+    }
+    command.arg(
+        Arg::new(TEXT)
+            .long(TEXT)
+            .action(ArgAction::SetTrue)
+            .conflicts_with("json")
+            .help("Print text, also where no terminal reads it"),
+    )
+}
+
+fn is_about_code(operation: &str) -> bool {
+    operation.starts_with("code.")
+}
+
+/// Whether the answer is for a program: `--json` says so, and for questions about code it
+/// is also meant where no terminal reads the answer.
+pub(crate) fn wants_json(matches: &ArgMatches) -> bool {
+    if matches.get_flag("json") {
+        return true;
+    }
+    let asked = match matches.subcommand() {
+        Some(("code", sub)) => sub.subcommand().map(|(_, sub)| sub),
+        Some((name, sub)) => {
+            let long = SHORT.iter().find(|(short, _)| *short == name);
+            long.filter(|(_, long)| is_about_code(long)).map(|_| sub)
+        }
+        None => None,
+    };
+    asked.is_some_and(|asked| !asked.get_flag(TEXT) && !std::io::stdout().is_terminal())
 }
 
 /// `pillion call --sidecar NAME COMMAND`: the same words for a foreign sidecar.
@@ -150,10 +227,10 @@ pub(crate) fn selected(matches: &ArgMatches) -> Result<Option<Selected>> {
 
 fn select(definition: Definition, matches: &ArgMatches) -> Result<Selected> {
     let params = definition.read_arguments(matches)?;
-    let params = if definition.local {
-        localise(&params)?
-    } else {
-        params
+    let params = match definition.local {
+        Local::No => params,
+        Local::Root => localise(&params)?,
+        Local::Near => near_here(&params)?,
     };
     Ok(Selected { definition, params })
 }
@@ -201,13 +278,7 @@ fn sidecar_call(matches: &ArgMatches, definition: Option<Definition>) -> Result<
 
 /// What a person means by a path, the daemon cannot know: it lives in another folder.
 fn localise(params: &RawValue) -> Result<Box<RawValue>> {
-    let here = std::env::current_dir().map_err(|error| {
-        Error::new(
-            pillion::Code::NotFound,
-            format!("the current folder is gone: {error}"),
-        )
-        .hint("go to a folder that exists")
-    })?;
+    let here = here()?;
     let mut params: Map<String, Value> =
         serde_json::from_str(params.get()).map_err(Error::internal)?;
     let root = params
@@ -215,16 +286,7 @@ fn localise(params: &RawValue) -> Result<Box<RawValue>> {
         .and_then(Value::as_str)
         .map_or_else(|| here.clone(), |r| here.join(r));
     params.insert("root".into(), json!(root));
-    if let Some(python) = params
-        .get("python")
-        .and_then(Value::as_str)
-        .map(PathBuf::from)
-    {
-        // A bare name or a version is looked up; anything else is a path from here.
-        if python.components().count() > 1 || here.join(&python).is_dir() {
-            params.insert("python".into(), json!(here.join(python)));
-        }
-    }
+    python_from(&here, &mut params);
     let named = params
         .get("path")
         .and_then(Value::as_array)
@@ -249,6 +311,50 @@ fn localise(params: &RawValue) -> Result<Box<RawValue>> {
     to_raw_value(&params).map_err(Error::internal)
 }
 
+/// A bare name or a version is looked up; anything else is a path from here.
+fn python_from(here: &Path, params: &mut Map<String, Value>) {
+    let python = params.get("python").and_then(Value::as_str);
+    if let Some(python) = python.map(PathBuf::from)
+        && (python.components().count() > 1 || here.join(&python).is_dir())
+    {
+        params.insert("python".into(), json!(here.join(python)));
+    }
+}
+
+/// The same for questions about files: paths are meant from here, and so is the workspace.
+fn near_here(params: &RawValue) -> Result<Box<RawValue>> {
+    let here = here()?;
+    let mut params: Map<String, Value> =
+        serde_json::from_str(params.get()).map_err(Error::internal)?;
+    let absolute = |path: &mut Value| {
+        if let Some(text) = path.as_str() {
+            *path = json!(here.join(text));
+        }
+    };
+    for name in ["root", "file", "path"] {
+        params.get_mut(name).map(absolute);
+    }
+    if let Some(positions) = params.get_mut("positions").and_then(Value::as_array_mut) {
+        positions
+            .iter_mut()
+            .filter_map(|spot| spot.get_mut("file"))
+            .for_each(absolute);
+    }
+    python_from(&here, &mut params);
+    params.insert("near".into(), json!(here));
+    to_raw_value(&params).map_err(Error::internal)
+}
+
+fn here() -> Result<PathBuf> {
+    std::env::current_dir().map_err(|error| {
+        Error::new(
+            pillion::Code::NotFound,
+            format!("the current folder is gone: {error}"),
+        )
+        .hint("go to a folder that exists")
+    })
+}
+
 /// Whether the first part of a dotted name is a module or package in this folder.
 fn is_module_in(dir: &Path, name: &str) -> bool {
     let top = name.split(['.', ':']).next().unwrap_or_default();
@@ -257,7 +363,14 @@ fn is_module_in(dir: &Path, name: &str) -> bool {
 
 /// Run an operation and show what it gives.
 pub(crate) async fn run(selected: Selected, global: &Global) -> Result<ExitCode> {
-    let Selected { definition, params } = selected;
+    let Selected {
+        definition,
+        mut params,
+    } = selected;
+    let flat = global.json && definition.name == FLAT && !names_depth(&params);
+    if flat {
+        params = all_of_the_top_level(&params)?;
+    }
     let backend = Backend::open(global).await?;
     let streams = definition.wants_stream(Some(&params));
     let json = global.json;
@@ -269,6 +382,7 @@ pub(crate) async fn run(selected: Selected, global: &Global) -> Result<ExitCode>
     });
     let outcome = tokio::select! {
         outcome = call => outcome,
+        never = explain_waiting(&definition) => match never {},
         // `pillion call --stream ... | head`: it has what it wanted.
         () = unread.cancelled() => Err(Error::new(pillion::Code::Cancelled, "nobody reads on")),
         // Dropping the call cancels it, here and in the daemon.
@@ -276,12 +390,42 @@ pub(crate) async fn run(selected: Selected, global: &Global) -> Result<ExitCode>
             Err(Error::new(pillion::Code::Cancelled, "interrupted"))
         }
     };
-    let shown = outcome.map(|result| show(definition.name, &result, json, streams));
+    let shown = outcome.map(|result| match flat {
+        true => render::flat_list(result.get()),
+        false => show(&definition, &result, json, streams),
+    });
     backend.close().await;
     match shown {
         Err(_) if unread.is_cancelled() => Ok(ExitCode::SUCCESS),
         shown => shown.map(|()| ExitCode::SUCCESS),
     }
+}
+
+/// Tell a person why a question about code may take its time. Never ends.
+async fn explain_waiting(definition: &Definition) -> std::convert::Infallible {
+    if std::io::stderr().is_terminal() && definition.local == Local::Near {
+        tokio::time::sleep(PATIENCE).await;
+        output::note("still working: the very first question builds pillion's own tools");
+    }
+    std::future::pending().await
+}
+
+/// The operation whose JSON is a flat list on the command line, as it always was, unless
+/// `--depth` asks for more than a flat list can say.
+const FLAT: &str = "code.list";
+
+fn names_depth(params: &RawValue) -> bool {
+    let params: Option<Map<String, Value>> = serde_json::from_str(params.get()).ok();
+    params.is_some_and(|params| params.contains_key("depth"))
+}
+
+/// A flat list has no room to say that it was cut off, so it is not, unless asked for.
+fn all_of_the_top_level(params: &RawValue) -> Result<Box<RawValue>> {
+    let mut params: Map<String, Value> =
+        serde_json::from_str(params.get()).map_err(Error::internal)?;
+    params.insert("depth".into(), json!(1));
+    params.entry("limit").or_insert(json!(usize::MAX));
+    to_raw_value(&params).map_err(Error::internal)
 }
 
 /// Show a part; says whether anybody reads.
@@ -297,11 +441,14 @@ fn show_part(part: &Part, json: bool) -> bool {
     }
 }
 
-fn show(operation: &str, result: &RawValue, json: bool, streamed: bool) {
+fn show(definition: &Definition, result: &RawValue, json: bool, streamed: bool) {
     if json {
         return output::say_json(result.get());
     }
-    match operation {
+    if let Some(text) = definition.text(result.get()) {
+        return output::say(&text);
+    }
+    match definition.name {
         "py.call" | "sidecar.call" => {
             #[derive(serde::Deserialize)]
             struct Called<'a> {

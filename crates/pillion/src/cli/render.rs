@@ -5,9 +5,10 @@ use std::time::{Duration, SystemTime};
 use comfy_table::presets::NOTHING;
 use comfy_table::{CellAlignment, Table};
 use pillion::system::{StatsReport, StatusReport};
+use pillion_code::answers::Outline;
 use pillion_python::operations::{Module, WorkerList};
 use pillion_supervisor::{SidecarStatus, WorkspaceStatus};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::output::{say, say_json};
 
@@ -41,6 +42,24 @@ pub(crate) fn status(json: &str) {
             say("no workspaces yet; try `pillion call math:hypot '[3, 4]'`");
         }
         report.workspaces.iter().for_each(workspace);
+        for code in &report.clocks {
+            let clock = &code.clock;
+            let how = match &clock.why {
+                Some(why) => format!("every file is looked at before each question: {why}"),
+                None => format!("{} folders watched", clock.watches),
+            };
+            say(&format!(
+                "\n{}  clock {}, {} files, {how}",
+                code.root, clock.clock, clock.files
+            ));
+        }
+        for server in &report.servers {
+            let root = server.workspace_root.as_deref().unwrap_or("any folder");
+            say(&format!(
+                "\nserver (pid {}) on http://127.0.0.1:{} for {root}",
+                server.pid, server.port
+            ));
+        }
     });
 }
 
@@ -159,6 +178,24 @@ pub(crate) fn module(json: &str) {
     });
 }
 
+/// The top level of files as `[{path, kind, name, line}]`.
+pub(crate) fn flat_list(json: &str) {
+    decoded(json, |outline: Outline| {
+        let all: Vec<Value> = outline
+            .symbols
+            .iter()
+            .filter(|symbol| symbol.container.is_none())
+            .map(|symbol| {
+                json!({
+                    "path": symbol.file, "kind": symbol.kind,
+                    "name": symbol.name, "line": symbol.line,
+                })
+            })
+            .collect();
+        say_json(&Value::from(all).to_string());
+    });
+}
+
 /// One line of progress.
 pub(crate) fn progress(json: &str) -> String {
     let Ok(news) = serde_json::from_str::<Value>(json) else {
@@ -199,13 +236,13 @@ pub(crate) fn span(seconds: f64) -> String {
     }
 }
 
-fn memory(bytes: Option<u64>) -> String {
+pub(crate) fn memory(bytes: Option<u64>) -> String {
     bytes.map_or_else(
         || "-".into(),
         |bytes| format!("{:.1} MB", bytes as f64 / 1e6),
     )
 }
 
-fn millis(ms: f64) -> String {
+pub(crate) fn millis(ms: f64) -> String {
     format!("{ms:.2} ms")
 }

@@ -9,6 +9,8 @@ use std::time::Instant;
 
 use jiff::Timestamp;
 use pillion_catalogue::{Activity, Operations, Stats};
+use pillion_code::CodeService;
+use pillion_runtime::Dirs;
 use pillion_supervisor::Supervisor;
 use sha2::{Digest, Sha256};
 use tokio_util::sync::CancellationToken;
@@ -40,6 +42,8 @@ pub struct SystemService {
     place: Place,
     started: Instant,
     started_at: Timestamp,
+    code: Arc<CodeService>,
+    dirs: Dirs,
 }
 
 impl SystemService {
@@ -49,6 +53,7 @@ impl SystemService {
         activity: Activity,
         shutdown: CancellationToken,
         place: Place,
+        (code, dirs): (Arc<CodeService>, Dirs),
     ) -> Self {
         let (started, started_at) = (Instant::now(), Timestamp::now());
         Self {
@@ -59,6 +64,8 @@ impl SystemService {
             place,
             started,
             started_at,
+            code,
+            dirs,
         }
     }
 }

@@ -2,12 +2,14 @@
 
 use jiff::Timestamp;
 use pillion_catalogue::{Context, Operation, OperationStats, Result, Safety};
+use pillion_code::CodeStatus;
 use pillion_supervisor::WorkspaceStatus;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{SystemService, contract};
 use crate::VERSION;
+use crate::servers::{self, Server};
 
 /// Answer at once, without touching any sidecar.
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
@@ -87,6 +89,10 @@ pub struct HealthReport {
     pub uptime: f64,
     /// Requests answered so far.
     pub requests: u64,
+    /// Answers of engines that are kept.
+    pub cache_size: usize,
+    /// How often a change of files made kept answers worthless.
+    pub cache_invalidations: u64,
 }
 
 impl Operation for Health {
@@ -106,6 +112,8 @@ impl Operation for Health {
                 .map(|root| root.display().to_string()),
             uptime: service.started.elapsed().as_secs_f64(),
             requests: service.stats.snapshot().iter().map(|s| s.requests).sum(),
+            cache_size: service.code.cache().size,
+            cache_invalidations: service.code.cache().invalidations,
         })
     }
 }
@@ -138,6 +146,12 @@ pub struct StatusReport {
     pub memory_bytes: Option<u64>,
     /// The workspaces that were used.
     pub workspaces: Vec<WorkspaceStatus>,
+    /// Clocks of the workspaces whose code was asked about.
+    #[serde(default)]
+    pub clocks: Vec<CodeStatus>,
+    /// HTTP servers of this user that run now.
+    #[serde(default)]
+    pub servers: Vec<Server>,
 }
 
 impl Operation for Status {
@@ -178,6 +192,8 @@ impl Operation for Status {
             uptime_s: service.started.elapsed().as_secs_f64(),
             memory_bytes: pillion_process::stat::resident_bytes(std::process::id()),
             workspaces,
+            clocks: service.code.status(),
+            servers: servers::running(&service.dirs),
         })
     }
 }
@@ -200,6 +216,9 @@ pub struct StatsReport {
     pub operations: Vec<OperationStats>,
     /// Workspaces with their sidecars.
     pub workspaces: Vec<WorkspaceStatus>,
+    /// Clocks of the workspaces whose code was asked about.
+    #[serde(default)]
+    pub clocks: Vec<CodeStatus>,
 }
 
 impl Operation for SystemStats {
@@ -216,6 +235,7 @@ impl Operation for SystemStats {
             memory_bytes: pillion_process::stat::resident_bytes(std::process::id()),
             operations: service.stats.snapshot(),
             workspaces: service.supervisor.workspaces(),
+            clocks: service.code.status(),
         })
     }
 }

@@ -64,6 +64,10 @@ pub(super) fn farewell() {
             "any function of any module",
         ),
         (
+            "pillion symbols main",
+            "definitions in your own project, by a part of their name",
+        ),
+        (
             "pillion describe json",
             "what a module offers, with schemas",
         ),

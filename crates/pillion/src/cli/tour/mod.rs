@@ -1,5 +1,6 @@
 //! `pillion tour`: a walk through pillion with real calls and measured times.
 
+mod code;
 mod guide;
 
 use std::path::{Path, PathBuf};
@@ -35,13 +36,13 @@ pub(crate) struct Tour {
 impl Tour {
     pub(crate) async fn run(self, global: &Global) -> Result<ExitCode> {
         guide::welcome();
-        let (python, has_numpy) = self.python().await?;
+        let (python, has_tools) = self.python().await?;
         let project = project()?;
         let tour = Walk {
             backend: Backend::open(global).await?,
             python,
             root: project.clone(),
-            has_numpy,
+            has_tools,
         };
         let walked = tour.walk().await;
         tour.backend.close().await;
@@ -107,17 +108,21 @@ struct Walk {
     backend: Backend,
     python: PathBuf,
     root: PathBuf,
-    has_numpy: bool,
+    has_tools: bool,
 }
 
 impl Walk {
     async fn walk(&self) -> Result<()> {
         self.daemon().await?;
         self.cold_and_warm().await?;
-        if self.has_numpy {
+        if self.has_tools {
             self.imports().await?;
         }
         self.in_step_with_files().await?;
+        if self.has_tools {
+            // The same environment has the engines.
+            self.code().await?;
+        }
         self.prints().await?;
         self.killed_worker().await?;
         self.stream().await?;
