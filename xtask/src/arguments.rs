@@ -11,7 +11,7 @@ Commands:
   test      Run all tests; sets up what they need
   check     Formatting, lints, documentation, layering, generated files, hygiene
   layering  Check that dependencies between the crates only point down
-  generate  Write the generated pages under docs/reference/
+  generate  Write the generated pages: docs/reference/ and the skill's
   fuzz      Run the fuzz targets
 
 `cargo xtask <COMMAND> --help` says more about one.
@@ -49,7 +49,7 @@ Usage: cargo xtask layering
 ";
 
 const GENERATE: &str = "\
-Write the generated pages under docs/reference/
+Write the generated pages: docs/reference/ and the skill's
 
 Usage: cargo xtask generate [--check]
 

@@ -60,16 +60,21 @@ fn documentation(repository: &Repository) -> Result<()> {
         .show()
 }
 
-/// Run ruff over all Python of ours. Each folder goes by the rules of the worker package.
+/// Run ruff over all Python of ours. Each folder goes by the rules of the worker package, or
+/// by its own, which say what is different.
 fn ruff(repository: &Repository, environment: &Environment, command: &[&str]) -> Result<()> {
     let ruff = || Run::new(environment.program("ruff")).args(command);
     ruff().cwd(&repository.root.join("python")).show()?;
-    let others = ["clients", "examples"];
-    for folder in others.map(|name| repository.root.join(name)) {
-        if folder.is_dir() {
+    for folder in ["clients", "examples"] {
+        let own = format!("{folder}/ruff.toml");
+        let config = if repository.root.join(&own).is_file() {
+            own.as_str()
+        } else {
+            "python/pyproject.toml"
+        };
+        if repository.root.join(folder).is_dir() {
             ruff()
-                .args(["--config", "python/pyproject.toml"])
-                .args([folder])
+                .args(["--config", config, folder])
                 .cwd(&repository.root)
                 .show()?;
         }

@@ -1,4 +1,4 @@
-//! `cargo xtask generate`: pages of the reference that pillion writes about itself.
+//! `cargo xtask generate`: pages that pillion writes about itself, for people and agents.
 
 use std::path::PathBuf;
 
@@ -6,13 +6,14 @@ use crate::error::{Error, Result};
 use crate::repository::Repository;
 use crate::run::Run;
 
-/// The pages; each is `docs/reference/KIND.md`, from `pillion reference KIND`.
-const KINDS: &[&str] = &[
-    "operations",
-    "configuration",
-    "environment",
-    "cli",
-    "errors",
+/// The pages: what `pillion reference` calls each, and where it goes.
+const PAGES: &[(&str, &str)] = &[
+    ("operations", "docs/reference/operations.md"),
+    ("configuration", "docs/reference/configuration.md"),
+    ("environment", "docs/reference/environment.md"),
+    ("cli", "docs/reference/cli.md"),
+    ("errors", "docs/reference/errors.md"),
+    ("skill", "skills/pillion/REFERENCE.md"),
 ];
 
 /// Stands above each.
@@ -22,30 +23,28 @@ const HEAD: &str =
 /// Write the pages, or only tell which are not what would be written.
 pub(crate) fn generate(repository: &Repository, check: bool) -> Result<()> {
     let pillion = build(repository)?;
-    let folder = repository.root.join("docs/reference");
     let mut different = Vec::new();
-    for kind in KINDS {
+    for (kind, file) in PAGES {
         let page = Run::new(&pillion)
             .args(["reference", kind])
             .cwd(&repository.root)
             .output()?
             .success()?;
         let page = format!("{HEAD}{}\n", page.trim());
-        let path = folder.join(format!("{kind}.md"));
+        let path = repository.root.join(file);
         let old = std::fs::read_to_string(&path).unwrap_or_default();
         if old == page {
             continue;
         }
         if check {
-            different.push(format!(
-                "docs/reference/{kind}.md {}",
-                difference(&old, &page)
-            ));
+            different.push(format!("{file} {}", difference(&old, &page)));
             continue;
         }
-        std::fs::create_dir_all(&folder).map_err(|error| Error::file(&folder, &error))?;
+        if let Some(folder) = path.parent() {
+            std::fs::create_dir_all(folder).map_err(|error| Error::file(folder, &error))?;
+        }
         std::fs::write(&path, page).map_err(|error| Error::file(&path, &error))?;
-        println!("wrote docs/reference/{kind}.md");
+        println!("wrote {file}");
     }
     if different.is_empty() {
         return Ok(());
@@ -85,6 +84,15 @@ fn difference(old: &str, new: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn every_page_has_a_place_of_its_own() {
+        let mut files: Vec<_> = PAGES.iter().map(|(_, file)| file).collect();
+        files.sort();
+        files.dedup();
+        assert_eq!(files.len(), PAGES.len());
+        assert!(files.iter().all(|file| file.ends_with(".md")));
+    }
 
     #[test]
     fn the_first_line_that_differs_is_shown() {
