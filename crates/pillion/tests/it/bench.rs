@@ -1,17 +1,23 @@
 //! `pillion bench` measures what it says. Shapes and signs only: durations belong to
 //! benches, and a machine under test has better things to do.
 
+use std::fmt::Write;
+use std::path::Path;
 use std::time::Duration;
 
 use serde_json::Value;
 
 fn bench(arguments: &[&str]) -> Value {
     let home = tempfile::tempdir().unwrap();
+    bench_at(home.path(), arguments)
+}
+
+fn bench_at(home: &Path, arguments: &[&str]) -> Value {
     let output = assert_cmd::Command::new(env!("CARGO_BIN_EXE_pillion"))
         .args(["bench", "--json"])
         .args(arguments)
-        .env("PILLION_HOME", home.path())
-        .timeout(Duration::from_secs(300))
+        .env("PILLION_HOME", home)
+        .timeout(Duration::from_secs(600))
         .output()
         .unwrap();
     let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -93,4 +99,102 @@ fn a_soak_watches_daemon_and_worker() {
         .unwrap();
     assert_eq!(last[0], 2000);
     assert!(last[1].as_f64().unwrap() > 0.0 && last[2].as_f64().unwrap() > 0.0);
+}
+
+/// A tree in which names are used in bodies of functions, some of them in many files.
+fn small_tree(root: &Path) {
+    for n in 0..12 {
+        let mut text = String::from("from shared import Store, keep_all\n\n\n");
+        for m in 0..4 {
+            let _ = writeln!(
+                text,
+                "def handle_{n}_{m}(value: str) -> Store:\n    store = Store(value)\n    \
+                 keep_all(store.refresh(), store)\n    return store\n\n"
+            );
+        }
+        std::fs::write(root.join(format!("part{n}.py")), text).unwrap();
+    }
+    let shared = "class Store:\n    def __init__(self, value: str) -> None:\n        \
+                  self.value = value\n\n    def refresh(self) -> int:\n        \
+                  return len(self.value)\n\n\ndef keep_all(*stores: object) -> None:\n    ...\n";
+    std::fs::write(root.join("shared.py"), shared).unwrap();
+}
+
+#[test]
+fn questions_about_code_have_their_rows() {
+    let tree = tempfile::tempdir().unwrap();
+    small_tree(tree.path());
+    let before = std::fs::read_to_string(tree.path().join("part3.py")).unwrap();
+    // Kept between runs: it gets the managed environment, which takes long to build.
+    let home = Path::new(env!("CARGO_TARGET_TMPDIR")).join("bench-code-home");
+    let folder = tree.path().to_str().unwrap();
+    let report = bench_at(&home, &["code", "--quick", "--tree", folder]);
+    let subject = report["subject"].as_str().unwrap();
+    assert!(subject.contains("13 Python files"), "{subject}");
+    let rows = report["rows"].as_array().unwrap();
+    let names: Vec<_> = rows
+        .iter()
+        .map(|row| row["name"].as_str().unwrap())
+        .collect();
+    assert_eq!(
+        names,
+        [
+            "defs/new",
+            "defs/warm",
+            "defs/found",
+            "defs/warm/p90",
+            "defs/one-shot",
+            "hover/new",
+            "hover/warm",
+            "refs/new",
+            "refs/warm",
+            "cli/absolute",
+            "cli/python-client",
+            "cli/one-shot",
+            "symbols",
+            "grep",
+            "start/cold",
+            "start/indexed",
+            "start/index",
+            "memory/tree",
+            "memory/growth",
+            "mixed/quick",
+            "memory/small",
+            "edit/same",
+            "edit/elsewhere",
+            "edit/stale",
+        ]
+    );
+    for row in rows {
+        let signed = ["memory/growth", "edit/stale"].contains(&row["name"].as_str().unwrap());
+        assert!(
+            signed || row["ours"]["p50"].as_f64().unwrap() > 0.0,
+            "{row}"
+        );
+        assert!(
+            row["baseline"].is_null() || row["ratio"].as_f64().unwrap() > 0.0,
+            "{row}"
+        );
+    }
+    let after = std::fs::read_to_string(tree.path().join("part3.py")).unwrap();
+    assert_eq!(
+        after, before,
+        "the tree that was given is not the one that is edited"
+    );
+}
+
+#[test]
+fn a_tree_without_code_is_refused() {
+    let tree = tempfile::tempdir().unwrap();
+    let home = Path::new(env!("CARGO_TARGET_TMPDIR")).join("bench-code-home");
+    let output = assert_cmd::Command::new(env!("CARGO_BIN_EXE_pillion"))
+        .args(["bench", "code", "--quick", "--tree"])
+        .arg(tree.path())
+        .env("PILLION_HOME", home)
+        .output()
+        .unwrap();
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(stderr.contains("too few names"), "{stderr}");
+    assert!(stderr.contains("hint: `--tree` wants a folder"), "{stderr}");
 }

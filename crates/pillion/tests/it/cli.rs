@@ -31,7 +31,7 @@ fn plain() -> TestContext {
 #[test]
 fn help() {
     let context = TestContext::new();
-    transcript!(context, ["--help"], @r"
+    transcript!(context, ["--help"], @"
     exit: 0
     ----- stdout -----
     Python, already running: warm, supervised and in step with your files
@@ -40,9 +40,25 @@ fn help() {
 
     Commands:
       tour  Walk through pillion on this terminal, with real calls
+      at  What is at this position: definition, source, documentation and uses in one
+      answer
+      defs  Where is the name at this position defined?
+      refs  Who uses the name at this position?
+      hover  What is the name at this position: its kind, signature and documentation?
+      list  List what a file or a folder defines
+      symbols  Find definitions by a part of their name
+      grep  Search the text of the workspace's files
+      occurrences  What would a rename of the name at this position touch?
+      callers  Who calls the function at this position?
+      callees  Whom does the function at this position call?
+      implementations  Which classes derive from the one at this position, or which methods override it?
+      type-hierarchy  What does the class at this position derive from, and what derives from it?
+      read-symbol  Read the source of a definition by its name path, such as `Class/method`
+      diagnostics  What do ty and ruff find wrong?
       call  Call a Python function in a warm worker
       describe  Describe the functions of a Python module, with schemas
       status  Show the daemon, its workspaces and their sidecars
+      watch  Show clocks, engines and questions live
       workers  List the Python workers of all workspaces
       stats  Count requests and their times by operation
       events  Stream what happens: sidecar states and restarts, progress, log lines
@@ -60,6 +76,7 @@ fn help() {
       socket-path  Print the path of the daemon's socket
       operations  List every operation
       completions  Print a completion script for your shell
+      code  All `code.*` operations
       py  All `py.*` operations
       sidecar  All `sidecar.*` operations
       system  All `system.*` operations
@@ -323,9 +340,23 @@ fn status_and_its_neighbours() {
 #[test]
 fn operations() {
     let context = TestContext::new();
-    transcript!(context, ["operations"], @r"
+    transcript!(context, ["operations"], @"
     exit: 0
     ----- stdout -----
+    code.at  What is at this position: definition, source, documentation and uses in one answer.
+    code.callees  Whom does the function at this position call?
+    code.callers  Who calls the function at this position?
+    code.defs  Where is the name at this position defined?
+    code.diagnostics  What do ty and ruff find wrong?
+    code.grep  Search the text of the workspace's files.
+    code.hover  What is the name at this position: its kind, signature and documentation?
+    code.implementations Which classes derive from the one at this position, or which methods override it?
+    code.list  List what a file or a folder defines.
+    code.occurrences  What would a rename of the name at this position touch?
+    code.read_symbol  Read the source of a definition by its name path, such as `Class/method`.
+    code.refs  Who uses the name at this position?
+    code.symbols  Find definitions by a part of their name.
+    code.type_hierarchy What does the class at this position derive from, and what derives from it?
     py.call  Call a Python function in a warm worker.
     py.describe  Describe the functions of a Python module, with schemas.
     py.restart  Restart the sidecars of a workspace, or of all.
@@ -391,7 +422,7 @@ fn doctor() {
     all is well
     ");
     context.write("pillion.toml", "[pyton]\n");
-    transcript!(context, ["doctor"], @r"
+    transcript!(context, ["doctor"], @"
     exit: 1
     ----- stdout -----
     root  [BASE]/project
@@ -406,7 +437,7 @@ fn doctor() {
       |
     1 | [pyton]
       |  ^^^^^
-    unknown field `pyton`, expected `python` or `sidecar`
+    unknown field `pyton`, expected one of `python`, `code`, `sidecar`
 
     hint: docs/reference/configuration.md lists every key
     ");

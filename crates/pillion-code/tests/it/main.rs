@@ -1,0 +1,11 @@
+//! Tests of this crate from outside, with the real ty.
+
+#![expect(
+    clippy::unwrap_used,
+    reason = "a test's helper fails its test by a panic"
+)]
+
+mod engine;
+mod engine_faults;
+mod engine_files;
+mod support;

@@ -1,0 +1,21 @@
+//! Questions about code through real doors, answered by the real ty.
+//!
+//! What is expected stands beside the code it is about: fixture projects carry markers
+//! (see [`markers`]), and a test asks about every one of them.
+
+mod checks;
+mod markers;
+mod project;
+
+mod cli;
+mod contract;
+mod crowds;
+mod defects;
+mod definitions;
+mod diagnostics;
+mod freshness;
+mod grep;
+mod outline;
+mod relations;
+mod servers;
+mod uses;
