@@ -5,9 +5,11 @@
 
 use std::borrow::Cow;
 
-use encoding_rs::{Encoding, UTF_8};
+use pillion_protocol::{Code, Error, Result};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+use crate::coding::Coding;
 
 /// A place in a file: line and column from 0, columns in characters.
 #[derive(
@@ -53,8 +55,8 @@ impl Span {
     }
 }
 
-/// How many lines a file may have to say its encoding in.
-const CODING_LINES: usize = 2;
+/// What may stand before the text, and says that it is UTF-8.
+const MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// A decoded source file.
 #[derive(Debug, Clone)]
@@ -64,31 +66,92 @@ pub struct Source {
     lines: Vec<usize>,
     /// Whether the bytes are the text, as engines expect of files.
     is_plain: bool,
+    coding: Coding,
+    /// Whether a byte order mark stands before the text.
+    is_marked: bool,
 }
 
 impl Source {
     /// Decode a file as Python does: by its mark, by its coding line, else as UTF-8. Bytes
     /// that fit no rule are replaced, so that there always is a text.
     pub fn decode(bytes: &[u8]) -> Self {
-        let (encoding, body) = match bytes.strip_prefix(b"\xef\xbb\xbf") {
-            Some(body) => (UTF_8, body),
-            None => (declared(bytes).unwrap_or(UTF_8), bytes),
+        let (coding, body) = match bytes.strip_prefix(MARK) {
+            Some(body) => (Coding::UTF_8, body),
+            None => (Coding::declared(bytes).unwrap_or(Coding::UTF_8), bytes),
         };
-        let (text, broken) = encoding.decode_without_bom_handling(body);
+        let (text, broken) = coding.decode(body);
         // Engines count a byte order mark as a character.
-        let marked = body.len() < bytes.len();
-        let is_plain = encoding == UTF_8 && !broken && !marked || bytes.is_ascii();
-        Self::new(text, is_plain)
+        let is_marked = body.len() < bytes.len();
+        let is_plain = coding == Coding::UTF_8 && !broken && !is_marked || bytes.is_ascii();
+        Self::new(text, is_plain, coding, is_marked)
     }
 
-    fn new(text: Cow<'_, str>, is_plain: bool) -> Self {
+    /// A text that has no file yet: it will be one in the encoding that its own coding line
+    /// names, else in UTF-8.
+    pub fn from_text(text: &str) -> Self {
+        let coding = Coding::declared(text.as_bytes()).unwrap_or(Coding::UTF_8);
+        let is_plain = coding == Coding::UTF_8 || text.is_ascii();
+        Self::new(Cow::Borrowed(text), is_plain, coding, false)
+    }
+
+    fn new(text: Cow<'_, str>, is_plain: bool, coding: Coding, is_marked: bool) -> Self {
         let text = text.into_owned();
         let lines = line_starts(&text);
         Self {
             text,
             lines,
             is_plain,
+            coding,
+            is_marked,
         }
+    }
+
+    /// Another text, to be written as this one was.
+    pub fn with_text(&self, text: &str) -> Self {
+        let is_plain = self.coding == Coding::UTF_8 && !self.is_marked || text.is_ascii();
+        let text = Cow::Borrowed(text);
+        Self::new(text, is_plain, self.coding, self.is_marked)
+    }
+
+    /// The text as bytes, with the encoding and the byte order mark of the file it is from.
+    ///
+    /// What would not be read back as the same text is refused: a character that the
+    /// encoding does not have, or a coding line that names another one.
+    pub fn encode(&self) -> Result<Vec<u8>> {
+        let name = self.coding.name();
+        let body = self.coding.encode(&self.text).map_err(|c| {
+            let number = u32::from(c);
+            Error::new(
+                Code::InvalidParams,
+                format!("`{c}` (U+{number:04X}) cannot be written in {name}, the file's encoding"),
+            )
+            .hint("write it as an escape, or save the file as UTF-8 first")
+        })?;
+        let mark = if self.is_marked { MARK } else { b"" };
+        let bytes = [mark, &body].concat();
+        if Self::decode(&bytes).text != self.text {
+            return Err(Error::new(
+                Code::InvalidParams,
+                format!("the text would not be read back from {name}, the file's encoding"),
+            )
+            .hint("the change must not touch or move the line that names the encoding"));
+        }
+        Ok(bytes)
+    }
+
+    /// Whether the file is UTF-8, with or without a byte order mark.
+    pub fn is_utf8(&self) -> bool {
+        self.coding == Coding::UTF_8
+    }
+
+    /// Whether a byte order mark stands before the text.
+    pub fn is_marked(&self) -> bool {
+        self.is_marked
+    }
+
+    /// The name of its encoding.
+    pub fn encoding(&self) -> &'static str {
+        self.coding.name()
     }
 
     /// Its text, without a byte order mark.
@@ -185,49 +248,6 @@ fn line_starts(text: &str) -> Vec<usize> {
     starts
 }
 
-/// The encoding that a comment in the first lines names.
-fn declared(bytes: &[u8]) -> Option<&'static Encoding> {
-    let lines = bytes.split(|b| matches!(b, b'\n' | b'\r'));
-    for line in lines.take(CODING_LINES + 1) {
-        let line = String::from_utf8_lossy(line);
-        let line = line.trim_start_matches([' ', '\t', '\x0c']);
-        let Some(comment) = line.strip_prefix('#') else {
-            // Only comments and empty lines may stand before it.
-            if line.is_empty() {
-                continue;
-            }
-            return None;
-        };
-        if let Some(name) = coding_name(comment) {
-            return known(name);
-        }
-    }
-    None
-}
-
-fn coding_name(comment: &str) -> Option<&str> {
-    let (_, rest) = comment.split_once("coding")?;
-    let rest = rest
-        .strip_prefix([':', '='])?
-        .trim_start_matches([' ', '\t']);
-    let end = rest
-        .find(|c: char| !(c.is_ascii_alphanumeric() || "-_.".contains(c)))
-        .unwrap_or(rest.len());
-    (end > 0).then(|| &rest[..end])
-}
-
-/// Python's names of encodings, which use `_` and `-` alike, as the web's.
-fn known(name: &str) -> Option<&'static Encoding> {
-    let name = name.to_ascii_lowercase().replace('_', "-");
-    let label = match name.as_str() {
-        "latin-1" | "iso-latin-1" | "l1" => "iso-8859-1",
-        "utf8" | "utf-8-sig" => "utf-8",
-        "cp1252" => "windows-1252",
-        other => other,
-    };
-    Encoding::for_label(label.as_bytes())
-}
-
 /// A place as callers see it: from 1, in characters.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
@@ -295,6 +315,31 @@ mod tests {
         assert_eq!(source.word_at(at(0, 21)), None, "a number is no name");
         assert_eq!(source.word_at(at(0, 99)), None);
         assert_eq!(source.word_at(at(9, 0)), None);
+    }
+
+    #[test]
+    fn what_was_decoded_is_encoded_the_same() {
+        for bytes in [
+            &b"\xef\xbb\xbfx = 1\r\n"[..],
+            b"# coding: latin-1\n'\xe9\x80'",
+            b"# coding: cp1252\n'\x80'\n",
+            b"# coding: shift_jis\n'\x93\xfa'\n",
+            b"",
+        ] {
+            assert_eq!(Source::decode(bytes).encode().unwrap(), bytes);
+        }
+        let refused = |bytes: &[u8], text: &str| {
+            let error = Source::decode(bytes).with_text(text).encode().unwrap_err();
+            assert_eq!(error.code, Code::InvalidParams);
+            error.message
+        };
+        let latin = b"# coding: latin-1\n";
+        let message = refused(latin, "# coding: latin-1\n'\u{4e2d}'");
+        assert!(message.contains("U+4E2D"), "{message}");
+        refused(latin, "import os\n# coding: latin-1\n'\u{e9}'");
+        refused(b"x", "# coding: latin-1\n'\u{e9}'");
+        let new = Source::from_text("# coding: latin-1\n'\u{e9}'");
+        assert_eq!(new.encode().unwrap(), b"# coding: latin-1\n'\xe9'");
     }
 
     proptest! {

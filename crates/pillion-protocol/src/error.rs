@@ -144,6 +144,8 @@ codes! {
     Unsupported = "unsupported", Environment, false, -32020, 501;
     /// The configuration file is wrong.
     InvalidConfig = "invalid_config", Input, true, -32021, 422;
+    /// A file cannot be written: no permission, no space.
+    WriteFailed = "write_failed", Environment, true, -32022, 507;
 }
 
 impl fmt::Display for Code {

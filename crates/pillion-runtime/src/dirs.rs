@@ -113,6 +113,13 @@ impl Dirs {
         Ok(cache)
     }
 
+    /// The state folder, created; or a private temporary one if it cannot be written.
+    pub fn writable_state(&self) -> Result<PathBuf, DirsError> {
+        let state = self.usable_state();
+        create(&state)?;
+        Ok(state)
+    }
+
     /// The cache folder, or its temporary stand-in if it could not be written. Nothing is
     /// created.
     pub fn usable_cache(&self) -> PathBuf {

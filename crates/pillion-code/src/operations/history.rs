@@ -1,0 +1,72 @@
+//! `code.history`: the changes that were carried out.
+
+use pillion_catalogue::{Context, Error, Local, Operation, Result, Safety};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::CodeService;
+use crate::answers::Answer;
+use crate::changes::Past;
+use crate::params::Where;
+use crate::text::{Text, shown};
+
+/// List the refactorings that were applied and can be taken back.
+#[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
+#[serde(deny_unknown_fields)]
+pub struct History {
+    #[command(flatten)]
+    #[serde(flatten)]
+    #[expect(missing_docs, reason = "it has no name outside")]
+    pub given: Where,
+}
+
+/// Changes that were carried out.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Pasts {
+    /// The changes, newest first.
+    pub history: Vec<Past>,
+    /// The moment this is true for.
+    pub clock: String,
+}
+
+impl Operation for History {
+    const NAME: &'static str = "code.history";
+    const SAFETY: Safety = Safety::Read;
+    const LOCAL: Local = Local::Near;
+    type Service = CodeService;
+    type Output = Answer<Pasts>;
+
+    fn text(result: &str) -> Option<String> {
+        shown::<Self>(result)
+    }
+
+    async fn run(self, cx: Context<CodeService>) -> Result<Answer<Pasts>> {
+        let view = CodeService::view(&cx, &self.given, None).await?;
+        let journal = view.project.journal().clone();
+        let history = tokio::task::spawn_blocking(move || journal.history());
+        let pasts = Pasts {
+            history: history.await.map_err(Error::internal)??,
+            clock: view.clock(),
+        };
+        Ok(Answer::One(pasts).in_format(self.given.format()))
+    }
+}
+
+impl Text for Pasts {
+    fn text(&self) -> String {
+        let line = |past: &Past| {
+            let state = if past.undone { "  (taken back)" } else { "" };
+            let count = past.files.len();
+            format!(
+                "{}  {}  {}  {count} files{state}",
+                past.id, past.when, past.title
+            )
+        };
+        let lines: Vec<String> = self.history.iter().map(line).collect();
+        if lines.is_empty() {
+            "nothing was changed yet".into()
+        } else {
+            lines.join("\n")
+        }
+    }
+}
