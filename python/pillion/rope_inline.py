@@ -1,0 +1,178 @@
+"""Inlining with Rope, where Rope moves the text and this module keeps the meaning.
+
+Rope pastes text as it is: without brackets, past the end of a `return`, twice where it is
+used twice. What can be put right is; what cannot is refused.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+from rope.base.exceptions import RefactoringError, RopeError
+from rope.refactor import inline as rope
+
+from pillion import rope_flow as flow
+from pillion.rope_keep import check_function, check_variable, many_values, not_simple
+from pillion.rope_range import RefusedError
+from pillion.rope_text import Disguise, Project, parse
+
+# Text that means the same wherever it is pasted.
+_CLOSED = (
+    ast.Name,
+    ast.Constant,
+    ast.Call,
+    ast.Attribute,
+    ast.Subscript,
+    ast.List,
+    ast.Dict,
+    ast.Set,
+)
+_MAX_BRACKETS = 200
+
+
+def inline(path: str, offset: int, files: dict[str, str]) -> dict[str, Any]:
+    """Inline the variable or function at an offset in all these files."""
+    for name, text in files.items():
+        parse(text, name)
+    disguises = {name: Disguise(text) for name, text in files.items()}
+    project = Project({name: disguise.text for name, disguise in disguises.items()})
+    resource = project.get_file(path)
+    rope._getvardef = _value
+    rope._DefinitionGenerator = _Generator
+    # Names that are made up are the same in every run.
+    _Generator.unique_prefix = rope.unique_prefix()
+    try:
+        inliner = rope.create_inline(project, resource, offset)
+    except (RopeError, AttributeError, AssertionError) as error:
+        raise _no_target(error) from None
+    trees = {name: ast.parse(disguise.text) for name, disguise in disguises.items()}
+    if inliner.get_kind() == "variable":
+        notes = check_variable(inliner, files)
+    elif inliner.get_kind() == "method":
+        notes = check_function(inliner, trees, files)
+    else:
+        raise _no_target(None)
+    try:
+        changes = inliner.get_changes(resources=[project.get_file(name) for name in files])
+    except RefactoringError as error:
+        raise _not_all(inliner.name, error) from None
+    changed: dict[str, str] = {}
+    for change in changes.changes:
+        name, text = change.resource.path, change.new_contents
+        if text is None or text == disguises[name].text:
+            continue
+        text = _without_brackets(text, disguises[name].text)
+        _check_leftovers(inliner, name, text)
+        changed[name] = disguises[name].undo(text)
+    return {"files": changed, "warnings": notes}
+
+
+def _no_target(error: Exception | None) -> RefusedError:
+    if error is not None and "assigned once" in str(error):
+        return many_values()
+    if error is not None and "tuple" in str(error):
+        return not_simple()
+    return RefusedError(
+        "invalid_params",
+        "there is no variable or function to inline at this place",
+        "name the place of a local variable, or of a function of these files",
+    )
+
+
+def _value(pymodule: Any, pyname: Any) -> str:
+    """The text of a variable's value: what Rope calls `_getvardef`, with brackets."""
+    assignment = pyname.assignments[0]
+    node = assignment.ast_node
+    if assignment.levels or getattr(assignment, "evaluation", "") not in ("", None):
+        message = "Cannot inline tuple assignments."
+        raise RefactoringError(message)
+    text = ast.get_source_segment(pymodule.source_code, node) or ""
+    return _bracketed(text, node)
+
+
+def _bracketed(text: str, node: ast.AST) -> str:
+    closed = isinstance(node, _CLOSED)
+    return text if closed and "\n" not in text else f"({text})"
+
+
+class _Generator(rope._DefinitionGenerator):
+    def _replace_returns_with(self, source: str, returns: bool) -> tuple[str, str | None]:
+        definition, returned = super()._replace_returns_with(source, returns)
+        if returned:
+            node = ast.parse(f"({returned}\n)", mode="eval").body
+            returned = _bracketed(returned.strip(), node)
+        return definition, returned
+
+
+def _without_brackets(text: str, before: str) -> str:
+    """Leave out the brackets that change nothing."""
+    try:
+        wanted = ast.dump(ast.parse(text))
+    except SyntaxError:
+        return text
+    at = text.find("(")
+    for _ in range(_MAX_BRACKETS):
+        if at < 0:
+            break
+        end = _closing(text, at)
+        inner = text[at : end + 1]
+        if end > 0 and inner not in before and "\n" not in inner:
+            tried = text[:at] + inner[1:-1] + text[end + 1 :]
+            try:
+                same = ast.dump(ast.parse(tried)) == wanted
+            except SyntaxError:
+                same = False
+            text = tried if same else text
+        at = text.find("(", at + 1)
+    return text
+
+
+def _closing(text: str, at: int) -> int:
+    depth = 0
+    for index in range(at, len(text)):
+        depth += {"(": 1, ")": -1}.get(text[index], 0)
+        if depth == 0:
+            return index
+    return -1
+
+
+def _check_leftovers(inliner: Any, path: str, text: str) -> None:
+    """Refuse if the name is still used where its definition is gone."""
+    try:
+        tree = ast.parse(text)
+    except SyntaxError:
+        raise RefusedError(
+            "conflict", f"inlining `{inliner.name}` makes no valid code", None
+        ) from None
+    if "." in _qualified(inliner):
+        found = (n.attr for n in ast.walk(tree) if isinstance(n, ast.Attribute))
+    else:
+        found = iter(flow.free_names(tree) - flow.locals_of(tree))
+    if inliner.name in found:
+        raise RefusedError(
+            "conflict",
+            f"`{inliner.name}` is used in `{path}` in a way that cannot be replaced",
+            "change that use first",
+        )
+
+
+def _not_all(name: str, error: RefactoringError) -> RefusedError:
+    """Why Rope gave up, in our own words."""
+    text = str(error)
+    if "other than function call" in text:
+        return RefusedError(
+            "conflict",
+            f"`{name}` is used other than by calling it",
+            "only a function that is called everywhere can be inlined",
+        )
+    if "reference themselves" in text:
+        return RefusedError("conflict", f"`{name}` calls itself", "it cannot be inlined")
+    return RefusedError("conflict", f"`{name}` cannot be inlined", "choose another name")
+
+
+def _qualified(inliner: Any) -> str:
+    """A method's name has a dot; it is used by other names than its own."""
+    function = getattr(inliner, "pyfunction", None)
+    parent = getattr(function, "parent", None)
+    return f".{inliner.name}" if type(parent).__name__ == "PyClass" else inliner.name

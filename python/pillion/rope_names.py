@@ -1,0 +1,175 @@
+"""Whether a new name is free where it would be used, and whether code can move up there."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+
+from pillion import rope_flow as flow
+from pillion.rope_range import Lines, RefusedError, Selection
+
+
+def free(name: str, kind: str, selection: Selection, tree: ast.Module, lines: Lines) -> None:
+    """Refuse a name that already means something there."""
+    hosts = selection.hosts
+    in_method = len(hosts) > 1 and isinstance(hosts[-2], ast.ClassDef)
+    if in_method and kind not in ("variable", "function"):
+        scope: ast.AST = hosts[-2]
+        taken = _place(name, scope, lines) or _attribute(name, scope, lines)
+        where = "the class"
+    else:
+        # A name that is read anywhere inside would mean the new one.
+        scope = hosts[-1] if kind == "variable" else tree
+        taken = _place(name, tree, lines) or _place(name, hosts[-1], lines)
+        where = "this file"
+        if taken is None:
+            taken = _anywhere(name, tree if len(hosts) == 1 else hosts[1], lines)
+        if taken is None and hasattr(builtins, name):
+            raise RefusedError(
+                "conflict", f"`{name}` is a builtin of Python", "choose another name", name=name
+            )
+    if taken is not None:
+        line, column = taken
+        raise RefusedError(
+            "conflict",
+            f"`{name}` is already used in {where}, in line {line}",
+            "choose another name",
+            name=name,
+            line=line,
+            column=column,
+        )
+
+
+def _place(name: str, scope: ast.AST, lines: Lines) -> tuple[int, int] | None:
+    """Where a scope binds a name."""
+    if isinstance(scope, flow.FUNCTIONS):
+        args = scope.args
+        every = [*args.posonlyargs, *args.args, args.vararg, *args.kwonlyargs, args.kwarg]
+        for arg in every:
+            if arg is not None and arg.arg == name:
+                return _at(arg, lines)
+    body: list[ast.stmt] = scope.body  # type: ignore[attr-defined]
+    if name not in flow.bound_in(body):
+        return None
+    for node in _in_order(flow.own_nodes(body)):
+        if name in _binds(node):
+            return _at(node, lines)
+    return None
+
+
+def _binds(node: ast.AST) -> set[str]:
+    if isinstance(node, ast.Name):
+        return {node.id} if isinstance(node.ctx, ast.Store) else set()
+    if isinstance(node, (*flow.FUNCTIONS, ast.ClassDef, ast.Import, ast.ImportFrom)):
+        return flow.bound_in([node])
+    if isinstance(node, (ast.ExceptHandler, ast.MatchAs, ast.MatchStar)):
+        return {node.name} if node.name else set()
+    return {node.rest} if isinstance(node, ast.MatchMapping) and node.rest else set()
+
+
+def _attribute(name: str, scope: ast.AST, lines: Lines) -> tuple[int, int] | None:
+    """Where a class uses an attribute of that name, such as `self.name`."""
+    found = (n for n in ast.walk(scope) if isinstance(n, ast.Attribute) and n.attr == name)
+    own = (n for n in found if isinstance(n.value, ast.Name) and n.value.id in ("self", "cls"))
+    first = next(iter(_in_order(own)), None)
+    return None if first is None else _at(first, lines)
+
+
+def _anywhere(name: str, scope: ast.AST, lines: Lines) -> tuple[int, int] | None:
+    """Where a name is used at all in a scope and in those inside of it."""
+    for node in _in_order(n for n in ast.walk(scope) if hasattr(n, "lineno")):
+        if isinstance(node, ast.Name) and node.id == name:
+            return _at(node, lines)
+        if isinstance(node, ast.arg) and node.arg == name:
+            return _at(node, lines)
+        if name in _binds(node):
+            return _at(node, lines)
+    return None
+
+
+def _in_order(nodes: object) -> list[ast.AST]:
+    placed = [node for node in nodes if hasattr(node, "lineno")]  # type: ignore[attr-defined]
+    return sorted(placed, key=lambda node: (node.lineno, node.col_offset))
+
+
+def _at(node: ast.AST, lines: Lines) -> tuple[int, int]:
+    line, byte = node.lineno, node.col_offset  # type: ignore[attr-defined]
+    column = lines.column(line, byte) + 1
+    if isinstance(node, (*flow.FUNCTIONS, ast.ClassDef)):
+        # The place of the name, not of the word before it.
+        text = lines.text[line - 1]
+        column = max(text.find(f" {node.name}", column - 1) + 2, column)
+    return line, column
+
+
+def hoistable(selection: Selection, lines: Lines) -> list[str]:
+    """Refuse an expression that cannot be computed before its statement; warn of the rest."""
+    expression = selection.expression
+    step = selection.steps[-1]
+    statement = step.block[step.first]
+    own = set().union(*(flow.locals_of(scope) for scope in selection.around), set())
+    inner = flow.free_names(expression)  # type: ignore[arg-type]
+    if caught := sorted(inner & own):
+        raise RefusedError(
+            "conflict",
+            f"the expression uses `{caught[0]}`, which only has a value inside of its statement",
+            "extract the whole comprehension or lambda",
+        )
+    nodes = list(ast.walk(expression))  # type: ignore[arg-type]
+    if any(isinstance(node, (ast.NamedExpr, ast.Yield, ast.YieldFrom)) for node in nodes):
+        raise RefusedError(
+            "conflict", "the expression holds `:=` or `yield`", "choose an expression without them"
+        )
+    if isinstance(statement, ast.While) and expression in ast.walk(statement.test):
+        raise RefusedError(
+            "conflict",
+            "the test of a `while` loop is computed in every round",
+            "compute it inside of the loop",
+        )
+    before = step.block[: step.first]
+    begins = lines.text[statement.lineno - 1].lstrip()
+    if before and (before[-1].end_lineno or 0) >= statement.lineno:
+        raise RefusedError(
+            "conflict", "another statement stands before it in its line", "put it in its own line"
+        )
+    assigned = {n.target.id for n in ast.walk(statement) if isinstance(n, ast.NamedExpr)}
+    if inner & assigned:
+        raise RefusedError(
+            "conflict",
+            f"the expression uses `{min(inner & assigned)}`, which its statement gives a value",
+            "put the `:=` in a line of its own",
+        )
+    if isinstance(statement, (*flow.FUNCTIONS, ast.ClassDef)):
+        if expression not in flow.own_nodes([statement]):
+            what = "an annotation is no value to name"
+            raise RefusedError("invalid_params", what, "choose another expression")
+        if statement.decorator_list:
+            what = "there is no room for a line between a function and its decorators"
+            raise RefusedError("conflict", what, "name the value before the decorators by hand")
+    if isinstance(statement, ast.If) and begins.startswith("elif"):
+        what = "there is no room for a line before an `elif`"
+        raise RefusedError("conflict", what, "name the value before the whole `if` by hand")
+    late = _is_conditional(statement, expression)
+    one_line = (
+        step.parent is not selection.tree and getattr(step.parent, "lineno", 0) == statement.lineno
+    )
+    if late or one_line or any(isinstance(scope, ast.Lambda) for scope in selection.around):
+        return ["the expression is now always computed; before it was only where it was needed"]
+    return []
+
+
+def _is_conditional(statement: ast.AST, expression: ast.AST | None) -> bool:
+    """Whether the expression is computed only under a condition."""
+    for node in ast.walk(statement):
+        parts: list[ast.AST] = []
+        if isinstance(node, ast.BoolOp):
+            parts = list(node.values[1:])
+        elif isinstance(node, ast.IfExp):
+            parts = [node.body, node.orelse]
+        elif isinstance(node, flow.COMPREHENSIONS):
+            parts = [c for c in ast.iter_child_nodes(node) if c is not node.generators[0]]
+        elif isinstance(node, ast.Assert) and node.msg is not None:
+            parts = [node.msg]
+        if any(inner is expression for part in parts for inner in ast.walk(part)):
+            return True
+    return False

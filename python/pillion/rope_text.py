@@ -1,0 +1,208 @@
+"""Texts for Rope: a project in memory, and a form of the text that Rope cannot damage.
+
+Rope moves lines about without knowing which of them are inside of a string, and counts a tab
+as eight spaces. So it is given a text of the same length in which strings have one line and
+tabs are single spaces; what comes back is turned into the original form again.
+"""
+
+from __future__ import annotations
+
+import ast
+import io
+import sys
+import tokenize
+from itertools import pairwise
+from typing import Any
+
+from rope.base import exceptions
+from rope.base import project as rope_project
+from rope.base.fscommands import FileSystemCommands
+from rope.base.prefs import Prefs
+from rope.base.resourceobserver import ChangeIndicator
+from rope.base.resources import File, Folder, _ResourceMatcher
+
+from pillion.rope_range import RefusedError
+
+# The lines in which a file may say its encoding.
+CODING_LINES = 2
+
+
+def parse(source: str, path: str) -> ast.Module:
+    """The tree of a file, or why there is none."""
+    try:
+        return ast.parse(source)
+    except (SyntaxError, ValueError) as error:
+        line = getattr(error, "lineno", None) or 1
+        version = f"{sys.version_info.major}.{sys.version_info.minor}"
+        raise RefusedError(
+            "parse_error",
+            f"`{path}` has a syntax error in line {line}",
+            f"correct it first; pillion's own Python, which reads it here, is {version}",
+            line=line,
+        ) from None
+
+
+class Disguise:
+    """A text as Rope may see it."""
+
+    def __init__(self, source: str, at: int = 0) -> None:
+        self.source = source
+        # In bytes as well, hence ASCII; nothing that Python takes for the end of a line.
+        unused = (chr(c) for c in (*range(1, 9), *range(14, 28)) if chr(c) not in source)
+        self.mark, self.coding = next(unused), next(unused)
+        text = self._masked(source)
+        # Rope would encode by a coding line, which is about the file and not about the text.
+        head = text.split("\n", CODING_LINES)
+        for at, line in enumerate(head[:CODING_LINES]):
+            if line.lstrip().startswith("#"):
+                head[at] = line.replace("coding", f"codin{self.coding}")
+        text = "\n".join(head)
+        self.tabs = "\n\t" in text
+        lines = text.split("\n")
+        if self.tabs:
+            lines = [line.lstrip(" \t").rjust(len(line)) for line in lines]
+        self.text = "\n".join(lines)
+        self.indent = 1 if self.tabs and self._uses_tabs(text, at) else self._width(lines)
+        self._spaces = {}
+        if self.tabs:
+            for line in text.split("\n"):
+                body = line.lstrip(" \t")
+                lead = line[: len(line) - len(body)]
+                self._spaces.setdefault(body, len(lead) - len(lead.rstrip(" ")))
+
+    @staticmethod
+    def _uses_tabs(text: str, at: int) -> bool:
+        """Whether the lines around a place are indented by tabs."""
+        near = [line for line in text[:at].split("\n") if line[:1] in (" ", "\t")][-1:]
+        near += [line for line in text[at:].split("\n") if line[:1] in (" ", "\t")][:1]
+        return any(line[0] == "\t" for line in near[-1:])
+
+    def _masked(self, source: str) -> str:
+        """The text with the line ends inside of strings replaced."""
+        starts = [0]
+        for line in source.split("\n"):
+            starts.append(starts[-1] + len(line) + 1)
+        chars = list(source)
+        depth, begin = 0, 0
+        try:
+            for token in tokenize.generate_tokens(io.StringIO(source).readline):
+                kind = tokenize.tok_name[token.type]
+                first = starts[token.start[0] - 1] + token.start[1]
+                last = starts[token.end[0] - 1] + token.end[1]
+                if kind.endswith("STRING_START"):
+                    begin = first if depth == 0 else begin
+                    depth += 1
+                elif kind.endswith("STRING_END"):
+                    depth -= 1
+                if kind == "STRING" or (kind.endswith("STRING_END") and depth == 0):
+                    begin = first if kind == "STRING" else begin
+                    for at in range(begin, last):
+                        if chars[at] == "\n":
+                            chars[at] = self.mark
+        except (tokenize.TokenError, SyntaxError):
+            return source
+        return "".join(chars)
+
+    @staticmethod
+    def _width(lines: list[str]) -> int:
+        """How many spaces a block is indented by."""
+        for before, line in pairwise(lines):
+            width = len(line) - len(line.lstrip(" "))
+            here = len(before) - len(before.lstrip(" "))
+            if before.rstrip().endswith(":") and line.strip() and width > here:
+                return width - here
+        return 4
+
+    def undo(self, text: str) -> str:
+        """What Rope made of it, in the form of the original."""
+        if self.tabs:
+            text = "\n".join(self._retabbed(line) for line in text.split("\n"))
+        return text.replace(self.mark, "\n").replace(self.coding, "g")
+
+    def _retabbed(self, line: str) -> str:
+        body = line.lstrip(" ")
+        width = len(line) - len(body)
+        spaces = min(self._spaces.get(body, 0 if self.indent == 1 else width), width)
+        return "\t" * (width - spaces) + " " * spaces + body
+
+
+class _Commands(FileSystemCommands):
+    def __init__(self, texts: dict[str, str]) -> None:
+        self.texts = texts
+
+    def read(self, path: str) -> bytes:
+        return self.texts[path.lstrip("/")].encode()
+
+    def _never(self, *_: Any) -> None:
+        message = "a refactoring tried to write"
+        raise AssertionError(message)
+
+    create_file = create_folder = move = remove = write = _never
+
+
+class _Indicator(ChangeIndicator):
+    def get_indicator(self, _resource: Any) -> tuple[int, int]:
+        return (0, 0)
+
+
+class _File(File):
+    def read(self) -> str:
+        return self.project.fscommands.texts[self.path]
+
+    # Rope takes text as well, and then has nothing to decode.
+    read_bytes = read
+
+    def exists(self) -> bool:
+        return self.path in self.project.fscommands.texts
+
+
+class _Folder(Folder):
+    def exists(self) -> bool:
+        return True
+
+    def get_children(self) -> list[Any]:
+        below = self.path + "/" if self.path else ""
+        paths = [p for p in self.project.fscommands.texts if p.startswith(below)]
+        names = sorted({p[len(below) :].split("/")[0] for p in paths})
+        return [self.get_child(name) for name in names]
+
+
+class Project(rope_project.Project):
+    """A few texts that Rope takes for a project."""
+
+    def __init__(self, texts: dict[str, str], indent: int = 4) -> None:
+        # Not that of Rope's project, which reads configuration and looks at folders.
+        rope_project._Project.__init__(self, _Commands(texts))
+        self._address = "/"
+        self._ropefolder_name = None
+        self.ignored = _ResourceMatcher()
+        self.file_list = rope_project._FileListCacher(self)
+        self.prefs = Prefs(indent_size=indent, save_objectdb=False, automatic_soa=False)
+        self.pycore.observer.timekeeper = _Indicator()
+
+    def get_resource(self, resource_name: str) -> Any:
+        """A text, or a folder that texts are in."""
+        texts = self.fscommands.texts
+        if resource_name in texts:
+            return _File(self, resource_name)
+        below = resource_name + "/"
+        if not resource_name or any(path.startswith(below) for path in texts):
+            return _Folder(self, resource_name)
+        raise exceptions.ResourceNotFoundError(resource_name)
+
+    def get_file(self, path: str) -> _File:
+        """A text that may not exist."""
+        return _File(self, path)
+
+    def get_folder(self, path: str) -> _Folder:
+        """A folder that may not exist."""
+        return _Folder(self, path)
+
+    def get_source_folders(self) -> list[Any]:
+        """Where modules are looked for: in the root, or in `src`."""
+        tops = [self.get_resource("")]
+        return [*tops, *(child for child in tops[0].get_folders() if child.name == "src")]
+
+    def get_python_path_folders(self) -> list[Any]:
+        """No module outside of the project is looked at."""
+        return []
