@@ -6,6 +6,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+pub use crate::changes::{LeftAlone, Past, PatchFormat, Patched, Renamed};
 use crate::index::{Kind, ParseError};
 use crate::text::Text;
 

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use pillion_catalogue::Result;
 
+use crate::answers::Location;
 use crate::ask::{Engine, span, to_engine};
 use crate::desk::{self, Desk};
 use crate::engine::Item;
@@ -94,6 +95,35 @@ async fn upwards(
         open.extend(server.supertypes(&item, engine.timeout).await?);
     }
     Ok(found)
+}
+
+/// A class outside of the workspace, above the one that a definition is a member of, that has
+/// a member of the same name.
+pub(crate) async fn overridden_outside(engine: &Engine, place: &Place) -> Result<Option<Location>> {
+    let mut desk = Desk::new(&engine.view);
+    let Some((class, name)) = member(&mut desk, place) else {
+        return Ok(None);
+    };
+    let server = engine.server()?;
+    let at = to_engine(class);
+    let mut open = server
+        .prepare_type_hierarchy(&place.0, at, engine.timeout)
+        .await?;
+    let mut seen: Vec<Place> = Vec::new();
+    while let Some(item) = open.pop() {
+        let key = (item.path.clone(), span(item.range));
+        if seen.contains(&key) || seen.len() >= MAX_CLASSES {
+            continue;
+        }
+        seen.push(key);
+        if !is_inside(engine, &item.path)
+            && let Some((path, span)) = member_named(&mut desk, &item, &name)
+        {
+            return Ok(Some(desk.definition(&path, span)));
+        }
+        open.extend(server.supertypes(&item, engine.timeout).await?);
+    }
+    Ok(None)
 }
 
 /// The member of a class with this name.

@@ -7,6 +7,8 @@ use pillion_workspace::root;
 
 use crate::CodeService;
 use crate::params::Where;
+use crate::project::View;
+use crate::source::Source;
 
 /// The root that a request means: named, of the door, or the nearest one above what the
 /// request is about.
@@ -78,6 +80,17 @@ pub(crate) fn inside(root: &Path, path: &Path) -> Result<String> {
             "the file's name is not UTF-8",
         )),
     }
+}
+
+/// The text of a file of the workspace.
+pub(crate) fn readable(view: &View, path: &str) -> Result<Source> {
+    view.source(Path::new(path)).ok_or_else(|| {
+        Error::new(
+            Code::NotFound,
+            format!("`{path}` is no file that can be read"),
+        )
+        .hint("name a file, not a folder, and check that it may be read")
+    })
 }
 
 fn outside(root: &Path, path: &Path) -> Error {

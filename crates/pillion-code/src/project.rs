@@ -13,6 +13,7 @@ use pillion_runtime::Dirs;
 use pillion_workspace::{Changes, Clock, Options, Snapshot, Workspace};
 use tokio::sync::Mutex;
 
+use crate::changes::Journal;
 use crate::engines::Engines;
 use crate::index::{Index, Store};
 use crate::source::Source;
@@ -25,6 +26,7 @@ const SETTLE: Duration = Duration::from_secs(2);
 pub(crate) struct Project {
     workspace: Workspace,
     store: Store,
+    journal: Journal,
     state: Mutex<State>,
     engines: Engines,
     saving: AtomicBool,
@@ -36,6 +38,8 @@ struct State {
     /// The moment the engines know of.
     told: Option<Clock>,
     changed: Option<Instant>,
+    /// Whether the journal was looked at for changes that a killed process began.
+    is_recovered: bool,
 }
 
 /// The workspace at one moment: what questions are answered from.
@@ -50,6 +54,7 @@ impl Project {
     pub(crate) fn new(root: PathBuf, options: Options, engines: Engines, dirs: &Dirs) -> Self {
         Self {
             store: Store::new(&dirs.usable_cache(), &root),
+            journal: Journal::new(dirs, &root),
             workspace: Workspace::new(root, options),
             state: Mutex::default(),
             engines,
@@ -65,6 +70,10 @@ impl Project {
         &self.workspace
     }
 
+    pub(crate) fn journal(&self) -> &Journal {
+        &self.journal
+    }
+
     pub(crate) fn engines(&self) -> &Engines {
         &self.engines
     }
@@ -73,6 +82,15 @@ impl Project {
     pub(crate) async fn view(self: &Arc<Self>) -> Result<View> {
         // Read under the lock, so that what is told to engines is told in order.
         let mut state = self.state.lock().await;
+        if !state.is_recovered {
+            let journal = self.journal.clone();
+            let recover = tokio::task::spawn_blocking(move || journal.recover());
+            // Questions can be answered all the same; the next one tries again.
+            match recover.await.map_err(Error::internal)? {
+                Ok(_) => state.is_recovered = true,
+                Err(error) => tracing::warn!(%error, "the journal of changes cannot be read"),
+            }
+        }
         let snapshot = self.workspace.synced().await?;
         let clock = snapshot.clock();
         if state.told != Some(clock) {

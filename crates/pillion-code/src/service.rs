@@ -84,6 +84,10 @@ impl CodeService {
         cx.service().project(root, guessed).view().await
     }
 
+    pub(crate) fn supervisor(&self) -> &Supervisor {
+        &self.supervisor
+    }
+
     /// The answers that are kept.
     pub fn cache(&self) -> CacheStatus {
         let mut sum = CacheStatus::default();

@@ -40,6 +40,15 @@ pub(crate) enum Word {
     Other,
 }
 
+impl Syntax<'_> {
+    /// How many errors a text has.
+    pub(crate) fn errors(text: &str, path: &str) -> usize {
+        parse_unchecked_source(text, source_type(path))
+            .errors()
+            .len()
+    }
+}
+
 impl<'a> Syntax<'a> {
     pub(crate) fn of(source: &'a Source, path: &str) -> Self {
         Self {

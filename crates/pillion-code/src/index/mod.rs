@@ -22,7 +22,7 @@ use sha2::{Digest, Sha256};
 
 pub(crate) use extract::{facts as extract_facts, source_type};
 pub use facts::{Facts, Import, Kind, ParseError, Symbol};
-pub(crate) use mentions::{Mention, preview};
+pub(crate) use mentions::{Mention, mentions_in, preview};
 pub use search::Found;
 pub(crate) use store::Store;
 

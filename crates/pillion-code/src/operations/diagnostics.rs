@@ -121,12 +121,7 @@ impl Operation for Diagnostics {
         let mut files = self.files(&view).await?;
         let all = files.len();
         files.truncate(MAX_FILES);
-        let engine = view.engine(None, &self.given).await?;
-        let (typed, linted) = tokio::try_join!(
-            typed(&engine, &files),
-            ruff::check(&view, &files, engine.timeout)
-        )?;
-        let mut diagnostics: Vec<Finding> = typed.into_iter().chain(linted).collect();
+        let mut diagnostics = of_files(&view, &self.given, &files).await?;
         diagnostics.retain(|found| !self.errors_only || found.severity == Severity::Error);
         diagnostics.sort();
         diagnostics.dedup();
@@ -193,6 +188,20 @@ impl Diagnostics {
         }
         Ok(named(git::changed(view.root()).await?))
     }
+}
+
+/// What ty and ruff find in these files.
+pub(super) async fn of_files(
+    view: &View,
+    given: &Where,
+    files: &[Arc<str>],
+) -> Result<Vec<Finding>> {
+    let engine = view.engine(None, given).await?;
+    let (typed, linted) = tokio::try_join!(
+        typed(&engine, files),
+        ruff::check(view, files, engine.timeout)
+    )?;
+    Ok(typed.into_iter().chain(linted).collect())
 }
 
 async fn typed(engine: &Engine, files: &[Arc<str>]) -> Result<Vec<Finding>> {

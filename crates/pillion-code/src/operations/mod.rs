@@ -2,34 +2,52 @@
 
 mod at;
 mod calls;
+mod codemod;
 mod defs;
 mod diagnostics;
+mod extract;
 mod grep;
+mod history;
 mod hover;
 mod implementations;
+mod inline;
 mod list;
 mod occurrences;
+mod organize_imports;
 mod positions;
 mod read_symbol;
+mod refactored;
 mod refs;
+mod rename;
+mod symbol_edits;
 mod symbols;
 mod type_hierarchy;
+mod undo;
 
 use pillion_catalogue::Operations;
 
 pub use at::{AllAbout, Everything};
 pub use calls::{Callees, Callers, Calling, Calls};
+pub use codemod::{Codemod, Rewriting};
 pub use defs::Defs;
 pub use diagnostics::{Diagnostics, Finding, Findings, Severity};
+pub use extract::{ExtractMethod, ExtractVar};
 pub use grep::{Grep, Match, Matches};
+pub use history::{History, Pasts};
 pub use hover::HoverAt;
 pub use implementations::Implementations;
+pub use inline::Inline;
 pub use list::List;
 pub use occurrences::Occurrences;
+pub use organize_imports::OrganizeImports;
 pub use read_symbol::{ReadSymbol, SymbolSource, SymbolSources};
+pub use refactored::Writing;
 pub use refs::Refs;
+pub use rename::Rename;
+pub use symbol_edits::{Edited, InsertAfter, InsertBefore, ReplaceBody, SafeDelete, Which};
 pub use symbols::{FoundSymbols, Symbols};
 pub use type_hierarchy::{Hierarchy, Relative, TypeHierarchy};
+pub use undo::{Undo, Undone};
 
 pub(crate) use positions::Spotted;
 
@@ -48,8 +66,20 @@ pub fn operations() -> Operations<CodeService> {
         .with::<TypeHierarchy>()
         .with::<Everything>()
         .with::<Diagnostics>()
+        .with::<Rename>()
+        .with::<ReplaceBody>()
+        .with::<InsertBefore>()
+        .with::<InsertAfter>()
+        .with::<SafeDelete>()
+        .with::<ExtractMethod>()
+        .with::<ExtractVar>()
+        .with::<Inline>()
+        .with::<OrganizeImports>()
+        .with::<Codemod>()
         .with::<List>()
         .with::<Symbols>()
         .with::<ReadSymbol>()
         .with::<Grep>()
+        .with::<Undo>()
+        .with::<History>()
 }

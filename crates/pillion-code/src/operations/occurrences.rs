@@ -1,7 +1,5 @@
 //! `code.occurrences`: what a rename would touch.
 
-use std::path::PathBuf;
-
 use pillion_catalogue::{Context, Error, Local, Operation, Result, Safety};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -9,12 +7,11 @@ use serde::{Deserialize, Serialize};
 use super::positions::{self, Spotted};
 use crate::CodeService;
 use crate::answers::{Answer, Locations};
-use crate::ask::{Engine, span};
-use crate::desk::{self, Desk};
+use crate::ask::Engine;
+use crate::desk::Desk;
+use crate::occurrences;
 use crate::params::{At, Where, limit};
-use crate::source::Span;
 use crate::text::shown;
-use crate::{closure, definitions};
 
 /// What would a rename of the name at this position touch?
 ///
@@ -58,7 +55,7 @@ impl Operation for Occurrences {
 }
 
 async fn occurrences(engine: Engine, spot: Spotted, max: usize) -> Result<Locations> {
-    let places = places(&engine, &spot).await?;
+    let places = occurrences::places(&engine, &spot).await?;
     let total = places.len();
     let mut desk = Desk::new(&engine.view);
     let describe = tokio::task::spawn_blocking(move || {
@@ -77,44 +74,4 @@ async fn occurrences(engine: Engine, spot: Spotted, max: usize) -> Result<Locati
         engine: engine.name().into(),
         parse_errors: spot.parse_errors(&engine.view),
     })
-}
-
-/// Every place that spells the name and means what it means here.
-async fn places(engine: &Engine, spot: &Spotted) -> Result<Vec<(PathBuf, Span)>> {
-    let Some((name, here)) = spot.word() else {
-        return Ok(Vec::new());
-    };
-    let found = definitions::find(engine, spot).await?;
-    let mut all: Vec<(PathBuf, Span)> = Vec::new();
-    if found.places.is_empty() {
-        let uses = engine.references(&spot.path, here.start).await?;
-        all.extend(
-            uses.iter()
-                .map(|use_| (use_.path.clone(), span(use_.range))),
-        );
-    }
-    for place in &found.places {
-        for (path, at) in closure::overrides(engine, place).await? {
-            // What others define keeps its name, and so do its uses here.
-            let Some(file) = desk::inside(engine.view.root(), &engine.view.index, &path) else {
-                continue;
-            };
-            let uses = engine.references(&file, at.start).await?;
-            all.extend(
-                uses.iter()
-                    .map(|use_| (use_.path.clone(), span(use_.range))),
-            );
-            all.push((path, at));
-        }
-    }
-    all.retain(|(path, _)| closure::is_inside(engine, path));
-    all.sort();
-    all.dedup();
-    // An import under another name leads here, but that name is nobody's but its own.
-    let mut desk = Desk::new(&engine.view);
-    all.retain(|(path, span)| {
-        let source = desk.source(path);
-        source.is_some_and(|source| source.slice(*span) == Some(name))
-    });
-    Ok(all)
 }

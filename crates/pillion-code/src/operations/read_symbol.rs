@@ -102,7 +102,7 @@ impl Operation for ReadSymbol {
 }
 
 /// Where definitions with this name path, or the end of one, are.
-fn find(view: &View, name_path: &str, within: Option<&str>) -> Vec<(String, usize)> {
+pub(super) fn find(view: &View, name_path: &str, within: Option<&str>) -> Vec<(String, usize)> {
     let (wanted, from_top) = match name_path.strip_prefix('/') {
         Some(rest) => (rest, true),
         None => (name_path, false),

@@ -26,12 +26,20 @@ const SHORT: &[(&str, &str)] = &[
     ("symbols", "code.symbols"),
     ("grep", "code.grep"),
     ("at", "code.at"),
+    ("rename", "code.rename"),
+    ("extract-method", "code.extract_method"),
+    ("extract-var", "code.extract_var"),
+    ("inline", "code.inline"),
+    ("organize-imports", "code.organize_imports"),
+    ("codemod", "code.codemod"),
     ("implementations", "code.implementations"),
     ("callers", "code.callers"),
     ("callees", "code.callees"),
     ("type-hierarchy", "code.type_hierarchy"),
     ("diagnostics", "code.diagnostics"),
     ("read-symbol", "code.read_symbol"),
+    ("undo", "code.undo"),
+    ("history", "code.history"),
     ("call", "py.call"),
     ("describe", "py.describe"),
     ("workers", "py.workers"),
@@ -59,6 +67,14 @@ const ORDER: &[&str] = &[
     "type-hierarchy",
     "read-symbol",
     "diagnostics",
+    "rename",
+    "extract-method",
+    "extract-var",
+    "inline",
+    "organize-imports",
+    "codemod",
+    "undo",
+    "history",
     "call",
     "describe",
     "status",
@@ -331,7 +347,7 @@ fn near_here(params: &RawValue) -> Result<Box<RawValue>> {
             *path = json!(here.join(text));
         }
     };
-    for name in ["root", "file", "path"] {
+    for name in ["root", "file", "path", "rule_file"] {
         params.get_mut(name).map(absolute);
     }
     if let Some(positions) = params.get_mut("positions").and_then(Value::as_array_mut) {

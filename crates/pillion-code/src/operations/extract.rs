@@ -1,0 +1,164 @@
+//! `code.extract_method` and `code.extract_var`: give a piece of code a name.
+
+use std::path::PathBuf;
+
+use pillion_catalogue::{Context, Local, Operation, Result, Safety};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::refactored::{Writing, rope, set_of};
+use crate::CodeService;
+use crate::answers::Answer;
+use crate::changes::{Patched, deliver};
+use crate::params::Where;
+use crate::place;
+use crate::refactor::range::Asked;
+use crate::refactor::rope::File;
+use crate::text::shown;
+
+/// Make a function or method of these lines.
+///
+/// What the lines need becomes parameters, what is used after them is returned. Lines that
+/// cannot be a function of their own are refused, with the reason.
+#[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
+#[serde(deny_unknown_fields)]
+pub struct ExtractMethod {
+    /// The file: relative to the workspace, or absolute inside of it.
+    pub file: PathBuf,
+    /// The first line, from 1.
+    pub start_line: u32,
+    /// The last line.
+    pub end_line: u32,
+    /// The name of the new function.
+    pub method_name: String,
+    /// The first column, from 1, if not the whole line.
+    #[arg(long)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub start_col: Option<u32>,
+    /// One past the last column.
+    #[arg(long)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub end_col: Option<u32>,
+    #[command(flatten)]
+    #[serde(flatten)]
+    #[expect(missing_docs, reason = "it has no name outside")]
+    pub writing: Writing,
+    #[command(flatten)]
+    #[serde(flatten)]
+    #[expect(missing_docs, reason = "it has no name outside")]
+    pub given: Where,
+}
+
+impl Operation for ExtractMethod {
+    const NAME: &'static str = "code.extract_method";
+    const SAFETY: Safety = Safety::Write;
+    const LOCAL: Local = Local::Near;
+    type Service = CodeService;
+    type Output = Answer<Patched>;
+
+    fn text(result: &str) -> Option<String> {
+        shown::<Self>(result)
+    }
+
+    async fn run(self, cx: Context<CodeService>) -> Result<Answer<Patched>> {
+        let view = CodeService::view(&cx, &self.given, Some(&self.file)).await?;
+        let path = place::inside(view.root(), &self.file)?;
+        let source = place::readable(&view, &path)?;
+        let (rope, timeout) = rope(&cx, &view, &self.given).await?;
+        let asked = Asked {
+            start_line: self.start_line,
+            start_col: self.start_col,
+            end_line: self.end_line,
+            end_col: self.end_col,
+        };
+        let file = File {
+            path: &path,
+            source: &source,
+        };
+        let name = &self.method_name;
+        let done = rope
+            .extract_method(file, asked, name, None, timeout)
+            .await?;
+        let set = set_of(&view, done)?;
+        let title = format!("extract {name}");
+        let Writing {
+            output_format,
+            apply,
+        } = self.writing;
+        let patched = deliver(&view, set, output_format, apply, title).await?;
+        Ok(Answer::One(patched).in_format(self.given.format()))
+    }
+}
+
+/// Give an expression a name.
+///
+/// A range that is not exactly an expression means the smallest one that it lies in.
+#[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
+#[serde(deny_unknown_fields)]
+pub struct ExtractVar {
+    /// The file: relative to the workspace, or absolute inside of it.
+    pub file: PathBuf,
+    /// The first line, from 1.
+    pub start_line: u32,
+    /// The last line; the first one if not given.
+    #[arg(required = true)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub end_line: Option<u32>,
+    /// The name of the new variable.
+    pub var_name: String,
+    /// The first column, from 1.
+    #[arg(long)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub start_col: Option<u32>,
+    /// One past the last column.
+    #[arg(long)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub end_col: Option<u32>,
+    #[command(flatten)]
+    #[serde(flatten)]
+    #[expect(missing_docs, reason = "it has no name outside")]
+    pub writing: Writing,
+    #[command(flatten)]
+    #[serde(flatten)]
+    #[expect(missing_docs, reason = "it has no name outside")]
+    pub given: Where,
+}
+
+impl Operation for ExtractVar {
+    const NAME: &'static str = "code.extract_var";
+    const SAFETY: Safety = Safety::Write;
+    const LOCAL: Local = Local::Near;
+    type Service = CodeService;
+    type Output = Answer<Patched>;
+
+    fn text(result: &str) -> Option<String> {
+        shown::<Self>(result)
+    }
+
+    async fn run(self, cx: Context<CodeService>) -> Result<Answer<Patched>> {
+        let view = CodeService::view(&cx, &self.given, Some(&self.file)).await?;
+        let path = place::inside(view.root(), &self.file)?;
+        let source = place::readable(&view, &path)?;
+        let (rope, timeout) = rope(&cx, &view, &self.given).await?;
+        let asked = Asked {
+            start_line: self.start_line,
+            start_col: self.start_col,
+            end_line: self.end_line.unwrap_or(self.start_line),
+            end_col: self.end_col,
+        };
+        let file = File {
+            path: &path,
+            source: &source,
+        };
+        let name = &self.var_name;
+        let done = rope.extract_variable(file, asked, name, timeout).await?;
+        let set = set_of(&view, done)?;
+        let title = format!("extract {name}");
+        let Writing {
+            output_format,
+            apply,
+        } = self.writing;
+        let patched = deliver(&view, set, output_format, apply, title).await?;
+        Ok(Answer::One(patched).in_format(self.given.format()))
+    }
+}

@@ -1,0 +1,81 @@
+//! `code.organize_imports`: imports sorted and grouped.
+
+use std::path::{Path, PathBuf};
+
+use pillion_catalogue::{Code, Context, Error, Local, Operation, Result, Safety};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::refactored::{Writing, set_of};
+use crate::CodeService;
+use crate::answers::Answer;
+use crate::changes::{Patched, deliver};
+use crate::params::Where;
+use crate::place;
+use crate::refactor::organize::{self, Organize};
+use crate::text::shown;
+
+/// Sort and group the imports of a file, or of all files of a folder.
+///
+/// By ruff, under the project's own rules. A file with a syntax error is left alone. Imports
+/// that nothing uses stay, unless `remove_unused` says otherwise, and always in `__init__.py`.
+#[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
+#[serde(deny_unknown_fields)]
+pub struct OrganizeImports {
+    /// The file or folder.
+    #[serde(alias = "file")]
+    pub path: PathBuf,
+    /// Take imports away that nothing uses.
+    #[arg(long)]
+    #[serde(default)]
+    pub remove_unused: bool,
+    #[command(flatten)]
+    #[serde(flatten)]
+    #[expect(missing_docs, reason = "it has no name outside")]
+    pub writing: Writing,
+    #[command(flatten)]
+    #[serde(flatten)]
+    #[expect(missing_docs, reason = "it has no name outside")]
+    pub given: Where,
+}
+
+impl Operation for OrganizeImports {
+    const NAME: &'static str = "code.organize_imports";
+    const SAFETY: Safety = Safety::Write;
+    const LOCAL: Local = Local::Near;
+    type Service = CodeService;
+    type Output = Answer<Patched>;
+
+    fn text(result: &str) -> Option<String> {
+        shown::<Self>(result)
+    }
+
+    async fn run(self, cx: Context<CodeService>) -> Result<Answer<Patched>> {
+        let view = CodeService::view(&cx, &self.given, Some(&self.path)).await?;
+        let path = place::inside(view.root(), &self.path)?;
+        let files = organize::below(view.index.iter().map(|(file, _)| file), Path::new(&path));
+        if files.is_empty() {
+            return Err(Error::new(
+                Code::InvalidParams,
+                format!("there is no Python file at `{path}`"),
+            )
+            .hint("name a Python file, or a folder with some that are not ignored"));
+        }
+        let engines = view.project.engines();
+        let around = engines.surroundings(&self.given.pythons()).await?;
+        let organize = Organize {
+            root: view.root().to_owned(),
+            ruff: organize::program(engines.dirs()).await?,
+            remove_unused: self.remove_unused,
+            timeout: std::time::Duration::from_secs_f64(around.config.code.timeout_s),
+        };
+        let set = set_of(&view, organize.run(&files).await?)?;
+        let title = format!("organize imports of {path}");
+        let Writing {
+            output_format,
+            apply,
+        } = self.writing;
+        let patched = deliver(&view, set, output_format, apply, title).await?;
+        Ok(Answer::One(patched).in_format(self.given.format()))
+    }
+}

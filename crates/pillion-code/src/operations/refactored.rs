@@ -1,0 +1,68 @@
+//! What the refactorings share: how a change is wanted, and how new texts become one.
+
+use std::time::Duration;
+
+use pillion_catalogue::{Code, Context, Error, Result};
+use pillion_supervisor::Limits;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::CodeService;
+use crate::changes::{ChangeSet, PatchFormat};
+use crate::params::Where;
+use crate::project::View;
+use crate::refactor::Refactored;
+use crate::refactor::rope::Rope;
+
+/// How a change is wanted.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema, clap::Args)]
+pub struct Writing {
+    /// Patches as diffs, or whole new texts.
+    #[arg(long, default_value = "diff")]
+    #[serde(default)]
+    pub output_format: PatchFormat,
+    /// Write the change; `undo` takes it back.
+    #[arg(long)]
+    #[serde(default)]
+    pub apply: bool,
+}
+
+/// New texts as a change set.
+pub(crate) fn set_of(view: &View, done: Refactored) -> Result<ChangeSet> {
+    let mut set = ChangeSet::new(view.root().to_owned());
+    for file in done.files {
+        set.set_text(&file.path, &file.text)?;
+    }
+    for warning in done.warnings {
+        set.warn(warning);
+    }
+    Ok(set)
+}
+
+/// Rope for the workspace of a view, and how long it may take.
+pub(crate) async fn rope(
+    cx: &Context<CodeService>,
+    view: &View,
+    given: &Where,
+) -> Result<(Rope, Duration)> {
+    let engines = view.project.engines();
+    let around = engines.surroundings(&given.pythons()).await?;
+    let config = &around.config.code;
+    let limits = Limits {
+        memory_soft: Some(config.memory_soft_mb << 20),
+        memory_hard: Some(config.memory_hard_mb << 20),
+        idle: Some(Duration::from_secs_f64(config.idle_minutes * 60.0)),
+        ..Limits::default()
+    };
+    let timeout = match given.timeout_ms {
+        Some(0) => {
+            let what = "`timeout_ms` must be at least 1";
+            return Err(Error::new(Code::InvalidParams, what));
+        }
+        Some(ms) => Duration::from_millis(ms.min(3_600_000)),
+        None => Duration::from_secs_f64(config.timeout_s),
+    };
+    let supervisor = cx.service().supervisor();
+    let rope = Rope::new(view.root(), limits, supervisor, engines.dirs()).await?;
+    Ok((rope, timeout))
+}

@@ -1,0 +1,51 @@
+//! Refactorings: rename is ours; extract and inline are Rope's, imports ruff's, codemods
+//! ast-grep's. Nothing here writes a file: what is made becomes a change set.
+
+pub mod codemod;
+mod collisions;
+pub mod ends;
+pub mod names;
+pub mod organize;
+pub mod range;
+pub(crate) mod rename;
+pub mod rope;
+mod strings;
+
+use pillion_catalogue::{Error, Result};
+use ruff_python_parser::parse_unchecked_source;
+
+use crate::index::source_type;
+
+/// A file as it would be after a refactoring.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewText {
+    /// The file, relative to the workspace.
+    pub path: String,
+    /// Its text, decoded, with its own line ends.
+    pub text: String,
+}
+
+/// What a refactoring made.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Refactored {
+    /// The files that change.
+    pub files: Vec<NewText>,
+    /// What the caller should look at.
+    pub warnings: Vec<String>,
+}
+
+/// Where a text has its first syntax error, if it has one.
+pub(crate) fn syntax_error(text: &str, path: &str) -> Option<String> {
+    let parsed = parse_unchecked_source(text, source_type(path));
+    parsed.errors().first().map(|error| error.error.to_string())
+}
+
+/// Refuse a text that a refactoring broke.
+pub(crate) fn still_parses(text: &str, path: &str) -> Result<()> {
+    match syntax_error(text, path) {
+        None => Ok(()),
+        Some(why) => Err(Error::internal(format!(
+            "the refactoring would break `{path}`: {why}; nothing was changed"
+        ))),
+    }
+}

@@ -1,0 +1,261 @@
+//! Where a name stands that is no NAME token, or one that engines pass over.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use pillion_catalogue::Result;
+use rayon::prelude::*;
+use ruff_python_ast::token::TokenKind;
+use ruff_python_ast::visitor::{self, Visitor};
+use ruff_python_ast::{Expr, Keyword, Pattern, PatternMatchClass, Stmt};
+use ruff_python_parser::parse_unchecked_source;
+use ruff_text_size::{Ranged, TextRange, TextSize};
+
+use super::rename::{Subject, absolute, relative};
+use crate::ask::Engine;
+use crate::desk::Desk;
+use crate::index::{Index, Kind, source_type};
+use crate::source::{Source, Span};
+
+/// Mentions in strings and comments that are listed.
+const MAX_MENTIONS: usize = 200;
+
+/// The strings in `__all__` of every file that defines or imports a name under itself.
+pub(super) fn offered(engine: &Engine, subject: &Subject) -> Vec<(String, Span)> {
+    let is_global = subject.alias
+        || subject.found.places.iter().all(|(path, span)| {
+            let mut desk = Desk::new(&engine.view);
+            let at_top = desk.with_facts(path, |facts| {
+                let index = facts.named_at(span.start)?;
+                facts.symbols[index].container.is_none().then_some(())
+            });
+            at_top.is_some()
+        });
+    if !is_global {
+        return Vec::new();
+    }
+    let mut found = Vec::new();
+    for file in subject.places.keys() {
+        let offers = engine
+            .view
+            .index
+            .get(file)
+            .and_then(|facts| facts.all.as_ref());
+        if !offers.is_some_and(|all| all.iter().any(|name| **name == *subject.name)) {
+            continue;
+        }
+        let Some(source) = engine.view.source(Path::new(file)) else {
+            continue;
+        };
+        let parsed = parse_unchecked_source(source.text(), source_type(file));
+        let mut finder = AllFinder {
+            name: &subject.name,
+            source: &source,
+            found: Vec::new(),
+        };
+        for stmt in &parsed.syntax().body {
+            finder.statement(stmt);
+        }
+        found.extend(finder.found.into_iter().map(|span| (file.clone(), span)));
+    }
+    found
+}
+
+struct AllFinder<'a> {
+    name: &'a str,
+    source: &'a Source,
+    found: Vec<Span>,
+}
+
+impl AllFinder<'_> {
+    fn statement(&mut self, stmt: &Stmt) {
+        let is_all = |expr: &Expr| expr.as_name_expr().is_some_and(|name| name.id == "__all__");
+        match stmt {
+            Stmt::Assign(assign) if assign.targets.iter().any(is_all) => {
+                self.visit_expr(&assign.value);
+            }
+            Stmt::AugAssign(assign) if is_all(&assign.target) => self.visit_expr(&assign.value),
+            Stmt::AnnAssign(assign) if is_all(&assign.target) => {
+                assign.value.iter().for_each(|value| self.visit_expr(value));
+            }
+            Stmt::Expr(expr) => {
+                if let Expr::Call(call) = &*expr.value
+                    && let Expr::Attribute(method) = &*call.func
+                    && is_all(&method.value)
+                {
+                    self.visit_expr(&expr.value);
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+impl<'a> Visitor<'a> for AllFinder<'_> {
+    fn visit_expr(&mut self, expr: &'a Expr) {
+        if let Expr::StringLiteral(literal) = expr {
+            for part in &literal.value {
+                let text = &self.source.text()[part.range];
+                // Only a plain literal: the name as it is between its quotes.
+                if &*part.value == self.name
+                    && let Some(at) = text.find(self.name)
+                {
+                    let start = part.range.start() + TextSize::try_from(at).unwrap_or_default();
+                    let end = start + TextSize::of(self.name);
+                    self.found
+                        .push(span_of(self.source, TextRange::new(start, end)));
+                }
+            }
+        }
+        visitor::walk_expr(self, expr);
+    }
+}
+
+/// Keywords of class patterns, `case Point(x=1)`, that name a renamed attribute.
+pub(super) async fn class_patterns(
+    engine: &Engine,
+    subject: &Subject,
+) -> Result<Vec<(String, Span)>> {
+    let mut desk = Desk::new(&engine.view);
+    let mut classes = Vec::new();
+    for (path, span) in subject.found.places.iter().filter(|_| !subject.alias) {
+        let class = desk.with_facts(path, |facts| {
+            let symbol = &facts.symbols[facts.named_at(span.start)?];
+            let class = &facts.symbols[facts.container(symbol)?];
+            (class.kind == Kind::Class).then_some(class.name_span)
+        });
+        classes.extend(class.map(|class| (path.clone(), class)));
+    }
+    if classes.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut found = Vec::new();
+    for file in engine.view.index.files_with(&subject.name) {
+        let Some(source) = engine.view.source(Path::new(&*file)) else {
+            continue;
+        };
+        for (class_at, keyword) in keywords_of_patterns(&source, &file, &subject.name) {
+            let targets = engine.definition(&file, class_at.start).await?;
+            let is_ours = targets
+                .iter()
+                .any(|t| classes.contains(&(t.path.clone(), crate::ask::span(t.range))));
+            if is_ours {
+                found.push((relative(engine, &absolute(engine, &file)), keyword));
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// For each keyword of this name in a class pattern: the class's name and the keyword.
+fn keywords_of_patterns(source: &Source, path: &Arc<str>, name: &str) -> Vec<(Span, Span)> {
+    struct Finder<'a> {
+        source: &'a Source,
+        name: &'a str,
+        found: Vec<(Span, Span)>,
+    }
+    impl<'a> Visitor<'a> for Finder<'_> {
+        fn visit_pattern(&mut self, pattern: &'a Pattern) {
+            if let Pattern::MatchClass(PatternMatchClass { cls, arguments, .. }) = pattern {
+                let class = match &**cls {
+                    Expr::Attribute(attribute) => attribute.attr.range,
+                    other => other.range(),
+                };
+                for keyword in &arguments.keywords {
+                    if keyword.attr == *self.name {
+                        let spans = [class, keyword.attr.range].map(|r| span_of(self.source, r));
+                        self.found.push((spans[0], spans[1]));
+                    }
+                }
+            }
+            visitor::walk_pattern(self, pattern);
+        }
+    }
+    let parsed = parse_unchecked_source(source.text(), source_type(path));
+    let mut finder = Finder {
+        source,
+        name,
+        found: Vec::new(),
+    };
+    finder.visit_body(&parsed.syntax().body);
+    finder.found
+}
+
+/// Where a file names an argument of a call by this name: that is the business of what is
+/// called.
+pub(super) fn keywords(source: &Source, path: &str, name: &str) -> Vec<Span> {
+    struct Finder<'a> {
+        source: &'a Source,
+        name: &'a str,
+        found: Vec<Span>,
+    }
+    impl<'a> Visitor<'a> for Finder<'_> {
+        fn visit_keyword(&mut self, keyword: &'a Keyword) {
+            let named = keyword.arg.as_ref().filter(|arg| *arg == self.name);
+            self.found
+                .extend(named.map(|arg| span_of(self.source, arg.range)));
+            visitor::walk_keyword(self, keyword);
+        }
+    }
+    let parsed = parse_unchecked_source(source.text(), source_type(path));
+    let mut finder = Finder {
+        source,
+        name,
+        found: Vec::new(),
+    };
+    finder.visit_body(&parsed.syntax().body);
+    finder.found
+}
+
+/// Where strings and comments of Python files spell a name as a word of its own.
+pub(super) fn mentions(
+    index: &Index,
+    root: &Path,
+    name: &str,
+) -> Vec<(String, Span, &'static str)> {
+    let paths: Vec<&Arc<str>> = index.iter().map(|(path, _)| path).collect();
+    let found: Vec<Vec<_>> = paths
+        .par_iter()
+        .map(|path| match std::fs::read(root.join(&***path)) {
+            Ok(bytes) if memchr::memmem::find(&bytes, name.as_bytes()).is_some() => {
+                mentions_in(&Source::decode(&bytes), path, name)
+            }
+            _ => Vec::new(),
+        })
+        .collect();
+    found.into_iter().flatten().take(MAX_MENTIONS).collect()
+}
+
+fn mentions_in(source: &Source, path: &Arc<str>, name: &str) -> Vec<(String, Span, &'static str)> {
+    let parsed = parse_unchecked_source(source.text(), source_type(path));
+    let mut found = Vec::new();
+    for token in parsed.tokens().iter() {
+        let why = match token.kind() {
+            TokenKind::String | TokenKind::FStringMiddle | TokenKind::TStringMiddle => {
+                "in a string"
+            }
+            TokenKind::Comment => "in a comment",
+            _ => continue,
+        };
+        let text = &source.text()[token.range()];
+        for (at, _) in text.match_indices(name) {
+            let is_word = |c: char| c == '_' || c.is_alphanumeric();
+            let before = text[..at].chars().next_back();
+            let after = text[at + name.len()..].chars().next();
+            if before.is_some_and(is_word) || after.is_some_and(is_word) {
+                continue;
+            }
+            let start = token.start() + TextSize::try_from(at).unwrap_or_default();
+            let range = TextRange::new(start, start + TextSize::of(name));
+            found.push((path.to_string(), span_of(source, range), why));
+        }
+    }
+    found
+}
+
+fn span_of(source: &Source, range: TextRange) -> Span {
+    Span {
+        start: source.position(range.start().to_usize()),
+        end: source.position(range.end().to_usize()),
+    }
+}
