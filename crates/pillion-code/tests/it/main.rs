@@ -1,4 +1,4 @@
-//! Tests of this crate from outside, with the real ty.
+//! Tests of this crate from outside, with the real ty, ruff and Rope.
 
 #![expect(
     clippy::unwrap_used,
@@ -8,4 +8,7 @@
 mod engine;
 mod engine_faults;
 mod engine_files;
+mod organize;
+mod rope;
+mod rope_cases;
 mod support;

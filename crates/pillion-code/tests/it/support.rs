@@ -123,7 +123,7 @@ pub(crate) fn write(path: &Path, bytes: &[u8]) {
 }
 
 /// Folders that all tests and runs share: an environment is built once.
-fn shared() -> Dirs {
+pub(crate) fn shared() -> Dirs {
     Dirs::under(Path::new(env!("CARGO_TARGET_TMPDIR")).join("managed"))
 }
 

@@ -51,10 +51,19 @@ fn help() {
       occurrences  What would a rename of the name at this position touch?
       callers  Who calls the function at this position?
       callees  Whom does the function at this position call?
-      implementations  Which classes derive from the one at this position, or which methods override it?
+      implementations  Which classes derive from the one at this position, or which methods override
+      it?
       type-hierarchy  What does the class at this position derive from, and what derives from it?
       read-symbol  Read the source of a definition by its name path, such as `Class/method`
       diagnostics  What do ty and ruff find wrong?
+      rename  Rename what is at this position, everywhere
+      extract-method  Make a function or method of these lines
+      extract-var  Give an expression a name
+      inline  Put the function or variable at this position where it is used, and take it away
+      organize-imports  Sort and group the imports of a file, or of all files of a folder
+      codemod  Find and rewrite code by ast-grep rules
+      undo  Take back the last refactoring, or the one named
+      history  List the refactorings that were applied and can be taken back
       call  Call a Python function in a warm worker
       describe  Describe the functions of a Python module, with schemas
       status  Show the daemon, its workspaces and their sidecars
@@ -346,17 +355,29 @@ fn operations() {
     code.at  What is at this position: definition, source, documentation and uses in one answer.
     code.callees  Whom does the function at this position call?
     code.callers  Who calls the function at this position?
+    code.codemod  Find and rewrite code by ast-grep rules.
     code.defs  Where is the name at this position defined?
     code.diagnostics  What do ty and ruff find wrong?
+    code.extract_method Make a function or method of these lines.
+    code.extract_var  Give an expression a name.
     code.grep  Search the text of the workspace's files.
+    code.history  List the refactorings that were applied and can be taken back.
     code.hover  What is the name at this position: its kind, signature and documentation?
     code.implementations Which classes derive from the one at this position, or which methods override it?
+    code.inline  Put the function or variable at this position where it is used, and take it away.
+    code.insert_after  Insert source after a definition, named by its path.
+    code.insert_before Insert source before a definition, named by its path.
     code.list  List what a file or a folder defines.
     code.occurrences  What would a rename of the name at this position touch?
+    code.organize_imports Sort and group the imports of a file, or of all files of a folder.
     code.read_symbol  Read the source of a definition by its name path, such as `Class/method`.
     code.refs  Who uses the name at this position?
+    code.rename  Rename what is at this position, everywhere.
+    code.replace_body  Replace a whole definition, named by its path, by new source.
+    code.safe_delete  Delete a definition that nobody uses; refuse with the list of users otherwise.
     code.symbols  Find definitions by a part of their name.
     code.type_hierarchy What does the class at this position derive from, and what derives from it?
+    code.undo  Take back the last refactoring, or the one named.
     py.call  Call a Python function in a warm worker.
     py.describe  Describe the functions of a Python module, with schemas.
     py.restart  Restart the sidecars of a workspace, or of all.

@@ -16,6 +16,7 @@ mod diagnostics;
 mod freshness;
 mod grep;
 mod outline;
+mod refactor;
 mod relations;
 mod servers;
 mod uses;
