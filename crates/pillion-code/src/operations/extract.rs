@@ -1,15 +1,15 @@
 //! `code.extract_method` and `code.extract_var`: give a piece of code a name.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use pillion_catalogue::{Context, Local, Operation, Result, Safety};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::refactored::{Writing, rope, set_of};
+use super::refactored::{Writing, answer, rope, set_of};
 use crate::CodeService;
 use crate::answers::Answer;
-use crate::changes::{Patched, deliver};
+use crate::changes::Patched;
 use crate::params::Where;
 use crate::place;
 use crate::refactor::range::Asked;
@@ -61,32 +61,19 @@ impl Operation for ExtractMethod {
     }
 
     async fn run(self, cx: Context<CodeService>) -> Result<Answer<Patched>> {
-        let view = CodeService::view(&cx, &self.given, Some(&self.file)).await?;
-        let path = place::inside(view.root(), &self.file)?;
-        let source = place::readable(&view, &path)?;
-        let (rope, timeout) = rope(&cx, &view, &self.given).await?;
         let asked = Asked {
             start_line: self.start_line,
             start_col: self.start_col,
             end_line: self.end_line,
             end_col: self.end_col,
         };
-        let file = File {
-            path: &path,
-            source: &source,
+        let name = self.method_name;
+        let extract = Extract {
+            cx: &cx,
+            given: &self.given,
+            writing: &self.writing,
         };
-        let name = &self.method_name;
-        let done = rope
-            .extract_method(file, asked, name, None, timeout)
-            .await?;
-        let set = set_of(&view, done)?;
-        let title = format!("extract {name}");
-        let Writing {
-            output_format,
-            apply,
-        } = self.writing;
-        let patched = deliver(&view, set, output_format, apply, title).await?;
-        Ok(Answer::One(patched).in_format(self.given.format()))
+        extract.run(&self.file, asked, &name, What::Method).await
     }
 }
 
@@ -136,29 +123,61 @@ impl Operation for ExtractVar {
     }
 
     async fn run(self, cx: Context<CodeService>) -> Result<Answer<Patched>> {
-        let view = CodeService::view(&cx, &self.given, Some(&self.file)).await?;
-        let path = place::inside(view.root(), &self.file)?;
-        let source = place::readable(&view, &path)?;
-        let (rope, timeout) = rope(&cx, &view, &self.given).await?;
         let asked = Asked {
             start_line: self.start_line,
             start_col: self.start_col,
             end_line: self.end_line.unwrap_or(self.start_line),
             end_col: self.end_col,
         };
+        let name = self.var_name;
+        let extract = Extract {
+            cx: &cx,
+            given: &self.given,
+            writing: &self.writing,
+        };
+        extract.run(&self.file, asked, &name, What::Variable).await
+    }
+}
+
+/// What a piece of code becomes.
+#[derive(Clone, Copy)]
+enum What {
+    Method,
+    Variable,
+}
+
+/// What both ways to extract have in common.
+struct Extract<'a> {
+    cx: &'a Context<CodeService>,
+    given: &'a Where,
+    writing: &'a Writing,
+}
+
+impl Extract<'_> {
+    async fn run(
+        &self,
+        file: &Path,
+        asked: Asked,
+        name: &str,
+        what: What,
+    ) -> Result<Answer<Patched>> {
+        let view = CodeService::view(self.cx, self.given, Some(file)).await?;
+        let path = place::inside(view.root(), file)?;
+        let source = place::readable(&view, &path)?;
+        let (rope, timeout) = rope(self.cx, &view, self.given).await?;
         let file = File {
             path: &path,
             source: &source,
         };
-        let name = &self.var_name;
-        let done = rope.extract_variable(file, asked, name, timeout).await?;
+        let done = match what {
+            What::Method => {
+                rope.extract_method(file, asked, name, None, timeout)
+                    .await?
+            }
+            What::Variable => rope.extract_variable(file, asked, name, timeout).await?,
+        };
         let set = set_of(&view, done)?;
         let title = format!("extract {name}");
-        let Writing {
-            output_format,
-            apply,
-        } = self.writing;
-        let patched = deliver(&view, set, output_format, apply, title).await?;
-        Ok(Answer::One(patched).in_format(self.given.format()))
+        answer(&view, set, self.writing, self.given, title).await
     }
 }

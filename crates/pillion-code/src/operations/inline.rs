@@ -7,10 +7,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::positions::spotted;
-use super::refactored::{Writing, rope, set_of};
+use super::refactored::{Writing, answer, rope, set_of};
 use crate::CodeService;
 use crate::answers::{Answer, Confidence};
-use crate::changes::{LeftAlone, Patched, deliver};
+use crate::changes::{LeftAlone, Patched};
 use crate::definitions;
 use crate::params::{Spot, Where};
 use crate::refactor::rope::File;
@@ -108,11 +108,6 @@ impl Operation for Inline {
             });
         }
         let title = format!("inline {}", home.name.as_deref().unwrap_or("it"));
-        let Writing {
-            output_format,
-            apply,
-        } = self.writing;
-        let patched = deliver(&view, set, output_format, apply, title).await?;
-        Ok(Answer::One(patched).in_format(self.given.format()))
+        answer(&view, set, &self.writing, &self.given, title).await
     }
 }

@@ -6,10 +6,10 @@ use pillion_catalogue::{Code, Context, Error, Local, Operation, Result, Safety};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::refactored::{Writing, set_of};
+use super::refactored::{Writing, answer, set_of};
 use crate::CodeService;
 use crate::answers::Answer;
-use crate::changes::{Patched, deliver};
+use crate::changes::Patched;
 use crate::params::Where;
 use crate::place;
 use crate::refactor::organize::{self, Organize};
@@ -71,11 +71,6 @@ impl Operation for OrganizeImports {
         };
         let set = set_of(&view, organize.run(&files).await?)?;
         let title = format!("organize imports of {path}");
-        let Writing {
-            output_format,
-            apply,
-        } = self.writing;
-        let patched = deliver(&view, set, output_format, apply, title).await?;
-        Ok(Answer::One(patched).in_format(self.given.format()))
+        answer(&view, set, &self.writing, &self.given, title).await
     }
 }

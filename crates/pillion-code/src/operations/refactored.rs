@@ -8,7 +8,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::CodeService;
-use crate::changes::{ChangeSet, PatchFormat};
+use crate::answers::Answer;
+use crate::changes::{ChangeSet, PatchFormat, Patched, deliver};
 use crate::params::Where;
 use crate::project::View;
 use crate::refactor::Refactored;
@@ -25,6 +26,18 @@ pub struct Writing {
     #[arg(long)]
     #[serde(default)]
     pub apply: bool,
+}
+
+/// The end of a refactoring: its change, shown or written.
+pub(crate) async fn answer(
+    view: &View,
+    set: ChangeSet,
+    writing: &Writing,
+    given: &Where,
+    title: String,
+) -> Result<Answer<Patched>> {
+    let patched = deliver(view, set, writing.output_format, writing.apply, title).await?;
+    Ok(Answer::One(patched).in_format(given.format()))
 }
 
 /// New texts as a change set.

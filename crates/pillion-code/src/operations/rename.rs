@@ -5,10 +5,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::positions::spotted;
-use super::refactored::Writing;
+use super::refactored::{Writing, answer};
 use crate::CodeService;
 use crate::answers::Answer;
-use crate::changes::{Patched, deliver};
+use crate::changes::Patched;
 use crate::params::{Spot, Where};
 use crate::refactor::rename;
 use crate::text::shown;
@@ -61,11 +61,6 @@ impl Operation for Rename {
         let engine = view.engine(None, &self.given).await?;
         let set = rename::rename(&engine, &spot, &self.new_name).await?;
         let title = format!("rename to {}", self.new_name);
-        let Writing {
-            output_format,
-            apply,
-        } = self.writing;
-        let patched = deliver(&view, set, output_format, apply, title).await?;
-        Ok(Answer::One(patched).in_format(self.given.format()))
+        answer(&view, set, &self.writing, &self.given, title).await
     }
 }
