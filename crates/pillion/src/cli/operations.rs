@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::{Arg, ArgAction, ArgMatches};
-use pillion::{Definition, Error, Local, Part, Result, definitions};
+use pillion::{Definition, Error, Local, Part, Result, Safety, definitions};
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
@@ -462,7 +462,11 @@ fn show(definition: &Definition, result: &RawValue, json: bool, streamed: bool) 
         return output::say_json(result.get());
     }
     if let Some(text) = definition.text(result.get()) {
-        return output::say(&text);
+        return match definition.safety {
+            // A change: people read it by its colours.
+            Safety::Write => output::say_diff(&text),
+            _ => output::say(&text),
+        };
     }
     match definition.name {
         "py.call" | "sidecar.call" => {

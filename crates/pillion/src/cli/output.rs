@@ -43,6 +43,35 @@ pub(crate) fn say_json(json: &str) {
     }
 }
 
+/// Text with a diff in it: in colours on a terminal that wants them.
+pub(crate) fn say_diff(text: &str) {
+    if !std::io::stdout().is_terminal() || no_colour() {
+        return say(text);
+    }
+    for line in text.lines() {
+        match diff_colour(line) {
+            Some(code) => say(&format!("\x1b[{code}m{line}\x1b[0m")),
+            None => say(line),
+        }
+    }
+}
+
+/// The colour of a line of a diff.
+fn diff_colour(line: &str) -> Option<&'static str> {
+    match line.as_bytes() {
+        [b'+', b'+', b'+', ..] | [b'-', b'-', b'-', ..] => Some("1"),
+        [b'+', ..] => Some("32"),
+        [b'-', ..] => Some("31"),
+        [b'@', b'@', ..] => Some("36"),
+        _ if line.starts_with("diff --git ") => Some("1"),
+        _ => None,
+    }
+}
+
+fn no_colour() -> bool {
+    std::env::var_os(pillion_protocol::vars::NO_COLOR).is_some_and(|v| !v.is_empty())
+}
+
 /// What went wrong: `error:` and `hint:`, or the whole object.
 pub(crate) fn fail(error: &Error, json: bool) {
     if json {
@@ -66,9 +95,29 @@ pub(crate) fn fail(error: &Error, json: bool) {
 
 /// Colour for terminals that want it.
 pub(crate) fn paint(text: &str, code: &str) -> String {
-    let plain = std::env::var_os(pillion_protocol::vars::NO_COLOR).is_some_and(|v| !v.is_empty());
-    if plain || !std::io::stderr().is_terminal() {
+    if no_colour() || !std::io::stderr().is_terminal() {
         return text.to_owned();
     }
     format!("\x1b[{code}m{text}\x1b[0m")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_of_a_diff_have_the_colours_that_people_know() {
+        for (line, colour) in [
+            ("diff --git a/x b/x", Some("1")),
+            ("--- a/x", Some("1")),
+            ("+++ b/x", Some("1")),
+            ("@@ -1 +1 @@", Some("36")),
+            ("-old", Some("31")),
+            ("+new", Some("32")),
+            (" same", None),
+            ("left alone: x.py:1:1", None),
+        ] {
+            assert_eq!(diff_colour(line), colour, "{line}");
+        }
+    }
 }
