@@ -42,11 +42,14 @@ impl Walk {
             "right after it             {after}   ({})",
             millis(took)
         ));
-        let params = json!({ "root": self.root, "file": "shop.py", "line": 5, "col": 9 });
+        let params = json!({
+            "root": self.root, "file": "shop.py", "line": 5, "col": 9,
+            "include_declaration": false,
+        });
         let refs: Answer<References> = self.backend.ask("code.refs", params).await?;
         if let Answer::One(refs) = refs {
             stop.say(&format!(
-                "`total` is used {} times for sure, and {} times on something without a type",
+                "uses of `total`: {} confirmed, {} possible (on something without a type)",
                 refs.confirmed, refs.possible
             ));
         }
