@@ -6,10 +6,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use pillion_catalogue::{Code, Error, Result};
+use pillion_catalogue::Result;
 use pillion_runtime::discovery::{Proven, Request};
 use pillion_runtime::managed::Silent;
-use pillion_runtime::{Dirs, Managed, Proof};
+use pillion_runtime::{Dirs, Proof};
 use pillion_supervisor::Supervisor;
 use pillion_workspace::config::{self, EngineChoice};
 use pillion_workspace::{Change, ChangeKind, Config};
@@ -21,6 +21,7 @@ use crate::index::{Index, is_python};
 use crate::jedi::Jedi;
 use crate::params::Pythons;
 use crate::source::Source;
+use crate::tools;
 
 /// Pythons that engines of one workspace run with at the same time.
 const MAX_SURROUNDINGS: usize = 4;
@@ -169,7 +170,7 @@ impl Engines {
                 (engine::Engine::Basedpyright, program)
             }
             EngineChoice::Ty | EngineChoice::Jedi => {
-                let managed = managed(&self.dirs).await?;
+                let managed = tools::managed(&self.dirs).await?;
                 (engine::Engine::Ty, ty_program(&managed, &Silent).await?)
             }
         };
@@ -261,13 +262,6 @@ impl Engines {
     fn running(&self) -> MutexGuard<'_, HashMap<(EngineChoice, Id), Arc<LanguageServer>>> {
         self.running.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-/// The environment with pillion's own tools.
-pub(crate) async fn managed(dirs: &Dirs) -> Result<Managed> {
-    Managed::of_machine(dirs)
-        .await
-        .map_err(|error| Error::new(Code::PythonNotFound, error.to_string()).hint(error.hint()))
 }
 
 /// Give an engine the text of a file that it could not decode.

@@ -8,11 +8,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use pillion_catalogue::{Code, Error, Result};
-use pillion_process::Launch;
-use pillion_runtime::managed::Silent;
-use pillion_runtime::{Dirs, worker_dir};
-use pillion_supervisor::{Ask, Call, Dialect, Kind, Limits, Pool, Spec, Supervisor};
+use pillion_catalogue::{Error, Result};
+use pillion_runtime::Dirs;
+use pillion_supervisor::{Ask, Call, Pool, Supervisor};
 use pillion_workspace::Clock;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -20,7 +18,8 @@ use serde_json::json;
 use serde_json::value::to_raw_value;
 
 use crate::engine::{Hover, Location, Position, Range};
-use crate::engines::{Surroundings, managed};
+use crate::engines::Surroundings;
+use crate::tools;
 
 /// Jedi for one workspace.
 #[derive(Debug)]
@@ -45,40 +44,8 @@ impl Jedi {
         supervisor: &Supervisor,
         dirs: &Dirs,
     ) -> Result<Self> {
-        let environment = managed(dirs).await?;
-        let own = environment
-            .ensure(&Silent)
-            .await
-            .map_err(|error| Error::new(Code::StartFailed, error.to_string()).hint(error.hint()))?;
-        let key = format!("jedi\0{}", root.display());
-        let config = &around.config.code;
-        let limits = Limits {
-            memory_soft: Some(config.memory_soft_mb << 20),
-            memory_hard: Some(config.memory_hard_mb << 20),
-            idle: Some(Duration::from_secs_f64(config.idle_minutes * 60.0)),
-            ..Limits::default()
-        };
-        let pool = supervisor.pool(&key, 1, || {
-            let (folder, dirs) = (root.to_owned(), dirs.clone());
-            Spec {
-                name: "jedi".into(),
-                kind: Kind::Engine,
-                workspace: root.to_owned(),
-                dialect: Dialect::Worker,
-                limits,
-                launch: Arc::new(move || {
-                    let package = worker_dir(&dirs).map_err(|error| {
-                        Error::new(Code::StartFailed, error.to_string()).hint(error.hint())
-                    })?;
-                    Ok(Launch::new(&own.executable)
-                        .arg("-u")
-                        .arg(package)
-                        .arg("worker")
-                        .cwd(&folder))
-                }),
-                opening: None,
-            }
-        });
+        let limits = tools::limits(&around.config.code);
+        let pool = tools::worker("jedi", root, limits, supervisor, dirs).await?;
         let python = around.python.choice().ok();
         Ok(Self {
             pool,

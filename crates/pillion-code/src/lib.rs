@@ -31,5 +31,6 @@ mod service;
 pub mod source;
 mod syntax;
 pub mod text;
+mod tools;
 
 pub use service::{CacheStatus, CodeService, CodeStatus};

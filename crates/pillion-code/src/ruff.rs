@@ -5,12 +5,11 @@ use std::time::Duration;
 
 use pillion_catalogue::{Code, Error, Result};
 use pillion_process::Launch;
-use pillion_runtime::managed::Silent;
 use serde::Deserialize;
 
-use crate::engines::managed;
 use crate::operations::{Finding, Severity};
 use crate::project::View;
+use crate::tools;
 
 /// Files that it is asked about at once: its answer has to fit, and so has its command.
 const AT_ONCE: usize = 200;
@@ -45,12 +44,8 @@ pub(crate) async fn check(
 
 async fn check_some(view: &View, files: &[Arc<str>], timeout: Duration) -> Result<Vec<Finding>> {
     let failed = |why: String| Error::new(Code::Crashed, format!("ruff did not answer: {why}"));
-    let environment = managed(view.project.engines().dirs()).await?;
-    let python = environment
-        .ensure(&Silent)
-        .await
-        .map_err(|error| Error::new(Code::StartFailed, error.to_string()).hint(error.hint()))?;
-    let launch = Launch::new(python.prefix.join("bin").join("ruff"))
+    let program = tools::ruff(view.project.engines().dirs()).await?;
+    let launch = Launch::new(program)
         // Its cache would be a folder in the user's project.
         .args([
             "check",

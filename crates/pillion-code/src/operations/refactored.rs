@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use pillion_catalogue::{Code, Context, Error, Result};
-use pillion_supervisor::Limits;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -14,6 +13,7 @@ use crate::params::Where;
 use crate::project::View;
 use crate::refactor::Refactored;
 use crate::refactor::rope::Rope;
+use crate::tools;
 
 /// How a change is wanted.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema, clap::Args)]
@@ -61,12 +61,7 @@ pub(crate) async fn rope(
     let engines = view.project.engines();
     let around = engines.surroundings(&given.pythons()).await?;
     let config = &around.config.code;
-    let limits = Limits {
-        memory_soft: Some(config.memory_soft_mb << 20),
-        memory_hard: Some(config.memory_hard_mb << 20),
-        idle: Some(Duration::from_secs_f64(config.idle_minutes * 60.0)),
-        ..Limits::default()
-    };
+    let limits = tools::limits(config);
     let timeout = match given.timeout_ms {
         Some(0) => {
             let what = "`timeout_ms` must be at least 1";

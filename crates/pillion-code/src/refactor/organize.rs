@@ -11,13 +11,12 @@ use futures::{StreamExt, TryStreamExt, stream};
 use pillion_catalogue::{Code, Error, Result};
 use pillion_process::{Launch, Stream};
 use pillion_runtime::Dirs;
-use pillion_runtime::managed::Silent;
 use serde::Deserialize;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use super::{NewText, Refactored, syntax_error};
-use crate::engines::managed;
 use crate::source::Source;
+use crate::tools;
 
 /// Files that are fixed at the same time.
 const AT_ONCE: usize = 2;
@@ -51,14 +50,9 @@ enum Outcome {
     Left(String),
 }
 
-/// The ruff of the managed environment.
+/// The ruff to use: that of the managed environment.
 pub async fn program(dirs: &Dirs) -> Result<PathBuf> {
-    let environment = managed(dirs).await?;
-    let python = environment
-        .ensure(&Silent)
-        .await
-        .map_err(|error| Error::new(Code::StartFailed, error.to_string()).hint(error.hint()))?;
-    Ok(python.prefix.join("bin").join("ruff"))
+    tools::ruff(dirs).await
 }
 
 impl Organize {

@@ -9,10 +9,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use pillion_catalogue::{Code, Error, Result};
-use pillion_process::Launch;
-use pillion_runtime::managed::Silent;
-use pillion_runtime::{Dirs, worker_dir};
-use pillion_supervisor::{Ask, Call, Dialect, Kind, Limits, Pool, Spec, Supervisor};
+use pillion_runtime::Dirs;
+use pillion_supervisor::{Ask, Call, Limits, Pool, Supervisor};
 use serde::Deserialize;
 use serde_json::value::to_raw_value;
 use serde_json::{Value, json};
@@ -21,8 +19,8 @@ use super::ends::Plain;
 use super::names::check_name;
 use super::range::{Asked, expression};
 use super::{NewText, Refactored, still_parses};
-use crate::engines::managed;
 use crate::source::{Position, Source};
+use crate::tools;
 
 /// Rope for one workspace.
 #[derive(Debug)]
@@ -77,32 +75,7 @@ impl Rope {
         supervisor: &Supervisor,
         dirs: &Dirs,
     ) -> Result<Self> {
-        let environment = managed(dirs).await?;
-        let own = environment
-            .ensure(&Silent)
-            .await
-            .map_err(|error| Error::new(Code::StartFailed, error.to_string()).hint(error.hint()))?;
-        let pool = supervisor.pool(&format!("rope\0{}", root.display()), 1, || {
-            let (folder, dirs) = (root.to_owned(), dirs.clone());
-            Spec {
-                name: "rope".into(),
-                kind: Kind::Engine,
-                workspace: root.to_owned(),
-                dialect: Dialect::Worker,
-                limits,
-                launch: Arc::new(move || {
-                    let package = worker_dir(&dirs).map_err(|error| {
-                        Error::new(Code::StartFailed, error.to_string()).hint(error.hint())
-                    })?;
-                    Ok(Launch::new(&own.executable)
-                        .arg("-u")
-                        .arg(package)
-                        .arg("worker")
-                        .cwd(&folder))
-                }),
-                opening: None,
-            }
-        });
+        let pool = tools::worker("rope", root, limits, supervisor, dirs).await?;
         Ok(Self { pool })
     }
 
