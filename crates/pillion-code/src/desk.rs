@@ -61,6 +61,11 @@ impl Desk {
         source
     }
 
+    /// The folder that paths of answers are relative to.
+    pub(crate) fn root(&self) -> &Path {
+        &self.root
+    }
+
     /// What is known about a file: from the index, or by parsing it now.
     pub(crate) fn with_facts<T>(
         &mut self,

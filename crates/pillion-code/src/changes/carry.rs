@@ -166,7 +166,7 @@ impl Carry<'_> {
             for folder in folders_above(&change.path) {
                 let wanted = self.wanted.is_some_and(|all| all.contains_key(folder));
                 let path = self.root.join(folder);
-                if wanted || kept.contains(folder) || fs::remove_dir(&path).is_err() {
+                if wanted || kept.contains(folder) || remove_folder(&path).is_err() {
                     break;
                 }
                 progress.touched.extend(path.parent().map(Path::to_owned));
@@ -288,4 +288,17 @@ fn remove_all(paths: &[PathBuf]) {
     for path in paths {
         let _ = fs::remove_file(path);
     }
+}
+
+/// Remove a folder in which nothing is left but what Python compiled.
+fn remove_folder(path: &Path) -> io::Result<()> {
+    let compiled = path.join("__pycache__");
+    let entries = fs::read_dir(path)?.collect::<io::Result<Vec<_>>>()?;
+    if let [only] = &*entries
+        && only.path() == compiled
+        && only.file_type()?.is_dir()
+    {
+        fs::remove_dir_all(&compiled)?;
+    }
+    fs::remove_dir(path)
 }

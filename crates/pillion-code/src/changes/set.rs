@@ -1,6 +1,8 @@
 //! A change set: all that a refactoring wants, before anything is written.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
+#[cfg(test)]
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use pillion_catalogue::{Code, Error, Result};
@@ -142,10 +144,6 @@ impl ChangeSet {
     }
 
     /// Create a file with a text, in UTF-8 or what its own coding line says.
-    #[cfg_attr(
-        not(test),
-        expect(dead_code, reason = "only refactorings that move files need it")
-    )]
     pub(crate) fn create(&mut self, path: &str, text: &str) -> Result<()> {
         let path = self.free(path)?;
         let base = Source::from_text(text);
@@ -166,7 +164,10 @@ impl ChangeSet {
     /// Delete a file. Folders that become empty go with it.
     #[cfg_attr(
         not(test),
-        expect(dead_code, reason = "only refactorings that move files need it")
+        expect(
+            dead_code,
+            reason = "what moves is renamed; no refactoring deletes a file"
+        )
     )]
     pub(crate) fn delete(&mut self, path: &str) -> Result<()> {
         place::refuse_link(&self.root, &place::tidy(&self.root, path)?)?;
@@ -180,10 +181,6 @@ impl ChangeSet {
 
     /// Rename a file; edits may come before or after. A folder is renamed file by file; if it
     /// is empty then, it is removed.
-    #[cfg_attr(
-        not(test),
-        expect(dead_code, reason = "only refactorings that move files need it")
-    )]
     pub(crate) fn rename(&mut self, from: &str, to: &str) -> Result<()> {
         place::refuse_link(&self.root, &place::tidy(&self.root, from)?)?;
         let key = self.key(from)?;
@@ -208,10 +205,7 @@ impl ChangeSet {
     }
 
     /// Whether every file stays as it is.
-    #[cfg_attr(
-        not(test),
-        expect(dead_code, reason = "only refactorings that move files need it")
-    )]
+    #[cfg(test)]
     pub(crate) fn is_empty(&self) -> bool {
         self.changes().is_ok_and(|changes| changes.is_empty())
     }
@@ -222,7 +216,16 @@ impl ChangeSet {
         self.files.get(&key).map(Planned::text)
     }
 
+    /// Every file that will be there, and the one it is made of.
+    pub(crate) fn texts(&self) -> impl Iterator<Item = (&str, Option<&str>)> {
+        self.files.iter().map(|(path, planned)| {
+            let origin = planned.origin.as_ref();
+            (path.as_str(), origin.map(|(path, _)| path.as_str()))
+        })
+    }
+
     /// Every path that the set names, by old and by new names.
+    #[cfg(test)]
     pub(crate) fn paths(&self) -> BTreeSet<&str> {
         let origins = self.files.values().filter_map(|file| file.origin.as_ref());
         let before = origins.map(|(path, _)| path).chain(self.deleted.keys());

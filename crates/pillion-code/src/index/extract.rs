@@ -13,7 +13,7 @@ use super::offers;
 use crate::source::{LineColumn, Source, Span};
 
 /// Parse errors that are kept; more say nothing new.
-const MAX_ERRORS: usize = 20;
+pub(crate) const MAX_ERRORS: usize = 20;
 /// Characters of a signature or a summary.
 const MAX_HEAD: usize = 300;
 

@@ -12,6 +12,7 @@ mod hover;
 mod implementations;
 mod inline;
 mod list;
+mod move_to;
 mod occurrences;
 mod organize_imports;
 mod positions;
@@ -38,6 +39,7 @@ pub use hover::HoverAt;
 pub use implementations::Implementations;
 pub use inline::Inline;
 pub use list::List;
+pub use move_to::{Move, What};
 pub use occurrences::Occurrences;
 pub use organize_imports::OrganizeImports;
 pub use read_symbol::{ReadSymbol, SymbolSource, SymbolSources};
@@ -67,6 +69,7 @@ pub fn operations() -> Operations<CodeService> {
         .with::<Everything>()
         .with::<Diagnostics>()
         .with::<Rename>()
+        .with::<Move>()
         .with::<ReplaceBody>()
         .with::<InsertBefore>()
         .with::<InsertAfter>()

@@ -4,11 +4,13 @@
 pub mod codemod;
 mod collisions;
 pub mod ends;
+pub(crate) mod moving;
 pub mod names;
 pub mod organize;
 pub mod range;
 pub(crate) mod rename;
 pub mod rope;
+mod sound;
 mod strings;
 
 use pillion_catalogue::{Error, Result};

@@ -10,16 +10,16 @@ use std::path::{Path, PathBuf};
 
 use pillion_catalogue::{Code, Error, Result};
 
+use super::moving::{self, Wanted};
 use super::names::check_name;
-use super::{collisions, strings};
-use crate::answers::Confidence;
+use super::{collisions, sound, strings};
+use crate::answers::{Confidence, Location};
 use crate::ask::Engine;
 use crate::changes::{ChangeSet, LeftAlone, TextEdit};
 use crate::definitions::{self, Found};
 use crate::desk::{self, Desk};
 use crate::operations::Spotted;
 use crate::source::Span;
-use crate::syntax::Syntax;
 use crate::{closure, occurrences, references};
 
 /// What is renamed.
@@ -38,6 +38,9 @@ pub(super) struct Subject {
 /// The change that renames what stands at a place.
 pub(crate) async fn rename(engine: &Engine, spot: &Spotted, new_name: &str) -> Result<ChangeSet> {
     check_name(new_name)?;
+    if let Some(module) = module_at(engine, spot).await? {
+        return moving::relocate(&engine.view, &module, Wanted::Named(new_name)).await;
+    }
     let subject = subject(engine, spot, new_name).await?;
     collisions::check(engine, &subject).await?;
     let mut set = ChangeSet::new(engine.view.root().to_owned());
@@ -48,12 +51,42 @@ pub(crate) async fn rename(engine: &Engine, spot: &Spotted, new_name: &str) -> R
         });
         set.edit(file, edits.collect())?;
     }
-    still_sound(engine, &set)?;
+    sound::check(&engine.view.index, &set, "the rename")?;
     list_possible(engine, spot, &subject, &mut set).await?;
     if is_builtin(new_name) {
         set.warn(format!("`{new_name}` hides the builtin of this name"));
     }
     Ok(set)
+}
+
+/// The file of the module that is named at a place by its own name.
+async fn module_at(engine: &Engine, spot: &Spotted) -> Result<Option<String>> {
+    let Some((name, _)) = spot.word().filter(|_| spot.exists()) else {
+        return Ok(None);
+    };
+    let found = definitions::find(engine, spot).await?;
+    let [(path, span)] = &*found.places else {
+        return Ok(None);
+    };
+    let is_module = *span == Span::default() && desk::module_name(path) == name;
+    if !is_module {
+        return Ok(None);
+    }
+    match desk::inside(engine.view.root(), &engine.view.index, path) {
+        Some(file) => Ok(Some(file)),
+        None => Err(outside(name, &found.locations[0])),
+    }
+}
+
+/// What others define keeps its name.
+fn outside(name: &str, location: &Location) -> Error {
+    let file = &location.file;
+    Error::new(
+        Code::InvalidParams,
+        format!("`{name}` is not defined in this workspace: {file}"),
+    )
+    .hint("only what the workspace defines can be renamed")
+    .data(serde_json::json!({ "location": location }))
 }
 
 async fn subject(engine: &Engine, spot: &Spotted, new_name: &str) -> Result<Subject> {
@@ -81,34 +114,19 @@ async fn subject(engine: &Engine, spot: &Spotted, new_name: &str) -> Result<Subj
     // What something is called in one file is that file's own business.
     let definitions = found.places.iter().zip(&found.locations);
     for ((path, span), location) in definitions.filter(|_| !alias) {
-        if *span == Span::default() {
-            return Err(Error::new(
-                Code::InvalidParams,
-                format!("`{name}` is a module: its name is that of its file"),
-            )
-            .hint("rename the file, and the names that it is imported under"));
-        }
         if desk::inside(engine.view.root(), &engine.view.index, path).is_none() {
-            return Err(Error::new(
-                Code::InvalidParams,
-                format!(
-                    "`{name}` is not defined in this workspace: {}",
-                    location.file
-                ),
-            )
-            .hint("only what the workspace defines can be renamed")
-            .data(serde_json::json!({ "location": location })));
+            return Err(outside(name, location));
         }
-        if let Some(outside) = closure::overridden_outside(engine, &(path.clone(), *span)).await? {
+        if let Some(above) = closure::overridden_outside(engine, &(path.clone(), *span)).await? {
             return Err(Error::new(
                 Code::Conflict,
                 format!(
                     "`{name}` overrides what `{}` defines outside of this workspace",
-                    outside.file
+                    above.file
                 ),
             )
             .hint("whoever calls it there knows it by this name")
-            .data(serde_json::json!({ "location": outside })));
+            .data(serde_json::json!({ "location": above })));
         }
     }
     let mut places = BTreeMap::<String, Vec<Span>>::new();
@@ -141,26 +159,6 @@ async fn subject(engine: &Engine, spot: &Spotted, new_name: &str) -> Result<Subj
 pub(super) fn relative(engine: &Engine, path: &Path) -> String {
     let inside = path.strip_prefix(engine.view.root()).unwrap_or(path);
     inside.to_string_lossy().into_owned()
-}
-
-/// Refuse a change after which a file has errors that it did not have.
-fn still_sound(engine: &Engine, set: &ChangeSet) -> Result<()> {
-    for path in set.paths() {
-        let before = engine
-            .view
-            .index
-            .get(path)
-            .map_or(0, |facts| facts.parse_errors.len());
-        let Some(text) = set.text_after(path) else {
-            continue;
-        };
-        if Syntax::errors(&text, path) > before {
-            return Err(Error::internal(format!(
-                "the rename would break `{path}`; nothing was changed"
-            )));
-        }
-    }
-    Ok(())
 }
 
 /// Places that may mean it too.

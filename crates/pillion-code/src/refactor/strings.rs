@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use pillion_catalogue::Result;
+use pillion_workspace::Snapshot;
 use rayon::prelude::*;
 use ruff_python_ast::token::TokenKind;
 use ruff_python_ast::visitor::{self, Visitor};
@@ -19,6 +20,12 @@ use crate::source::{Source, Span};
 
 /// Mentions in strings and comments that are listed.
 const MAX_MENTIONS: usize = 200;
+/// Files that are no Python and may name modules.
+const DOCUMENTS: &[&str] = &[
+    ".toml", ".cfg", ".ini", ".json", ".yaml", ".yml", ".md", ".rst", ".txt", ".in",
+];
+/// Larger ones are data.
+const MAX_DOCUMENT: u64 = 1 << 20;
 
 /// The strings in `__all__` of every file that defines or imports a name under itself.
 pub(super) fn offered(engine: &Engine, subject: &Subject) -> Vec<(String, Span)> {
@@ -36,27 +43,19 @@ pub(super) fn offered(engine: &Engine, subject: &Subject) -> Vec<(String, Span)>
     }
     let mut found = Vec::new();
     for file in subject.places.keys() {
-        let offers = engine
+        let all = engine
             .view
             .index
             .get(file)
             .and_then(|facts| facts.all.as_ref());
-        if !offers.is_some_and(|all| all.iter().any(|name| **name == *subject.name)) {
+        if !all.is_some_and(|all| all.iter().any(|name| **name == *subject.name)) {
             continue;
         }
         let Some(source) = engine.view.source(Path::new(file)) else {
             continue;
         };
-        let parsed = parse_unchecked_source(source.text(), source_type(file));
-        let mut finder = AllFinder {
-            name: &subject.name,
-            source: &source,
-            found: Vec::new(),
-        };
-        for stmt in &parsed.syntax().body {
-            finder.statement(stmt);
-        }
-        found.extend(finder.found.into_iter().map(|span| (file.clone(), span)));
+        let ranges = offers(&source, file, &subject.name).into_iter();
+        found.extend(ranges.map(|range| (file.clone(), span_of(&source, range))));
     }
     found
 }
@@ -64,7 +63,7 @@ pub(super) fn offered(engine: &Engine, subject: &Subject) -> Vec<(String, Span)>
 struct AllFinder<'a> {
     name: &'a str,
     source: &'a Source,
-    found: Vec<Span>,
+    found: Vec<TextRange>,
 }
 
 impl AllFinder<'_> {
@@ -102,13 +101,26 @@ impl<'a> Visitor<'a> for AllFinder<'_> {
                 {
                     let start = part.range.start() + TextSize::try_from(at).unwrap_or_default();
                     let end = start + TextSize::of(self.name);
-                    self.found
-                        .push(span_of(self.source, TextRange::new(start, end)));
+                    self.found.push(TextRange::new(start, end));
                 }
             }
         }
         visitor::walk_expr(self, expr);
     }
+}
+
+/// Where `__all__` of a file names something, between the quotes.
+pub(super) fn offers(source: &Source, path: &str, name: &str) -> Vec<TextRange> {
+    let parsed = parse_unchecked_source(source.text(), source_type(path));
+    let mut finder = AllFinder {
+        name,
+        source,
+        found: Vec::new(),
+    };
+    for stmt in &parsed.syntax().body {
+        finder.statement(stmt);
+    }
+    finder.found
 }
 
 /// Keywords of class patterns, `case Point(x=1)`, that name a renamed attribute.
@@ -226,6 +238,47 @@ pub(super) fn mentions(
     found.into_iter().flatten().take(MAX_MENTIONS).collect()
 }
 
+/// Where configuration and documentation spell a name as a word of its own.
+pub(super) fn mentions_in_documents(
+    snapshot: &Snapshot,
+    name: &str,
+) -> Vec<(String, Span, &'static str)> {
+    let is_document = |path: &str| DOCUMENTS.iter().any(|end| path.ends_with(end));
+    let files: Vec<_> = snapshot.files().iter().collect();
+    let found: Vec<Vec<_>> = files
+        .par_iter()
+        .filter(|file| is_document(&file.path) && file.stamp.size <= MAX_DOCUMENT)
+        .map(|file| {
+            let Ok(bytes) = std::fs::read(snapshot.root().join(&*file.path)) else {
+                return Vec::new();
+            };
+            let source = Source::decode(&bytes);
+            let places = words(source.text(), name).map(|at| {
+                let start = TextSize::try_from(at).unwrap_or_default();
+                let range = TextRange::at(start, TextSize::of(name));
+                (
+                    file.path.to_string(),
+                    span_of(&source, range),
+                    "in a document",
+                )
+            });
+            places.collect()
+        })
+        .collect();
+    found.into_iter().flatten().take(MAX_MENTIONS).collect()
+}
+
+/// Where a text spells a name as a word of its own.
+fn words<'a>(text: &'a str, name: &'a str) -> impl Iterator<Item = usize> + 'a {
+    let is_word = |c: char| c == '_' || c.is_alphanumeric();
+    let places = text.match_indices(name).map(|(at, _)| at);
+    places.filter(move |at| {
+        let before = text[..*at].chars().next_back();
+        let after = text[at + name.len()..].chars().next();
+        !before.is_some_and(is_word) && !after.is_some_and(is_word)
+    })
+}
+
 fn mentions_in(source: &Source, path: &Arc<str>, name: &str) -> Vec<(String, Span, &'static str)> {
     let parsed = parse_unchecked_source(source.text(), source_type(path));
     let mut found = Vec::new();
@@ -238,13 +291,7 @@ fn mentions_in(source: &Source, path: &Arc<str>, name: &str) -> Vec<(String, Spa
             _ => continue,
         };
         let text = &source.text()[token.range()];
-        for (at, _) in text.match_indices(name) {
-            let is_word = |c: char| c == '_' || c.is_alphanumeric();
-            let before = text[..at].chars().next_back();
-            let after = text[at + name.len()..].chars().next();
-            if before.is_some_and(is_word) || after.is_some_and(is_word) {
-                continue;
-            }
+        for at in words(text, name) {
             let start = token.start() + TextSize::try_from(at).unwrap_or_default();
             let range = TextRange::new(start, start + TextSize::of(name));
             found.push((path.to_string(), span_of(source, range), why));

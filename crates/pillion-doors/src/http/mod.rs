@@ -63,6 +63,7 @@ const ALIASES: &[(&str, &str, Method)] = &[
     ("/rename", "code.rename", Method::Post),
     ("/extract-method", "code.extract_method", Method::Post),
     ("/extract-var", "code.extract_var", Method::Post),
+    ("/move", "code.move", Method::Post),
     ("/organize-imports", "code.organize_imports", Method::Post),
     ("/codemod", "code.codemod", Method::Post),
     ("/list", "code.list", Method::Post),

@@ -27,6 +27,7 @@ const SHORT: &[(&str, &str)] = &[
     ("grep", "code.grep"),
     ("at", "code.at"),
     ("rename", "code.rename"),
+    ("move", "code.move"),
     ("extract-method", "code.extract_method"),
     ("extract-var", "code.extract_var"),
     ("inline", "code.inline"),
@@ -68,6 +69,7 @@ const ORDER: &[&str] = &[
     "read-symbol",
     "diagnostics",
     "rename",
+    "move",
     "extract-method",
     "extract-var",
     "inline",
@@ -347,7 +349,7 @@ fn near_here(params: &RawValue) -> Result<Box<RawValue>> {
             *path = json!(here.join(text));
         }
     };
-    for name in ["root", "file", "path", "rule_file"] {
+    for name in ["root", "file", "path", "rule_file", "dest_file"] {
         params.get_mut(name).map(absolute);
     }
     if let Some(positions) = params.get_mut("positions").and_then(Value::as_array_mut) {

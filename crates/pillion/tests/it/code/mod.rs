@@ -15,6 +15,7 @@ mod definitions;
 mod diagnostics;
 mod freshness;
 mod grep;
+mod moving;
 mod outline;
 mod refactor;
 mod relations;

@@ -80,7 +80,7 @@ fn program() -> Project {
     Project::new(context)
 }
 
-fn printed(context: &TestContext) -> String {
+pub(super) fn printed(context: &TestContext) -> String {
     let mut python = context.command("python3");
     python.args(["-B", "main.py"]);
     let output = Output::of(python);
@@ -88,7 +88,7 @@ fn printed(context: &TestContext) -> String {
     output.stdout
 }
 
-fn is_clean(context: &TestContext) -> bool {
+pub(super) fn is_clean(context: &TestContext) -> bool {
     let mut status = context.command("git");
     status.args(["status", "--porcelain"]);
     Output::of(status).stdout.is_empty()
@@ -96,7 +96,7 @@ fn is_clean(context: &TestContext) -> bool {
 
 /// Ask for a change: its patches must apply, the program must still print the same, and undo
 /// must restore every byte.
-fn check(project: &mut Project, operation: &str, mut params: Value) -> Value {
+pub(super) fn check(project: &mut Project, operation: &str, mut params: Value) -> Value {
     let before = printed(&project.context);
     let shown = project.ask(operation, params.clone());
     assert_eq!(shown["applied"], false);
@@ -122,12 +122,12 @@ fn check(project: &mut Project, operation: &str, mut params: Value) -> Value {
 }
 
 /// A place by a needle with a cursor, as parameters.
-fn at(file: &str, text: &str, needle: &str) -> Value {
+pub(super) fn at(file: &str, text: &str, needle: &str) -> Value {
     let (line, col) = find(text, needle);
     json!({ "file": file, "line": line, "col": col })
 }
 
-fn rename(file: &str, text: &str, needle: &str, new_name: &str) -> Value {
+pub(super) fn rename(file: &str, text: &str, needle: &str, new_name: &str) -> Value {
     let mut params = at(file, text, needle);
     params["new_name"] = json!(new_name);
     params

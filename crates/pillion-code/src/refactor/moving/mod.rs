@@ -1,0 +1,216 @@
+//! Moving: modules and packages to other places or names, and what modules define to other
+//! modules.
+//!
+//! Which module an import means is told by the files ([`Modules`]), which import a name means
+//! by the text ([`Scopes`]); so no engine is asked, and everything is found: imports in
+//! functions, relative ones, `a.b.c` written out.
+
+mod arrival;
+mod cycles;
+mod departure;
+mod file;
+mod imports;
+mod module;
+mod needs;
+mod pieces;
+mod symbol;
+mod users;
+
+pub(crate) use module::{Wanted, destination_path, relocate};
+pub(crate) use symbol::{Moving, move_symbol};
+
+use std::collections::BTreeMap;
+
+use ruff_text_size::{TextRange, TextSize};
+
+use crate::changes::TextEdit;
+use crate::index::{Facts, Index};
+use crate::modules::{Modules, join};
+use crate::scopes::{ImportStmt, ImportedName, Scopes};
+use crate::source::{Source, Span};
+
+/// Edits of one text, by offsets.
+#[derive(Debug, Default)]
+struct Edits {
+    all: Vec<(TextRange, String)>,
+    /// Statements that are put before another one, each once.
+    before: BTreeMap<TextSize, Vec<String>>,
+}
+
+impl Edits {
+    fn replace(&mut self, range: TextRange, text: impl Into<String>) {
+        let edit = (range, text.into());
+        if !self.all.contains(&edit) {
+            self.all.push(edit);
+        }
+    }
+
+    /// Put a statement before the one that begins at an offset.
+    fn statement(&mut self, at: TextSize, text: String) {
+        let there = self.before.entry(at).or_default();
+        if !there.contains(&text) {
+            there.push(text);
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.all.is_empty() && self.before.is_empty()
+    }
+
+    /// As edits of the file.
+    fn finish(self, source: &Source) -> Vec<TextEdit> {
+        let text = source.text();
+        let inserted = self.before.into_iter().map(|(at, statements)| {
+            let line = text[..at.to_usize()].rfind('\n').map_or(0, |at| at + 1);
+            let indent = &text[line..at.to_usize()];
+            // Behind another statement of the same line it has to stay there.
+            let end = match indent.trim().is_empty() {
+                true => format!("\n{indent}"),
+                false => "; ".to_owned(),
+            };
+            let statements: String = statements.iter().map(|s| format!("{s}{end}")).collect();
+            (TextRange::empty(at), statements)
+        });
+        inserted
+            .chain(self.all)
+            .map(|(range, text)| TextEdit {
+                span: span_of(source, range),
+                text,
+            })
+            .collect()
+    }
+}
+
+fn span_of(source: &Source, range: TextRange) -> Span {
+    Span {
+        start: source.position(range.start().to_usize()),
+        end: source.position(range.end().to_usize()),
+    }
+}
+
+/// Where to cut a name out of an import that keeps others.
+fn cut(statement: &ImportStmt, index: usize) -> TextRange {
+    let names = &statement.names;
+    match (index.checked_sub(1), names.get(index + 1)) {
+        (_, Some(next)) => TextRange::new(names[index].range.start(), next.range.start()),
+        (Some(before), None) => TextRange::new(names[before].range.end(), names[index].range.end()),
+        (None, None) => names[index].range,
+    }
+}
+
+/// `name` or `name as alias`.
+fn with_alias(name: &str, alias: Option<&str>) -> String {
+    match alias {
+        Some(alias) => format!("{name} as {alias}"),
+        None => name.to_owned(),
+    }
+}
+
+/// The module that a name of an import is, if it is one and not something that the package
+/// itself calls so.
+fn submodule(
+    index: &Index,
+    modules: &Modules,
+    package: &str,
+    name: &ImportedName,
+) -> Option<String> {
+    let key = join(package, &name.name);
+    let facts = modules.file(package).and_then(|file| {
+        let facts = index.get(file)?;
+        Some((file, facts))
+    });
+    let hides = |(file, facts): (&str, &Facts)| hides(modules, file, facts, &name.name, &key);
+    (modules.has(&key) && !facts.is_some_and(hides)).then_some(key)
+}
+
+/// Whether a package means something else than its submodule by a name.
+fn hides(modules: &Modules, file: &str, facts: &Facts, name: &str, key: &str) -> bool {
+    let defined = facts.symbols.iter();
+    let mut defined = defined.filter(|symbol| symbol.container.is_none());
+    if defined.any(|symbol| &*symbol.name == name) {
+        return true;
+    }
+    facts.imports.iter().any(|import| {
+        let bound = import.alias.as_ref().or(import.name.as_ref());
+        let Some(taken) = import
+            .name
+            .as_ref()
+            .filter(|_| bound.is_some_and(|b| **b == *name))
+        else {
+            return false;
+        };
+        let from = modules.find(file, &import.module);
+        from.is_some_and(|from| join(&from.key, taken) != key)
+    })
+}
+
+/// The module that `.part` of a module is: one that lies in it, or one that it imports.
+fn part_of(index: &Index, modules: &Modules, key: &str, part: &str) -> Option<String> {
+    let inner = join(key, part);
+    let known = modules.file(key);
+    let known = known.and_then(|file| Some((file, index.get(file)?)));
+    let Some((file, facts)) = known else {
+        return modules.has(&inner).then_some(inner);
+    };
+    if modules.has(&inner) && !hides(modules, file, facts, part, &inner) {
+        return Some(inner);
+    }
+    facts.imports.iter().find_map(|import| {
+        let bound = import.alias.as_ref().or(import.name.as_ref());
+        if bound.is_none_or(|bound| **bound != *part) {
+            return None;
+        }
+        let target = modules.find(file, &import.module)?;
+        let key = match &import.name {
+            Some(name) => join(&target.key, name),
+            None => target.key,
+        };
+        modules.has(&key).then_some(key)
+    })
+}
+
+/// The modules that the names of a file stand for, by scope and name.
+fn bindings(
+    index: &Index,
+    modules: &Modules,
+    file: &str,
+    scopes: &Scopes,
+) -> BTreeMap<(usize, String), Bound> {
+    let mut all = BTreeMap::new();
+    for (at, statement) in scopes.imports.iter().enumerate() {
+        for name in &statement.names {
+            let found = match &statement.from {
+                Some((module, _)) => modules.find(file, module).and_then(|target| {
+                    let key = submodule(index, modules, &target.key, name)?;
+                    Some((key, false))
+                }),
+                None => modules.find(file, &name.name).map(|target| {
+                    let head = name.bound(false);
+                    match name.alias {
+                        Some(_) => (target.key, false),
+                        None => (join(&target.base, head), true),
+                    }
+                }),
+            };
+            if let Some((key, is_plain)) = found {
+                let bound = name.bound(statement.from.is_some()).to_owned();
+                all.entry((statement.scope, bound)).or_insert(Bound {
+                    key,
+                    is_plain,
+                    statement: at,
+                });
+            }
+        }
+    }
+    all
+}
+
+/// A name that stands for a module.
+#[derive(Debug)]
+struct Bound {
+    key: String,
+    /// `import a.b`: the name is that of the first part.
+    is_plain: bool,
+    /// The statement that binds it.
+    statement: usize,
+}

@@ -1,0 +1,290 @@
+//! A function, class or constant in another module.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use pillion_catalogue::{Code, Error, Result};
+use ruff_text_size::TextRange;
+use serde_json::json;
+
+use super::cycles::{self, Imports};
+use super::needs::{Needs, Search, Text, means_same};
+use super::pieces::with_comments;
+use super::span_of;
+use super::users::Users;
+use crate::changes::{ChangeSet, LeftAlone};
+use crate::desk::Desk;
+use crate::modules::{self, Modules};
+use crate::project::View;
+use crate::refactor::moving::imports::Line;
+use crate::refactor::{sound, strings};
+use crate::scopes::{MODULE, Role, What, When};
+use crate::source::Source;
+
+/// What moves where.
+#[derive(Debug, Clone)]
+pub(crate) struct Moving {
+    /// The file that defines it.
+    pub(crate) file: String,
+    pub(crate) name: String,
+    /// The file that is to define it; it need not exist.
+    pub(crate) to: String,
+    /// Whether the old module still offers it.
+    pub(crate) reexport: bool,
+    /// Whether modules may import each other afterwards.
+    pub(crate) allow_cycles: bool,
+}
+
+/// The change that moves a definition of a module to another module.
+pub(crate) async fn move_symbol(view: &View, moving: Moving) -> Result<ChangeSet> {
+    let view = view.clone();
+    let made = tokio::task::spawn_blocking(move || Move::new(&view, &moving)?.change());
+    made.await.map_err(Error::internal)?
+}
+
+pub(super) struct Move<'a> {
+    pub(super) view: &'a View,
+    pub(super) moving: &'a Moving,
+    pub(super) modules: Modules,
+    pub(super) origin: Text,
+    pub(super) destination: Text,
+    pub(super) is_new: bool,
+    /// The statements that move, with the comments above them.
+    pub(super) pieces: Vec<TextRange>,
+}
+
+impl<'a> Move<'a> {
+    fn new(view: &'a View, moving: &'a Moving) -> Result<Self> {
+        if modules::key(&moving.file) == modules::key(&moving.to) {
+            let what = format!("`{}` is in `{}` already", moving.name, moving.file);
+            return Err(Error::new(Code::InvalidParams, what));
+        }
+        let read = |file: &str| view.source(Path::new(file));
+        let source = read(&moving.file).ok_or_else(|| {
+            Error::new(Code::NotFound, format!("`{}` cannot be read", moving.file))
+        })?;
+        let there = read(&moving.to);
+        let is_new = there.is_none();
+        let inits = super::module::inits(view, &modules::key(&moving.file), &moving.to);
+        let paths = view.index.iter().map(|(path, _)| &**path);
+        let paths = paths.chain([&*moving.to]).chain(inits.iter().map(|i| &**i));
+        let mut new = Self {
+            modules: Modules::of_paths(paths),
+            view,
+            moving,
+            origin: Text::new(&moving.file, source),
+            destination: Text::new(&moving.to, there.unwrap_or_else(|| Source::from_text(""))),
+            is_new,
+            pieces: Vec::new(),
+        };
+        new.pieces = new.find_pieces()?;
+        Ok(new)
+    }
+
+    fn change(self) -> Result<ChangeSet> {
+        let mut desk = Desk::new(self.view);
+        let needs = self.search().find(&mut desk)?;
+        let mut set = ChangeSet::new(self.view.root().to_owned());
+        let stays = self.still_needed();
+        let users = Users {
+            view: self.view,
+            modules: &self.modules,
+            origin: &self.origin,
+            to: &self.moving.to,
+            name: &self.moving.name,
+        };
+        let mut importers = Vec::new();
+        for (file, edits) in users.edits()? {
+            importers.push(modules::key(&file));
+            set.edit(&file, edits)?;
+        }
+        let lines = self.lines(&needs, &mut desk)?;
+        if !self.moving.allow_cycles {
+            self.check_cycles(&lines, stays, &importers)?;
+        }
+        self.arrive(&needs, &lines, &mut set)?;
+        self.leave(&needs, stays, &mut set)?;
+        for init in super::module::inits(self.view, &self.origin.key, &self.moving.to) {
+            set.create(&init, "")?;
+        }
+        needs
+            .warnings
+            .iter()
+            .for_each(|warning| set.warn(&**warning));
+        sound::check(&self.view.index, &set, "the move")?;
+        self.list_possible(&mut desk, &mut set);
+        Ok(set)
+    }
+
+    pub(super) fn search(&self) -> Search<'_> {
+        Search {
+            index: &self.view.index,
+            modules: &self.modules,
+            origin: &self.origin,
+            to: (&self.moving.to, &self.destination.key),
+            name: &self.moving.name,
+            pieces: &self.pieces,
+        }
+    }
+
+    /// The statements that define it.
+    fn find_pieces(&self) -> Result<Vec<TextRange>> {
+        let name = &self.moving.name;
+        let wrong = |range: TextRange, what: String, hint: &str| {
+            let mut desk = Desk::new(self.view);
+            let path = self.view.root().join(&self.origin.file);
+            let location = desk.location(&path, span_of(&self.origin.source, range));
+            let place = format!("{}:{}:{}", location.file, location.line, location.column);
+            Error::new(Code::InvalidParams, format!("{what}: {place}"))
+                .hint(hint)
+                .data(json!({ "location": location }))
+        };
+        let bound = self.origin.scopes.module_bindings();
+        let Some(all) = bound.get(name.as_str()) else {
+            let what = format!("`{}` does not define `{name}`", self.origin.file);
+            return Err(Error::new(Code::InvalidParams, what)
+                .hint("only what a module itself defines can be moved to another one"));
+        };
+        let mut pieces: Vec<TextRange> = Vec::new();
+        for use_ in all {
+            let changed = use_.role == Role::Change || use_.when != When::Import;
+            if changed || use_.role == Role::Import {
+                let what = match changed {
+                    true => format!("`{name}` changes while the program runs"),
+                    false => format!("`{name}` is imported here, not defined"),
+                };
+                let hint = "move it where it is defined, once it has one value";
+                return Err(wrong(use_.range, what, hint));
+            }
+            let mut statements = self.origin.scopes.statements.iter();
+            let statement = statements.find(|s| s.range.contains_range(use_.range));
+            let fits = statement.filter(|s| matches!(s.what, What::Define | What::Constant));
+            let Some(statement) = fits else {
+                let what = format!("`{name}` is no definition of its own");
+                return Err(wrong(use_.range, what, "write it as one statement first"));
+            };
+            pieces.push(with_comments(self.origin.source.text(), statement.range));
+        }
+        pieces.sort_by_key(|piece| piece.start());
+        pieces.dedup();
+        Ok(pieces)
+    }
+
+    /// Whether the old module uses it after the move, or should offer it.
+    fn still_needed(&self) -> bool {
+        let search = self.search();
+        let mut uses = self.origin.scopes.uses_of(MODULE, &self.moving.name);
+        self.moving.reexport || uses.any(|use_| !search.moves(use_.range))
+    }
+
+    /// The imports that the new module needs and does not have.
+    fn lines(&self, needs: &Needs, desk: &mut Desk) -> Result<Vec<Line>> {
+        let mut lines = needs.imports.clone();
+        let base = self.modules.base(&self.origin.key);
+        let is_relative = self.speaks_relative();
+        let origin = self
+            .modules
+            .spell(&self.moving.to, &self.origin.key, is_relative, &base);
+        for (name, when) in &needs.of_origin {
+            let mut line = Line::of_name(&origin, name);
+            line.for_types = *when == When::Never;
+            lines.push(line);
+        }
+        for line in &lines {
+            if means_same(&self.modules, &self.destination, line) == Some(false) {
+                return Err(self.taken(line.bound(), desk));
+            }
+        }
+        let name = &self.moving.name;
+        let own = Line::of_name(&self.spell_origin_from(&self.destination), name);
+        let taken = means_same(&self.modules, &self.destination, &own) == Some(false);
+        if taken {
+            return Err(self.taken(name, desk));
+        }
+        Ok(lines)
+    }
+
+    fn spell_origin_from(&self, text: &Text) -> String {
+        let base = self.modules.base(&self.origin.key);
+        self.modules
+            .spell(&text.file, &self.origin.key, false, &base)
+    }
+
+    /// Whether relative imports are the way of these modules.
+    pub(super) fn speaks_relative(&self) -> bool {
+        let speaks = |text: &Text| {
+            let mut from = text.scopes.imports.iter().filter_map(|s| s.from.as_ref());
+            from.any(|(module, _)| module.starts_with('.'))
+        };
+        speaks(&self.destination) || speaks(&self.origin)
+    }
+
+    fn taken(&self, name: &str, desk: &mut Desk) -> Error {
+        let bound = self.destination.scopes.module_bindings();
+        let there = bound.get(name).and_then(|all| all.first());
+        let span = there.map(|use_| span_of(&self.destination.source, use_.range));
+        let path = self.view.root().join(&self.moving.to);
+        let location = desk.location(&path, span.unwrap_or_default());
+        let place = format!("{}:{}:{}", location.file, location.line, location.column);
+        let what = format!("`{name}` means something else in the other module: {place}");
+        Error::new(Code::Conflict, what)
+            .hint("rename one of the two first")
+            .data(json!({ "location": location }))
+    }
+
+    /// Refuse a move after which modules import each other that did not before.
+    fn check_cycles(&self, lines: &[Line], stays: bool, importers: &[String]) -> Result<()> {
+        let read = |file: &str| Some(self.view.source(Path::new(file))?.text().to_owned());
+        let mut graph = Imports::new(&self.modules, read);
+        let own = &self.destination.key;
+        let imported = |text: &Text| cycles::imported(&self.modules, &text.file, &text.scopes);
+        let before = imported(&self.destination);
+        let mut after = before.clone();
+        for line in lines.iter().filter(|line| !line.for_types) {
+            let text = Text::new(&self.moving.to, Source::from_text(&line.text()));
+            after.extend(imported(&text));
+        }
+        let new: BTreeSet<String> = after.difference(&before).cloned().collect();
+        // It does not import from the old module what it then has itself.
+        graph.set(own, after.clone());
+        let reaches_own = |graph: &mut Imports<'_>, key: &str| graph.of(key).contains(own);
+        let mut came: BTreeSet<String> = BTreeSet::new();
+        for key in importers.iter().chain(stays.then_some(&self.origin.key)) {
+            if key != own && !reaches_own(&mut graph, key) {
+                came.insert(key.clone());
+            }
+        }
+        for key in &came {
+            let mut imports = graph.of(key).clone();
+            cycles::reach(&mut imports, own, key);
+            graph.set(key, imports);
+        }
+        let way = graph.way(&new, |key| key == own).or_else(|| {
+            let ends = |key: &str| came.contains(key);
+            let mut way = graph.way(&after, ends)?;
+            way.push(own.clone());
+            Some(way)
+        });
+        let Some(way) = way else {
+            return Ok(());
+        };
+        Err(cycles::refused(
+            &self.modules,
+            std::iter::once(own).chain(&way),
+        ))
+    }
+
+    fn list_possible(&self, desk: &mut Desk, set: &mut ChangeSet) {
+        let dotted = self.modules.dotted(&self.origin.key);
+        let name = format!("{dotted}.{}", self.moving.name);
+        let root = self.view.root();
+        let in_python = strings::mentions(&self.view.index, root, &name);
+        let in_others = strings::mentions_in_documents(&self.view.snapshot, &name);
+        for (path, span, why) in in_python.into_iter().chain(in_others) {
+            set.leave(LeftAlone {
+                location: desk.location(&root.join(&path), span),
+                why: why.into(),
+            });
+        }
+    }
+}

@@ -1,0 +1,225 @@
+//! Who means what by a name in one file: scopes, what they bind, and every use.
+//!
+//! This is Python's own rule, by the text alone: a name belongs to the innermost scope around
+//! it that binds it, classes do not lend theirs to the functions in them, comprehensions have
+//! a scope of their own. Strings in annotations count as the expressions they hold.
+
+mod collect;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use ruff_python_ast::Stmt;
+use ruff_python_ast::visitor::Visitor;
+use ruff_python_parser::parse_unchecked_source;
+use ruff_text_size::{Ranged, TextRange};
+
+use crate::index::source_type;
+use collect::Collector;
+
+/// The scope of the module itself.
+pub(crate) const MODULE: usize = 0;
+
+/// What a scope belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Owner {
+    Module,
+    Class,
+    /// A function, a lambda, type parameters.
+    Function,
+    Comprehension,
+}
+
+/// A scope.
+#[derive(Debug)]
+pub(crate) struct Scope {
+    owner: Owner,
+    parent: Option<usize>,
+    bound: BTreeSet<String>,
+    global: BTreeSet<String>,
+    nonlocal: BTreeSet<String>,
+}
+
+/// When a use is evaluated.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum When {
+    /// Never while the program runs: in an annotation that stays text.
+    Never,
+    /// When something is called.
+    Later,
+    /// When the module is imported.
+    Import,
+}
+
+/// What a use does to its name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Role {
+    Read,
+    /// It gives the name a value.
+    Bind,
+    /// The same, by an import.
+    Import,
+    /// The same, by a class or function.
+    Define,
+    /// It changes or removes what the name had.
+    Change,
+}
+
+/// A name in the text.
+#[derive(Debug)]
+pub(crate) struct Use {
+    pub(crate) name: String,
+    pub(crate) range: TextRange,
+    pub(crate) role: Role,
+    pub(crate) when: When,
+    scope: usize,
+    /// What is taken from it: `.b` and `.c` of `a.b.c`.
+    pub(crate) parts: Vec<(String, TextRange)>,
+}
+
+/// An import statement.
+#[derive(Debug)]
+pub(crate) struct ImportStmt {
+    pub(crate) range: TextRange,
+    pub(crate) scope: usize,
+    /// What stands between `from` and `import`; nothing for `import a, b`.
+    pub(crate) from: Option<(String, TextRange)>,
+    pub(crate) names: Vec<ImportedName>,
+    /// Whether it is only for type checkers.
+    pub(crate) for_types: bool,
+    /// Whether it is a statement of the module itself: not in an `if` or `try`.
+    pub(crate) at_top: bool,
+}
+
+/// A name of an import statement.
+#[derive(Debug)]
+pub(crate) struct ImportedName {
+    /// As it is written: `a.b.c`, or `*`.
+    pub(crate) name: String,
+    pub(crate) name_range: TextRange,
+    pub(crate) alias: Option<String>,
+    /// With its alias.
+    pub(crate) range: TextRange,
+}
+
+impl ImportedName {
+    /// The name that it has in the file.
+    pub(crate) fn bound(&self, is_from: bool) -> &str {
+        match (&self.alias, is_from) {
+            (Some(alias), _) => alias,
+            (None, true) => &self.name,
+            (None, false) => self.name.split('.').next().unwrap_or_default(),
+        }
+    }
+}
+
+/// The scopes of a file, and all names in it.
+#[derive(Debug)]
+pub(crate) struct Scopes {
+    scopes: Vec<Scope>,
+    pub(crate) uses: Vec<Use>,
+    pub(crate) imports: Vec<ImportStmt>,
+    /// The statements of the module itself, in order.
+    pub(crate) statements: Vec<Statement>,
+}
+
+/// A statement of the module itself.
+#[derive(Debug)]
+pub(crate) struct Statement {
+    pub(crate) range: TextRange,
+    pub(crate) what: What,
+}
+
+/// What a statement of the module is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum What {
+    Import,
+    Define,
+    /// One name gets a value: `X = ...`.
+    Constant,
+    /// A string that stands alone: documentation.
+    Docstring,
+    /// `if __name__ == "__main__"`.
+    Main,
+    Other,
+}
+
+impl Scopes {
+    pub(crate) fn of(text: &str, path: &str) -> Self {
+        let parsed = parse_unchecked_source(text, source_type(path));
+        let body = &parsed.syntax().body;
+        let mut collector = Collector::new(text, body);
+        collector.visit_body(body);
+        let statements = body.iter().map(|stmt| Statement {
+            range: stmt.range(),
+            what: what(stmt, text),
+        });
+        Self {
+            statements: statements.collect(),
+            scopes: collector.scopes,
+            uses: collector.uses,
+            imports: collector.imports,
+        }
+    }
+
+    /// The scope whose name a use means; nothing for builtins and what nobody binds.
+    pub(crate) fn scope_of(&self, of: &Use) -> Option<usize> {
+        let mut next = Some(of.scope);
+        while let Some(index) = next {
+            let scope = &self.scopes[index];
+            if scope.global.contains(&of.name) {
+                let module = &self.scopes[MODULE];
+                return module.bound.contains(&of.name).then_some(MODULE);
+            }
+            let lends = index == of.scope || scope.owner != Owner::Class;
+            if lends && scope.bound.contains(&of.name) && !scope.nonlocal.contains(&of.name) {
+                return Some(index);
+            }
+            next = scope.parent;
+        }
+        None
+    }
+
+    /// Every use that means the name of a scope.
+    pub(crate) fn uses_of<'a>(
+        &'a self,
+        scope: usize,
+        name: &'a str,
+    ) -> impl Iterator<Item = &'a Use> {
+        let named = self.uses.iter().filter(move |use_| use_.name == name);
+        named.filter(move |use_| self.scope_of(use_) == Some(scope))
+    }
+
+    /// Whether a name is spelled anywhere, as one that stands for itself.
+    pub(crate) fn mentions(&self, name: &str) -> bool {
+        self.uses.iter().any(|use_| use_.name == name)
+    }
+
+    /// What the module's own names are bound by, in the order of the text.
+    pub(crate) fn module_bindings(&self) -> BTreeMap<&str, Vec<&Use>> {
+        let mut all: BTreeMap<&str, Vec<&Use>> = BTreeMap::new();
+        let binds = self.uses.iter().filter(|use_| use_.role != Role::Read);
+        for use_ in binds.filter(|use_| self.scope_of(use_) == Some(MODULE)) {
+            all.entry(&use_.name).or_default().push(use_);
+        }
+        all
+    }
+}
+
+fn what(stmt: &Stmt, text: &str) -> What {
+    match stmt {
+        Stmt::Import(_) | Stmt::ImportFrom(_) => What::Import,
+        Stmt::FunctionDef(_) | Stmt::ClassDef(_) => What::Define,
+        Stmt::Assign(assign) if assign.targets.len() == 1 && assign.targets[0].is_name_expr() => {
+            What::Constant
+        }
+        Stmt::AnnAssign(assign) if assign.target.is_name_expr() => What::Constant,
+        Stmt::TypeAlias(_) => What::Constant,
+        Stmt::Expr(expr) if expr.value.is_string_literal_expr() => What::Docstring,
+        Stmt::If(test) if text[test.test.range()].contains("__name__") => What::Main,
+        _ => What::Other,
+    }
+}
+
+#[cfg(test)]
+#[path = "scopes_tests.rs"]
+mod tests;
