@@ -225,13 +225,21 @@ impl Journal {
         names.collect()
     }
 
-    /// Forget the oldest, down to the bounds. The newest one stays.
+    /// Forget down to the bounds: first what was taken back already, then the oldest. The
+    /// newest one stays.
     fn prune(&self) {
-        let Ok(ids) = self.ids() else {
+        let (Ok(mut ids), Ok(history)) = (self.ids(), self.history()) else {
             return;
         };
+        ids.reverse();
+        let newest = ids.first().cloned();
+        let is_spent = |id: &String| {
+            let past = history.iter().find(|past| past.id == *id);
+            past.is_some_and(|past| past.undone || past.undoes.is_some())
+        };
+        ids.sort_by_key(|id| Some(id) != newest.as_ref() && is_spent(id));
         let (mut kept, mut bytes) = (0, 0);
-        for id in ids.iter().rev() {
+        for id in &ids {
             let folder = self.folder.join(id);
             bytes += size(&folder);
             kept += 1;

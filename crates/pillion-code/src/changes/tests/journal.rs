@@ -178,6 +178,22 @@ fn the_journal_is_bounded() {
 }
 
 #[test]
+fn undoing_does_not_push_out_what_can_still_be_undone() {
+    let mut world = World::new();
+    world.journal.max_kept = 4;
+    world.write("a.py", "0");
+    for n in 1..5 {
+        let mut set = world.set();
+        set.set_text("a.py", &n.to_string()).unwrap();
+        world.journal.apply(&set, "count").unwrap();
+    }
+    for _ in 1..5 {
+        world.journal.undo(None).unwrap();
+    }
+    assert_eq!(world.read("a.py"), b"0");
+}
+
+#[test]
 fn one_transaction_runs_at_a_time() {
     let world = World::new();
     world.write("a.py", "0\n");
