@@ -29,7 +29,12 @@ pub(crate) async fn overrides(engine: &Engine, place: &Place) -> Result<Vec<Plac
     };
     let mut all = vec![place.clone()];
     for root in upwards(engine, &mut desk, place, class, &name).await? {
-        let below = implementations(engine, &root).await?;
+        let below = match desk.defined_at(&root.0, root.1.start) {
+            Some(defined) if defined.kind == Kind::Attribute => {
+                attributes_below(engine, &mut desk, &root, &name).await?
+            }
+            _ => implementations(engine, &root).await?,
+        };
         let same_name = below.into_iter().filter(|place| {
             let defined = desk.defined_at(&place.0, place.1.start);
             defined.is_some_and(|defined| defined.name == name)
@@ -40,6 +45,35 @@ pub(crate) async fn overrides(engine: &Engine, place: &Place) -> Result<Vec<Plac
     all.sort();
     all.dedup();
     Ok(all)
+}
+
+/// The attributes of a name in all classes below the one that a definition is a member of:
+/// engines only know of methods that override each other.
+async fn attributes_below(
+    engine: &Engine,
+    desk: &mut Desk,
+    place: &Place,
+    name: &str,
+) -> Result<Vec<Place>> {
+    let Some((class, _)) = member(desk, place) else {
+        return Ok(Vec::new());
+    };
+    let span = Span {
+        start: class,
+        end: class,
+    };
+    let mut found = Vec::new();
+    for (path, span) in implementations(engine, &(place.0.clone(), span)).await? {
+        let own = desk.with_facts(&path, |facts| {
+            let class = facts.named_at(span.start)?;
+            let mut members = facts.symbols.iter();
+            let own = members
+                .find(|symbol| &*symbol.name == name && facts.container(symbol) == Some(class))?;
+            Some(own.name_span)
+        });
+        found.extend(own.map(|span| (path, span)));
+    }
+    Ok(found)
 }
 
 /// Subclasses of a class, or overrides of a method, as the engine knows them.

@@ -31,6 +31,7 @@ mod ruff;
 mod scopes;
 mod service;
 pub mod source;
+mod spelled;
 mod syntax;
 pub mod text;
 mod tools;

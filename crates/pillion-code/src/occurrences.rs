@@ -1,21 +1,31 @@
 //! Every place that a rename would touch.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-use pillion_catalogue::Result;
+use pillion_catalogue::{Error, Result};
 
 use crate::ask::{Engine, span};
-use crate::closure;
 use crate::definitions::{self, Found};
 use crate::desk::{self, Desk};
 use crate::operations::Spotted;
 use crate::source::Span;
+use crate::{closure, spelled};
+
+/// Places that spell a name.
+#[derive(Debug, Default)]
+pub(crate) struct Occurrences {
+    pub(crate) places: Vec<(PathBuf, Span)>,
+    /// Those where it is another module's name that is taken under its own.
+    pub(crate) imported: BTreeSet<(PathBuf, Span)>,
+}
 
 /// Every place that spells the name and means what it means here.
-pub(crate) async fn places(engine: &Engine, spot: &Spotted) -> Result<Vec<(PathBuf, Span)>> {
+pub(crate) async fn places(engine: &Engine, spot: &Spotted) -> Result<Occurrences> {
     let Some((name, here)) = spot.word() else {
-        return Ok(Vec::new());
+        return Ok(Occurrences::default());
     };
+    let mut imported = BTreeSet::new();
     let found = definitions::find(engine, spot).await?;
     let mut all: Vec<(PathBuf, Span)> = Vec::new();
     let alias = is_alias(engine, name, &found);
@@ -37,6 +47,11 @@ pub(crate) async fn places(engine: &Engine, spot: &Spotted) -> Result<Vec<(PathB
                 uses.iter()
                     .map(|use_| (use_.path.clone(), span(use_.range))),
             );
+            let view = engine.view.clone();
+            let spelled = tokio::task::spawn_blocking(move || spelled::find(&view, &file, at));
+            let spelled = spelled.await.map_err(Error::internal)?;
+            all.extend(spelled.places);
+            imported.extend(spelled.imported);
             all.push((path, at));
         }
     }
@@ -49,7 +64,10 @@ pub(crate) async fn places(engine: &Engine, spot: &Spotted) -> Result<Vec<(PathB
         let source = desk.source(path);
         source.is_some_and(|source| source.slice(*span) == Some(name))
     });
-    Ok(all)
+    Ok(Occurrences {
+        places: all,
+        imported,
+    })
 }
 
 /// Whether a name is only what something is called here: `import x as name`.

@@ -179,6 +179,11 @@ impl Scopes {
         None
     }
 
+    /// Whether a scope is that of a class.
+    pub(crate) fn is_class(&self, scope: usize) -> bool {
+        self.scopes[scope].owner == Owner::Class
+    }
+
     /// Every use that means the name of a scope.
     pub(crate) fn uses_of<'a>(
         &'a self,

@@ -41,11 +41,15 @@ pub(crate) enum Word {
 }
 
 impl Syntax<'_> {
-    /// How many errors a text has.
-    pub(crate) fn errors(text: &str, path: &str) -> usize {
-        parse_unchecked_source(text, source_type(path))
-            .errors()
-            .len()
+    /// What is wrong with a text, with the lines.
+    pub(crate) fn errors(text: &str, path: &str) -> Vec<String> {
+        let parsed = parse_unchecked_source(text, source_type(path));
+        let errors = parsed.errors().iter().map(|error| {
+            let before = &text[..error.location.start().to_usize()];
+            let line = before.matches('\n').count() + 1;
+            format!("line {line}: {}", error.error)
+        });
+        errors.collect()
     }
 }
 

@@ -55,7 +55,7 @@ impl Operation for Occurrences {
 }
 
 async fn occurrences(engine: Engine, spot: Spotted, max: usize) -> Result<Locations> {
-    let places = occurrences::places(&engine, &spot).await?;
+    let places = occurrences::places(&engine, &spot).await?.places;
     let total = places.len();
     let mut desk = Desk::new(&engine.view);
     let describe = tokio::task::spawn_blocking(move || {

@@ -306,9 +306,9 @@ async fn carry_out(
     let file: Arc<str> = target.file.as_str().into();
     let mut set = ChangeSet::new(view.root().to_owned());
     set.edit(&file, vec![edit])?;
-    let errors = Syntax::errors(target.source.text(), &file);
+    let errors = Syntax::errors(target.source.text(), &file).len();
     if let Some(after) = set.text_after(&file)
-        && Syntax::errors(&after, &file) > errors
+        && Syntax::errors(&after, &file).len() > errors
     {
         return Err(Error::new(
             Code::ParseError,

@@ -3,6 +3,7 @@
 
 pub mod codemod;
 mod collisions;
+mod dynamic;
 pub mod ends;
 pub(crate) mod moving;
 pub mod names;

@@ -5,14 +5,14 @@
 //! receivers, strings, comments) is left alone and listed. A name that would collide with
 //! another is refused, with the place of the other.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use pillion_catalogue::{Code, Error, Result};
 
 use super::moving::{self, Wanted};
 use super::names::check_name;
-use super::{collisions, sound, strings};
+use super::{collisions, dynamic, sound, strings};
 use crate::answers::{Confidence, Location};
 use crate::ask::Engine;
 use crate::changes::{ChangeSet, LeftAlone, TextEdit};
@@ -33,6 +33,8 @@ pub(super) struct Subject {
     pub(super) found: Found,
     /// Every place that spells it, by file.
     pub(super) places: BTreeMap<String, Vec<Span>>,
+    /// Those among them where it is another module's name that is taken under its own.
+    imported: BTreeSet<(String, Span)>,
 }
 
 /// The change that renames what stands at a place.
@@ -47,7 +49,10 @@ pub(crate) async fn rename(engine: &Engine, spot: &Spotted, new_name: &str) -> R
     for (file, spans) in &subject.places {
         let edits = spans.iter().map(|span| TextEdit {
             span: *span,
-            text: new_name.to_owned(),
+            text: match subject.imported.contains(&(file.clone(), *span)) {
+                true => format!("{} as {new_name}", subject.name),
+                false => new_name.to_owned(),
+            },
         });
         set.edit(file, edits.collect())?;
     }
@@ -130,18 +135,22 @@ async fn subject(engine: &Engine, spot: &Spotted, new_name: &str) -> Result<Subj
         }
     }
     let mut places = BTreeMap::<String, Vec<Span>>::new();
-    for (path, span) in occurrences::places(engine, spot).await? {
+    let occurrences = occurrences::places(engine, spot).await?;
+    for (path, span) in occurrences.places {
         places
             .entry(relative(engine, &path))
             .or_default()
             .push(span);
     }
+    let imported = occurrences.imported.into_iter();
+    let imported = imported.map(|(path, span)| (relative(engine, &path), span));
     let mut subject = Subject {
         name: name.to_owned(),
         new_name: new_name.to_owned(),
         alias,
         found,
         places,
+        imported: imported.collect(),
     };
     for (file, span) in strings::offered(engine, &subject) {
         subject.places.entry(file).or_default().push(span);
@@ -179,11 +188,16 @@ async fn list_possible(
     let (index, root) = (engine.view.index.clone(), engine.view.root().to_owned());
     let (name, mut desk) = (subject.name.clone(), Desk::new(&engine.view));
     let found = tokio::task::spawn_blocking(move || {
+        let lookups = dynamic::lookups(&index, &root, &name).into_iter();
+        let lookups = lookups.map(|(path, span)| (path, span, "a name like it is looked up"));
         let found = strings::mentions(&index, &root, &name);
-        let described = found.into_iter().map(|(path, span, why)| LeftAlone {
-            location: desk.location(&root.join(path), span),
-            why: why.into(),
-        });
+        let described = found
+            .into_iter()
+            .chain(lookups)
+            .map(|(path, span, why)| LeftAlone {
+                location: desk.location(&root.join(path), span),
+                why: why.into(),
+            });
         described.collect::<Vec<_>>()
     });
     for left in found.await.map_err(Error::internal)? {

@@ -17,9 +17,11 @@ pub(super) fn check(index: &Index, set: &ChangeSet, what: &str) -> Result<()> {
         let Some(text) = set.text_after(path).filter(|_| is_python(path)) else {
             continue;
         };
-        if Syntax::errors(&text, path) > errors {
+        let now = Syntax::errors(&text, path);
+        if now.len() > errors {
+            let why = now.first().map(String::as_str).unwrap_or_default();
             return Err(Error::internal(format!(
-                "{what} would break `{path}`; nothing was changed"
+                "{what} would break `{path}` ({why}); nothing was changed"
             )));
         }
     }

@@ -7,11 +7,11 @@ use super::needs::Needs;
 use super::pieces::{entry, whole_line, with_blank_lines};
 use super::symbol::Move;
 use super::users::star_of;
-use super::{Edits, cut};
+use super::{Edits, cuts};
 use crate::changes::ChangeSet;
 use crate::modules;
 use crate::refactor::strings;
-use crate::scopes::{MODULE, Role};
+use crate::scopes::{ImportedName, MODULE, Role};
 
 impl Move<'_> {
     /// Take it out of the old module.
@@ -21,6 +21,7 @@ impl Move<'_> {
         for piece in &self.pieces {
             edits.replace(with_blank_lines(text, *piece), "");
         }
+        self.drop_imports(needs, &mut edits);
         if stays {
             let base = self.modules.base(&self.destination.key);
             let module = self.modules.spell(
@@ -43,7 +44,6 @@ impl Move<'_> {
                 edits.replace(entry(text, range), "");
             }
         }
-        self.drop_imports(needs, &mut edits);
         set.edit(&self.moving.file, edits.finish(&self.origin.source))
     }
 
@@ -59,35 +59,31 @@ impl Move<'_> {
             let all = facts.and_then(|facts| facts.all.as_ref());
             all.is_some_and(|all| all.iter().any(|offered| **offered == *name))
         };
-        for line in &needs.imports {
-            let name = line.bound();
+        let goes = |imported: &ImportedName, is_from: bool| {
+            let name = imported.bound(is_from);
+            let needed = needs.imports.iter().any(|line| line.bound() == name);
             let mut uses = origin.scopes.uses_of(MODULE, name);
             let is_used = uses.any(|use_| use_.role != Role::Import && !search.moves(use_.range));
-            let Some((statement, imported)) = origin.import_of(name) else {
-                continue;
-            };
-            if is_used || offered(name) || self.is_taken_from_origin(name) {
-                continue;
-            }
-            let at = statement
-                .names
-                .iter()
-                .position(|n| n.range == imported.range);
-            let alone = statement.names.len() == 1;
-            match at {
-                // An import of several parts may be there for what it loads.
-                _ if line.module.is_none() && line.name.contains('.') => {}
-                Some(_) if alone && statement.at_top => {
-                    edits.replace(whole_line(origin.source.text(), statement.range), "");
+            // An import of several parts may be there for what it loads.
+            let loads = !is_from && imported.name.contains('.');
+            let known = origin.import_of(name).is_some();
+            needed && known && !is_used && !loads && !offered(name) && !self.is_taken(name)
+        };
+        let statements = origin.scopes.imports.iter();
+        for statement in statements.filter(|s| s.scope == MODULE && s.at_top) {
+            let is_from = statement.from.is_some();
+            let gone: Vec<bool> = statement.names.iter().map(|n| goes(n, is_from)).collect();
+            for range in cuts(statement, |at| gone[at]) {
+                match range == statement.range {
+                    true => edits.replace(whole_line(origin.source.text(), range), ""),
+                    false => edits.replace(range, ""),
                 }
-                Some(at) if !alone => edits.replace(cut(statement, at), ""),
-                _ => {}
             }
         }
     }
 
     /// Whether another file may take a name from the old module.
-    fn is_taken_from_origin(&self, name: &str) -> bool {
+    fn is_taken(&self, name: &str) -> bool {
         let files = self.view.index.files_with(name);
         let mut others = files.iter().filter(|file| ***file != *self.origin.file);
         others.any(|file| {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use ruff_text_size::TextRange;
 
 use super::module::Relocation;
-use super::{Bound, Edits, bindings, cut, part_of, submodule, with_alias};
+use super::{Bound, Edits, bindings, cuts, part_of, submodule, with_alias};
 use crate::changes::TextEdit;
 use crate::index::Index;
 use crate::modules::{Target, last, parent};
@@ -150,8 +150,10 @@ impl<'a> Rewriting<'a> {
                 continue;
             }
             self.edits.statement(statement.range.start(), line);
-            if kept > 0 {
-                self.edits.replace(cut(statement, at), "");
+        }
+        if kept > 0 {
+            for range in cuts(statement, |at| !stays(&names[at])) {
+                self.edits.replace(range, "");
             }
         }
         if kept > 0 && own != module {

@@ -89,11 +89,11 @@ pub(super) fn add(text: &Text, lines: &[Line], edits: &mut Edits) {
     let mut new: Vec<String> = Vec::new();
     let mut for_types: Vec<String> = Vec::new();
     for line in lines.iter().filter(|line| !has(text, line)) {
-        if line.module.as_deref() == Some("__future__") && beside(text, line).is_none() {
+        if line.module.as_deref() == Some("__future__") && beside(text, line, edits).is_none() {
             first(text, line, edits);
             continue;
         }
-        match (beside(text, line), line.for_types) {
+        match (beside(text, line, edits), line.for_types) {
             (Some(at), _) => edits.replace(TextRange::empty(at), format!(", {}", line.names())),
             (None, true) => for_types.push(line.text()),
             (None, false) => new.push(line.text()),
@@ -153,7 +153,7 @@ fn has(text: &Text, line: &Line) -> bool {
 }
 
 /// The end of an import of other names from the same module.
-fn beside(text: &Text, line: &Line) -> Option<TextSize> {
+fn beside(text: &Text, line: &Line, edits: &Edits) -> Option<TextSize> {
     let module = line.module.as_ref()?;
     let statement = text.scopes.imports.iter().find(|statement| {
         statement.at_top
@@ -163,6 +163,7 @@ fn beside(text: &Text, line: &Line) -> Option<TextSize> {
                 .as_ref()
                 .is_some_and(|(from, _)| from == module)
             && statement.names.iter().all(|name| name.name != "*")
+            && !edits.removes(statement.range)
     })?;
     statement.names.last().map(|name| name.range.end())
 }

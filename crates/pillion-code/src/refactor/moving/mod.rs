@@ -45,6 +45,12 @@ impl Edits {
         }
     }
 
+    /// Whether a range is cut out as a whole.
+    fn removes(&self, range: TextRange) -> bool {
+        let mut cuts = self.all.iter().filter(|(_, text)| text.is_empty());
+        cuts.any(|(cut, _)| cut.contains_range(range))
+    }
+
     /// Put a statement before the one that begins at an offset.
     fn statement(&mut self, at: TextSize, text: String) {
         let there = self.before.entry(at).or_default();
@@ -71,13 +77,32 @@ impl Edits {
             let statements: String = statements.iter().map(|s| format!("{s}{end}")).collect();
             (TextRange::empty(at), statements)
         });
-        inserted
-            .chain(self.all)
+        let (points, mut all): (Vec<_>, Vec<_>) = self
+            .all
+            .into_iter()
+            .partition(|(range, _)| range.is_empty());
+        for (range, text) in inserted.chain(points) {
+            insert(&mut all, range, text);
+        }
+        all.into_iter()
             .map(|(range, text)| TextEdit {
                 span: span_of(source, range),
                 text,
             })
             .collect()
+    }
+}
+
+/// Add an insertion; where a line that goes is in the way it takes its place.
+fn insert(all: &mut Vec<(TextRange, String)>, range: TextRange, text: String) {
+    let around = all.iter_mut().find(|(other, _)| {
+        range.is_empty() && other.start() < range.start() && range.start() < other.end()
+    });
+    match around {
+        Some((_, instead)) if instead.is_empty() => {
+            *instead = format!("{}\n", text.trim_matches('\n'));
+        }
+        _ => all.push((range, text)),
     }
 }
 
@@ -88,14 +113,28 @@ fn span_of(source: &Source, range: TextRange) -> Span {
     }
 }
 
-/// Where to cut a name out of an import that keeps others.
-fn cut(statement: &ImportStmt, index: usize) -> TextRange {
+/// Where to cut names out of an import that keeps others.
+fn cuts(statement: &ImportStmt, goes: impl Fn(usize) -> bool) -> Vec<TextRange> {
     let names = &statement.names;
-    match (index.checked_sub(1), names.get(index + 1)) {
-        (_, Some(next)) => TextRange::new(names[index].range.start(), next.range.start()),
-        (Some(before), None) => TextRange::new(names[before].range.end(), names[index].range.end()),
-        (None, None) => names[index].range,
-    }
+    let stays = |index: &usize| !goes(*index);
+    let last = (0..names.len()).rev().find(stays);
+    let first_gone =
+        (0..names.len()).filter(|index| goes(*index) && (*index == 0 || !goes(index - 1)));
+    first_gone
+        .map(|start| {
+            let next = (start..names.len()).find(stays);
+            match (next, last) {
+                (Some(next), _) => {
+                    TextRange::new(names[start].range.start(), names[next].range.start())
+                }
+                (None, Some(last)) => {
+                    let end = names[names.len() - 1].range.end();
+                    TextRange::new(names[last].range.end(), end)
+                }
+                (None, None) => statement.range,
+            }
+        })
+        .collect()
 }
 
 /// `name` or `name as alias`.
@@ -108,7 +147,7 @@ fn with_alias(name: &str, alias: Option<&str>) -> String {
 
 /// The module that a name of an import is, if it is one and not something that the package
 /// itself calls so.
-fn submodule(
+pub(crate) fn submodule(
     index: &Index,
     modules: &Modules,
     package: &str,
@@ -145,7 +184,7 @@ fn hides(modules: &Modules, file: &str, facts: &Facts, name: &str, key: &str) ->
 }
 
 /// The module that `.part` of a module is: one that lies in it, or one that it imports.
-fn part_of(index: &Index, modules: &Modules, key: &str, part: &str) -> Option<String> {
+pub(crate) fn part_of(index: &Index, modules: &Modules, key: &str, part: &str) -> Option<String> {
     let inner = join(key, part);
     let known = modules.file(key);
     let known = known.and_then(|file| Some((file, index.get(file)?)));
@@ -170,7 +209,7 @@ fn part_of(index: &Index, modules: &Modules, key: &str, part: &str) -> Option<St
 }
 
 /// The modules that the names of a file stand for, by scope and name.
-fn bindings(
+pub(crate) fn bindings(
     index: &Index,
     modules: &Modules,
     file: &str,
@@ -207,8 +246,8 @@ fn bindings(
 
 /// A name that stands for a module.
 #[derive(Debug)]
-struct Bound {
-    key: String,
+pub(crate) struct Bound {
+    pub(crate) key: String,
     /// `import a.b`: the name is that of the first part.
     is_plain: bool,
     /// The statement that binds it.

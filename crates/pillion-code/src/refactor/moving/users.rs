@@ -8,7 +8,7 @@ use ruff_text_size::TextRange;
 
 use super::needs::Text;
 use super::pieces::whole_line;
-use super::{Bound, Edits, bindings, cut, part_of, submodule, with_alias};
+use super::{Bound, Edits, bindings, cuts, part_of, submodule, with_alias};
 use crate::changes::TextEdit;
 use crate::modules::{self, Modules, last, parent};
 use crate::project::View;
@@ -74,14 +74,18 @@ impl Users<'_> {
         let module = self
             .modules
             .spell(&text.file, &to, module.starts_with('.'), &base);
+        let is_it = |at: usize| {
+            let name = &statement.names[at];
+            let index = &self.view.index;
+            name.name == self.name
+                && submodule(index, self.modules, &self.origin.key, name).is_none()
+        };
         for (at, name) in statement.names.iter().enumerate() {
             if name.name == "*" && self.wants_all(text) {
                 let line = format!("from {module} import {}", self.name);
                 edits.statement(statement.range.start(), line);
             }
-            let is_it = name.name == self.name
-                && submodule(&self.view.index, self.modules, &self.origin.key, name).is_none();
-            if !is_it {
+            if !is_it(at) {
                 continue;
             }
             if statement.names.len() == 1 {
@@ -91,7 +95,11 @@ impl Users<'_> {
             let names = with_alias(&name.name, name.alias.as_deref());
             let line = format!("from {module} import {names}");
             edits.statement(statement.range.start(), line);
-            edits.replace(cut(statement, at), "");
+        }
+        if statement.names.len() > 1 {
+            for range in cuts(statement, is_it) {
+                edits.replace(range, "");
+            }
         }
     }
 
@@ -221,10 +229,8 @@ impl Users<'_> {
             if self.takes_from_origin(text, statement).is_none() {
                 continue;
             }
-            for (at, name) in statement.names.iter().enumerate() {
-                if name.name != self.name {
-                    continue;
-                }
+            let is_it = |at: usize| statement.names[at].name == self.name;
+            for name in statement.names.iter().filter(|name| name.name == self.name) {
                 if let Some(alias) = &name.alias {
                     for use_ in text.scopes.uses_of(statement.scope, alias) {
                         if use_.role != Role::Import {
@@ -232,14 +238,13 @@ impl Users<'_> {
                         }
                     }
                 }
-                let in_block = !statement.at_top && statement.scope == MODULE;
-                match statement.names.len() {
-                    1 if in_block => edits.replace(statement.range, "pass"),
-                    1 => {
-                        let whole = whole_line(text.source.text(), statement.range);
-                        edits.replace(whole, "");
-                    }
-                    _ => edits.replace(cut(statement, at), ""),
+            }
+            let in_block = !statement.at_top && statement.scope == MODULE;
+            for range in cuts(statement, is_it) {
+                match range == statement.range {
+                    true if in_block => edits.replace(range, "pass"),
+                    true => edits.replace(whole_line(text.source.text(), range), ""),
+                    false => edits.replace(range, ""),
                 }
             }
         }

@@ -17,6 +17,7 @@ mod freshness;
 mod grep;
 mod moving;
 mod outline;
+mod real;
 mod refactor;
 mod relations;
 mod servers;
