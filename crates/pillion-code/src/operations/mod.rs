@@ -2,6 +2,7 @@
 
 mod at;
 mod calls;
+mod change_signature;
 mod codemod;
 mod defs;
 mod diagnostics;
@@ -28,6 +29,7 @@ use pillion_catalogue::Operations;
 
 pub use at::{AllAbout, Everything};
 pub use calls::{Callees, Callers, Calling, Calls};
+pub use change_signature::ChangeSignature;
 pub use codemod::{Codemod, Rewriting};
 pub use defs::Defs;
 pub use diagnostics::{Diagnostics, Finding, Findings, Severity};
@@ -67,6 +69,7 @@ pub fn operations() -> Operations<CodeService> {
         .with::<Everything>()
         .with::<Diagnostics>()
         .with::<Rename>()
+        .with::<ChangeSignature>()
         .with::<ReplaceBody>()
         .with::<InsertBefore>()
         .with::<InsertAfter>()

@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use pillion_catalogue::{Code, Error, Result};
 
 use super::names::check_name;
+use super::sound::still_sound;
 use super::{collisions, strings};
 use crate::answers::Confidence;
 use crate::ask::Engine;
@@ -19,7 +20,6 @@ use crate::definitions::{self, Found};
 use crate::desk::{self, Desk};
 use crate::operations::Spotted;
 use crate::source::Span;
-use crate::syntax::Syntax;
 use crate::{closure, occurrences, references};
 
 /// What is renamed.
@@ -48,7 +48,7 @@ pub(crate) async fn rename(engine: &Engine, spot: &Spotted, new_name: &str) -> R
         });
         set.edit(file, edits.collect())?;
     }
-    still_sound(engine, &set)?;
+    still_sound(engine, &set, "the rename")?;
     list_possible(engine, spot, &subject, &mut set).await?;
     if is_builtin(new_name) {
         set.warn(format!("`{new_name}` hides the builtin of this name"));
@@ -141,26 +141,6 @@ async fn subject(engine: &Engine, spot: &Spotted, new_name: &str) -> Result<Subj
 pub(super) fn relative(engine: &Engine, path: &Path) -> String {
     let inside = path.strip_prefix(engine.view.root()).unwrap_or(path);
     inside.to_string_lossy().into_owned()
-}
-
-/// Refuse a change after which a file has errors that it did not have.
-fn still_sound(engine: &Engine, set: &ChangeSet) -> Result<()> {
-    for path in set.paths() {
-        let before = engine
-            .view
-            .index
-            .get(path)
-            .map_or(0, |facts| facts.parse_errors.len());
-        let Some(text) = set.text_after(path) else {
-            continue;
-        };
-        if Syntax::errors(&text, path) > before {
-            return Err(Error::internal(format!(
-                "the rename would break `{path}`; nothing was changed"
-            )));
-        }
-    }
-    Ok(())
 }
 
 /// Places that may mean it too.

@@ -19,4 +19,5 @@ mod outline;
 mod refactor;
 mod relations;
 mod servers;
+mod signature;
 mod uses;
