@@ -208,6 +208,7 @@ impl Finder<'_> {
                 Use::Passed(to) if to == "partial" => "`partial` has arguments of its own".into(),
                 Use::Passed(to) if to.is_empty() => "it is handed on, not called".into(),
                 Use::Passed(to) => format!("it is handed to `{to}`, not called"),
+                Use::Assigned => "it goes elsewhere from here, and is not followed".into(),
                 Use::Value if !is_class => "it is used as a value, not called".into(),
                 Use::Decorator => "it is used as a decorator".into(),
                 Use::Value | Use::Mention => continue,
@@ -239,9 +240,11 @@ impl Finder<'_> {
         }
         let mut fits = Vec::new();
         for way in ways {
+            let all = &self.subject.definitions;
+            // What hands on whatever it gets is called like the one that it stands for.
             let definition = match way {
-                Way::Definition(index) => &self.subject.definitions[index],
-                Way::Class => &self.subject.definitions[0],
+                Way::Definition(index) if all[index].is_edited() => &all[index],
+                _ => &all[0],
             };
             let function = &definition.function;
             let is_unbound = way != Way::Class

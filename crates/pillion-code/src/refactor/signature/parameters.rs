@@ -220,7 +220,7 @@ fn ordered(all: Vec<Parameter>, order: &[String]) -> Result<Vec<Parameter>> {
         let name = word.trim_start_matches('*');
         if name.is_empty() || name == "/" {
             if order[..place].contains(word) {
-                return Err(invalid(format!("`{word}` is in the order twice")));
+                return Err(invalid(format!("`{word}` is in the order twice")).hint(names()));
             }
             continue;
         }
@@ -298,7 +298,7 @@ fn required_after(required: &str, optional: &str) -> Error {
     ))
 }
 
-/// What a change of one function means for another that stands for it: an override may have
+/// What a change of one function means for another that stands for it: either may have
 /// parameters of its own behind the common ones. Nothing if it passes on whatever it gets.
 pub(super) fn follow(
     own: &[Parameter],
@@ -314,18 +314,20 @@ pub(super) fn follow(
     {
         return Ok(None);
     }
-    let common = |kinds: fn(Kind) -> bool| {
-        let theirs = old.iter().filter(|p| kinds(p.kind));
-        let mine = own.iter().filter(|p| kinds(p.kind));
-        theirs.map(|p| (&p.name, p.kind)).eq(mine
-            .map(|p| (&p.name, p.kind))
-            .take(old.iter().filter(|p| kinds(p.kind)).count()))
+    let positional = |all: &'_ [Parameter]| -> Vec<String> {
+        let found = all.iter().filter(|p| p.kind.is_positional());
+        found.map(|p| p.name.clone()).collect()
     };
-    let same_keywords = old.iter().filter(|p| p.kind == Kind::KeywordOnly).all(|p| {
-        let mut mine = own.iter();
-        mine.any(|own| own.name == p.name && own.kind == p.kind)
+    let (mine, theirs) = (positional(own), positional(old));
+    let same_places = mine
+        .iter()
+        .zip(&theirs)
+        .all(|(mine, theirs)| mine == theirs);
+    let same_kinds = own.iter().all(|mine| {
+        let mut theirs = old.iter().filter(|p| p.name == mine.name);
+        theirs.all(|theirs| theirs.kind == mine.kind)
     });
-    if !common(Kind::is_positional) || !same_keywords {
+    if !same_places || !same_kinds {
         return Err(Unlike);
     }
     let mut all: Vec<Parameter> = Vec::new();
@@ -337,7 +339,7 @@ pub(super) fn follow(
                 kind: parameter.kind,
                 ..mine.clone()
             }),
-            // A `*rest` of the other is no business of this one.
+            // What only the other has is no business of this one.
             None if !parameter.is_added() => {}
             None => all.push(parameter.clone()),
         }

@@ -39,6 +39,8 @@ pub(super) enum Use {
     Call(Site),
     /// It is handed to someone who may call it.
     Passed(String),
+    /// It gets another name, or is given back.
+    Assigned,
     Value,
     Decorator,
     /// It is only talked about: an annotation, a base class, what stands before a dot.
@@ -178,6 +180,17 @@ impl<'a> Visitor<'a> for Finder<'a> {
                     self.visit_expr(&keyword.value);
                 }
                 self.visit_body(&class.body);
+            }
+            Stmt::Assign(assign) => {
+                self.in_role(&assign.value, Use::Assigned);
+                for target in &assign.targets {
+                    self.visit_expr(target);
+                }
+            }
+            Stmt::Return(result) => {
+                if let Some(value) = &result.value {
+                    self.in_role(value, Use::Assigned);
+                }
             }
             _ => visitor::walk_stmt(self, stmt),
         }

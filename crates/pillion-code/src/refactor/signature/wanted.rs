@@ -187,7 +187,8 @@ impl Wanted {
                 );
             };
             if added.value.replace(value).is_some() {
-                return Err(invalid(format!("`{name}` has two values")));
+                return Err(invalid(format!("`{name}` has two values"))
+                    .hint("name the value once, in `add` or in `values`"));
             }
         }
         Ok(())
@@ -204,7 +205,8 @@ impl Wanted {
             let mut seen: Vec<&String> = Vec::new();
             for name in names {
                 if seen.contains(&name) {
-                    return Err(invalid(format!("`{name}` is named twice")));
+                    return Err(invalid(format!("`{name}` is named twice"))
+                        .hint("name each parameter once"));
                 }
                 seen.push(name);
             }

@@ -317,7 +317,7 @@ print(Base.make('m', 3).size, c.make(size=4, name='n').name, Child.make('x', 9).
 print(Base.join('l', 'r'), b.join('l', right='r'))
 print([x.name for x in b.twin()], family.Old(3).size, o.size, family.Child('q').size)
 K = Base
-print(K.save(b, False, 8), K('k', 1).name)
+print(K.save(b, False, 8), K.__name__)
 
 
 def unknown(x):
@@ -396,10 +396,16 @@ fn a_class_means_its_init() {
     let (line, col) = find(FAMILY_MAIN, "= |Base('b'");
     let params = json!({"file": "main.py", "line": line, "col": col,
         "add": [{"name": "kind", "default": "0"}]});
-    check(
+    let answer = check(
         &mut project,
         params,
         &["def __init__(self, name, size=0, kind=0):"],
+    );
+    let left = &answer["possible"][0];
+    assert_eq!(
+        (&left["line"], &left["column"]),
+        (&json!(10), &json!(5)),
+        "`K = Base`"
     );
 }
 
@@ -418,7 +424,7 @@ fn what_is_handed_on_is_listed() {
         assert!(why.iter().any(|why| why.contains(part)), "{part}: {why:?}");
     }
     let lines = members(&answer["possible"], "line");
-    assert!(lines.iter().all(|line| line == "23"), "{lines:?}");
+    assert!(lines.iter().all(|line| line == "22"), "{lines:?}");
 }
 
 #[test]
@@ -601,7 +607,7 @@ print(star(*values), star(1, **named), used(1), shadowed(1))
         (
             json!({"name_path": "Plain/m", "add": add}),
             "conflict",
-            "main.py:31",
+            "main.py:32",
             true,
         ),
         (
