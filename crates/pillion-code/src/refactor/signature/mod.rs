@@ -7,6 +7,7 @@
 
 mod binding;
 mod callers;
+mod family;
 mod function;
 mod list;
 mod parameters;

@@ -7,8 +7,9 @@ use pillion_catalogue::{Code, Error, Result};
 use ruff_python_parser::parse_unchecked_source;
 use serde_json::json;
 
+use super::family::follow;
 use super::function::{self, Function, last_name};
-use super::parameters::{Parameter, changed, follow};
+use super::parameters::{Parameter, changed};
 use super::wanted::{Wanted, invalid};
 use super::writing::Head;
 use crate::answers::Location;
