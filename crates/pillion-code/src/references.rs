@@ -105,7 +105,7 @@ pub(crate) async fn find(engine: &Engine, spot: &Spotted, with_possible: bool) -
 }
 
 /// `from module import name as other` makes every use of `other` a use of `name`.
-async fn add_other_names(
+pub(crate) async fn add_other_names(
     engine: &Engine,
     desk: &mut Desk,
     places: &mut Vec<(PathBuf, Span)>,

@@ -2,6 +2,7 @@
 
 mod at;
 mod calls;
+mod change_signature;
 mod codemod;
 mod defs;
 mod diagnostics;
@@ -29,6 +30,7 @@ use pillion_catalogue::Operations;
 
 pub use at::{AllAbout, Everything};
 pub use calls::{Callees, Callers, Calling, Calls};
+pub use change_signature::ChangeSignature;
 pub use codemod::{Codemod, Rewriting};
 pub use defs::Defs;
 pub use diagnostics::{Diagnostics, Finding, Findings, Severity};
@@ -70,6 +72,7 @@ pub fn operations() -> Operations<CodeService> {
         .with::<Diagnostics>()
         .with::<Rename>()
         .with::<Move>()
+        .with::<ChangeSignature>()
         .with::<ReplaceBody>()
         .with::<InsertBefore>()
         .with::<InsertAfter>()

@@ -155,11 +155,7 @@ impl Operation for SafeDelete {
         let view = CodeService::view(&cx, &self.given, self.which.path.as_deref()).await?;
         let target = Target::find(&view, &self.which)?;
         let engine = view.engine(None, &self.given).await?;
-        let spot = Spotted {
-            path: target.file.clone(),
-            at: target.name_at,
-            source: Arc::new(target.source.clone()),
-        };
+        let spot = target.spot();
         let uses = references::find(&engine, &spot, true).await?;
         let users: Vec<_> = uses
             .references
@@ -196,7 +192,20 @@ struct Target {
     last: u32,
 }
 
+/// The definition that is meant, as a place.
+pub(super) fn definition(view: &View, which: &Which) -> Result<Spotted> {
+    Ok(Target::find(view, which)?.spot())
+}
+
 impl Target {
+    fn spot(&self) -> Spotted {
+        Spotted {
+            path: self.file.clone(),
+            at: self.name_at,
+            source: Arc::new(self.source.clone()),
+        }
+    }
+
     fn find(view: &View, which: &Which) -> Result<Self> {
         let within = match &which.path {
             Some(path) => Some(place::inside(view.root(), path)?),

@@ -1,5 +1,6 @@
-//! Refactorings: rename is ours; extract and inline are Rope's, imports ruff's, codemods
-//! ast-grep's. Nothing here writes a file: what is made becomes a change set.
+//! Refactorings: rename and changes of signatures are ours; extract and inline are Rope's,
+//! imports ruff's, codemods ast-grep's. Nothing here writes a file: what is made becomes a
+//! change set.
 
 pub mod codemod;
 mod collisions;
@@ -11,6 +12,7 @@ pub mod organize;
 pub mod range;
 pub(crate) mod rename;
 pub mod rope;
+pub mod signature;
 mod sound;
 mod strings;
 

@@ -57,6 +57,7 @@ fn help() {
       read-symbol  Read the source of a definition by its name path, such as `Class/method`
       diagnostics  What do ty and ruff find wrong?
       rename  Rename what is at this position, everywhere
+      change-signature  Add, remove and order the parameters of a function, and rewrite all calls
       extract-method  Make a function or method of these lines
       extract-var  Give an expression a name
       inline  Put the function or variable at this position where it is used, and take it away
@@ -355,6 +356,7 @@ fn operations() {
     code.at  What is at this position: definition, source, documentation and uses in one answer.
     code.callees  Whom does the function at this position call?
     code.callers  Who calls the function at this position?
+    code.change_signature Add, remove and order the parameters of a function, and rewrite all calls.
     code.codemod  Find and rewrite code by ast-grep rules.
     code.defs  Where is the name at this position defined?
     code.diagnostics  What do ty and ruff find wrong?

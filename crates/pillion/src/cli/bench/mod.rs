@@ -11,6 +11,7 @@ mod life;
 mod machine;
 mod payload;
 mod plot;
+mod refactor;
 mod report;
 mod rounds;
 mod soak;
@@ -71,6 +72,8 @@ pub(crate) struct Bench {
 enum What {
     /// Measure questions about code against Jedi, on Django or on a tree of yours.
     Code(code::CodeBench),
+    /// Measure refactorings of Django against Rope.
+    Refactor(refactor::RefactorBench),
 }
 
 impl Bench {
@@ -86,6 +89,9 @@ impl Bench {
             let hint = match self.what {
                 None => "`pillion bench --quick --json` shows all names",
                 Some(What::Code(_)) => "`pillion bench code --quick --json` shows all names",
+                Some(What::Refactor(_)) => {
+                    "`pillion bench refactor --quick --json` shows all names"
+                }
             };
             let what = format!("no row is called `{only}`");
             return Err(Error::new(Code::NotFound, what).hint(hint));
@@ -115,6 +121,13 @@ impl Bench {
         match (&self.what, self.soak) {
             (Some(What::Code(bench)), _) => {
                 let plan = self.plan(code::GROUPS);
+                let (subject, rows) = Box::pin(bench.measure(stage, &plan)).await?;
+                report.subject = Some(subject);
+                report.rows = rows;
+                report.tail = Tail::P90;
+            }
+            (Some(What::Refactor(bench)), _) => {
+                let plan = self.plan(refactor::GROUPS);
                 let (subject, rows) = Box::pin(bench.measure(stage, &plan)).await?;
                 report.subject = Some(subject);
                 report.rows = rows;

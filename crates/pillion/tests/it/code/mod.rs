@@ -21,4 +21,5 @@ mod real;
 mod refactor;
 mod relations;
 mod servers;
+mod signature;
 mod uses;

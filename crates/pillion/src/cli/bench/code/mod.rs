@@ -13,7 +13,7 @@ mod questions;
 mod sample;
 mod search;
 mod start;
-mod tree;
+pub(super) mod tree;
 mod turns;
 
 use std::path::{Path, PathBuf};
@@ -163,12 +163,20 @@ fn ask(wire: &mut Wire, message: &[u8]) -> Result<f64> {
 }
 
 /// The same, with the answer.
-fn asked<'w>(wire: &'w mut Wire, message: &[u8]) -> Result<(f64, &'w [u8])> {
+pub(super) fn asked<'w>(wire: &'w mut Wire, message: &[u8]) -> Result<(f64, &'w [u8])> {
     let began = std::time::Instant::now();
     let answer = wire.ask(message).map_err(|error| cannot(&error))?;
     let took = began.elapsed().as_secs_f64();
     check(answer).map_err(|error| cannot(&error))?;
     Ok((took, answer))
+}
+
+/// Remove a folder of the stage, so that it is made anew.
+pub(super) fn forget(stage: &Stage, folder: &str) -> Result<()> {
+    match std::fs::remove_dir_all(stage.path(folder)) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(cannot(&error)),
+        _ => Ok(()),
+    }
 }
 
 /// Microseconds, as rows count.

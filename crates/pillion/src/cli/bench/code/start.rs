@@ -6,10 +6,9 @@ use pillion::{Code, Error, Result};
 use serde_json::json;
 
 use super::super::report::{Budget, Figure, Row, Unit};
-use super::super::stage::cannot;
 use super::super::wire::request;
 use super::jedi::{self, Jedi};
-use super::{Set, ask};
+use super::{Set, ask, forget};
 
 /// How long a daemon may take to write its index, once nothing changes any more.
 const WRITTEN: Duration = Duration::from_secs(60);
@@ -25,13 +24,13 @@ pub(super) async fn rows(set: &Set<'_>) -> Result<Vec<Row>> {
     let (mut jedi_cold, mut jedi_cached) = (Vec::new(), Vec::new());
     for _ in 0..set.plan.samples(5, 1) {
         set.plan.tell("first answer, no index");
-        forget(set, "home/cache/index")?;
+        forget(set.stage, "home/cache/index")?;
         cold.push(started(set, &about, true).await?);
         set.plan.tell("first answer, with an index");
         indexed.push(started(set, &about, false).await?);
         index.push(started(set, &symbols, false).await?);
         set.plan.tell("first answer of Jedi");
-        forget(set, "jedi-cache")?;
+        forget(set.stage, "jedi-cache")?;
         for times in [&mut jedi_cold, &mut jedi_cached] {
             let began = Instant::now();
             let mut jedi = Jedi::start(set)?;
@@ -91,11 +90,4 @@ fn await_index(set: &Set<'_>) -> Result<()> {
         Code::Timeout,
         "the daemon did not write its index",
     ))
-}
-
-fn forget(set: &Set<'_>, folder: &str) -> Result<()> {
-    match std::fs::remove_dir_all(set.stage.path(folder)) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(cannot(&error)),
-        _ => Ok(()),
-    }
 }
