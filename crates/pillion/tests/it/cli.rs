@@ -57,6 +57,8 @@ fn help() {
       read-symbol  Read the source of a definition by its name path, such as `Class/method`
       diagnostics  What do ty and ruff find wrong?
       rename  Rename what is at this position, everywhere
+      move  Move a function, class or constant to another module, or a module to another
+      place
       change-signature  Add, remove and order the parameters of a function, and rewrite all calls
       extract-method  Make a function or method of these lines
       extract-var  Give an expression a name
@@ -370,6 +372,7 @@ fn operations() {
     code.insert_after  Insert source after a definition, named by its path.
     code.insert_before Insert source before a definition, named by its path.
     code.list  List what a file or a folder defines.
+    code.move  Move a function, class or constant to another module, or a module to another place.
     code.occurrences  What would a rename of the name at this position touch?
     code.organize_imports Sort and group the imports of a file, or of all files of a folder.
     code.read_symbol  Read the source of a definition by its name path, such as `Class/method`.

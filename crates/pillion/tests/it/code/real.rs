@@ -168,7 +168,7 @@ fn place(root: &Path, symbol: &Value) -> Option<(usize, usize)> {
 
 /// What the tests of a project say: how many passed and failed, and all of it.
 fn outcome(root: &Path) -> (String, String) {
-    let mut pytest = Command::new(python());
+    let mut pytest = python();
     pytest
         .args(["-B", "-m", "pytest", "-q", "-p", "no:cacheprovider"])
         .args(["-o", "addopts="])
@@ -190,7 +190,7 @@ fn fetched(real: &Real) -> PathBuf {
     let kept = folder.join(real.package);
     if !kept.is_dir() {
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/code/fetch_sdist.py");
-        let mut fetch = Command::new(python());
+        let mut fetch = python();
         fetch
             .arg(script)
             .args([real.package, real.sha256])
@@ -201,14 +201,18 @@ fn fetched(real: &Real) -> PathBuf {
 }
 
 /// The Python with pytest, which `cargo xtask test` sets up.
-fn python() -> PathBuf {
+#[expect(
+    clippy::disallowed_methods,
+    reason = "what it runs is no child of pillion's"
+)]
+fn python() -> Command {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let python = root.join("target/dev-python/bin/python");
     assert!(
         python.exists(),
         "there is no target/dev-python; `cargo xtask test` makes it"
     );
-    python
+    Command::new(python)
 }
 
 fn copy(from: &Path, to: &Path) {
