@@ -1,0 +1,133 @@
+//! The Model Context Protocol: every operation as a tool of an agent.
+//!
+//! What an agent sees is made from the catalogue ([`tools`]); one list says what is kept
+//! from agents, and one alias table holds the names that a contract fixes. [`server`] is the
+//! protocol's side, [`calls`] carries a call through the catalogue, [`outputs`] cuts what
+//! would flood a model and keeps the rest to be fetched. The protocol itself is spoken by
+//! `rmcp`; [`lines`] is our own transport for standard input and output, because a line that
+//! cannot be read is to be answered, not passed by.
+
+mod calls;
+mod errors;
+mod lines;
+mod outputs;
+mod profile;
+mod prompts;
+mod resources;
+mod roots;
+mod schemas;
+mod server;
+mod tools;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use rmcp::transport::StreamableHttpServerConfig;
+use rmcp::transport::streamable_http_server::StreamableHttpService;
+use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
+use serde_json::{Map, Value};
+use tokio::io::{AsyncRead, AsyncWrite};
+
+use crate::House;
+use lines::LineTransport;
+use server::{Agent, Shared};
+
+pub use profile::Profile;
+
+/// Bytes of text that one answer shows unless somebody says otherwise.
+pub const MAX_OUTPUT: usize = 60_000;
+
+/// How often an agent that has stopped sending is asked whether it still reads.
+const STILL_THERE: Duration = Duration::from_millis(250);
+
+/// How the door is set up.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// Which tools there are.
+    pub profile: Profile,
+    /// Bytes of text that one answer shows.
+    pub max_output: usize,
+    /// Where the agent stands, if neither it nor the house names a root.
+    pub folder: Option<PathBuf>,
+    /// Parameters that are filled in where an operation has them and a call does not.
+    pub fill: Map<String, Value>,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            profile: Profile::Full,
+            max_output: MAX_OUTPUT,
+            folder: None,
+            fill: Map::new(),
+        }
+    }
+}
+
+/// Serve one agent on a pair of streams, until its input ends or pillion does.
+///
+/// What was read by then may still be answered for some seconds, and is cancelled then, or
+/// as soon as `gone` tells that nobody reads.
+pub async fn serve(
+    input: impl AsyncRead + Unpin + Send + 'static,
+    output: impl AsyncWrite + Unpin + Send + 'static,
+    house: House,
+    settings: Settings,
+    gone: impl Fn() -> bool,
+) {
+    let shutdown = house.shutdown.child_token();
+    let agent = Agent::new(Arc::new(Shared::new(house, settings)));
+    let (transport, ended, writing) = LineTransport::new(input, output);
+    let session = async {
+        match rmcp::service::serve_server_with_ct(agent, transport, shutdown.clone()).await {
+            Ok(running) => {
+                if let Err(error) = running.waiting().await {
+                    tracing::error!(%error, "the MCP session broke");
+                }
+            }
+            // The input ended before anything was asked.
+            Err(error) => tracing::debug!(%error, "no MCP session"),
+        }
+    };
+    let unread = async {
+        ended.cancelled().await;
+        while !gone() {
+            tokio::time::sleep(STILL_THERE).await;
+        }
+        shutdown.cancel();
+        std::future::pending::<()>().await;
+    };
+    tokio::select! {
+        () = session => {}
+        () = unread => {}
+    }
+    let _ = writing.await;
+}
+
+/// The same for the HTTP door: streamable HTTP, a session for each agent that wants one.
+pub(crate) fn service(
+    house: House,
+    settings: Settings,
+) -> StreamableHttpService<Agent, LocalSessionManager> {
+    // The door's guard has looked at both already; here nothing is left open either.
+    let config = StreamableHttpServerConfig::default()
+        .with_allowed_hosts(["localhost", "127.0.0.1", "::1"])
+        .with_allowed_origins([
+            "http://localhost:*",
+            "http://127.0.0.1:*",
+            "http://[::1]:*",
+            "https://localhost:*",
+            "https://127.0.0.1:*",
+            "https://[::1]:*",
+        ])
+        .enforce_origin_validation()
+        .with_max_request_body_bytes(super::http::MAX_BODY)
+        .with_cancellation_token(house.shutdown.child_token());
+    let shared = Arc::new(Shared::new(house, settings));
+    StreamableHttpService::new(
+        move || Ok(Agent::new(Arc::clone(&shared))),
+        Arc::new(LocalSessionManager::default()),
+        config,
+    )
+}
