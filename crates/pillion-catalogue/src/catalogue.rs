@@ -239,7 +239,11 @@ mod tests {
         let elsewhere = Arc::new(catalogue());
         let relay = move |definition: Definition, params: Box<RawValue>, request| {
             let elsewhere = Arc::clone(&elsewhere);
-            async move { elsewhere.call(definition.name, Some(&params), request).await }
+            async move {
+                elsewhere
+                    .call(definition.name, Some(&params), request)
+                    .await
+            }
         };
         here.relay([Definition::of::<Add>()], &Arc::new(relay));
         let params = RawValue::from_string(r#"{"a":1,"b":2}"#.into()).unwrap();

@@ -2,23 +2,33 @@
 //!
 //! A line that is no message is answered with a JSON-RPC error, and the session goes on.
 
+use std::collections::HashSet;
 use std::io;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use futures::StreamExt;
 use pillion_protocol::frame::{Lines, write_line};
 use rmcp::RoleServer;
-use rmcp::model::{ClientJsonRpcMessage, ClientRequest, JsonRpcMessage, ServerJsonRpcMessage};
+use rmcp::model::{
+    ClientJsonRpcMessage, ClientNotification, ClientRequest, JsonRpcMessage, JsonRpcNotification,
+    RequestId, ServerJsonRpcMessage,
+};
 use rmcp::transport::Transport;
 use serde_json::{Value, json};
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
-use tokio::sync::mpsc;
+use tokio::sync::{Notify, mpsc};
 use tokio::task::JoinHandle;
+use tokio::time::Instant;
 use tokio_util::codec::FramedRead;
 use tokio_util::sync::CancellationToken;
 
 /// Lines that may wait for a slow reader.
 const ANSWERS: usize = 64;
+
+/// How long requests may go on when the input has ended.
+const GO_ON: Duration = Duration::from_secs(60);
 
 /// JSON-RPC's numbers for what cannot be read.
 const PARSE_ERROR: i64 = -32700;
@@ -32,6 +42,56 @@ pub(super) struct LineTransport<R> {
     opened: bool,
     /// Cancelled when the input has ended.
     ended: CancellationToken,
+    /// How long requests may go on, once the input has ended.
+    until: Option<Instant>,
+    pending: Arc<Pending>,
+}
+
+/// The requests that were read and are not answered yet.
+#[derive(Default)]
+struct Pending {
+    ids: Mutex<HashSet<RequestId>>,
+    answered: Notify,
+}
+
+impl Pending {
+    fn ids(&self) -> MutexGuard<'_, HashSet<RequestId>> {
+        self.ids.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A request has come, or is not wanted any more.
+    fn heard(&self, message: &ClientJsonRpcMessage) {
+        match message {
+            JsonRpcMessage::Request(request) => drop(self.ids().insert(request.id.clone())),
+            JsonRpcMessage::Notification(JsonRpcNotification {
+                notification: ClientNotification::CancelledNotification(cancelled),
+                ..
+            }) => {
+                if let Some(id) = &cancelled.params.request_id {
+                    self.ids().remove(id);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn said(&self, message: &ServerJsonRpcMessage) {
+        let id = match message {
+            JsonRpcMessage::Response(response) => Some(&response.id),
+            JsonRpcMessage::Error(error) => error.id.as_ref(),
+            _ => None,
+        };
+        if id.is_some_and(|id| self.ids().remove(id)) {
+            self.answered.notify_one();
+        }
+    }
+
+    /// Wait until all is answered.
+    async fn none(&self) {
+        while !self.ids().is_empty() {
+            self.answered.notified().await;
+        }
+    }
 }
 
 impl<R: AsyncRead + Unpin + Send> LineTransport<R> {
@@ -48,6 +108,8 @@ impl<R: AsyncRead + Unpin + Send> LineTransport<R> {
             answers,
             opened: false,
             ended: ended.clone(),
+            until: None,
+            pending: Arc::default(),
         };
         (transport, ended, tokio::spawn(write_lines(output, queue)))
     }
@@ -63,7 +125,8 @@ impl<R: AsyncRead + Unpin + Send> LineTransport<R> {
             let line = match line {
                 Ok(line) => line,
                 Err(error) => {
-                    self.refuse(Value::Null, INVALID_REQUEST, error.to_string()).await;
+                    self.refuse(Value::Null, INVALID_REQUEST, error.to_string())
+                        .await;
                     return None;
                 }
             };
@@ -102,19 +165,29 @@ impl<R: AsyncRead + Unpin + Send> Transport<RoleServer> for LineTransport<R> {
         &mut self,
         message: ServerJsonRpcMessage,
     ) -> impl Future<Output = io::Result<()>> + Send + 'static {
-        let answers = self.answers.clone();
+        let (answers, pending) = (self.answers.clone(), Arc::clone(&self.pending));
         async move {
+            pending.said(&message);
             let gone = |_| io::Error::from(io::ErrorKind::BrokenPipe);
             answers.send(encode(&message)).await.map_err(gone)
         }
     }
 
     async fn receive(&mut self) -> Option<ClientJsonRpcMessage> {
-        let message = self.next().await;
-        if message.is_none() {
-            self.ended.cancel();
+        if let Some(message) = self.next().await {
+            self.pending.heard(&message);
+            return Some(message);
         }
-        message
+        self.ended.cancel();
+        // The session ends with the input: what was read is answered before that. This
+        // future is dropped and made anew for every message that is sent meanwhile.
+        let until = *self.until.get_or_insert_with(|| Instant::now() + GO_ON);
+        tokio::select! {
+            () = self.pending.none() => {}
+            () = tokio::time::sleep_until(until) => {}
+            () = self.answers.closed() => {}
+        }
+        None
     }
 
     async fn close(&mut self) -> io::Result<()> {
@@ -140,11 +213,7 @@ fn read(line: &[u8]) -> Result<ClientJsonRpcMessage, (Value, i64, String)> {
     };
     let id = value.get("id").cloned();
     let id = id.filter(|id| id.is_string() || id.is_number());
-    Err((
-        id.unwrap_or(Value::Null),
-        INVALID_REQUEST,
-        what.to_owned(),
-    ))
+    Err((id.unwrap_or(Value::Null), INVALID_REQUEST, what.to_owned()))
 }
 
 async fn write_lines(mut output: impl AsyncWrite + Unpin, mut queue: mpsc::Receiver<Bytes>) {

@@ -29,11 +29,23 @@ const ALL: &[Work] = &[
         )],
         goal: "Review the change in this project since {base|HEAD}. Report only what you have checked.",
         steps: &[
-            (&["map.live_changes"], "List the changed symbols with `{0}`."),
-            (&["map.change_impact"], "Find the tests that reach the change with `{0}`, and run them."),
-            (&["code.refs", "code.callers"], "For each function or class whose signature or meaning changed, look at every use with `{0}` and every caller with `{1}`: does each still fit?"),
+            (
+                &["map.live_changes"],
+                "List the changed symbols with `{0}`.",
+            ),
+            (
+                &["map.change_impact"],
+                "Find the tests that reach the change with `{0}`, and run them.",
+            ),
+            (
+                &["code.refs", "code.callers"],
+                "For each function or class whose signature or meaning changed, look at every use with `{0}` and every caller with `{1}`: does each still fit?",
+            ),
             (&["code.diagnostics"], "Run `{0}` on the changed files."),
-            (&[], "Close with a list of findings: file and line, what breaks, how to repair it. Say so if there are none."),
+            (
+                &[],
+                "Close with a list of findings: file and line, what breaks, how to repair it. Say so if there are none.",
+            ),
         ],
     },
     Work {
@@ -46,26 +58,60 @@ const ALL: &[Work] = &[
         ],
         goal: "Rename `{symbol}` to `{new_name}` in this project.",
         steps: &[
-            (&["code.symbols"], "Find its definition with `{0}`; ask if there are several."),
-            (&["code.refs"], "Look at its uses with `{0}`. Possible ones are on objects whose type is not known: decide each by reading the code."),
-            (&["code.rename"], "Make the patch with `{0}` without `apply`, and read what it leaves alone (strings, comments)."),
-            (&["code.rename", "code.undo"], "If all is well, call `{0}` with `apply`; `{1}` takes it back."),
-            (&["code.grep", "code.diagnostics"], "Look for the old name in text with `{0}`, and run `{1}` on the changed files."),
+            (
+                &["code.symbols"],
+                "Find its definition with `{0}`; ask if there are several.",
+            ),
+            (
+                &["code.refs"],
+                "Look at its uses with `{0}`. Possible ones are on objects whose type is not known: decide each by reading the code.",
+            ),
+            (
+                &["code.rename"],
+                "Make the patch with `{0}` without `apply`, and read what it leaves alone (strings, comments).",
+            ),
+            (
+                &["code.rename", "code.undo"],
+                "If all is well, call `{0}` with `apply`; `{1}` takes it back.",
+            ),
+            (
+                &["code.grep", "code.diagnostics"],
+                "Look for the old name in text with `{0}`, and run `{1}` on the changed files.",
+            ),
         ],
     },
     Work {
         name: "find-dead-code",
         title: "Find code that nothing uses",
         about: "Find functions and classes that nothing reaches, and check each before it is removed.",
-        arguments: &[("path", "The folder to look at; the whole project if not given.", false)],
+        arguments: &[(
+            "path",
+            "The folder to look at; the whole project if not given.",
+            false,
+        )],
         goal: "Find code that nothing uses in {path|this project}.",
         steps: &[
             (&["map.dead_code"], "Get candidates with `{0}`."),
-            (&["code.list", "code.symbols"], "Where that has no answer, list definitions with `{0}` or `{1}`."),
-            (&["code.refs"], "Check each candidate with `{0}`: a confirmed use ends it, a possible one must be read."),
-            (&["code.grep"], "Look for its name in text with `{0}`: entry points, registrations by name, templates and configuration are uses too."),
-            (&[], "Report what is dead, what is perhaps dead and why you cannot tell. Remove nothing unasked."),
-            (&["code.safe_delete"], "When asked to remove one, use `{0}`: it refuses where uses are left."),
+            (
+                &["code.list", "code.symbols"],
+                "Where that has no answer, list definitions with `{0}` or `{1}`.",
+            ),
+            (
+                &["code.refs"],
+                "Check each candidate with `{0}`: a confirmed use ends it, a possible one must be read.",
+            ),
+            (
+                &["code.grep"],
+                "Look for its name in text with `{0}`: entry points, registrations by name, templates and configuration are uses too.",
+            ),
+            (
+                &[],
+                "Report what is dead, what is perhaps dead and why you cannot tell. Remove nothing unasked.",
+            ),
+            (
+                &["code.safe_delete"],
+                "When asked to remove one, use `{0}`: it refuses where uses are left.",
+            ),
         ],
     },
 ];
@@ -106,7 +152,10 @@ pub(super) fn get(
     }
     text.push_str("\n\n");
     let offered = |operation: &&str| tools.has_operation(operation);
-    let steps = work.steps.iter().filter(|(needs, _)| needs.iter().all(offered));
+    let steps = work
+        .steps
+        .iter()
+        .filter(|(needs, _)| needs.iter().all(offered));
     for (number, (needs, step)) in (1..).zip(steps) {
         let mut step = (*step).to_owned();
         for (at, operation) in needs.iter().enumerate() {
@@ -127,7 +176,9 @@ fn filled(text: &str, name: &str, given: Option<&str>) -> String {
         return text.to_owned();
     };
     let otherwise = text[start..start + length].split_once('|');
-    let value = given.or(otherwise.map(|(_, value)| value)).unwrap_or_default();
+    let value = given
+        .or(otherwise.map(|(_, value)| value))
+        .unwrap_or_default();
     format!("{}{value}{}", &text[..start], &text[start + length + 1..])
 }
 

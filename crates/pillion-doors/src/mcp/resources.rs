@@ -56,13 +56,14 @@ pub(super) async fn read(
         let status = ask(agent, STATUS_OPERATION, None, context).await;
         status.map(|text| as_json(text, uri))
     } else if let Some(path) = uri.strip_prefix(MAP) {
-        map(agent, path, context).await.map(|text| as_json(text, uri))
+        map(agent, path, context)
+            .await
+            .map(|text| as_json(text, uri))
     } else {
-        Err(Error::new(
-            Code::NotFound,
-            format!("there is no resource `{uri}`"),
+        Err(
+            Error::new(Code::NotFound, format!("there is no resource `{uri}`"))
+                .hint("`resources/list` and `resources/templates/list` say what there is"),
         )
-        .hint("`resources/list` and `resources/templates/list` say what there is"))
     };
     match contents {
         Ok(contents) => Ok(ReadResourceResult::new(vec![contents])),
@@ -86,8 +87,9 @@ fn output(agent: &Agent, rest: &str) -> Result<String> {
 
 async fn map(agent: &Agent, path: &str, context: &RequestContext<RoleServer>) -> Result<String> {
     let path = unescaped(path).ok_or_else(|| {
-        Error::new(Code::InvalidParams, "the address of the map cannot be read")
-            .hint("it is `pillion://map/` and an absolute path, such as `pillion://map/home/me/project`")
+        Error::new(Code::InvalidParams, "the address of the map cannot be read").hint(
+            "it is `pillion://map/` and an absolute path, such as `pillion://map/home/me/project`",
+        )
     })?;
     let project = format!("/{}", path.trim_start_matches('/'));
     let params = to_raw_value(&json!({ "project": project })).map_err(Error::internal)?;

@@ -79,7 +79,13 @@ mod tests {
         let path = |uri| path_of(uri).map(|path| path.to_string_lossy().into_owned());
         assert_eq!(path("file:///a%20b/%C3%BC").as_deref(), Some("/a b/ü"));
         assert_eq!(path("file://localhost/a").as_deref(), Some("/a"));
-        for bad in ["file://elsewhere/a", "http://x/a", "file:///a%2", "file:///%ff", "/a"] {
+        for bad in [
+            "file://elsewhere/a",
+            "http://x/a",
+            "file:///a%2",
+            "file:///%ff",
+            "/a",
+        ] {
             assert_eq!(path(bad), None, "{bad}");
         }
     }

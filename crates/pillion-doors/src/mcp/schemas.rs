@@ -41,42 +41,85 @@ pub(super) fn parameters(definition: &Definition) -> Vec<String> {
 ///
 /// Clients hold every answer against it, so it also allows an answer that was cut.
 pub(super) fn output(definition: &Definition) -> (Arc<JsonObject>, bool) {
-    let mut schema = object(definition.output_schema().to_value());
-    schema.remove("$schema");
-    schema.remove("title");
-    let definitions = schema.remove("$defs");
-    let is_object = schema.get("type") == Some(&json!("object"));
-    if !is_object {
-        schema = object(json!({
+    let mut result = definition.output_schema().to_value();
+    bare(&mut result);
+    let mut result = object(result);
+    let definitions = result.remove("$defs").map(object).unwrap_or_default();
+    result.remove("$schema");
+    let wraps = !is_object(&Value::Object(result.clone()), &definitions);
+    if wraps {
+        result = object(json!({
             "type": "object",
-            "properties": { WRAPPED: schema },
+            "properties": { WRAPPED: result },
             "required": [WRAPPED],
         }));
     }
-    let required = schema.remove("required").unwrap_or_else(|| json!([]));
-    let properties = schema.entry("properties").or_insert_with(|| json!({}));
-    if let Some(properties) = properties.as_object_mut() {
-        if definition.streams != Streams::Never {
-            properties.insert("items".into(), items());
-        }
-        properties.insert("cut".into(), cut());
+    let mut properties = match result.remove("properties") {
+        Some(Value::Object(properties)) => properties,
+        _ => Map::new(),
+    };
+    if definition.streams != Streams::Never {
+        properties.insert("items".into(), json!({ "type": "array" }));
     }
-    let either = json!([{ "required": required }, { "required": ["cut"] }]);
-    schema.insert("anyOf".into(), either);
-    if let Some(definitions) = definitions {
-        schema.insert("$defs".into(), definitions);
+    properties.insert("cut".into(), cut());
+    // What is left says which results there are: required names, or one of several forms.
+    result.remove("type");
+    let mut schema = object(json!({
+        "type": "object",
+        "properties": properties,
+        "anyOf": [result, { "required": ["cut"] }],
+    }));
+    if !definitions.is_empty() {
+        schema.insert("$defs".into(), Value::Object(definitions));
     }
-    (Arc::new(schema), !is_object)
+    (Arc::new(schema), wraps)
 }
 
-fn items() -> Value {
-    json!({ "type": "array", "description": "What came before the result, one by one." })
+/// Whether all that a schema allows is an object.
+fn is_object(schema: &Value, definitions: &Map<String, Value>) -> bool {
+    if schema.get("type") == Some(&json!("object")) {
+        return true;
+    }
+    if let Some(name) = schema.get("$ref").and_then(Value::as_str) {
+        let name = name.trim_start_matches("#/$defs/");
+        let meant = definitions.get(name);
+        return meant.is_some_and(|meant| is_object(meant, definitions));
+    }
+    let branches = schema.get("anyOf").or_else(|| schema.get("oneOf"));
+    branches
+        .and_then(Value::as_array)
+        .is_some_and(|branches| branches.iter().all(|branch| is_object(branch, definitions)))
+}
+
+/// Without words: programs check answers against it, and models read the answers.
+fn bare(schema: &mut Value) {
+    let Some(schema) = schema.as_object_mut() else {
+        return;
+    };
+    for name in [
+        "title",
+        "description",
+        "examples",
+        "format",
+        "minimum",
+        "default",
+    ] {
+        schema.remove(name);
+    }
+    for (name, part) in schema {
+        match (name.as_str(), part) {
+            ("properties" | "$defs", Value::Object(named)) => named.values_mut().for_each(bare),
+            ("anyOf" | "oneOf" | "allOf", Value::Array(list)) => list.iter_mut().for_each(bare),
+            ("items" | "additionalProperties", part) => bare(part),
+            _ => {}
+        }
+    }
 }
 
 fn cut() -> Value {
     json!({
         "type": "object",
-        "description": "Instead of everything else, when the answer is too long to be shown: `fetch_output` gives the rest.",
+        "description": "Stands alone when the answer was too long; `fetch_output` gives the rest.",
         "properties": {
             "handle": { "type": "string" },
             "bytes": { "type": "integer" },
@@ -121,6 +164,30 @@ fn drop_unused_definitions(schema: &mut JsonObject) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn words_go_and_what_is_called_like_them_stays() {
+        let mut schema = json!({
+            "description": "x",
+            "properties": { "description": { "type": "string", "description": "y" } },
+        });
+        bare(&mut schema);
+        let bare = json!({ "properties": { "description": { "type": "string" } } });
+        assert_eq!(schema, bare);
+    }
+
+    #[test]
+    fn objects_are_seen_through_references_and_choices() {
+        let definitions = object(json!({ "A": { "type": "object" }, "B": { "type": "array" } }));
+        let a = json!({ "$ref": "#/$defs/A" });
+        let b = json!({ "$ref": "#/$defs/B" });
+        assert!(is_object(
+            &json!({ "anyOf": [a, { "type": "object" }] }),
+            &definitions
+        ));
+        assert!(!is_object(&json!({ "oneOf": [a, b] }), &definitions));
+        assert!(!is_object(&json!({}), &definitions));
+    }
 
     #[test]
     fn only_definitions_in_use_are_kept() {

@@ -67,7 +67,11 @@ impl Agent {
         let handle = arguments.get("handle").and_then(Value::as_str);
         let offset = number("offset").unwrap_or(0) as usize;
         let limit = number("limit").map_or(self.shared.settings.max_output, |n| n as usize);
-        match self.shared.outputs.page(handle.unwrap_or_default(), offset, limit) {
+        match self
+            .shared
+            .outputs
+            .page(handle.unwrap_or_default(), offset, limit)
+        {
             Ok(page) => {
                 let structured = serde_json::to_value(&page).unwrap_or_default();
                 let mut result = CallToolResult::success(vec![ContentBlock::text(page.text)]);

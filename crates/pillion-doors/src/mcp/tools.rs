@@ -79,10 +79,14 @@ impl Tools {
 
     fn add(&mut self, name: String, definition: Definition) {
         let (output, wraps) = schemas::output(&definition);
-        let tool = Tool::new(name.clone(), description(&definition), schemas::input(&definition))
-            .with_title(definition.help().trim_end_matches('.').to_owned())
-            .with_raw_output_schema(output)
-            .with_annotations(annotations(definition.safety));
+        let tool = Tool::new(
+            name.clone(),
+            description(&definition),
+            schemas::input(&definition),
+        )
+        .with_title(definition.help().trim_end_matches('.').to_owned())
+        .with_raw_output_schema(output)
+        .with_annotations(annotations(definition.safety));
         self.list.push(tool);
         let entry = Entry {
             definition,
@@ -112,7 +116,9 @@ impl Tools {
         let like = wrong.replace(['.', '-'], "_").to_lowercase();
         let names = self.list.iter().map(|tool| tool.name.as_ref());
         let mut alike = names.filter(|name| {
-            like == name.to_lowercase() || name.ends_with(&format!("_{like}")) || like.ends_with(*name)
+            like == name.to_lowercase()
+                || name.ends_with(&format!("_{like}"))
+                || like.ends_with(*name)
         });
         alike.next()
     }

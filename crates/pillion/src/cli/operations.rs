@@ -89,6 +89,7 @@ const ORDER: &[&str] = &[
     "doctor",
     "env",
     "bench",
+    "mcp",
     "serve",
     "stdio",
     "rpc",

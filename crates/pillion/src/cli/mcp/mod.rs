@@ -11,7 +11,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use clap::{Args, Subcommand};
-use pillion::{Error, Result};
+use pillion::Result;
 use pillion_doors::mcp::{self, MAX_OUTPUT, Profile, Settings};
 use pillion_protocol::vars;
 use serde_json::{Map, Value, json};
@@ -85,8 +85,7 @@ fn profile_from_env() -> Profile {
         let value = std::env::var(name).ok();
         value.filter(|value| !value.is_empty()).map(|v| (name, v))
     };
-    let Some((name, value)) =
-        of(vars::PILLION_TOOL_PROFILE).or_else(|| of(vars::MCP_TOOL_PROFILE))
+    let Some((name, value)) = of(vars::PILLION_TOOL_PROFILE).or_else(|| of(vars::MCP_TOOL_PROFILE))
     else {
         return Profile::default();
     };
@@ -117,9 +116,4 @@ fn budget(text: &str) -> Result<usize, String> {
         Ok(bytes) if bytes >= LEAST => Ok(bytes),
         _ => Err(format!("`{text}` is no number of bytes from {LEAST} on")),
     }
-}
-
-/// An error of this room, as errors are everywhere.
-fn invalid(message: impl Into<String>) -> Error {
-    Error::new(pillion::Code::InvalidParams, message)
 }
