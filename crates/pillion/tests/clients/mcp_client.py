@@ -7,6 +7,7 @@ MODE is `legacy` (the handshake that most agents do) or `auto` (the newest proto
 """
 
 import json
+import os
 import sys
 from pathlib import Path
 
@@ -47,7 +48,7 @@ async def calls(client, folder):
     place = {"file": "things.py", "line": 15, "col": 5}
     result = await client.call_tool("code_occurrences", place)
     assert result.structured_content["total"] >= 1, result
-    result = await client.call_tool("code_list", {"file": str(Path(folder, "things.py"))})
+    result = await client.call_tool("code_list", {"path": str(Path(folder, "things.py"))})
     assert not result.is_error, result
 
     result = await client.call_tool("py_call", {"function": "things:nosuch"})
@@ -77,10 +78,9 @@ async def progress(client):
     result = await client.call_tool("py_call", arguments, progress_callback=hear)
     assert result.structured_content["items"] == [0, 1, 2], result
     assert heard == [(1.0, "0"), (2.0, "1"), (3.0, "2")], heard
+    # Whoever does not listen gets them all at once.
     result = await client.call_tool("py_call", arguments)
-    assert sorted(map(str, result.structured_content)) == sorted(
-        ["result", "worker", "elapsed_ms"] + (["items"] if "items" in result.structured_content else [])
-    )
+    assert [0, 1, 2] in result.structured_content.values(), result
 
 
 async def cancel(client, folder):
@@ -143,7 +143,8 @@ async def prompts(client):
 
 async def main(mode, transport, server, folder):
     if transport == "stdio":
-        server = StdioServerParameters(command=server, args=["mcp"], cwd="/", env=dict(__import__("os").environ))
+        environment = dict(os.environ)
+        server = StdioServerParameters(command=server, args=["mcp"], cwd="/", env=environment)
 
     async def roots(_):
         return ListRootsResult(roots=[Root(uri=Path(folder).as_uri())])
