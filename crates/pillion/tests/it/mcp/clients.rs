@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::set_up;
+use super::{set_up, with_tools};
 use crate::context::{Output, TestContext};
 
 const SCRIPTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/clients");
@@ -36,7 +36,7 @@ fn typescript(context: &TestContext, transport: &str, server: &str) {
 }
 
 fn context() -> TestContext {
-    let mut context = TestContext::new();
+    let mut context = with_tools();
     context.set_env("PYTHONDONTWRITEBYTECODE", "1");
     context
 }

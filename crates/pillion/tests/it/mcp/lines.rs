@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Agent, error_of};
+use super::{Agent, error_of, with_tools};
 use crate::context::TestContext;
 use crate::context::lines::Lines;
 use crate::context::processes::{Process, kill};
@@ -165,7 +165,7 @@ fn a_profile_is_an_exact_list_of_tools() {
 
 #[test]
 fn calls_are_about_the_folder_where_the_agent_stands() {
-    let context = TestContext::new();
+    let context = with_tools();
     context.write("deep/er/other.py", "def here():\n    return 'deep'\n");
     let mut agent = context.agent(&[]);
     let found = agent.tool("code_list", json!({ "path": "things.py" }));

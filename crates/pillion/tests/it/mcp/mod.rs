@@ -10,6 +10,7 @@ use std::path::PathBuf;
 
 use serde_json::{Value, json};
 
+use crate::code::project::bare;
 use crate::context::TestContext;
 use crate::context::lines::Lines;
 
@@ -91,6 +92,13 @@ impl Agent {
         let names = tools.iter().map(|tool| tool["name"].as_str().unwrap());
         names.map(str::to_owned).collect()
     }
+}
+
+/// A context with ty at hand, for questions about code.
+pub(crate) fn with_tools() -> TestContext {
+    let context = bare();
+    context.write("things.py", include_str!("../things.py"));
+    context
 }
 
 /// The error that a tool's result carries.
