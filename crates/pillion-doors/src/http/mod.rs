@@ -24,6 +24,8 @@ use tokio::net::TcpListener;
 
 use crate::{House, mcp};
 
+pub(crate) use calls::refusal;
+
 /// Bytes of a request's body.
 pub(crate) const MAX_BODY: usize = pillion_protocol::frame::MAX_BODY;
 
@@ -84,7 +86,7 @@ enum Method {
 
 fn router(house: House, agents: mcp::Settings) -> Router {
     let mut router = Router::new()
-        .route_service("/mcp", mcp::service(house.clone(), agents))
+        .merge(mcp::http::route(house.clone(), agents))
         .route("/v1/{operation}", post(calls::call))
         .route("/metrics", get(metrics::metrics))
         .route("/openapi.json", get(openapi_json))

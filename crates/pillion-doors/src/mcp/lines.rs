@@ -125,7 +125,7 @@ impl<R: AsyncRead + Unpin + Send> LineTransport<R> {
             let line = match line {
                 Ok(line) => line,
                 Err(error) => {
-                    self.refuse(Value::Null, INVALID_REQUEST, error.to_string())
+                    self.refuse(&Value::Null, INVALID_REQUEST, &error.to_string())
                         .await;
                     return None;
                 }
@@ -133,7 +133,7 @@ impl<R: AsyncRead + Unpin + Send> LineTransport<R> {
             match read(&line) {
                 Ok(message) if self.fits(&message) => return Some(message),
                 Ok(_) => tracing::debug!("a message before the session was opened is dropped"),
-                Err((id, code, what)) => self.refuse(id, code, what).await,
+                Err((id, code, what)) => self.refuse(&id, code, &what).await,
             }
         }
     }
@@ -147,7 +147,7 @@ impl<R: AsyncRead + Unpin + Send> LineTransport<R> {
         self.opened
     }
 
-    fn refuse(&self, id: Value, code: i64, what: String) -> impl Future<Output = ()> + use<R> {
+    fn refuse(&self, id: &Value, code: i64, what: &str) -> impl Future<Output = ()> + use<R> {
         let error = json!({
             "jsonrpc": "2.0",
             "id": id,

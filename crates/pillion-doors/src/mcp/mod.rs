@@ -5,10 +5,11 @@
 //! protocol's side, [`calls`] carries a call through the catalogue, [`outputs`] cuts what
 //! would flood a model and keeps the rest to be fetched. The protocol itself is spoken by
 //! `rmcp`; [`lines`] is our own transport for standard input and output, because a line that
-//! cannot be read is to be answered, not passed by.
+//! cannot be read is to be answered, not passed by. [`http`] is `/mcp` of the HTTP door.
 
 mod calls;
 mod errors;
+pub(crate) mod http;
 mod lines;
 mod outputs;
 mod profile;
@@ -23,9 +24,6 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use rmcp::transport::StreamableHttpServerConfig;
-use rmcp::transport::streamable_http_server::StreamableHttpService;
-use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use serde_json::{Map, Value};
 use tokio::io::{AsyncRead, AsyncWrite};
 
@@ -103,31 +101,4 @@ pub async fn serve(
         () = unread => {}
     }
     let _ = writing.await;
-}
-
-/// The same for the HTTP door: streamable HTTP, a session for each agent that wants one.
-pub(crate) fn service(
-    house: House,
-    settings: Settings,
-) -> StreamableHttpService<Agent, LocalSessionManager> {
-    // The door's guard has looked at both already; here nothing is left open either.
-    let config = StreamableHttpServerConfig::default()
-        .with_allowed_hosts(["localhost", "127.0.0.1", "::1"])
-        .with_allowed_origins([
-            "http://localhost:*",
-            "http://127.0.0.1:*",
-            "http://[::1]:*",
-            "https://localhost:*",
-            "https://127.0.0.1:*",
-            "https://[::1]:*",
-        ])
-        .enforce_origin_validation()
-        .with_max_request_body_bytes(super::http::MAX_BODY)
-        .with_cancellation_token(house.shutdown.child_token());
-    let shared = Arc::new(Shared::new(house, settings));
-    StreamableHttpService::new(
-        move || Ok(Agent::new(Arc::clone(&shared))),
-        Arc::new(LocalSessionManager::default()),
-        config,
-    )
 }

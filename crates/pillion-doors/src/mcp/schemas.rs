@@ -147,8 +147,8 @@ fn drop_unused_definitions(schema: &mut JsonObject) {
     let mut text = Value::Object(schema.clone()).to_string();
     loop {
         let names = definitions.keys();
-        let next = names.filter(|name| text.contains(&format!("\"#/$defs/{name}\"")));
-        let Some(name) = next.cloned().next() else {
+        let mut next = names.filter(|name| text.contains(&format!("\"#/$defs/{name}\"")));
+        let Some(name) = next.next().cloned() else {
             break;
         };
         if let Some(definition) = definitions.remove(&name) {

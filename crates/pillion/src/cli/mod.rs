@@ -188,7 +188,7 @@ async fn dispatch(cli: Cli) -> Result<ExitCode> {
         Command::Serve(serve) => serve.run(&global).await,
         Command::Stdio(stdio) => stdio.run(&global).await,
         Command::Rpc(rpc) => rpc.run(&global).await,
-        Command::Mcp(mcp) => mcp.run(&global).await,
+        Command::Mcp(mcp) => Box::pin(mcp.run(&global)).await,
         Command::Reference(reference) => Ok(reference.run()),
     }
 }

@@ -64,7 +64,7 @@ impl Mcp {
         tokio::spawn(async move { warming.warm_up().await });
         let (input, output) = streams::standard();
         let serving = mcp::serve(input, output, house, settings, streams::unread);
-        doors::until_signal(&shutdown, serving).await;
+        doors::until_signal(&shutdown, Box::pin(serving)).await;
         relay.close().await;
         Ok(ExitCode::SUCCESS)
     }
