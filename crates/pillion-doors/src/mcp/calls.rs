@@ -34,13 +34,12 @@ impl Agent {
         arguments: JsonObject,
         context: &RequestContext<RoleServer>,
     ) -> CallToolResult {
-        match self.answer(entry, arguments, context).await {
-            Ok((result, items)) => {
-                let max = self.max_output(context);
-                shown(&self.shared.outputs, entry, &result, items, max)
-            }
-            Err(error) => errors::failed(&error),
-        }
+        let answered = self.answer(entry, arguments, context).await;
+        let shown = answered.and_then(|(result, items)| {
+            let max = self.max_output(context);
+            shown(&self.shared.outputs, entry, &result, items, max)
+        });
+        shown.unwrap_or_else(|error| errors::failed(&error))
     }
 
     async fn answer(
@@ -193,21 +192,24 @@ fn shown(
     result: &RawValue,
     items: Items,
     max: usize,
-) -> CallToolResult {
-    let value = serde_json::from_str(result.get()).unwrap_or_default();
+) -> Result<CallToolResult> {
+    let value = serde_json::from_str(result.get()).map_err(|error| {
+        let what = format!("the result is no JSON that can be shown: {error}");
+        Error::new(Code::InvalidResult, what).hint("it may be nested too deeply; return less")
+    })?;
     let value = items.beside(value);
     let text = value.to_string();
     if let Some((head_and_tail, cut)) = outputs.cut(&text, max) {
         let mut answer = CallToolResult::success(vec![ContentBlock::text(head_and_tail)]);
         answer.structured_content = Some(json!({ "cut": cut }));
-        return answer;
+        return Ok(answer);
     }
     let mut answer = CallToolResult::success(vec![ContentBlock::text(text)]);
     answer.structured_content = Some(match value {
         Value::Object(_) if !entry.wraps => value,
         other => json!({ WRAPPED: other }),
     });
-    answer
+    Ok(answer)
 }
 
 /// What the agent hears before the result.

@@ -1,11 +1,11 @@
 //! The Model Context Protocol: every operation as a tool of an agent.
 //!
-//! What an agent sees is made from the catalogue ([`tools`]); one list says what is kept
-//! from agents, and one alias table holds the names that a contract fixes. [`server`] is the
-//! protocol's side, [`calls`] carries a call through the catalogue, [`outputs`] cuts what
+//! What an agent sees is made from the catalogue (`tools`); one list says what is kept
+//! from agents, and one alias table holds the names that a contract fixes. `server` is the
+//! protocol's side, `calls` carries a call through the catalogue, `outputs` cuts what
 //! would flood a model and keeps the rest to be fetched. The protocol itself is spoken by
-//! `rmcp`; [`lines`] is our own transport for standard input and output, because a line that
-//! cannot be read is to be answered, not passed by. [`http`] is `/mcp` of the HTTP door.
+//! `rmcp`; `lines` is our own transport for standard input and output, because a line that
+//! cannot be read is to be answered, not passed by. `http` is `/mcp` of the HTTP door.
 
 mod calls;
 mod errors;

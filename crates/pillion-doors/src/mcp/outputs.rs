@@ -69,12 +69,12 @@ impl Outputs {
             tail: text.len() - tail,
         };
         let shown = format!(
-            "{}\n[... {} of {} bytes are left out here; fetch_output with handle \"{}\" and offset {head} goes on, or ask for less ...]\n{}",
+            "{}\n[... {} of {} bytes are left out here. Ask for less, or go on with fetch_output {{\"handle\": \"{handle}\", \"offset\": {head}}} or the resource pillion://output/{handle}?offset={head} ...]\n{}",
             &text[..head],
             tail - head,
             cut.bytes,
-            cut.handle,
             &text[tail..],
+            handle = cut.handle,
         );
         Some((shown, cut))
     }
@@ -144,7 +144,7 @@ mod tests {
         let text: String = (0..5_000).map(|n| format!("{n}ü ")).collect();
         assert!(outputs.cut(&text, text.len()).is_none());
         let (shown, cut) = outputs.cut(&text, 1_000).unwrap();
-        assert!(shown.len() < 1_300 && shown.contains(&cut.handle));
+        assert!(shown.len() < 1_400 && shown.contains(&cut.handle));
         assert!(shown.starts_with("0ü 1ü ") && shown.ends_with("4999ü "));
         assert!(cut.head + cut.tail <= 1_000 && cut.bytes == text.len());
         let (mut whole, mut offset) = (String::new(), Some(0));

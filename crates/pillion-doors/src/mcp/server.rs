@@ -17,14 +17,17 @@ use tokio::sync::Semaphore;
 use super::outputs::Outputs;
 use super::roots::Roots;
 use super::tools::{FETCH, Tools};
-use super::{Settings, errors, prompts, resources};
+use super::{Profile, Settings, errors, prompts, resources};
 use crate::House;
 
 /// Calls that are worked on at once; more are refused.
 const MAX_CALLS: usize = 256;
 
 /// What an agent is told when it connects.
-const INSTRUCTIONS: &str = "pillion answers questions about projects and their code from an index and a type checker that are warm and in step with the files: an edit is seen by the next call. Ask it instead of searching text: `code_at` says everything about the name at a place, `code_refs` lists every use, `code_symbols` finds definitions by name, `code_read_symbol` reads one definition out of a long file, `code_diagnostics` tells what an edit broke. Lines and columns count from 1; paths are relative to the project, or absolute. Refactorings answer with a patch, and write only with `apply`. `py_call` runs a Python function of the project in a warm worker.";
+const INSTRUCTIONS: &str = "pillion answers questions about projects and their code from an index and a type checker that are warm and in step with the files: an edit is seen by the next call. Ask it instead of searching text.";
+
+/// And this, if it has all tools.
+const TOOLS: &str = " `code_at` says everything about the name at a place, `code_refs` lists every use, `code_symbols` finds definitions by name, `code_read_symbol` reads one definition out of a long file, `code_diagnostics` tells what an edit broke. Lines and columns count from 1; paths are relative to the project, or absolute. Refactorings answer with a patch, and write only with `apply`. `py_call` runs a Python function of the project in a warm worker.";
 
 /// What all sessions of a door share.
 pub(super) struct Shared {
@@ -107,9 +110,13 @@ impl ServerHandler for Agent {
         let about = Implementation::new("pillion", env!("CARGO_PKG_VERSION"))
             .with_title("pillion")
             .with_description("Python, already running: code and project questions, answered warm");
+        let instructions = match self.shared.settings.profile {
+            Profile::Full => [INSTRUCTIONS, TOOLS].concat(),
+            Profile::Core | Profile::Minimal => INSTRUCTIONS.to_owned(),
+        };
         InitializeResult::new(capabilities)
             .with_server_info(about)
-            .with_instructions(INSTRUCTIONS)
+            .with_instructions(instructions)
     }
 
     async fn list_tools(

@@ -35,9 +35,17 @@ async def tools(client):
         assert tool.output_schema["type"] == "object", tool.name
         assert "near" not in tool.input_schema.get("properties", {}), tool.name
     hints = by_name["code_defs"].annotations
-    assert (hints.read_only_hint, hints.destructive_hint, hints.open_world_hint) == (True, False, False)
+    assert (hints.read_only_hint, hints.destructive_hint, hints.open_world_hint) == (
+        True,
+        False,
+        False,
+    )
     hints = by_name["py_call"].annotations
-    assert (hints.read_only_hint, hints.destructive_hint, hints.open_world_hint) == (False, True, True)
+    assert (hints.read_only_hint, hints.destructive_hint, hints.open_world_hint) == (
+        False,
+        True,
+        True,
+    )
 
 
 async def calls(client, folder):
@@ -160,7 +168,9 @@ async def main(mode, transport, server, folder):
             await cancel(client, folder)
         else:
             root = {"root": folder}
-            result = await client.call_tool("py_call", {"function": "things:add", "params": [1, 2], **root})
+            result = await client.call_tool(
+                "py_call", {"function": "things:add", "params": [1, 2], **root}
+            )
             assert result.structured_content["result"] == 3, result
         await resources(client)
         await prompts(client)

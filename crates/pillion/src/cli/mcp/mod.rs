@@ -6,7 +6,7 @@
 mod install;
 mod relay;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
@@ -105,6 +105,11 @@ fn surroundings() -> Map<String, Value> {
     .into_iter()
     .filter_map(|(name, variable)| {
         let value = std::env::var(variable).ok()?;
+        // A bare name is looked up by the daemon; a path is meant from here.
+        let value = match value.contains('/') {
+            true => from_here(Path::new(&value)).display().to_string(),
+            false => value,
+        };
         (!value.is_empty()).then(|| (name.to_owned(), json!(value)))
     })
     .collect()

@@ -11,6 +11,7 @@ use std::time::Duration;
 use pillion::{Catalogue, Code, Definition, Engine, EngineOptions, Error, Part, Result, Safety};
 use pillion_catalogue::{Context, Operation, Operations, Streams};
 use pillion_doors::{House, http, mcp};
+use pillion_runtime::Dirs;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -103,12 +104,16 @@ fn house(engine: &Engine) -> House {
 #[test]
 fn the_official_suite_finds_nothing_new() {
     let context = TestContext::new();
+    let dirs = Dirs::under(context.base.join("pillion"));
     let (tell, told) = std::sync::mpsc::channel();
     let serving = std::thread::spawn(move || {
         let runtime = tokio::runtime::Builder::new_current_thread();
         let runtime = { runtime }.enable_all().build().unwrap();
         runtime.block_on(async {
-            let engine = Engine::new(EngineOptions::default());
+            let engine = Engine::new(EngineOptions {
+                dirs: Some(dirs),
+                ..EngineOptions::default()
+            });
             let listener = http::listen(0..=0).await.unwrap();
             let port = listener.local_addr().unwrap().port();
             tell.send((port, engine.house().shutdown)).unwrap();
