@@ -115,6 +115,8 @@ fn fill(
     fixed: bool,
     settings: &Settings,
 ) {
+    // Models write null where they mean nothing.
+    arguments.retain(|_, value| !value.is_null());
     let Definition { local, .. } = entry.definition;
     if local == Local::No {
         return;

@@ -9,7 +9,7 @@ use serde_json::value::{RawValue, to_raw_value};
 
 use super::errors;
 use super::roots::unescaped;
-use super::server::Agent;
+use super::server::{Agent, Shared};
 use crate::dispatch::{Asked, dispatch};
 
 const STATUS: &str = "pillion://status";
@@ -54,11 +54,11 @@ pub(super) async fn read(
         output(agent, rest).map(|text| ResourceContents::text(text, uri))
     } else if uri == STATUS {
         let status = ask(agent, STATUS_OPERATION, None, context).await;
-        status.map(|text| as_json(text, uri))
+        status.map(|text| shown(agent, text, uri))
     } else if let Some(path) = uri.strip_prefix(MAP) {
         map(agent, path, context)
             .await
-            .map(|text| as_json(text, uri))
+            .map(|text| shown(agent, text, uri))
     } else {
         Err(
             Error::new(Code::NotFound, format!("there is no resource `{uri}`"))
@@ -113,8 +113,15 @@ async fn ask(
     Ok(result.get().to_owned())
 }
 
-fn as_json(text: String, uri: &str) -> ResourceContents {
-    ResourceContents::text(text, uri).with_mime_type("application/json")
+/// JSON as a resource, or what is shown of it.
+fn shown(agent: &Agent, text: String, uri: &str) -> ResourceContents {
+    let Shared {
+        outputs, settings, ..
+    } = &*agent.shared;
+    match outputs.cut(&text, settings.max_output) {
+        Some((head_and_tail, _)) => ResourceContents::text(head_and_tail, uri),
+        None => ResourceContents::text(text, uri).with_mime_type("application/json"),
+    }
 }
 
 /// Reading has no results that are errors: what is missing and what is wrong have numbers.
