@@ -83,6 +83,9 @@ const NEVER: &[(&str, &str, &str)] = &[
         "processes know no protocol",
     ),
     ("pillion-catalogue", "axum", "only doors speak HTTP"),
+    ("pillion-catalogue", "rmcp", "only doors speak MCP"),
+    ("pillion-code", "rmcp", "only doors speak MCP"),
+    ("pillion-python", "rmcp", "only doors speak MCP"),
     ("pillion-supervisor", "axum", "only doors speak HTTP"),
     ("pillion-python", "axum", "only doors speak HTTP"),
     (

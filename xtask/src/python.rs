@@ -106,7 +106,7 @@ impl Environment {
         Run::new(self.program("python"))
             .args(["-m", "pip", "install", "--quiet", "--no-input"])
             .args(["--disable-pip-version-check", "--require-hashes"])
-            .args(["--only-binary", ":all:"])
+            .args(["--only-binary", ":all:", "--no-compile"])
             .args([Path::new("-r"), requirements])
             .show()
             .map_err(|error| {

@@ -7,6 +7,7 @@ use std::path::Path;
 use crate::arguments::TestOptions;
 use crate::error::{Error, Result};
 use crate::leftovers;
+use crate::node;
 use crate::python::{self, Environment, Python};
 use crate::repository::Repository;
 use crate::run::Run;
@@ -47,11 +48,16 @@ fn everything(
     tally: &mut Tally,
 ) {
     let environment = steps.step("set up Python", || Environment::set_up(repository));
+    let node = steps.step_with("set up Node", environment.as_ref(), |environment| {
+        node::set_up(repository, environment)
+    });
     // Apart from running them, so that the times tell which of the two is slow.
     let built = steps.step("build tests", || {
         cargo_test(repository).args(["--no-run"]).show()
     });
-    let ready = environment.as_ref().filter(|_| built.is_some());
+    let ready = environment
+        .as_ref()
+        .filter(|_| built.is_some() && node.is_some());
     steps.step_with("Rust tests", ready, |environment| {
         cargo_test(repository)
             .args(&options.filter)

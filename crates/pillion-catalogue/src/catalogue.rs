@@ -91,6 +91,22 @@ impl Catalogue {
         }
     }
 
+    /// Bind operations that somebody else answers, such as a daemon on behalf of this process.
+    pub fn relay<F, A>(&mut self, definitions: impl IntoIterator<Item = Definition>, relay: &Arc<F>)
+    where
+        F: Fn(Definition, Box<RawValue>, Request) -> A + Send + Sync + 'static,
+        A: Future<Output = Result<Box<RawValue>>> + Send + 'static,
+    {
+        for definition in definitions {
+            let relay = Arc::clone(relay);
+            let bound: Bound = Box::new(move |params, request| {
+                let params = params.map_or_else(Box::default, ToOwned::to_owned);
+                Box::pin(relay(definition, params, request))
+            });
+            self.entries.insert(definition.name, (definition, bound));
+        }
+    }
+
     /// All definitions, sorted by name.
     pub fn definitions(&self) -> impl Iterator<Item = &Definition> {
         self.entries.values().map(|(definition, _)| definition)
@@ -215,6 +231,31 @@ mod tests {
         let params = RawValue::from_string(params.into()).unwrap();
         let result = catalogue().call("test.add", Some(&params), request).await;
         result.map(|raw| raw.get().to_owned())
+    }
+
+    #[tokio::test]
+    async fn what_is_relayed_is_answered_elsewhere_and_cancelled_here() {
+        let mut here = Catalogue::default();
+        let elsewhere = Arc::new(catalogue());
+        let relay = move |definition: Definition, params: Box<RawValue>, request| {
+            let elsewhere = Arc::clone(&elsewhere);
+            async move {
+                elsewhere
+                    .call(definition.name, Some(&params), request)
+                    .await
+            }
+        };
+        here.relay([Definition::of::<Add>()], &Arc::new(relay));
+        let params = RawValue::from_string(r#"{"a":1,"b":2}"#.into()).unwrap();
+        let request = Request::new(Door::Embedded);
+        let answer = here.call("test.add", Some(&params), request.clone()).await;
+        assert_eq!(answer.unwrap().get(), "103");
+        let nothing = here.call("test.add", None, request.clone()).await;
+        assert_eq!(nothing.unwrap_err().code, Code::InvalidParams);
+        request.cancel.cancel();
+        let endless = RawValue::from_string("[-1, 2]".into()).unwrap();
+        let cancelled = here.call("test.add", Some(&endless), request).await;
+        assert_eq!(cancelled.unwrap_err().code, Code::Cancelled);
     }
 
     #[tokio::test]

@@ -22,6 +22,8 @@ pub enum Door {
     Stdio,
     /// HTTP.
     Http,
+    /// The Model Context Protocol, on any transport.
+    Mcp,
     /// The command line, on an embedded engine.
     Cli,
     /// Rust code that embeds the engine.
@@ -35,6 +37,7 @@ impl Door {
             Self::Socket => "unix-socket",
             Self::RpcStdio | Self::Stdio => "stdio",
             Self::Http => "http",
+            Self::Mcp => "mcp",
             Self::Cli => "cli",
             Self::Embedded => "embedded",
         }

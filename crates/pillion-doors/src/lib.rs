@@ -3,12 +3,13 @@
 //! A door decodes, calls the catalogue and encodes; it holds no logic and never sees a
 //! service. [`rpc`] is JSON-RPC over any pair of streams: the Unix [`socket`] and
 //! `pillion rpc --stdio` are the same code. [`stdio`] is the line-JSON contract, [`http`]
-//! is REST with SSE. [`daemon`] is the life of the shared process: its lock, its socket,
+//! is REST with SSE, [`mcp`] is what agents speak. [`daemon`] is the life of the shared process: its lock, its socket,
 //! its idleness and its end.
 
 pub mod daemon;
 mod dispatch;
 pub mod http;
+pub mod mcp;
 pub mod rpc;
 pub mod socket;
 pub mod stdio;

@@ -200,7 +200,7 @@ fn failure(error: &Error) -> Response {
 }
 
 /// An error with a status of its own.
-pub(super) fn refusal(error: &Error, status: u16) -> Response {
+pub(crate) fn refusal(error: &Error, status: u16) -> Response {
     let status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     json(status, serde_json::to_string(error).unwrap_or_default())
 }

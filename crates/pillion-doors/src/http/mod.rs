@@ -1,4 +1,4 @@
-//! HTTP: `POST /v1/{operation}`, SSE for streams, and pages about it all.
+//! HTTP: `POST /v1/{operation}`, SSE for streams, `/mcp` for agents, and pages about it all.
 //!
 //! Local HTTP is hostile territory: every web page on this machine can send requests to a
 //! loopback port. `guard` lets in only requests whose `Host` is loopback and whose
@@ -22,10 +22,12 @@ use axum::routing::{get, post};
 use pillion_catalogue::{Code, Error, Result};
 use tokio::net::TcpListener;
 
-use crate::House;
+use crate::{House, mcp};
+
+pub(crate) use calls::refusal;
 
 /// Bytes of a request's body.
-const MAX_BODY: usize = pillion_protocol::frame::MAX_BODY;
+pub(crate) const MAX_BODY: usize = pillion_protocol::frame::MAX_BODY;
 
 /// Listen on the first free port of a range, by binding it. Loopback only.
 pub async fn listen(ports: RangeInclusive<u16>) -> Result<TcpListener> {
@@ -47,9 +49,13 @@ pub async fn listen(ports: RangeInclusive<u16>) -> Result<TcpListener> {
 }
 
 /// Serve until pillion ends; what is being answered then is finished.
-pub async fn serve(listener: TcpListener, house: House) -> std::io::Result<()> {
+pub async fn serve(
+    listener: TcpListener,
+    house: House,
+    agents: mcp::Settings,
+) -> std::io::Result<()> {
     let ended = house.shutdown.clone().cancelled_owned();
-    axum::serve(listener, router(house))
+    axum::serve(listener, router(house, agents))
         .with_graceful_shutdown(ended)
         .await
 }
@@ -79,8 +85,9 @@ enum Method {
     Post,
 }
 
-fn router(house: House) -> Router {
+fn router(house: House, agents: mcp::Settings) -> Router {
     let mut router = Router::new()
+        .merge(mcp::http::route(house.clone(), agents))
         .route("/v1/{operation}", post(calls::call))
         .route("/metrics", get(metrics::metrics))
         .route("/openapi.json", get(openapi_json))

@@ -13,9 +13,10 @@ use pillion_doors::{daemon, http, rpc, stdio};
 use pillion_runtime::Dirs;
 use serde_json::json;
 use serde_json::value::RawValue;
+use tokio_util::sync::CancellationToken;
 
 use super::operations::from_here;
-use super::{Global, logging, output, streams};
+use super::{Global, logging, mcp, output, streams};
 
 /// Serve HTTP on this machine, on an engine of its own.
 #[derive(Debug, Args)]
@@ -31,6 +32,7 @@ pub(crate) struct Serve {
 impl Serve {
     pub(crate) async fn run(self, _: &Global) -> Result<ExitCode> {
         let signalled = daemon::signalled();
+        let agents = mcp::settings(None);
         let listener = http::listen(self.port).await?;
         let address = listener.local_addr().map_err(Error::internal)?;
         let engine = engine(self.root.as_deref(), Some(address.port()));
@@ -44,7 +46,7 @@ impl Serve {
             tracing::warn!(%error, "no connection file");
         }
         let shutdown = engine.house().shutdown;
-        let serving = http::serve(listener, engine.house());
+        let serving = http::serve(listener, engine.house(), agents);
         tokio::pin!(serving);
         tokio::select! {
             outcome = &mut serving => outcome.map_err(Error::internal)?,
@@ -93,7 +95,7 @@ impl Stdio {
             None => {
                 let (input, output) = streams::standard();
                 until_signal(
-                    &engine,
+                    &engine.house().shutdown,
                     stdio::serve(input, output, engine.house(), pillion::VERSION),
                 )
                 .await;
@@ -156,7 +158,7 @@ impl Rpc {
         let (input, output) = streams::standard();
         // A pipe whose reader is gone is seen by the writer.
         let serving = rpc::serve(input, output, engine.house(), Door::RpcStdio, || false);
-        until_signal(&engine, serving).await;
+        until_signal(&engine.house().shutdown, serving).await;
         engine.stop().await;
         Ok(ExitCode::SUCCESS)
     }
@@ -176,14 +178,14 @@ fn engine(root: Option<&Path>, port: Option<u16>) -> Engine {
 }
 
 /// Serve until the peer is done or a signal comes.
-async fn until_signal(engine: &Engine, serving: impl Future<Output = ()>) {
+pub(crate) async fn until_signal(shutdown: &CancellationToken, serving: impl Future<Output = ()>) {
     let signalled = daemon::signalled();
     tokio::pin!(serving);
     tokio::select! {
         () = &mut serving => {}
         cause = signalled => {
             tracing::info!(cause, "ending");
-            engine.house().shutdown.cancel();
+            shutdown.cancel();
             // What was read may still be answered, but not for ever.
             let _ = tokio::time::timeout(daemon::DRAIN, serving).await;
         }

@@ -27,11 +27,13 @@ pub(crate) fn publish_to(events: Events) {
 
 /// Set up logging for a command.
 pub(crate) fn init(global: &Global, command: Option<&str>) {
-    let serves = matches!(command, Some("daemon" | "serve" | "stdio" | "rpc"));
+    let serves = matches!(command, Some("daemon" | "serve" | "stdio" | "rpc" | "mcp"));
     let level = match (global.debug, global.verbose) {
         (true, _) | (_, 2..) => "debug",
         (_, 1) => "info",
-        _ if serves => "info",
+        // Agents show what a server writes to stderr, and the library tells of every message.
+        _ if command == Some("mcp") => "warn,rmcp=error",
+        _ if serves => "info,rmcp=error",
         _ => "error",
     };
     let filter =

@@ -12,6 +12,7 @@ mod doors;
 mod env;
 mod logging;
 mod logs;
+mod mcp;
 mod operations;
 mod output;
 mod reference;
@@ -118,6 +119,8 @@ enum Command {
     Stdio(doors::Stdio),
     /// Serve JSON-RPC on standard input and output.
     Rpc(doors::Rpc),
+    /// Serve agents: every operation as an MCP tool, on standard input and output.
+    Mcp(mcp::Mcp),
     /// Print a reference page.
     #[command(hide = true)]
     Reference(reference::Reference),
@@ -185,6 +188,7 @@ async fn dispatch(cli: Cli) -> Result<ExitCode> {
         Command::Serve(serve) => serve.run(&global).await,
         Command::Stdio(stdio) => stdio.run(&global).await,
         Command::Rpc(rpc) => rpc.run(&global).await,
+        Command::Mcp(mcp) => Box::pin(mcp.run(&global)).await,
         Command::Reference(reference) => Ok(reference.run()),
     }
 }

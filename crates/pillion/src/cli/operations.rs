@@ -93,6 +93,7 @@ const ORDER: &[&str] = &[
     "doctor",
     "env",
     "bench",
+    "mcp",
     "serve",
     "stdio",
     "rpc",

@@ -46,7 +46,7 @@ impl Reference {
 
 fn all_operations() -> String {
     let mut text = String::from(
-        "# Operations\n\nEvery operation is a JSON-RPC method on the socket and `pillion rpc --stdio`, `POST /v1/NAME` over HTTP, a `command` on `pillion stdio`, and `pillion AREA VERB` on the command line. Parameters are an object.\n",
+        "# Operations\n\nEvery operation is a JSON-RPC method on the socket and `pillion rpc --stdio`, `POST /v1/NAME` over HTTP, a `command` on `pillion stdio`, a tool of `pillion mcp` (with `_` for the dot), and `pillion AREA VERB` on the command line. Parameters are an object.\n",
     );
     for definition in definitions() {
         operation(&mut text, &definition);

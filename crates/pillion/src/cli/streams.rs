@@ -7,6 +7,7 @@ use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::unix::pipe;
 
@@ -30,4 +31,13 @@ pub(crate) fn standard() -> (Input, Output) {
 fn pipe_of(fd: std::os::fd::BorrowedFd<'_>) -> io::Result<File> {
     let owned: OwnedFd = fd.try_clone_to_owned()?;
     Ok(owned.into())
+}
+
+/// Whether nobody reads standard output any more, as far as the system knows.
+pub(crate) fn unread() -> bool {
+    let stdout = io::stdout();
+    let mut polled = [PollFd::from_borrowed_fd(stdout.as_fd(), PollFlags::empty())];
+    let asked = poll(&mut polled, Some(&Timespec::default()));
+    let closed = PollFlags::ERR | PollFlags::HUP;
+    asked.is_ok() && polled[0].revents().intersects(closed)
 }

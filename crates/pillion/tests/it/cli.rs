@@ -81,6 +81,7 @@ fn help() {
       doctor  Say which Python is used and why, what is wrong and what to do
       env  Show or rebuild the managed Python environment
       bench  Measure pillion against its baselines, in one run
+      mcp  Serve agents: every operation as an MCP tool, on standard input and output
       serve  Serve HTTP on this machine, on an engine of its own
       stdio  Serve the line-JSON contract on standard input and output, or do one command
       rpc  Serve JSON-RPC on standard input and output

@@ -136,6 +136,14 @@ def large(size: int) -> str:
     return "x" * size
 
 
+def nested(depth: int) -> list:
+    """A list in a list in a list."""
+    value: list = []
+    for _ in range(depth):
+        value = [value]
+    return value
+
+
 def unwritable():
     """Something that is no JSON."""
     return {"a": [object()]}

@@ -1,0 +1,275 @@
+//! A tool call on its way through the catalogue and back.
+
+use std::path::{Path, PathBuf};
+
+use pillion_catalogue::{Code, Definition, Door, Error, Local, Part, Result, Streams};
+use rmcp::model::{
+    CallToolResult, ContentBlock, JsonObject, ProgressNotificationParam, ProgressToken,
+};
+use rmcp::service::{Peer, RequestContext, RoleServer};
+use serde::Deserialize;
+use serde_json::value::{RawValue, to_raw_value};
+use serde_json::{Map, Value, json};
+
+use super::outputs::Outputs;
+use super::schemas::WRAPPED;
+use super::server::Agent;
+use super::tools::Entry;
+use super::{Settings, errors};
+use crate::House;
+use crate::dispatch::{Asked, dispatch};
+
+/// Bytes of a stream's items that are kept for the answer; what comes later is counted.
+const MAX_ITEMS: usize = 8 << 20;
+/// Bytes of an item that a progress message shows.
+const MESSAGE: usize = 2_000;
+/// A host may say with a call how much text its answer shows.
+const MAX_OUTPUT_META: &str = "pillion/max_output";
+
+impl Agent {
+    /// Do what a tool does: its result, or its error as the agent reads it.
+    pub(super) async fn perform(
+        &self,
+        entry: &Entry,
+        arguments: JsonObject,
+        context: &RequestContext<RoleServer>,
+    ) -> CallToolResult {
+        let answered = self.answer(entry, arguments, context).await;
+        let shown = answered.and_then(|(result, items)| {
+            let max = self.max_output(context);
+            shown(&self.shared.outputs, entry, &result, items, max)
+        });
+        shown.unwrap_or_else(|error| errors::failed(&error))
+    }
+
+    async fn answer(
+        &self,
+        entry: &Entry,
+        mut arguments: JsonObject,
+        context: &RequestContext<RoleServer>,
+    ) -> Result<(Box<RawValue>, Items)> {
+        let Ok(_place) = self.shared.calls.try_acquire() else {
+            return Err(Error::new(Code::Busy, "too many calls at once")
+                .hint("wait for an answer before the next call"));
+        };
+        let token = context.meta.get_progress_token();
+        if entry.definition.streams == Streams::OnRequest && token.is_some() {
+            // Whoever wants to hear of progress gets the items one by one.
+            arguments.entry("stream").or_insert(json!(true));
+        }
+        let House { root, .. } = &self.shared.house;
+        let stands = match (root, entry.definition.local) {
+            (Some(root), _) => Some(root.clone()),
+            (None, Local::No) => None,
+            (None, _) => self.stands(context).await,
+        };
+        fill(
+            &mut arguments,
+            entry,
+            stands.as_deref(),
+            root.is_some(),
+            &self.shared.settings,
+        );
+        let params = to_raw_value(&arguments).map_err(Error::internal)?;
+        let asked = Asked {
+            door: Door::Mcp,
+            operation: entry.definition.name,
+            params: Some(&params),
+            root: None,
+            cancel: context.ct.clone(),
+        };
+        let mut items = Items::default();
+        let mut news = News::new(token, &context.peer);
+        let result = dispatch(&self.shared.house, asked, |part| {
+            let message = match &part {
+                Part::Item(item) => news.item(item),
+                Part::Progress(progress) => news.progress(progress),
+            };
+            if let Part::Item(item) = part {
+                items.push(item);
+            }
+            News::tell(news.peer, message)
+        })
+        .await?;
+        Ok((result, items))
+    }
+
+    /// The agent's root, else where its host started us.
+    pub(super) async fn stands(&self, context: &RequestContext<RoleServer>) -> Option<PathBuf> {
+        let named = self.roots.first(context).await;
+        named.or_else(|| self.shared.settings.folder.clone())
+    }
+
+    fn max_output(&self, context: &RequestContext<RoleServer>) -> usize {
+        let asked = context.meta.0.0.get(MAX_OUTPUT_META);
+        let asked = asked.and_then(Value::as_u64);
+        asked.map_or(self.shared.settings.max_output, |max| max as usize)
+    }
+}
+
+/// Fill in what the operation wants to know and the agent did not say.
+fn fill(
+    arguments: &mut JsonObject,
+    entry: &Entry,
+    stands: Option<&Path>,
+    fixed: bool,
+    settings: &Settings,
+) {
+    // Models write null where they mean nothing.
+    arguments.retain(|_, value| !value.is_null());
+    let Definition { local, .. } = entry.definition;
+    if local == Local::No {
+        return;
+    }
+    if let Some(stands) = stands {
+        // The daemon lives in another folder than the agent.
+        for name in ["root", "project"] {
+            if let Some(Value::String(path)) = arguments.get_mut(name) {
+                *path = stands.join(&*path).to_string_lossy().into_owned();
+            }
+        }
+        let name = match local {
+            Local::Near if !fixed => "near",
+            _ => "root",
+        };
+        if entry.takes(name) && !arguments.contains_key("root") {
+            let folder = json!(stands.to_string_lossy());
+            arguments.entry(name).or_insert(folder);
+        }
+    }
+    for (name, value) in &settings.fill {
+        if entry.takes(name) {
+            arguments.entry(name).or_insert_with(|| value.clone());
+        }
+    }
+}
+
+impl Entry {
+    fn takes(&self, parameter: &str) -> bool {
+        self.parameters.iter().any(|name| name == parameter)
+    }
+}
+
+/// The items of a stream, as many as may be kept.
+#[derive(Default)]
+struct Items {
+    kept: Vec<Box<RawValue>>,
+    bytes: usize,
+    left_out: u64,
+}
+
+impl Items {
+    fn push(&mut self, item: Box<RawValue>) {
+        self.bytes += item.get().len();
+        if self.bytes > MAX_ITEMS {
+            self.left_out += 1;
+        } else {
+            self.kept.push(item);
+        }
+    }
+
+    /// Beside the result, if there are any.
+    fn beside(self, result: Value) -> Value {
+        if self.kept.is_empty() && self.left_out == 0 {
+            return result;
+        }
+        let mut object = match result {
+            Value::Object(object) => object,
+            other => Map::from_iter([(WRAPPED.to_owned(), other)]),
+        };
+        let items = self.kept.iter();
+        let items = items.filter_map(|item| serde_json::from_str::<Value>(item.get()).ok());
+        object.insert("items".into(), items.collect());
+        if self.left_out > 0 {
+            object.insert("items_left_out".into(), json!(self.left_out));
+        }
+        Value::Object(object)
+    }
+}
+
+/// A result as the agent sees it: as text and as an object, or cut.
+fn shown(
+    outputs: &Outputs,
+    entry: &Entry,
+    result: &RawValue,
+    items: Items,
+    max: usize,
+) -> Result<CallToolResult> {
+    let value = serde_json::from_str(result.get()).map_err(|error| {
+        let what = format!("the result is no JSON that can be shown: {error}");
+        Error::new(Code::InvalidResult, what).hint("it may be nested too deeply; return less")
+    })?;
+    let value = items.beside(value);
+    let text = value.to_string();
+    if let Some((head_and_tail, cut)) = outputs.cut(&text, max) {
+        let mut answer = CallToolResult::success(vec![ContentBlock::text(head_and_tail)]);
+        answer.structured_content = Some(json!({ "cut": cut }));
+        return Ok(answer);
+    }
+    let mut answer = CallToolResult::success(vec![ContentBlock::text(text)]);
+    answer.structured_content = Some(match value {
+        Value::Object(_) if !entry.wraps => value,
+        other => json!({ WRAPPED: other }),
+    });
+    Ok(answer)
+}
+
+/// What the agent hears before the result.
+struct News<'a> {
+    token: Option<ProgressToken>,
+    peer: &'a Peer<RoleServer>,
+    last: f64,
+}
+
+impl<'a> News<'a> {
+    fn new(token: Option<ProgressToken>, peer: &'a Peer<RoleServer>) -> Self {
+        Self {
+            token,
+            peer,
+            last: 0.0,
+        }
+    }
+
+    fn item(&mut self, item: &RawValue) -> Option<ProgressNotificationParam> {
+        let text = item.get();
+        let shown = &text[..text.floor_char_boundary(MESSAGE)];
+        self.next(None, None, Some(shown.to_owned()))
+    }
+
+    fn progress(&mut self, progress: &RawValue) -> Option<ProgressNotificationParam> {
+        #[derive(Default, Deserialize)]
+        struct Told {
+            value: Option<f64>,
+            total: Option<f64>,
+            message: Option<String>,
+        }
+        let told: Told = serde_json::from_str(progress.get()).unwrap_or_default();
+        self.next(told.value, told.total, told.message)
+    }
+
+    /// A notification whose number is larger than the one before, as the protocol demands.
+    fn next(
+        &mut self,
+        value: Option<f64>,
+        total: Option<f64>,
+        message: Option<String>,
+    ) -> Option<ProgressNotificationParam> {
+        let token = self.token.clone()?;
+        self.last = match value {
+            Some(value) if value > self.last => value,
+            _ => self.last + 1.0,
+        };
+        let mut news = ProgressNotificationParam::new(token, self.last);
+        news.total = total.filter(|total| *total >= self.last);
+        news.message = message;
+        Some(news)
+    }
+
+    /// Whether anybody still listens.
+    async fn tell(peer: &Peer<RoleServer>, news: Option<ProgressNotificationParam>) -> bool {
+        match news {
+            Some(news) => peer.notify_progress(news).await.is_ok(),
+            None => !peer.is_transport_closed(),
+        }
+    }
+}

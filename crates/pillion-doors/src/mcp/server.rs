@@ -1,0 +1,235 @@
+//! The protocol's side of the door: what an agent can ask a server.
+
+use std::sync::Arc;
+
+use rmcp::model::{
+    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, CustomRequest,
+    CustomResult, ErrorCode, ErrorData, GetPromptRequestParams, GetPromptResponse, Implementation,
+    InitializeResult, JsonObject, ListPromptsResult, ListResourceTemplatesResult,
+    ListResourcesResult, ListToolsResult, PaginatedRequestParams, ReadResourceRequestParams,
+    ReadResourceResponse, ServerCapabilities, ServerConfig, Tool,
+};
+use rmcp::service::{NotificationContext, RequestContext, RoleServer};
+use rmcp::{ErrorData as McpError, ServerHandler};
+use serde_json::{Value, json};
+use tokio::sync::Semaphore;
+
+use super::outputs::Outputs;
+use super::roots::Roots;
+use super::tools::{FETCH, Tools};
+use super::{Profile, Settings, errors, prompts, resources};
+use crate::House;
+
+/// Calls that are worked on at once; more are refused.
+const MAX_CALLS: usize = 256;
+
+/// What an agent is told when it connects.
+const INSTRUCTIONS: &str = "pillion answers questions about projects and their code from an index and a type checker that are warm and in step with the files: an edit is seen by the next call. Ask it instead of searching text.";
+
+/// And this, if it has all tools.
+const TOOLS: &str = " `code_at` says everything about the name at a place, `code_refs` lists every use, `code_symbols` finds definitions by name, `code_read_symbol` reads one definition out of a long file, `code_diagnostics` tells what an edit broke. Lines and columns count from 1; paths are relative to the project, or absolute. Refactorings answer with a patch, and write only with `apply`. `py_call` runs a Python function of the project in a warm worker.";
+
+/// What all sessions of a door share.
+pub(super) struct Shared {
+    pub(super) house: House,
+    pub(super) settings: Settings,
+    pub(super) tools: Tools,
+    pub(super) outputs: Outputs,
+    pub(super) calls: Semaphore,
+}
+
+impl Shared {
+    pub(super) fn new(house: House, settings: Settings) -> Self {
+        Self {
+            tools: Tools::new(&house.catalogue, settings.profile),
+            outputs: Outputs::new(),
+            calls: Semaphore::new(MAX_CALLS),
+            house,
+            settings,
+        }
+    }
+}
+
+/// The server of one session.
+pub(crate) struct Agent {
+    pub(super) shared: Arc<Shared>,
+    pub(super) roots: Roots,
+}
+
+impl Agent {
+    pub(super) fn new(shared: Arc<Shared>) -> Self {
+        Self {
+            shared,
+            roots: Roots::default(),
+        }
+    }
+
+    /// A part of an answer that was cut.
+    fn fetch(&self, arguments: &JsonObject) -> CallToolResult {
+        let number = |name: &str| arguments.get(name).and_then(Value::as_u64);
+        let handle = arguments.get("handle").and_then(Value::as_str);
+        let offset = number("offset").unwrap_or(0) as usize;
+        let limit = number("limit").map_or(self.shared.settings.max_output, |n| n as usize);
+        match self
+            .shared
+            .outputs
+            .page(handle.unwrap_or_default(), offset, limit)
+        {
+            Ok(page) => {
+                let structured = serde_json::to_value(&page).unwrap_or_default();
+                let mut result = CallToolResult::success(vec![ContentBlock::text(page.text)]);
+                result.structured_content = Some(structured);
+                result
+            }
+            Err(error) => errors::failed(&error),
+        }
+    }
+
+    fn unknown_tool(&self, name: &str) -> McpError {
+        let hint = match self.shared.tools.nearest(name) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => format!(
+                "`tools/list` lists them all; the profile is `{}`",
+                self.shared.settings.profile
+            ),
+        };
+        McpError::invalid_params(
+            format!("there is no tool `{name}`: {hint}"),
+            Some(json!({ "code": "unknown_operation", "hint": hint })),
+        )
+    }
+}
+
+impl ServerHandler for Agent {
+    fn get_info(&self) -> ServerConfig {
+        let capabilities = ServerCapabilities::builder()
+            .enable_tools()
+            .enable_resources()
+            .enable_prompts()
+            .build();
+        let about = Implementation::new("pillion", env!("CARGO_PKG_VERSION"))
+            .with_title("pillion")
+            .with_description("Python, already running: code and project questions, answered warm");
+        let instructions = match self.shared.settings.profile {
+            Profile::Full => [INSTRUCTIONS, TOOLS].concat(),
+            Profile::Core | Profile::Minimal => INSTRUCTIONS.to_owned(),
+        };
+        InitializeResult::new(capabilities)
+            .with_server_info(about)
+            .with_instructions(instructions)
+    }
+
+    async fn list_tools(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListToolsResult, McpError> {
+        let tools = self.shared.tools.list().to_vec();
+        Ok(ListToolsResult::with_all_items(tools))
+    }
+
+    fn get_tool(&self, name: &str) -> Option<Tool> {
+        let mut tools = self.shared.tools.list().iter();
+        tools.find(|tool| tool.name == name).cloned()
+    }
+
+    async fn call_tool(
+        &self,
+        request: CallToolRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, McpError> {
+        let arguments = request.arguments.unwrap_or_default();
+        let result = match self.shared.tools.get(&request.name) {
+            Some(entry) => Box::pin(self.perform(entry, arguments, &context)).await,
+            None if request.name == FETCH && self.get_tool(FETCH).is_some() => {
+                self.fetch(&arguments)
+            }
+            None => return Err(self.unknown_tool(&request.name)),
+        };
+        Ok(result.into())
+    }
+
+    async fn list_resources(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListResourcesResult, McpError> {
+        Ok(ListResourcesResult::with_all_items(resources::list(
+            &self.shared.house.catalogue,
+        )))
+    }
+
+    async fn list_resource_templates(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListResourceTemplatesResult, McpError> {
+        Ok(ListResourceTemplatesResult::with_all_items(
+            resources::templates(&self.shared.house.catalogue),
+        ))
+    }
+
+    async fn read_resource(
+        &self,
+        request: ReadResourceRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ReadResourceResponse, McpError> {
+        let read = resources::read(self, &request.uri, &context);
+        Box::pin(read).await.map(Into::into)
+    }
+
+    async fn list_prompts(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListPromptsResult, McpError> {
+        Ok(ListPromptsResult::with_all_items(prompts::list()))
+    }
+
+    async fn get_prompt(
+        &self,
+        request: GetPromptRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<GetPromptResponse, McpError> {
+        let arguments = request.arguments.unwrap_or_default();
+        prompts::get(&request.name, &arguments, &self.shared.tools).map(Into::into)
+    }
+
+    async fn on_roots_list_changed(&self, _: NotificationContext<RoleServer>) {
+        self.roots.forget().await;
+    }
+
+    async fn on_custom_request(
+        &self,
+        request: CustomRequest,
+        _: RequestContext<RoleServer>,
+    ) -> Result<CustomResult, McpError> {
+        // A request of MCP whose parameters do not fit comes here too.
+        let method = request.method;
+        if is_served(&method) {
+            return Err(McpError::invalid_params(
+                format!("the parameters of `{method}` do not fit"),
+                None,
+            ));
+        }
+        Err(ErrorData::new(
+            ErrorCode::METHOD_NOT_FOUND,
+            format!("there is no method `{method}`"),
+            None,
+        ))
+    }
+}
+
+/// Whether a method of MCP is served here.
+fn is_served(method: &str) -> bool {
+    [
+        "tools/list",
+        "tools/call",
+        "resources/list",
+        "resources/templates/list",
+        "resources/read",
+        "prompts/list",
+        "prompts/get",
+    ]
+    .contains(&method)
+}

@@ -1,0 +1,199 @@
+//! The tools: one for each operation that makes sense for an agent.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use pillion_catalogue::{Catalogue, Definition, Safety};
+use rmcp::model::{Tool, ToolAnnotations};
+use serde_json::{Value, json};
+
+use super::{Profile, schemas};
+
+/// Operations that are no tools: they run pillion, or talk without end.
+const NOT_FOR_AGENTS: &[&str] = &[
+    "system.health",
+    "system.ping",
+    "system.shutdown",
+    "system.stats",
+    "system.subscribe",
+    "system.version",
+];
+
+/// Names that the contract fixes. All others are the operation's, with `_` for its dot.
+const ALIASES: &[(&str, &str)] = &[
+    ("project_registry", "map.projects"),
+    ("resolve_project", "map.resolve"),
+    ("agent_map", "map.agents"),
+    ("code_structure", "map.structure"),
+    ("impact_analysis", "map.impact"),
+    ("change_impact", "map.change_impact"),
+    ("cross_project_deps", "map.cross_project"),
+    ("detect_patterns", "map.patterns"),
+    ("live_changes", "map.live_changes"),
+    ("reference_edges", "map.references"),
+];
+
+/// The one tool that is no operation: the rest of an answer that was cut.
+pub(super) const FETCH: &str = "fetch_output";
+
+/// A tool's way into the catalogue.
+#[derive(Debug)]
+pub(super) struct Entry {
+    pub(super) definition: Definition,
+    /// The names of all parameters, with those that are not shown.
+    pub(super) parameters: Vec<String>,
+    /// The result stands within an object.
+    pub(super) wraps: bool,
+}
+
+/// All tools of a profile.
+pub(super) struct Tools {
+    list: Vec<Tool>,
+    entries: HashMap<String, Entry>,
+}
+
+impl Tools {
+    /// The tools of a catalogue.
+    pub(super) fn new(catalogue: &Catalogue, profile: Profile) -> Self {
+        let mut tools = Self {
+            list: Vec::new(),
+            entries: HashMap::new(),
+        };
+        for definition in catalogue.definitions() {
+            let name = name(definition.name);
+            let meant = !NOT_FOR_AGENTS.contains(&definition.name);
+            if meant && profile.has(&name) {
+                tools.add(name, *definition);
+            }
+        }
+        if profile.has(FETCH) {
+            tools.list.push(fetch());
+        }
+        // Those of the contract first, in its order: it is the order of usefulness.
+        let place = |tool: &Tool| ALIASES.iter().position(|(name, _)| *name == tool.name);
+        tools
+            .list
+            .sort_by_key(|tool| place(tool).unwrap_or(ALIASES.len()));
+        tools
+    }
+
+    fn add(&mut self, name: String, definition: Definition) {
+        let (output, wraps) = schemas::output(&definition);
+        let tool = Tool::new(
+            name.clone(),
+            description(&definition),
+            schemas::input(&definition),
+        )
+        .with_title(definition.help().trim_end_matches('.').to_owned())
+        .with_raw_output_schema(output)
+        .with_annotations(annotations(definition.safety));
+        self.list.push(tool);
+        let entry = Entry {
+            definition,
+            parameters: schemas::parameters(&definition),
+            wraps,
+        };
+        self.entries.insert(name, entry);
+    }
+
+    /// All of them, as agents list them.
+    pub(super) fn list(&self) -> &[Tool] {
+        &self.list
+    }
+
+    /// One of them, unless it is [`FETCH`].
+    pub(super) fn get(&self, name: &str) -> Option<&Entry> {
+        self.entries.get(name)
+    }
+
+    /// Whether there is a tool for this operation.
+    pub(super) fn has_operation(&self, operation: &str) -> bool {
+        self.entries.contains_key(&name(operation))
+    }
+
+    /// The name that was perhaps meant.
+    pub(super) fn nearest(&self, wrong: &str) -> Option<&str> {
+        let like = wrong.replace(['.', '-'], "_").to_lowercase();
+        let names = self.list.iter().map(|tool| tool.name.as_ref());
+        let mut alike = names.filter(|name| {
+            like == name.to_lowercase()
+                || name.ends_with(&format!("_{like}"))
+                || like.ends_with(*name)
+        });
+        alike.next()
+    }
+}
+
+/// The tool's name of an operation.
+pub(super) fn name(operation: &str) -> String {
+    let alias = ALIASES.iter().find(|(_, meant)| *meant == operation);
+    match alias {
+        Some((name, _)) => (*name).to_owned(),
+        None => operation.replace('.', "_"),
+    }
+}
+
+/// Everything that its documentation says.
+fn description(definition: &Definition) -> String {
+    let schema = definition.params_schema();
+    let text = schema.get("description").and_then(Value::as_str);
+    text.unwrap_or_default().to_owned()
+}
+
+fn annotations(safety: Safety) -> ToolAnnotations {
+    let reads = safety == Safety::Read;
+    ToolAnnotations::new()
+        .read_only(reads)
+        .destructive(!reads)
+        .idempotent(reads)
+        .open_world(safety == Safety::Execute)
+}
+
+fn fetch() -> Tool {
+    let schema = json!({
+        "type": "object",
+        "properties": {
+            "handle": { "type": "string", "description": "The handle that the cut answer named." },
+            "offset": { "type": "integer", "minimum": 0, "description": "The byte to begin with; 0 if not given." },
+            "limit": { "type": "integer", "minimum": 1, "description": "How many bytes; as many as an answer shows if not given." },
+        },
+        "required": ["handle"],
+        "additionalProperties": false,
+    });
+    let output = json!({
+        "type": "object",
+        "properties": {
+            "text": { "type": "string" },
+            "offset": { "type": "integer" },
+            "bytes": { "type": "integer", "description": "Bytes of the whole." },
+            "next_offset": { "type": "integer", "description": "Where to go on; absent at the end." },
+        },
+        "required": ["text", "offset", "bytes"],
+    });
+    let into = |value| match value {
+        Value::Object(object) => Arc::new(object),
+        _ => Arc::default(),
+    };
+    Tool::new(
+        FETCH,
+        "Get a part of an answer that was too long to be shown whole.",
+        into(schema),
+    )
+    .with_title("Get more of a long answer")
+    .with_raw_output_schema(into(output))
+    .with_annotations(annotations(Safety::Read))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_legal_and_those_of_the_contract_kept() {
+        assert_eq!(name("code.defs"), "code_defs");
+        assert_eq!(name("map.projects"), "project_registry");
+        assert_eq!(name("map.call_graph"), "map_call_graph");
+        let legal = |c: char| c.is_ascii_lowercase() || c == '_';
+        assert!(ALIASES.iter().all(|(name, _)| name.chars().all(legal)));
+    }
+}

@@ -1,0 +1,124 @@
+//! `pillion mcp`: the door for agents, as a thin relay to the daemon.
+//!
+//! What tools there are is known without an engine, so the handshake is answered at once;
+//! the daemon is started meanwhile. Many agents share it, and with it every Python.
+
+mod install;
+mod relay;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use clap::{Args, Subcommand};
+use pillion::Result;
+use pillion_doors::mcp::{self, MAX_OUTPUT, Profile, Settings};
+use pillion_protocol::vars;
+use serde_json::{Map, Value, json};
+
+use super::operations::from_here;
+use super::{Global, doors, output, streams};
+use relay::Relay;
+
+/// Serve agents: every operation as an MCP tool, on standard input and output.
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub(crate) struct Mcp {
+    #[command(subcommand)]
+    action: Option<Action>,
+    /// The project for calls that name none; without it the agent's root, or this folder.
+    #[arg(long, value_name = "DIR")]
+    root: Option<PathBuf>,
+    /// Which tools there are: `full`, `core` or `minimal`.
+    #[arg(long, value_name = "NAME")]
+    profile: Option<Profile>,
+    /// Bytes of text that one answer shows; the rest can be fetched.
+    #[arg(long, value_name = "BYTES", default_value_t = MAX_OUTPUT, value_parser = budget)]
+    max_output: usize,
+}
+
+#[derive(Debug, Subcommand)]
+enum Action {
+    /// Print or write the configuration that adds pillion to an agent.
+    Install(install::Install),
+}
+
+impl Mcp {
+    pub(crate) async fn run(self, global: &Global) -> Result<ExitCode> {
+        if let Some(Action::Install(install)) = self.action {
+            return install.run(global);
+        }
+        let folder = std::env::current_dir().ok();
+        let settings = Settings {
+            max_output: self.max_output,
+            folder,
+            fill: surroundings(),
+            ..settings(self.profile)
+        };
+        let root = self.root.as_deref().map(from_here);
+        let relay = Arc::new(Relay::new(global.clone()));
+        let house = relay::house(&relay, root);
+        let shutdown = house.shutdown.clone();
+        // The handshake does not wait for it.
+        let warming = Arc::clone(&relay);
+        tokio::spawn(async move { warming.warm_up().await });
+        let (input, output) = streams::standard();
+        let serving = mcp::serve(input, output, house, settings, streams::unread);
+        doors::until_signal(&shutdown, Box::pin(serving)).await;
+        relay.close().await;
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+/// How agents are served: the profile that was named, else that of the environment.
+pub(crate) fn settings(named: Option<Profile>) -> Settings {
+    Settings {
+        profile: named.unwrap_or_else(profile_from_env),
+        ..Settings::default()
+    }
+}
+
+/// A profile of the environment that does not exist is told, and is no reason to serve nobody:
+/// other servers may read the same variable.
+fn profile_from_env() -> Profile {
+    let of = |name: &'static str| {
+        let value = std::env::var(name).ok();
+        value.filter(|value| !value.is_empty()).map(|v| (name, v))
+    };
+    let Some((name, value)) = of(vars::PILLION_TOOL_PROFILE).or_else(|| of(vars::MCP_TOOL_PROFILE))
+    else {
+        return Profile::default();
+    };
+    value.parse().unwrap_or_else(|error| {
+        output::warn(&format!("{name}: {error}; all tools are served"));
+        Profile::default()
+    })
+}
+
+/// What the daemon cannot know about the agent that asks: its Python.
+fn surroundings() -> Map<String, Value> {
+    [
+        ("python", vars::PILLION_PYTHON),
+        ("virtual_env", vars::VIRTUAL_ENV),
+        ("conda_prefix", vars::CONDA_PREFIX),
+    ]
+    .into_iter()
+    .filter_map(|(name, variable)| {
+        let value = std::env::var(variable).ok()?;
+        // A bare name is looked up by the daemon; a path is meant from here.
+        let value = match value.contains('/') {
+            true => from_here(Path::new(&value)).display().to_string(),
+            false => value,
+        };
+        (!value.is_empty()).then(|| (name.to_owned(), json!(value)))
+    })
+    .collect()
+}
+
+fn budget(text: &str) -> Result<usize, String> {
+    const LEAST: usize = 1_000;
+    match text.parse() {
+        Ok(bytes) if bytes >= LEAST => Ok(bytes),
+        _ => Err(format!("`{text}` is no number of bytes from {LEAST} on")),
+    }
+}

@@ -1,0 +1,106 @@
+//! The catalogue as a relay: its operations are known here, and answered by the daemon.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use pillion::{Catalogue, Definition, Part, Request, Result, Safety, definitions};
+use pillion_client::{Client, Event};
+use pillion_doors::House;
+use serde_json::value::RawValue;
+use tokio::sync::{OnceCell, mpsc};
+use tokio_util::sync::CancellationToken;
+
+use crate::cli::Global;
+use crate::cli::backend::Backend;
+
+/// The way to whoever answers. Found when first needed; after that the client connects
+/// again by itself when the daemon is gone, and repeats only what is a read.
+pub(super) struct Relay {
+    global: Global,
+    backend: OnceCell<Backend>,
+}
+
+impl Relay {
+    pub(super) fn new(global: Global) -> Self {
+        Self {
+            global,
+            backend: OnceCell::new(),
+        }
+    }
+
+    /// Start the daemon if need be. What goes wrong is told by the first call.
+    pub(super) async fn warm_up(&self) {
+        let _ = self.backend().await;
+    }
+
+    /// Leave nothing behind that is ours alone.
+    pub(super) async fn close(&self) {
+        if let Some(Backend::Embedded(engine)) = self.backend.get() {
+            engine.stop().await;
+        }
+    }
+
+    async fn backend(&self) -> Result<&Backend> {
+        let open = || Box::pin(Backend::open(&self.global));
+        self.backend.get_or_try_init(open).await
+    }
+
+    async fn answer(
+        &self,
+        definition: Definition,
+        params: &RawValue,
+        request: Request,
+    ) -> Result<Box<RawValue>> {
+        match self.backend().await? {
+            Backend::Embedded(engine) => {
+                engine
+                    .call_raw(definition.name, Some(params), request)
+                    .await
+            }
+            Backend::Daemon(client) => match request.parts {
+                Some(parts) => stream(client, definition.name, params, &parts).await,
+                None => {
+                    let asked = client.request(definition.name, params);
+                    let safe = definition.safety == Safety::Read;
+                    asked.safe_to_repeat(safe).send().await
+                }
+            },
+        }
+    }
+}
+
+/// Pass on every part as it comes; a slow reader slows the sender down.
+async fn stream(
+    client: &Client,
+    operation: &str,
+    params: &RawValue,
+    parts: &mpsc::Sender<Part>,
+) -> Result<Box<RawValue>> {
+    let mut stream = client.request(operation, params).stream().await?;
+    while let Some(event) = stream.next().await {
+        let part = match event {
+            Event::Item(item) => Part::Item(item),
+            Event::Progress(progress) => Part::Progress(progress),
+        };
+        if parts.send(part).await.is_err() {
+            break;
+        }
+    }
+    stream.finish().await
+}
+
+/// A house whose operations the relay answers.
+pub(super) fn house(relay: &Arc<Relay>, root: Option<PathBuf>) -> House {
+    let relay = Arc::clone(relay);
+    let answer = move |definition, params: Box<RawValue>, request| {
+        let relay = Arc::clone(&relay);
+        async move { relay.answer(definition, &params, request).await }
+    };
+    let mut catalogue = Catalogue::default();
+    catalogue.relay(definitions(), &Arc::new(answer));
+    House {
+        catalogue: Arc::new(catalogue),
+        shutdown: CancellationToken::new(),
+        root,
+    }
+}
