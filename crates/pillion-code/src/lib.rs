@@ -18,6 +18,7 @@ mod engines;
 mod git;
 pub mod index;
 mod jedi;
+mod map;
 mod occurrences;
 pub mod operations;
 mod outline;
