@@ -34,4 +34,5 @@ mod syntax;
 pub mod text;
 mod tools;
 
+pub use map::Language;
 pub use service::{CacheStatus, CodeService, CodeStatus};

@@ -14,7 +14,7 @@ use super::modules::{Modules, is_init};
 use super::read::sketch;
 use super::sketch::Sketch;
 use super::world::{Sketched, World};
-use crate::index::{Index, content_hash};
+use crate::index::{Index, MAX_FILE, content_hash};
 use crate::source::Source;
 
 /// What is kept of a file between two questions.
@@ -23,6 +23,9 @@ struct Known {
     sketched: Arc<Sketched>,
     links: Arc<Links>,
 }
+
+/// Sketches from an earlier life, each with the hash of its file.
+pub(crate) type Kept = BTreeMap<Box<str>, ([u8; 16], Sketch)>;
 
 /// The graph, and all that is needed to keep it in step.
 #[derive(Debug, Clone, Default)]
@@ -46,36 +49,36 @@ impl Map {
     }
 
     /// The sketches, to be kept on disk.
-    pub(crate) fn sketches(&self) -> impl Iterator<Item = &Sketched> {
-        self.files.values().map(|known| &*known.sketched)
+    pub(crate) fn sketches(&self) -> Vec<Arc<Sketched>> {
+        let all = self.files.values();
+        all.map(|known| Arc::clone(&known.sketched)).collect()
     }
 
     /// Take in what the index knows now. `kept` gives a sketch from an earlier life. Blocks:
     /// it reads and parses files.
-    pub(crate) fn follow(
-        &mut self,
-        index: &Index,
-        root: &Path,
-        kept: &BTreeMap<Arc<str>, ([u8; 16], Sketch)>,
-    ) -> Followed {
+    pub(crate) fn follow(&mut self, index: &Index, root: &Path, kept: &mut Kept) -> Followed {
         let mut followed = Followed::default();
         let gone: Vec<Arc<str>> = {
             let is_gone = |path: &&Arc<str>| index.get(path).is_none();
             self.files.keys().filter(is_gone).cloned().collect()
         };
-        let stale: Vec<(&Arc<str>, [u8; 16])> = index
+        let stale: Vec<(&Arc<str>, [u8; 16], Option<Sketch>)> = index
             .hashes()
             .filter(|(path, hash)| {
                 let known = self.files.get(*path);
                 known.is_none_or(|known| known.sketched.hash != *hash)
+            })
+            .map(|(path, hash)| {
+                let old = kept.remove(&**path).filter(|(known, _)| *known == hash);
+                (path, hash, old.map(|(_, sketch)| sketch))
             })
             .collect();
         if gone.is_empty() && stale.is_empty() {
             return followed;
         }
         let fresh: Vec<Option<Arc<Sketched>>> = stale
-            .par_iter()
-            .map(|(path, hash)| read(root, path, *hash, kept))
+            .into_par_iter()
+            .map(|(path, hash, old)| read(root, path, hash, old))
             .collect();
         let fresh: Vec<Arc<Sketched>> = fresh.into_iter().flatten().collect();
         followed.sketched = fresh.len();
@@ -208,14 +211,13 @@ fn read(
     root: &Path,
     path: &Arc<str>,
     hash: [u8; 16],
-    kept: &BTreeMap<Arc<str>, ([u8; 16], Sketch)>,
+    kept: Option<Sketch>,
 ) -> Option<Arc<Sketched>> {
-    let old = kept.get(path).filter(|(known, _)| *known == hash);
-    let (hash, sketch) = match old {
-        Some((_, sketch)) => (hash, sketch.clone()),
+    let (hash, sketch) = match kept {
+        Some(sketch) => (hash, sketch),
         None => {
             let bytes = std::fs::read(root.join(&**path)).ok()?;
-            if bytes.len() as u64 > crate::index::MAX_FILE {
+            if bytes.len() as u64 > MAX_FILE {
                 (hash, sketch(&Source::from_text(""), path))
             } else {
                 // If it changed a moment ago, the next question sees another hash.

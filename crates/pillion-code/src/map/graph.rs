@@ -189,6 +189,22 @@ impl Graph {
         0..u32::try_from(self.file_of.len()).unwrap_or(u32::MAX)
     }
 
+    /// The nodes of a file; the first is the module itself.
+    pub(crate) fn nodes_of(&self, file: u32) -> std::ops::Range<NodeId> {
+        self.files.get(file as usize).map_or(0..0, |file| {
+            let count = u32::try_from(file.sketched.nodes.len()).unwrap_or(0);
+            file.first..file.first + count
+        })
+    }
+
+    /// The line that a node's name stands on.
+    pub(crate) fn line(&self, node: NodeId) -> u32 {
+        let file = self.file(node);
+        let scope = file.zip(self.node(node));
+        let scope = scope.and_then(|(file, node)| file.sketched.sketch.scope(node.scope));
+        scope.map_or(1, |scope| scope.line)
+    }
+
     pub(crate) fn file(&self, node: NodeId) -> Option<&GraphFile> {
         let file = self.file_of.get(node as usize)?;
         self.files.get(*file as usize)

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use super::eval::{Place, Thing, Viewer};
+use super::eval::{Found, Place, Thing, Viewer};
 use super::keys::Key;
 use super::modules::{At, FileId, folder, is_init};
 use super::sketch::{Binding, Expr, ExprId, MODULE, Name, Nature, ScopeId, ScopeKind, Use};
@@ -123,7 +123,7 @@ impl Linker<'_> {
 
     fn named(&mut self, place: Place, expr: ExprId, used: &Use, is_call: bool) {
         let found = self.viewer.ask(place, expr);
-        let is_sure = found.is_sure();
+        let is_sure = self.is_sure(&found);
         let way = if is_call { Way::Call } else { Way::Reference };
         let mut is_known = false;
         for thing in &found.things {
@@ -159,6 +159,19 @@ impl Linker<'_> {
         }
     }
 
+    /// Whether there is one thing; definitions of one name in one file count as one.
+    fn is_sure(&self, found: &Found) -> bool {
+        let key = |thing: &Thing| match *thing {
+            Thing::Function((file, scope)) | Thing::Class((file, scope)) => {
+                self.viewer.sketched(file).map(|file| file.key(scope))
+            }
+            _ => None,
+        };
+        let first = found.things.first().and_then(key);
+        let is_one = first.is_some() && found.things.iter().all(|thing| key(thing) == first);
+        found.is_sure() || !found.is_unsure && is_one
+    }
+
     /// A call of a class calls what makes its instances, or the class itself.
     fn constructed(&mut self, used: &Use, class: Place, is_sure: bool) {
         let mut is_made = false;
@@ -176,7 +189,8 @@ impl Linker<'_> {
         for thing in &found.things {
             if let Thing::Function(function) = *thing {
                 is_found = true;
-                self.link(used, Way::Call, function, is_sure && found.is_sure());
+                let is_sure = is_sure && self.is_sure(&found);
+                self.link(used, Way::Call, function, is_sure);
             }
         }
         is_found

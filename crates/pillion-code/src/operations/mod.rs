@@ -1,4 +1,4 @@
-//! What callers can ask for: `code.*`.
+//! What callers can ask for: `code.*` and `map.*`.
 
 mod at;
 mod calls;
@@ -12,6 +12,7 @@ mod hover;
 mod implementations;
 mod inline;
 mod list;
+pub mod map;
 mod occurrences;
 mod organize_imports;
 mod positions;
@@ -55,7 +56,7 @@ use crate::CodeService;
 
 /// All operations of this service.
 pub fn operations() -> Operations<CodeService> {
-    Operations::default()
+    let code = Operations::default()
         .with::<Defs>()
         .with::<Refs>()
         .with::<HoverAt>()
@@ -81,5 +82,6 @@ pub fn operations() -> Operations<CodeService> {
         .with::<ReadSymbol>()
         .with::<Grep>()
         .with::<Undo>()
-        .with::<History>()
+        .with::<History>();
+    map::add_to(code)
 }
