@@ -173,6 +173,11 @@ impl Index {
         self.entries.iter().map(|(path, entry)| (path, entry.hash))
     }
 
+    /// A hash of what was read of a file.
+    pub(crate) fn hash(&self, path: &str) -> Option<[u8; 16]> {
+        self.entries.get(path).map(|entry| entry.hash)
+    }
+
     /// Whether it is the very same as another: nothing was taken in since.
     pub(crate) fn is_same(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.entries, &other.entries)

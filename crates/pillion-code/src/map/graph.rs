@@ -98,7 +98,6 @@ pub(crate) struct Graph {
     /// What a method overrides, and what overrides it.
     above: Lists<NodeId>,
     below: Lists<NodeId>,
-    imports: Lists<u32>,
     importers: Lists<u32>,
 }
 
@@ -169,7 +168,6 @@ impl Graph {
         graph.below = Lists::of(nodes, &overrides.iter().map(flip).collect::<Vec<_>>());
         graph.above = Lists::of(nodes, &overrides);
         graph.importers = Lists::of(files.len(), &imports.iter().map(flip).collect::<Vec<_>>());
-        graph.imports = Lists::of(files.len(), &imports);
         drop(methods);
         let mut first = 0;
         for (sketched, links) in files {
@@ -259,11 +257,6 @@ impl Graph {
         self.below.get(node)
     }
 
-    /// The files that a file imports.
-    pub(crate) fn imports(&self, file: u32) -> &[u32] {
-        self.imports.get(file)
-    }
-
     /// The files that import a file.
     pub(crate) fn importers(&self, file: u32) -> &[u32] {
         self.importers.get(file)
@@ -286,9 +279,9 @@ impl Graph {
             }
         }
         for (at, file) in (0..).zip(&self.files) {
-            for to in self.imports(at) {
-                let to = &self.files[*to as usize].sketched.path;
-                lines.push(format!("import {} -> {to}", file.sketched.path));
+            for from in self.importers(at) {
+                let from = &self.files[*from as usize].sketched.path;
+                lines.push(format!("import {from} -> {}", file.sketched.path));
             }
         }
         lines.sort();

@@ -7,8 +7,10 @@
 //! and only files that looked at one of those are linked anew. The [`graph`] is then put
 //! together from numbers. The [`keeper`] holds all of it for a workspace.
 
-#![expect(dead_code, reason = "x")]
+mod affected;
+mod changes;
 mod classes;
+mod dead;
 mod eval;
 mod follow;
 mod graph;
@@ -16,8 +18,11 @@ mod impact;
 mod keeper;
 mod keys;
 mod language;
+mod layers;
 mod link;
+mod lookup;
 mod modules;
+mod offers;
 mod read;
 mod sketch;
 mod targets;
@@ -25,11 +30,15 @@ mod tests_of;
 mod vocabulary;
 mod world;
 
-pub(crate) use graph::Graph;
+pub(crate) use changes::ChangedFile;
+pub(crate) use graph::{Graph, GraphFile, NodeId};
 pub(crate) use impact::{Tree, Via};
 pub(crate) use keeper::{Keeper, Mapped};
 pub use language::Language;
+pub(crate) use layers::Layer;
 pub(crate) use link::Way;
+pub(crate) use tests_of::is_test_file;
+pub(crate) use world::NodeKind;
 
 #[cfg(test)]
 mod golden;

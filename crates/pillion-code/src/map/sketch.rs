@@ -4,8 +4,6 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::index::facts::name_hash;
-
 /// The version of what is written to disk; other versions are not read.
 pub(crate) const FORMAT: u32 = 1;
 
@@ -177,12 +175,10 @@ pub(crate) struct Sketch {
     pub(crate) stars: Box<[Name]>,
     /// The names it says it offers, if it does.
     pub(crate) all: Option<Box<[Name]>>,
-    /// [`name_hash`] of what is taken from things that nobody knows; sorted.
+    /// [`name_hash`](crate::index::facts::name_hash) of what is taken from things that nobody knows; sorted.
     pub(crate) loose: Box<[u32]>,
-    /// [`name_hash`] of the words of strings that look like names; sorted.
+    /// [`name_hash`](crate::index::facts::name_hash) of the words of strings that look like names; sorted.
     pub(crate) strings: Box<[u32]>,
-    /// Whether it asks if it is the program.
-    pub(crate) is_program: bool,
 }
 
 impl Sketch {
@@ -221,14 +217,6 @@ impl Sketch {
             }
             at = scope.parent;
         }
-    }
-
-    /// The class, function or module whose code a scope is.
-    pub(crate) fn owner(&self, mut scope: ScopeId) -> ScopeId {
-        while let Some(inner) = self.scope(scope).filter(|s| s.kind == ScopeKind::Inner) {
-            scope = inner.parent;
-        }
-        scope
     }
 
     /// The class that a scope is code of, through functions in it.
@@ -275,10 +263,5 @@ impl Sketch {
                 .is_some_and(|name| all.contains(&name)),
             None => !name.starts_with('_'),
         }
-    }
-
-    /// Whether a string of the file may mean a name.
-    pub(crate) fn spells(&self, name: &str) -> bool {
-        self.strings.binary_search(&name_hash(name)).is_ok()
     }
 }

@@ -3,7 +3,7 @@
 use pillion_catalogue::{Code, Error, Result};
 
 use super::graph::{Graph, NodeId, own_name};
-use super::world::{MODULE_NODE, NodeKind};
+use super::world::NodeKind;
 
 /// How many near names an error tells.
 const NEAR: usize = 5;
@@ -74,9 +74,4 @@ fn is_file(path: &str, written: &str) -> bool {
         || path
             .strip_suffix(written)
             .is_some_and(|before| before.ends_with('/'))
-}
-
-/// Whether a name is that of a module's own code.
-pub(crate) fn is_module(name: &str) -> bool {
-    name == MODULE_NODE
 }

@@ -85,7 +85,6 @@ impl Reader<'_> {
             all: all.map(|all| all.iter().map(|name| moved(*name)).collect()),
             loose: Box::default(),
             strings,
-            is_program: self.is_program,
             names: Names::of(&texts),
         }
     }

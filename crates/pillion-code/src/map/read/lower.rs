@@ -168,15 +168,3 @@ pub(super) fn nature(decorators: &[Decorator], name: &str, in_class: bool) -> Na
     }
     nature
 }
-
-/// `__name__ == "__main__"`.
-pub(super) fn asks_for_main(test: &ast::Expr) -> bool {
-    let ast::Expr::Compare(compare) = test else {
-        return false;
-    };
-    let mut sides = std::iter::once(&*compare.left).chain(&compare.comparators);
-    sides.any(|side| {
-        side.as_name_expr()
-            .is_some_and(|name| name.id == "__name__")
-    })
-}

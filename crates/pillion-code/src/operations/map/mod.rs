@@ -1,14 +1,26 @@
 //! What callers can ask for: `map.*`.
 
+mod architecture;
 mod call_graph;
+mod change_impact;
+mod dead_code;
+mod extract;
 mod impact;
+mod references;
+mod structure;
 
 use std::path::{Path, PathBuf};
 
 use pillion_catalogue::{Context, Operations, Result};
 
+pub use architecture::{Architecture, Circle, DirectoryLayer, Layered};
 pub use call_graph::{CallGraph, Calls};
+pub use change_impact::{ChangeImpact, ChangeReach, ChangedFunction};
+pub use dead_code::{Dead, DeadCode, DeadFunction};
+pub use extract::{Extract, Extracted, ExtractedClass, ExtractedFunction};
 pub use impact::{Affected, Impact, Impacts};
+pub use references::{DefinedSymbol, ReferenceEdge, ReferenceEdges, References};
+pub use structure::{Structure, Structured, StructuredFile};
 
 use crate::CodeService;
 use crate::map::Language;
@@ -17,7 +29,15 @@ use crate::project::View;
 
 /// All operations on the map.
 pub(super) fn add_to(operations: Operations<CodeService>) -> Operations<CodeService> {
-    operations.with::<CallGraph>().with::<Impact>()
+    operations
+        .with::<Structure>()
+        .with::<Extract>()
+        .with::<CallGraph>()
+        .with::<Impact>()
+        .with::<ChangeImpact>()
+        .with::<DeadCode>()
+        .with::<Architecture>()
+        .with::<References>()
 }
 
 /// The project that a request is about, as it is now, and the language to map in it.
