@@ -63,14 +63,18 @@ impl ChangedFile {
                     _ => lines.push(line),
                 }
             }
-            let mut is_inside = false;
+            // Lines before the first head belong to what still stands before them.
+            let (mut is_inside, mut is_headed) = (false, false);
             for old in &hunk.removed {
                 match sort(old) {
                     Sort::Nothing => {}
                     Sort::Import => file.imports = true,
-                    Sort::Inside => is_inside = true,
+                    Sort::Inside => is_inside |= !is_headed,
                     Sort::Code => file.top = true,
-                    Sort::Definition(name) => file.removed.push(name.to_owned()),
+                    Sort::Definition(name) => {
+                        is_headed = true;
+                        file.removed.push(name.to_owned());
+                    }
                 }
             }
             if is_inside && hunk.new_count == 0 {
@@ -161,6 +165,7 @@ mod tests {
         assert_eq!((file.gaps, file.top), (vec![2], false));
         let file = read(text, &[(2, 0, &["", "def g():", "    x = 1"])]);
         assert_eq!((file.removed, file.top), (vec!["g".to_owned()], false));
+        assert!(file.gaps.is_empty());
         assert!(read(text, &[(0, 0, &["X = 1"])]).top);
         assert!(read(text, &[(0, 0, &["import os"])]).imports);
     }

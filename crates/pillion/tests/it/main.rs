@@ -26,6 +26,7 @@ mod faults;
 mod http;
 mod lifecycle;
 mod limits;
+mod map;
 mod parity;
 mod python_client;
 mod reload;
