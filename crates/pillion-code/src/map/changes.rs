@@ -64,18 +64,22 @@ impl ChangedFile {
                 }
             }
             // Lines before the first head belong to what still stands before them.
-            let (mut is_inside, mut is_headed) = (false, false);
+            let (mut is_inside, mut is_headed, mut is_decorated) = (false, false, false);
             for old in &hunk.removed {
                 match sort(old) {
                     Sort::Nothing => {}
                     Sort::Import => file.imports = true,
                     Sort::Inside => is_inside |= !is_headed,
+                    Sort::Decorator => is_decorated = true,
                     Sort::Code => file.top = true,
                     Sort::Definition(name) => {
                         is_headed = true;
                         file.removed.push(name.to_owned());
                     }
                 }
+            }
+            if is_decorated && !is_headed {
+                file.gaps.push(hunk.new_start + 1);
             }
             if is_inside && hunk.new_count == 0 {
                 file.gaps.push(hunk.new_start.max(1));
@@ -95,6 +99,8 @@ enum Sort<'a> {
     Import,
     /// The head of a function or class of the module.
     Definition(&'a str),
+    /// A decorator of something in the module.
+    Decorator,
     /// A line of something that began before.
     Inside,
     Code,
@@ -119,7 +125,7 @@ fn sort(line: &str) -> Sort<'_> {
         }
     }
     match text.starts_with('@') {
-        true => Sort::Inside,
+        true => Sort::Decorator,
         false => Sort::Code,
     }
 }

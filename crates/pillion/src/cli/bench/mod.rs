@@ -9,6 +9,7 @@ mod code;
 mod doors;
 mod life;
 mod machine;
+mod map;
 mod payload;
 mod plot;
 mod report;
@@ -71,6 +72,8 @@ pub(crate) struct Bench {
 enum What {
     /// Measure questions about code against Jedi, on Django or on a tree of yours.
     Code(code::CodeBench),
+    /// Measure the map of Django, or of a tree of yours.
+    Map(map::MapBench),
 }
 
 impl Bench {
@@ -86,6 +89,7 @@ impl Bench {
             let hint = match self.what {
                 None => "`pillion bench --quick --json` shows all names",
                 Some(What::Code(_)) => "`pillion bench code --quick --json` shows all names",
+                Some(What::Map(_)) => "`pillion bench map --quick --json` shows all names",
             };
             let what = format!("no row is called `{only}`");
             return Err(Error::new(Code::NotFound, what).hint(hint));
@@ -115,6 +119,13 @@ impl Bench {
         match (&self.what, self.soak) {
             (Some(What::Code(bench)), _) => {
                 let plan = self.plan(code::GROUPS);
+                let (subject, rows) = Box::pin(bench.measure(stage, &plan)).await?;
+                report.subject = Some(subject);
+                report.rows = rows;
+                report.tail = Tail::P90;
+            }
+            (Some(What::Map(bench)), _) => {
+                let plan = self.plan(map::GROUPS);
                 let (subject, rows) = Box::pin(bench.measure(stage, &plan)).await?;
                 report.subject = Some(subject);
                 report.rows = rows;

@@ -13,7 +13,7 @@ mod questions;
 mod sample;
 mod search;
 mod start;
-mod tree;
+pub(super) mod tree;
 mod turns;
 
 use std::path::{Path, PathBuf};
@@ -163,7 +163,7 @@ fn ask(wire: &mut Wire, message: &[u8]) -> Result<f64> {
 }
 
 /// The same, with the answer.
-fn asked<'w>(wire: &'w mut Wire, message: &[u8]) -> Result<(f64, &'w [u8])> {
+pub(super) fn asked<'w>(wire: &'w mut Wire, message: &[u8]) -> Result<(f64, &'w [u8])> {
     let began = std::time::Instant::now();
     let answer = wire.ask(message).map_err(|error| cannot(&error))?;
     let took = began.elapsed().as_secs_f64();
@@ -172,6 +172,6 @@ fn asked<'w>(wire: &'w mut Wire, message: &[u8]) -> Result<(f64, &'w [u8])> {
 }
 
 /// Microseconds, as rows count.
-fn micros(seconds: &[f64]) -> Vec<f64> {
+pub(super) fn micros(seconds: &[f64]) -> Vec<f64> {
     seconds.iter().map(|seconds| seconds * 1e6).collect()
 }
