@@ -125,6 +125,10 @@ impl Viewer<'_> {
                 found.is_unsure |= is_unsure;
                 found
             }
+            // The class itself says that it may have anything.
+            None if self.holder(class, "__getattr__", false).is_some() => {
+                Found::one(Thing::Unknown)
+            }
             // Python's own, or one that is made at run time: nobody can tell from here.
             None => Found::one(Thing::Outside),
         }

@@ -7,7 +7,7 @@
 use std::collections::HashSet;
 
 use super::graph::{Graph, GraphFile, NodeId, own_name};
-use super::sketch::{Expr, ScopeId, Sketch};
+use super::sketch::{Expr, ScopeId, Sketch, prefix_hash};
 use super::tests_of::{is_around_module, is_around_tests, is_conftest, is_test_file};
 use super::vocabulary::is_special;
 use super::world::{LocalNode, NodeKind};
@@ -42,14 +42,31 @@ impl Graph {
         given: &[NodeId],
         mentioned: &HashSet<String>,
     ) -> (Vec<NodeId>, usize) {
+        let mut alive = self.alive.get_or_init(|| self.find_alive()).clone();
+        let mut open: Vec<NodeId> = given.to_vec();
+        for name in mentioned {
+            let named = self.named(name).iter();
+            open.extend(named.filter(|node| own_name(self.name(**node)) == name));
+        }
+        self.spread(&mut alive, open);
+        let functions: Vec<NodeId> = self
+            .nodes()
+            .filter(|node| self.is_function(*node))
+            .collect();
+        let total = functions.len();
+        let dead = functions.into_iter().filter(|node| !alive[*node as usize]);
+        (dead.collect(), total)
+    }
+
+    /// What is alive without anybody's saying so.
+    fn find_alive(&self) -> Vec<bool> {
         let mut loose: HashSet<u32> = HashSet::new();
         for file in &self.files {
             loose.extend(&file.sketched.sketch.loose);
             loose.extend(&file.sketched.sketch.strings);
+            loose.extend(&file.links.loose);
         }
-        loose.extend(mentioned.iter().map(|name| name_hash(name)));
-        let mut alive = vec![false; self.nodes().count()];
-        let mut open: Vec<NodeId> = given.to_vec();
+        let mut open: Vec<NodeId> = Vec::new();
         for file in &self.files {
             let is_open: HashSet<u32> = file.links.open.iter().copied().collect();
             for (at, node) in (0..).zip(&file.sketched.nodes) {
@@ -58,6 +75,13 @@ impl Graph {
                 }
             }
         }
+        let mut alive = vec![false; self.nodes().count()];
+        self.spread(&mut alive, open);
+        alive
+    }
+
+    /// Everything that is used by what is alive is alive.
+    fn spread(&self, alive: &mut [bool], mut open: Vec<NodeId>) {
         while let Some(node) = open.pop() {
             if std::mem::replace(&mut alive[node as usize], true) {
                 continue;
@@ -66,13 +90,6 @@ impl Graph {
             open.extend(self.below(node));
             open.extend(self.above(node));
         }
-        let functions: Vec<NodeId> = self
-            .nodes()
-            .filter(|node| self.is_function(*node))
-            .collect();
-        let total = functions.len();
-        let dead = functions.into_iter().filter(|node| !alive[*node as usize]);
-        (dead.collect(), total)
     }
 
     /// Whether a node is a function with a body: stubs have none.
@@ -118,6 +135,14 @@ fn is_root(
         || in_tests && (name.starts_with("test") || is_around_tests(name))
         || is_registered(sketch, node.scope)
         || loose.contains(&name_hash(name))
+        || begins_as_spelled(name, loose)
+}
+
+/// Whether a string spells how the name begins, as in `getattr(self, f"visit_{kind}")`.
+fn begins_as_spelled(name: &str, loose: &HashSet<u32>) -> bool {
+    let ends = name.match_indices('_').map(|(at, _)| at + 1);
+    let mut beginnings = ends.filter(|end| *end > 1 && *end < name.len());
+    beginnings.any(|end| loose.contains(&prefix_hash(&name[..end])))
 }
 
 /// Whether a decorator may keep the function and call it.

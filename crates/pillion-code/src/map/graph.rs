@@ -4,12 +4,14 @@
 //! a few milliseconds: only numbers are moved. Questions walk it by dense numbers.
 
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use super::keys::Key;
+use super::layers::Layers;
 use super::link::{Links, Way};
 use super::sketch::MODULE;
 use super::world::{LocalNode, NodeKind, Sketched};
+use crate::index::facts::name_hash;
 
 /// How many methods of a name there may be for a call of something unknown to be drawn.
 const MAX_GUESSES: usize = 5;
@@ -99,6 +101,13 @@ pub(crate) struct Graph {
     above: Lists<NodeId>,
     below: Lists<NodeId>,
     importers: Lists<u32>,
+    /// How many calls there are, and how many of them are resolved.
+    pub(crate) calls: usize,
+    pub(crate) sure_calls: usize,
+    /// Nodes by the hash of their own names; made when it is first asked for.
+    by_name: OnceLock<HashMap<u32, Vec<NodeId>>>,
+    pub(super) layers: OnceLock<Layers>,
+    pub(super) alive: OnceLock<Vec<bool>>,
 }
 
 impl Graph {
@@ -152,11 +161,13 @@ impl Graph {
                 }
             }
             let above = links.overrides.iter();
-            overrides.extend(above.filter_map(|(from, to)| Some((first + from, *ids.get(to)?))));
+            overrides.extend(above.filter_map(|(from, to)| Some((*ids.get(from)?, *ids.get(to)?))));
             let imported = links.imports.iter().filter_map(|key| modules.get(key));
             imports.extend(imported.map(|to| (at, *to)));
             first += u32::try_from(sketched.nodes.len()).unwrap_or(0);
         }
+        overrides.sort_unstable();
+        overrides.dedup();
         let nodes = graph.file_of.len();
         let flip = |(a, b): &(u32, u32)| (*b, *a);
         let back = edges.iter().map(|(from, edge)| {
@@ -169,6 +180,9 @@ impl Graph {
         graph.above = Lists::of(nodes, &overrides);
         graph.importers = Lists::of(files.len(), &imports.iter().map(flip).collect::<Vec<_>>());
         drop(methods);
+        let calls = edges.iter().filter(|(_, edge)| edge.way == Way::Call);
+        graph.calls = calls.clone().count();
+        graph.sure_calls = calls.filter(|(_, edge)| edge.is_sure).count();
         let mut first = 0;
         for (sketched, links) in files {
             let nodes = u32::try_from(sketched.nodes.len()).unwrap_or(0);
@@ -235,6 +249,19 @@ impl Graph {
             .files
             .binary_search_by(|file| (*file.sketched.path).cmp(path));
         found.ok().and_then(|at| u32::try_from(at).ok())
+    }
+
+    /// Nodes whose own name may be this one.
+    pub(crate) fn named(&self, name: &str) -> &[NodeId] {
+        let by_name = self.by_name.get_or_init(|| {
+            let mut all: HashMap<u32, Vec<NodeId>> = HashMap::new();
+            for node in self.nodes() {
+                let hash = name_hash(own_name(self.name(node)));
+                all.entry(hash).or_default().push(node);
+            }
+            all
+        });
+        by_name.get(&name_hash(name)).map_or(&[], |nodes| nodes)
     }
 
     /// What a node uses.

@@ -36,6 +36,11 @@ pub(crate) fn stars_key(module: Key) -> Key {
     number((4_u8, module))
 }
 
+/// The names that a class has.
+pub(crate) fn members_key(class: Key) -> Key {
+    number((7_u8, class))
+}
+
 /// A definition: the same as long as its file and its name are.
 pub(crate) fn scope_key(path: &str, qualified: &str) -> Key {
     number((5_u8, path, qualified))
@@ -58,6 +63,15 @@ pub(crate) fn fingerprints(sketch: &Sketch, keys: &[Key]) -> HashMap<Key, u64> {
     let mut all: HashMap<Key, u64> = HashMap::new();
     let print = Prints { sketch, keys };
     for (scope, key) in sketch.scopes.iter().zip(keys) {
+        if scope.kind == ScopeKind::Class {
+            let names: Vec<&str> = scope
+                .bindings
+                .iter()
+                .map(|(name, _)| sketch.names.get(*name))
+                .collect();
+            let sum = all.entry(members_key(*key)).or_default();
+            *sum = sum.wrapping_add(number(names));
+        }
         for (name, binding) in &scope.bindings {
             let key = name_key(*key, sketch.names.get(*name));
             let sum = all.entry(key).or_default();

@@ -43,19 +43,23 @@ impl FolderCalls {
 
 /// Folders by path, and pairs of them that call each other.
 #[derive(Debug, Default)]
-pub(crate) struct Layers<'g> {
-    pub(crate) folders: BTreeMap<&'g str, FolderCalls>,
-    pub(crate) circles: Vec<(&'g str, &'g str)>,
+pub(crate) struct Layers {
+    pub(crate) folders: BTreeMap<Box<str>, FolderCalls>,
+    pub(crate) circles: Vec<(Box<str>, Box<str>)>,
 }
 
 impl Graph {
     /// The folders of a graph, by the resolved calls between them.
-    pub(crate) fn layers(&self) -> Layers<'_> {
-        let mut layers = Layers::default();
+    pub(crate) fn layers(&self) -> &Layers {
+        self.layers.get_or_init(|| self.find_layers())
+    }
+
+    fn find_layers(&self) -> Layers {
+        let mut folders: BTreeMap<&str, FolderCalls> = BTreeMap::new();
         let mut pairs: BTreeSet<(&str, &str)> = BTreeSet::new();
         for node in self.nodes() {
             let from = folder(self.path(node));
-            let here = layers.folders.entry(from).or_default();
+            let here = folders.entry(from).or_default();
             here.functions += usize::from(matches!(
                 self.kind(node),
                 NodeKind::Function | NodeKind::Method
@@ -65,16 +69,19 @@ impl Graph {
                 let to = folder(self.path(edge.node));
                 if from != to {
                     pairs.insert((from, to));
-                    layers.folders.entry(from).or_default().calls_out += 1;
-                    layers.folders.entry(to).or_default().calls_in += 1;
+                    folders.entry(from).or_default().calls_out += 1;
+                    folders.entry(to).or_default().calls_in += 1;
                 }
             }
         }
-        layers.circles = pairs
-            .iter()
-            .filter(|(a, b)| a < b && pairs.contains(&(*b, *a)))
-            .copied()
-            .collect();
-        layers
+        let both = |(a, b): &&(&str, &str)| a < b && pairs.contains(&(*b, *a));
+        let circles = pairs.iter().filter(both);
+        Layers {
+            circles: circles.map(|(a, b)| ((*a).into(), (*b).into())).collect(),
+            folders: folders
+                .into_iter()
+                .map(|(path, calls)| (path.into(), calls))
+                .collect(),
+        }
     }
 }

@@ -6,8 +6,9 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use super::eval::{Found, Place, Thing, Viewer};
 use super::keys::Key;
 use super::modules::FileId;
-use super::sketch::{Expr, ExprId, Name, Nature, ScopeKind, Use};
+use super::sketch::{Expr, ExprId, Name, Nature, Use};
 use super::world::{Sketched, World};
+use crate::index::facts::name_hash;
 
 /// How something is used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -44,9 +45,11 @@ pub(crate) struct Links {
     pub(crate) links: Box<[Link]>,
     pub(crate) guesses: Box<[Guess]>,
     /// Methods, and what they override.
-    pub(crate) overrides: Box<[(u32, Key)]>,
+    pub(crate) overrides: Box<[(Key, Key)]>,
     /// Nodes of classes below some that are not of the workspace.
     pub(crate) open: Box<[u32]>,
+    /// [`name_hash`] of what is taken from something that does not say where it is from.
+    pub(crate) loose: Box<[u32]>,
     /// The modules it imports.
     pub(crate) imports: Box<[Key]>,
     /// What was looked up in other files on the way; sorted.
@@ -64,6 +67,7 @@ pub(crate) fn links(world: &World, home: FileId) -> Links {
         home,
         found: HashMap::new(),
         guesses: BTreeMap::new(),
+        loose: BTreeSet::new(),
     };
     for used in &file.sketch.uses {
         linker.used(used);
@@ -93,6 +97,7 @@ pub(crate) fn links(world: &World, home: FileId) -> Links {
             .collect(),
         overrides,
         open,
+        loose: linker.loose.into_iter().collect(),
         imports,
         saw: saw.into_iter().collect(),
     }
@@ -105,6 +110,7 @@ pub(super) struct Linker<'w> {
     /// What was found, with whether it is sure and its first line.
     found: HashMap<(u32, Way, Key), (bool, u32)>,
     guesses: BTreeMap<(u32, Name), u32>,
+    loose: BTreeSet<u32>,
 }
 
 impl Linker<'_> {
@@ -147,6 +153,12 @@ impl Linker<'_> {
             }
         }
         let sketch = &self.file.sketch;
+        let is_lost = |thing: &Thing| matches!(thing, Thing::Unknown | Thing::Outside);
+        if let Expr::Attribute(_, name) = sketch.expr(expr)
+            && found.things.iter().any(is_lost)
+        {
+            self.loose.insert(name_hash(sketch.names.get(name)));
+        }
         if let Expr::Attribute(_, name) = sketch.expr(expr)
             && is_call
             && !is_known
@@ -205,36 +217,5 @@ impl Linker<'_> {
         let (sure, line) = known.or_insert((is_sure, used.line));
         *sure |= is_sure;
         *line = used.line.min(*line);
-    }
-
-    /// Methods that override others, and classes below some that are not of the workspace.
-    fn overrides(&self) -> (Box<[(u32, Key)]>, Box<[u32]>) {
-        let sketch = &self.file.sketch;
-        let mut overrides = BTreeSet::new();
-        let mut open = BTreeSet::new();
-        for (id, scope) in (0..).zip(&sketch.scopes) {
-            if scope.kind == ScopeKind::Class {
-                self.viewer.begin();
-                let ancestors = self.viewer.ancestors((self.home, id));
-                if ancestors.before_outside.is_some() {
-                    open.insert(self.file.node(id));
-                }
-            }
-            if !sketch.is_method(id) {
-                continue;
-            }
-            self.viewer.begin();
-            let class = (self.home, scope.parent);
-            let name = sketch.names.get(scope.name);
-            let above = self.viewer.member(class, name, true, 0);
-            for thing in above.things {
-                if let Thing::Function((file, above)) = thing
-                    && let Some(file) = self.viewer.sketched(file)
-                {
-                    overrides.insert((self.file.node(id), file.key(above)));
-                }
-            }
-        }
-        (overrides.into_iter().collect(), open.into_iter().collect())
     }
 }

@@ -23,6 +23,7 @@ mod link;
 mod lookup;
 mod modules;
 mod offers;
+mod overrides;
 mod read;
 mod sketch;
 mod targets;

@@ -4,6 +4,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::index::facts::name_hash;
+
 /// The version of what is written to disk; other versions are not read.
 pub(crate) const FORMAT: u32 = 1;
 
@@ -13,6 +15,11 @@ pub(crate) type Name = u32;
 pub(crate) type ExprId = u32;
 /// A scope, by its place in [`Sketch::scopes`].
 pub(crate) type ScopeId = u32;
+
+/// A number for how names begin, `visit_`, that is never the number of a name.
+pub(crate) fn prefix_hash(prefix: &str) -> u32 {
+    name_hash(&format!("{prefix}*"))
+}
 
 /// The scope of the module itself.
 pub(crate) const MODULE: ScopeId = 0;
@@ -175,9 +182,10 @@ pub(crate) struct Sketch {
     pub(crate) stars: Box<[Name]>,
     /// The names it says it offers, if it does.
     pub(crate) all: Option<Box<[Name]>>,
-    /// [`name_hash`](crate::index::facts::name_hash) of what is taken from things that nobody knows; sorted.
+    /// [`name_hash`] of what is taken from things that nobody knows; sorted.
     pub(crate) loose: Box<[u32]>,
-    /// [`name_hash`](crate::index::facts::name_hash) of the words of strings that look like names; sorted.
+    /// [`name_hash`] of the words of strings that look like names, and [`prefix_hash`] of
+    /// those that look like how names begin; sorted.
     pub(crate) strings: Box<[u32]>,
 }
 

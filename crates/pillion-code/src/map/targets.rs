@@ -20,7 +20,9 @@ impl Graph {
         // As the outline writes it, too.
         let name = &*name.replace('/', ".");
         let found: Vec<NodeId> = self
-            .nodes()
+            .named(own_name(name))
+            .iter()
+            .copied()
             .filter(|node| self.is_named(*node, name))
             .filter(|node| file.is_none_or(|file| is_file(self.path(*node), file)))
             .collect();

@@ -15,7 +15,7 @@ use ruff_python_parser::parse_unchecked_source;
 use ruff_text_size::{Ranged, TextRange};
 
 use super::sketch::{
-    Binding, Expr, ExprId, Head, MODULE, Name, Nature, ScopeId, ScopeKind, Sketch, Use,
+    Binding, Expr, ExprId, Head, MODULE, Name, Nature, ScopeId, ScopeKind, Sketch, Use, prefix_hash,
 };
 use crate::index::facts::name_hash;
 use crate::index::source_type;
@@ -379,6 +379,11 @@ impl<'a> Reader<'a> {
             first.is_some_and(|c| c == '_' || c.is_alphabetic())
                 && letters.all(|c| c == '_' || c.is_alphanumeric())
         };
+        // How a name begins: `visit_`, or `visit_%s` and `visit_{}` with the rest to come.
+        let begins = text.trim_end_matches("%s").trim_end_matches("{}");
+        if begins.len() <= MAX_NAME && begins.ends_with('_') && is_name(begins) {
+            self.strings.insert(prefix_hash(begins));
+        }
         if text.len() <= MAX_NAME && text.split(['.', ':']).all(is_name) {
             let parts = text.split(['.', ':']).map(name_hash);
             self.strings.extend(parts);

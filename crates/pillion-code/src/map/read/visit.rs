@@ -227,6 +227,14 @@ impl<'a> Reader<'a> {
                 self.inside(at, |reader| reader.assign(&named.target, &[binding]));
             }
             ast::Expr::StringLiteral(text) => self.note_string(text.value.to_str()),
+            ast::Expr::FString(text) => {
+                for part in text.value.elements() {
+                    if let ast::InterpolatedStringElement::Literal(part) = part {
+                        self.note_string(&part.value);
+                    }
+                }
+                visitor::walk_expr(self, expr);
+            }
             _ => visitor::walk_expr(self, expr),
         }
     }

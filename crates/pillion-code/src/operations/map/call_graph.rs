@@ -93,7 +93,18 @@ impl Operation for CallGraph {
             language,
             clock: view.clock(),
         };
+        if only.is_empty() {
+            calls.resolved_count = graph.sure_calls;
+            calls.edge_count = if self.resolved_only {
+                graph.sure_calls
+            } else {
+                graph.calls
+            };
+        }
         for (at, file) in (0..).zip(&graph.files) {
+            if only.is_empty() && calls.edges.len() >= most {
+                break;
+            }
             if !is_below(&file.sketched.path, &only) {
                 continue;
             }
@@ -103,8 +114,10 @@ impl Operation for CallGraph {
                     if self.resolved_only && !edge.is_sure {
                         continue;
                     }
-                    calls.edge_count += 1;
-                    calls.resolved_count += usize::from(edge.is_sure);
+                    if !only.is_empty() {
+                        calls.edge_count += 1;
+                        calls.resolved_count += usize::from(edge.is_sure);
+                    }
                     if calls.edges.len() < most {
                         let ends = [node, edge.node];
                         let [from, to] = ends.map(|n| [graph.path(n), graph.name(n)]);
