@@ -40,6 +40,9 @@ struct Written {
     chunks: Vec<Vec<u8>>,
 }
 
+/// What is known about files, by path.
+type Entries<T> = Vec<(Box<str>, T)>;
+
 impl Store {
     /// The store for the index of the workspace at `root`, below the cache folder.
     pub(crate) fn new(cache: &Path, root: &Path) -> Self {
@@ -59,7 +62,7 @@ impl Store {
 
     /// The index as it was written last; an empty one if there is none to be believed.
     pub(crate) fn load(&self) -> Index {
-        let read: Vec<(Box<str>, Entry)> = self.read().unwrap_or_default();
+        let read: Entries<Entry> = self.read().unwrap_or_default();
         let entries: BTreeMap<Arc<str>, Arc<Entry>> = read
             .into_iter()
             .map(|(path, entry)| (path.into(), Arc::new(entry)))
@@ -81,7 +84,7 @@ impl Store {
     }
 
     /// What was written last, if it is to be believed.
-    pub(crate) fn read<T: DeserializeOwned + Send>(&self) -> Option<Vec<(Box<str>, T)>> {
+    pub(crate) fn read<T: DeserializeOwned + Send>(&self) -> Option<Entries<T>> {
         if fs::metadata(&self.file).ok()?.len() > MAX_BYTES {
             return None;
         }
@@ -95,7 +98,7 @@ impl Store {
             tracing::warn!(file = %self.file.display(), "what is on disk is damaged: parsing anew");
             return None;
         }
-        let chunks: Option<Vec<Vec<(Box<str>, T)>>> = written
+        let chunks: Option<Vec<Entries<T>>> = written
             .chunks
             .par_iter()
             .map(|chunk| postcard::from_bytes(chunk).ok())

@@ -108,7 +108,10 @@ enum Sort<'a> {
 
 fn sort(line: &str) -> Sort<'_> {
     let text = line.trim();
-    if text.is_empty() || text.starts_with('#') || text.trim_matches([')', ']', '}', ',']) == "" {
+    if text.is_empty()
+        || text.starts_with('#')
+        || text.trim_matches([')', ']', '}', ',']).is_empty()
+    {
         return Sort::Nothing;
     }
     if line.starts_with([' ', '\t']) {

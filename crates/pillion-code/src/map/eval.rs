@@ -10,7 +10,7 @@ use std::rc::Rc;
 use super::classes::Ancestors;
 use super::keys::{Key, name_key};
 use super::modules::{At, FileId};
-use super::sketch::{Binding, Expr, ExprId, Head, MODULE, Name, Nature, ScopeId, Sketch};
+use super::sketch::{Binding, Expr, ExprId, MODULE, Name, Nature, ScopeId, Sketch};
 use super::world::{Sketched, World};
 
 /// How many steps an answer may be away.
@@ -59,7 +59,7 @@ impl Found {
         }
     }
 
-    fn extend(&mut self, other: &Self) {
+    pub(super) fn extend(&mut self, other: &Self) {
         other.things.iter().for_each(|thing| self.add(*thing));
         self.is_unsure |= other.is_unsure;
     }
@@ -262,7 +262,7 @@ impl<'w> Viewer<'w> {
                 None => Found::one(Thing::Outside),
             },
             Binding::Value(expr, scope) => self.eval((file, scope), expr, depth),
-            Binding::Instance(expr, scope) => instances(self.eval((file, scope), expr, depth)),
+            Binding::Instance(expr, scope) => self.eval((file, scope), expr, depth).instances(),
             Binding::Me(class) => Found::one(Thing::Instance((file, class))),
             Binding::MyClass(class) => Found::one(Thing::Class((file, class))),
         }
@@ -338,53 +338,4 @@ impl<'w> Viewer<'w> {
             _ => None,
         }
     }
-
-    /// What a function returns; a method that returns itself returns its receiver.
-    pub(super) fn returned(&self, function: Place, receiver: Option<Place>, depth: u32) -> Found {
-        let unknown = || Found::one(Thing::Unknown);
-        let (file, scope) = function;
-        let Some(sketch) = self.sketch(file).filter(|_| !self.is_exhausted(depth)) else {
-            return unknown();
-        };
-        let Some(definition) = sketch.scope(scope) else {
-            return unknown();
-        };
-        if definition.nature == Nature::Decorated || definition.heads.is_empty() {
-            return unknown();
-        }
-        let mut found = Found::default();
-        for head in &definition.heads {
-            let (place, expr) = match *head {
-                Head::Annotated(expr) | Head::Base(expr) => ((file, definition.parent), expr),
-                Head::Returned(expr) => ((file, scope), expr),
-            };
-            let is_self = match sketch.expr(expr) {
-                Expr::Name(name) => {
-                    let bound = sketch.bound(scope, name);
-                    let is_me = matches!(bound, [(_, Binding::Me(_))]);
-                    sketch.names.get(name) == "Self" || is_me && matches!(head, Head::Returned(_))
-                }
-                _ => false,
-            };
-            let one = match (receiver, head) {
-                (Some(class), _) if is_self => Found::one(Thing::Instance(class)),
-                (_, Head::Returned(_)) => self.eval(place, expr, depth),
-                _ => instances(self.eval(place, expr, depth)),
-            };
-            found.extend(&one);
-        }
-        found
-    }
-}
-
-/// Instances of the classes that were found.
-fn instances(mut found: Found) -> Found {
-    for thing in &mut found.things {
-        *thing = match *thing {
-            Thing::Class(class) => Thing::Instance(class),
-            Thing::Outside => Thing::Outside,
-            _ => Thing::Unknown,
-        };
-    }
-    found
 }

@@ -422,3 +422,32 @@ fn what_goes_in_circles_ends() {
     ];
     assert_eq!(calls(&files), ["a:f -> a:f", "a:g -> a:A", "a:g -> a:f"]);
 }
+
+#[test]
+fn a_mixin_takes_the_place_of_what_comes_behind_it() {
+    let mut map = Map::default();
+    let base = "class Base:\n    def go(self): pass\nclass Mixin:\n    def go(self): pass\n";
+    let both = "from base import Base, Mixin\nclass Both(Mixin, Base): pass\n";
+    map.edit(&[("base.py", Some(base)), ("both.py", Some(both))]);
+    let dump = map.graph().dump();
+    let line = "override base.py:Mixin.go -> base.py:Base.go";
+    assert!(dump.contains(line), "{dump}");
+}
+
+#[test]
+fn a_class_that_may_have_anything_is_guessed_about() {
+    let text = "
+class Real:
+    def special(self): pass
+class Proxy:
+    def __getattr__(self, name): return 1
+class Closed: pass
+def f():
+    Proxy().special()
+    Closed().special()
+";
+    assert_eq!(
+        calls(&[("a.py", text)]),
+        ["a:f -> a:Closed", "a:f -> a:Proxy", "a:f ?> a:Real.special"]
+    );
+}

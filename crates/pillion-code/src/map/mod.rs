@@ -25,6 +25,7 @@ mod modules;
 mod offers;
 mod overrides;
 mod read;
+mod returns;
 mod sketch;
 mod targets;
 mod tests_of;

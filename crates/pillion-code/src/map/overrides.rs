@@ -7,9 +7,12 @@ use super::keys::{Key, members_key};
 use super::link::Linker;
 use super::sketch::{Name, ScopeKind};
 
+/// Methods, each with what it overrides.
+type Overrides = Box<[(Key, Key)]>;
+
 impl Linker<'_> {
     /// Methods that override others, and classes below some that are not of the workspace.
-    pub(super) fn overrides(&self) -> (Box<[(Key, Key)]>, Box<[u32]>) {
+    pub(super) fn overrides(&self) -> (Overrides, Box<[u32]>) {
         let mut overrides = BTreeSet::new();
         let mut open = BTreeSet::new();
         for (id, scope) in (0..).zip(&self.file.sketch.scopes) {

@@ -8,21 +8,15 @@ mod visit;
 use std::collections::{HashMap, HashSet};
 
 use ruff_python_ast::visitor::Visitor;
-use ruff_python_ast::{
-    self as ast, Comprehension, Decorator, Parameters, StmtClassDef, StmtFunctionDef,
-};
+use ruff_python_ast::{self as ast, Decorator, Parameters, StmtClassDef, StmtFunctionDef};
 use ruff_python_parser::parse_unchecked_source;
 use ruff_text_size::{Ranged, TextRange};
 
 use super::sketch::{
-    Binding, Expr, ExprId, Head, MODULE, Name, Nature, ScopeId, ScopeKind, Sketch, Use, prefix_hash,
+    Binding, Expr, ExprId, Head, MODULE, Name, Nature, ScopeId, ScopeKind, Sketch, Use,
 };
-use crate::index::facts::name_hash;
 use crate::index::source_type;
 use crate::source::Source;
-
-/// Longer strings are no names.
-const MAX_NAME: usize = 120;
 
 /// What a file tells the map.
 pub(crate) fn sketch(source: &Source, path: &str) -> Sketch {
@@ -346,47 +340,6 @@ impl<'a> Reader<'a> {
         match self.exprs.get(expr as usize) {
             Some(Expr::Unknown) | None => Binding::Opaque,
             Some(_) => Binding::Value(expr, self.at),
-        }
-    }
-
-    fn comprehension(&mut self, generators: &'a [Comprehension], parts: &[&'a ast::Expr]) {
-        let name = self.name("<comprehension>");
-        let Some((first, rest)) = generators.split_first() else {
-            return;
-        };
-        self.visit_expr(&first.iter);
-        let lines = self.lines(first.range);
-        let scope = self.open(ScopeKind::Inner, name, lines, lines.0);
-        self.inside(scope, |reader| {
-            reader.assign(&first.target, &[Binding::Opaque]);
-            first.ifs.iter().for_each(|test| reader.visit_expr(test));
-            for generator in rest {
-                reader.visit_expr(&generator.iter);
-                reader.assign(&generator.target, &[Binding::Opaque]);
-                generator
-                    .ifs
-                    .iter()
-                    .for_each(|test| reader.visit_expr(test));
-            }
-            parts.iter().for_each(|part| reader.visit_expr(part));
-        });
-    }
-
-    fn note_string(&mut self, text: &str) {
-        let is_name = |part: &str| {
-            let mut letters = part.chars();
-            let first = letters.next();
-            first.is_some_and(|c| c == '_' || c.is_alphabetic())
-                && letters.all(|c| c == '_' || c.is_alphanumeric())
-        };
-        // How a name begins: `visit_`, or `visit_%s` and `visit_{}` with the rest to come.
-        let begins = text.trim_end_matches("%s").trim_end_matches("{}");
-        if begins.len() <= MAX_NAME && begins.ends_with('_') && is_name(begins) {
-            self.strings.insert(prefix_hash(begins));
-        }
-        if text.len() <= MAX_NAME && text.split(['.', ':']).all(is_name) {
-            let parts = text.split(['.', ':']).map(name_hash);
-            self.strings.extend(parts);
         }
     }
 }

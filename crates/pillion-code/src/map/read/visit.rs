@@ -1,10 +1,14 @@
 //! The way through the statements and expressions of a file.
 
 use ruff_python_ast::visitor::{self, Visitor};
-use ruff_python_ast::{self as ast, ExceptHandler, ExprContext, Pattern, Stmt};
+use ruff_python_ast::{self as ast, Comprehension, ExceptHandler, ExprContext, Pattern, Stmt};
 
-use super::super::sketch::{Binding, Expr, MODULE, Nature, ScopeId, ScopeKind};
+use super::super::sketch::{Binding, Expr, MODULE, Nature, ScopeId, ScopeKind, prefix_hash};
 use super::Reader;
+use crate::index::facts::name_hash;
+
+/// Longer strings are no names.
+const MAX_NAME: usize = 120;
 
 impl<'a> Visitor<'a> for Reader<'a> {
     fn visit_stmt(&mut self, stmt: &'a Stmt) {
@@ -245,6 +249,47 @@ impl<'a> Reader<'a> {
             ast::Expr::Attribute(attribute) => self.root(&attribute.value),
             ast::Expr::Name(_) => {}
             other => self.visit_expr(other),
+        }
+    }
+
+    fn comprehension(&mut self, generators: &'a [Comprehension], parts: &[&'a ast::Expr]) {
+        let name = self.name("<comprehension>");
+        let Some((first, rest)) = generators.split_first() else {
+            return;
+        };
+        self.visit_expr(&first.iter);
+        let lines = self.lines(first.range);
+        let scope = self.open(ScopeKind::Inner, name, lines, lines.0);
+        self.inside(scope, |reader| {
+            reader.assign(&first.target, &[Binding::Opaque]);
+            first.ifs.iter().for_each(|test| reader.visit_expr(test));
+            for generator in rest {
+                reader.visit_expr(&generator.iter);
+                reader.assign(&generator.target, &[Binding::Opaque]);
+                generator
+                    .ifs
+                    .iter()
+                    .for_each(|test| reader.visit_expr(test));
+            }
+            parts.iter().for_each(|part| reader.visit_expr(part));
+        });
+    }
+
+    fn note_string(&mut self, text: &str) {
+        let is_name = |part: &str| {
+            let mut letters = part.chars();
+            let first = letters.next();
+            first.is_some_and(|c| c == '_' || c.is_alphabetic())
+                && letters.all(|c| c == '_' || c.is_alphanumeric())
+        };
+        // How a name begins: `visit_`, or `visit_%s` and `visit_{}` with the rest to come.
+        let begins = text.trim_end_matches("%s").trim_end_matches("{}");
+        if begins.len() <= MAX_NAME && begins.ends_with('_') && is_name(begins) {
+            self.strings.insert(prefix_hash(begins));
+        }
+        if text.len() <= MAX_NAME && text.split(['.', ':']).all(is_name) {
+            let parts = text.split(['.', ':']).map(name_hash);
+            self.strings.extend(parts);
         }
     }
 }
