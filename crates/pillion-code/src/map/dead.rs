@@ -45,8 +45,8 @@ impl Graph {
         let mut alive = self.alive.get_or_init(|| self.find_alive()).clone();
         let mut open: Vec<NodeId> = given.to_vec();
         for name in mentioned {
-            let named = self.named(name).iter();
-            open.extend(named.filter(|node| own_name(self.name(**node)) == name));
+            let named = self.named(name);
+            open.extend(named.filter(|node| own_name(self.name(*node)) == name));
         }
         self.spread(&mut alive, open);
         let functions: Vec<NodeId> = self

@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
-use super::keys::Key;
+use super::keys::ByKey;
 use super::layers::Layers;
 use super::link::{Links, Way};
 use super::sketch::MODULE;
@@ -105,7 +105,7 @@ pub(crate) struct Graph {
     pub(crate) calls: usize,
     pub(crate) sure_calls: usize,
     /// Nodes by the hash of their own names; made when it is first asked for.
-    by_name: OnceLock<HashMap<u32, Vec<NodeId>>>,
+    by_name: OnceLock<Vec<(u32, NodeId)>>,
     pub(super) layers: OnceLock<Layers>,
     pub(super) alive: OnceLock<Vec<bool>>,
 }
@@ -114,8 +114,9 @@ impl Graph {
     /// The graph of files, sorted by path, with their links.
     pub(crate) fn of(files: Vec<(Arc<Sketched>, Arc<Links>)>) -> Self {
         let mut graph = Self::default();
-        let mut ids: HashMap<Key, NodeId> = HashMap::new();
-        let mut modules: HashMap<Key, u32> = HashMap::new();
+        let total: usize = files.iter().map(|(file, _)| file.nodes.len()).sum();
+        let mut ids: ByKey<NodeId> = ByKey::with_capacity_and_hasher(total, Default::default());
+        let mut modules: ByKey<u32> = ByKey::default();
         let mut methods: HashMap<&str, Vec<NodeId>> = HashMap::new();
         let mut count: NodeId = 0;
         for (at, (sketched, _)) in (0..).zip(&files) {
@@ -174,8 +175,9 @@ impl Graph {
             let node = *from;
             (edge.node, Edge { node, ..*edge })
         });
-        graph.into = Lists::of(nodes, &back.collect::<Vec<_>>());
-        graph.out = Lists::of(nodes, &edges);
+        let back: Vec<_> = back.collect();
+        (graph.into, graph.out) =
+            rayon::join(|| Lists::of(nodes, &back), || Lists::of(nodes, &edges));
         graph.below = Lists::of(nodes, &overrides.iter().map(flip).collect::<Vec<_>>());
         graph.above = Lists::of(nodes, &overrides);
         graph.importers = Lists::of(files.len(), &imports.iter().map(flip).collect::<Vec<_>>());
@@ -252,16 +254,19 @@ impl Graph {
     }
 
     /// Nodes whose own name may be this one.
-    pub(crate) fn named(&self, name: &str) -> &[NodeId] {
+    pub(crate) fn named(&self, name: &str) -> impl Iterator<Item = NodeId> + use<'_> {
+        let hash = name_hash(name);
         let by_name = self.by_name.get_or_init(|| {
-            let mut all: HashMap<u32, Vec<NodeId>> = HashMap::new();
-            for node in self.nodes() {
-                let hash = name_hash(own_name(self.name(node)));
-                all.entry(hash).or_default().push(node);
-            }
+            let own = |id| self.node(id).map(|node| (node.own, id));
+            let mut all: Vec<(u32, NodeId)> = self.nodes().filter_map(own).collect();
+            all.sort_unstable();
             all
         });
-        by_name.get(&name_hash(name)).map_or(&[], |nodes| nodes)
+        let start = by_name.partition_point(|(own, _)| *own < hash);
+        let found = by_name[start..]
+            .iter()
+            .take_while(move |(own, _)| *own == hash);
+        found.map(|(_, node)| *node)
     }
 
     /// What a node uses.

@@ -3,12 +3,35 @@
 //! A file is resolved anew if one of the keys that it looked at now leads to something else.
 
 use std::collections::HashMap;
-use std::hash::{DefaultHasher, Hash, Hasher};
+use std::hash::{BuildHasherDefault, DefaultHasher, Hash, Hasher};
 
 use super::sketch::{Binding, Expr, ExprId, Head, Scope, ScopeId, ScopeKind, Sketch};
 
 /// A number for something that can be looked up; for a scope also for what it defines.
 pub(crate) type Key = u64;
+
+/// A map from keys, which are numbers that need no more mixing.
+pub(crate) type ByKey<T> = HashMap<Key, T, BuildHasherDefault<AsIs>>;
+
+/// Takes a key for its own hash.
+#[derive(Debug, Default)]
+pub(crate) struct AsIs(u64);
+
+impl Hasher for AsIs {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.0 = self.0.rotate_left(8) ^ u64::from(*byte);
+        }
+    }
+
+    fn write_u64(&mut self, key: u64) {
+        self.0 = key;
+    }
+}
 
 fn number(value: impl Hash) -> Key {
     let mut hasher = DefaultHasher::new();

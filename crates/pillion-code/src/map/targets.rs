@@ -21,8 +21,6 @@ impl Graph {
         let name = &*name.replace('/', ".");
         let found: Vec<NodeId> = self
             .named(own_name(name))
-            .iter()
-            .copied()
             .filter(|node| self.is_named(*node, name))
             .filter(|node| file.is_none_or(|file| is_file(self.path(*node), file)))
             .collect();

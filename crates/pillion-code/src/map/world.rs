@@ -3,9 +3,11 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use super::graph::own_name;
 use super::keys::{Key, scope_keys};
 use super::modules::{FileId, Modules};
 use super::sketch::{MODULE, ScopeId, ScopeKind, Sketch};
+use crate::index::facts::name_hash;
 
 /// The name of the node for a module's own code.
 pub(crate) const MODULE_NODE: &str = "<module>";
@@ -26,6 +28,8 @@ pub(crate) struct LocalNode {
     pub(crate) kind: NodeKind,
     /// `Class.method`.
     pub(crate) name: Box<str>,
+    /// [`name_hash`] of the last part of its name.
+    pub(crate) own: u32,
     /// The scope that defines it first.
     pub(crate) scope: ScopeId,
 }
@@ -61,13 +65,14 @@ impl Sketched {
                 }
             };
             let node = *known.entry(*key).or_insert_with(|| {
-                let name = match id {
+                let name: Box<str> = match id {
                     MODULE => MODULE_NODE.into(),
                     _ => sketch.qualified(id).into(),
                 };
                 nodes.push(LocalNode {
                     key: *key,
                     kind,
+                    own: name_hash(own_name(&name)),
                     name,
                     scope: id,
                 });

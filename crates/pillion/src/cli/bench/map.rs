@@ -199,17 +199,18 @@ impl Trial<'_> {
         let path = self.root.join(&target.file);
         let text = fs::read_to_string(&path).map_err(|error| cannot(&error))?;
         let message = self.impact(target);
-        let (mut bodies, mut heads) = (Vec::new(), Vec::new());
-        for n in 0..self.plan.samples(30, 3) {
-            let ways = [
-                (&mut bodies, format!("\n\ndef _bench():\n    return {n}\n")),
-                (&mut heads, format!("\n\ndef _bench{n}():\n    return 1\n")),
-            ];
-            for (times, more) in ways {
-                write(&path, &format!("{text}{more}"))?;
-                times.push(asked(wire, &message)?.0);
+        let times = self.plan.samples(30, 3);
+        let mut ask = |more: &dyn Fn(usize) -> String| -> Result<Vec<f64>> {
+            let mut seconds = Vec::new();
+            // The first one makes what the others change.
+            for n in 0..=times {
+                write(&path, &format!("{text}{}", more(n)))?;
+                seconds.push(asked(wire, &message)?.0);
             }
-        }
+            Ok(seconds.split_off(1))
+        };
+        let bodies = ask(&|n| format!("\n\ndef _bench():\n    return {n}\n"))?;
+        let heads = ask(&|n| format!("\n\ndef _bench{n}():\n    return 1\n"))?;
         write(&path, &text)?;
         Ok(vec![
             row(
