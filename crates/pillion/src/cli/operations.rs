@@ -67,6 +67,7 @@ const ORDER: &[&str] = &[
     "type-hierarchy",
     "read-symbol",
     "diagnostics",
+    "map",
     "rename",
     "extract-method",
     "extract-var",
@@ -98,6 +99,10 @@ const ORDER: &[&str] = &[
     "completions",
 ];
 
+/// The one area that people type by its own name.
+const MAP: &str = "map";
+const MAP_ABOUT: &str = "Map a project: who calls whom, what a change reaches, what is never used";
+
 /// Verbs of `pillion map` that people type with dashes; the others are typed as they are.
 const DASHED: &[(&str, &str)] = &[
     ("call-graph", "map.call_graph"),
@@ -113,7 +118,7 @@ fn dashed(name: &str) -> Option<&'static str> {
 /// What people type for an operation.
 pub(crate) fn typed(name: &str) -> String {
     if let Some(dashed) = dashed(name) {
-        return format!("map {dashed}");
+        return format!("{MAP} {dashed}");
     }
     match SHORT.iter().find(|(_, long)| *long == name) {
         Some((short, _)) => (*short).to_owned(),
@@ -152,7 +157,10 @@ pub(crate) fn add_to(mut command: clap::Command) -> clap::Command {
     areas.dedup();
     for area in areas {
         let mut sub = clap::Command::new(area)
-            .about(format!("All `{area}.*` operations"))
+            .about(match area {
+                MAP => MAP_ABOUT.to_owned(),
+                _ => format!("All `{area}.*` operations"),
+            })
             .subcommand_required(true)
             .arg_required_else_help(true);
         for definition in &all {

@@ -56,6 +56,7 @@ fn help() {
       type-hierarchy  What does the class at this position derive from, and what derives from it?
       read-symbol  Read the source of a definition by its name path, such as `Class/method`
       diagnostics  What do ty and ruff find wrong?
+      map  Map a project: who calls whom, what a change reaches, what is never used
       rename  Rename what is at this position, everywhere
       extract-method  Make a function or method of these lines
       extract-var  Give an expression a name
@@ -86,7 +87,6 @@ fn help() {
       operations  List every operation
       completions  Print a completion script for your shell
       code  All `code.*` operations
-      map  All `map.*` operations
       py  All `py.*` operations
       sidecar  All `sidecar.*` operations
       system  All `system.*` operations
