@@ -18,6 +18,7 @@ mod engines;
 mod git;
 pub mod index;
 mod jedi;
+mod map;
 mod modules;
 mod occurrences;
 pub mod operations;
@@ -36,4 +37,5 @@ mod syntax;
 pub mod text;
 mod tools;
 
+pub use map::Language;
 pub use service::{CacheStatus, CodeService, CodeStatus};

@@ -1,4 +1,4 @@
-//! A workspace with its index and engines, all kept at the same moment of its clock.
+//! A workspace with its index, map and engines, all kept at the same moment of its clock.
 //!
 //! Every question begins with [`Project::view`]: the clock is read, what changed is parsed
 //! into the index and told to the engines that run, and only then is the question asked.
@@ -16,6 +16,7 @@ use tokio::sync::Mutex;
 use crate::changes::Journal;
 use crate::engines::Engines;
 use crate::index::{Index, Store};
+use crate::map::Keeper;
 use crate::source::Source;
 
 /// How long after the last change the index is written to disk.
@@ -29,6 +30,7 @@ pub(crate) struct Project {
     journal: Journal,
     state: Mutex<State>,
     engines: Engines,
+    map: Keeper,
     saving: AtomicBool,
 }
 
@@ -54,6 +56,7 @@ impl Project {
     pub(crate) fn new(root: PathBuf, options: Options, engines: Engines, dirs: &Dirs) -> Self {
         Self {
             store: Store::new(&dirs.usable_cache(), &root),
+            map: Keeper::new(&dirs.usable_cache(), &root),
             journal: Journal::new(dirs, &root),
             workspace: Workspace::new(root, options),
             state: Mutex::default(),
@@ -76,6 +79,10 @@ impl Project {
 
     pub(crate) fn engines(&self) -> &Engines {
         &self.engines
+    }
+
+    pub(crate) fn map(&self) -> &Keeper {
+        &self.map
     }
 
     /// The workspace as it is now: nothing in it is older than this call.

@@ -23,6 +23,7 @@ use sha2::{Digest, Sha256};
 pub(crate) use extract::{MAX_ERRORS, facts as extract_facts, source_type};
 pub use facts::{Facts, Import, Kind, ParseError, Symbol};
 pub(crate) use mentions::{Mention, mentions_in, preview};
+pub(crate) use offers::all as offered;
 pub use search::Found;
 pub(crate) use store::Store;
 
@@ -124,7 +125,7 @@ impl Index {
                 Err(_) => return Read::Unreadable,
             }
         };
-        let hash = hash(&bytes);
+        let hash = content_hash(&bytes);
         let (stamp, settled) = (file.stamp, file.settled);
         match self.entries.get(&file.path) {
             Some(known) if known.hash == hash => Read::Same(Entry {
@@ -167,6 +168,21 @@ impl Index {
             .map(|(path, entry)| (path, &entry.facts))
     }
 
+    /// All files, by path, with a hash of what was read.
+    pub(crate) fn hashes(&self) -> impl Iterator<Item = (&Arc<str>, [u8; 16])> {
+        self.entries.iter().map(|(path, entry)| (path, entry.hash))
+    }
+
+    /// A hash of what was read of a file.
+    pub(crate) fn hash(&self, path: &str) -> Option<[u8; 16]> {
+        self.entries.get(path).map(|entry| entry.hash)
+    }
+
+    /// Whether it is the very same as another: nothing was taken in since.
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.entries, &other.entries)
+    }
+
     /// How many files it knows.
     pub fn len(&self) -> usize {
         self.entries.len()
@@ -201,7 +217,7 @@ pub(crate) fn is_python(path: &str) -> bool {
         .any(|end| path.ends_with(end))
 }
 
-fn hash(bytes: &[u8]) -> [u8; 16] {
+pub(crate) fn content_hash(bytes: &[u8]) -> [u8; 16] {
     let digest = Sha256::digest(bytes);
     std::array::from_fn(|i| digest[i])
 }

@@ -3,7 +3,7 @@
 use ruff_python_ast::{Expr, Stmt};
 
 /// The names in `__all__`, if the module has one that can be read without running it.
-pub(super) fn all(body: &[Stmt]) -> Option<Box<[Box<str>]>> {
+pub(crate) fn all(body: &[Stmt]) -> Option<Box<[Box<str>]>> {
     let mut names: Option<Vec<Box<str>>> = None;
     for stmt in body {
         match stmt {

@@ -1,4 +1,4 @@
-//! What callers can ask for: `code.*`.
+//! What callers can ask for: `code.*` and `map.*`.
 
 mod at;
 mod calls;
@@ -13,6 +13,7 @@ mod hover;
 mod implementations;
 mod inline;
 mod list;
+pub mod map;
 mod move_to;
 mod occurrences;
 mod organize_imports;
@@ -59,7 +60,7 @@ use crate::CodeService;
 
 /// All operations of this service.
 pub fn operations() -> Operations<CodeService> {
-    Operations::default()
+    let code = Operations::default()
         .with::<Defs>()
         .with::<Refs>()
         .with::<HoverAt>()
@@ -87,5 +88,6 @@ pub fn operations() -> Operations<CodeService> {
         .with::<ReadSymbol>()
         .with::<Grep>()
         .with::<Undo>()
-        .with::<History>()
+        .with::<History>();
+    map::add_to(code)
 }

@@ -69,6 +69,7 @@ const ORDER: &[&str] = &[
     "type-hierarchy",
     "read-symbol",
     "diagnostics",
+    "map",
     "rename",
     "move",
     "change-signature",
@@ -103,8 +104,27 @@ const ORDER: &[&str] = &[
     "completions",
 ];
 
+/// The one area that people type by its own name.
+const MAP: &str = "map";
+const MAP_ABOUT: &str = "Map a project: who calls whom, what a change reaches, what is never used";
+
+/// Verbs of `pillion map` that people type with dashes; the others are typed as they are.
+const DASHED: &[(&str, &str)] = &[
+    ("call-graph", "map.call_graph"),
+    ("change-impact", "map.change_impact"),
+    ("dead-code", "map.dead_code"),
+];
+
+fn dashed(name: &str) -> Option<&'static str> {
+    let found = DASHED.iter().find(|(_, long)| *long == name);
+    found.map(|(dashed, _)| *dashed)
+}
+
 /// What people type for an operation.
 pub(crate) fn typed(name: &str) -> String {
+    if let Some(dashed) = dashed(name) {
+        return format!("{MAP} {dashed}");
+    }
     match SHORT.iter().find(|(_, long)| *long == name) {
         Some((short, _)) => (*short).to_owned(),
         None => name.replace('.', " "),
@@ -142,12 +162,20 @@ pub(crate) fn add_to(mut command: clap::Command) -> clap::Command {
     areas.dedup();
     for area in areas {
         let mut sub = clap::Command::new(area)
-            .about(format!("All `{area}.*` operations"))
+            .about(match area {
+                MAP => MAP_ABOUT.to_owned(),
+                _ => format!("All `{area}.*` operations"),
+            })
             .subcommand_required(true)
             .arg_required_else_help(true);
         for definition in &all {
             if let Some((_, verb)) = definition.name.split_once('.').filter(|(a, _)| *a == area) {
-                sub = sub.subcommand(subcommand(definition, verb));
+                let typed = dashed(definition.name).unwrap_or(verb);
+                let mut command = subcommand(definition, typed);
+                if typed != verb {
+                    command = command.alias(verb);
+                }
+                sub = sub.subcommand(command);
             }
         }
         command = command.subcommand(sub);
@@ -174,7 +202,7 @@ fn subcommand(definition: &Definition, name: &'static str) -> clap::Command {
 }
 
 fn is_about_code(operation: &str) -> bool {
-    operation.starts_with("code.")
+    operation.starts_with("code.") || operation.starts_with("map.")
 }
 
 /// Whether the answer is for a program: `--json` says so, and for questions about code it
@@ -184,7 +212,7 @@ pub(crate) fn wants_json(matches: &ArgMatches) -> bool {
         return true;
     }
     let asked = match matches.subcommand() {
-        Some(("code", sub)) => sub.subcommand().map(|(_, sub)| sub),
+        Some(("code" | "map", sub)) => sub.subcommand().map(|(_, sub)| sub),
         Some((name, sub)) => {
             let long = SHORT.iter().find(|(short, _)| *short == name);
             long.filter(|(_, long)| is_about_code(long)).map(|_| sub)
@@ -239,7 +267,7 @@ pub(crate) fn selected(matches: &ArgMatches) -> Result<Option<Selected>> {
             .transpose();
     }
     match sub.subcommand() {
-        Some((verb, sub)) => find(&format!("{name}.{verb}"))
+        Some((verb, sub)) => find(&format!("{name}.{verb}").replace('-', "_"))
             .map(|definition| select(definition, sub))
             .transpose(),
         None => Ok(None),
@@ -352,7 +380,7 @@ fn near_here(params: &RawValue) -> Result<Box<RawValue>> {
             *path = json!(here.join(text));
         }
     };
-    for name in ["root", "file", "path", "rule_file", "dest_file"] {
+    for name in ["root", "project", "file", "path", "rule_file", "dest_file"] {
         params.get_mut(name).map(absolute);
     }
     if let Some(positions) = params.get_mut("positions").and_then(Value::as_array_mut) {

@@ -184,6 +184,43 @@ fn questions_about_code_have_their_rows() {
 }
 
 #[test]
+fn the_map_has_its_rows() {
+    let tree = tempfile::tempdir().unwrap();
+    small_tree(tree.path());
+    let home = tempfile::tempdir().unwrap();
+    let folder = tree.path().to_str().unwrap();
+    let report = bench_at(home.path(), &["map", "--quick", "--tree", folder]);
+    let rows = report["rows"].as_array().unwrap();
+    let names: Vec<_> = rows
+        .iter()
+        .map(|row| row["name"].as_str().unwrap())
+        .collect();
+    assert_eq!(
+        names,
+        [
+            "first/new",
+            "first/kept",
+            "again/impact",
+            "again/call_graph",
+            "again/structure",
+            "again/dead_code",
+            "again/architecture",
+            "again/references",
+            "edit/body",
+            "edit/head",
+            "memory/graph",
+        ]
+    );
+    for row in rows {
+        assert!(row["ours"]["p50"].as_f64().unwrap() > 0.0, "{row}");
+        assert!(
+            row["budget"].is_object() || !row["budget"].is_null(),
+            "{row}"
+        );
+    }
+}
+
+#[test]
 fn a_tree_without_code_is_refused() {
     let tree = tempfile::tempdir().unwrap();
     let home = Path::new(env!("CARGO_TARGET_TMPDIR")).join("bench-code-home");

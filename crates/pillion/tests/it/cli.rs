@@ -56,6 +56,7 @@ fn help() {
       type-hierarchy  What does the class at this position derive from, and what derives from it?
       read-symbol  Read the source of a definition by its name path, such as `Class/method`
       diagnostics  What do ty and ruff find wrong?
+      map  Map a project: who calls whom, what a change reaches, what is never used
       rename  Rename what is at this position, everywhere
       move  Move a function, class or constant to another module, or a module to another
       place
@@ -384,6 +385,14 @@ fn operations() {
     code.symbols  Find definitions by a part of their name.
     code.type_hierarchy What does the class at this position derive from, and what derives from it?
     code.undo  Take back the last refactoring, or the one named.
+    map.architecture  Show folders as layers, by who calls into whom, and which call each other.
+    map.call_graph  Draw who calls whom, as edges from function to function.
+    map.change_impact  Find the tests that a change can reach.
+    map.dead_code  Find functions that nobody reaches.
+    map.extract  Show the functions, classes and imports of one file.
+    map.impact  Show who is affected if a function changes: its callers, and their callers.
+    map.references  List definitions, and which of them uses which: by calls and by name.
+    map.structure  Show what is in a project: the functions, classes and imports of each file.
     py.call  Call a Python function in a warm worker.
     py.describe  Describe the functions of a Python module, with schemas.
     py.restart  Restart the sidecars of a workspace, or of all.

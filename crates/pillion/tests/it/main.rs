@@ -26,6 +26,7 @@ mod faults;
 mod http;
 mod lifecycle;
 mod limits;
+mod map;
 mod mcp;
 mod parity;
 mod python_client;

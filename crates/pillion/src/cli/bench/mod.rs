@@ -9,6 +9,7 @@ mod code;
 mod doors;
 mod life;
 mod machine;
+mod map;
 mod payload;
 mod plot;
 mod refactor;
@@ -74,6 +75,8 @@ enum What {
     Code(code::CodeBench),
     /// Measure refactorings of Django against Rope.
     Refactor(refactor::RefactorBench),
+    /// Measure the map of Django, or of a tree of yours.
+    Map(map::MapBench),
 }
 
 impl Bench {
@@ -92,6 +95,7 @@ impl Bench {
                 Some(What::Refactor(_)) => {
                     "`pillion bench refactor --quick --json` shows all names"
                 }
+                Some(What::Map(_)) => "`pillion bench map --quick --json` shows all names",
             };
             let what = format!("no row is called `{only}`");
             return Err(Error::new(Code::NotFound, what).hint(hint));
@@ -128,6 +132,12 @@ impl Bench {
             }
             (Some(What::Refactor(bench)), _) => {
                 let plan = self.plan(refactor::GROUPS);
+                let (subject, rows) = Box::pin(bench.measure(stage, &plan)).await?;
+                report.subject = Some(subject);
+                report.rows = rows;
+            }
+            (Some(What::Map(bench)), _) => {
+                let plan = self.plan(map::GROUPS);
                 let (subject, rows) = Box::pin(bench.measure(stage, &plan)).await?;
                 report.subject = Some(subject);
                 report.rows = rows;

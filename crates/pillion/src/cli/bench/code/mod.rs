@@ -180,6 +180,6 @@ pub(super) fn forget(stage: &Stage, folder: &str) -> Result<()> {
 }
 
 /// Microseconds, as rows count.
-fn micros(seconds: &[f64]) -> Vec<f64> {
+pub(super) fn micros(seconds: &[f64]) -> Vec<f64> {
     seconds.iter().map(|seconds| seconds * 1e6).collect()
 }

@@ -35,7 +35,7 @@ with tarfile.open(archive) as tar:
 ";
 
 /// Django, from pillion's cache or fetched into it.
-pub(in super::super) async fn django(stage: &Stage, uv: Option<&Path>) -> Result<PathBuf> {
+pub(in crate::cli::bench) async fn django(stage: &Stage, uv: Option<&Path>) -> Result<PathBuf> {
     let cache = Dirs::from_env()
         .writable_cache()
         .map_err(|error| Error::new(Code::InternalError, error.to_string()).hint(error.hint()))?;
@@ -135,7 +135,7 @@ async fn run(launch: Launch) -> Result<()> {
 }
 
 /// Copy a tree as pillion sees it, and index the copy.
-pub(in super::super) async fn copy(source: &Path, root: &Path) -> Result<Index> {
+pub(in crate::cli::bench) async fn copy(source: &Path, root: &Path) -> Result<Index> {
     let from = Workspace::new(source.to_owned(), Options::default());
     let files = from.synced().await?;
     for file in files.files().iter() {

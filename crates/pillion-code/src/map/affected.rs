@@ -1,0 +1,222 @@
+//! Which tests a change can reach: backwards along calls, references and overrides from the
+//! functions that changed, and along imports from modules whose own code did.
+
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+
+use super::changes::ChangedFile;
+use super::graph::{Graph, NodeId, own_name};
+use super::keys::{Key, name_key, path_key};
+use super::modules::{folder, stem};
+use super::sketch::{MODULE, ScopeKind};
+use super::tests_of::{is_around_module, is_around_tests, is_conftest, is_test_file, is_test_name};
+use super::world::NodeKind;
+
+/// What a change can reach.
+#[derive(Debug, Default)]
+pub(crate) struct Reach {
+    /// The nodes that changed.
+    pub(crate) changed: BTreeSet<NodeId>,
+    /// The tests that reach them, by file; of an empty list all.
+    pub(crate) tests: BTreeMap<u32, Vec<NodeId>>,
+}
+
+impl Graph {
+    /// What changed files can reach.
+    pub(crate) fn reach(&self, files: &[ChangedFile]) -> Reach {
+        let mut reach = Reach::default();
+        let mut walk = Walk {
+            graph: self,
+            nodes: HashSet::new(),
+            modules: HashSet::new(),
+            open: Vec::new(),
+        };
+        for file in files {
+            if let Some(at) = self.file_at(&file.path) {
+                let changed = self.changed_nodes(at, file);
+                reach.changed.extend(changed);
+                if file.imports {
+                    // The same words may now mean something else.
+                    self.nodes_of(at).skip(1).for_each(|node| walk.node(node));
+                }
+                self.removed(at, file, &mut walk);
+            }
+            // Whoever looked for what is gone found it before.
+            if let Some(gone) = &file.gone {
+                let key = path_key(stem(gone));
+                self.lookers(key).for_each(|at| walk.module(at));
+            }
+        }
+        for node in &reach.changed {
+            walk.node(*node);
+        }
+        walk.run();
+        reach.tests = walk.tests();
+        reach
+    }
+
+    /// Files that looked for something.
+    fn lookers(&self, key: Key) -> impl Iterator<Item = u32> {
+        let files = (0..).zip(&self.files);
+        let looked = files.filter(move |(_, file)| file.links.saw.binary_search(&key).is_ok());
+        looked.map(|(at, _)| at)
+    }
+
+    /// Who looks for a function that is no more is reached.
+    fn removed(&self, at: u32, file: &ChangedFile, walk: &mut Walk<'_>) {
+        let Some(found) = self.files.get(at as usize) else {
+            return;
+        };
+        for name in &file.removed {
+            let key = name_key(found.sketched.key(MODULE), name);
+            let lookers: Vec<u32> = self.lookers(key).collect();
+            for node in lookers
+                .into_iter()
+                .flat_map(|file| self.nodes_of(file).skip(1))
+            {
+                walk.node(node);
+            }
+        }
+    }
+
+    /// The nodes whose own lines changed.
+    fn changed_nodes(&self, at: u32, file: &ChangedFile) -> BTreeSet<NodeId> {
+        let Some(found) = self.files.get(at as usize) else {
+            return BTreeSet::new();
+        };
+        let Some(lines) = &file.lines else {
+            return self.nodes_of(at).collect();
+        };
+        let sketch = &found.sketched.sketch;
+        let owner = |line: u32| {
+            // The innermost comes last.
+            let around = (0..).zip(&sketch.scopes).filter(|(_, scope)| {
+                scope.kind != ScopeKind::Inner && scope.lines.0 <= line && line <= scope.lines.1
+            });
+            let scope = around.last().map_or(MODULE, |(id, _)| id);
+            found.first + found.sketched.node(scope)
+        };
+        let mut nodes: BTreeSet<NodeId> = lines.iter().map(|line| owner(*line)).collect();
+        // What was taken out of a function changed it; beside them it was one itself.
+        let beside = file.gaps.iter().map(|line| owner(*line));
+        nodes.extend(beside.filter(|node| *node != found.first));
+        if file.top {
+            nodes.insert(found.first);
+        }
+        nodes
+    }
+}
+
+struct Walk<'g> {
+    graph: &'g Graph,
+    nodes: HashSet<NodeId>,
+    /// Files whose own code is reached.
+    modules: HashSet<u32>,
+    open: Vec<NodeId>,
+}
+
+impl Walk<'_> {
+    fn node(&mut self, node: NodeId) {
+        if self.nodes.insert(node) {
+            self.open.push(node);
+        }
+    }
+
+    /// The code of a module reaches everyone who imports it.
+    fn module(&mut self, file: u32) {
+        let mut open = vec![file];
+        while let Some(next) = open.pop() {
+            if self.modules.insert(next) {
+                open.extend(self.graph.importers(next));
+            }
+        }
+    }
+
+    fn run(&mut self) {
+        while let Some(node) = self.open.pop() {
+            let graph = self.graph;
+            if graph.kind(node) == NodeKind::Module {
+                self.module(graph.file_index(node));
+                continue;
+            }
+            for user in graph.users(node) {
+                self.node(user.node);
+            }
+            let path = graph.path(node);
+            if is_test_file(path) && is_around_tests(own_name(graph.name(node))) {
+                self.class_of(node);
+            }
+        }
+    }
+
+    /// What runs around the tests of a class reaches all of them, and the classes below.
+    fn class_of(&mut self, node: NodeId) {
+        let file = self.graph.file_index(node);
+        let Some((class, _)) = self.graph.name(node).rsplit_once('.') else {
+            return;
+        };
+        for other in self.graph.nodes_of(file) {
+            let name = self.graph.name(other);
+            let is_member = name.strip_prefix(class).is_some_and(|rest| {
+                rest.is_empty() || rest.strip_prefix('.').is_some_and(is_test_name)
+            });
+            if is_member {
+                self.node(other);
+            }
+        }
+    }
+
+    /// The tests that were reached.
+    fn tests(&self) -> BTreeMap<u32, Vec<NodeId>> {
+        let graph = self.graph;
+        let mut whole: BTreeSet<u32> = BTreeSet::new();
+        let mut folders: BTreeSet<&str> = BTreeSet::new();
+        for file in &self.modules {
+            whole.insert(*file);
+            let path = graph.files.get(*file as usize).map(|f| &*f.sketched.path);
+            folders.extend(path.filter(|path| is_conftest(path)).map(folder));
+        }
+        let mut tests: BTreeMap<u32, Vec<NodeId>> = BTreeMap::new();
+        for node in &self.nodes {
+            let (file, path) = (graph.file_index(*node), graph.path(*node));
+            let name = own_name(graph.name(*node));
+            if is_conftest(path) && graph.users(*node).is_empty() {
+                // A fixture that nobody names, or a hook: it is there for all.
+                folders.insert(folder(path));
+            } else if is_test_file(path) && is_around_module(name) {
+                whole.insert(file);
+            } else if is_test_file(path) && graph.is_test(*node) {
+                tests.entry(file).or_default().push(*node);
+            }
+        }
+        for (at, file) in (0..).zip(&graph.files) {
+            let path = &*file.sketched.path;
+            let is_below = |folder: &&str| {
+                folder.is_empty()
+                    || path
+                        .strip_prefix(*folder)
+                        .is_some_and(|rest| rest.starts_with('/'))
+            };
+            if is_test_file(path) && (whole.contains(&at) || folders.iter().any(is_below)) {
+                tests.insert(at, Vec::new());
+            }
+        }
+        for nodes in tests.values_mut() {
+            nodes.sort_unstable();
+        }
+        tests
+    }
+}
+
+impl Graph {
+    /// Whether a node is a test of a test file.
+    pub(crate) fn is_test(&self, node: NodeId) -> bool {
+        let is_function = matches!(self.kind(node), NodeKind::Function | NodeKind::Method);
+        let name = self.name(node);
+        // A function in a function is nobody's test.
+        let is_outer = match name.rsplit_once('.') {
+            Some((class, _)) => self.kind(node) == NodeKind::Method && !class.contains('.'),
+            None => true,
+        };
+        is_function && is_outer && is_test_name(own_name(name)) && is_test_file(self.path(node))
+    }
+}

@@ -1,0 +1,327 @@
+//! The graph of a workspace: all nodes, and who uses whom.
+//!
+//! It is put together from the links of the files whenever one of them changed, which takes
+//! a few milliseconds: only numbers are moved. Questions walk it by dense numbers.
+
+use std::collections::HashMap;
+use std::sync::{Arc, OnceLock};
+
+use super::keys::ByKey;
+use super::layers::Layers;
+use super::link::{Links, Way};
+use super::sketch::MODULE;
+use super::world::{LocalNode, NodeKind, Sketched};
+use crate::index::facts::name_hash;
+
+/// How many methods of a name there may be for a call of something unknown to be drawn.
+const MAX_GUESSES: usize = 5;
+
+/// A node, by its place in the graph.
+pub(crate) type NodeId = u32;
+
+/// One end of an edge.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Edge {
+    /// The other end.
+    pub(crate) node: NodeId,
+    pub(crate) way: Way,
+    /// Resolved, or only possible.
+    pub(crate) is_sure: bool,
+    /// The first line of the use, in the file of the one who uses.
+    pub(crate) line: u32,
+}
+
+/// Lists of edges, one after the other.
+#[derive(Debug)]
+struct Lists<T> {
+    starts: Vec<u32>,
+    all: Vec<T>,
+}
+
+impl<T> Default for Lists<T> {
+    fn default() -> Self {
+        Self {
+            starts: Vec::new(),
+            all: Vec::new(),
+        }
+    }
+}
+
+impl<T: Copy + Ord> Lists<T> {
+    /// Lists from pairs in any order.
+    fn of(count: usize, pairs: &[(u32, T)]) -> Self {
+        let mut starts = vec![0_u32; count + 1];
+        for (list, _) in pairs {
+            starts[*list as usize + 1] += 1;
+        }
+        for at in 1..starts.len() {
+            starts[at] += starts[at - 1];
+        }
+        let mut next = starts.clone();
+        let mut all: Vec<T> = pairs.iter().map(|(_, item)| *item).collect();
+        for (list, item) in pairs {
+            let place = &mut next[*list as usize];
+            all[*place as usize] = *item;
+            *place += 1;
+        }
+        for ends in starts.windows(2) {
+            all[ends[0] as usize..ends[1] as usize].sort_unstable();
+        }
+        Self { starts, all }
+    }
+
+    fn get(&self, list: u32) -> &[T] {
+        let at = list as usize;
+        match (self.starts.get(at), self.starts.get(at + 1)) {
+            (Some(start), Some(end)) => &self.all[*start as usize..*end as usize],
+            _ => &[],
+        }
+    }
+}
+
+/// A file of the graph.
+#[derive(Debug)]
+pub(crate) struct GraphFile {
+    pub(crate) sketched: Arc<Sketched>,
+    pub(crate) links: Arc<Links>,
+    /// The first of its nodes; they are one after the other.
+    pub(crate) first: NodeId,
+}
+
+/// All nodes of a workspace, and who uses whom.
+#[derive(Debug, Default)]
+pub(crate) struct Graph {
+    /// Sorted by path.
+    pub(crate) files: Vec<GraphFile>,
+    /// The file of each node.
+    file_of: Vec<u32>,
+    out: Lists<Edge>,
+    into: Lists<Edge>,
+    /// What a method overrides, and what overrides it.
+    above: Lists<NodeId>,
+    below: Lists<NodeId>,
+    importers: Lists<u32>,
+    /// How many calls there are, and how many of them are resolved.
+    pub(crate) calls: usize,
+    pub(crate) sure_calls: usize,
+    /// Nodes by the hash of their own names; made when it is first asked for.
+    by_name: OnceLock<Vec<(u32, NodeId)>>,
+    pub(super) layers: OnceLock<Layers>,
+    pub(super) alive: OnceLock<Vec<bool>>,
+}
+
+impl Graph {
+    /// The graph of files, sorted by path, with their links.
+    pub(crate) fn of(files: Vec<(Arc<Sketched>, Arc<Links>)>) -> Self {
+        let mut graph = Self::default();
+        let total: usize = files.iter().map(|(file, _)| file.nodes.len()).sum();
+        let mut ids: ByKey<NodeId> = ByKey::with_capacity_and_hasher(total, Default::default());
+        let mut modules: ByKey<u32> = ByKey::default();
+        let mut methods: HashMap<&str, Vec<NodeId>> = HashMap::new();
+        let mut count: NodeId = 0;
+        for (at, (sketched, _)) in (0..).zip(&files) {
+            modules.insert(sketched.key(MODULE), at);
+            for node in &sketched.nodes {
+                ids.insert(node.key, count);
+                if node.kind == NodeKind::Method {
+                    methods.entry(own_name(&node.name)).or_default().push(count);
+                }
+                graph.file_of.push(at);
+                count += 1;
+            }
+        }
+        let mut edges: Vec<(NodeId, Edge)> = Vec::new();
+        let mut overrides: Vec<(NodeId, NodeId)> = Vec::new();
+        let mut imports: Vec<(u32, u32)> = Vec::new();
+        let mut first = 0;
+        for (at, (sketched, links)) in (0..).zip(&files) {
+            for link in &links.links {
+                if let Some(to) = ids.get(&link.to) {
+                    let edge = Edge {
+                        node: *to,
+                        way: link.way,
+                        is_sure: link.is_sure,
+                        line: link.line,
+                    };
+                    edges.push((first + link.from, edge));
+                }
+            }
+            for guess in &links.guesses {
+                let candidates = methods.get(sketched.sketch.names.get(guess.name));
+                for to in candidates.into_iter().flatten() {
+                    if candidates.is_some_and(|all| all.len() > MAX_GUESSES) {
+                        break;
+                    }
+                    let edge = Edge {
+                        node: *to,
+                        way: Way::Call,
+                        is_sure: false,
+                        line: guess.line,
+                    };
+                    edges.push((first + guess.from, edge));
+                }
+            }
+            let above = links.overrides.iter();
+            overrides.extend(above.filter_map(|(from, to)| Some((*ids.get(from)?, *ids.get(to)?))));
+            let imported = links.imports.iter().filter_map(|key| modules.get(key));
+            imports.extend(imported.map(|to| (at, *to)));
+            first += u32::try_from(sketched.nodes.len()).unwrap_or(0);
+        }
+        overrides.sort_unstable();
+        overrides.dedup();
+        let nodes = graph.file_of.len();
+        let flip = |(a, b): &(u32, u32)| (*b, *a);
+        let back = edges.iter().map(|(from, edge)| {
+            let node = *from;
+            (edge.node, Edge { node, ..*edge })
+        });
+        let back: Vec<_> = back.collect();
+        (graph.into, graph.out) =
+            rayon::join(|| Lists::of(nodes, &back), || Lists::of(nodes, &edges));
+        graph.below = Lists::of(nodes, &overrides.iter().map(flip).collect::<Vec<_>>());
+        graph.above = Lists::of(nodes, &overrides);
+        graph.importers = Lists::of(files.len(), &imports.iter().map(flip).collect::<Vec<_>>());
+        drop(methods);
+        let calls = edges.iter().filter(|(_, edge)| edge.way == Way::Call);
+        graph.calls = calls.clone().count();
+        graph.sure_calls = calls.filter(|(_, edge)| edge.is_sure).count();
+        let mut first = 0;
+        for (sketched, links) in files {
+            let nodes = u32::try_from(sketched.nodes.len()).unwrap_or(0);
+            graph.files.push(GraphFile {
+                sketched,
+                links,
+                first,
+            });
+            first += nodes;
+        }
+        graph
+    }
+
+    /// All nodes, by file and by where they are defined.
+    pub(crate) fn nodes(&self) -> impl Iterator<Item = NodeId> + use<> {
+        0..u32::try_from(self.file_of.len()).unwrap_or(u32::MAX)
+    }
+
+    /// The nodes of a file; the first is the module itself.
+    pub(crate) fn nodes_of(&self, file: u32) -> std::ops::Range<NodeId> {
+        self.files.get(file as usize).map_or(0..0, |file| {
+            let count = u32::try_from(file.sketched.nodes.len()).unwrap_or(0);
+            file.first..file.first + count
+        })
+    }
+
+    /// The line that a node's name stands on.
+    pub(crate) fn line(&self, node: NodeId) -> u32 {
+        let file = self.file(node);
+        let scope = file.zip(self.node(node));
+        let scope = scope.and_then(|(file, node)| file.sketched.sketch.scope(node.scope));
+        scope.map_or(1, |scope| scope.line)
+    }
+
+    pub(crate) fn file(&self, node: NodeId) -> Option<&GraphFile> {
+        let file = self.file_of.get(node as usize)?;
+        self.files.get(*file as usize)
+    }
+
+    /// The place of a node's file among all.
+    pub(crate) fn file_index(&self, node: NodeId) -> u32 {
+        self.file_of.get(node as usize).copied().unwrap_or_default()
+    }
+
+    pub(crate) fn node(&self, id: NodeId) -> Option<&LocalNode> {
+        let file = self.file(id)?;
+        file.sketched.nodes.get((id - file.first) as usize)
+    }
+
+    pub(crate) fn path(&self, node: NodeId) -> &str {
+        self.file(node).map_or("", |file| &file.sketched.path)
+    }
+
+    pub(crate) fn name(&self, node: NodeId) -> &str {
+        self.node(node).map_or("", |node| &node.name)
+    }
+
+    pub(crate) fn kind(&self, node: NodeId) -> NodeKind {
+        self.node(node).map_or(NodeKind::Module, |node| node.kind)
+    }
+
+    pub(crate) fn file_at(&self, path: &str) -> Option<u32> {
+        let found = self
+            .files
+            .binary_search_by(|file| (*file.sketched.path).cmp(path));
+        found.ok().and_then(|at| u32::try_from(at).ok())
+    }
+
+    /// Nodes whose own name may be this one.
+    pub(crate) fn named(&self, name: &str) -> impl Iterator<Item = NodeId> + use<'_> {
+        let hash = name_hash(name);
+        let by_name = self.by_name.get_or_init(|| {
+            let own = |id| self.node(id).map(|node| (node.own, id));
+            let mut all: Vec<(u32, NodeId)> = self.nodes().filter_map(own).collect();
+            all.sort_unstable();
+            all
+        });
+        let start = by_name.partition_point(|(own, _)| *own < hash);
+        let found = by_name[start..]
+            .iter()
+            .take_while(move |(own, _)| *own == hash);
+        found.map(|(_, node)| *node)
+    }
+
+    /// What a node uses.
+    pub(crate) fn out(&self, node: NodeId) -> &[Edge] {
+        self.out.get(node)
+    }
+
+    /// Who uses a node.
+    pub(crate) fn into(&self, node: NodeId) -> &[Edge] {
+        self.into.get(node)
+    }
+
+    /// What a method overrides.
+    pub(crate) fn above(&self, node: NodeId) -> &[NodeId] {
+        self.above.get(node)
+    }
+
+    /// What overrides a method.
+    pub(crate) fn below(&self, node: NodeId) -> &[NodeId] {
+        self.below.get(node)
+    }
+
+    /// The files that import a file.
+    pub(crate) fn importers(&self, file: u32) -> &[u32] {
+        self.importers.get(file)
+    }
+
+    /// Everything in it, one line each: two graphs are the same if these are.
+    #[cfg(test)]
+    pub(crate) fn dump(&self) -> String {
+        let mut lines = Vec::new();
+        let label = |node: NodeId| format!("{}:{}", self.path(node), self.name(node));
+        for node in self.nodes() {
+            lines.push(format!("node {} {:?}", label(node), self.kind(node)));
+            for edge in self.out(node) {
+                let (way, sure) = (edge.way, if edge.is_sure { "" } else { "?" });
+                let (from, to) = (label(node), label(edge.node));
+                lines.push(format!("{way:?}{sure} {from} -> {to} @{}", edge.line));
+            }
+            for above in self.above(node) {
+                lines.push(format!("override {} -> {}", label(node), label(*above)));
+            }
+        }
+        for (at, file) in (0..).zip(&self.files) {
+            for from in self.importers(at) {
+                let from = &self.files[*from as usize].sketched.path;
+                lines.push(format!("import {from} -> {}", file.sketched.path));
+            }
+        }
+        lines.sort();
+        lines.join("\n")
+    }
+}
+
+/// The last part of `Class.method`.
+pub(crate) fn own_name(qualified: &str) -> &str {
+    qualified.rsplit('.').next().unwrap_or(qualified)
+}

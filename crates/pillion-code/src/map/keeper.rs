@@ -1,0 +1,127 @@
+//! The one map of a workspace: made at the first question, then kept in step.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use pillion_catalogue::{Error, Result};
+use tokio::sync::Mutex;
+
+use super::follow::{Kept, Map};
+use super::graph::Graph;
+use super::sketch::FORMAT;
+use crate::index::{Index, Store};
+use crate::project::View;
+
+/// How long after a change the sketches are written to disk.
+const SETTLE: Duration = Duration::from_secs(2);
+
+/// Keeps the map of a workspace.
+#[derive(Debug)]
+pub(crate) struct Keeper {
+    root: PathBuf,
+    store: Store,
+    state: Arc<Mutex<State>>,
+    saving: Arc<AtomicBool>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    map: Map,
+    /// What the map is in step with.
+    index: Option<Index>,
+    /// The files as they were at the first question, by path with a hash of their bytes.
+    first: Option<Index>,
+}
+
+/// The map at one moment.
+#[derive(Debug, Clone)]
+pub(crate) struct Mapped {
+    pub(crate) graph: Arc<Graph>,
+    /// The files as they were when the map was first asked for.
+    pub(crate) first: Index,
+}
+
+impl View {
+    /// The map of what this view sees.
+    pub(crate) async fn map(&self) -> Result<Mapped> {
+        self.project.map().follow(&self.index).await
+    }
+}
+
+impl Keeper {
+    pub(crate) fn new(cache: &Path, root: &Path) -> Self {
+        Self {
+            root: root.to_owned(),
+            store: Store::of_kind(cache, root, "map", FORMAT),
+            state: Arc::default(),
+            saving: Arc::default(),
+        }
+    }
+
+    async fn follow(&self, index: &Index) -> Result<Mapped> {
+        let mut state = Arc::clone(&self.state).lock_owned().await;
+        if state
+            .index
+            .as_ref()
+            .is_some_and(|known| known.is_same(index))
+        {
+            return Ok(state.mapped());
+        }
+        let (index, root, store) = (index.clone(), self.root.clone(), self.store.clone());
+        // The lock goes along: a caller who gives up leaves nothing half done.
+        let work = tokio::task::spawn_blocking(move || {
+            let mut kept = Kept::new();
+            if state.index.is_none() {
+                kept.extend(store.read().unwrap_or_default());
+            }
+            let followed = state.map.follow(&index, &root, &mut kept);
+            state.first.get_or_insert_with(|| index.clone());
+            state.index = Some(index);
+            tracing::debug!(?followed, "the map follows");
+            (state.mapped(), followed)
+        });
+        let (mapped, followed) = work.await.map_err(Error::internal)?;
+        if followed.sketched + followed.forgotten > 0 {
+            self.save_later();
+        }
+        Ok(mapped)
+    }
+
+    /// Write the sketches once some time has passed.
+    fn save_later(&self) {
+        if self.saving.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        let (state, store) = (Arc::downgrade(&self.state), self.store.clone());
+        let saving = Arc::clone(&self.saving);
+        tokio::spawn(async move {
+            tokio::time::sleep(SETTLE).await;
+            saving.store(false, Ordering::Relaxed);
+            let Some(state) = state.upgrade() else {
+                return;
+            };
+            let sketches = state.lock().await.map.sketches();
+            let write = tokio::task::spawn_blocking(move || {
+                let all: Vec<_> = sketches
+                    .iter()
+                    .map(|file| (&*file.path, (file.hash, &file.sketch)))
+                    .collect();
+                store.write(&all)
+            });
+            if let Ok(Err(error)) = write.await {
+                tracing::warn!(%error, "the map could not be written");
+            }
+        });
+    }
+}
+
+impl State {
+    fn mapped(&self) -> Mapped {
+        Mapped {
+            graph: Arc::clone(self.map.graph()),
+            first: self.first.clone().unwrap_or_default(),
+        }
+    }
+}

@@ -1,0 +1,221 @@
+//! From the sketch of a file to its links: who in it calls or names what, here and in other
+//! files.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use super::eval::{Found, Place, Thing, Viewer};
+use super::keys::Key;
+use super::modules::FileId;
+use super::sketch::{Expr, ExprId, Name, Nature, Use};
+use super::world::{Sketched, World};
+use crate::index::facts::name_hash;
+
+/// How something is used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) enum Way {
+    Call,
+    /// It is named: passed on, kept, inherited from.
+    Reference,
+}
+
+/// Something that a node of a file uses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct Link {
+    /// The node, by its place in its file.
+    pub(crate) from: u32,
+    pub(crate) way: Way,
+    pub(crate) is_sure: bool,
+    /// What is used.
+    pub(crate) to: Key,
+    /// The first line on which it is.
+    pub(crate) line: u32,
+}
+
+/// A method that is called on something of which nothing is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct Guess {
+    pub(crate) from: u32,
+    pub(crate) name: Name,
+    pub(crate) line: u32,
+}
+
+/// What a file has to do with others, and with itself.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Links {
+    pub(crate) links: Box<[Link]>,
+    pub(crate) guesses: Box<[Guess]>,
+    /// Methods, and what they override.
+    pub(crate) overrides: Box<[(Key, Key)]>,
+    /// Nodes of classes below some that are not of the workspace.
+    pub(crate) open: Box<[u32]>,
+    /// [`name_hash`] of what is taken from something that does not say where it is from.
+    pub(crate) loose: Box<[u32]>,
+    /// The modules it imports.
+    pub(crate) imports: Box<[Key]>,
+    /// What was looked up in other files on the way; sorted.
+    pub(crate) saw: Box<[Key]>,
+}
+
+/// The links of a file.
+pub(crate) fn links(world: &World, home: FileId) -> Links {
+    let Some(file) = world.file(home) else {
+        return Links::default();
+    };
+    let mut linker = Linker {
+        viewer: Viewer::new(world, home),
+        file,
+        home,
+        found: HashMap::new(),
+        guesses: BTreeMap::new(),
+        loose: BTreeSet::new(),
+    };
+    for used in &file.sketch.uses {
+        linker.used(used);
+    }
+    linker.fixtures();
+    linker.offered();
+    let (overrides, open) = linker.overrides();
+    let imports = linker.imports();
+    let mut links: Vec<Link> = linker
+        .found
+        .into_iter()
+        .map(|((from, way, to), (is_sure, line))| Link {
+            from,
+            way,
+            is_sure,
+            to,
+            line,
+        })
+        .collect();
+    links.sort_unstable();
+    let guesses = linker.guesses.into_iter();
+    let saw: BTreeSet<Key> = linker.viewer.saw.into_inner().into_iter().collect();
+    Links {
+        links: links.into(),
+        guesses: guesses
+            .map(|((from, name), line)| Guess { from, name, line })
+            .collect(),
+        overrides,
+        open,
+        loose: linker.loose.into_iter().collect(),
+        imports,
+        saw: saw.into_iter().collect(),
+    }
+}
+
+pub(super) struct Linker<'w> {
+    pub(super) viewer: Viewer<'w>,
+    pub(super) file: &'w Sketched,
+    pub(super) home: FileId,
+    /// What was found, with whether it is sure and its first line.
+    found: HashMap<(u32, Way, Key), (bool, u32)>,
+    guesses: BTreeMap<(u32, Name), u32>,
+    loose: BTreeSet<u32>,
+}
+
+impl Linker<'_> {
+    fn used(&mut self, used: &Use) {
+        let sketch = &self.file.sketch;
+        let place = (self.home, used.scope);
+        let mut expr = used.expr;
+        while let Expr::Attribute(value, _) = sketch.expr(expr) {
+            if matches!(sketch.expr(value), Expr::Name(_) | Expr::Attribute(..)) {
+                self.named(place, value, used, false);
+            }
+            expr = value;
+        }
+        self.named(place, used.expr, used, used.is_call);
+    }
+
+    fn named(&mut self, place: Place, expr: ExprId, used: &Use, is_call: bool) {
+        let found = self.viewer.ask(place, expr);
+        let is_sure = self.is_sure(&found);
+        let way = if is_call { Way::Call } else { Way::Reference };
+        let mut is_known = false;
+        for thing in &found.things {
+            is_known |= *thing != Thing::Unknown;
+            match *thing {
+                Thing::Function(function) => {
+                    let is_property = self.viewer.nature(function) == Some(Nature::Property);
+                    let way = if is_property { Way::Call } else { way };
+                    self.link(used, way, function, is_sure);
+                }
+                Thing::Class(class) => {
+                    self.link(used, Way::Reference, class, is_sure);
+                    if is_call {
+                        self.constructed(used, class, is_sure);
+                    }
+                }
+                Thing::Instance(class) if is_call => {
+                    self.method(used, class, "__call__", is_sure);
+                }
+                _ => {}
+            }
+        }
+        let sketch = &self.file.sketch;
+        let is_lost = |thing: &Thing| matches!(thing, Thing::Unknown | Thing::Outside);
+        if let Expr::Attribute(_, name) = sketch.expr(expr)
+            && found.things.iter().any(is_lost)
+        {
+            self.loose.insert(name_hash(sketch.names.get(name)));
+        }
+        if let Expr::Attribute(_, name) = sketch.expr(expr)
+            && is_call
+            && !is_known
+            && !found.things.is_empty()
+            && !super::vocabulary::is_common(sketch.names.get(name))
+        {
+            let from = self.file.node(used.scope);
+            let line = self.guesses.entry((from, name)).or_insert(used.line);
+            *line = used.line.min(*line);
+        }
+    }
+
+    /// Whether there is one thing; definitions of one name in one file count as one.
+    fn is_sure(&self, found: &Found) -> bool {
+        let key = |thing: &Thing| match *thing {
+            Thing::Function((file, scope)) | Thing::Class((file, scope)) => {
+                self.viewer.sketched(file).map(|file| file.key(scope))
+            }
+            _ => None,
+        };
+        let first = found.things.first().and_then(key);
+        let is_one = first.is_some() && found.things.iter().all(|thing| key(thing) == first);
+        found.is_sure() || !found.is_unsure && is_one
+    }
+
+    /// A call of a class calls what makes its instances, or the class itself.
+    fn constructed(&mut self, used: &Use, class: Place, is_sure: bool) {
+        let mut is_made = false;
+        for method in ["__init__", "__new__"] {
+            is_made |= self.method(used, class, method, is_sure);
+        }
+        if !is_made && !self.method(used, class, "__post_init__", is_sure) {
+            self.link(used, Way::Call, class, is_sure);
+        }
+    }
+
+    fn method(&mut self, used: &Use, class: Place, name: &str, is_sure: bool) -> bool {
+        let found = self.viewer.member(class, name, false, 0);
+        let mut is_found = false;
+        for thing in &found.things {
+            if let Thing::Function(function) = *thing {
+                is_found = true;
+                let is_sure = is_sure && self.is_sure(&found);
+                self.link(used, Way::Call, function, is_sure);
+            }
+        }
+        is_found
+    }
+
+    pub(super) fn link(&mut self, used: &Use, way: Way, (file, scope): Place, is_sure: bool) {
+        let Some(target) = self.viewer.sketched(file) else {
+            return;
+        };
+        let from = self.file.node(used.scope);
+        let known = self.found.entry((from, way, target.key(scope)));
+        let (sure, line) = known.or_insert((is_sure, used.line));
+        *sure |= is_sure;
+        *line = used.line.min(*line);
+    }
+}

@@ -1,0 +1,48 @@
+//! The map of a workspace: one graph of who calls what, kept in step with the files.
+//!
+//! Each file is read once per change into a [`sketch`]: its scopes, what they bind, and what
+//! is used in them ([`read`]). [`link`] resolves the uses of one file by looking into the
+//! sketches of others ([`eval`], [`classes`], [`modules`]) and notes every name it looked up.
+//! When a file changes, [`follow`] compares what its names meant before and after ([`keys`]),
+//! and only files that looked at one of those are linked anew. The [`graph`] is then put
+//! together from numbers. The [`keeper`] holds all of it for a workspace.
+
+mod affected;
+mod changes;
+mod classes;
+mod dead;
+mod eval;
+mod follow;
+mod graph;
+mod impact;
+mod keeper;
+mod keys;
+mod language;
+mod layers;
+mod link;
+mod lookup;
+mod modules;
+mod offers;
+mod overrides;
+mod read;
+mod returns;
+mod sketch;
+mod targets;
+mod tests_of;
+mod vocabulary;
+mod world;
+
+pub(crate) use changes::ChangedFile;
+pub(crate) use graph::{Graph, GraphFile, NodeId};
+pub(crate) use impact::{Tree, Via};
+pub(crate) use keeper::{Keeper, Mapped};
+pub use language::Language;
+pub(crate) use layers::Layer;
+pub(crate) use link::Way;
+pub(crate) use tests_of::is_test_file;
+pub(crate) use world::NodeKind;
+
+#[cfg(test)]
+mod golden;
+#[cfg(test)]
+mod incremental;

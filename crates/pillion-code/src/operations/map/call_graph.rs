@@ -1,0 +1,171 @@
+//! `map.call_graph`: who calls whom.
+
+use std::path::PathBuf;
+
+use pillion_catalogue::{Context, Local, Operation, Result, Safety};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{Certainty, below, is_below, opened};
+use crate::CodeService;
+use crate::answers::Answer;
+use crate::map::{Language, Way};
+use crate::params::{MAX_LIMIT, Where};
+use crate::text::{Text, shown};
+
+/// Edges that are given unless a request says otherwise.
+const EDGES: usize = 1_000;
+
+/// Draw who calls whom, as edges from function to function.
+///
+/// The code of a module itself is `<module>`, that of a class body the class. Each edge is
+/// `resolved`, which means that it follows from the code, or `possible`.
+#[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
+#[serde(deny_unknown_fields)]
+pub struct CallGraph {
+    /// Only calls from this file or folder.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub path: Option<PathBuf>,
+    /// Leave out the edges that are only possible.
+    #[arg(long)]
+    #[serde(default)]
+    pub resolved_only: bool,
+    /// At most so many edges.
+    #[arg(long)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_edges: Option<usize>,
+    /// The project: a folder.
+    #[arg(long, value_name = "DIR")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub project: Option<PathBuf>,
+    /// The language.
+    #[arg(long)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub language: Option<Language>,
+    #[command(flatten)]
+    #[serde(flatten)]
+    #[expect(missing_docs, reason = "it has no name outside")]
+    pub given: Where,
+}
+
+/// Who calls whom.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+pub struct Calls {
+    /// Each as file and function of the caller, file and function of the called; sorted.
+    pub edges: Vec<[String; 4]>,
+    /// How sure each edge is, in the same order.
+    pub certainties: Vec<Certainty>,
+    /// How many edges there are.
+    pub edge_count: usize,
+    /// How many of them are resolved.
+    pub resolved_count: usize,
+    /// Whether `max_edges` cut some off.
+    pub truncated: bool,
+    /// The language.
+    pub language: Language,
+    /// The moment this is true for.
+    pub clock: String,
+}
+
+impl Operation for CallGraph {
+    const NAME: &'static str = "map.call_graph";
+    const SAFETY: Safety = Safety::Read;
+    const LOCAL: Local = Local::Near;
+    type Service = CodeService;
+    type Output = Answer<Calls>;
+
+    fn text(result: &str) -> Option<String> {
+        shown::<Self>(result)
+    }
+
+    async fn run(self, cx: Context<CodeService>) -> Result<Answer<Calls>> {
+        let (view, language) =
+            opened(&cx, self.project.as_ref(), self.language, &self.given).await?;
+        let only = below(&view, self.path.as_deref())?;
+        let graph = view.map().await?.graph;
+        let most = self.max_edges.unwrap_or(EDGES).min(MAX_LIMIT);
+        let mut calls = Calls {
+            edges: Vec::new(),
+            certainties: Vec::new(),
+            edge_count: 0,
+            resolved_count: 0,
+            truncated: false,
+            language,
+            clock: view.clock(),
+        };
+        if only.is_empty() {
+            calls.resolved_count = graph.sure_calls;
+            calls.edge_count = if self.resolved_only {
+                graph.sure_calls
+            } else {
+                graph.calls
+            };
+        }
+        for (at, file) in (0..).zip(&graph.files) {
+            if only.is_empty() && calls.edges.len() >= most {
+                break;
+            }
+            if !is_below(&file.sketched.path, &only) {
+                continue;
+            }
+            for node in graph.nodes_of(at) {
+                let out = graph.out(node).iter();
+                for edge in out.filter(|edge| edge.way == Way::Call) {
+                    if self.resolved_only && !edge.is_sure {
+                        continue;
+                    }
+                    if !only.is_empty() {
+                        calls.edge_count += 1;
+                        calls.resolved_count += usize::from(edge.is_sure);
+                    }
+                    if calls.edges.len() < most {
+                        let ends = [node, edge.node];
+                        let [from, to] = ends.map(|n| [graph.path(n), graph.name(n)]);
+                        let ends = [from[0], from[1], to[0], to[1]];
+                        calls.edges.push(ends.map(ToOwned::to_owned));
+                        calls.certainties.push(Certainty::of(edge.is_sure));
+                    }
+                }
+            }
+        }
+        calls.truncated = calls.edges.len() < calls.edge_count;
+        Ok(Answer::One(calls).in_format(self.given.format()))
+    }
+}
+
+impl Text for Calls {
+    fn text(&self) -> String {
+        let mut lines = Vec::new();
+        let mut caller = ["", ""];
+        for (edge, certainty) in self.edges.iter().zip(&self.certainties) {
+            let [from_file, from, to_file, to] = edge;
+            if caller[0] != from_file {
+                lines.push(from_file.clone());
+            }
+            if caller != [from_file, from] {
+                lines.push(format!("  {from}"));
+            }
+            caller = [from_file, from];
+            let mark = match certainty {
+                Certainty::Resolved => "->",
+                Certainty::Possible => "?>",
+            };
+            let place = if to_file == from_file {
+                String::new()
+            } else {
+                format!("  {to_file}")
+            };
+            lines.push(format!("    {mark} {to}{place}"));
+        }
+        let possible = self.edge_count - self.resolved_count;
+        lines.push(format!(
+            "{} calls: {} resolved, {possible} possible (?>)",
+            self.edge_count, self.resolved_count
+        ));
+        if self.truncated {
+            let more = self.edge_count - self.edges.len();
+            lines.push(format!("... and {more} more (raise `max_edges`)"));
+        }
+        lines.join("\n")
+    }
+}

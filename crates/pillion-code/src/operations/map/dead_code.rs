@@ -1,0 +1,171 @@
+//! `map.dead_code`: functions that nobody reaches.
+
+use std::collections::{BTreeMap, HashSet};
+use std::path::{Path, PathBuf};
+
+use pillion_catalogue::{Context, Local, Operation, Result, Safety};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::opened;
+use crate::CodeService;
+use crate::answers::Answer;
+use crate::map::Language;
+use crate::params::{Where, limit};
+use crate::text::{Text, shown};
+
+/// Files of a project that name functions without being Python.
+const CONFIGURATIONS: &[&str] = &["pyproject.toml", "setup.cfg", "tox.ini", "pillion.toml"];
+/// Longer ones are not read.
+const MAX_CONFIGURATION: u64 = 1 << 20;
+
+/// Find functions that nobody reaches.
+///
+/// Alive are tests, special methods, what is offered in `__all__` or by a package, what has
+/// a decorator that may keep it, methods below classes from elsewhere, and what is named in
+/// a string, in the project's configuration or on something unknown; and all that they use.
+#[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
+#[serde(deny_unknown_fields)]
+pub struct DeadCode {
+    /// Also alive: `func`, `Class.method` or `file:func`.
+    #[arg(value_name = "ENTRY_POINT")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub entry_points: Vec<String>,
+    /// At most so many.
+    #[arg(long)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<usize>,
+    /// The project: a folder.
+    #[arg(long, value_name = "DIR")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub project: Option<PathBuf>,
+    /// The language.
+    #[arg(long)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub language: Option<Language>,
+    #[command(flatten)]
+    #[serde(flatten)]
+    #[expect(missing_docs, reason = "it has no name outside")]
+    pub given: Where,
+}
+
+/// Functions that nobody reaches.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+pub struct Dead {
+    /// The functions, by file and place.
+    pub dead_functions: Vec<DeadFunction>,
+    /// Their names by file.
+    pub by_file: BTreeMap<String, Vec<String>>,
+    /// How many are dead.
+    pub total_dead: usize,
+    /// How many functions there are.
+    pub total_functions: usize,
+    /// How many of a hundred are dead.
+    pub dead_percentage: f64,
+    /// Whether `limit` cut some off.
+    pub truncated: bool,
+    /// The language.
+    pub language: Language,
+    /// The moment this is true for.
+    pub clock: String,
+}
+
+/// A function that nobody reaches.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct DeadFunction {
+    /// Its file.
+    pub file: String,
+    /// Its name: `Class.method`.
+    pub function: String,
+    /// The line of its name.
+    pub line: u32,
+}
+
+impl Operation for DeadCode {
+    const NAME: &'static str = "map.dead_code";
+    const SAFETY: Safety = Safety::Read;
+    const LOCAL: Local = Local::Near;
+    type Service = CodeService;
+    type Output = Answer<Dead>;
+
+    fn text(result: &str) -> Option<String> {
+        shown::<Self>(result)
+    }
+
+    async fn run(self, cx: Context<CodeService>) -> Result<Answer<Dead>> {
+        let (view, language) =
+            opened(&cx, self.project.as_ref(), self.language, &self.given).await?;
+        let graph = view.map().await?.graph;
+        let mut given = Vec::new();
+        for entry in &self.entry_points {
+            given.extend(graph.targets(entry)?);
+        }
+        let (dead, total_functions) = graph.dead(&given, &mentioned(view.root()));
+        let total_dead = dead.len();
+        let functions: Vec<DeadFunction> = dead
+            .into_iter()
+            .take(limit(self.limit))
+            .map(|node| DeadFunction {
+                file: graph.path(node).to_owned(),
+                function: graph.name(node).to_owned(),
+                line: graph.line(node),
+            })
+            .collect();
+        let mut by_file: BTreeMap<String, Vec<String>> = BTreeMap::new();
+        for dead in &functions {
+            let names = by_file.entry(dead.file.clone()).or_default();
+            names.push(dead.function.clone());
+        }
+        let share = total_dead as f64 * 100.0 / total_functions.max(1) as f64;
+        let dead = Dead {
+            truncated: functions.len() < total_dead,
+            dead_functions: functions,
+            by_file,
+            total_dead,
+            total_functions,
+            dead_percentage: (share * 10.0).round() / 10.0,
+            language,
+            clock: view.clock(),
+        };
+        Ok(Answer::One(dead).in_format(self.given.format()))
+    }
+}
+
+/// The words of the project's configuration: entry points are among them.
+fn mentioned(root: &Path) -> HashSet<String> {
+    let mut words = HashSet::new();
+    for name in CONFIGURATIONS {
+        let path = root.join(name);
+        let is_small = |meta: std::fs::Metadata| meta.len() <= MAX_CONFIGURATION;
+        if !std::fs::metadata(&path).is_ok_and(is_small) {
+            continue;
+        }
+        let text = std::fs::read_to_string(path).unwrap_or_default();
+        let all = text.split(|c: char| c != '_' && !c.is_alphanumeric());
+        words.extend(all.filter(|word| !word.is_empty()).map(ToOwned::to_owned));
+    }
+    words
+}
+
+impl Text for Dead {
+    fn text(&self) -> String {
+        let mut lines = Vec::new();
+        let mut file = "";
+        for dead in &self.dead_functions {
+            if dead.file != file {
+                file = &dead.file;
+                lines.push(file.to_owned());
+            }
+            lines.push(format!("  {}  {}", dead.line, dead.function));
+        }
+        lines.push(format!(
+            "{} of {} functions are not reached ({} %)",
+            self.total_dead, self.total_functions, self.dead_percentage
+        ));
+        lines.extend(crate::text::rest(
+            self.total_dead,
+            self.dead_functions.len(),
+        ));
+        lines.join("\n")
+    }
+}

@@ -1,0 +1,249 @@
+//! `map.extract`: the definitions and imports of one file.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+
+use pillion_catalogue::{Code, Context, Error, Local, Operation, Result, Safety};
+use ruff_python_ast::statement_visitor::{StatementVisitor, walk_stmt};
+use ruff_python_ast::{AnyParameterRef, Parameters, Stmt};
+use ruff_python_parser::parse_unchecked_source;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::opened;
+use super::structure::imported;
+use crate::CodeService;
+use crate::answers::{Answer, FileError};
+use crate::index::{Facts, Kind, extract_facts, is_python, source_type};
+use crate::map::Language;
+use crate::params::Where;
+use crate::place;
+use crate::source::{Position, Source};
+use crate::text::{Text, shown};
+
+/// Show the functions, classes and imports of one file.
+#[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
+#[serde(deny_unknown_fields)]
+pub struct Extract {
+    /// The file.
+    pub file: PathBuf,
+    /// The project: a folder.
+    #[arg(long, value_name = "DIR")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub project: Option<PathBuf>,
+    /// The language.
+    #[arg(long)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub language: Option<Language>,
+    #[command(flatten)]
+    #[serde(flatten)]
+    #[expect(missing_docs, reason = "it has no name outside")]
+    pub given: Where,
+}
+
+/// What is in a file.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+pub struct Extracted {
+    /// The file, relative to the project.
+    pub file: String,
+    /// The language.
+    pub language: Language,
+    /// Its functions, without methods.
+    pub functions: Vec<ExtractedFunction>,
+    /// Its classes.
+    pub classes: Vec<ExtractedClass>,
+    /// What it imports.
+    pub imports: Vec<String>,
+    /// What the parser did not understand.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub parse_errors: Vec<FileError>,
+    /// The moment this is true for.
+    pub clock: String,
+}
+
+/// A function.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ExtractedFunction {
+    /// Its name.
+    pub name: String,
+    /// The line of its name.
+    pub line: u32,
+    /// Its parameters by name, `*args` and `**kwargs` with their stars.
+    pub params: Vec<String>,
+}
+
+/// A class.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ExtractedClass {
+    /// Its name.
+    pub name: String,
+    /// The line of its name.
+    pub line: u32,
+    /// Its methods.
+    pub methods: Vec<ExtractedFunction>,
+}
+
+impl Operation for Extract {
+    const NAME: &'static str = "map.extract";
+    const SAFETY: Safety = Safety::Read;
+    const LOCAL: Local = Local::Near;
+    type Service = CodeService;
+    type Output = Answer<Extracted>;
+
+    fn text(result: &str) -> Option<String> {
+        shown::<Self>(result)
+    }
+
+    async fn run(self, cx: Context<CodeService>) -> Result<Answer<Extracted>> {
+        let mut given = self.given.clone();
+        // A file says by itself which project is meant.
+        if self.project.is_none() && self.file.is_absolute() {
+            given.near = Some(self.file.clone());
+        }
+        let (view, language) = opened(&cx, self.project.as_ref(), self.language, &given).await?;
+        let path = place::inside(view.root(), &self.file)?;
+        if !is_python(&path) {
+            let what = format!("`{path}` is no {} file", language.name());
+            return Err(Error::new(Code::InvalidParams, what).hint("name a source file"));
+        }
+        let source = place::readable(&view, &path)?;
+        let read = File::read(&source, &path);
+        let facts = &read.facts;
+        let mut imports: Vec<String> = facts.imports.iter().map(imported).collect();
+        imports.dedup();
+        let errors = facts.parse_errors.iter().map(|error| FileError {
+            file: path.clone(),
+            error: error.clone(),
+        });
+        let extracted = Extracted {
+            language,
+            functions: read.functions(None),
+            classes: read.classes(),
+            imports,
+            parse_errors: errors.collect(),
+            clock: view.clock(),
+            file: path,
+        };
+        Ok(Answer::One(extracted).in_format(self.given.format()))
+    }
+}
+
+/// Reads the parameters of every function, by where its name stands.
+struct Heads<'a> {
+    source: &'a Source,
+    params: HashMap<Position, Vec<String>>,
+}
+
+impl<'a> StatementVisitor<'a> for Heads<'_> {
+    fn visit_stmt(&mut self, stmt: &'a Stmt) {
+        if let Stmt::FunctionDef(function) = stmt {
+            let at = self.source.position(function.name.range.start().to_usize());
+            self.params.insert(at, params(&function.parameters));
+        }
+        walk_stmt(self, stmt);
+    }
+}
+
+fn heads(source: &Source, path: &str) -> HashMap<Position, Vec<String>> {
+    let parsed = parse_unchecked_source(source.text(), source_type(path));
+    let mut heads = Heads {
+        source,
+        params: HashMap::new(),
+    };
+    heads.visit_body(&parsed.syntax().body);
+    heads.params
+}
+
+fn params(all: &Parameters) -> Vec<String> {
+    let star = all.vararg.as_ref().map(|p| p.name.as_str());
+    let stars = all.kwarg.as_ref().map(|p| p.name.as_str());
+    let name = |parameter: AnyParameterRef<'_>| {
+        let name = parameter.name().as_str();
+        match (Some(name) == star, Some(name) == stars) {
+            (true, _) => format!("*{name}"),
+            (_, true) => format!("**{name}"),
+            _ => name.to_owned(),
+        }
+    };
+    all.iter().map(name).collect()
+}
+
+/// What a file defines.
+struct File {
+    facts: Facts,
+    heads: HashMap<Position, Vec<String>>,
+}
+
+impl File {
+    fn read(source: &Source, path: &str) -> Self {
+        Self {
+            facts: extract_facts(source, path),
+            heads: heads(source, path),
+        }
+    }
+
+    /// The functions of a class, or of the module itself.
+    fn functions(&self, of: Option<u32>) -> Vec<ExtractedFunction> {
+        let all = self.facts.symbols.iter();
+        all.filter(|symbol| symbol.kind.is_callable() && symbol.container == of)
+            .map(|symbol| ExtractedFunction {
+                name: symbol.name.to_string(),
+                line: symbol.name_span.start.line + 1,
+                params: self
+                    .heads
+                    .get(&symbol.name_span.start)
+                    .cloned()
+                    .unwrap_or_default(),
+            })
+            .collect()
+    }
+
+    fn classes(&self) -> Vec<ExtractedClass> {
+        let all = (0..).zip(&self.facts.symbols);
+        all.filter(|(_, symbol)| symbol.kind == Kind::Class && symbol.container.is_none())
+            .map(|(index, symbol)| ExtractedClass {
+                name: symbol.name.to_string(),
+                line: symbol.name_span.start.line + 1,
+                methods: self.functions(Some(index)),
+            })
+            .collect()
+    }
+}
+
+impl Text for Extracted {
+    fn text(&self) -> String {
+        let line =
+            |f: &ExtractedFunction| format!("{}  {}({})", f.line, f.name, f.params.join(", "));
+        let mut lines: Vec<String> = vec![self.file.clone()];
+        for class in &self.classes {
+            lines.push(format!("  {}  class {}", class.line, class.name));
+            lines.extend(class.methods.iter().map(|m| format!("    {}", line(m))));
+        }
+        lines.extend(self.functions.iter().map(|f| format!("  {}", line(f))));
+        if !self.imports.is_empty() {
+            lines.push(format!("  imports: {}", self.imports.join(", ")));
+        }
+        lines.join("\n")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn functions_and_methods_have_their_parameters() {
+        let text = "async def f(a, /, b: dict[str, int] = {}, *rest, c=1, **more) -> str: ...\n\
+                    class C:\n    @property\n    def m(self): ...\n";
+        let file = File::read(&Source::from_text(text), "a.py");
+        let [f] = &file.functions(None)[..] else {
+            panic!("one function");
+        };
+        assert_eq!(f.params, ["a", "b", "*rest", "c", "**more"]);
+        let [c] = &file.classes()[..] else {
+            panic!("one class");
+        };
+        assert_eq!((c.line, c.methods[0].line), (2, 4));
+        assert_eq!(c.methods[0].params, ["self"]);
+    }
+}

@@ -1,0 +1,180 @@
+//! `map.impact`: who is affected if a function changes.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use pillion_catalogue::{Context, Local, Operation, Result, Safety};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{Certainty, opened};
+use crate::CodeService;
+use crate::answers::Answer;
+use crate::map::{Graph, Language, Tree, Via};
+use crate::params::Where;
+use crate::text::{Text, shown};
+
+/// How deep trees are unless a request says otherwise, and how deep they can be.
+const DEPTH: usize = 3;
+const MAX_DEPTH: usize = 50;
+
+/// Show who is affected if a function changes: its callers, and their callers.
+#[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
+#[serde(deny_unknown_fields)]
+pub struct Impact {
+    /// The function: `func`, `Class.method`, or `file:func` if several have the name.
+    pub target: String,
+    /// How many callers away.
+    #[arg(long)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_depth: Option<usize>,
+    /// The project: a folder.
+    #[arg(long, value_name = "DIR")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub project: Option<PathBuf>,
+    /// The language.
+    #[arg(long)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub language: Option<Language>,
+    #[command(flatten)]
+    #[serde(flatten)]
+    #[expect(missing_docs, reason = "it has no name outside")]
+    pub given: Where,
+}
+
+/// Who is affected.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+pub struct Impacts {
+    /// A tree of callers for each function that is meant, by `file:func`.
+    pub targets: BTreeMap<String, Affected>,
+    /// How many functions are meant.
+    pub total_targets: usize,
+    /// The language.
+    pub language: Language,
+    /// The moment this is true for.
+    pub clock: String,
+}
+
+/// A function, and who calls it.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+pub struct Affected {
+    /// The function.
+    pub function: String,
+    /// Its file.
+    pub file: String,
+    /// The line on which it calls the one above; of the first, where it is defined.
+    pub line: u32,
+    /// How sure it is that it calls the one above.
+    pub certainty: Certainty,
+    /// How it leads to the one above: `call`, `reference` if it only names it, `override` if
+    /// it calls what the one above overrides; `target` for the first.
+    pub via: String,
+    /// How many call it.
+    pub caller_count: usize,
+    /// Its callers.
+    pub callers: Vec<Affected>,
+    /// Whether callers are left out: it is deep enough, or they are shown elsewhere.
+    pub truncated: bool,
+}
+
+impl Operation for Impact {
+    const NAME: &'static str = "map.impact";
+    const SAFETY: Safety = Safety::Read;
+    const LOCAL: Local = Local::Near;
+    type Service = CodeService;
+    type Output = Answer<Impacts>;
+
+    fn text(result: &str) -> Option<String> {
+        shown::<Self>(result)
+    }
+
+    async fn run(self, cx: Context<CodeService>) -> Result<Answer<Impacts>> {
+        let (view, language) =
+            opened(&cx, self.project.as_ref(), self.language, &self.given).await?;
+        let graph = view.map().await?.graph;
+        let targets = graph.targets(&self.target)?;
+        let depth = self.max_depth.unwrap_or(DEPTH).min(MAX_DEPTH);
+        let trees = graph.impact(&targets, depth);
+        let targets: BTreeMap<String, Affected> = trees
+            .iter()
+            .map(|tree| {
+                let place = [graph.path(tree.node), graph.name(tree.node)];
+                (place.join(":"), affected(&graph, tree))
+            })
+            .collect();
+        let impacts = Impacts {
+            total_targets: targets.len(),
+            targets,
+            language,
+            clock: view.clock(),
+        };
+        Ok(Answer::One(impacts).in_format(self.given.format()))
+    }
+}
+
+fn affected(graph: &Graph, tree: &Tree) -> Affected {
+    let via = tree.user.map_or("target", |user| match user.via {
+        Via::Call => "call",
+        Via::Reference => "reference",
+        Via::Override => "override",
+    });
+    Affected {
+        function: graph.name(tree.node).to_owned(),
+        file: graph.path(tree.node).to_owned(),
+        line: match tree.user {
+            Some(user) => user.line,
+            None => graph.line(tree.node),
+        },
+        certainty: Certainty::of(tree.user.is_none_or(|user| user.is_sure)),
+        via: via.to_owned(),
+        caller_count: tree.count,
+        callers: tree.users.iter().map(|t| affected(graph, t)).collect(),
+        truncated: tree.is_cut,
+    }
+}
+
+impl Text for Impacts {
+    fn text(&self) -> String {
+        let mut lines = Vec::new();
+        for target in self.targets.values() {
+            let Affected { function, file, .. } = target;
+            let count = target.caller_count;
+            lines.push(format!(
+                "{function}  {file}:{}  ({count} callers)",
+                target.line
+            ));
+            draw(&target.callers, "", &mut lines);
+        }
+        lines.join("\n")
+    }
+}
+
+fn draw(callers: &[Affected], indent: &str, lines: &mut Vec<String>) {
+    for (at, caller) in callers.iter().enumerate() {
+        let is_last = at + 1 == callers.len();
+        let (branch, below) = if is_last {
+            ("└─", "   ")
+        } else {
+            ("├─", "│  ")
+        };
+        let mark = match caller.certainty {
+            Certainty::Resolved => "",
+            Certainty::Possible => "? ",
+        };
+        let more = if caller.truncated {
+            format!("  (+{} callers)", caller.caller_count)
+        } else {
+            String::new()
+        };
+        let Affected {
+            function,
+            file,
+            line,
+            ..
+        } = caller;
+        lines.push(format!(
+            "{indent}{branch} {mark}{function}  {file}:{line}{more}"
+        ));
+        draw(&caller.callers, &format!("{indent}{below}"), lines);
+    }
+}

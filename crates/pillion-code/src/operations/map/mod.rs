@@ -1,0 +1,93 @@
+//! What callers can ask for: `map.*`.
+
+mod architecture;
+mod call_graph;
+mod change_impact;
+mod dead_code;
+mod extract;
+mod impact;
+mod references;
+mod structure;
+
+use std::path::{Path, PathBuf};
+
+use pillion_catalogue::{Context, Operations, Result};
+
+pub use architecture::{Architecture, Circle, DirectoryLayer, Layered};
+pub use call_graph::{CallGraph, Calls};
+pub use change_impact::{ChangeImpact, ChangeReach, ChangedFunction};
+pub use dead_code::{Dead, DeadCode, DeadFunction};
+pub use extract::{Extract, Extracted, ExtractedClass, ExtractedFunction};
+pub use impact::{Affected, Impact, Impacts};
+pub use references::{DefinedSymbol, ReferenceEdge, ReferenceEdges, References};
+pub use structure::{Structure, Structured, StructuredFile};
+
+use crate::CodeService;
+use crate::map::Language;
+use crate::params::Where;
+use crate::project::View;
+
+/// All operations on the map.
+pub(super) fn add_to(operations: Operations<CodeService>) -> Operations<CodeService> {
+    operations
+        .with::<Structure>()
+        .with::<Extract>()
+        .with::<CallGraph>()
+        .with::<Impact>()
+        .with::<ChangeImpact>()
+        .with::<DeadCode>()
+        .with::<Architecture>()
+        .with::<References>()
+}
+
+/// The project that a request is about, as it is now, and the language to map in it.
+async fn opened(
+    cx: &Context<CodeService>,
+    project: Option<&PathBuf>,
+    language: Option<Language>,
+    given: &Where,
+) -> Result<(View, Language)> {
+    let mut given = given.clone();
+    if let Some(project) = project {
+        given.root = Some(project.clone());
+    }
+    let view = CodeService::view(cx, &given, None).await?;
+    let language = language.unwrap_or_default().mapped(view.root())?;
+    Ok((view, language))
+}
+
+/// Whether a file is the named one, or below the named folder; everything is below nothing.
+fn is_below(file: &str, folder: &str) -> bool {
+    folder.is_empty()
+        || file
+            .strip_prefix(folder)
+            .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
+/// A path of a request, relative to the root; empty for all of it.
+fn below(view: &View, path: Option<&Path>) -> Result<String> {
+    path.map_or(Ok(String::new()), |path| {
+        crate::place::inside(view.root(), path)
+    })
+}
+
+/// How sure an edge is, as answers say it.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum Certainty {
+    /// It follows from the code.
+    Resolved,
+    /// It may be so: nothing rules it out.
+    Possible,
+}
+
+impl Certainty {
+    fn of(is_sure: bool) -> Self {
+        match is_sure {
+            true => Self::Resolved,
+            false => Self::Possible,
+        }
+    }
+}

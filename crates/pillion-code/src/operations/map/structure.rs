@@ -1,0 +1,156 @@
+//! `map.structure`: what is in a project, file by file.
+
+use std::path::PathBuf;
+
+use pillion_catalogue::{Context, Local, Operation, Result, Safety};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{below, is_below, opened};
+use crate::CodeService;
+use crate::answers::Answer;
+use crate::index::{Facts, Import, Kind};
+use crate::map::Language;
+use crate::params::{MAX_LIMIT, Where};
+use crate::text::{Text, shown};
+
+/// Files that are given unless a request says otherwise.
+const FILES: usize = 100;
+
+/// Show what is in a project: the functions, classes and imports of each file.
+#[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
+#[serde(deny_unknown_fields)]
+pub struct Structure {
+    /// Only this file or folder.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub path: Option<PathBuf>,
+    /// At most so many files.
+    #[arg(long)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_results: Option<usize>,
+    /// The project: a folder.
+    #[arg(long, value_name = "DIR")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub project: Option<PathBuf>,
+    /// The language.
+    #[arg(long)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub language: Option<Language>,
+    #[command(flatten)]
+    #[serde(flatten)]
+    #[expect(missing_docs, reason = "it has no name outside")]
+    pub given: Where,
+}
+
+/// What is in a project.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+pub struct Structured {
+    /// The project's folder.
+    pub root: String,
+    /// The language.
+    pub language: Language,
+    /// The files, sorted by path.
+    pub files: Vec<StructuredFile>,
+    /// How many files there are.
+    pub total: usize,
+    /// Whether `max_results` cut some off.
+    pub truncated: bool,
+    /// The moment this is true for.
+    pub clock: String,
+}
+
+/// What is in a file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct StructuredFile {
+    /// The file, relative to the project.
+    pub path: String,
+    /// Its functions, without methods.
+    pub functions: Vec<String>,
+    /// Its classes.
+    pub classes: Vec<String>,
+    /// What it imports: `module`, or `module.name` for `from module import name`.
+    pub imports: Vec<String>,
+}
+
+impl Operation for Structure {
+    const NAME: &'static str = "map.structure";
+    const SAFETY: Safety = Safety::Read;
+    const LOCAL: Local = Local::Near;
+    type Service = CodeService;
+    type Output = Answer<Structured>;
+
+    fn text(result: &str) -> Option<String> {
+        shown::<Self>(result)
+    }
+
+    async fn run(self, cx: Context<CodeService>) -> Result<Answer<Structured>> {
+        let (view, language) =
+            opened(&cx, self.project.as_ref(), self.language, &self.given).await?;
+        let only = below(&view, self.path.as_deref())?;
+        let most = self.max_results.unwrap_or(FILES).min(MAX_LIMIT);
+        let is_listed = |path: &str| is_below(path, &only);
+        let mut files = Vec::new();
+        let mut total = 0;
+        for (path, facts) in view.index.iter().filter(|(path, _)| is_listed(path)) {
+            total += 1;
+            if files.len() < most {
+                files.push(structured(path, facts));
+            }
+        }
+        let structure = Structured {
+            root: view.root().display().to_string(),
+            language,
+            truncated: files.len() < total,
+            files,
+            total,
+            clock: view.clock(),
+        };
+        Ok(Answer::One(structure).in_format(self.given.format()))
+    }
+}
+
+fn structured(path: &str, facts: &Facts) -> StructuredFile {
+    let named = |kind: Kind| {
+        let all = facts.symbols.iter().filter(move |s| s.kind == kind);
+        all.filter(|symbol| symbol.container.is_none())
+            .map(|symbol| symbol.name.to_string())
+            .collect()
+    };
+    let mut imports: Vec<String> = facts.imports.iter().map(imported).collect();
+    imports.sort();
+    imports.dedup();
+    StructuredFile {
+        path: path.to_owned(),
+        functions: named(Kind::Function),
+        classes: named(Kind::Class),
+        imports,
+    }
+}
+
+/// An import in one word.
+pub(super) fn imported(import: &Import) -> String {
+    match &import.name {
+        None => import.module.to_string(),
+        Some(name) if import.module.ends_with('.') => format!("{}{name}", import.module),
+        Some(name) => format!("{}.{name}", import.module),
+    }
+}
+
+impl Text for Structured {
+    fn text(&self) -> String {
+        let mut lines = Vec::new();
+        for file in &self.files {
+            lines.push(file.path.clone());
+            let rows = [("classes", &file.classes), ("functions", &file.functions)];
+            for (what, names) in rows.into_iter().filter(|(_, names)| !names.is_empty()) {
+                lines.push(format!("  {what}: {}", names.join(", ")));
+            }
+        }
+        if self.truncated {
+            let more = self.total - self.files.len();
+            lines.push(format!("... and {more} more (raise `max_results`)"));
+        }
+        lines.push(format!("{} {} files", self.total, self.language.name()));
+        lines.join("\n")
+    }
+}
