@@ -13,16 +13,18 @@ def free(name: str, kind: str, selection: Selection, tree: ast.Module, lines: Li
     """Refuse a name that already means something there."""
     hosts = selection.hosts
     in_method = len(hosts) > 1 and isinstance(hosts[-2], ast.ClassDef)
+    # Python takes letters that look the same for the same.
+    known = True if not name.isascii() or any(name in line for line in lines.text) else None
     if in_method and kind not in ("variable", "function"):
         scope: ast.AST = hosts[-2]
-        taken = _place(name, scope, lines) or _attribute(name, scope, lines)
+        taken = known and (_place(name, scope, lines) or _attribute(name, scope, lines))
         where = "the class"
     else:
         # A name that is read anywhere inside would mean the new one.
         scope = hosts[-1] if kind == "variable" else tree
-        taken = _place(name, tree, lines) or _place(name, hosts[-1], lines)
+        taken = known and (_place(name, tree, lines) or _place(name, hosts[-1], lines))
         where = "this file"
-        if taken is None:
+        if known and taken is None:
             taken = _anywhere(name, tree if len(hosts) == 1 else hosts[1], lines)
         if taken is None and hasattr(builtins, name):
             raise RefusedError(

@@ -3,9 +3,11 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
+use futures::{StreamExt, stream};
 use pillion_catalogue::{Error, Result};
 
 use crate::ask::{Engine, span};
+use crate::closure::Place;
 use crate::definitions::{self, Found};
 use crate::desk::{self, Desk};
 use crate::operations::Spotted;
@@ -18,7 +20,16 @@ pub(crate) struct Occurrences {
     pub(crate) places: Vec<(PathBuf, Span)>,
     /// Those where it is another module's name that is taken under its own.
     pub(crate) imported: BTreeSet<(PathBuf, Span)>,
+    /// The definitions that belong together.
+    pub(crate) closure: Vec<Place>,
+    /// Places that may mean it too, if they were found on the way.
+    pub(crate) possible: Option<Vec<Place>>,
 }
+
+/// So many definitions are asked about one by one.
+const FEW: usize = 2;
+/// Questions that are asked at the same time.
+const AT_ONCE: usize = 8;
 
 /// Every place that spells the name and means what it means here.
 pub(crate) async fn places(engine: &Engine, spot: &Spotted) -> Result<Occurrences> {
@@ -36,12 +47,26 @@ pub(crate) async fn places(engine: &Engine, spot: &Spotted) -> Result<Occurrence
                 .map(|use_| (use_.path.clone(), span(use_.range))),
         );
     }
+    let mut closure = Vec::new();
     for place in found.places.iter().filter(|_| !alias) {
-        for (path, at) in closure::overrides(engine, place).await? {
-            // What others define keeps its name, and so do its uses here.
-            let Some(file) = desk::inside(engine.view.root(), &engine.view.index, &path) else {
-                continue;
-            };
+        closure.extend(closure::overrides(engine, place).await?);
+    }
+    closure.sort();
+    closure.dedup();
+    // What others define keeps its name, and so do its uses here.
+    let mut ours: Vec<(String, Place)> = Vec::new();
+    for (path, at) in &closure {
+        let file = desk::inside(engine.view.root(), &engine.view.index, path);
+        ours.extend(file.map(|file| (file, (path.clone(), *at))));
+    }
+    all.extend(ours.iter().map(|(_, place)| place.clone()));
+    let mut possible = None;
+    if ours.len() > FEW && are_methods(engine, &ours) {
+        let found = by_mention(engine, name, &closure).await?;
+        all.extend(found.confirmed);
+        possible = Some(found.possible);
+    } else {
+        for (file, (_, at)) in ours {
             let uses = engine.references(&file, at.start).await?;
             all.extend(
                 uses.iter()
@@ -52,7 +77,6 @@ pub(crate) async fn places(engine: &Engine, spot: &Spotted) -> Result<Occurrence
             let spelled = spelled.await.map_err(Error::internal)?;
             all.extend(spelled.places);
             imported.extend(spelled.imported);
-            all.push((path, at));
         }
     }
     all.retain(|(path, _)| closure::is_inside(engine, path));
@@ -67,7 +91,57 @@ pub(crate) async fn places(engine: &Engine, spot: &Spotted) -> Result<Occurrence
     Ok(Occurrences {
         places: all,
         imported,
+        closure,
+        possible,
     })
+}
+
+fn are_methods(engine: &Engine, ours: &[(String, Place)]) -> bool {
+    let mut desk = Desk::new(&engine.view);
+    ours.iter().all(|(_, (path, at))| {
+        let defined = desk.defined_at(path, at.start);
+        defined.is_some_and(|defined| defined.is_member && defined.kind.is_callable())
+    })
+}
+
+/// Where a name is spelled, by what the engine knows about each place.
+struct Mentioned {
+    confirmed: Vec<Place>,
+    /// Where it is taken from something that the engine knows nothing about.
+    possible: Vec<Place>,
+}
+
+/// Every mention of a method of a large family. An engine that is asked who uses each of
+/// them looks at every mention each time; this looks once.
+async fn by_mention(engine: &Engine, name: &str, closure: &[Place]) -> Result<Mentioned> {
+    let view = &engine.view;
+    let (index, root, wanted) = (view.index.clone(), view.root().to_owned(), name.to_owned());
+    let mentions = tokio::task::spawn_blocking(move || index.mentions(&root, &wanted));
+    let mentions = mentions.await.map_err(Error::internal)?;
+    let asked = stream::iter(mentions).map(|mention| async move {
+        let found = engine.definition(&mention.path, mention.span.start).await?;
+        Ok::<_, Error>((mention, found))
+    });
+    let mut asked = asked.buffered(AT_ONCE);
+    let mut all = Mentioned {
+        confirmed: Vec::new(),
+        possible: Vec::new(),
+    };
+    while let Some(answer) = asked.next().await {
+        let (mention, targets) = answer?;
+        let place = (engine.absolute(&mention.path), mention.span);
+        let is_ours = targets.iter().any(|target| {
+            let start = span(target.range).start;
+            let mut family = closure.iter();
+            family.any(|(path, at)| *path == target.path && at.start == start)
+        });
+        match is_ours {
+            true => all.confirmed.push(place),
+            false if targets.is_empty() && mention.is_attribute => all.possible.push(place),
+            false => {}
+        }
+    }
+    Ok(all)
 }
 
 /// Whether a name is only what something is called here: `import x as name`.

@@ -32,7 +32,7 @@ struct Looked {
 pub(crate) fn find(view: &View, file: &str, at: Span) -> Spelled {
     let mut search = Search {
         view,
-        modules: Modules::of(&view.index),
+        modules: Modules::default(),
         looked: BTreeMap::new(),
         found: Spelled::default(),
     };
@@ -71,6 +71,7 @@ impl Search<'_> {
             self.note(file, span(use_.range), false);
         }
         if scope == MODULE {
+            self.modules = Modules::of(&self.view.index);
             self.imports_of_others(file, &name, &looked);
             self.takers(file, &name);
         }

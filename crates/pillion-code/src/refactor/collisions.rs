@@ -20,7 +20,7 @@ use crate::index::{Facts, Kind, Mention, mentions_in};
 use crate::source::Span;
 
 /// Refuse a name that is taken where the subject is known.
-pub(super) async fn check(engine: &Engine, subject: &Subject) -> Result<()> {
+pub(super) fn check(engine: &Engine, subject: &Subject) -> Result<()> {
     let mut desk = Desk::new(&engine.view);
     if subject.alias {
         return in_modules(engine, &mut desk, subject);
@@ -29,8 +29,8 @@ pub(super) async fn check(engine: &Engine, subject: &Subject) -> Result<()> {
         let defined = desk.defined_at(path, span.start);
         match defined {
             Some(defined) if defined.is_member => {
-                for place in closure::overrides(engine, &(path.clone(), *span)).await? {
-                    if let Some(taken) = member(&mut desk, &place, &subject.new_name) {
+                for place in &subject.closure {
+                    if let Some(taken) = member(&mut desk, place, &subject.new_name) {
                         return Err(conflict(&mut desk, subject, &place.0, taken));
                     }
                 }

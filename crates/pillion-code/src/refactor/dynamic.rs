@@ -31,6 +31,9 @@ pub(super) fn lookups(index: &Index, root: &Path, name: &str) -> Vec<(String, Sp
             let Ok(bytes) = std::fs::read(root.join(&**path)) else {
                 return Vec::new();
             };
+            if !holds_an_end(&bytes, name) {
+                return Vec::new();
+            }
             let source = Source::decode(&bytes);
             let ranges = lookups_in(source.text(), path, name).into_iter();
             let spans = ranges.map(|range| Span {
@@ -41,6 +44,21 @@ pub(super) fn lookups(index: &Index, root: &Path, name: &str) -> Vec<(String, Sp
         })
         .collect();
     found.into_iter().flatten().collect()
+}
+
+/// Whether a text begins or ends like the name anywhere: parsing all files would take long.
+fn holds_an_end(bytes: &[u8], name: &str) -> bool {
+    let name = name.as_bytes();
+    let last = name.len().saturating_sub(MIN_KNOWN);
+    let (Some(first), Some(last)) = (name.get(..MIN_KNOWN), name.get(last..)) else {
+        return false;
+    };
+    [&b"'"[..], b"\""].iter().any(|quote| {
+        let begins = [quote, first].concat();
+        let ends = [last, quote].concat();
+        memchr::memmem::find(bytes, &begins).is_some()
+            || memchr::memmem::find(bytes, &ends).is_some()
+    })
 }
 
 fn lookups_in(text: &str, path: &str, name: &str) -> Vec<TextRange> {
@@ -71,7 +89,7 @@ fn may_be(expr: &Expr, name: &str) -> bool {
         return false;
     };
     let known = before.len() + after.len();
-    known >= MIN_KNOWN
+    before.len().max(after.len()) >= MIN_KNOWN
         && known < name.len()
         && name.starts_with(&*before)
         && name.ends_with(&*after)

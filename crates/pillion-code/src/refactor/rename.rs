@@ -16,10 +16,11 @@ use super::{collisions, dynamic, sound, strings};
 use crate::answers::{Confidence, Location};
 use crate::ask::Engine;
 use crate::changes::{ChangeSet, LeftAlone, TextEdit};
+use crate::closure::Place;
 use crate::definitions::{self, Found};
 use crate::desk::{self, Desk};
 use crate::operations::Spotted;
-use crate::source::Span;
+use crate::source::{Position, Span};
 use crate::{closure, occurrences, references};
 
 /// What is renamed.
@@ -35,6 +36,10 @@ pub(super) struct Subject {
     pub(super) places: BTreeMap<String, Vec<Span>>,
     /// Those among them where it is another module's name that is taken under its own.
     imported: BTreeSet<(String, Span)>,
+    /// The definitions that belong together.
+    pub(super) closure: Vec<Place>,
+    /// Places that may mean it too.
+    possible: Vec<Place>,
 }
 
 /// The change that renames what stands at a place.
@@ -44,7 +49,7 @@ pub(crate) async fn rename(engine: &Engine, spot: &Spotted, new_name: &str) -> R
         return moving::relocate(&engine.view, &module, Wanted::Named(new_name)).await;
     }
     let subject = subject(engine, spot, new_name).await?;
-    collisions::check(engine, &subject).await?;
+    collisions::check(engine, &subject)?;
     let mut set = ChangeSet::new(engine.view.root().to_owned());
     for (file, spans) in &subject.places {
         let edits = spans.iter().map(|span| TextEdit {
@@ -57,7 +62,7 @@ pub(crate) async fn rename(engine: &Engine, spot: &Spotted, new_name: &str) -> R
         set.edit(file, edits.collect())?;
     }
     sound::check(&engine.view.index, &set, "the rename")?;
-    list_possible(engine, spot, &subject, &mut set).await?;
+    list_possible(engine, &subject, &mut set).await?;
     if is_builtin(new_name) {
         set.warn(format!("`{new_name}` hides the builtin of this name"));
     }
@@ -142,6 +147,10 @@ async fn subject(engine: &Engine, spot: &Spotted, new_name: &str) -> Result<Subj
             .or_default()
             .push(span);
     }
+    let possible = match occurrences.possible {
+        Some(places) => places,
+        None => possible(engine, spot).await?,
+    };
     let imported = occurrences.imported.into_iter();
     let imported = imported.map(|(path, span)| (relative(engine, &path), span));
     let mut subject = Subject {
@@ -151,6 +160,8 @@ async fn subject(engine: &Engine, spot: &Spotted, new_name: &str) -> Result<Subj
         found,
         places,
         imported: imported.collect(),
+        closure: occurrences.closure,
+        possible,
     };
     for (file, span) in strings::offered(engine, &subject) {
         subject.places.entry(file).or_default().push(span);
@@ -170,24 +181,31 @@ pub(super) fn relative(engine: &Engine, path: &Path) -> String {
     inside.to_string_lossy().into_owned()
 }
 
-/// Places that may mean it too.
-async fn list_possible(
-    engine: &Engine,
-    spot: &Spotted,
-    subject: &Subject,
-    set: &mut ChangeSet,
-) -> Result<()> {
+/// Places where the name is taken from something that nobody knows the type of.
+async fn possible(engine: &Engine, spot: &Spotted) -> Result<Vec<Place>> {
     let uses = references::find(engine, spot, true).await?;
-    let possible = uses.references.into_iter();
-    for reference in possible.filter(|r| r.confidence == Confidence::Possible) {
-        set.leave(LeftAlone {
-            location: reference.location,
-            why: "the type of what stands before the dot is not known".into(),
-        });
-    }
+    let uses = uses.references.into_iter();
+    let possible = uses.filter(|r| r.confidence == Confidence::Possible);
+    let places = possible.filter_map(|reference| {
+        let place = reference.location;
+        let start = Position::from_one(place.line, place.column)?;
+        let end = Position::from_one(place.end_line, place.end_column)?;
+        Some((engine.absolute(&place.file), Span { start, end }))
+    });
+    Ok(places.collect())
+}
+
+/// Places that may mean it too.
+async fn list_possible(engine: &Engine, subject: &Subject, set: &mut ChangeSet) -> Result<()> {
     let (index, root) = (engine.view.index.clone(), engine.view.root().to_owned());
     let (name, mut desk) = (subject.name.clone(), Desk::new(&engine.view));
+    let possible = subject.possible.clone();
     let found = tokio::task::spawn_blocking(move || {
+        let unknown = possible.into_iter().map(|(path, span)| LeftAlone {
+            location: desk.location(&path, span),
+            why: "the type of what stands before the dot is not known".into(),
+        });
+        let unknown: Vec<LeftAlone> = unknown.collect();
         let lookups = dynamic::lookups(&index, &root, &name).into_iter();
         let lookups = lookups.map(|(path, span)| (path, span, "a name like it is looked up"));
         let found = strings::mentions(&index, &root, &name);
@@ -198,7 +216,8 @@ async fn list_possible(
                 location: desk.location(&root.join(path), span),
                 why: why.into(),
             });
-        described.collect::<Vec<_>>()
+        let described: Vec<LeftAlone> = described.collect();
+        unknown.into_iter().chain(described).collect::<Vec<_>>()
     });
     for left in found.await.map_err(Error::internal)? {
         let place = &left.location;
