@@ -212,6 +212,8 @@ pub(crate) fn wants_json(matches: &ArgMatches) -> bool {
         return true;
     }
     let asked = match matches.subcommand() {
+        // A picture is text for whatever reads it.
+        Some(("map", sub)) if sub.subcommand_name() == Some("graph") => None,
         Some(("code" | "map", sub)) => sub.subcommand().map(|(_, sub)| sub),
         Some((name, sub)) => {
             let long = SHORT.iter().find(|(short, _)| *short == name);

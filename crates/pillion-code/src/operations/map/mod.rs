@@ -5,6 +5,7 @@ mod call_graph;
 mod change_impact;
 mod dead_code;
 mod extract;
+mod graph;
 mod impact;
 mod references;
 mod structure;
@@ -18,6 +19,7 @@ pub use call_graph::{CallGraph, Calls};
 pub use change_impact::{ChangeImpact, ChangeReach, ChangedFunction};
 pub use dead_code::{Dead, DeadCode, DeadFunction};
 pub use extract::{Extract, Extracted, ExtractedClass, ExtractedFunction};
+pub use graph::{Draw, DrawFormat, Drawn, DrawnEdge, DrawnNode, Subject};
 pub use impact::{Affected, Impact, Impacts};
 pub use references::{DefinedSymbol, ReferenceEdge, ReferenceEdges, References};
 pub use structure::{Structure, Structured, StructuredFile};
@@ -38,6 +40,7 @@ pub(super) fn add_to(operations: Operations<CodeService>) -> Operations<CodeServ
         .with::<DeadCode>()
         .with::<Architecture>()
         .with::<References>()
+        .with::<Draw>()
 }
 
 /// The project that a request is about, as it is now, and the language to map in it.

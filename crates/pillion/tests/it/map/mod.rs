@@ -2,6 +2,7 @@
 
 mod changes;
 mod cli;
+mod pictures;
 mod questions;
 
 use std::fs;

@@ -1,0 +1,113 @@
+//! Pictures of the graph: packages, calls, and who is affected by a change.
+//!
+//! [`collect`] takes as much of the graph as can be read at a glance, [`layout`] gives it
+//! places, and [`svg`] and [`markup`] write it down.
+
+mod collect;
+mod layout;
+mod markup;
+mod svg;
+
+pub(crate) use collect::{Bounds, Wanted};
+pub(crate) use markup::{dot, mermaid};
+pub(crate) use svg::svg;
+
+/// A graph small enough to be looked at.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Picture {
+    pub(crate) title: String,
+    pub(crate) nodes: Vec<Node>,
+    pub(crate) edges: Vec<Edge>,
+    /// Nodes that were left out.
+    pub(crate) left_out: usize,
+}
+
+/// A box of a picture.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Node {
+    pub(crate) label: String,
+    /// A second, smaller line.
+    pub(crate) note: String,
+    /// Whether it is what was asked about.
+    pub(crate) is_target: bool,
+}
+
+/// An arrow of a picture.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Edge {
+    pub(crate) from: usize,
+    pub(crate) to: usize,
+    /// How many edges of the graph it stands for.
+    pub(crate) weight: usize,
+    /// Whether at least one of them is resolved.
+    pub(crate) is_sure: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn picture(nodes: usize, edges: &[(usize, usize)]) -> Picture {
+        let node = |at: usize| Node {
+            label: format!("n{at}<&>\"x\""),
+            note: format!("{at} functions"),
+            is_target: at == 0,
+        };
+        let edge = |&(from, to): &(usize, usize)| Edge {
+            from,
+            to,
+            weight: from + 1,
+            is_sure: to % 2 == 0,
+        };
+        Picture {
+            title: "A picture".into(),
+            nodes: (0..nodes).map(node).collect(),
+            edges: edges.iter().map(edge).collect(),
+            left_out: 0,
+        }
+    }
+
+    #[test]
+    fn every_node_has_a_place_of_its_own_and_edges_lead_to_the_right() {
+        let edges = [(0, 1), (0, 2), (1, 3), (2, 3), (3, 4), (4, 1), (5, 5)];
+        let picture = picture(7, &edges);
+        let placed = layout::place(&picture);
+        for (at, one) in placed.boxes.iter().enumerate() {
+            for other in &placed.boxes[..at] {
+                let apart = one.x + one.width <= other.x
+                    || other.x + other.width <= one.x
+                    || one.y + one.height <= other.y
+                    || other.y + other.height <= one.y;
+                assert!(apart, "{one:?} {other:?}");
+            }
+            assert!(one.x >= 0.0 && one.x + one.width <= placed.width, "{one:?}");
+            assert!(
+                one.y >= 0.0 && one.y + one.height <= placed.height,
+                "{one:?}"
+            );
+        }
+        for (from, to) in [(0, 1), (0, 2), (1, 3), (3, 4)] {
+            assert!(placed.boxes[from].x < placed.boxes[to].x, "{from} {to}");
+        }
+    }
+
+    #[test]
+    fn what_is_written_is_well_formed_and_names_everything() {
+        let picture = picture(3, &[(0, 1), (1, 2), (2, 0)]);
+        let svg = svg(&picture);
+        assert!(svg.starts_with("<svg ") && svg.trim_end().ends_with("</svg>"));
+        assert_eq!(svg.matches("<rect ").count(), 1 + 3, "{svg}");
+        assert_eq!(svg.matches("<path class=").count(), 3, "{svg}");
+        assert!(svg.contains("n1&lt;&amp;&gt;&quot;x&quot;"), "{svg}");
+        let dot = dot(&picture);
+        assert!(
+            dot.contains(r#"n1 [label="n1<&>\"x\"\n1 functions"];"#),
+            "{dot}"
+        );
+        assert!(dot.contains("n0 -> n1"), "{dot}");
+        let mermaid = mermaid(&picture);
+        assert!(mermaid.starts_with("flowchart LR\n"), "{mermaid}");
+        assert!(mermaid.contains("n0 -.-> n1"), "{mermaid}");
+        assert!(mermaid.contains("#quot;x#quot;"), "{mermaid}");
+    }
+}
