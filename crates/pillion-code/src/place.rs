@@ -39,6 +39,14 @@ pub(crate) fn root_of(
     }
 }
 
+/// The folder that a request means, as it is, whether it is a project or not.
+pub(crate) fn folder_of(cx: &Context<CodeService>, given: &Where) -> Result<PathBuf> {
+    if let (None, None, Some(standing)) = (&given.root, &cx.request().root, &given.near) {
+        return existing_folder(standing);
+    }
+    root_of(cx, given, None)
+}
+
 fn existing_folder(path: &Path) -> Result<PathBuf> {
     match path.canonicalize() {
         Ok(found) if found.is_dir() => Ok(found),

@@ -24,6 +24,7 @@ mod lookup;
 mod modules;
 mod offers;
 mod overrides;
+pub(crate) mod projects;
 mod read;
 mod returns;
 mod sketch;

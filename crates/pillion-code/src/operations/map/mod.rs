@@ -3,9 +3,11 @@
 mod architecture;
 mod call_graph;
 mod change_impact;
+mod cross_project;
 mod dead_code;
 mod extract;
 mod impact;
+mod projects;
 mod references;
 mod structure;
 
@@ -16,9 +18,11 @@ use pillion_catalogue::{Context, Operations, Result};
 pub use architecture::{Architecture, Circle, DirectoryLayer, Layered};
 pub use call_graph::{CallGraph, Calls};
 pub use change_impact::{ChangeImpact, ChangeReach, ChangedFunction};
+pub use cross_project::{CrossProject, DependedOn, Dependencies, DependencyType, Depending};
 pub use dead_code::{Dead, DeadCode, DeadFunction};
 pub use extract::{Extract, Extracted, ExtractedClass, ExtractedFunction};
 pub use impact::{Affected, Impact, Impacts};
+pub use projects::{FoundProject, FoundProjects, Projects, Resolve};
 pub use references::{DefinedSymbol, ReferenceEdge, ReferenceEdges, References};
 pub use structure::{Structure, Structured, StructuredFile};
 
@@ -30,6 +34,9 @@ use crate::project::View;
 /// All operations on the map.
 pub(super) fn add_to(operations: Operations<CodeService>) -> Operations<CodeService> {
     operations
+        .with::<Projects>()
+        .with::<Resolve>()
+        .with::<CrossProject>()
         .with::<Structure>()
         .with::<Extract>()
         .with::<CallGraph>()
