@@ -26,6 +26,7 @@ mod lookup;
 mod modules;
 mod offers;
 mod overrides;
+pub(crate) mod patterns;
 pub(crate) mod projects;
 mod read;
 mod returns;

@@ -10,6 +10,7 @@ mod diagnostics;
 mod extract;
 mod impact;
 mod live_changes;
+mod patterns;
 mod projects;
 mod references;
 mod structure;
@@ -28,6 +29,7 @@ pub use diagnostics::{Diagnosed, Diagnosis, ProjectDiagnostics};
 pub use extract::{Extract, Extracted, ExtractedClass, ExtractedFunction};
 pub use impact::{Affected, Impact, Impacts};
 pub use live_changes::{AffectedSymbol, ChangeStatus, Live, LiveChange, LiveChanges, LiveHunk};
+pub use patterns::{FoundPattern, FoundPatterns, Patterns};
 pub use projects::{FoundProject, FoundProjects, Projects, Resolve};
 pub use references::{DefinedSymbol, ReferenceEdge, ReferenceEdges, References};
 pub use structure::{Structure, Structured, StructuredFile};
@@ -52,6 +54,7 @@ pub(super) fn add_to(operations: Operations<CodeService>) -> Operations<CodeServ
         .with::<DeadCode>()
         .with::<Architecture>()
         .with::<References>()
+        .with::<Patterns>()
         .with::<ProjectDiagnostics>()
         .with::<Agents>()
 }
