@@ -82,7 +82,8 @@ impl Side<'_> {
         let is_touched = |at: usize| {
             let span = &self.facts.symbols[at].span;
             let (first, last) = (span.start.line + 1, span.end.line + 1);
-            let mut lines = self.lines.iter();
+            // Where there are none, nothing of this side is touched.
+            let mut lines = self.lines.iter().filter(|(_, count)| *count > 0);
             lines.any(|(start, count)| *start <= last && first < start.saturating_add(*count))
         };
         let all = symbols(self.facts).into_iter();

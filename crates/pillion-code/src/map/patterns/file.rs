@@ -45,12 +45,18 @@ pub(super) fn patterns(source: &Source, path: &str) -> Vec<Found> {
         imports: imports(body),
         found: Vec::new(),
     };
-    let is_test = is_test_file(path) || is_conftest(path);
+    let is_test = is_of_tests(path);
     walk(&mut reader, body, is_test);
     if !is_test {
         module(&mut reader, body);
     }
     reader.found
+}
+
+/// Whether a file belongs to tests, if only as what they are tried on.
+pub(super) fn is_of_tests(path: &str) -> bool {
+    let in_tests = || path.split('/').any(|part| part == "tests");
+    is_test_file(path) || is_conftest(path) || in_tests()
 }
 
 /// Classes, functions and methods; also in `if` and `try` of a module.

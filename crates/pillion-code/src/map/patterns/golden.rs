@@ -45,6 +45,10 @@ fn observers_event_buses_and_composites() {
     assert_eq!(found(bus), ["event_bus@1"]);
     let composite = "class G:\n    def put(self, child):\n        self.all.append(child)\n    def draw(self):\n        for child in self.all:\n            child.draw()\n";
     assert_eq!(found(composite), ["composite@1"]);
+    let paired = "class S:\n    def connect(self, f, key=None):\n        self.all.append((key, f))\n    def fire(self):\n        for key, f in self.all:\n            f(key)\n";
+    assert_eq!(found(paired), ["observer@1"]);
+    let sum = "class C:\n    def put(self, x):\n        self.all.append(x)\n    def run(self):\n        for x in self.all:\n            x.close()\n";
+    assert!(found(sum).is_empty());
     let other = "class G:\n    def put(self, x):\n        self.all.append(x)\n    def total(self):\n        for x in self.others:\n            x()\n";
     assert!(found(other).is_empty());
 }

@@ -1,12 +1,13 @@
 //! How the files of a project are laid out.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 use std::sync::Arc;
 
 use super::Pattern;
+use super::file::is_of_tests;
 use crate::index::Index;
 use crate::map::modules::folder;
-use crate::map::tests_of::is_test_file;
 
 /// What folders of a layer are called, from the outside in.
 const LAYERS: [(&str, &[&str]); 3] = [
@@ -19,7 +20,6 @@ const LAYERS: [(&str, &[&str]); 3] = [
             "controllers",
             "endpoints",
             "handlers",
-            "web",
             "views",
         ],
     ),
@@ -32,7 +32,6 @@ const LAYERS: [(&str, &[&str]); 3] = [
             "use_cases",
             "application",
             "domain",
-            "core",
         ],
     ),
     (
@@ -55,7 +54,7 @@ type Folders<'a> = BTreeMap<&'a str, BTreeMap<&'a str, &'a Arc<str>>>;
 /// The patterns that show in names of files and folders.
 pub(super) fn patterns(index: &Index) -> Vec<Pattern> {
     let mut folders: Folders<'_> = BTreeMap::new();
-    for (path, _) in index.iter().filter(|(path, _)| !is_test_file(path)) {
+    for (path, _) in index.iter().filter(|(path, _)| !is_of_tests(path)) {
         let mut below = path.rsplit_once('.').map_or(&**path, |(stem, _)| stem);
         loop {
             let parent = folder(below);
@@ -105,6 +104,47 @@ fn mvc(folder: &str, names: &BTreeMap<&str, &Arc<str>>) -> Option<Pattern> {
         confidence: 80,
         description: format!("{} has `models` and `{shows}`", shown(folder)),
     })
+}
+
+/// The programs that `pyproject.toml` says there are.
+pub(crate) fn scripts(root: &Path) -> Vec<Pattern> {
+    const FILE: &str = "pyproject.toml";
+    const TABLES: [&[&str]; 3] = [
+        &["project", "scripts"],
+        &["project", "gui-scripts"],
+        &["tool", "poetry", "scripts"],
+    ];
+    let text = std::fs::read_to_string(root.join(FILE)).unwrap_or_default();
+    let Ok(table) = text.parse::<toml::Table>() else {
+        return Vec::new();
+    };
+    let line_of = |name: &str| {
+        let is_it = |line: &str| {
+            let before = line.split('=').next().unwrap_or_default();
+            before.trim().trim_matches(['"', '\'']) == name
+        };
+        let found = text.lines().position(is_it).unwrap_or(0);
+        u32::try_from(found + 1).unwrap_or(1)
+    };
+    let find = |keys: &&[&str]| {
+        let (first, rest) = keys.split_first()?;
+        let value = rest
+            .iter()
+            .try_fold(table.get(*first)?, |v, key| v.get(*key));
+        value?.as_table().cloned()
+    };
+    let scripts = TABLES.iter().filter_map(find).flatten();
+    let program = |(name, target): (String, toml::Value)| Pattern {
+        kind: "cli_entry_point",
+        file: FILE.into(),
+        line: line_of(&name),
+        confidence: 100,
+        description: format!(
+            "`{name}` runs `{}`",
+            target.as_str().unwrap_or("a function")
+        ),
+    };
+    scripts.map(program).collect()
 }
 
 fn shown(folder: &str) -> String {

@@ -11,6 +11,8 @@ mod functions;
 mod layout;
 mod relations;
 
+pub(crate) use layout::scripts;
+
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};

@@ -3,7 +3,7 @@
 use ruff_python_ast::visitor::{Visitor, walk_expr};
 use ruff_python_ast::{Expr, StmtFor};
 
-use super::ast::{Parts, attribute_of, is_name, string};
+use super::ast::{Parts, attribute_of, is_name, last_of, string};
 use super::classes::{Class, Method};
 
 /// Methods that take in those who want to know.
@@ -90,7 +90,12 @@ pub(super) fn kept_and_told(class: &Class<'_>) -> Option<(&'static str, u8, Stri
 }
 
 fn kept<'a>(method: &Method<'a>) -> Vec<Kept<'a>> {
-    let is_given = |expr: &Expr| method.given.iter().any(|name| is_name(expr, name));
+    let is_name = |expr: &Expr| method.given.iter().any(|name| is_name(expr, name));
+    // Alone, or with more that is known about it.
+    let is_given = |expr: &Expr| match expr {
+        Expr::Tuple(all) => all.iter().any(is_name),
+        other => is_name(other),
+    };
     let by_call = method.parts.calls().filter_map(|call| {
         let callee = call.func.as_attribute_expr()?;
         let is_kept = matches!(callee.attr.as_str(), "append" | "add" | "insert");
@@ -128,7 +133,7 @@ fn told<'a>(method: &Method<'a>) -> Vec<Told<'a>> {
         .iter()
         .filter_map(|stmt| stmt.as_for_stmt());
     let told = loops.filter_map(|part| {
-        let is_called = calls_item(part)?;
+        let is_called = calls_item(part, method.name)?;
         let attribute = Attributes::of(&part.iter, method.me).into_iter().next()?;
         Some(Told {
             attribute,
@@ -139,18 +144,23 @@ fn told<'a>(method: &Method<'a>) -> Vec<Told<'a>> {
     told.collect()
 }
 
-/// Whether a loop calls its item, or a method of it.
-fn calls_item(part: &StmtFor) -> Option<bool> {
-    let item = part.target.as_name_expr()?.id.as_str();
+/// Whether a loop calls its item, or a method of it that is called as the one around it.
+fn calls_item(part: &StmtFor, around: &str) -> Option<bool> {
+    let items: Vec<&str> = match &*part.target {
+        Expr::Tuple(all) => all.iter().filter_map(last_of).collect(),
+        other => last_of(other).into_iter().collect(),
+    };
     let parts = Parts::of(&part.body);
     let callees: Vec<&Expr> = parts.calls().map(|call| &*call.func).collect();
-    if callees.iter().any(|callee| is_name(callee, item)) {
+    let is_item = |callee: &&Expr| items.iter().any(|item| is_name(callee, item));
+    if callees.iter().any(is_item) {
         return Some(true);
     }
-    let mut callees = callees.into_iter();
-    callees
-        .any(|callee| attribute_of(callee, item).is_some())
-        .then_some(false)
+    let is_told = |callee: &Expr| {
+        let method = items.iter().find_map(|item| attribute_of(callee, item));
+        method.is_some_and(|method| method == around || TELL.contains(&around))
+    };
+    callees.into_iter().any(is_told).then_some(false)
 }
 
 /// The attributes of `self` in an expression.

@@ -16,7 +16,13 @@ const MAX_FOLDERS: usize = 100_000;
 const MAX_PROJECTS: usize = 5_000;
 
 /// Folders that hold no projects of the user's own, whatever lies in them.
-const FOREIGN: &[&str] = &["node_modules", "site-packages", "__pycache__"];
+const FOREIGN: &[&str] = &[
+    "node_modules",
+    "site-packages",
+    "__pycache__",
+    "fixtures",
+    "testdata",
+];
 /// What lies in a folder that holds packages which were installed, or a cache.
 const FOREIGN_IF: &[&str] = &["pyvenv.cfg", "conda-meta", "CACHEDIR.TAG"];
 
@@ -136,6 +142,7 @@ mod tests {
             "apps/api/env/pyvenv.cfg",
             "apps/api/env/lib/p/setup.py",
             "out/Cargo.toml",
+            "z/fixtures/one/go.mod",
             "a/b/c/d/e/f/g/go.mod",
         ] {
             write(path);

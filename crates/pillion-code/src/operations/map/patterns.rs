@@ -10,7 +10,7 @@ use super::opened;
 use crate::CodeService;
 use crate::answers::Answer;
 use crate::map::Language;
-use crate::map::patterns::Pattern;
+use crate::map::patterns::{Pattern, scripts};
 use crate::params::{Where, limit};
 use crate::text::{Text, rest, shown};
 
@@ -109,17 +109,20 @@ impl Operation for Patterns {
             opened(&cx, self.project.as_ref(), Some(language), &self.given).await?;
         let seen = view.clone();
         let find = tokio::task::spawn_blocking(move || {
-            seen.project.patterns().follow(&seen.index, seen.root())
+            let all = seen.project.patterns().follow(&seen.index, seen.root());
+            (all, scripts(seen.root()))
         });
-        let all = find.await.map_err(Error::internal)?;
+        let (all, scripts) = find.await.map_err(Error::internal)?;
+        let mut all: Vec<&Pattern> = all.iter().chain(&scripts).collect();
+        all.sort();
         let least = self.min_confidence.unwrap_or(0.0);
         let is_meant = |one: &&Pattern| {
             let is_named = self.types.is_empty() || self.types.iter().any(|t| t == one.kind);
             is_named && f64::from(one.confidence) / 100.0 >= least
         };
-        let total = all.iter().filter(is_meant).count();
-        let most = limit(self.limit);
-        let patterns = all.iter().filter(is_meant).take(most);
+        all.retain(is_meant);
+        let (total, most) = (all.len(), limit(self.limit));
+        let patterns = all.into_iter().take(most);
         let found = FoundPatterns {
             project: view.root().display().to_string(),
             language,

@@ -5,7 +5,7 @@
 
 mod checks;
 mod markers;
-mod project;
+pub(crate) mod project;
 
 mod cli;
 mod contract;
