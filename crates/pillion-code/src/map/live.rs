@@ -82,9 +82,11 @@ impl Side<'_> {
         let is_touched = |at: usize| {
             let span = &self.facts.symbols[at].span;
             let (first, last) = (span.start.line + 1, span.end.line + 1);
-            // Where there are none, nothing of this side is touched.
-            let mut lines = self.lines.iter().filter(|(_, count)| *count > 0);
-            lines.any(|(start, count)| *start <= last && first < start.saturating_add(*count))
+            self.lines.iter().any(|(start, count)| match count {
+                // Nothing is on this side: the other one has it behind this line.
+                0 => first <= *start && *start < last,
+                _ => *start <= last && first < start.saturating_add(*count),
+            })
         };
         let all = symbols(self.facts).into_iter();
         all.filter(|(_, at)| is_touched(*at)).collect()
@@ -211,6 +213,9 @@ def f():
         assert_eq!(affected(TEXT, &inside), ["f@10"]);
         let gone = [hunk((10, 3), (9, 0), &["def g():", "    pass", ""])];
         assert_eq!(affected(TEXT, &gone), ["-g@10"]);
+        // What was between two functions is now in one.
+        let joined = [hunk((11, 2), (10, 0), &["    pass", "def g():"])];
+        assert_eq!(affected(TEXT, &joined), ["f@10", "-g@12"]);
         // Between two functions there is nobody.
         assert!(affected(TEXT, &[hunk((10, 1), (9, 0), &[""])]).is_empty());
     }

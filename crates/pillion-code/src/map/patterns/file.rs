@@ -1,6 +1,6 @@
 //! The patterns of one file.
 
-use ruff_python_ast::{Expr, Stmt};
+use ruff_python_ast::{Expr, ExprList, Stmt};
 use ruff_python_parser::parse_unchecked_source;
 use ruff_text_size::{Ranged, TextSize};
 
@@ -91,7 +91,7 @@ fn module(reader: &mut Reader<'_>, body: &[Stmt]) {
                 reader.add("cli_entry_point", part.start(), 90, what);
             }
             Stmt::Assign(assign) if assign.targets.iter().any(|t| is_name(t, "urlpatterns")) => {
-                let routes = assign.value.as_list_expr().map_or(0, |list| list.len());
+                let routes = assign.value.as_list_expr().map_or(0, ExprList::len);
                 if routes > 0 {
                     let what = format!("`urlpatterns` routes {routes} addresses");
                     reader.add("http_handler", stmt.start(), 95, what);

@@ -48,10 +48,13 @@ pub(crate) struct Memo {
     state: Mutex<State>,
 }
 
+/// What was found in a file, with a hash of the bytes that were read.
+type Read = ([u8; 16], Arc<[Found]>);
+
 #[derive(Debug, Default)]
 struct State {
-    /// By path, with a hash of the bytes that were read.
-    files: HashMap<Arc<str>, ([u8; 16], Arc<[Found]>)>,
+    /// By path.
+    files: HashMap<Arc<str>, Read>,
     /// All of them, and what they are in step with.
     all: Option<(Index, Arc<[Pattern]>)>,
 }

@@ -12,7 +12,7 @@ mod find;
 pub(crate) use depends::{Dependency, DependencyKind, dependencies};
 pub(crate) use find::{Project, all, around};
 
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::io::Read;
 use std::path::Path;
 
@@ -23,7 +23,7 @@ const MAX_BYTES: u64 = 1 << 20;
 fn text(path: &Path) -> Option<String> {
     let mut bytes = Vec::new();
     let file = File::open(path).ok()?;
-    file.metadata().ok().filter(|data| data.is_file())?;
+    file.metadata().ok().filter(Metadata::is_file)?;
     file.take(MAX_BYTES).read_to_end(&mut bytes).ok()?;
     String::from_utf8(bytes).ok()
 }

@@ -137,14 +137,17 @@ impl Operation for Resolve {
     }
 }
 
+fn or_dash(text: &str) -> &str {
+    if text.is_empty() { "-" } else { text }
+}
+
 impl FoundProject {
     fn row(&self) -> [&str; 5] {
-        let name = |text| if text == "" { "-" } else { text };
         [
             &self.name,
             &self.language,
-            name(&self.group),
-            name(&self.git_branch),
+            or_dash(&self.group),
+            or_dash(&self.git_branch),
             &self.path,
         ]
     }
