@@ -6,7 +6,7 @@ use pillion_catalogue::{Code, Context, Error, Result};
 use pillion_workspace::root;
 
 use crate::CodeService;
-use crate::params::Where;
+use crate::params::{Below, Where};
 use crate::project::View;
 use crate::source::Source;
 
@@ -40,11 +40,18 @@ pub(crate) fn root_of(
 }
 
 /// The folder that a request means, as it is, whether it is a project or not.
-pub(crate) fn folder_of(cx: &Context<CodeService>, given: &Where) -> Result<PathBuf> {
-    if let (None, None, Some(standing)) = (&given.root, &cx.request().root, &given.near) {
-        return existing_folder(standing);
+pub(crate) fn folder_of(cx: &Context<CodeService>, below: &Below) -> Result<PathBuf> {
+    match (&below.root, &cx.request().root, &below.near) {
+        (Some(named), Some(base), _) => existing_folder(&base.join(named)),
+        (Some(folder), None, _) | (None, Some(folder), _) | (None, None, Some(folder)) => {
+            existing_folder(folder)
+        }
+        (None, None, None) => Err(Error::new(
+            Code::InvalidParams,
+            "which folder? the request names no `root`",
+        )
+        .hint("send `root`, an absolute path")),
     }
-    root_of(cx, given, None)
 }
 
 fn existing_folder(path: &Path) -> Result<PathBuf> {

@@ -11,7 +11,7 @@ use crate::CodeService;
 use crate::answers::Answer;
 use crate::map::agents::{self, text};
 use crate::map::projects::Project;
-use crate::params::Where;
+use crate::params::Below;
 use crate::place;
 use crate::text::{Text, columns, shown};
 
@@ -31,7 +31,7 @@ pub struct Agents {
     #[command(flatten)]
     #[serde(flatten)]
     #[expect(missing_docs, reason = "it has no name outside")]
-    pub given: Where,
+    pub below: Below,
 }
 
 /// Which agents work where.
@@ -85,7 +85,7 @@ impl Operation for Agents {
     }
 
     async fn run(self, cx: Context<CodeService>) -> Result<Answer<MappedAgents>> {
-        let root = place::folder_of(&cx, &self.given)?;
+        let root = place::folder_of(&cx, &self.below)?;
         let url = self.url.clone();
         let url = url.or_else(|| std::env::var(vars::INTERMUTE_URL).ok());
         let url = url.filter(|url| !url.trim().is_empty());
@@ -107,7 +107,7 @@ impl Operation for Agents {
             agents_error: known.error,
             project_count: projects.len(),
         };
-        Ok(Answer::One(answer).in_format(self.given.format()))
+        Ok(Answer::One(answer).in_format(self.below.format()))
     }
 }
 

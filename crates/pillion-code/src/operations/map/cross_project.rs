@@ -8,7 +8,7 @@ use super::projects::found_below;
 use crate::CodeService;
 use crate::answers::Answer;
 use crate::map::projects::{self, DependencyKind};
-use crate::params::Where;
+use crate::params::Below;
 use crate::place;
 use crate::text::{Text, shown};
 
@@ -26,7 +26,7 @@ pub struct CrossProject {
     #[command(flatten)]
     #[serde(flatten)]
     #[expect(missing_docs, reason = "it has no name outside")]
-    pub given: Where,
+    pub below: Below,
 }
 
 /// Which project uses which.
@@ -91,7 +91,7 @@ impl Operation for CrossProject {
     }
 
     async fn run(self, cx: Context<CodeService>) -> Result<Answer<Dependencies>> {
-        let root = place::folder_of(&cx, &self.given)?;
+        let root = place::folder_of(&cx, &self.below)?;
         let all = found_below(&root).await?;
         let read = tokio::task::spawn_blocking(move || {
             let edges = projects::dependencies(&all);
@@ -104,7 +104,7 @@ impl Operation for CrossProject {
             total_edges: projects.iter().map(|one| one.depends_on.len()).sum(),
             projects,
         };
-        Ok(Answer::One(dependencies).in_format(self.given.format()))
+        Ok(Answer::One(dependencies).in_format(self.below.format()))
     }
 }
 

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::CodeService;
 use crate::answers::Answer;
 use crate::map::projects;
-use crate::params::Where;
+use crate::params::Below;
 use crate::place;
 use crate::text::{Text, columns, shown};
 
@@ -27,7 +27,7 @@ pub struct Projects {
     #[command(flatten)]
     #[serde(flatten)]
     #[expect(missing_docs, reason = "it has no name outside")]
-    pub given: Where,
+    pub below: Below,
 }
 
 /// Projects, by group and name.
@@ -74,10 +74,10 @@ impl Operation for Projects {
     }
 
     async fn run(self, cx: Context<CodeService>) -> Result<Answer<FoundProjects>> {
-        let root = place::folder_of(&cx, &self.given)?;
+        let root = place::folder_of(&cx, &self.below)?;
         let all = found_below(&root).await?.into_iter();
         let all = FoundProjects(all.map(FoundProject::from).collect());
-        Ok(Answer::One(all).in_format(self.given.format()))
+        Ok(Answer::One(all).in_format(self.below.format()))
     }
 }
 
@@ -97,7 +97,7 @@ pub struct Resolve {
     #[command(flatten)]
     #[serde(flatten)]
     #[expect(missing_docs, reason = "it has no name outside")]
-    pub given: Where,
+    pub below: Below,
 }
 
 impl Operation for Resolve {
@@ -112,12 +112,12 @@ impl Operation for Resolve {
     }
 
     async fn run(self, cx: Context<CodeService>) -> Result<Answer<FoundProject>> {
-        let is_named = self.given.root.is_some() || cx.request().root.is_some();
-        let base = is_named.then(|| place::folder_of(&cx, &self.given));
+        let is_named = self.below.root.is_some() || cx.request().root.is_some();
+        let base = is_named.then(|| place::folder_of(&cx, &self.below));
         let base = base.transpose()?;
         let path = match self.path.is_absolute() {
             true => self.path.clone(),
-            false => place::folder_of(&cx, &self.given)?.join(&self.path),
+            false => place::folder_of(&cx, &self.below)?.join(&self.path),
         };
         let shown = self.path.display();
         let path = path.canonicalize().map_err(|error| {
@@ -133,7 +133,7 @@ impl Operation for Resolve {
             Error::new(Code::NotFound, format!("`{shown}` is in no project"))
                 .hint("a project has a `.git`, or a file such as `pyproject.toml` or `go.mod`")
         })?;
-        Ok(Answer::One(project.into()).in_format(self.given.format()))
+        Ok(Answer::One(project.into()).in_format(self.below.format()))
     }
 }
 
