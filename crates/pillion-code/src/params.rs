@@ -51,6 +51,29 @@ pub struct Where {
     pub timeout_ms: Option<u64>,
 }
 
+/// Which folder, and how the answer is written: for questions about what lies below.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema, clap::Args)]
+pub struct Below {
+    /// The folder: where the caller stands if not given.
+    #[arg(long, value_name = "DIR")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub root: Option<PathBuf>,
+    /// Where the caller stands.
+    #[arg(skip)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub near: Option<PathBuf>,
+    /// `json`, or `text` for models and people.
+    #[arg(long, hide = true)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub format: Option<Format>,
+}
+
+impl Below {
+    pub(crate) fn format(&self) -> Format {
+        self.format.unwrap_or_default()
+    }
+}
+
 impl Where {
     /// What the caller says about Python.
     pub(crate) fn pythons(&self) -> Pythons {

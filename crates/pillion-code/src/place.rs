@@ -6,7 +6,7 @@ use pillion_catalogue::{Code, Context, Error, Result};
 use pillion_workspace::root;
 
 use crate::CodeService;
-use crate::params::Where;
+use crate::params::{Below, Where};
 use crate::project::View;
 use crate::source::Source;
 
@@ -36,6 +36,21 @@ pub(crate) fn root_of(
             "which workspace? the request names no `root`",
         )
         .hint("send `root`, or an absolute path")),
+    }
+}
+
+/// The folder that a request means, as it is, whether it is a project or not.
+pub(crate) fn folder_of(cx: &Context<CodeService>, below: &Below) -> Result<PathBuf> {
+    match (&below.root, &cx.request().root, &below.near) {
+        (Some(named), Some(base), _) => existing_folder(&base.join(named)),
+        (Some(folder), None, _) | (None, Some(folder), _) | (None, None, Some(folder)) => {
+            existing_folder(folder)
+        }
+        (None, None, None) => Err(Error::new(
+            Code::InvalidParams,
+            "which folder? the request names no `root`",
+        )
+        .hint("send `root`, an absolute path")),
     }
 }
 

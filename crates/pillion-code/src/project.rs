@@ -17,6 +17,7 @@ use crate::changes::Journal;
 use crate::engines::Engines;
 use crate::index::{Index, Store};
 use crate::map::Keeper;
+use crate::map::patterns::Memo;
 use crate::source::Source;
 
 /// How long after the last change the index is written to disk.
@@ -31,6 +32,7 @@ pub(crate) struct Project {
     state: Mutex<State>,
     engines: Engines,
     map: Keeper,
+    patterns: Memo,
     saving: AtomicBool,
 }
 
@@ -61,6 +63,7 @@ impl Project {
             workspace: Workspace::new(root, options),
             state: Mutex::default(),
             engines,
+            patterns: Memo::default(),
             saving: AtomicBool::new(false),
         }
     }
@@ -83,6 +86,10 @@ impl Project {
 
     pub(crate) fn map(&self) -> &Keeper {
         &self.map
+    }
+
+    pub(crate) fn patterns(&self) -> &Memo {
+        &self.patterns
     }
 
     /// The workspace as it is now: nothing in it is older than this call.

@@ -171,3 +171,18 @@ fn parse_error(error: &ParseError) -> String {
 fn file_error(error: &FileError) -> String {
     format!("{}: {}", error.file, parse_error(&error.error))
 }
+
+/// Rows in columns that are as wide as they must be.
+pub(crate) fn columns<const N: usize>(rows: &[[&str; N]]) -> String {
+    let wide: [usize; N] = std::array::from_fn(|at| {
+        let cells = rows.iter().map(|row| row[at].chars().count());
+        cells.max().unwrap_or(0)
+    });
+    let line = |row: &[&str; N]| {
+        let cells = row.iter().zip(wide);
+        let cells: Vec<String> = cells.map(|(cell, wide)| format!("{cell:wide$}")).collect();
+        cells.join("  ").trim_end().to_owned()
+    };
+    let lines: Vec<String> = rows.iter().map(line).collect();
+    lines.join("\n")
+}

@@ -33,5 +33,6 @@ vars! {
     TMPDIR = "Folder of the daemon's socket where XDG_RUNTIME_DIR is not set.";
     VIRTUAL_ENV = "The caller's active virtual environment, used for its calls.";
     CONDA_PREFIX = "The caller's active conda environment, used for its calls.";
+    INTERMUTE_URL = "Address of the service that knows which agents work where, for `map.agents`, such as `http://127.0.0.1:7338`.";
     NO_COLOR = "If set, no colours.";
 }

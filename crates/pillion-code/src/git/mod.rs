@@ -2,15 +2,14 @@
 
 mod diff;
 
+use std::collections::HashSet;
 use std::path::Path;
 use std::time::Duration;
 
 use pillion_catalogue::{Code, Error, Result};
 use pillion_process::Launch;
 
-#[cfg(test)]
-pub(crate) use diff::Hunk;
-pub(crate) use diff::{Changed, Status};
+pub(crate) use diff::{Changed, Hunk, Status};
 
 /// How long git may take.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -37,10 +36,26 @@ pub(crate) async fn changed(root: &Path) -> Result<Vec<String>> {
 /// As much of git's words as is kept; a diff of this length was cut off.
 const KEPT: usize = 4 << 20;
 
+/// The commit to compare with. In a repository without commits it is nothing at all.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Base<'a> {
+    Named(&'a str),
+    /// The one before the last; the last if there is but one.
+    BeforeLast,
+}
+
+/// How the files now differ from a commit.
+#[derive(Debug)]
+pub(crate) struct Compared {
+    /// Sorted by path.
+    pub(crate) files: Vec<Changed>,
+    /// Whether there was so much that of some files only the names are known.
+    pub(crate) is_cut: bool,
+}
+
 /// Files below `root` that differ from a commit now, whether committed, staged or neither,
-/// and those that git does not know yet; and the commit, in git's words. Without a name it
-/// is the one before the last, else the last, else nothing at all.
-pub(crate) async fn changed_since(root: &Path, base: Option<&str>) -> Result<Vec<Changed>> {
+/// and those that git does not know yet.
+pub(crate) async fn changed_since(root: &Path, base: Base<'_>) -> Result<Compared> {
     // Where there is no repository, this says so.
     run(git(root).args(["rev-parse", "--git-dir"])).await?;
     let base = start(root, base).await?;
@@ -59,13 +74,21 @@ pub(crate) async fn changed_since(root: &Path, base: Option<&str>) -> Result<Vec
     ];
     let text = run(compare(&how)).await?;
     let mut all = diff::parse(&text);
-    if text.len() >= KEPT {
+    let is_cut = text.len() >= KEPT;
+    if is_cut {
         // Of the files whose lines were cut off, at least the names.
         all.pop();
-        let names = run(compare(&["--name-only", "-z"])).await?;
-        for path in names.split('\0').filter(|path| !path.is_empty()) {
-            if !all.iter().any(|file| file.path == path) {
-                all.push(whole(path, Status::Modified));
+        let known: HashSet<String> = all.iter().map(|file| file.path.clone()).collect();
+        let names = run(compare(&["--no-renames", "--name-status", "-z"])).await?;
+        let mut words = names.split('\0').filter(|word| !word.is_empty());
+        while let (Some(status), Some(path)) = (words.next(), words.next()) {
+            let status = match status {
+                "A" => Status::Added,
+                "D" => Status::Deleted,
+                _ => Status::Modified,
+            };
+            if !known.contains(path) {
+                all.push(whole(path, status));
             }
         }
     }
@@ -74,7 +97,7 @@ pub(crate) async fn changed_since(root: &Path, base: Option<&str>) -> Result<Vec
     let others = others.split('\0').filter(|path| !path.is_empty());
     all.extend(others.map(|path| whole(path, Status::Added)));
     all.sort_by(|a, b| a.path.cmp(&b.path));
-    Ok(all)
+    Ok(Compared { files: all, is_cut })
 }
 
 fn whole(path: &str, status: Status) -> Changed {
@@ -86,20 +109,25 @@ fn whole(path: &str, status: Status) -> Changed {
     }
 }
 
-/// The commit to compare with.
-async fn start(root: &Path, base: Option<&str>) -> Result<String> {
+/// The name of the commit to compare with.
+async fn start(root: &Path, base: Base<'_>) -> Result<String> {
     let commit = async |name: &str| {
         let words = ["rev-parse", "--verify", "--quiet", "--end-of-options"];
         let launch = git(root).args(words).arg(format!("{name}^{{commit}}"));
         run(launch).await.map(|id| id.trim().to_owned())
     };
-    if let Some(base) = base {
-        return commit(base).await.map_err(|_| {
-            Error::new(Code::InvalidParams, format!("git knows no commit `{base}`"))
-                .hint("name a commit, a branch or a tag, such as `HEAD` or `main`")
-        });
-    }
-    for name in ["HEAD~1", "HEAD"] {
+    let names: &[&str] = match base {
+        // In a repository without commits, too, it is where one is.
+        Base::Named("HEAD") => &["HEAD"],
+        Base::BeforeLast => &["HEAD~1", "HEAD"],
+        Base::Named(base) => {
+            return commit(base).await.map_err(|_| {
+                Error::new(Code::InvalidParams, format!("git knows no commit `{base}`"))
+                    .hint("name a commit, a branch or a tag, such as `HEAD` or `main`")
+            });
+        }
+    };
+    for name in names {
         if let Ok(id) = commit(name).await {
             return Ok(id);
         }

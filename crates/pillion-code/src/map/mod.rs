@@ -8,6 +8,7 @@
 //! together from numbers. The [`keeper`] holds all of it for a workspace.
 
 mod affected;
+pub(crate) mod agents;
 mod changes;
 mod classes;
 mod dead;
@@ -20,11 +21,14 @@ mod keys;
 mod language;
 mod layers;
 mod link;
+pub(crate) mod live;
 mod lookup;
 mod modules;
 mod offers;
 mod overrides;
 pub(crate) mod picture;
+pub(crate) mod patterns;
+pub(crate) mod projects;
 mod read;
 mod returns;
 mod sketch;

@@ -101,7 +101,7 @@ pub enum Severity {
 }
 
 /// Files that are checked at once.
-const MAX_FILES: usize = 1000;
+pub(super) const MAX_FILES: usize = 1000;
 /// Files that the engine is asked about at the same time.
 const AT_ONCE: usize = 8;
 

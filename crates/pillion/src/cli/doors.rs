@@ -124,7 +124,16 @@ impl Stdio {
             }
         };
         let request = Request::new(Door::Stdio).root(self.project.as_deref().map(from_here));
-        match engine.call_raw(command, args.as_deref(), request).await {
+        let old = stdio::OldCommand::find(command);
+        let outcome = match old.map(|old| (old, old.params(args.as_deref()))) {
+            None => engine.call_raw(command, args.as_deref(), request).await,
+            Some((_, Err(error))) => Err(error),
+            Some((old, Ok(params))) => engine
+                .call_raw(old.operation, Some(&params), request)
+                .await
+                .map_err(|error| old.error(error)),
+        };
+        match outcome {
             Ok(result) => {
                 output::say(result.get());
                 ExitCode::SUCCESS

@@ -112,7 +112,9 @@ const MAP_ABOUT: &str = "Map a project: who calls whom, what a change reaches, w
 const DASHED: &[(&str, &str)] = &[
     ("call-graph", "map.call_graph"),
     ("change-impact", "map.change_impact"),
+    ("cross-project", "map.cross_project"),
     ("dead-code", "map.dead_code"),
+    ("live-changes", "map.live_changes"),
 ];
 
 fn dashed(name: &str) -> Option<&'static str> {

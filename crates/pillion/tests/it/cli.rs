@@ -385,13 +385,20 @@ fn operations() {
     code.symbols  Find definitions by a part of their name.
     code.type_hierarchy What does the class at this position derive from, and what derives from it?
     code.undo  Take back the last refactoring, or the one named.
+    map.agents  Show which agents work on which projects.
     map.architecture  Show folders as layers, by who calls into whom, and which call each other.
     map.call_graph  Draw who calls whom, as edges from function to function.
     map.change_impact  Find the tests that a change can reach.
+    map.cross_project  Show which of the projects below a folder uses which other.
     map.dead_code  Find functions that nobody reaches.
+    map.diagnostics  Show what ty and ruff find wrong in a project.
     map.extract  Show the functions, classes and imports of one file.
     map.impact  Show who is affected if a function changes: its callers, and their callers.
+    map.live_changes  Show what changed since a commit: lines, and the functions and classes they belong to.
+    map.patterns  Find patterns in code: observers, registries, middleware, handlers, entry points and more.
+    map.projects  List the projects at and below a folder.
     map.references  List definitions, and which of them uses which: by calls and by name.
+    map.resolve  Say which project a path belongs to.
     map.structure  Show what is in a project: the functions, classes and imports of each file.
     py.call  Call a Python function in a warm worker.
     py.describe  Describe the functions of a Python module, with schemas.

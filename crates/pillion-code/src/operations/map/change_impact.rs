@@ -116,7 +116,8 @@ impl Operation for ChangeImpact {
 
 /// The Python files that git sees as changed.
 async fn by_git(view: &View, base: Option<&str>) -> Result<Vec<ChangedFile>> {
-    let all = git::changed_since(view.root(), base).await?;
+    let base = base.map_or(git::Base::BeforeLast, git::Base::Named);
+    let all = git::changed_since(view.root(), base).await?.files;
     let is_ours = |file: &&git::Changed| {
         let old = file.old_path.as_deref();
         is_python(&file.path) || old.is_some_and(is_python)

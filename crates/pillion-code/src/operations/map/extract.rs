@@ -27,6 +27,10 @@ use crate::text::{Text, shown};
 pub struct Extract {
     /// The file.
     pub file: PathBuf,
+    /// A file that the parser does not understand all of is an error.
+    #[arg(long)]
+    #[serde(default)]
+    pub strict: bool,
     /// The project: a folder.
     #[arg(long, value_name = "DIR")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -109,6 +113,12 @@ impl Operation for Extract {
         let source = place::readable(&view, &path)?;
         let read = File::read(&source, &path);
         let facts = &read.facts;
+        if let Some(error) = facts.parse_errors.first().filter(|_| self.strict) {
+            let (line, message) = (error.line, &error.message);
+            let what = format!("`{path}` has a syntax error in line {line}: {message}");
+            return Err(Error::new(Code::ParseError, what)
+                .hint("leave `strict` out for what can be understood all the same"));
+        }
         let mut imports: Vec<String> = facts.imports.iter().map(imported).collect();
         imports.dedup();
         let errors = facts.parse_errors.iter().map(|error| FileError {

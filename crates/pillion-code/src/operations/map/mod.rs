@@ -1,12 +1,18 @@
 //! What callers can ask for: `map.*`.
 
+mod agents;
 mod architecture;
 mod call_graph;
 mod change_impact;
+mod cross_project;
 mod dead_code;
+mod diagnostics;
 mod extract;
 mod graph;
 mod impact;
+mod live_changes;
+mod patterns;
+mod projects;
 mod references;
 mod structure;
 
@@ -14,13 +20,19 @@ use std::path::{Path, PathBuf};
 
 use pillion_catalogue::{Context, Operations, Result};
 
+pub use agents::{Agents, MappedAgent, MappedAgents};
 pub use architecture::{Architecture, Circle, DirectoryLayer, Layered};
 pub use call_graph::{CallGraph, Calls};
 pub use change_impact::{ChangeImpact, ChangeReach, ChangedFunction};
+pub use cross_project::{CrossProject, DependedOn, Dependencies, DependencyType, Depending};
 pub use dead_code::{Dead, DeadCode, DeadFunction};
+pub use diagnostics::{Diagnosed, Diagnosis, ProjectDiagnostics};
 pub use extract::{Extract, Extracted, ExtractedClass, ExtractedFunction};
 pub use graph::{Draw, DrawFormat, Drawn, DrawnEdge, DrawnNode, Subject};
 pub use impact::{Affected, Impact, Impacts};
+pub use live_changes::{AffectedSymbol, ChangeStatus, Live, LiveChange, LiveChanges, LiveHunk};
+pub use patterns::{FoundPattern, FoundPatterns, Patterns};
+pub use projects::{FoundProject, FoundProjects, Projects, Resolve};
 pub use references::{DefinedSymbol, ReferenceEdge, ReferenceEdges, References};
 pub use structure::{Structure, Structured, StructuredFile};
 
@@ -32,15 +44,22 @@ use crate::project::View;
 /// All operations on the map.
 pub(super) fn add_to(operations: Operations<CodeService>) -> Operations<CodeService> {
     operations
+        .with::<Projects>()
+        .with::<Resolve>()
+        .with::<CrossProject>()
         .with::<Structure>()
         .with::<Extract>()
         .with::<CallGraph>()
         .with::<Impact>()
         .with::<ChangeImpact>()
+        .with::<LiveChanges>()
         .with::<DeadCode>()
         .with::<Architecture>()
         .with::<References>()
         .with::<Draw>()
+        .with::<Patterns>()
+        .with::<ProjectDiagnostics>()
+        .with::<Agents>()
 }
 
 /// The project that a request is about, as it is now, and the language to map in it.

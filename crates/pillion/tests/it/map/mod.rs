@@ -1,8 +1,13 @@
 //! Questions to the map of a project, through real doors.
 
+mod agents;
 mod changes;
 mod cli;
 mod pictures;
+mod live;
+mod old_hosts;
+mod patterns;
+mod projects;
 mod questions;
 
 use std::fs;
@@ -86,7 +91,15 @@ fn empty() -> TestContext {
 }
 
 fn shop() -> TestContext {
-    let context = empty();
+    shop_in(empty())
+}
+
+/// The shop, with ty and ruff at hand.
+fn shop_with_tools() -> TestContext {
+    shop_in(crate::code::project::bare())
+}
+
+fn shop_in(context: TestContext) -> TestContext {
     for (name, text) in SHOP {
         context.write(name, text);
     }

@@ -1,5 +1,8 @@
 //! The line-JSON contract on standard input and output: what old hosts speak to a
-//! persistent child, served by pillion itself.
+//! persistent child, served by pillion itself. [`OldCommand`] knows the commands that they
+//! ask for.
+
+mod old;
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -16,6 +19,8 @@ use tokio::sync::{Semaphore, mpsc};
 use tokio_util::codec::FramedRead;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
+
+pub use old::OldCommand;
 
 use crate::House;
 use crate::dispatch::{Asked, dispatch};
@@ -105,7 +110,9 @@ impl Desk {
     async fn command(&self, request: Request) {
         let command = request.command.as_deref().unwrap_or_default();
         let id = request.id.as_deref();
-        if self.house.catalogue.get(command).is_none() {
+        let old = OldCommand::find(command);
+        let operation = old.map_or(command, |old| old.operation);
+        if self.house.catalogue.get(operation).is_none() {
             // A result, kept for old hosts.
             let unknown = serde_json::json!({
                 "error": "UnknownCommand",
@@ -116,6 +123,11 @@ impl Desk {
             }
             return;
         }
+        let params = match old.map(|old| old.params(request.args.as_deref())) {
+            None => request.args,
+            Some(Ok(params)) => Some(params),
+            Some(Err(error)) => return self.reply(id, ReplyBody::Error(error.into())).await,
+        };
         let cancel = CancellationToken::new();
         let key = id.map(|id| id.get().to_owned());
         if let Some(key) = &key {
@@ -123,8 +135,8 @@ impl Desk {
         }
         let asked = Asked {
             door: Door::Stdio,
-            operation: command,
-            params: request.args.as_deref(),
+            operation,
+            params: params.as_deref(),
             root: request
                 .project
                 .filter(|project| !project.is_empty())
@@ -146,7 +158,13 @@ impl Desk {
         }
         match outcome {
             Ok(result) => self.reply(id, ReplyBody::Result(&result)).await,
-            Err(error) => self.reply(id, ReplyBody::Error(error.into())).await,
+            Err(error) => {
+                let error = match old {
+                    Some(old) => old.error(error),
+                    None => error,
+                };
+                self.reply(id, ReplyBody::Error(error.into())).await;
+            }
         }
     }
 

@@ -1,0 +1,119 @@
+//! Patterns in Python code: what its classes and functions are for.
+//!
+//! Each rule looks at what the code does, and at names only where they add to that; how
+//! sure it is, it says. A file is read once per change ([`file`]), with rules for
+//! [`classes`] and [`functions`]; [`layout`] looks at how files are laid out.
+
+mod ast;
+mod classes;
+mod file;
+mod functions;
+mod layout;
+mod relations;
+
+pub(crate) use layout::scripts;
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use rayon::prelude::*;
+
+use crate::index::{Index, MAX_FILE};
+use crate::source::Source;
+
+/// A pattern.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Pattern {
+    pub(crate) kind: &'static str,
+    pub(crate) file: Arc<str>,
+    pub(crate) line: u32,
+    /// Of a hundred.
+    pub(crate) confidence: u8,
+    pub(crate) description: String,
+}
+
+/// What was found in a file, before anybody says which file it is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Found {
+    kind: &'static str,
+    line: u32,
+    confidence: u8,
+    description: String,
+}
+
+/// The patterns of a workspace, kept until its files change.
+#[derive(Debug, Default)]
+pub(crate) struct Memo {
+    state: Mutex<State>,
+}
+
+/// What was found in a file, with a hash of the bytes that were read.
+type Read = ([u8; 16], Arc<[Found]>);
+
+#[derive(Debug, Default)]
+struct State {
+    /// By path.
+    files: HashMap<Arc<str>, Read>,
+    /// All of them, and what they are in step with.
+    all: Option<(Index, Arc<[Pattern]>)>,
+}
+
+impl Memo {
+    /// The patterns in the files of an index, by kind and place. Blocks: it reads files.
+    pub(crate) fn follow(&self, index: &Index, root: &Path) -> Arc<[Pattern]> {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((known, all)) = &state.all
+            && known.is_same(index)
+        {
+            return Arc::clone(all);
+        }
+        let known = std::mem::take(&mut state.files);
+        let hashes: Vec<(&Arc<str>, [u8; 16])> = index.hashes().collect();
+        let files: HashMap<_, _> = hashes
+            .into_par_iter()
+            .map(|(path, hash)| {
+                let found = match known.get(path).filter(|(known, _)| *known == hash) {
+                    Some((_, found)) => Arc::clone(found),
+                    None => read(root, path).into(),
+                };
+                (Arc::clone(path), (hash, found))
+            })
+            .collect();
+        let mut all: Vec<Pattern> = Vec::new();
+        for (path, (_, found)) in &files {
+            all.extend(found.iter().map(|one| one.clone().in_file(path)));
+        }
+        all.extend(layout::patterns(index));
+        all.sort();
+        all.dedup();
+        let all: Arc<[Pattern]> = all.into();
+        state.files = files;
+        state.all = Some((index.clone(), Arc::clone(&all)));
+        all
+    }
+}
+
+fn read(root: &Path, path: &str) -> Vec<Found> {
+    let file = root.join(path);
+    let is_small = file.metadata().is_ok_and(|data| data.len() <= MAX_FILE);
+    match std::fs::read(file).ok().filter(|_| is_small) {
+        Some(bytes) => file::patterns(&Source::decode(&bytes), path),
+        None => Vec::new(),
+    }
+}
+
+impl Found {
+    fn in_file(self, file: &Arc<str>) -> Pattern {
+        Pattern {
+            kind: self.kind,
+            file: Arc::clone(file),
+            line: self.line,
+            confidence: self.confidence,
+            description: self.description,
+        }
+    }
+}
+
+#[cfg(test)]
+mod golden;

@@ -1,0 +1,176 @@
+//! `map.diagnostics`: what ty and ruff find wrong in a whole project.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use pillion_catalogue::{Context, Local, Operation, Result, Safety};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::super::diagnostics::{Finding, MAX_FILES, Severity, of_files};
+use super::{below, is_below, opened};
+use crate::CodeService;
+use crate::answers::Answer;
+use crate::map::Language;
+use crate::params::{Where, limit};
+use crate::text::{Text, rest, shown};
+
+/// Show what ty and ruff find wrong in a project.
+#[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
+#[serde(deny_unknown_fields)]
+pub struct ProjectDiagnostics {
+    /// Only this file or folder.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub path: Option<PathBuf>,
+    /// At most so many.
+    #[arg(long)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<usize>,
+    /// The project: a folder.
+    #[arg(long, value_name = "DIR")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub project: Option<PathBuf>,
+    /// The language.
+    #[arg(long)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub language: Option<Language>,
+    #[command(flatten)]
+    #[serde(flatten)]
+    #[expect(missing_docs, reason = "it has no name outside")]
+    pub given: Where,
+}
+
+/// What is wrong in a project.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+pub struct Diagnosed {
+    /// The project's folder.
+    pub project: String,
+    /// The language.
+    pub language: Language,
+    /// Who was asked.
+    pub tools: Vec<String>,
+    /// What is wrong, by file and line.
+    pub diagnostics: Vec<Diagnosis>,
+    /// How many errors there are.
+    pub error_count: usize,
+    /// How many warnings there are.
+    pub warning_count: usize,
+    /// How many files were checked.
+    pub file_count: usize,
+    /// How many there are of all, also mere advice.
+    pub total: usize,
+    /// Whether `limit` cut some off.
+    pub truncated: bool,
+    /// Whether there were more files than are checked at once.
+    pub files_truncated: bool,
+    /// The moment this is true for.
+    pub clock: String,
+}
+
+/// Something wrong.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Diagnosis {
+    /// The file.
+    pub file: String,
+    /// The line.
+    pub line: u32,
+    /// The column.
+    pub column: u32,
+    /// How bad it is.
+    pub severity: Severity,
+    /// What is wrong.
+    pub message: String,
+    /// The rule.
+    pub rule: Option<String>,
+    /// Who says so.
+    pub source: String,
+}
+
+impl From<Finding> for Diagnosis {
+    fn from(found: Finding) -> Self {
+        Self {
+            file: found.file,
+            line: found.line,
+            column: found.column,
+            severity: found.severity,
+            message: found.message,
+            rule: found.code,
+            source: found.source,
+        }
+    }
+}
+
+impl Operation for ProjectDiagnostics {
+    const NAME: &'static str = "map.diagnostics";
+    const SAFETY: Safety = Safety::Read;
+    const LOCAL: Local = Local::Near;
+    type Service = CodeService;
+    type Output = Answer<Diagnosed>;
+
+    fn text(result: &str) -> Option<String> {
+        shown::<Self>(result)
+    }
+
+    async fn run(self, cx: Context<CodeService>) -> Result<Answer<Diagnosed>> {
+        let (view, language) =
+            opened(&cx, self.project.as_ref(), self.language, &self.given).await?;
+        let only = below(&view, self.path.as_deref())?;
+        let files = view.index.iter().map(|(file, _)| file);
+        let mut files: Vec<Arc<str>> = files.filter(|f| is_below(f, &only)).cloned().collect();
+        let all = files.len();
+        files.truncate(MAX_FILES);
+        let engine = view.engine(None, &self.given).await?;
+        let mut found = of_files(&view, &self.given, &files).await?;
+        found.sort();
+        found.dedup();
+        let count = |severity| found.iter().filter(|f| f.severity == severity).count();
+        let (errors, warnings) = (count(Severity::Error), count(Severity::Warning));
+        let total = found.len();
+        found.truncate(limit(self.limit));
+        let mut tools = vec!["ruff".to_owned(), engine.name().to_owned()];
+        tools.sort();
+        let diagnosed = Diagnosed {
+            project: view.root().display().to_string(),
+            language,
+            tools,
+            truncated: found.len() < total,
+            diagnostics: found.into_iter().map(Diagnosis::from).collect(),
+            error_count: errors,
+            warning_count: warnings,
+            file_count: files.len(),
+            total,
+            files_truncated: files.len() < all,
+            clock: view.clock(),
+        };
+        Ok(Answer::One(diagnosed).in_format(self.given.format()))
+    }
+}
+
+impl Text for Diagnosed {
+    fn text(&self) -> String {
+        let line = |found: &Diagnosis| {
+            let Diagnosis {
+                file, line, column, ..
+            } = found;
+            let severity = match found.severity {
+                Severity::Error => "error",
+                Severity::Warning => "warning",
+                Severity::Info => "info",
+            };
+            let rule = found.rule.as_deref().unwrap_or("-");
+            let message = found.message.replace('\n', " ");
+            let source = &found.source;
+            format!("{file}:{line}:{column}  {severity}  {message}  [{source} {rule}]")
+        };
+        let mut lines: Vec<String> = self.diagnostics.iter().map(line).collect();
+        lines.extend(rest(self.total, self.diagnostics.len()));
+        lines.push(format!(
+            "{} errors, {} warnings in {} files ({})",
+            self.error_count,
+            self.warning_count,
+            self.file_count,
+            self.tools.join(", ")
+        ));
+        lines.join("\n")
+    }
+}

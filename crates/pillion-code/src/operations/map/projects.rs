@@ -1,0 +1,171 @@
+//! `map.projects` and `map.resolve`: which projects there are.
+
+use std::path::{Path, PathBuf};
+
+use pillion_catalogue::{Code, Context, Error, Local, Operation, Result, Safety};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::CodeService;
+use crate::answers::Answer;
+use crate::map::projects;
+use crate::params::Below;
+use crate::place;
+use crate::text::{Text, columns, shown};
+
+/// List the projects at and below a folder.
+///
+/// A project is a folder with a `.git`, or with a file that names its language. What git
+/// ignores is left out.
+#[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
+#[serde(deny_unknown_fields)]
+pub struct Projects {
+    /// Look again: for callers that know it from elsewhere. It always does.
+    #[arg(long, hide = true)]
+    #[serde(default)]
+    pub refresh: bool,
+    #[command(flatten)]
+    #[serde(flatten)]
+    #[expect(missing_docs, reason = "it has no name outside")]
+    pub below: Below,
+}
+
+/// Projects, by group and name.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(transparent)]
+pub struct FoundProjects(pub Vec<FoundProject>);
+
+/// A project.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct FoundProject {
+    /// The name of its folder.
+    pub name: String,
+    /// Its folder.
+    pub path: String,
+    /// Its language by the files it has; `unknown` if none says so.
+    pub language: String,
+    /// The folders between the root and the project; empty right below the root.
+    pub group: String,
+    /// The branch it is on, or the short name of a commit; empty outside of git.
+    pub git_branch: String,
+}
+
+impl From<projects::Project> for FoundProject {
+    fn from(project: projects::Project) -> Self {
+        Self {
+            name: project.name,
+            path: project.path.display().to_string(),
+            language: project.language.map_or("unknown", |l| l.name()).to_owned(),
+            group: project.group,
+            git_branch: project.branch,
+        }
+    }
+}
+
+impl Operation for Projects {
+    const NAME: &'static str = "map.projects";
+    const SAFETY: Safety = Safety::Read;
+    const LOCAL: Local = Local::Near;
+    type Service = CodeService;
+    type Output = Answer<FoundProjects>;
+
+    fn text(result: &str) -> Option<String> {
+        shown::<Self>(result)
+    }
+
+    async fn run(self, cx: Context<CodeService>) -> Result<Answer<FoundProjects>> {
+        let root = place::folder_of(&cx, &self.below)?;
+        let all = found_below(&root).await?.into_iter();
+        let all = FoundProjects(all.map(FoundProject::from).collect());
+        Ok(Answer::One(all).in_format(self.below.format()))
+    }
+}
+
+/// The projects at and below a folder.
+pub(super) async fn found_below(root: &Path) -> Result<Vec<projects::Project>> {
+    let root = root.to_owned();
+    let find = tokio::task::spawn_blocking(move || projects::all(&root));
+    find.await.map_err(Error::internal)?
+}
+
+/// Say which project a path belongs to.
+#[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
+#[serde(deny_unknown_fields)]
+pub struct Resolve {
+    /// The file or folder.
+    pub path: PathBuf,
+    #[command(flatten)]
+    #[serde(flatten)]
+    #[expect(missing_docs, reason = "it has no name outside")]
+    pub below: Below,
+}
+
+impl Operation for Resolve {
+    const NAME: &'static str = "map.resolve";
+    const SAFETY: Safety = Safety::Read;
+    const LOCAL: Local = Local::Near;
+    type Service = CodeService;
+    type Output = Answer<FoundProject>;
+
+    fn text(result: &str) -> Option<String> {
+        shown::<Self>(result)
+    }
+
+    async fn run(self, cx: Context<CodeService>) -> Result<Answer<FoundProject>> {
+        let is_named = self.below.root.is_some() || cx.request().root.is_some();
+        let base = is_named.then(|| place::folder_of(&cx, &self.below));
+        let base = base.transpose()?;
+        let path = match self.path.is_absolute() {
+            true => self.path.clone(),
+            false => place::folder_of(&cx, &self.below)?.join(&self.path),
+        };
+        let shown = self.path.display();
+        let path = path.canonicalize().map_err(|error| {
+            Error::new(
+                Code::NotFound,
+                format!("no file or folder `{shown}`: {error}"),
+            )
+            .hint("name something that exists")
+        })?;
+        let find = move || projects::around(&path, base.as_deref());
+        let found = tokio::task::spawn_blocking(find).await;
+        let project = found.map_err(Error::internal)?.ok_or_else(|| {
+            Error::new(Code::NotFound, format!("`{shown}` is in no project"))
+                .hint("a project has a `.git`, or a file such as `pyproject.toml` or `go.mod`")
+        })?;
+        Ok(Answer::One(project.into()).in_format(self.below.format()))
+    }
+}
+
+fn or_dash(text: &str) -> &str {
+    if text.is_empty() { "-" } else { text }
+}
+
+impl FoundProject {
+    fn row(&self) -> [&str; 5] {
+        [
+            &self.name,
+            &self.language,
+            or_dash(&self.group),
+            or_dash(&self.git_branch),
+            &self.path,
+        ]
+    }
+}
+
+impl Text for FoundProject {
+    fn text(&self) -> String {
+        columns(&[self.row()])
+    }
+}
+
+impl Text for FoundProjects {
+    fn text(&self) -> String {
+        if self.0.is_empty() {
+            return "no projects".to_owned();
+        }
+        let head = ["name", "language", "group", "branch", "path"];
+        let rows = self.0.iter().map(FoundProject::row);
+        columns(&std::iter::once(head).chain(rows).collect::<Vec<_>>())
+    }
+}
