@@ -16,7 +16,7 @@ use tokio::sync::Mutex;
 use crate::changes::Journal;
 use crate::engines::Engines;
 use crate::index::{Index, Store};
-use crate::map::Keeper;
+use crate::map::{Charts, Keeper};
 use crate::source::Source;
 
 /// How long after the last change the index is written to disk.
@@ -31,6 +31,7 @@ pub(crate) struct Project {
     state: Mutex<State>,
     engines: Engines,
     map: Keeper,
+    charts: Charts,
     saving: AtomicBool,
 }
 
@@ -57,6 +58,7 @@ impl Project {
         Self {
             store: Store::new(&dirs.usable_cache(), &root),
             map: Keeper::new(&dirs.usable_cache(), &root),
+            charts: Charts::default(),
             journal: Journal::new(dirs, &root),
             workspace: Workspace::new(root, options),
             state: Mutex::default(),
@@ -83,6 +85,10 @@ impl Project {
 
     pub(crate) fn map(&self) -> &Keeper {
         &self.map
+    }
+
+    pub(crate) fn charts(&self) -> &Charts {
+        &self.charts
     }
 
     /// The workspace as it is now: nothing in it is older than this call.
