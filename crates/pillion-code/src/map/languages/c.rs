@@ -5,7 +5,9 @@ use std::sync::LazyLock;
 use tree_sitter::Node;
 
 use super::outline::{Bound, Def, DefId, DefKind, Export, FILE, Import, Outline, Path, Role};
-use super::reader::{Grammar, Hooks, bounded, children, lines_of, no_tokens, text_of};
+use super::reader::{
+    Grammar, Hooks, Step, children, field_text, lines_of, no_tokens, text_of, walked,
+};
 
 const QUERY: &str = r#"
 (function_definition declarator: (function_declarator
@@ -73,32 +75,17 @@ pub(super) fn outline(file: &str, text: &str) -> Outline {
 }
 
 fn path(node: Node<'_>, text: &str) -> Path {
-    let mut parts: Vec<Box<str>> = Vec::new();
-    let mut at = node;
-    loop {
-        let next = match at.kind() {
-            "field_expression" => {
-                let field = at.child_by_field_name("field");
-                parts.push(field.map_or("", |n| text_of(n, text)).into());
-                at.child_by_field_name("argument")
-            }
-            "parenthesized_expression" => at.named_child(0),
-            "identifier" | "type_identifier" => {
-                parts.push(text_of(at, text).into());
-                None
-            }
-            _ => {
-                parts.push("".into());
-                None
-            }
-        };
-        match next {
-            Some(inner) => at = inner,
-            None => break,
+    walked(node, node.kind() == "field_expression", |at| {
+        match at.kind() {
+            "field_expression" => Step::Part(
+                field_text(at, "field", text),
+                at.child_by_field_name("argument"),
+            ),
+            "parenthesized_expression" => Step::Inner(at.named_child(0)),
+            "identifier" | "type_identifier" => Step::First(text_of(at, text)),
+            _ => Step::Unknown,
         }
-    }
-    parts.reverse();
-    bounded(parts, node.kind() == "field_expression")
+    })
 }
 
 fn define(node: Node<'_>, text: &str, def: &mut Def) {

@@ -5,7 +5,9 @@ use std::sync::LazyLock;
 use tree_sitter::Node;
 
 use super::outline::{Bound, Def, DefId, Import, Outline, Path, Role};
-use super::reader::{Grammar, Hooks, bounded, children, lines_of, no_tokens, text_of};
+use super::reader::{
+    Grammar, Hooks, Step, children, field_text, lines_of, no_tokens, text_of, walked,
+};
 
 const QUERY: &str = r#"
 (function_declaration name: (_) @name parameters: (_) @params) @function
@@ -82,43 +84,28 @@ pub(super) fn outline(file: &str, text: &str) -> Outline {
 }
 
 fn path(node: Node<'_>, text: &str) -> Path {
-    let mut parts: Vec<Box<str>> = Vec::new();
-    let mut at = node;
-    loop {
-        let field = |name: &str| at.child_by_field_name(name);
-        let next = match at.kind() {
-            "selector_expression" => {
-                let name = field("field").map_or("", |n| text_of(n, text));
-                parts.push(name.into());
-                field("operand")
-            }
-            "qualified_type" => {
-                let name = field("name").map_or("", |n| text_of(n, text));
-                parts.push(name.into());
-                field("package")
-            }
-            "generic_type" => field("type"),
+    walked(node, node.kind() == "selector_expression", |at| {
+        match at.kind() {
+            "selector_expression" => Step::Part(
+                field_text(at, "field", text),
+                at.child_by_field_name("operand"),
+            ),
+            "qualified_type" => Step::Part(
+                field_text(at, "name", text),
+                at.child_by_field_name("package"),
+            ),
+            "generic_type" => Step::Inner(at.child_by_field_name("type")),
             "pointer_type" | "parenthesized_expression" | "parenthesized_type" | "type_elem" => {
-                at.named_child(0)
+                Step::Inner(at.named_child(0))
             }
-            // `f[T](x)` looks like an index until types are known.
-            "index_expression" => field("operand"),
+            // A generic function looks like an index where it is the one that is called.
+            "index_expression" if at == node => Step::Inner(at.child_by_field_name("operand")),
             "identifier" | "type_identifier" | "package_identifier" | "field_identifier" => {
-                parts.push(text_of(at, text).into());
-                None
+                Step::First(text_of(at, text))
             }
-            _ => {
-                parts.push("".into());
-                None
-            }
-        };
-        match next {
-            Some(inner) => at = inner,
-            None => break,
+            _ => Step::Unknown,
         }
-    }
-    parts.reverse();
-    bounded(parts, node.kind() == "selector_expression")
+    })
 }
 
 fn define(node: Node<'_>, text: &str, def: &mut Def) {

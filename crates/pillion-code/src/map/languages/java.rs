@@ -5,7 +5,9 @@ use std::sync::LazyLock;
 use tree_sitter::Node;
 
 use super::outline::{Bound, Def, DefId, DefKind, Import, Outline, Path, Role};
-use super::reader::{Grammar, Hooks, bounded, children, lines_of, no_tokens, text_of};
+use super::reader::{
+    Grammar, Hooks, Step, children, field_text, lines_of, no_tokens, text_of, walked,
+};
 
 const QUERY: &str = r#"
 (class_declaration name: (_) @name) @class
@@ -94,47 +96,28 @@ pub(super) fn outline(file: &str, text: &str) -> Outline {
 }
 
 fn path(node: Node<'_>, text: &str) -> Path {
-    let mut parts: Vec<Box<str>> = Vec::new();
-    let mut at = node;
-    loop {
+    let mut path = walked(node, false, |at| {
         let field = |name: &str| at.child_by_field_name(name);
-        let next = match at.kind() {
-            "method_invocation" if at == node => {
-                parts.push(field("name").map_or("", |n| text_of(n, text)).into());
-                field("object")
-            }
-            "field_access" => {
-                parts.push(field("field").map_or("", |n| text_of(n, text)).into());
-                field("object")
-            }
-            "scoped_identifier" => {
-                parts.push(field("name").map_or("", |n| text_of(n, text)).into());
-                field("scope")
-            }
+        match at.kind() {
+            "method_invocation" if at == node => match field("object") {
+                Some(object) => Step::Part(field_text(at, "name", text), Some(object)),
+                None => Step::First(field_text(at, "name", text)),
+            },
+            "field_access" => Step::Part(field_text(at, "field", text), field("object")),
+            "scoped_identifier" => Step::Part(field_text(at, "name", text), field("scope")),
             "method_reference" | "scoped_type_identifier" => {
                 let all = children(at);
                 let last = all.last().filter(|_| all.len() > 1);
-                parts.push(last.map_or("new", |n| text_of(*n, text)).into());
-                all.first().copied()
+                let name = last.map_or("new", |last| text_of(*last, text));
+                Step::Part(name, all.first().copied())
             }
-            "generic_type" | "parenthesized_expression" => at.named_child(0),
-            "identifier" | "type_identifier" | "this" | "super" => {
-                parts.push(text_of(at, text).into());
-                None
-            }
-            _ => {
-                parts.push("".into());
-                None
-            }
-        };
-        match next {
-            Some(inner) => at = inner,
-            None => break,
+            "generic_type" | "parenthesized_expression" => Step::Inner(at.named_child(0)),
+            "identifier" | "type_identifier" | "this" | "super" => Step::First(text_of(at, text)),
+            _ => Step::Unknown,
         }
-    }
-    parts.reverse();
-    let is_member = parts.len() > 1 && node.kind() != "scoped_type_identifier";
-    bounded(parts, is_member)
+    });
+    path.is_member = path.parts.len() > 1 && node.kind() != "scoped_type_identifier";
+    path
 }
 
 fn define(node: Node<'_>, text: &str, def: &mut Def) {

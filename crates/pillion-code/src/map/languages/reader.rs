@@ -2,8 +2,11 @@
 //! a [`Grammar`] reads the few things that queries cannot say.
 
 use std::collections::{HashMap, HashSet};
+use std::ops::ControlFlow;
 
-use tree_sitter::{Language, Node, Parser, Query, QueryCursor, StreamingIterator};
+use tree_sitter::{
+    Language, Node, ParseOptions, ParseState, Parser, Query, QueryCursor, StreamingIterator,
+};
 
 use super::outline::{
     Def, DefId, DefKind, FILE, How, Local, Origin, Outline, Path, Role, UNKNOWN, Use,
@@ -15,6 +18,13 @@ const MAX_ERRORS: usize = 20;
 const MAX_USES: usize = 50_000;
 /// Parts of a path; longer ones begin with something unknown.
 const MAX_PARTS: usize = 8;
+/// Nodes that are looked at for a path.
+const MAX_STEPS: usize = 32;
+/// Definitions in one another; what lies deeper belongs to the last.
+const MAX_NESTED: u32 = 32;
+/// How often the parser may report that it goes on, besides once for each byte: it does so
+/// after some hundred steps.
+const MIN_EFFORT: usize = 10_000;
 /// States of a query that are followed at once.
 const MAX_MATCHES: u32 = 4_096;
 
@@ -68,8 +78,23 @@ impl Grammar {
         if parser.set_language(&self.language).is_err() {
             return Outline::default();
         }
-        let Some(tree) = parser.parse(text, None) else {
-            return Outline::default();
+        // Counted in steps, not in time: the same text always gives the same outline.
+        let mut steps = 0;
+        let most = MIN_EFFORT + text.len();
+        let mut progress = |_: &ParseState| {
+            steps += 1;
+            match steps > most {
+                true => ControlFlow::Break(()),
+                false => ControlFlow::Continue(()),
+            }
+        };
+        let options = ParseOptions::new().progress_callback(&mut progress);
+        let mut rest = |at: usize, _| text.as_bytes().get(at..).unwrap_or_default();
+        let Some(tree) = parser.parse_with_options(&mut rest, None, Some(options)) else {
+            return Outline {
+                errors: vec![1],
+                ..Outline::default()
+            };
         };
         let root = tree.root_node();
         let mut found = Found::default();
@@ -100,13 +125,52 @@ pub(super) fn lines_of(node: Node<'_>) -> (u32, u32) {
     (line_of(node), end)
 }
 
-/// A path that grew too long begins with something unknown.
-pub(super) fn bounded(mut parts: Vec<Box<str>>, is_member: bool) -> Path {
-    if parts.len() > MAX_PARTS {
-        parts.drain(..parts.len() - MAX_PARTS);
-        parts[0] = UNKNOWN.into();
+/// What a node adds to a path that is read from its end.
+pub(super) enum Step<'t, 'x> {
+    /// A name, taken from another node.
+    Part(&'x str, Option<Node<'t>>),
+    /// The same as another node.
+    Inner(Option<Node<'t>>),
+    /// The first name.
+    First(&'x str),
+    Unknown,
+}
+
+/// The path that a node is. One that is too long begins with something unknown.
+pub(super) fn walked<'t, 'x>(
+    node: Node<'t>,
+    is_member: bool,
+    step: impl Fn(Node<'t>) -> Step<'t, 'x>,
+) -> Path {
+    let mut parts: Vec<Box<str>> = Vec::new();
+    let mut at = Some(node);
+    let mut first = UNKNOWN;
+    for _ in 0..MAX_STEPS {
+        let Some(here) = at.filter(|_| parts.len() < MAX_PARTS) else {
+            break;
+        };
+        match step(here) {
+            Step::Part(name, from) => {
+                parts.push(name.into());
+                at = from;
+            }
+            Step::Inner(inner) => at = inner,
+            Step::First(name) => {
+                first = name;
+                break;
+            }
+            Step::Unknown => break,
+        }
     }
+    parts.push(first.into());
+    parts.reverse();
     Path { parts, is_member }
+}
+
+/// The text of a field of a node.
+pub(super) fn field_text<'x>(node: Node<'_>, field: &str, text: &'x str) -> &'x str {
+    let found = node.child_by_field_name(field);
+    found.map_or(UNKNOWN, |found| text_of(found, text))
 }
 
 /// The named children of a node.
@@ -197,8 +261,14 @@ impl<'t> Found<'t> {
         self.defs
             .sort_by_key(|(_, node, _)| (node.start_byte(), std::cmp::Reverse(node.end_byte())));
         let mut spans: Vec<(usize, usize)> = vec![(0, usize::MAX)];
+        let mut depths: Vec<u32> = vec![0];
         for (kind, node, name) in &self.defs {
             let parent = around(&spans, &outline.defs, node.start_byte());
+            let depth = depths.get(parent as usize).map_or(1, |depth| depth + 1);
+            if depth > MAX_NESTED {
+                continue;
+            }
+            depths.push(depth);
             let mut def = Def {
                 kind: *kind,
                 name: text_of(*name, text).into(),
@@ -270,18 +340,20 @@ impl<'t> Found<'t> {
         }
         outline.locals.sort();
         outline.locals.dedup();
-        self.uses(grammar, text, &mut outline, &at, &is_imported);
+        self.uses(grammar, root, text, &mut outline, &at, &is_imported);
         outline
     }
 
     fn uses(
         &self,
         grammar: &Grammar,
+        root: Node<'t>,
         text: &str,
         outline: &mut Outline,
         at: &dyn Fn(Node<'_>, &[Def]) -> DefId,
         is_imported: &dyn Fn(Node<'_>) -> bool,
     ) {
+        let labels = labels(root);
         let called: HashSet<usize> = self
             .uses
             .iter()
@@ -292,7 +364,7 @@ impl<'t> Found<'t> {
             let id = node.id();
             let is_other = self.names.contains(&id) || self.locals.contains_key(&id);
             let is_name = *how == How::Name;
-            if is_name && (is_other || called.contains(&id) || is_label(*node))
+            if is_name && (is_other || called.contains(&id) || labels.contains(&id))
                 || is_imported(*node)
             {
                 continue;
@@ -326,27 +398,47 @@ impl<'t> Found<'t> {
     }
 }
 
-/// Whether a name means something only together with what stands before it: `b` of `a::b`,
-/// the key of a field.
-fn is_label(node: Node<'_>) -> bool {
-    let Some(parent) = node.parent() else {
-        return false;
-    };
-    let is_first = |of: Node<'_>, node: Node<'_>| of.named_child(0) == Some(node);
-    match parent.kind() {
+/// Names that mean something only together with what stands before them: `b` of `a::b`, the
+/// key of a field. Found in one walk, because to ask a node for its parent is slow.
+fn labels(root: Node<'_>) -> HashSet<usize> {
+    let mut found = HashSet::new();
+    let mut cursor = root.walk();
+    loop {
+        label(cursor.node(), &mut found);
+        if cursor.goto_first_child() {
+            continue;
+        }
+        while !cursor.goto_next_sibling() {
+            if !cursor.goto_parent() {
+                return found;
+            }
+        }
+    }
+}
+
+/// The labels right in a node.
+fn label(node: Node<'_>, found: &mut HashSet<usize>) {
+    let first = node.named_child(0);
+    match node.kind() {
         "scoped_identifier"
         | "scoped_type_identifier"
         | "nested_type_identifier"
         | "nested_identifier"
         | "qualified_type"
-        | "field_access" => !is_first(parent, node) || parent.named_child_count() == 1,
-        "method_invocation" => parent.child_by_field_name("name") == Some(node),
-        "literal_element" => parent
-            .parent()
-            .is_some_and(|pair| pair.kind() == "keyed_element" && is_first(pair, parent)),
-        "element_value_pair" => is_first(parent, node),
-        "jsx_closing_element" => true,
-        _ => false,
+        | "field_access" => {
+            let all = children(node);
+            let behind = usize::from(all.len() > 1);
+            found.extend(all.iter().skip(behind).map(Node::id));
+        }
+        "method_invocation" => {
+            found.extend(node.child_by_field_name("name").map(|name| name.id()));
+        }
+        "keyed_element" => {
+            let key = first.and_then(|first| first.named_child(0));
+            found.extend(key.map(|key| key.id()));
+        }
+        "element_value_pair" | "jsx_closing_element" => found.extend(first.map(|n| n.id())),
+        _ => {}
     }
 }
 

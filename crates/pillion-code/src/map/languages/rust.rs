@@ -5,7 +5,9 @@ use std::sync::LazyLock;
 use tree_sitter::Node;
 
 use super::outline::{Bound, Def, DefId, Import, Outline, Path, Role};
-use super::reader::{Grammar, Hooks, Token, bounded, children, line_of, lines_of, text_of};
+use super::reader::{
+    Grammar, Hooks, Step, Token, children, field_text, line_of, lines_of, text_of, walked,
+};
 
 const QUERY: &str = r#"
 (function_item name: (_) @name parameters: (_) @params) @function
@@ -122,53 +124,35 @@ pub(super) fn outline(_: &str, text: &str) -> Outline {
 }
 
 fn path(node: Node<'_>, text: &str) -> Path {
-    let mut parts: Vec<Box<str>> = Vec::new();
-    let mut at = node;
-    loop {
-        let field = |name: &str| at.child_by_field_name(name);
-        let next = match at.kind() {
-            "field_expression" => {
-                parts.push(field("field").map_or("", |n| text_of(n, text)).into());
-                field("value")
-            }
-            "scoped_identifier" | "scoped_type_identifier" => {
-                parts.push(field("name").map_or("", |n| text_of(n, text)).into());
-                field("path")
-            }
-            "generic_type" | "generic_type_with_turbofish" => {
-                let name = field("type").map_or("", |n| text_of(n, text));
-                let inner = field("type_arguments").and_then(|list| list.named_child(0));
-                match inner.filter(|_| parts.is_empty() && TRANSPARENT.contains(&name)) {
-                    Some(inner) => Some(inner),
-                    None => field("type"),
-                }
-            }
-            "generic_function" => field("function"),
-            "reference_type" => field("type"),
-            "dynamic_type" | "abstract_type" => field("trait"),
-            "parenthesized_expression" | "reference_expression" => at.named_child(0),
-            "identifier" | "type_identifier" | "field_identifier" | "self" | "super" | "crate" => {
-                parts.push(text_of(at, text).into());
-                None
-            }
-            _ => {
-                parts.push("".into());
-                None
-            }
-        };
-        match next {
-            Some(inner) => at = inner,
-            None => break,
-        }
-    }
-    parts.reverse();
     let kind = match node.kind() {
         "generic_function" => node
             .child_by_field_name("function")
-            .map_or("", |n| n.kind()),
+            .map_or("", |function| function.kind()),
         kind => kind,
     };
-    bounded(parts, kind == "field_expression")
+    walked(node, kind == "field_expression", |at| {
+        let field = |name: &str| at.child_by_field_name(name);
+        match at.kind() {
+            "field_expression" => Step::Part(field_text(at, "field", text), field("value")),
+            "scoped_identifier" | "scoped_type_identifier" => {
+                Step::Part(field_text(at, "name", text), field("path"))
+            }
+            "generic_type" | "generic_type_with_turbofish" => {
+                let name = field_text(at, "type", text);
+                let inner = field("type_arguments").and_then(|list| list.named_child(0));
+                let inner = inner.filter(|_| TRANSPARENT.contains(&name));
+                Step::Inner(inner.or_else(|| field("type")))
+            }
+            "generic_function" => Step::Inner(field("function")),
+            "reference_type" => Step::Inner(field("type")),
+            "dynamic_type" | "abstract_type" => Step::Inner(field("trait")),
+            "parenthesized_expression" | "reference_expression" => Step::Inner(at.named_child(0)),
+            "identifier" | "type_identifier" | "field_identifier" | "self" | "super" | "crate" => {
+                Step::First(text_of(at, text))
+            }
+            _ => Step::Unknown,
+        }
+    })
 }
 
 fn define(node: Node<'_>, text: &str, def: &mut Def) {

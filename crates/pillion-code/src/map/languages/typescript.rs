@@ -5,7 +5,9 @@ use std::sync::LazyLock;
 use tree_sitter::Node;
 
 use super::outline::{Bound, Def, DefId, Export, Import, Outline, Path, Role};
-use super::reader::{Grammar, Hooks, bounded, children, lines_of, no_tokens, text_of};
+use super::reader::{
+    Grammar, Hooks, Step, children, field_text, lines_of, no_tokens, text_of, walked,
+};
 
 const QUERY: &str = r#"
 (function_declaration name: (_) @name parameters: (_) @params) @function
@@ -114,44 +116,29 @@ pub(super) fn outline(file: &str, text: &str) -> Outline {
 }
 
 fn path(node: Node<'_>, text: &str) -> Path {
-    let mut parts: Vec<Box<str>> = Vec::new();
-    let mut at = node;
-    let field = |at: Node<'_>, name: &str| at.child_by_field_name(name).map(|n| text_of(n, text));
-    loop {
-        let next = match at.kind() {
+    walked(node, node.kind() == "member_expression", |at| {
+        match at.kind() {
             "member_expression" | "nested_identifier" => {
-                parts.push(field(at, "property").unwrap_or_default().into());
-                at.child_by_field_name("object")
+                let from = at.child_by_field_name("object");
+                Step::Part(field_text(at, "property", text), from)
             }
-            "nested_type_identifier" => {
-                parts.push(field(at, "name").unwrap_or_default().into());
-                at.child_by_field_name("module")
-            }
-            "generic_type" => at.child_by_field_name("name"),
+            "nested_type_identifier" => Step::Part(
+                field_text(at, "name", text),
+                at.child_by_field_name("module"),
+            ),
+            "generic_type" => Step::Inner(at.child_by_field_name("name")),
             "type_annotation" | "non_null_expression" | "parenthesized_expression" => {
-                at.named_child(0)
+                Step::Inner(at.named_child(0))
             }
             "identifier"
             | "type_identifier"
             | "property_identifier"
             | "shorthand_property_identifier"
             | "this"
-            | "super" => {
-                parts.push(text_of(at, text).into());
-                None
-            }
-            _ => {
-                parts.push("".into());
-                None
-            }
-        };
-        match next {
-            Some(inner) => at = inner,
-            None => break,
+            | "super" => Step::First(text_of(at, text)),
+            _ => Step::Unknown,
         }
-    }
-    parts.reverse();
-    bounded(parts, node.kind() == "member_expression")
+    })
 }
 
 fn define(node: Node<'_>, text: &str, def: &mut Def) {
