@@ -2,6 +2,7 @@
 
 mod changes;
 mod cli;
+mod languages;
 mod questions;
 
 use std::fs;
