@@ -4,10 +4,9 @@ use std::sync::LazyLock;
 
 use tree_sitter::Node;
 
+use super::nodes::{Step, children, field_text, lines_of, text_of, walked};
 use super::outline::{Bound, Def, DefId, DefKind, Export, FILE, Import, Outline, Path, Role};
-use super::reader::{
-    Grammar, Hooks, Step, children, field_text, lines_of, no_tokens, text_of, walked,
-};
+use super::reader::{Grammar, Hooks, no_tokens};
 
 const QUERY: &str = r#"
 (function_definition declarator: (function_declarator
@@ -43,6 +42,7 @@ const QUERY: &str = r#"
 (call_expression function: (_) @call)
 (identifier) @ref
 (type_identifier) @ref
+(string_literal (string_content) @string)
 "#;
 
 const HOOKS: Hooks = Hooks {

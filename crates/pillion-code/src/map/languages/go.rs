@@ -4,10 +4,9 @@ use std::sync::LazyLock;
 
 use tree_sitter::Node;
 
+use super::nodes::{Step, children, field_text, lines_of, text_of, walked};
 use super::outline::{Bound, Def, DefId, Import, Outline, Path, Role};
-use super::reader::{
-    Grammar, Hooks, Step, children, field_text, lines_of, no_tokens, text_of, walked,
-};
+use super::reader::{Grammar, Hooks, no_tokens};
 
 const QUERY: &str = r#"
 (function_declaration name: (_) @name parameters: (_) @params) @function
@@ -47,6 +46,7 @@ const QUERY: &str = r#"
 (type_identifier) @ref
 (qualified_type) @ref
 (selector_expression) @ref
+(interpreted_string_literal (interpreted_string_literal_content) @string)
 "#;
 
 const HOOKS: Hooks = Hooks {

@@ -4,10 +4,9 @@ use std::sync::LazyLock;
 
 use tree_sitter::Node;
 
+use super::nodes::{Step, children, field_text, lines_of, text_of, walked};
 use super::outline::{Bound, Def, DefId, DefKind, Import, Outline, Path, Role};
-use super::reader::{
-    Grammar, Hooks, Step, children, field_text, lines_of, no_tokens, text_of, walked,
-};
+use super::reader::{Grammar, Hooks, no_tokens};
 
 const QUERY: &str = r#"
 (class_declaration name: (_) @name) @class
@@ -49,6 +48,7 @@ const QUERY: &str = r#"
 (type_identifier) @ref
 (scoped_type_identifier) @ref
 (field_access) @ref
+(string_literal (string_fragment) @string)
 "#;
 
 const HOOKS: Hooks = Hooks {

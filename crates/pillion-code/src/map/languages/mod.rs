@@ -2,7 +2,8 @@
 //!
 //! One pure function per language reads a text into an [`outline`], driven by a query of
 //! tree-sitter ([`reader`]). The [`atlas`] holds all files of a language with the tables that
-//! lead from one to another, [`resolve`] and [`wider`] say what a path means at a place, and
+//! lead from one to another, [`resolve`] says what a path means at a place ([`wider`] from
+//! file to file, with [`scripts`] and [`crates`]), and
 //! [`link`] makes of it the same links that Python's map has, so that the same graph answers
 //! the same questions. No type checker is asked: what the syntax does not settle is only
 //! possible, never resolved.
@@ -10,16 +11,19 @@
 mod atlas;
 mod c;
 mod changed;
+mod crates;
 mod follow;
 mod go;
 mod java;
 mod link;
 mod manifests;
+mod nodes;
 mod outline;
 mod page;
 mod reader;
 mod resolve;
 mod rust;
+mod scripts;
 mod testing;
 mod typescript;
 mod wider;

@@ -11,7 +11,7 @@ use super::wider::Included;
 use crate::map::Language;
 
 /// How far one name may lead to another.
-const MAX_DEPTH: u32 = 24;
+pub(super) const MAX_DEPTH: u32 = 24;
 
 /// What a path can mean.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -4,10 +4,9 @@ use std::sync::LazyLock;
 
 use tree_sitter::Node;
 
+use super::nodes::{Step, children, field_text, line_of, lines_of, text_of, walked};
 use super::outline::{Bound, Def, DefId, Import, Outline, Path, Role};
-use super::reader::{
-    Grammar, Hooks, Step, Token, children, field_text, line_of, lines_of, text_of, walked,
-};
+use super::reader::{Grammar, Hooks, Token};
 
 const QUERY: &str = r#"
 (function_item name: (_) @name parameters: (_) @params) @function
@@ -51,6 +50,7 @@ const QUERY: &str = r#"
 (type_identifier) @ref
 (scoped_identifier) @ref
 (scoped_type_identifier) @ref
+(string_literal (string_content) @string)
 "#;
 
 const HOOKS: Hooks = Hooks {

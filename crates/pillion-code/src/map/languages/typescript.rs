@@ -4,10 +4,9 @@ use std::sync::LazyLock;
 
 use tree_sitter::Node;
 
+use super::nodes::{Step, children, field_text, lines_of, text_of, walked};
 use super::outline::{Bound, Def, DefId, Export, Import, Outline, Path, Role};
-use super::reader::{
-    Grammar, Hooks, Step, children, field_text, lines_of, no_tokens, text_of, walked,
-};
+use super::reader::{Grammar, Hooks, no_tokens};
 
 const QUERY: &str = r#"
 (function_declaration name: (_) @name parameters: (_) @params) @function
@@ -77,6 +76,7 @@ const QUERY: &str = r#"
 (shorthand_property_identifier) @ref
 (member_expression property: (property_identifier)) @ref
 (decorator (identifier) @call)
+(string (string_fragment) @string)
 "#;
 
 /// What only TSX has.

@@ -6,14 +6,10 @@ use std::rc::Rc;
 
 use super::super::modules::folder;
 use super::atlas::{FileId, Place};
-use super::outline::{Bound, DefKind, FILE, Import, Path};
+use super::outline::{Bound, FILE, Import};
 use super::resolve::{Thing, Viewer};
 use crate::map::Language;
 
-/// Endings that an import in TypeScript may leave out, the likeliest first.
-const ENDINGS: &[&str] = &[
-    ".ts", ".tsx", ".d.ts", ".mts", ".cts", ".js", ".jsx", ".mjs", ".cjs",
-];
 /// Files that a header may include, through others.
 const MAX_INCLUDED: usize = 2_000;
 
@@ -56,7 +52,7 @@ impl Viewer<'_> {
     }
 
     /// A name from imports that take everything.
-    fn starred(&self, (file, def): Place, name: &str, depth: u32) -> Thing {
+    pub(super) fn starred(&self, (file, def): Place, name: &str, depth: u32) -> Thing {
         let Some(page) = self.atlas.page(file) else {
             return Thing::Unknown;
         };
@@ -117,81 +113,6 @@ impl Viewer<'_> {
                 .bound(module, name, depth + 1)
                 .unwrap_or(Thing::Unknown),
         }
-    }
-
-    /// Where the file of a module may be that a script imports.
-    pub(super) fn ts_paths(&self, file: FileId, module: &str) -> Vec<String> {
-        let from = self.atlas.page(file).map_or("", |page| page.path());
-        let Some(base) = joined(folder(from), module).filter(|_| module.starts_with('.')) else {
-            return Vec::new();
-        };
-        let mut all = vec![base.clone()];
-        // `./a.js` is what `./a.ts` becomes.
-        let endings = [
-            (".js", &[".ts", ".tsx"][..]),
-            (".jsx", &[".tsx"]),
-            (".mjs", &[".mts"]),
-            (".cjs", &[".cts"]),
-        ];
-        for (ending, sources) in endings {
-            if let Some(stem) = base.strip_suffix(ending) {
-                all.extend(sources.iter().map(|source| format!("{stem}{source}")));
-            }
-        }
-        all.extend(ENDINGS.iter().map(|ending| format!("{base}{ending}")));
-        let index = if base.is_empty() {
-            "index".to_owned()
-        } else {
-            format!("{base}/index")
-        };
-        all.extend(ENDINGS.iter().map(|ending| format!("{index}{ending}")));
-        all
-    }
-
-    pub(super) fn ts_file(&self, file: FileId, module: &str) -> Option<FileId> {
-        let paths = self.ts_paths(file, module);
-        paths.iter().find_map(|path| self.atlas.at(path))
-    }
-
-    fn ts_import(&self, file: FileId, import: &Import, depth: u32) -> Thing {
-        let Some(target) = self.ts_file(file, &import.module) else {
-            return Thing::Outside;
-        };
-        match &import.bound {
-            Bound::Name { name, .. } => self.ts_export(target, name, depth + 1),
-            _ => Thing::Module((target, FILE)),
-        }
-    }
-
-    /// What a module of TypeScript offers by a name.
-    pub(super) fn ts_export(&self, file: FileId, name: &str, depth: u32) -> Thing {
-        let Some(page) = self.atlas.page(file).filter(|_| depth < 24) else {
-            return Thing::Unknown;
-        };
-        let mut exports = page.outline.exports.iter();
-        if let Some(export) = exports.find(|export| &*export.name == name) {
-            return self.name((file, FILE), &export.local, depth + 1);
-        }
-        let offered = || {
-            page.outline
-                .imports
-                .iter()
-                .filter(|import| import.is_offered)
-        };
-        let direct = offered().find(|import| match &import.bound {
-            Bound::Module(by) | Bound::Name { by, .. } => &**by == name,
-            _ => false,
-        });
-        if let Some(import) = direct {
-            return self.ts_import(file, import, depth + 1);
-        }
-        let mut stars = offered().filter(|import| import.bound == Bound::All);
-        let found = stars.find_map(|star| {
-            let target = self.ts_file(file, &star.module)?;
-            let found = self.ts_export(target, name, depth + 1);
-            (found != Thing::Unknown).then_some(found)
-        });
-        found.unwrap_or(Thing::Unknown)
     }
 
     fn go_package(&self, import: &Import) -> Option<FileId> {
@@ -335,110 +256,10 @@ impl Viewer<'_> {
             several => Thing::Several(several.to_vec()),
         }
     }
-
-    /// The module of Rust that a place is in.
-    fn rust_module(&self, (file, def): Place) -> Place {
-        let page = self.atlas.page(file);
-        let mut at = def;
-        while at != FILE && self.kind((file, at)) != Some(DefKind::Namespace) {
-            let here = page.and_then(|page| page.outline.def(at));
-            at = here.map_or(FILE, |here| here.parent);
-        }
-        (file, at)
-    }
-
-    /// `crate`, `self` or `super` at a place.
-    pub(super) fn rust_root(&self, at: Place, word: &str) -> Thing {
-        let module = self.rust_module(at);
-        let above = |(file, def): Place| match def {
-            FILE => self
-                .atlas
-                .module_above(file)
-                .map(|place| self.rust_module(place)),
-            _ => {
-                let here = self.atlas.page(file).and_then(|page| page.outline.def(def));
-                here.map(|here| self.rust_module((file, here.parent)))
-            }
-        };
-        match word {
-            "self" => Thing::Module(module),
-            "super" => above(module).map_or(Thing::Unknown, Thing::Module),
-            _ => {
-                let mut root = (module.0, FILE);
-                // Files that declare each other have no root.
-                for _ in 0..64 {
-                    match self.atlas.module_above(root.0) {
-                        Some(next) => root = (next.0, FILE),
-                        None => return Thing::Module(root),
-                    }
-                }
-                Thing::Unknown
-            }
-        }
-    }
-
-    /// An item of a module of Rust.
-    fn rust_item(&self, module: Place, name: &str, depth: u32) -> Thing {
-        if depth > 24 {
-            return Thing::Unknown;
-        }
-        if let Some(file) = self.atlas.module_below(module, name) {
-            return Thing::Module((file, FILE));
-        }
-        if let Some(found) = self.bound(module, name, depth + 1) {
-            return found;
-        }
-        match self.starred(module, name, depth + 1) {
-            Thing::Outside => Thing::Unknown,
-            found => found,
-        }
-    }
-
-    fn rust_import(&self, file: FileId, import: &Import, depth: u32) -> Thing {
-        let here = (file, import.def);
-        match &import.bound {
-            Bound::Module(name) => match self.atlas.module_below(here, name) {
-                Some(file) => Thing::Module((file, FILE)),
-                None => Thing::Unknown,
-            },
-            Bound::Name { name, by } if import.module.is_empty() => match name == by {
-                // `use name;` says nothing new.
-                true => self.library(name),
-                false => self.name(here, name, depth + 1),
-            },
-            Bound::Name { name, .. } => {
-                let module = self.rust_path(here, &import.module, depth + 1);
-                self.member(&module, name, depth + 1)
-            }
-            _ => self.rust_path(here, &import.module, depth + 1),
-        }
-    }
-
-    pub(super) fn rust_path(&self, at: Place, path: &str, depth: u32) -> Thing {
-        let parts = path.split("::").filter(|part| !part.is_empty());
-        let mut path = Path {
-            parts: parts.map(Into::into).collect(),
-            is_member: false,
-        };
-        if path.parts.len() == 1 && &*path.parts[0] == "self" {
-            return self.rust_root(at, "self");
-        }
-        path.is_member = false;
-        self.path_from(at, &path, depth + 1)
-    }
-
-    /// The library of another crate of the workspace.
-    fn library(&self, name: &str) -> Thing {
-        let path = self.atlas.manifests.library(name);
-        match path.and_then(|path| self.atlas.at(&path)) {
-            Some(file) => Thing::Module((file, FILE)),
-            None => Thing::Outside,
-        }
-    }
 }
 
 /// A path relative to a folder; nothing if it leads out of the root.
-fn joined(folder: &str, relative: &str) -> Option<String> {
+pub(super) fn joined(folder: &str, relative: &str) -> Option<String> {
     let mut parts: Vec<&str> = folder.split('/').filter(|part| !part.is_empty()).collect();
     for part in relative.split('/') {
         match part {

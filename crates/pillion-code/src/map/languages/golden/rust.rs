@@ -147,6 +147,9 @@ struct S;
 impl Drop for S { fn drop(&mut self) {} }
 #[inline]
 fn quick() {}
+#[serde(default = \"spelled\")]
+struct Named;
+fn spelled() {}
 #[test]
 fn checks() {}
 ";
