@@ -34,7 +34,11 @@ pub(super) fn links(atlas: &Atlas, home: FileId) -> Links {
     for used in &page.outline.uses {
         linker.used(used);
     }
-    // What a header declares is offered to others.
+    // What an index or a header names is offered to other projects.
+    if matches!(atlas.language, Language::Typescript | Language::Javascript) {
+        let offered = linker.viewer.ts_offered(home).into_iter();
+        linker.loose.extend(offered.map(name_hash));
+    }
     if page.path().ends_with(".h") {
         let declared = page.outline.exports.iter();
         linker

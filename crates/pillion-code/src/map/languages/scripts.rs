@@ -87,4 +87,32 @@ impl Viewer<'_> {
         });
         found.unwrap_or(Thing::Unknown)
     }
+
+    /// The names of what a file offers to other projects, if it is the index of a folder.
+    pub(super) fn ts_offered(&self, file: FileId) -> Vec<&str> {
+        let path = self.atlas.page(file).map_or("", |page| page.path());
+        let name = path.rsplit('/').next().unwrap_or(path);
+        let mut names = Vec::new();
+        let mut open = vec![file];
+        let mut seen = Vec::new();
+        while let Some(next) = open.pop().filter(|_| name.starts_with("index.")) {
+            let Some(page) = self.atlas.page(next).filter(|_| !seen.contains(&next)) else {
+                continue;
+            };
+            seen.push(next);
+            names.extend(page.outline.exports.iter().map(|export| &*export.local));
+            for import in page
+                .outline
+                .imports
+                .iter()
+                .filter(|import| import.is_offered)
+            {
+                match &import.bound {
+                    Bound::Name { name, .. } => names.push(name),
+                    _ => open.extend(self.ts_file(next, &import.module)),
+                }
+            }
+        }
+        names
+    }
 }

@@ -211,4 +211,8 @@ fn nobody_reaches_these() {
         ),
     ];
     assert_eq!(dead(Typescript, &files), ["a:unused", "b:C.lost"]);
+    // What an index names is there for others.
+    let index = ("index.ts", "export * from './a';\nfunction own() {}\n");
+    let files = [files[0], files[1], index];
+    assert_eq!(dead(Typescript, &files), ["b:C.lost", "index:own"]);
 }
