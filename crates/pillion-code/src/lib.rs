@@ -37,5 +37,5 @@ mod syntax;
 pub mod text;
 mod tools;
 
-pub use map::Language;
+pub use map::{Language, Precision};
 pub use service::{CacheStatus, CodeService, CodeStatus};

@@ -16,8 +16,8 @@ use tokio::sync::Mutex;
 use crate::changes::Journal;
 use crate::engines::Engines;
 use crate::index::{Index, Store};
-use crate::map::Keeper;
 use crate::map::patterns::Memo;
+use crate::map::{Charts, Keeper};
 use crate::source::Source;
 
 /// How long after the last change the index is written to disk.
@@ -33,6 +33,7 @@ pub(crate) struct Project {
     engines: Engines,
     map: Keeper,
     patterns: Memo,
+    charts: Charts,
     saving: AtomicBool,
 }
 
@@ -59,6 +60,7 @@ impl Project {
         Self {
             store: Store::new(&dirs.usable_cache(), &root),
             map: Keeper::new(&dirs.usable_cache(), &root),
+            charts: Charts::default(),
             journal: Journal::new(dirs, &root),
             workspace: Workspace::new(root, options),
             state: Mutex::default(),
@@ -90,6 +92,10 @@ impl Project {
 
     pub(crate) fn patterns(&self) -> &Memo {
         &self.patterns
+    }
+
+    pub(crate) fn charts(&self) -> &Charts {
+        &self.charts
     }
 
     /// The workspace as it is now: nothing in it is older than this call.

@@ -6,6 +6,8 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use super::changes::ChangedFile;
 use super::graph::{Graph, NodeId, own_name};
 use super::keys::{Key, name_key, path_key};
+use super::language::Language;
+use super::languages::{Role, is_test_file as is_test_source};
 use super::modules::{folder, stem};
 use super::sketch::{MODULE, ScopeKind};
 use super::tests_of::{is_around_module, is_around_tests, is_conftest, is_test_file, is_test_name};
@@ -42,8 +44,9 @@ impl Graph {
             }
             // Whoever looked for what is gone found it before.
             if let Some(gone) = &file.gone {
-                let key = path_key(stem(gone));
-                self.lookers(key).for_each(|at| walk.module(at));
+                for key in self.gone_keys(gone) {
+                    self.lookers(key).for_each(|at| walk.module(at));
+                }
             }
         }
         for node in &reach.changed {
@@ -52,6 +55,23 @@ impl Graph {
         walk.run();
         reach.tests = walk.tests();
         reach
+    }
+
+    /// What files looked for who meant one that is gone.
+    fn gone_keys(&self, gone: &str) -> Vec<Key> {
+        let name = gone.rsplit('/').next().unwrap_or(gone);
+        match self.language {
+            Language::Python => vec![path_key(stem(gone))],
+            _ => [gone, folder(gone), name].map(path_key).to_vec(),
+        }
+    }
+
+    /// Whether a file holds tests: by its name, or by what is in it.
+    pub(crate) fn is_test_file(&self, file: u32) -> bool {
+        self.files.get(file as usize).is_some_and(|file| {
+            is_test_source(self.language, &file.sketched.path)
+                || file.sketched.nodes.iter().any(|n| n.role == Role::Test)
+        })
     }
 
     /// Files that looked for something.
@@ -141,8 +161,9 @@ impl Walk<'_> {
             for user in graph.users(node) {
                 self.node(user.node);
             }
+            let is_python = graph.language == Language::Python;
             let path = graph.path(node);
-            if is_test_file(path) && is_around_tests(own_name(graph.name(node))) {
+            if is_python && is_test_file(path) && is_around_tests(own_name(graph.name(node))) {
                 self.class_of(node);
             }
         }
@@ -165,9 +186,33 @@ impl Walk<'_> {
         }
     }
 
+    /// The tests that were reached, in languages other than Python.
+    fn other_tests(&self) -> BTreeMap<u32, Vec<NodeId>> {
+        let graph = self.graph;
+        let mut tests: BTreeMap<u32, Vec<NodeId>> = BTreeMap::new();
+        let mut whole: BTreeSet<u32> = self.modules.iter().copied().collect();
+        for node in &self.nodes {
+            let file = graph.file_index(*node);
+            match graph.node(*node).map(|node| node.role) {
+                Some(Role::Test) => tests.entry(file).or_default().push(*node),
+                Some(Role::Around) => drop(whole.insert(file)),
+                _ => {}
+            }
+        }
+        let whole = whole.into_iter().filter(|file| graph.is_test_file(*file));
+        tests.extend(whole.map(|file| (file, Vec::new())));
+        for nodes in tests.values_mut() {
+            nodes.sort_unstable();
+        }
+        tests
+    }
+
     /// The tests that were reached.
     fn tests(&self) -> BTreeMap<u32, Vec<NodeId>> {
         let graph = self.graph;
+        if graph.language != Language::Python {
+            return self.other_tests();
+        }
         let mut whole: BTreeSet<u32> = BTreeSet::new();
         let mut folders: BTreeSet<&str> = BTreeSet::new();
         for file in &self.modules {

@@ -7,6 +7,8 @@
 use std::collections::HashSet;
 
 use super::graph::{Graph, GraphFile, NodeId, own_name};
+use super::language::Language;
+use super::languages::Role;
 use super::sketch::{Expr, ScopeId, Sketch, prefix_hash};
 use super::tests_of::{is_around_module, is_around_tests, is_conftest, is_test_file};
 use super::vocabulary::is_special;
@@ -70,7 +72,11 @@ impl Graph {
         for file in &self.files {
             let is_open: HashSet<u32> = file.links.open.iter().copied().collect();
             for (at, node) in (0..).zip(&file.sketched.nodes) {
-                if is_root(file, node, &loose, &is_open) {
+                let is_alive = match self.language {
+                    Language::Python => is_root(file, node, &loose, &is_open),
+                    _ => is_kept(file, node, &loose, &is_open),
+                };
+                if is_alive {
                     open.push(file.first + at);
                 }
             }
@@ -94,9 +100,31 @@ impl Graph {
 
     /// Whether a node is a function with a body: stubs have none.
     fn is_function(&self, node: NodeId) -> bool {
+        let path = self.path(node);
         matches!(self.kind(node), NodeKind::Function | NodeKind::Method)
-            && !self.path(node).ends_with(".pyi")
+            && !path.ends_with(".pyi")
+            && !path.ends_with(".d.ts")
     }
+}
+
+/// What is alive in other languages: what they call themselves, what other projects can see,
+/// and what may be meant by a name that leads nowhere.
+fn is_kept(
+    file: &GraphFile,
+    node: &LocalNode,
+    loose: &HashSet<u32>,
+    is_open: &HashSet<u32>,
+) -> bool {
+    let sketched = &file.sketched;
+    let parent = sketched
+        .sketch
+        .scope(node.scope)
+        .map_or(0, |scope| scope.parent);
+    let is_below = node.kind == NodeKind::Method && is_open.contains(&sketched.node(parent));
+    matches!(node.kind, NodeKind::Module | NodeKind::Class)
+        || node.role != Role::Plain
+        || is_below
+        || loose.contains(&node.own)
 }
 
 fn is_root(

@@ -7,6 +7,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
 use super::keys::ByKey;
+use super::language::Language;
 use super::layers::Layers;
 use super::link::{Links, Way};
 use super::sketch::MODULE;
@@ -91,6 +92,7 @@ pub(crate) struct GraphFile {
 /// All nodes of a workspace, and who uses whom.
 #[derive(Debug, Default)]
 pub(crate) struct Graph {
+    pub(crate) language: Language,
     /// Sorted by path.
     pub(crate) files: Vec<GraphFile>,
     /// The file of each node.
@@ -111,6 +113,14 @@ pub(crate) struct Graph {
 }
 
 impl Graph {
+    /// The graph of files of a language.
+    pub(crate) fn of_language(language: Language, files: Vec<(Arc<Sketched>, Arc<Links>)>) -> Self {
+        Self {
+            language,
+            ..Self::of(files)
+        }
+    }
+
     /// The graph of files, sorted by path, with their links.
     pub(crate) fn of(files: Vec<(Arc<Sketched>, Arc<Links>)>) -> Self {
         let mut graph = Self::default();
@@ -151,6 +161,10 @@ impl Graph {
                 for to in candidates.into_iter().flatten() {
                     if candidates.is_some_and(|all| all.len() > MAX_GUESSES) {
                         break;
+                    }
+                    // What is known from another call needs no guess.
+                    if links.has_call(guess.from, &ids, *to) {
+                        continue;
                     }
                     let edge = Edge {
                         node: *to,

@@ -10,6 +10,8 @@ use tokio::sync::Mutex;
 
 use super::follow::{Kept, Map};
 use super::graph::Graph;
+use super::language::Language;
+use super::languages::Charted;
 use super::sketch::FORMAT;
 use crate::index::{Index, Store};
 use crate::project::View;
@@ -39,14 +41,75 @@ struct State {
 #[derive(Debug, Clone)]
 pub(crate) struct Mapped {
     pub(crate) graph: Arc<Graph>,
-    /// The files as they were when the map was first asked for.
-    pub(crate) first: Index,
+    pub(crate) files: Files,
+}
+
+/// The files of a map, now and as they were when it was first asked for.
+#[derive(Debug, Clone)]
+pub(crate) enum Files {
+    Python { now: Index, first: Index },
+    Other(Charted),
+}
+
+impl Files {
+    /// The files that changed since the map was first asked for: those that are new or
+    /// other, and those that are gone.
+    pub(crate) fn changed(&self) -> (Vec<String>, Vec<String>) {
+        match self {
+            Self::Python { now, first } => (
+                differ(now.hashes(), |path| first.hash(path)),
+                missing(first.hashes(), |path| now.hash(path).is_some()),
+            ),
+            Self::Other(charted) => {
+                let now = charted.pages.iter();
+                let now = now.map(|(path, page)| (path, page.sketched.hash));
+                let first = charted.first.iter().map(|(path, hash)| (path, *hash));
+                (
+                    differ(now, |path| charted.first.get(path).copied()),
+                    missing(first, |path| charted.pages.contains_key(path)),
+                )
+            }
+        }
+    }
+}
+
+type Hashed<'a> = (&'a Arc<str>, [u8; 16]);
+
+fn differ<'a>(
+    now: impl Iterator<Item = Hashed<'a>>,
+    first: impl Fn(&str) -> Option<[u8; 16]>,
+) -> Vec<String> {
+    now.filter(|(path, hash)| first(path) != Some(*hash))
+        .map(|(path, _)| path.to_string())
+        .collect()
+}
+
+fn missing<'a>(
+    first: impl Iterator<Item = Hashed<'a>>,
+    is_there: impl Fn(&str) -> bool,
+) -> Vec<String> {
+    first
+        .filter(|(path, _)| !is_there(path))
+        .map(|(path, _)| path.to_string())
+        .collect()
 }
 
 impl View {
-    /// The map of what this view sees.
-    pub(crate) async fn map(&self) -> Result<Mapped> {
-        self.project.map().follow(&self.index).await
+    /// The map of a language, of what this view sees.
+    pub(crate) async fn map(&self, language: Language) -> Result<Mapped> {
+        if language == Language::Python {
+            return self.project.map().follow(&self.index).await;
+        }
+        let charted = self.chart(language).await?;
+        Ok(Mapped {
+            graph: Arc::clone(&charted.graph),
+            files: Files::Other(charted),
+        })
+    }
+
+    /// The map of a language other than Python.
+    pub(crate) async fn chart(&self, language: Language) -> Result<Charted> {
+        self.project.charts().follow(language, &self.snapshot).await
     }
 }
 
@@ -121,7 +184,10 @@ impl State {
     fn mapped(&self) -> Mapped {
         Mapped {
             graph: Arc::clone(self.map.graph()),
-            first: self.first.clone().unwrap_or_default(),
+            files: Files::Python {
+                now: self.index.clone().unwrap_or_default(),
+                first: self.first.clone().unwrap_or_default(),
+            },
         }
     }
 }

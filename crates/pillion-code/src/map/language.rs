@@ -1,11 +1,11 @@
-//! The languages that maps are made of. A language that is to be mapped is added here and in
-//! [`Language::mapped`]; everything else asks this file.
+//! The languages that maps are made of, and which of them a project is written in.
 
 use std::path::Path;
 
-use pillion_catalogue::{Code, Error, Result};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+use super::languages::is_source;
 
 /// The language that a map is about.
 #[derive(
@@ -42,6 +42,14 @@ pub enum Language {
     Auto,
 }
 
+/// How the edges of a map are found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Precision {
+    /// By syntax, imports and declared types alone: what they do not settle is only possible.
+    Syntactic,
+}
+
 /// Files that say which language a project is written in, in the order in which they count.
 const MARKERS: &[(&str, Language)] = &[
     ("go.mod", Language::Go),
@@ -75,20 +83,39 @@ impl Language {
         found.map(|(_, language)| *language)
     }
 
-    /// The language to map at a root. One that cannot be mapped is an error: an empty map
-    /// would say that there is nothing.
-    pub(crate) fn mapped(self, root: &Path) -> Result<Self> {
+    /// The language to map at a root.
+    pub(crate) fn mapped(self, root: &Path) -> Self {
         match self {
-            Self::Python => Ok(Self::Python),
-            Self::Auto => match Self::of_project(root) {
-                None | Some(Self::Python) => Ok(Self::Python),
-                Some(other) => other.mapped(root),
-            },
-            other => Err(Error::new(
-                Code::InvalidParams,
-                format!("no maps are made of `{}`", other.name()),
-            )
-            .hint("one of: python, auto")),
+            Self::Auto => Self::of_project(root).unwrap_or_default(),
+            other => other,
+        }
+    }
+
+    /// All that maps are made of.
+    pub(crate) fn mapped_names() -> &'static str {
+        "python, typescript, javascript, go, rust, java, c"
+    }
+
+    /// The language of a file, by its name.
+    pub(crate) fn of_file(path: &Path) -> Option<Self> {
+        let all = [
+            Self::Python,
+            Self::Javascript,
+            Self::Typescript,
+            Self::Go,
+            Self::Rust,
+            Self::Java,
+            Self::C,
+        ];
+        let path = path.to_str()?;
+        all.into_iter().find(|language| is_source(*language, path))
+    }
+
+    /// How its edges are found, if that is less than Python's.
+    pub(crate) fn precision(self) -> Option<Precision> {
+        match self {
+            Self::Python | Self::Auto => None,
+            _ => Some(Precision::Syntactic),
         }
     }
 }

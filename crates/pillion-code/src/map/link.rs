@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::eval::{Found, Place, Thing, Viewer};
-use super::keys::Key;
+use super::keys::{ByKey, Key};
 use super::modules::FileId;
 use super::sketch::{Expr, ExprId, Name, Nature, Use};
 use super::world::{Sketched, World};
@@ -54,6 +54,15 @@ pub(crate) struct Links {
     pub(crate) imports: Box<[Key]>,
     /// What was looked up in other files on the way; sorted.
     pub(crate) saw: Box<[Key]>,
+}
+
+impl Links {
+    /// Whether a node of the file is known to call one of the graph.
+    pub(crate) fn has_call(&self, from: u32, ids: &ByKey<u32>, to: u32) -> bool {
+        let start = self.links.partition_point(|link| link.from < from);
+        let mut of_node = self.links[start..].iter().take_while(|l| l.from == from);
+        of_node.any(|link| link.way == Way::Call && ids.get(&link.to) == Some(&to))
+    }
 }
 
 /// The links of a file.

@@ -5,7 +5,8 @@
 //! sketches of others ([`eval`], [`classes`], [`modules`]) and notes every name it looked up.
 //! When a file changes, [`follow`] compares what its names meant before and after ([`keys`]),
 //! and only files that looked at one of those are linked anew. The [`graph`] is then put
-//! together from numbers. The [`keeper`] holds all of it for a workspace.
+//! together from numbers. The [`keeper`] holds all of it for a workspace. The maps of other
+//! languages than Python are made in [`languages`], of the same graph.
 
 mod affected;
 pub(crate) mod agents;
@@ -19,6 +20,7 @@ mod impact;
 mod keeper;
 mod keys;
 mod language;
+mod languages;
 mod layers;
 mod link;
 pub(crate) mod live;
@@ -26,8 +28,8 @@ mod lookup;
 mod modules;
 mod offers;
 mod overrides;
-pub(crate) mod picture;
 pub(crate) mod patterns;
+pub(crate) mod picture;
 pub(crate) mod projects;
 mod read;
 mod returns;
@@ -38,13 +40,14 @@ mod vocabulary;
 mod world;
 
 pub(crate) use changes::ChangedFile;
-pub(crate) use graph::{Graph, GraphFile, NodeId};
+pub(crate) use graph::{Graph, NodeId};
 pub(crate) use impact::{Tree, Via};
-pub(crate) use keeper::{Keeper, Mapped};
-pub use language::Language;
+pub(crate) use keeper::{Files, Keeper, Mapped};
+pub use language::{Language, Precision};
+pub(crate) use languages::{Charts, Def, DefKind, MAX_TEXT, Outline, Path};
+pub(crate) use languages::{changed as changed_in, command, is_source, outline, quoted};
 pub(crate) use layers::Layer;
 pub(crate) use link::Way;
-pub(crate) use tests_of::is_test_file;
 pub(crate) use world::NodeKind;
 
 #[cfg(test)]

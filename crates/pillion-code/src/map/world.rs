@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::graph::own_name;
 use super::keys::{Key, scope_keys};
+use super::languages::Role;
 use super::modules::{FileId, Modules};
 use super::sketch::{MODULE, ScopeId, ScopeKind, Sketch};
 use crate::index::facts::name_hash;
@@ -32,6 +33,8 @@ pub(crate) struct LocalNode {
     pub(crate) own: u32,
     /// The scope that defines it first.
     pub(crate) scope: ScopeId,
+    /// Who calls it besides the workspace, in languages other than Python.
+    pub(crate) role: Role,
 }
 
 /// A file with its sketch.
@@ -75,6 +78,7 @@ impl Sketched {
                     own: name_hash(own_name(&name)),
                     name,
                     scope: id,
+                    role: Role::Plain,
                 });
                 u32::try_from(nodes.len() - 1).unwrap_or(u32::MAX)
             });

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 
 use super::{Edge, Node, Picture};
-use crate::map::{Graph, NodeId, NodeKind, is_test_file};
+use crate::map::{Graph, NodeId, NodeKind};
 
 /// What a picture shows.
 #[derive(Debug)]
@@ -47,11 +47,20 @@ impl Graph {
         }
     }
 
+    /// Whether a node is not in a file of tests, or those are wanted.
+    fn shows(&self, node: NodeId, bounds: Bounds) -> bool {
+        bounds.tests || !self.is_test_file(self.file_index(node))
+    }
+
     /// Files in groups: as fine as there is room for.
     fn packages(&self, bounds: Bounds) -> Picture {
-        let shown = |path: &str| bounds.tests || !is_test_file(path);
-        let paths = self.files.iter().map(|file| &*file.sketched.path);
-        let paths: Vec<&str> = paths.filter(|path| shown(path)).collect();
+        let shown = |node: NodeId| self.shows(node, bounds);
+        let mut paths: Vec<&str> = Vec::new();
+        for node in self.nodes().filter(|node| shown(*node)) {
+            if paths.last() != Some(&self.path(node)) {
+                paths.push(self.path(node));
+            }
+        }
         let deepest = paths.iter().map(|path| path.matches('/').count()).max();
         let mut levels = (0..=deepest.unwrap_or(0) + 1).rev();
         let fits = |level: &usize| {
@@ -61,7 +70,7 @@ impl Graph {
         let level = levels.find(fits).unwrap_or(0);
         let mut functions: BTreeMap<&str, usize> = BTreeMap::new();
         let mut weights: BTreeMap<(&str, &str), (usize, bool)> = BTreeMap::new();
-        for node in self.nodes().filter(|node| shown(self.path(*node))) {
+        for node in self.nodes().filter(|node| shown(*node)) {
             let from = group(self.path(node), level);
             let count = functions.entry(from).or_default();
             let kind = self.kind(node);
@@ -69,7 +78,7 @@ impl Graph {
             for edge in self.out(node) {
                 let path = self.path(edge.node);
                 let to = group(path, level);
-                if to != from && shown(path) {
+                if to != from && shown(edge.node) {
                     let (weight, is_sure) = weights.entry((from, to)).or_default();
                     *weight += 1;
                     *is_sure |= edge.is_sure;
@@ -100,7 +109,7 @@ impl Graph {
     fn busiest(&self, bounds: Bounds) -> Picture {
         let is_function = |node: &NodeId| {
             matches!(self.kind(*node), NodeKind::Function | NodeKind::Method)
-                && (bounds.tests || !is_test_file(self.path(*node)))
+                && self.shows(*node, bounds)
         };
         let mut all: Vec<NodeId> = self.nodes().filter(is_function).collect();
         let calls = |node: &NodeId| {
@@ -135,8 +144,7 @@ impl Graph {
                 continue;
             }
             for other in next(node) {
-                let hidden = !bounds.tests && is_test_file(self.path(other));
-                if !hidden && seen.insert(other) {
+                if self.shows(other, bounds) && seen.insert(other) {
                     open.push_back((other, depth + 1));
                 }
             }
@@ -207,7 +215,7 @@ fn group(path: &str, level: usize) -> &str {
 fn dotted(group: &str) -> String {
     match group {
         "" => "(all)".into(),
-        file if file.ends_with(".py") => file.to_owned(),
+        file if file.contains('.') => file.to_owned(),
         folder => folder.replace('/', "."),
     }
 }

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::opened;
 use crate::CodeService;
 use crate::answers::Answer;
-use crate::map::{Language, Layer};
+use crate::map::{Language, Layer, Precision};
 use crate::params::Where;
 use crate::text::{Text, shown};
 
@@ -48,6 +48,9 @@ pub struct Layered {
     pub summary: String,
     /// The language.
     pub language: Language,
+    /// How its edges are found, in languages other than Python.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub precision: Option<Precision>,
     /// The moment this is true for.
     pub clock: String,
 }
@@ -90,7 +93,7 @@ impl Operation for Architecture {
     async fn run(self, cx: Context<CodeService>) -> Result<Answer<Layered>> {
         let (view, language) =
             opened(&cx, self.project.as_ref(), self.language, &self.given).await?;
-        let graph = view.map().await?.graph;
+        let graph = view.map(language).await?.graph;
         let layers = graph.layers();
         let in_layer = |layer: Layer| -> Vec<String> {
             let all = layers.folders.iter().filter(|(_, f)| f.layer() == layer);
@@ -134,6 +137,7 @@ impl Operation for Architecture {
             circular_dependencies: circles,
             summary,
             language,
+            precision: language.precision(),
             clock: view.clock(),
         };
         Ok(Answer::One(layered).in_format(self.given.format()))

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::{Certainty, below, is_below, opened};
 use crate::CodeService;
 use crate::answers::Answer;
-use crate::map::{Language, Way};
+use crate::map::{Language, Precision, Way};
 use crate::params::{MAX_LIMIT, Where};
 use crate::text::{Text, shown};
 
@@ -63,6 +63,9 @@ pub struct Calls {
     pub truncated: bool,
     /// The language.
     pub language: Language,
+    /// How its edges are found, in languages other than Python.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub precision: Option<Precision>,
     /// The moment this is true for.
     pub clock: String,
 }
@@ -82,7 +85,7 @@ impl Operation for CallGraph {
         let (view, language) =
             opened(&cx, self.project.as_ref(), self.language, &self.given).await?;
         let only = below(&view, self.path.as_deref())?;
-        let graph = view.map().await?.graph;
+        let graph = view.map(language).await?.graph;
         let most = self.max_edges.unwrap_or(EDGES).min(MAX_LIMIT);
         let mut calls = Calls {
             edges: Vec::new(),
@@ -91,6 +94,7 @@ impl Operation for CallGraph {
             resolved_count: 0,
             truncated: false,
             language,
+            precision: language.precision(),
             clock: view.clock(),
         };
         if only.is_empty() {

@@ -1,6 +1,7 @@
 //! `map.change_impact`: which tests a change can reach.
 
-use std::path::PathBuf;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 
 use pillion_catalogue::{Context, Local, Operation, Result, Safety};
 use schemars::JsonSchema;
@@ -10,8 +11,10 @@ use super::opened;
 use crate::CodeService;
 use crate::answers::Answer;
 use crate::git;
-use crate::index::is_python;
-use crate::map::{ChangedFile, Graph, Language, Mapped, NodeId, is_test_file};
+use crate::map::{
+    ChangedFile, Files, Graph, Language, Mapped, NodeId, Precision, changed_in, command, is_source,
+    quoted,
+};
 use crate::params::Where;
 use crate::project::View;
 use crate::text::{Text, shown};
@@ -58,7 +61,8 @@ pub struct ChangeReach {
     pub changed_functions: Vec<ChangedFunction>,
     /// The files with tests that can be reached, sorted.
     pub affected_tests: Vec<String>,
-    /// The tests in them, as pytest names them; a file alone stands for all of it.
+    /// The tests in them, as pytest names them, in other languages `file::Class::test` too; a
+    /// file alone stands for all of it.
     pub affected_test_ids: Vec<String>,
     /// How many files with tests can be reached.
     pub affected_count: usize,
@@ -72,6 +76,9 @@ pub struct ChangeReach {
     pub source: String,
     /// The language.
     pub language: Language,
+    /// How its edges are found, in languages other than Python.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub precision: Option<Precision>,
     /// The moment this is true for.
     pub clock: String,
 }
@@ -99,85 +106,104 @@ impl Operation for ChangeImpact {
     async fn run(self, cx: Context<CodeService>) -> Result<Answer<ChangeReach>> {
         let (view, language) =
             opened(&cx, self.project.as_ref(), self.language, &self.given).await?;
-        let mapped = view.map().await?;
+        let mapped = view.map(language).await?;
         let use_git = self.use_git.unwrap_or(true);
         let changed = match use_git {
-            true => by_git(&view, self.git_base.as_deref()).await?,
-            false => by_session(&view, &mapped),
+            true => by_git(&view, &mapped, self.git_base.as_deref()).await?,
+            false => by_session(&mapped),
         };
         let source = if use_git { "git" } else { "session" };
-        let mut reach = reached(&mapped.graph, &changed);
+        let mut reach = reached(&mapped.graph, &changed, view.root());
         reach.source = source.to_owned();
         reach.language = language;
+        reach.precision = language.precision();
         reach.clock = view.clock();
         Ok(Answer::One(reach).in_format(self.given.format()))
     }
 }
 
-/// The Python files that git sees as changed.
-async fn by_git(view: &View, base: Option<&str>) -> Result<Vec<ChangedFile>> {
+/// The files of a language that git sees as changed.
+async fn by_git(view: &View, mapped: &Mapped, base: Option<&str>) -> Result<Vec<ChangedFile>> {
     let base = base.map_or(git::Base::BeforeLast, git::Base::Named);
     let all = git::changed_since(view.root(), base).await?.files;
+    let language = mapped.graph.language;
     let is_ours = |file: &&git::Changed| {
         let old = file.old_path.as_deref();
-        is_python(&file.path) || old.is_some_and(is_python)
+        is_source(language, &file.path) || old.is_some_and(|old| is_source(language, old))
     };
     let read = |file: &git::Changed| {
         let source = view.source(file.path.as_ref());
-        let now = source.as_ref().zip(view.index.get(&file.path));
-        ChangedFile::of(file, now)
+        match &mapped.files {
+            Files::Python { now, .. } => {
+                ChangedFile::of(file, source.as_ref().zip(now.get(&file.path)))
+            }
+            Files::Other(charted) => {
+                let page = charted.pages.get(&*file.path);
+                let outline = page.map(|page| &page.outline);
+                changed_in(language, file, source.as_ref().zip(outline))
+            }
+        }
     };
     let ours = all.iter().filter(is_ours);
     // What is ignored here is no part of the project, whatever git says.
-    let is_part = |file: &ChangedFile| file.gone.is_some() || view.index.get(&file.path).is_some();
+    let is_part =
+        |file: &ChangedFile| file.gone.is_some() || mapped.graph.file_at(&file.path).is_some();
     Ok(ours.map(read).filter(is_part).collect())
 }
 
-/// The Python files that changed since the map was first asked for.
-fn by_session(view: &View, mapped: &Mapped) -> Vec<ChangedFile> {
-    let mut all: Vec<ChangedFile> = view
-        .index
-        .hashes()
-        .filter(|(path, hash)| mapped.first.hash(path) != Some(*hash))
-        .map(|(path, _)| ChangedFile::whole(path))
-        .collect();
-    let gone = mapped.first.hashes();
-    all.extend(
-        gone.filter(|(path, _)| view.index.get(path).is_none())
-            .map(|(path, _)| ChangedFile {
-                gone: Some(path.to_string()),
-                ..ChangedFile::whole(path)
-            }),
-    );
+/// The files that changed since the map was first asked for.
+fn by_session(mapped: &Mapped) -> Vec<ChangedFile> {
+    let (changed, gone) = mapped.files.changed();
+    let changed = changed.iter().map(|path| ChangedFile::whole(path));
+    let gone = gone.into_iter().map(|path| ChangedFile {
+        gone: Some(path.clone()),
+        ..ChangedFile::whole(&path)
+    });
+    let mut all: Vec<ChangedFile> = changed.chain(gone).collect();
     all.sort_by(|a, b| a.path.cmp(&b.path));
     all
 }
 
-fn reached(graph: &Graph, changed: &[ChangedFile]) -> ChangeReach {
+fn reached(graph: &Graph, changed: &[ChangedFile], root: &Path) -> ChangeReach {
     let reach = graph.reach(changed);
     let mut files = Vec::new();
     let mut ids = Vec::new();
+    let mut named: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for (file, tests) in &reach.tests {
         let Some(path) = graph.files.get(*file as usize).map(|f| &*f.sketched.path) else {
             continue;
         };
         files.push(path.to_owned());
+        let names = tests.iter().map(|test| graph.name(*test).to_owned());
+        named.insert(path.to_owned(), names.collect());
         match &tests[..] {
             [] => ids.push(path.to_owned()),
             some => ids.extend(some.iter().map(|test| test_id(graph, *test))),
         }
     }
-    let is_test = |file: &&crate::map::GraphFile| is_test_file(&file.sketched.path);
-    let total = graph.files.iter().filter(is_test).count();
+    let total = (0..)
+        .zip(&graph.files)
+        .filter(|(at, _)| graph.is_test_file(*at))
+        .count();
     let functions = reach.changed.iter().map(|node| ChangedFunction {
         file: graph.path(*node).to_owned(),
         function: graph.name(*node).to_owned(),
     });
-    let named = if ids.len() > MAX_NAMED { &files } else { &ids };
+    let is_long = ids.len() > MAX_NAMED;
+    let test_command = match graph.language {
+        Language::Python => pytest(if is_long { &files } else { &ids }),
+        language => {
+            // Of many, all tests of their files are run.
+            if is_long {
+                named.values_mut().for_each(Vec::clear);
+            }
+            command(language, root, &named)
+        }
+    };
     ChangeReach {
         changed_files: changed.iter().map(|file| file.path.clone()).collect(),
         changed_functions: functions.collect(),
-        test_command: command(named),
+        test_command,
         affected_count: files.len(),
         skipped_count: total.saturating_sub(files.len()),
         total_tests: total,
@@ -185,6 +211,7 @@ fn reached(graph: &Graph, changed: &[ChangedFile]) -> ChangeReach {
         affected_test_ids: ids,
         source: String::new(),
         language: Language::default(),
+        precision: None,
         clock: String::new(),
     }
 }
@@ -199,15 +226,8 @@ fn test_id(graph: &Graph, test: NodeId) -> String {
 }
 
 /// What runs some tests, for a shell.
-fn command(tests: &[String]) -> Option<String> {
-    let quoted = |word: &String| {
-        let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-:=+@%".contains(c);
-        match word.chars().all(is_plain) {
-            true => word.clone(),
-            false => format!("'{}'", word.replace('\'', r"'\''")),
-        }
-    };
-    let words: Vec<String> = tests.iter().map(quoted).collect();
+fn pytest(tests: &[String]) -> Option<String> {
+    let words: Vec<String> = tests.iter().map(|test| quoted(test)).collect();
     (!words.is_empty()).then(|| format!("python -m pytest {}", words.join(" ")))
 }
 
@@ -242,9 +262,9 @@ mod tests {
             "it's/test_d.py".to_owned(),
         ];
         assert_eq!(
-            command(&tests).unwrap(),
+            pytest(&tests).unwrap(),
             r"python -m pytest a/test_b.py::T::test_c 'it'\''s/test_d.py'"
         );
-        assert_eq!(command(&[]), None);
+        assert_eq!(pytest(&[]), None);
     }
 }

@@ -10,12 +10,18 @@ use serde::{Deserialize, Serialize};
 use super::opened;
 use crate::CodeService;
 use crate::answers::Answer;
-use crate::map::Language;
+use crate::map::{Language, Precision};
 use crate::params::{Where, limit};
 use crate::text::{Text, shown};
 
-/// Files of a project that name functions without being Python.
-const CONFIGURATIONS: &[&str] = &["pyproject.toml", "setup.cfg", "tox.ini", "pillion.toml"];
+/// Files of a project that name functions without being source.
+const CONFIGURATIONS: &[&str] = &[
+    "pyproject.toml",
+    "setup.cfg",
+    "tox.ini",
+    "pillion.toml",
+    "package.json",
+];
 /// Longer ones are not read.
 const MAX_CONFIGURATION: u64 = 1 << 20;
 
@@ -66,6 +72,9 @@ pub struct Dead {
     pub truncated: bool,
     /// The language.
     pub language: Language,
+    /// How its edges are found, in languages other than Python.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub precision: Option<Precision>,
     /// The moment this is true for.
     pub clock: String,
 }
@@ -95,7 +104,7 @@ impl Operation for DeadCode {
     async fn run(self, cx: Context<CodeService>) -> Result<Answer<Dead>> {
         let (view, language) =
             opened(&cx, self.project.as_ref(), self.language, &self.given).await?;
-        let graph = view.map().await?.graph;
+        let graph = view.map(language).await?.graph;
         let mut given = Vec::new();
         for entry in &self.entry_points {
             given.extend(graph.targets(entry)?);
@@ -125,6 +134,7 @@ impl Operation for DeadCode {
             total_functions,
             dead_percentage: (share * 10.0).round() / 10.0,
             language,
+            precision: language.precision(),
             clock: view.clock(),
         };
         Ok(Answer::One(dead).in_format(self.given.format()))

@@ -14,10 +14,11 @@ use super::opened;
 use super::structure::imported;
 use crate::CodeService;
 use crate::answers::{Answer, FileError};
-use crate::index::{Facts, Kind, extract_facts, is_python, source_type};
-use crate::map::Language;
+use crate::index::{Facts, Kind, ParseError, extract_facts, source_type};
+use crate::map::{Def, DefKind, Language, MAX_TEXT, Outline, Path, Precision, is_source, outline};
 use crate::params::Where;
 use crate::place;
+use crate::project::View;
 use crate::source::{Position, Source};
 use crate::text::{Text, shown};
 
@@ -52,6 +53,9 @@ pub struct Extracted {
     pub file: String,
     /// The language.
     pub language: Language,
+    /// How its definitions are found, in languages other than Python.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub precision: Option<Precision>,
     /// Its functions, without methods.
     pub functions: Vec<ExtractedFunction>,
     /// Its classes.
@@ -81,7 +85,7 @@ pub struct ExtractedFunction {
 pub struct ExtractedClass {
     /// Its name.
     pub name: String,
-    /// The line of its name.
+    /// The line of its name; of its first method here if it is defined in another file.
     pub line: u32,
     /// Its methods.
     pub methods: Vec<ExtractedFunction>,
@@ -104,11 +108,21 @@ impl Operation for Extract {
         if self.project.is_none() && self.file.is_absolute() {
             given.near = Some(self.file.clone());
         }
-        let (view, language) = opened(&cx, self.project.as_ref(), self.language, &given).await?;
+        // So it does the language.
+        let language = self.language.or_else(|| Language::of_file(&self.file));
+        let (view, language) = opened(&cx, self.project.as_ref(), language, &given).await?;
         let path = place::inside(view.root(), &self.file)?;
-        if !is_python(&path) {
+        if !is_source(language, &path) {
             let what = format!("`{path}` is no {} file", language.name());
-            return Err(Error::new(Code::InvalidParams, what).hint("name a source file"));
+            let hint = format!(
+                "name a source file; maps are made of {}",
+                Language::mapped_names()
+            );
+            return Err(Error::new(Code::InvalidParams, what).hint(hint));
+        }
+        if language != Language::Python {
+            let extracted = outlined(&view, language, path)?;
+            return Ok(Answer::One(extracted).in_format(self.given.format()));
         }
         let source = place::readable(&view, &path)?;
         let read = File::read(&source, &path);
@@ -127,6 +141,7 @@ impl Operation for Extract {
         });
         let extracted = Extracted {
             language,
+            precision: language.precision(),
             functions: read.functions(None),
             classes: read.classes(),
             imports,
@@ -136,6 +151,85 @@ impl Operation for Extract {
         };
         Ok(Answer::One(extracted).in_format(self.given.format()))
     }
+}
+
+/// A file of another language than Python.
+fn outlined(view: &View, language: Language, path: String) -> Result<Extracted> {
+    let full = view.root().join(&path);
+    let meta = std::fs::metadata(&full);
+    if meta.is_ok_and(|meta| meta.len() > MAX_TEXT) {
+        let what = format!("`{path}` is too long to be read as source");
+        return Err(Error::new(Code::InvalidParams, what));
+    }
+    let source = place::readable(view, &path)?;
+    let outline = outline(language, &path, source.text());
+    let errors = outline.errors.iter().map(|line| FileError {
+        file: path.clone(),
+        error: ParseError {
+            message: "syntax error".into(),
+            line: *line,
+            column: 1,
+        },
+    });
+    Ok(Extracted {
+        functions: functions(&outline),
+        classes: classes(&outline),
+        imports: outline.imported(),
+        parse_errors: errors.collect(),
+        language,
+        precision: language.precision(),
+        clock: view.clock(),
+        file: path,
+    })
+}
+
+fn function(def: &Def) -> ExtractedFunction {
+    ExtractedFunction {
+        name: def.name.to_string(),
+        line: def.line,
+        params: def.params.iter().map(ToString::to_string).collect(),
+    }
+}
+
+fn functions(outline: &Outline) -> Vec<ExtractedFunction> {
+    let all = (0..).zip(&outline.defs);
+    all.filter(|(id, def)| {
+        def.kind == DefKind::Function && def.owner.is_none() && outline.is_top(*id)
+    })
+    .map(|(_, def)| function(def))
+    .collect()
+}
+
+/// The classes of a file, and those of elsewhere that it has methods of.
+fn classes(outline: &Outline) -> Vec<ExtractedClass> {
+    let mut all: Vec<ExtractedClass> = Vec::new();
+    for (id, def) in (0..).zip(&outline.defs) {
+        if def.kind == DefKind::Class {
+            let inside = outline.children(id);
+            let inside = inside.filter(|(_, method)| method.kind == DefKind::Function);
+            all.push(ExtractedClass {
+                name: def.name.to_string(),
+                line: def.line,
+                methods: inside.map(|(_, method)| function(method)).collect(),
+            });
+        }
+    }
+    for def in &outline.defs {
+        let Some(owner) = def.owner.as_ref().map(Path::last) else {
+            continue;
+        };
+        let known = all.iter_mut().position(|class| class.name == owner);
+        let at = known.unwrap_or_else(|| {
+            all.push(ExtractedClass {
+                name: owner.to_owned(),
+                line: def.line,
+                methods: Vec::new(),
+            });
+            all.len() - 1
+        });
+        all[at].methods.push(function(def));
+    }
+    all
 }
 
 /// Reads the parameters of every function, by where its name stands.

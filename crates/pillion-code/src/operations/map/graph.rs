@@ -165,7 +165,7 @@ impl Operation for Draw {
             ..Where::default()
         };
         let (view, language) = opened(&cx, self.project.as_ref(), self.language, &given).await?;
-        let graph = view.map().await?.graph;
+        let graph = view.map(language).await?.graph;
         let targets = match &self.target {
             Some(target) => graph.targets(target)?,
             None => Vec::new(),

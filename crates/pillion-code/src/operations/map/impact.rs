@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::{Certainty, opened};
 use crate::CodeService;
 use crate::answers::Answer;
-use crate::map::{Graph, Language, Tree, Via};
+use crate::map::{Graph, Language, Precision, Tree, Via};
 use crate::params::Where;
 use crate::text::{Text, shown};
 
@@ -51,6 +51,9 @@ pub struct Impacts {
     pub total_targets: usize,
     /// The language.
     pub language: Language,
+    /// How its edges are found, in languages other than Python.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub precision: Option<Precision>,
     /// The moment this is true for.
     pub clock: String,
 }
@@ -91,7 +94,7 @@ impl Operation for Impact {
     async fn run(self, cx: Context<CodeService>) -> Result<Answer<Impacts>> {
         let (view, language) =
             opened(&cx, self.project.as_ref(), self.language, &self.given).await?;
-        let graph = view.map().await?.graph;
+        let graph = view.map(language).await?.graph;
         let targets = graph.targets(&self.target)?;
         let depth = self.max_depth.unwrap_or(DEPTH).min(MAX_DEPTH);
         let trees = graph.impact(&targets, depth);
@@ -106,6 +109,7 @@ impl Operation for Impact {
             total_targets: targets.len(),
             targets,
             language,
+            precision: language.precision(),
             clock: view.clock(),
         };
         Ok(Answer::One(impacts).in_format(self.given.format()))

@@ -74,7 +74,7 @@ async fn opened(
         given.root = Some(project.clone());
     }
     let view = CodeService::view(cx, &given, None).await?;
-    let language = language.unwrap_or_default().mapped(view.root())?;
+    let language = language.unwrap_or_default().mapped(view.root());
     Ok((view, language))
 }
 

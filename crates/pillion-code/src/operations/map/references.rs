@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::opened;
 use crate::CodeService;
 use crate::answers::Answer;
-use crate::map::{Language, NodeKind};
+use crate::map::{Language, NodeKind, Precision};
 use crate::params::{MAX_LIMIT, Where};
 use crate::text::{Text, shown};
 
@@ -52,6 +52,9 @@ pub struct ReferenceEdges {
     pub files_scanned: usize,
     /// The language.
     pub language: Language,
+    /// How its edges are found, in languages other than Python.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub precision: Option<Precision>,
     /// How many edges there are.
     pub edge_count: usize,
     /// Whether `max_files` left some out.
@@ -102,7 +105,7 @@ impl Operation for References {
     async fn run(self, cx: Context<CodeService>) -> Result<Answer<ReferenceEdges>> {
         let language = self.language.or(Some(Language::Auto));
         let (view, language) = opened(&cx, self.project.as_ref(), language, &self.given).await?;
-        let graph = view.map().await?.graph;
+        let graph = view.map(language).await?.graph;
         let most = self.max_files.unwrap_or(FILES).min(MAX_LIMIT);
         let files = u32::try_from(graph.files.len().min(most)).unwrap_or(u32::MAX);
         let mut definitions = Vec::new();
@@ -138,6 +141,7 @@ impl Operation for References {
             edges,
             files_scanned: graph.files.len().min(most),
             language,
+            precision: language.precision(),
             truncated: graph.files.len() > most,
             clock: view.clock(),
         };

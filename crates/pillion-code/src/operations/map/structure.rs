@@ -10,7 +10,7 @@ use super::{below, is_below, opened};
 use crate::CodeService;
 use crate::answers::Answer;
 use crate::index::{Facts, Import, Kind};
-use crate::map::Language;
+use crate::map::{DefKind, Language, Outline, Precision};
 use crate::params::{MAX_LIMIT, Where};
 use crate::text::{Text, shown};
 
@@ -49,6 +49,9 @@ pub struct Structured {
     pub root: String,
     /// The language.
     pub language: Language,
+    /// How its definitions are found, in languages other than Python.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub precision: Option<Precision>,
     /// The files, sorted by path.
     pub files: Vec<StructuredFile>,
     /// How many files there are.
@@ -66,9 +69,10 @@ pub struct StructuredFile {
     pub path: String,
     /// Its functions, without methods.
     pub functions: Vec<String>,
-    /// Its classes.
+    /// Its classes; in other languages also structs, interfaces, traits and enums.
     pub classes: Vec<String>,
-    /// What it imports: `module`, or `module.name` for `from module import name`.
+    /// What it imports: `module`, or `module.name` for `from module import name`; in other
+    /// languages as they write it.
     pub imports: Vec<String>,
 }
 
@@ -88,24 +92,74 @@ impl Operation for Structure {
             opened(&cx, self.project.as_ref(), self.language, &self.given).await?;
         let only = below(&view, self.path.as_deref())?;
         let most = self.max_results.unwrap_or(FILES).min(MAX_LIMIT);
-        let is_listed = |path: &str| is_below(path, &only);
-        let mut files = Vec::new();
-        let mut total = 0;
-        for (path, facts) in view.index.iter().filter(|(path, _)| is_listed(path)) {
-            total += 1;
-            if files.len() < most {
-                files.push(structured(path, facts));
+        let mut listed = Listed {
+            only: &only,
+            most,
+            files: Vec::new(),
+            total: 0,
+        };
+        match language {
+            Language::Python => {
+                let all = view.index.iter();
+                all.for_each(|(path, facts)| listed.add(path, || structured(path, facts)));
+            }
+            _ => {
+                let charted = view.chart(language).await?;
+                for (path, page) in charted.pages.iter() {
+                    listed.add(path, || outlined(path, &page.outline));
+                }
             }
         }
+        let Listed { files, total, .. } = listed;
         let structure = Structured {
             root: view.root().display().to_string(),
             language,
+            precision: language.precision(),
             truncated: files.len() < total,
             files,
             total,
             clock: view.clock(),
         };
         Ok(Answer::One(structure).in_format(self.given.format()))
+    }
+}
+
+/// The files that are given, and how many there are.
+struct Listed<'a> {
+    only: &'a str,
+    most: usize,
+    files: Vec<StructuredFile>,
+    total: usize,
+}
+
+impl Listed<'_> {
+    fn add(&mut self, path: &str, make: impl FnOnce() -> StructuredFile) {
+        if is_below(path, self.only) {
+            self.total += 1;
+            if self.files.len() < self.most {
+                self.files.push(make());
+            }
+        }
+    }
+}
+
+fn outlined(path: &str, outline: &Outline) -> StructuredFile {
+    let named = |kind: DefKind| {
+        let mut names: Vec<String> = Vec::new();
+        for (id, def) in (0..).zip(&outline.defs) {
+            let is_top = def.owner.is_none() && outline.is_top(id);
+            // Overloads are one.
+            if def.kind == kind && is_top && !names.iter().any(|name| **name == *def.name) {
+                names.push(def.name.to_string());
+            }
+        }
+        names
+    };
+    StructuredFile {
+        path: path.to_owned(),
+        functions: named(DefKind::Function),
+        classes: named(DefKind::Class),
+        imports: outline.imported(),
     }
 }
 

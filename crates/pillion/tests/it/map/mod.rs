@@ -3,10 +3,11 @@
 mod agents;
 mod changes;
 mod cli;
-mod pictures;
+mod languages;
 mod live;
 mod old_hosts;
 mod patterns;
+mod pictures;
 mod projects;
 mod questions;
 

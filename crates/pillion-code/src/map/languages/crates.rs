@@ -1,0 +1,107 @@
+//! From file to file in Rust: modules, `use`, and the crates of a workspace.
+
+use super::atlas::{FileId, Place};
+use super::outline::{Bound, DefKind, FILE, Import, Path};
+use super::resolve::{MAX_DEPTH, Thing, Viewer};
+
+impl Viewer<'_> {
+    /// The module of Rust that a place is in.
+    fn rust_module(&self, (file, def): Place) -> Place {
+        let page = self.atlas.page(file);
+        let mut at = def;
+        while at != FILE && self.kind((file, at)) != Some(DefKind::Namespace) {
+            let here = page.and_then(|page| page.outline.def(at));
+            at = here.map_or(FILE, |here| here.parent);
+        }
+        (file, at)
+    }
+
+    /// `crate`, `self` or `super` at a place.
+    pub(super) fn rust_root(&self, at: Place, word: &str) -> Thing {
+        let module = self.rust_module(at);
+        let above = |(file, def): Place| match def {
+            FILE => self
+                .atlas
+                .module_above(file)
+                .map(|place| self.rust_module(place)),
+            _ => {
+                let here = self.atlas.page(file).and_then(|page| page.outline.def(def));
+                here.map(|here| self.rust_module((file, here.parent)))
+            }
+        };
+        match word {
+            "self" => Thing::Module(module),
+            "super" => above(module).map_or(Thing::Unknown, Thing::Module),
+            _ => {
+                let mut root = (module.0, FILE);
+                // Files that declare each other have no root.
+                for _ in 0..64 {
+                    match self.atlas.module_above(root.0) {
+                        Some(next) => root = (next.0, FILE),
+                        None => return Thing::Module(root),
+                    }
+                }
+                Thing::Unknown
+            }
+        }
+    }
+
+    /// An item of a module of Rust.
+    pub(super) fn rust_item(&self, module: Place, name: &str, depth: u32) -> Thing {
+        if depth > MAX_DEPTH {
+            return Thing::Unknown;
+        }
+        if let Some(file) = self.atlas.module_below(module, name) {
+            return Thing::Module((file, FILE));
+        }
+        if let Some(found) = self.bound(module, name, depth + 1) {
+            return found;
+        }
+        match self.starred(module, name, depth + 1) {
+            Thing::Outside => Thing::Unknown,
+            found => found,
+        }
+    }
+
+    pub(super) fn rust_import(&self, file: FileId, import: &Import, depth: u32) -> Thing {
+        let here = (file, import.def);
+        match &import.bound {
+            Bound::Module(name) => match self.atlas.module_below(here, name) {
+                Some(file) => Thing::Module((file, FILE)),
+                None => Thing::Unknown,
+            },
+            Bound::Name { name, by } if import.module.is_empty() => match name == by {
+                // `use name;` says nothing new.
+                true => self.library(name),
+                false => self.name(here, name, depth + 1),
+            },
+            Bound::Name { name, .. } => {
+                let module = self.rust_path(here, &import.module, depth + 1);
+                self.member(&module, name, depth + 1)
+            }
+            _ => self.rust_path(here, &import.module, depth + 1),
+        }
+    }
+
+    pub(super) fn rust_path(&self, at: Place, path: &str, depth: u32) -> Thing {
+        let parts = path.split("::").filter(|part| !part.is_empty());
+        let mut path = Path {
+            parts: parts.map(Into::into).collect(),
+            is_member: false,
+        };
+        if path.parts.len() == 1 && &*path.parts[0] == "self" {
+            return self.rust_root(at, "self");
+        }
+        path.is_member = false;
+        self.path_from(at, &path, depth + 1)
+    }
+
+    /// The library of another crate of the workspace.
+    pub(super) fn library(&self, name: &str) -> Thing {
+        let path = self.atlas.manifests.library(name);
+        match path.and_then(|path| self.atlas.at(&path)) {
+            Some(file) => Thing::Module((file, FILE)),
+            None => Thing::Outside,
+        }
+    }
+}

@@ -1,0 +1,76 @@
+//! Maps of languages other than Python: TypeScript and JavaScript, Go, Rust, Java and C.
+//!
+//! One pure function per language reads a text into an [`outline`], driven by a query of
+//! tree-sitter ([`reader`]). The [`atlas`] holds all files of a language with the tables that
+//! lead from one to another, [`resolve`] says what a path means at a place ([`wider`] from
+//! file to file, with [`scripts`] and [`crates`]), and
+//! [`link`] makes of it the same links that Python's map has, so that the same graph answers
+//! the same questions. No type checker is asked: what the syntax does not settle is only
+//! possible, never resolved.
+
+mod atlas;
+mod c;
+mod changed;
+mod crates;
+mod follow;
+mod go;
+mod java;
+mod link;
+mod manifests;
+mod nodes;
+mod outline;
+mod page;
+mod reader;
+mod resolve;
+mod rust;
+mod scripts;
+mod testing;
+mod typescript;
+mod wider;
+mod words;
+
+pub(crate) use changed::changed;
+pub(crate) use follow::{Charted, Charts};
+pub(crate) use outline::{Def, DefKind, Outline, Path, Role};
+pub(crate) use testing::{command, is_test_file, quoted};
+
+use super::Language;
+
+/// Larger files are listed but not read: nobody wrote them.
+pub(crate) const MAX_TEXT: u64 = 2 << 20;
+
+const SCRIPTS: &[&str] = &[".js", ".jsx", ".mjs", ".cjs"];
+const TYPED: &[&str] = &[".ts", ".tsx", ".mts", ".cts"];
+
+/// Whether a path is source of a language. A project of TypeScript includes its JavaScript.
+pub(crate) fn is_source(language: Language, path: &str) -> bool {
+    let ends = |endings: &[&str]| endings.iter().any(|end| path.ends_with(end));
+    match language {
+        Language::Python | Language::Auto => crate::index::is_python(path),
+        Language::Typescript => ends(TYPED) || ends(SCRIPTS),
+        Language::Javascript => ends(SCRIPTS),
+        Language::Go => ends(&[".go"]),
+        Language::Rust => ends(&[".rs"]),
+        Language::Java => ends(&[".java"]),
+        Language::C => ends(&[".c", ".h"]),
+    }
+}
+
+/// The outline of a text in a language; that of Python is read elsewhere.
+pub(crate) fn outline(language: Language, path: &str, text: &str) -> Outline {
+    match language {
+        Language::Typescript | Language::Javascript => typescript::outline(path, text),
+        Language::Go => go::outline(path, text),
+        Language::Rust => rust::outline(path, text),
+        Language::Java => java::outline(path, text),
+        Language::C => c::outline(path, text),
+        Language::Python | Language::Auto => Outline::default(),
+    }
+}
+
+#[cfg(test)]
+mod golden;
+#[cfg(test)]
+mod incremental;
+#[cfg(test)]
+mod malformed;
