@@ -31,9 +31,9 @@ __all__ = ["Cancelled", "__version__", "cancelled", "method", "on_trim", "progre
 def method(function: Any = None, /, *, name: str | None = None, safety: str = "execute") -> Any:
     """Mark a function as one that callers may use, under its own name or another.
 
-    Works bare (`@pillion.method`) and with a name (`@pillion.method(name="greet")`). `safety="read"`
-    tells agents that it changes nothing. The function itself is returned unchanged, so that it
-    stays an ordinary function for everybody else.
+    Works bare (`@pillion.method`) and with a name (`@pillion.method(name="greet")`).
+    `safety="read"` tells agents that it changes nothing. The function itself is returned
+    unchanged, so that it stays an ordinary function for everybody else.
     """
     if safety not in ("read", "execute"):
         raise ValueError('`safety` is "read" or "execute"')

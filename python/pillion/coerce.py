@@ -13,11 +13,11 @@ import types
 import typing
 
 from pillion.encode import Unencodable, to_plain
+from pillion.scalars import BY_NAME, SIMPLE, Misfit, built, shown
 from pillion.schema import alias_of, hints_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from typing import Any
 
 _ANYTHING = (typing.Any, object)
@@ -38,15 +38,6 @@ _WRAPPERS = tuple(
     for name in ("Required", "NotRequired", "ReadOnly", "ClassVar", "Final")
     if hasattr(typing, name)
 )
-# Text of a value in a message.
-_MAX_SHOWN = 60
-
-
-class Misfit(Exception):  # noqa: N818
-    """A value that is not what an annotation asks for."""
-
-    def __init__(self, path: str, problem: str) -> None:
-        super().__init__(f"`{path}` {problem}")
 
 
 def coerce(value: Any, hint: Any, path: str) -> Any:
@@ -75,7 +66,7 @@ def accepts_null(hint: Any) -> bool:
 
 
 def _class(value: Any, kind: type, path: str) -> Any:
-    simple = _SIMPLE.get(kind)
+    simple = SIMPLE.get(kind)
     if simple is not None:
         return simple(value, path)
     if kind in _MAPPINGS or kind in _SETS or kind in _LISTS or kind is tuple:
@@ -89,9 +80,9 @@ def _class(value: Any, kind: type, path: str) -> Any:
     if issubclass(kind, tuple) and hasattr(kind, "_fields"):
         return _named_tuple(value, kind, path)
     if hasattr(kind, "model_validate"):
-        return _built(kind.model_validate, value, path)
+        return built(kind.model_validate, value, path)
     for base in kind.__mro__:
-        made = _BY_NAME.get(f"{base.__module__}.{base.__qualname__}")
+        made = BY_NAME.get(f"{base.__module__}.{base.__qualname__}")
         if made is not None:
             return made(value, kind, path)
     return value
@@ -112,7 +103,7 @@ def _generic(value: Any, origin: Any, args: tuple[Any, ...], path: str) -> Any:
         return _items(value, args, path)
     if origin in _SETS or issubclass(origin, (set, frozenset)):
         items = _items(value, args, path)
-        return _built(frozenset if origin is frozenset else set, items, path)
+        return built(frozenset if origin is frozenset else set, items, path)
     if origin in _MAPPINGS or issubclass(origin, dict):
         return _mapping(value, args, path)
     if f"{origin.__module__}.{origin.__qualname__}" == "collections.deque":
@@ -122,7 +113,7 @@ def _generic(value: Any, origin: Any, args: tuple[Any, ...], path: str) -> Any:
 
 def _items(value: Any, args: tuple[Any, ...], path: str) -> list[Any]:
     if not isinstance(value, list):
-        raise Misfit(path, f"must be an array, not {_shown(value)}")
+        raise Misfit(path, f"must be an array, not {shown(value)}")
     if not args:
         return value
     return [coerce(item, args[0], f"{path}[{index}]") for index, item in enumerate(value)]
@@ -140,7 +131,7 @@ def _tuple(value: Any, args: tuple[Any, ...], path: str) -> tuple[Any, ...]:
 
 def _mapping(value: Any, args: tuple[Any, ...], path: str) -> dict[Any, Any]:
     if not isinstance(value, dict):
-        raise Misfit(path, f"must be an object, not {_shown(value)}")
+        raise Misfit(path, f"must be an object, not {shown(value)}")
     if len(args) < 2:
         return value
     return {
@@ -159,7 +150,7 @@ def _key(text: str, hint: Any, path: str) -> Any:
                 return hint(text)
             except ValueError:
                 pass
-        raise Misfit(path, f"has a key that does not fit: {_shown(text)}") from None
+        raise Misfit(path, f"has a key that does not fit: {shown(text)}") from None
 
 
 def _union(value: Any, args: tuple[Any, ...], path: str) -> Any:
@@ -183,7 +174,7 @@ def _literal(value: Any, args: tuple[Any, ...], path: str) -> Any:
         plain = _plain(option)
         if type(plain) is type(value) and plain == value:
             return option
-    raise Misfit(path, f"must be one of {_options(args)}, not {_shown(value)}")
+    raise Misfit(path, f"must be one of {_options(args)}, not {shown(value)}")
 
 
 def _enum(value: Any, kind: type[enum.Enum], path: str) -> Any:
@@ -198,12 +189,12 @@ def _enum(value: Any, kind: type[enum.Enum], path: str) -> Any:
             return kind(value)
     except ValueError:
         pass
-    raise Misfit(path, f"must be one of {_options(kind)}, not {_shown(value)}")
+    raise Misfit(path, f"must be one of {_options(kind)}, not {shown(value)}")
 
 
 def _dataclass(value: Any, kind: type, path: str) -> Any:
     if not isinstance(value, dict):
-        raise Misfit(path, f"must be an object ({kind.__name__}), not {_shown(value)}")
+        raise Misfit(path, f"must be an object ({kind.__name__}), not {shown(value)}")
     hints = hints_of(kind)
     fields = {field.name: field for field in dataclasses.fields(kind) if field.init}
     # Also what only the constructor sees.
@@ -226,12 +217,12 @@ def _dataclass(value: Any, kind: type, path: str) -> Any:
         name: coerce(part, hints.get(name, typing.Any), _step(path, name))
         for name, part in value.items()
     }
-    return _built(lambda parts: kind(**parts), given, path)
+    return built(lambda parts: kind(**parts), given, path)
 
 
 def _typed_dict(value: Any, kind: Any, path: str) -> dict[str, Any]:
     if not isinstance(value, dict):
-        raise Misfit(path, f"must be an object ({kind.__name__}), not {_shown(value)}")
+        raise Misfit(path, f"must be an object ({kind.__name__}), not {shown(value)}")
     for name in sorted(kind.__required_keys__):
         if name not in value:
             raise Misfit(path, f"lacks the field `{name}`")
@@ -249,7 +240,7 @@ def _named_tuple(value: Any, kind: Any, path: str) -> Any:
             raise Misfit(path, f"must have {len(kind._fields)} items, not {len(value)}")
         value = dict(zip(kind._fields, value, strict=False))
     if not isinstance(value, dict):
-        raise Misfit(path, f"must be an array ({kind.__name__}), not {_shown(value)}")
+        raise Misfit(path, f"must be an array ({kind.__name__}), not {shown(value)}")
     for name in kind._fields:
         if name not in value and name not in kind._field_defaults:
             raise Misfit(path, f"lacks the field `{name}`")
@@ -257,117 +248,7 @@ def _named_tuple(value: Any, kind: Any, path: str) -> Any:
         name: coerce(part, hints.get(name, typing.Any), _step(path, name))
         for name, part in value.items()
     }
-    return _built(lambda parts: kind(**parts), given, path)
-
-
-def _built(make: Callable[[Any], Any], value: Any, path: str) -> Any:
-    """What a class makes of a value; its own refusal is the caller's mistake."""
-    try:
-        return make(value)
-    except Misfit:
-        raise
-    except Exception as error:
-        text = str(error) or type(error).__qualname__
-        raise Misfit(path, f"does not fit: {text}") from None
-
-
-def _bool(value: Any, path: str) -> bool:
-    if type(value) is not bool:
-        raise Misfit(path, f"must be true or false, not {_shown(value)}")
-    return value
-
-
-def _int(value: Any, path: str) -> int:
-    if type(value) is int:
-        return value
-    if type(value) is float and value.is_integer():
-        return int(value)
-    raise Misfit(path, f"must be an integer, not {_shown(value)}")
-
-
-def _float(value: Any, path: str) -> float:
-    if type(value) not in (int, float):
-        raise Misfit(path, f"must be a number, not {_shown(value)}")
-    return _built(float, value, path)
-
-
-def _str(value: Any, path: str) -> str:
-    if type(value) is not str:
-        raise Misfit(path, f"must be text, not {_shown(value)}")
-    return value
-
-
-def _none(value: Any, path: str) -> None:
-    if value is not None:
-        raise Misfit(path, f"must be null, not {_shown(value)}")
-
-
-def _bytes(value: Any, path: str) -> bytes:
-    import base64
-
-    try:
-        return base64.b64decode(_str(value, path), validate=True)
-    except ValueError:
-        raise Misfit(path, "must be base64") from None
-
-
-_SIMPLE: dict[type, Callable[[Any, str], Any]] = {
-    bool: _bool,
-    int: _int,
-    float: _float,
-    str: _str,
-    type(None): _none,
-    bytes: _bytes,
-    bytearray: lambda value, path: bytearray(_bytes(value, path)),
-}
-
-
-def _from_iso(value: Any, kind: Any, path: str) -> Any:
-    text = _str(value, path)
-    # Python 3.10 does not know the letter.
-    text = f"{text[:-1]}+00:00" if text[-1:] in ("Z", "z") else text
-    try:
-        return kind.fromisoformat(text)
-    except ValueError:
-        what = {"date": "a date such as 2026-01-31", "time": "a time such as 12:30:00"}
-        form = what.get(kind.__name__, "a date and time such as 2026-01-31T12:30:00")
-        raise Misfit(path, f"must be {form}, not {_shown(value)}") from None
-
-
-def _from_text(value: Any, kind: Any, path: str) -> Any:
-    return _built(kind, _str(value, path), path)
-
-
-def _from_number_text(value: Any, kind: Any, path: str) -> Any:
-    if type(value) in (int, float):
-        value = repr(value)
-    try:
-        return kind(_str(value, path))
-    except (ArithmeticError, ValueError):
-        raise Misfit(path, f"must be a number, not {_shown(value)}") from None
-
-
-def _path(value: Any, kind: Any, path: str) -> Any:
-    import pathlib
-
-    text = _str(value, path)
-    return kind(text) if issubclass(kind, pathlib.PurePath) else text
-
-
-# By name: nobody who has no dates pays for the import of `datetime`.
-_BY_NAME: dict[str, Callable[[Any, Any, str], Any]] = {
-    "datetime.datetime": _from_iso,
-    "datetime.date": _from_iso,
-    "datetime.time": _from_iso,
-    "datetime.timedelta": lambda value, kind, path: kind(seconds=_float(value, path)),
-    "decimal.Decimal": _from_number_text,
-    "fractions.Fraction": _from_number_text,
-    "uuid.UUID": _from_text,
-    "ipaddress._IPAddressBase": _from_text,
-    "pathlib.PurePath": _path,
-    "pathlib._local.PurePath": _path,
-    "os.PathLike": _path,
-}
+    return built(lambda parts: kind(**parts), given, path)
 
 
 def _step(path: str, key: str) -> str:
@@ -389,15 +270,3 @@ def _options(options: abc.Iterable[Any]) -> str:
     import json
 
     return ", ".join(json.dumps(_plain(option), ensure_ascii=False) for option in options)
-
-
-def _shown(value: Any) -> str:
-    """A value as a message names it: its JSON, unless that is long."""
-    import json
-
-    if isinstance(value, dict):
-        return "an object"
-    if isinstance(value, list):
-        return "an array"
-    text = json.dumps(value, ensure_ascii=False)
-    return text if len(text) <= _MAX_SHOWN else f"{text[:_MAX_SHOWN]}..."

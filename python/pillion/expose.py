@@ -10,7 +10,7 @@ import inspect
 import re
 import sys
 
-from pillion import coerce, docstrings
+from pillion import arguments, docstrings
 from pillion.describe import describe_function, functions_of
 from pillion.errors import Fault
 from pillion.resolve import load, near
@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
 # Exposures that are remembered; a worker mostly has one.
 MAX_REMEMBERED = 16
-# Problems with arguments that one error names.
-MAX_PROBLEMS = 5
 # What a tool may be called everywhere.
 _NO_NAME = re.compile(r"[^A-Za-z0-9_.-]")
 MAX_NAME = 128
@@ -72,119 +70,7 @@ class Tool:
 
     def bind(self, given: Any) -> tuple[list[Any], dict[str, Any]]:
         """Positional and keyword arguments from what a caller gave, or `invalid_params`."""
-        if given is None:
-            given = {}
-        if not isinstance(given, (dict, list)):
-            raise Fault("invalid_params", "arguments are an object (by name) or an array")
-        if self.signature is None:
-            return ([], given) if isinstance(given, dict) else (given, {})
-        problems: list[str] = []
-        if isinstance(given, list):
-            given = self._by_name(given, problems)
-        bound = _Binding(self, given, problems)
-        if problems:
-            more = len(problems) - MAX_PROBLEMS
-            text = "; ".join(problems[:MAX_PROBLEMS]) + (f"; and {more} more" if more > 0 else "")
-            raise Fault(
-                "invalid_params",
-                f"{self.name}: {text}",
-                hint=bound.hint or f"its signature is `{self.name}{self.signature}`",
-            )
-        return bound.args, bound.kwargs
-
-    def _by_name(self, items: list[Any], problems: list[str]) -> dict[str, Any]:
-        named: dict[str, Any] = {}
-        rest = list(items)
-        for name, parameter in self._parameters().items():
-            if parameter.kind is parameter.VAR_POSITIONAL:
-                named[name], rest = rest, []
-            elif parameter.kind in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD):
-                if rest:
-                    named[name] = rest.pop(0)
-        if rest:
-            problems.append(f"takes {len(items) - len(rest)} arguments by place, not {len(items)}")
-        return named
-
-    def _parameters(self) -> dict[str, inspect.Parameter]:
-        return {} if self.signature is None else dict(self.signature.parameters)
-
-
-class _Binding:
-    """Named arguments, checked, in the form in which Python takes them."""
-
-    def __init__(self, tool: Tool, given: dict[str, Any], problems: list[str]) -> None:
-        self.tool = tool
-        self.problems = problems
-        self.args: list[Any] = []
-        self.kwargs: dict[str, Any] = {}
-        self.hint: str | None = None
-        self.gap = False
-        rest = dict(given)
-        parameters = tool._parameters()
-        extra = None
-        for name, parameter in parameters.items():
-            if parameter.kind is parameter.VAR_KEYWORD:
-                extra = name
-            elif parameter.kind is parameter.VAR_POSITIONAL:
-                self._several(name, rest.pop(name, []))
-            elif name in rest and not self._means_default(parameter, rest[name]):
-                self._one(parameter, rest.pop(name))
-            else:
-                rest.pop(name, None)
-                if parameter.default is parameter.empty:
-                    problems.append(f"`{name}` is missing")
-                elif parameter.kind is parameter.POSITIONAL_ONLY:
-                    self.args.append(parameter.default)
-                else:
-                    self.gap = True
-        for name, value in rest.items():
-            if extra is None:
-                problems.append(f"there is no parameter `{name}`")
-                alike = near(name, parameters)
-                if alike:
-                    self.hint = f"did you mean `{alike[0]}` instead of `{name}`?"
-            else:
-                self.kwargs[name] = self._fit(value, extra, name)
-
-    def _means_default(self, parameter: inspect.Parameter, value: Any) -> bool:
-        """Models write null where they mean nothing."""
-        if value is not None or parameter.default is parameter.empty:
-            return False
-        hint = self.tool.hints.get(parameter.name)
-        return parameter.default is None or (hint is not None and not coerce.accepts_null(hint))
-
-    def _one(self, parameter: inspect.Parameter, value: Any) -> None:
-        fitting = self._fit(value, parameter.name, parameter.name)
-        by_place = parameter.kind is parameter.POSITIONAL_ONLY or (
-            parameter.kind is parameter.POSITIONAL_OR_KEYWORD and not self.gap
-        )
-        if by_place:
-            self.args.append(fitting)
-        else:
-            self.kwargs[parameter.name] = fitting
-
-    def _several(self, name: str, values: Any) -> None:
-        if not isinstance(values, list):
-            self.problems.append(f"`{name}` must be an array")
-            return
-        if values and self.gap:
-            # What comes before must be given by place too.
-            for parameter in self.tool._parameters().values():
-                if parameter.kind is parameter.VAR_POSITIONAL:
-                    break
-                if len(self.args) <= list(self.tool._parameters()).index(parameter.name):
-                    default = parameter.default
-                    self.args.append(self.kwargs.pop(parameter.name, default))
-        self.args += [self._fit(v, name, f"{name}[{index}]") for index, v in enumerate(values)]
-
-    def _fit(self, value: Any, parameter: str, path: str) -> Any:
-        if parameter not in self.tool.hints:
-            return value
-        try:
-            return coerce.coerce(value, self.tool.hints[parameter], path)
-        except coerce.Misfit as problem:
-            self.problems.append(str(problem))
-            return None
+        return arguments.bind(self.name, self.signature, self.hints, given)
 
 
 class Exposure:
