@@ -141,7 +141,10 @@ fn repoint(value: Value, prefix: &str) -> Value {
                 other => (key, repoint(other, prefix)),
             })
             .collect(),
-        Value::Array(items) => items.into_iter().map(|item| repoint(item, prefix)).collect(),
+        Value::Array(items) => items
+            .into_iter()
+            .map(|item| repoint(item, prefix))
+            .collect(),
         other => other,
     }
 }

@@ -80,7 +80,10 @@ impl Agent {
         };
         let mut items = Items::default();
         let mut news = News::new(token, &context.peer);
-        let result = dispatch(&self.shared.house, asked, |part| news.part(part, &mut items)).await?;
+        let result = dispatch(&self.shared.house, asked, |part| {
+            news.part(part, &mut items)
+        })
+        .await?;
         Ok((result, items))
     }
 

@@ -170,7 +170,10 @@ fn output(function: &Function) -> (Option<Arc<JsonObject>>, bool) {
             items.extend(schema.get("items").map(|i| ("items".to_owned(), i.clone())));
             let mut whole = Map::from_iter([
                 ("type".to_owned(), json!("object")),
-                ("properties".to_owned(), json!({ "items": items, WRAPPED: {} })),
+                (
+                    "properties".to_owned(),
+                    json!({ "items": items, WRAPPED: {} }),
+                ),
                 ("required".to_owned(), json!(["items"])),
             ]);
             whole.extend(schema.get("$defs").map(|d| ("$defs".to_owned(), d.clone())));

@@ -224,10 +224,7 @@ impl ServerHandler for Agent {
         self.tell_of_changes(&context.peer);
     }
 
-    fn accepted_subscription_filter(
-        &self,
-        _: &SubscriptionFilter,
-    ) -> Option<SubscriptionFilter> {
+    fn accepted_subscription_filter(&self, _: &SubscriptionFilter) -> Option<SubscriptionFilter> {
         self.shared.house.exposed.as_ref()?;
         Some(SubscriptionFilter::builder().tools_list_changed().build())
     }
@@ -241,8 +238,9 @@ impl ServerHandler for Agent {
             tokio::select! {
                 () = exposed.changed(Door::Mcp, &mut version, || false) => {}
                 () = context.cancelled() => return Ok(()),
+                () = self.shared.house.shutdown.cancelled() => return Ok(()),
             }
-            if context.notify_tool_list_changed().await.is_err() {
+            if context.sink().notify_tool_list_changed().await.is_err() {
                 return Ok(());
             }
         }
