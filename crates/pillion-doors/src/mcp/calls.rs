@@ -40,7 +40,8 @@ impl Agent {
         let shown = answered.and_then(|(result, items)| {
             let max = self.max_output(context);
             let value = items.beside(decoded(&result)?);
-            Ok(shown(&self.shared.outputs, value, entry.wraps, max))
+            let text = value.to_string();
+            Ok(shown(&self.shared.outputs, value, text, entry.wraps, max))
         });
         shown.unwrap_or_else(|error| errors::failed(&error))
     }
@@ -201,12 +202,13 @@ pub(super) fn decoded(result: &RawValue) -> Result<Value> {
 }
 
 /// A result as the agent sees it: as text and as an object, or cut.
-pub(super) fn shown(outputs: &Outputs, value: Value, wraps: bool, max: usize) -> CallToolResult {
-    let text = match &value {
-        // As a model reads it best.
-        Value::String(text) => text.clone(),
-        other => other.to_string(),
-    };
+pub(super) fn shown(
+    outputs: &Outputs,
+    value: Value,
+    text: String,
+    wraps: bool,
+    max: usize,
+) -> CallToolResult {
     if let Some((head_and_tail, cut)) = outputs.cut(&text, max) {
         let mut answer = CallToolResult::success(vec![ContentBlock::text(head_and_tail)]);
         answer.structured_content = Some(json!({ "cut": cut }));

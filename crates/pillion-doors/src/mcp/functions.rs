@@ -113,7 +113,12 @@ impl Agent {
             .find(|function| function.name == name || function.qualified == name);
         let wraps = !given.streams && function.is_some_and(|function| output(function).1);
         let max = self.max_output(context);
-        Ok(shown(&self.shared.outputs, value, wraps, max))
+        let text = match &value {
+            // As a model reads it best.
+            Value::String(text) => text.clone(),
+            other => other.to_string(),
+        };
+        Ok(shown(&self.shared.outputs, value, text, wraps, max))
     }
 
     /// Tell an agent of every change of the functions, for as long as it is there.
