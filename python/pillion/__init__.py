@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 
-from pillion.state import METHODS, STATE, TRIM_CALLBACKS, Cancelled
+from pillion.state import METHODS, READS, STATE, TRIM_CALLBACKS, Cancelled
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,25 +21,30 @@ if TYPE_CHECKING:
     @overload
     def method(function: F, /) -> F: ...
     @overload
-    def method(*, name: str | None = None) -> Callable[[F], F]: ...
+    def method(*, name: str | None = None, safety: str = "execute") -> Callable[[F], F]: ...
 
 
 __version__ = "0.1.0"
 __all__ = ["Cancelled", "__version__", "cancelled", "method", "on_trim", "progress"]
 
 
-def method(function: Any = None, /, *, name: str | None = None) -> Any:
+def method(function: Any = None, /, *, name: str | None = None, safety: str = "execute") -> Any:
     """Mark a function as one that callers may use, under its own name or another.
 
-    Works bare (`@pillion.method`) and with a name (`@pillion.method(name="greet")`). The function
-    itself is returned unchanged, so that it stays an ordinary function for everybody else.
+    Works bare (`@pillion.method`) and with a name (`@pillion.method(name="greet")`).
+    `safety="read"` tells agents that it changes nothing. The function itself is returned
+    unchanged, so that it stays an ordinary function for everybody else.
     """
+    if safety not in ("read", "execute"):
+        raise ValueError('`safety` is "read" or "execute"')
     if function is None:
-        return lambda decorated: method(decorated, name=name)
+        return lambda decorated: method(decorated, name=name, safety=safety)
     if not callable(function):
         raise TypeError("`pillion.method` decorates functions; write `name=...` to give a name")
     chosen = name or function.__name__
     METHODS[function.__module__, chosen] = function
+    if safety == "read":
+        READS[id(function)] = function
     return function
 
 

@@ -59,6 +59,24 @@ class Runner:
 
         self.run(id, work, progress)
 
+    def invoke(self, id: Any, params: Any, progress: bool) -> None:
+        """Answer `invoke`: an exposed function by its name, with checked arguments."""
+
+        def work(call: Call) -> Any:
+            from pillion import expose
+
+            if type(params) is not dict:
+                raise Fault("invalid_request", "`params` of an invoke must be an object")
+            exposure = expose.exposure(params.get("modules"))
+            tool = exposure.find(params.get("name"))
+            args, kwargs = tool.bind(params.get("params"))
+            stream = bool(params.get("stream"))
+            value = self.perform(call, tool.function, args, kwargs, stream)
+            version = exposure.version()
+            return {"value": value, "streams": call.streamed, "version": version}
+
+        self.run(id, work, progress)
+
     def run(
         self,
         id: Any,
@@ -144,6 +162,9 @@ class Runner:
 
             value = aio.run(call, value)
             kind = type(value)
+        call.streamed = kind is AsyncGeneratorType or _is_iterator(kind)
+        if not call.streamed:
+            return value
         items: list[Any] = []
         emit = self._emitter(call) if stream else items.append
         if kind is AsyncGeneratorType:
@@ -151,10 +172,8 @@ class Runner:
 
             aio.run(call, aio.pump(call, value, emit))
             returned = None
-        elif _is_iterator(kind):
-            returned = _pump(call, value, emit)
         else:
-            return value
+            returned = _pump(call, value, emit)
         return returned if stream else items
 
     def _emitter(self, call: Call) -> Callable[[Any], None]:

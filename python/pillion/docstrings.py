@@ -12,6 +12,8 @@ _SPHINX_RETURNS = re.compile(r"^:returns?:\s*(.*)$")
 _PARAMS = {"args", "arguments", "parameters", "params", "keyword args", "keyword arguments"}
 _PARAMS |= {"other parameters"}
 _RETURNS = {"returns", "return", "yields", "yield"}
+_SECTIONS = _PARAMS | _RETURNS | {"raises", "examples", "example", "note", "notes", "see also"}
+_SPHINX_FIELDS = (":param", ":arg", ":key", ":type", ":return", ":rtype", ":raise", ":yield")
 
 
 def parse(doc: str) -> tuple[dict[str, str], str]:
@@ -22,6 +24,23 @@ def parse(doc: str) -> tuple[dict[str, str], str]:
         if params or returns:
             return {name: _join(text) for name, text in params.items()}, _join(returns)
     return {}, ""
+
+
+def body(doc: str) -> str:
+    """The text before the sections about parameters, results and the like."""
+    lines = doc.strip().splitlines()
+    for index, line in enumerate(lines):
+        stripped = line.strip()
+        following = lines[index + 1].strip() if index + 1 < len(lines) else ""
+        header = _GOOGLE_SECTION.match(line)
+        if (
+            stripped.startswith(_SPHINX_FIELDS)
+            or (stripped.lower() in _SECTIONS and len(following) >= 3 and set(following) == {"-"})
+            or (header and header[1].lower() in _SECTIONS)
+        ):
+            lines = lines[:index]
+            break
+    return "\n".join(lines).strip()
 
 
 def _join(lines: list[str]) -> str:

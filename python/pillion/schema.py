@@ -74,14 +74,28 @@ def schema_of(hint: Any, seen: tuple[Any, ...] = ()) -> Schema:
         return {}
     if simple is not None:
         return dict(simple)
-    if isinstance(hint, typing.TypeVar):
-        return schema_of(hint.__bound__, seen) if hint.__bound__ is not None else {}
-    supertype = getattr(hint, "__supertype__", None)  # NewType
-    if supertype is not None:
-        return schema_of(supertype, seen)
+    inner = alias_of(hint)
+    if inner is not None:
+        return schema_of(inner, (*seen, hint))
     if isinstance(hint, type):
         return _of_class(hint, (*seen, hint))
     return {}
+
+
+def alias_of(hint: Any) -> Any:
+    """What a `NewType`, a `type` statement or a bound type variable stands for, if it is one."""
+    if isinstance(hint, typing.TypeVar):
+        return hint.__bound__
+    supertype = getattr(hint, "__supertype__", None)
+    if supertype is not None:
+        return supertype
+    alias = getattr(typing, "TypeAliasType", None)  # came with Python 3.12
+    return hint.__value__ if alias is not None and isinstance(hint, alias) else None
+
+
+def is_stream(hint: Any) -> bool:
+    """Does an annotation promise values one by one?"""
+    return typing.get_origin(hint) in _STREAMS or hint in _STREAMS
 
 
 def _of_class(kind: type, seen: tuple[Any, ...]) -> Schema:

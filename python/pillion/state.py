@@ -30,7 +30,7 @@ class Cancelled(BaseException):
 class Call:
     """One request while it runs."""
 
-    __slots__ = ("asked", "deliver", "id", "loop", "nagged", "pending", "progress")
+    __slots__ = ("asked", "deliver", "id", "loop", "nagged", "pending", "progress", "streamed")
 
     def __init__(self, id: Any, progress: bool = False) -> None:
         self.id = id
@@ -38,6 +38,7 @@ class Call:
         self.asked = False  # a cancel has come
         self.pending = False  # ... and has not been raised in user code yet
         self.nagged = False  # a thread keeps poking until it has
+        self.streamed = False  # what it returned was a generator or the like
         self.loop: Any = None  # set while a coroutine runs: the event loop
         self.deliver: Callable[[], None] | None = None  # ... and how to cancel its task
 
@@ -75,4 +76,6 @@ class State:
 
 STATE = State()
 METHODS: dict[tuple[str, str], Callable[..., Any]] = {}
+# By id: functions that were said to change nothing.
+READS: dict[int, Callable[..., Any]] = {}
 TRIM_CALLBACKS: list[Callable[[], object]] = []

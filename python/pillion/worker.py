@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 
-FEATURES = ["call", "describe", "stream", "progress", "cancel", "ping", "trim"]
+FEATURES = ["call", "describe", "stream", "progress", "cancel", "ping", "trim", "expose"]
 USAGE = (
     "usage: python WORKER_DIR worker --root DIR [--path DIR]... [--preload MODULE]..."
     " [--control-fd N] [--max-line BYTES]"
@@ -188,6 +188,11 @@ class Worker:
         elif method == "describe":
             params = request.get("params")
             self.runner.run(id, lambda _call: _describe(params), progress)
+        elif method == "invoke":
+            self.runner.invoke(id, request.get("params"), progress)
+        elif method == "expose":
+            params = request.get("params")
+            self.runner.run(id, lambda _call: _expose(params), progress)
         elif method in ("ping", "cancel", "trim"):
             reply = handle(request, may_come_later=True)
             if reply is not None:
@@ -229,6 +234,12 @@ def _describe(params: Any) -> Any:
     if not isinstance(name, str):
         raise Fault("invalid_request", "`params.module` of a describe must be a module name")
     return describe_module(load(name))
+
+
+def _expose(params: Any) -> Any:
+    from pillion.expose import exposure
+
+    return exposure(params.get("modules") if isinstance(params, dict) else None).listing()
 
 
 def registered(name: str) -> Callable[..., Any] | None:

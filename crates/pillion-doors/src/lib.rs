@@ -3,11 +3,13 @@
 //! A door decodes, calls the catalogue and encodes; it holds no logic and never sees a
 //! service. [`rpc`] is JSON-RPC over any pair of streams: the Unix [`socket`] and
 //! `pillion rpc --stdio` are the same code. [`stdio`] is the line-JSON contract, [`http`]
-//! is REST with SSE, [`mcp`] is what agents speak. [`daemon`] is the life of the shared process: its lock, its socket,
-//! its idleness and its end.
+//! is REST with SSE, [`mcp`] is what agents speak. [`Exposed`] is what they lead to beside the
+//! operations: functions of Python modules. [`daemon`] is the life of the shared process: its
+//! lock, its socket, its idleness and its end.
 
 pub mod daemon;
 mod dispatch;
+mod exposed;
 pub mod http;
 pub mod mcp;
 pub mod rpc;
@@ -20,6 +22,8 @@ use std::sync::Arc;
 use pillion_catalogue::Catalogue;
 use tokio_util::sync::CancellationToken;
 
+pub use exposed::{Exposed, Failed, Function, Listing};
+
 /// What every door leads to.
 #[derive(Debug, Clone)]
 pub struct House {
@@ -29,4 +33,6 @@ pub struct House {
     pub shutdown: CancellationToken,
     /// The folder that stands for `root` where a request names none.
     pub root: Option<PathBuf>,
+    /// Functions of Python modules, which are there under names of their own.
+    pub exposed: Option<Arc<Exposed>>,
 }

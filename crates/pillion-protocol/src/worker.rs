@@ -33,6 +33,33 @@ pub struct Call {
     pub stream: bool,
 }
 
+/// Parameters of `invoke`: an exposed function by its name, with arguments that are checked.
+#[derive(Debug, Clone, Serialize)]
+pub struct Invoke {
+    /// The modules whose functions are exposed.
+    pub modules: Vec<String>,
+    /// The function's name among them.
+    pub name: String,
+    /// An object for names, an array for places, nothing for none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub params: Option<Box<RawValue>>,
+    /// Send the values of a generator one by one.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub stream: bool,
+}
+
+/// Result of `invoke`.
+#[derive(Debug, Deserialize)]
+pub struct Invoked<'a> {
+    /// What the function returned; the values of a generator, unless they were streamed.
+    #[serde(borrow)]
+    pub value: &'a RawValue,
+    /// Whether it was a generator or the like.
+    pub streams: bool,
+    /// Changes when the exposed functions do.
+    pub version: String,
+}
+
 /// A source file as it was when a worker imported it: its path and its proof. All zeros
 /// stand for a file that was looked for and not there.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

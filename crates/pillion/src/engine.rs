@@ -103,6 +103,7 @@ impl Engine {
             catalogue: Arc::clone(&self.catalogue),
             shutdown: self.shutdown.clone(),
             root: self.root.clone(),
+            exposed: None,
         }
     }
 

@@ -14,12 +14,13 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use crate::House;
-use crate::dispatch::{Asked, dispatch};
+use crate::dispatch::Asked;
+use crate::exposed;
 
 /// Events that may wait for a slow reader.
 const EVENTS: usize = 16;
 
-/// `POST /v1/{operation}`.
+/// `POST /v1/{operation}`, and `POST /{function}` for what is exposed.
 pub(super) async fn call(
     State(house): State<House>,
     Path(operation): Path<String>,
@@ -34,7 +35,10 @@ pub(super) async fn call(
         .catalogue
         .get(&operation)
         .is_some_and(|definition| definition.wants_stream(params.as_deref()));
-    if streams {
+    // Whether a function gives its values one by one is known when it does; the caller says
+    // how it wants them then.
+    let wants = house.exposing(&operation).is_some() && reads_events(&headers);
+    if streams || wants {
         stream(house, operation, params)
     } else {
         answer(&house, &operation, params).await
@@ -105,7 +109,7 @@ async fn answer(house: &House, operation: &str, params: Option<Box<RawValue>>) -
         root: None,
         cancel,
     };
-    match dispatch(house, asked, |_| async { true }).await {
+    match exposed::answer(house, asked, false, |_| async { true }).await {
         Ok(result) => json(StatusCode::OK, result.get().to_owned()),
         Err(error) => failure(&error),
     }
@@ -122,7 +126,7 @@ fn stream(house: House, operation: String, params: Option<Box<RawValue>>) -> Res
             root: None,
             cancel: CancellationToken::new(),
         };
-        let call = dispatch(&house, asked, |part| {
+        let call = exposed::answer(&house, asked, true, |part| {
             let (name, value) = match &part {
                 Part::Item(item) => ("item", item),
                 Part::Progress(progress) => ("progress", progress),
@@ -158,6 +162,12 @@ fn stream(house: House, operation: String, params: Option<Box<RawValue>>) -> Res
     );
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
     response
+}
+
+/// Whether the caller asks for server-sent events.
+fn reads_events(headers: &HeaderMap) -> bool {
+    let accept = headers.get(header::ACCEPT).and_then(|a| a.to_str().ok());
+    accept.is_some_and(|accept| accept.contains("text/event-stream"))
 }
 
 /// One event. JSON has no line breaks of its own but for white space.

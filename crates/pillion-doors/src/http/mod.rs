@@ -1,4 +1,5 @@
 //! HTTP: `POST /v1/{operation}`, SSE for streams, `/mcp` for agents, and pages about it all.
+//! Functions that are exposed have routes of their own: `POST /{function}`.
 //!
 //! Local HTTP is hostile territory: every web page on this machine can send requests to a
 //! loopback port. `guard` lets in only requests whose `Host` is loopback and whose
@@ -17,9 +18,9 @@ use std::ops::RangeInclusive;
 use axum::Router;
 use axum::extract::{DefaultBodyLimit, State};
 use axum::http::HeaderMap;
-use axum::response::{Html, IntoResponse, Json};
+use axum::response::{Html, IntoResponse, Json, Response};
 use axum::routing::{get, post};
-use pillion_catalogue::{Code, Error, Result};
+use pillion_catalogue::{Code, Door, Error, Result};
 use tokio::net::TcpListener;
 
 use crate::{House, mcp};
@@ -85,6 +86,14 @@ enum Method {
     Post,
 }
 
+/// Those whose operation is there.
+fn aliases(house: &House) -> impl Iterator<Item = &'static (&'static str, &'static str, Method)> {
+    let there = |operation| house.catalogue.get(operation).is_some();
+    ALIASES
+        .iter()
+        .filter(move |(_, operation, _)| there(operation))
+}
+
 fn router(house: House, agents: mcp::Settings) -> Router {
     let mut router = Router::new()
         .merge(mcp::http::route(house.clone(), agents))
@@ -92,7 +101,10 @@ fn router(house: House, agents: mcp::Settings) -> Router {
         .route("/metrics", get(metrics::metrics))
         .route("/openapi.json", get(openapi_json))
         .route("/docs", get(docs));
-    for (path, operation, method) in ALIASES {
+    if house.exposed.is_some() {
+        router = router.route("/{function}", post(calls::call));
+    }
+    for (path, operation, method) in aliases(&house) {
         let handler = |State(house): State<House>, headers: HeaderMap, body| {
             calls::aliased(house, operation, headers, body)
         };
@@ -112,8 +124,15 @@ fn router(house: House, agents: mcp::Settings) -> Router {
         .with_state(house)
 }
 
-async fn openapi_json(State(house): State<House>) -> impl IntoResponse {
-    Json(openapi::document(&house.catalogue))
+async fn openapi_json(State(house): State<House>) -> Response {
+    let mut document = openapi::document(&house);
+    if let Some(exposed) = &house.exposed {
+        match exposed.list(Door::Http).await {
+            Ok(listing) => openapi::add_functions(&mut document, &listing),
+            Err(error) => return refusal(&error, error.code.http_status()),
+        }
+    }
+    Json(document).into_response()
 }
 
 async fn docs(State(house): State<House>) -> Html<String> {

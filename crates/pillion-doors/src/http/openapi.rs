@@ -1,21 +1,23 @@
 //! `GET /openapi.json`, made from the catalogue.
 
-use pillion_catalogue::{Catalogue, Definition, Streams};
+use pillion_catalogue::{Definition, Streams};
 use serde_json::{Map, Value, json};
 
+use crate::{Function, House, Listing};
+
 /// The OpenAPI document of all operations.
-pub(super) fn document(catalogue: &Catalogue) -> Value {
+pub(super) fn document(house: &House) -> Value {
     let mut paths = Map::new();
     let mut schemas = Map::new();
     let error = schemas_of::<pillion_catalogue::Error>(&mut schemas);
     schemas.insert("Error".into(), error);
-    for definition in catalogue.definitions() {
+    for definition in house.catalogue.definitions() {
         paths.insert(
             format!("/v1/{}", definition.name),
             path(definition, &mut schemas),
         );
     }
-    for (path, operation, method) in super::ALIASES {
+    for (path, operation, method) in super::aliases(house) {
         let method = match method {
             super::Method::Get => "get",
             super::Method::Post => "post",
@@ -41,18 +43,60 @@ pub(super) fn document(catalogue: &Catalogue) -> Value {
     })
 }
 
+/// And the functions that are exposed.
+pub(super) fn add_functions(document: &mut Value, listing: &Listing) {
+    let mut schemas = Map::new();
+    for function in &listing.tools {
+        let path = format!("/{}", function.name);
+        document["paths"][path] = function_path(function, &mut schemas);
+    }
+    if let Some(all) = document["components"]["schemas"].as_object_mut() {
+        all.append(&mut schemas);
+    }
+}
+
+fn function_path(function: &Function, schemas: &mut Map<String, Value>) -> Value {
+    // Two functions may mean different things by one name.
+    let mut hoisted = |schema: &Map<String, Value>, part: &str| {
+        let prefix = format!("{}.{part}.", function.name);
+        hoist(Value::Object(schema.clone()), &prefix, schemas)
+    };
+    let output = function.output_schema.as_ref();
+    let output = output.map_or_else(|| json!({}), |output| hoisted(output, "output"));
+    let input = hoisted(&function.input_schema, "input");
+    let mut content = json!({ "application/json": { "schema": output } });
+    if function.streams {
+        content["text/event-stream"] = json!({ "schema": { "type": "string" } });
+    }
+    json!({ "post": {
+        "operationId": function.name,
+        "summary": function.description.lines().next().unwrap_or_default(),
+        "description": function.description,
+        "tags": [function.module],
+        "x-safety": function.safety,
+        "requestBody": { "content": { "application/json": { "schema": input } } },
+        "responses": {
+            "200": { "description": "What it returned.", "content": content },
+            "default": error(),
+        },
+    }})
+}
+
+fn error() -> Value {
+    json!({
+        "description": "What happened, and what to do next.",
+        "content": { "application/json": { "schema": { "$ref": "#/components/schemas/Error" } } },
+    })
+}
+
 fn path(definition: &Definition, schemas: &mut Map<String, Value>) -> Value {
     let area = definition.name.split('.').next().unwrap_or_default();
-    let params = hoist(definition.params_schema().to_value(), schemas);
-    let output = hoist(definition.output_schema().to_value(), schemas);
+    let params = hoist(definition.params_schema().to_value(), "", schemas);
+    let output = hoist(definition.output_schema().to_value(), "", schemas);
     let mut content = json!({ "application/json": { "schema": output } });
     if definition.streams != Streams::Never {
         content["text/event-stream"] = json!({ "schema": { "type": "string" } });
     }
-    let error = json!({
-        "description": "What happened, and what to do next.",
-        "content": { "application/json": { "schema": { "$ref": "#/components/schemas/Error" } } },
-    });
     json!({ "post": {
         "operationId": definition.name,
         "summary": definition.help(),
@@ -62,42 +106,45 @@ fn path(definition: &Definition, schemas: &mut Map<String, Value>) -> Value {
         "requestBody": { "content": { "application/json": { "schema": params } } },
         "responses": {
             "200": { "description": "The result.", "content": content },
-            "default": error,
+            "default": error(),
         },
     }})
 }
 
 fn schemas_of<T: schemars::JsonSchema>(schemas: &mut Map<String, Value>) -> Value {
-    hoist(schemars::schema_for!(T).to_value(), schemas)
+    hoist(schemars::schema_for!(T).to_value(), "", schemas)
 }
 
 /// Move a schema's own definitions to the document's, where references can find them.
-fn hoist(mut schema: Value, schemas: &mut Map<String, Value>) -> Value {
+fn hoist(mut schema: Value, prefix: &str, schemas: &mut Map<String, Value>) -> Value {
     if let Some(object) = schema.as_object_mut() {
         object.remove("$schema");
         if let Some(Value::Object(definitions)) = object.remove("$defs") {
             for (name, definition) in definitions {
-                schemas.insert(name, repoint(definition));
+                schemas.insert(format!("{prefix}{name}"), repoint(definition, prefix));
             }
         }
     }
-    repoint(schema)
+    repoint(schema, prefix)
 }
 
 /// `#/$defs/X` becomes `#/components/schemas/X`, everywhere.
-fn repoint(value: Value) -> Value {
+fn repoint(value: Value, prefix: &str) -> Value {
     match value {
         Value::Object(object) => object
             .into_iter()
             .map(|(key, value)| match value {
-                Value::String(text) if key == "$ref" => (
-                    key,
-                    Value::String(text.replace("#/$defs/", "#/components/schemas/")),
-                ),
-                other => (key, repoint(other)),
+                Value::String(text) if key == "$ref" => {
+                    let place = format!("#/components/schemas/{prefix}");
+                    (key, Value::String(text.replace("#/$defs/", &place)))
+                }
+                other => (key, repoint(other, prefix)),
             })
             .collect(),
-        Value::Array(items) => items.into_iter().map(repoint).collect(),
+        Value::Array(items) => items
+            .into_iter()
+            .map(|item| repoint(item, prefix))
+            .collect(),
         other => other,
     }
 }

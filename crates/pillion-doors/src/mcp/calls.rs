@@ -1,5 +1,6 @@
 //! A tool call on its way through the catalogue and back.
 
+use std::future::Future;
 use std::path::{Path, PathBuf};
 
 use pillion_catalogue::{Code, Definition, Door, Error, Local, Part, Result, Streams};
@@ -10,6 +11,7 @@ use rmcp::service::{Peer, RequestContext, RoleServer};
 use serde::Deserialize;
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value, json};
+use tokio::sync::SemaphorePermit;
 
 use super::outputs::Outputs;
 use super::schemas::WRAPPED;
@@ -37,7 +39,9 @@ impl Agent {
         let answered = self.answer(entry, arguments, context).await;
         let shown = answered.and_then(|(result, items)| {
             let max = self.max_output(context);
-            shown(&self.shared.outputs, entry, &result, items, max)
+            let value = items.beside(decoded(&result)?);
+            let text = value.to_string();
+            Ok(shown(&self.shared.outputs, value, text, entry.wraps, max))
         });
         shown.unwrap_or_else(|error| errors::failed(&error))
     }
@@ -48,10 +52,7 @@ impl Agent {
         mut arguments: JsonObject,
         context: &RequestContext<RoleServer>,
     ) -> Result<(Box<RawValue>, Items)> {
-        let Ok(_place) = self.shared.calls.try_acquire() else {
-            return Err(Error::new(Code::Busy, "too many calls at once")
-                .hint("wait for an answer before the next call"));
-        };
+        let _place = self.place()?;
         let token = context.meta.get_progress_token();
         if entry.definition.streams == Streams::OnRequest && token.is_some() {
             // Whoever wants to hear of progress gets the items one by one.
@@ -81,17 +82,18 @@ impl Agent {
         let mut items = Items::default();
         let mut news = News::new(token, &context.peer);
         let result = dispatch(&self.shared.house, asked, |part| {
-            let message = match &part {
-                Part::Item(item) => news.item(item),
-                Part::Progress(progress) => news.progress(progress),
-            };
-            if let Part::Item(item) = part {
-                items.push(item);
-            }
-            News::tell(news.peer, message)
+            news.part(part, &mut items)
         })
         .await?;
         Ok((result, items))
+    }
+
+    /// A place for one more call.
+    pub(super) fn place(&self) -> Result<SemaphorePermit<'_>> {
+        self.shared.calls.try_acquire().map_err(|_| {
+            Error::new(Code::Busy, "too many calls at once")
+                .hint("wait for an answer before the next call")
+        })
     }
 
     /// The agent's root, else where its host started us.
@@ -100,7 +102,7 @@ impl Agent {
         named.or_else(|| self.shared.settings.folder.clone())
     }
 
-    fn max_output(&self, context: &RequestContext<RoleServer>) -> usize {
+    pub(super) fn max_output(&self, context: &RequestContext<RoleServer>) -> usize {
         let asked = context.meta.0.0.get(MAX_OUTPUT_META);
         let asked = asked.and_then(Value::as_u64);
         asked.map_or(self.shared.settings.max_output, |max| max as usize)
@@ -152,7 +154,7 @@ impl Entry {
 
 /// The items of a stream, as many as may be kept.
 #[derive(Default)]
-struct Items {
+pub(super) struct Items {
     kept: Vec<Box<RawValue>>,
     bytes: usize,
     left_out: u64,
@@ -173,10 +175,14 @@ impl Items {
         if self.kept.is_empty() && self.left_out == 0 {
             return result;
         }
-        let mut object = match result {
+        self.within(match result {
             Value::Object(object) => object,
             other => Map::from_iter([(WRAPPED.to_owned(), other)]),
-        };
+        })
+    }
+
+    /// Within an object, also if there are none.
+    pub(super) fn within(self, mut object: Map<String, Value>) -> Value {
         let items = self.kept.iter();
         let items = items.filter_map(|item| serde_json::from_str::<Value>(item.get()).ok());
         object.insert("items".into(), items.collect());
@@ -187,47 +193,65 @@ impl Items {
     }
 }
 
-/// A result as the agent sees it: as text and as an object, or cut.
-fn shown(
-    outputs: &Outputs,
-    entry: &Entry,
-    result: &RawValue,
-    items: Items,
-    max: usize,
-) -> Result<CallToolResult> {
-    let value = serde_json::from_str(result.get()).map_err(|error| {
+/// A result as a value.
+pub(super) fn decoded(result: &RawValue) -> Result<Value> {
+    serde_json::from_str(result.get()).map_err(|error| {
         let what = format!("the result is no JSON that can be shown: {error}");
         Error::new(Code::InvalidResult, what).hint("it may be nested too deeply; return less")
-    })?;
-    let value = items.beside(value);
-    let text = value.to_string();
+    })
+}
+
+/// A result as the agent sees it: as text and as an object, or cut.
+pub(super) fn shown(
+    outputs: &Outputs,
+    value: Value,
+    text: String,
+    wraps: bool,
+    max: usize,
+) -> CallToolResult {
     if let Some((head_and_tail, cut)) = outputs.cut(&text, max) {
         let mut answer = CallToolResult::success(vec![ContentBlock::text(head_and_tail)]);
         answer.structured_content = Some(json!({ "cut": cut }));
-        return Ok(answer);
+        return answer;
     }
     let mut answer = CallToolResult::success(vec![ContentBlock::text(text)]);
     answer.structured_content = Some(match value {
-        Value::Object(_) if !entry.wraps => value,
+        Value::Object(_) if !wraps => value,
         other => json!({ WRAPPED: other }),
     });
-    Ok(answer)
+    answer
 }
 
 /// What the agent hears before the result.
-struct News<'a> {
+pub(super) struct News<'a> {
     token: Option<ProgressToken>,
     peer: &'a Peer<RoleServer>,
     last: f64,
 }
 
 impl<'a> News<'a> {
-    fn new(token: Option<ProgressToken>, peer: &'a Peer<RoleServer>) -> Self {
+    pub(super) fn new(token: Option<ProgressToken>, peer: &'a Peer<RoleServer>) -> Self {
         Self {
             token,
             peer,
             last: 0.0,
         }
+    }
+
+    /// Keep an item, and tell of it or of progress; says whether anybody still listens.
+    pub(super) fn part(
+        &mut self,
+        part: Part,
+        items: &mut Items,
+    ) -> impl Future<Output = bool> + use<'a> {
+        let message = match &part {
+            Part::Item(item) => self.item(item),
+            Part::Progress(progress) => self.progress(progress),
+        };
+        if let Part::Item(item) = part {
+            items.push(item);
+        }
+        Self::tell(self.peer, message)
     }
 
     fn item(&mut self, item: &RawValue) -> Option<ProgressNotificationParam> {

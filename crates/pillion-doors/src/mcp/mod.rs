@@ -2,13 +2,14 @@
 //!
 //! What an agent sees is made from the catalogue (`tools`); one list says what is kept
 //! from agents, and one alias table holds the names that a contract fixes. `server` is the
-//! protocol's side, `calls` carries a call through the catalogue, `outputs` cuts what
-//! would flood a model and keeps the rest to be fetched. The protocol itself is spoken by
+//! protocol's side, `calls` carries a call through the catalogue, `functions` does
+//! the same for functions of Python modules that are exposed, `outputs` cuts what would flood a model and keeps the rest to be fetched. The protocol itself is spoken by
 //! `rmcp`; `lines` is our own transport for standard input and output, because a line that
 //! cannot be read is to be answered, not passed by. `http` is `/mcp` of the HTTP door.
 
 mod calls;
 mod errors;
+mod functions;
 pub(crate) mod http;
 mod lines;
 mod outputs;

@@ -38,10 +38,15 @@ pub(super) fn parameters(definition: &Definition) -> Vec<String> {
 }
 
 /// What a tool gives, and whether the result stands within an object.
+pub(super) fn output(definition: &Definition) -> (Arc<JsonObject>, bool) {
+    let streams = definition.streams != Streams::Never;
+    output_of(definition.output_schema().to_value(), streams)
+}
+
+/// The same for any schema of results.
 ///
 /// Clients hold every answer against it, so it also allows an answer that was cut.
-pub(super) fn output(definition: &Definition) -> (Arc<JsonObject>, bool) {
-    let mut result = definition.output_schema().to_value();
+pub(super) fn output_of(mut result: Value, streams: bool) -> (Arc<JsonObject>, bool) {
     bare(&mut result);
     let mut result = object(result);
     let definitions = result.remove("$defs").map(object).unwrap_or_default();
@@ -58,7 +63,7 @@ pub(super) fn output(definition: &Definition) -> (Arc<JsonObject>, bool) {
         Some(Value::Object(properties)) => properties,
         _ => Map::new(),
     };
-    if definition.streams != Streams::Never {
+    if streams {
         properties.insert("items".into(), json!({ "type": "array" }));
     }
     properties.insert("cut".into(), cut());

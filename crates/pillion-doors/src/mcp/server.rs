@@ -2,14 +2,15 @@
 
 use std::sync::Arc;
 
+use pillion_catalogue::Door;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, CustomRequest,
     CustomResult, ErrorCode, ErrorData, GetPromptRequestParams, GetPromptResponse, Implementation,
     InitializeResult, JsonObject, ListPromptsResult, ListResourceTemplatesResult,
     ListResourcesResult, ListToolsResult, PaginatedRequestParams, ReadResourceRequestParams,
-    ReadResourceResponse, ServerCapabilities, ServerConfig, Tool,
+    ReadResourceResponse, ServerCapabilities, ServerConfig, SubscriptionFilter, Tool,
 };
-use rmcp::service::{NotificationContext, RequestContext, RoleServer};
+use rmcp::service::{NotificationContext, RequestContext, RoleServer, SubscriptionContext};
 use rmcp::{ErrorData as McpError, ServerHandler};
 use serde_json::{Value, json};
 use tokio::sync::Semaphore;
@@ -29,6 +30,9 @@ const INSTRUCTIONS: &str = "pillion answers questions about projects and their c
 /// And this, if it has all tools.
 const TOOLS: &str = " `code_at` says everything about the name at a place, `code_refs` lists every use, `code_symbols` finds definitions by name, `code_read_symbol` reads one definition out of a long file, `code_diagnostics` tells what an edit broke. Lines and columns count from 1; paths are relative to the project, or absolute. Refactorings answer with a patch, and write only with `apply`. `py_call` runs a Python function of the project in a warm worker.";
 
+/// What an agent is told that only gets functions of Python modules.
+const FUNCTIONS: &str = "These tools are Python functions in a warm worker. An edit of their source is seen by the next call.";
+
 /// What all sessions of a door share.
 pub(super) struct Shared {
     pub(super) house: House,
@@ -47,6 +51,11 @@ impl Shared {
             house,
             settings,
         }
+    }
+
+    /// Whether there is nothing but exposed functions.
+    fn is_only_functions(&self) -> bool {
+        self.house.exposed.is_some() && self.house.catalogue.definitions().next().is_none()
     }
 }
 
@@ -102,15 +111,19 @@ impl Agent {
 
 impl ServerHandler for Agent {
     fn get_info(&self) -> ServerConfig {
-        let capabilities = ServerCapabilities::builder()
-            .enable_tools()
-            .enable_resources()
-            .enable_prompts()
-            .build();
+        let offers = ServerCapabilities::builder().enable_tools();
+        let mut capabilities = match self.shared.is_only_functions() {
+            true => offers.build(),
+            false => offers.enable_resources().enable_prompts().build(),
+        };
+        if let Some(tools) = &mut capabilities.tools {
+            tools.list_changed = self.shared.house.exposed.is_some().then_some(true);
+        }
         let about = Implementation::new("pillion", env!("CARGO_PKG_VERSION"))
             .with_title("pillion")
             .with_description("Python, already running: code and project questions, answered warm");
         let instructions = match self.shared.settings.profile {
+            _ if self.shared.is_only_functions() => FUNCTIONS.to_owned(),
             Profile::Full => [INSTRUCTIONS, TOOLS].concat(),
             Profile::Core | Profile::Minimal => INSTRUCTIONS.to_owned(),
         };
@@ -124,13 +137,19 @@ impl ServerHandler for Agent {
         _: Option<PaginatedRequestParams>,
         _: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, McpError> {
-        let tools = self.shared.tools.list().to_vec();
+        let mut tools = self.shared.functions().await?;
+        tools.extend_from_slice(self.shared.tools.list());
         Ok(ListToolsResult::with_all_items(tools))
     }
 
     fn get_tool(&self, name: &str) -> Option<Tool> {
         let mut tools = self.shared.tools.list().iter();
-        tools.find(|tool| tool.name == name).cloned()
+        let own = tools.find(|tool| tool.name == name).cloned();
+        let function = || {
+            let mut functions = self.shared.last_functions().into_iter();
+            functions.find(|tool| tool.name == name)
+        };
+        own.or_else(function)
     }
 
     async fn call_tool(
@@ -144,7 +163,13 @@ impl ServerHandler for Agent {
             None if request.name == FETCH && self.get_tool(FETCH).is_some() => {
                 self.fetch(&arguments)
             }
-            None => return Err(self.unknown_tool(&request.name)),
+            None => match &self.shared.house.exposed {
+                Some(exposed) => {
+                    let invoked = self.invoke(exposed, &request.name, arguments, &context);
+                    Box::pin(invoked).await
+                }
+                None => return Err(self.unknown_tool(&request.name)),
+            },
         };
         Ok(result.into())
     }
@@ -193,6 +218,32 @@ impl ServerHandler for Agent {
     ) -> Result<GetPromptResponse, McpError> {
         let arguments = request.arguments.unwrap_or_default();
         prompts::get(&request.name, &arguments, &self.shared.tools).map(Into::into)
+    }
+
+    async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
+        self.tell_of_changes(&context.peer);
+    }
+
+    fn accepted_subscription_filter(&self, _: &SubscriptionFilter) -> Option<SubscriptionFilter> {
+        self.shared.house.exposed.as_ref()?;
+        Some(SubscriptionFilter::builder().tools_list_changed().build())
+    }
+
+    async fn listen(&self, context: SubscriptionContext) -> Result<(), McpError> {
+        let Some(exposed) = &self.shared.house.exposed else {
+            return Ok(());
+        };
+        let mut version = None;
+        loop {
+            tokio::select! {
+                () = exposed.changed(Door::Mcp, &mut version, || false) => {}
+                () = context.cancelled() => return Ok(()),
+                () = self.shared.house.shutdown.cancelled() => return Ok(()),
+            }
+            if context.sink().notify_tool_list_changed().await.is_err() {
+                return Ok(());
+            }
+        }
     }
 
     async fn on_roots_list_changed(&self, _: NotificationContext<RoleServer>) {

@@ -140,7 +140,7 @@ fn description(definition: &Definition) -> String {
     text.unwrap_or_default().to_owned()
 }
 
-fn annotations(safety: Safety) -> ToolAnnotations {
+pub(super) fn annotations(safety: Safety) -> ToolAnnotations {
     let reads = safety == Safety::Read;
     ToolAnnotations::new()
         .read_only(reads)

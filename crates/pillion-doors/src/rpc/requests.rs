@@ -15,7 +15,8 @@ use tokio_util::sync::CancellationToken;
 
 use super::encode;
 use crate::House;
-use crate::dispatch::{Asked, dispatch};
+use crate::dispatch::Asked;
+use crate::exposed::answer;
 
 /// Requests in one batch.
 const MAX_BATCH: usize = 1_000;
@@ -97,11 +98,11 @@ impl Requests {
         };
         let Some(id) = request.id else {
             // A notification: done, but never answered.
-            let _ = dispatch(&self.house, asked, |_| async { true }).await;
+            let _ = answer(&self.house, asked, true, |_| async { true }).await;
             return None;
         };
         self.running().insert(id.clone(), cancel);
-        let outcome = dispatch(&self.house, asked, |part| {
+        let outcome = answer(&self.house, asked, true, |part| {
             let frame = progress(&id, part);
             async { answers.send(frame).await.is_ok() }
         })

@@ -148,7 +148,7 @@ pub(super) fn name_python(mut error: Error, project: &crate::project::Project) -
     error
 }
 
-fn json(text: &str) -> Result<Box<RawValue>, String> {
+pub(super) fn json(text: &str) -> Result<Box<RawValue>, String> {
     let raw: Box<RawValue> = serde_json::from_str(text).map_err(|error| {
         format!("not JSON: {error}; write for example '[3, 4]' or '{{\"x\": 1}}'")
     })?;

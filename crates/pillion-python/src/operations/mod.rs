@@ -5,6 +5,8 @@
 
 mod call;
 mod describe;
+mod expose;
+mod invoke;
 mod restart;
 mod sidecar;
 mod workers;
@@ -16,6 +18,8 @@ use pillion_catalogue::{Code, Context, Error, Operations, Result};
 
 pub use call::{Call, Called, WorkerRef};
 pub use describe::{Describe, Function, Module};
+pub use expose::{Expose, Exposed, Failed, Tool};
+pub use invoke::{Invoke, Invoked};
 pub use restart::{Restart, Restarted};
 pub use sidecar::SidecarCall;
 pub use workers::{WorkerList, Workers};
@@ -28,6 +32,8 @@ pub fn operations() -> Operations<PythonService> {
     Operations::default()
         .with::<Call>()
         .with::<Describe>()
+        .with::<Expose>()
+        .with::<Invoke>()
         .with::<Workers>()
         .with::<Restart>()
         .with::<SidecarCall>()

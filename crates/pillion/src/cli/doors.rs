@@ -62,7 +62,7 @@ impl Serve {
     }
 }
 
-fn ports(text: &str) -> Result<RangeInclusive<u16>, String> {
+pub(crate) fn ports(text: &str) -> Result<RangeInclusive<u16>, String> {
     let number = |text: &str| {
         text.parse::<u16>()
             .map_err(|_| format!("`{text}` is no port"))

@@ -10,6 +10,7 @@ mod daemon;
 mod doctor;
 mod doors;
 mod env;
+mod expose;
 mod logging;
 mod logs;
 mod mcp;
@@ -121,6 +122,8 @@ enum Command {
     Rpc(doors::Rpc),
     /// Serve agents: every operation as an MCP tool, on standard input and output.
     Mcp(mcp::Mcp),
+    /// Expose the functions of Python modules: as MCP tools, methods, routes and commands.
+    Expose(expose::Expose),
     /// Print a reference page.
     #[command(hide = true)]
     Reference(reference::Reference),
@@ -189,6 +192,7 @@ async fn dispatch(cli: Cli) -> Result<ExitCode> {
         Command::Stdio(stdio) => stdio.run(&global).await,
         Command::Rpc(rpc) => rpc.run(&global).await,
         Command::Mcp(mcp) => Box::pin(mcp.run(&global)).await,
+        Command::Expose(expose) => Box::pin(expose.run(&global)).await,
         Command::Reference(reference) => Ok(reference.run()),
     }
 }

@@ -82,6 +82,7 @@ const ORDER: &[&str] = &[
     "history",
     "call",
     "describe",
+    "expose",
     "status",
     "watch",
     "workers",
@@ -330,7 +331,7 @@ fn sidecar_call(matches: &ArgMatches, definition: Option<Definition>) -> Result<
 }
 
 /// What a person means by a path, the daemon cannot know: it lives in another folder.
-fn localise(params: &RawValue) -> Result<Box<RawValue>> {
+pub(crate) fn localise(params: &RawValue) -> Result<Box<RawValue>> {
     let here = here()?;
     let mut params: Map<String, Value> =
         serde_json::from_str(params.get()).map_err(Error::internal)?;
@@ -351,11 +352,10 @@ fn localise(params: &RawValue) -> Result<Box<RawValue>> {
         .map(|p| here.join(p))
         .collect();
     // As with `python -m`: a module in the folder where one stands can be called.
-    let word = params
-        .get("function")
-        .or_else(|| params.get("module"))
-        .and_then(Value::as_str);
-    if word.is_some_and(|word| is_module_in(&here, word)) {
+    let word = params.get("function").or_else(|| params.get("module"));
+    let words = params.get("modules").and_then(Value::as_array);
+    let mut words = words.into_iter().flatten().chain(word);
+    if words.any(|word| word.as_str().is_some_and(|word| is_module_in(&here, word))) {
         path.push(here);
     }
     if !path.is_empty() {
@@ -482,7 +482,7 @@ fn all_of_the_top_level(params: &RawValue) -> Result<Box<RawValue>> {
 }
 
 /// Show a part; says whether anybody reads.
-fn show_part(part: &Part, json: bool) -> bool {
+pub(crate) fn show_part(part: &Part, json: bool) -> bool {
     match part {
         Part::Item(item) if json => output::try_say(&format!("{{\"item\":{item}}}")),
         Part::Item(item) => output::try_say(item.get()),
@@ -506,7 +506,7 @@ fn show(definition: &Definition, result: &RawValue, json: bool, streamed: bool) 
         };
     }
     match definition.name {
-        "py.call" | "sidecar.call" => {
+        "py.call" | "py.invoke" | "sidecar.call" => {
             #[derive(serde::Deserialize)]
             struct Called<'a> {
                 #[serde(borrow)]

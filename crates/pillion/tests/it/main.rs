@@ -22,6 +22,7 @@ mod calls;
 mod cli;
 mod code;
 mod embedded;
+mod expose;
 mod faults;
 mod http;
 mod lifecycle;

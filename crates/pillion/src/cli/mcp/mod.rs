@@ -4,7 +4,7 @@
 //! the daemon is started meanwhile. Many agents share it, and with it every Python.
 
 mod install;
-mod relay;
+pub(crate) mod relay;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -17,7 +17,7 @@ use pillion_protocol::vars;
 use serde_json::{Map, Value, json};
 
 use super::operations::from_here;
-use super::{Global, doors, output, streams};
+use super::{Global, doors, expose, output, streams};
 use relay::Relay;
 
 /// Serve agents: every operation as an MCP tool, on standard input and output.
@@ -35,6 +35,9 @@ pub(crate) struct Mcp {
     /// Bytes of text that one answer shows; the rest can be fetched.
     #[arg(long, value_name = "BYTES", default_value_t = MAX_OUTPUT, value_parser = budget)]
     max_output: usize,
+    /// And the functions of this Python module as tools.
+    #[arg(long, value_name = "MODULE")]
+    expose: Vec<String>,
 }
 
 #[derive(Debug, Subcommand)]
@@ -58,6 +61,7 @@ impl Mcp {
         let root = self.root.as_deref().map(from_here);
         let relay = Arc::new(Relay::new(global.clone()));
         let house = relay::house(&relay, root);
+        let house = expose::beside(house, &self.expose, &settings.fill)?;
         let shutdown = house.shutdown.clone();
         // The handshake does not wait for it.
         let warming = Arc::clone(&relay);

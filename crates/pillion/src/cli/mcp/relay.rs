@@ -15,13 +15,13 @@ use crate::cli::backend::Backend;
 
 /// The way to whoever answers. Found when first needed; after that the client connects
 /// again by itself when the daemon is gone, and repeats only what is a read.
-pub(super) struct Relay {
+pub(crate) struct Relay {
     global: Global,
     backend: OnceCell<Backend>,
 }
 
 impl Relay {
-    pub(super) fn new(global: Global) -> Self {
+    pub(crate) fn new(global: Global) -> Self {
         Self {
             global,
             backend: OnceCell::new(),
@@ -34,7 +34,7 @@ impl Relay {
     }
 
     /// Leave nothing behind that is ours alone.
-    pub(super) async fn close(&self) {
+    pub(crate) async fn close(&self) {
         if let Some(Backend::Embedded(engine)) = self.backend.get() {
             engine.stop().await;
         }
@@ -90,7 +90,7 @@ async fn stream(
 }
 
 /// A house whose operations the relay answers.
-pub(super) fn house(relay: &Arc<Relay>, root: Option<PathBuf>) -> House {
+pub(crate) fn house(relay: &Arc<Relay>, root: Option<PathBuf>) -> House {
     let relay = Arc::clone(relay);
     let answer = move |definition, params: Box<RawValue>, request| {
         let relay = Arc::clone(&relay);
@@ -102,5 +102,6 @@ pub(super) fn house(relay: &Arc<Relay>, root: Option<PathBuf>) -> House {
         catalogue: Arc::new(catalogue),
         shutdown: CancellationToken::new(),
         root,
+        exposed: None,
     }
 }

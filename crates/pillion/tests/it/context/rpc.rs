@@ -5,7 +5,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 
 use serde_json::{Value, json};
@@ -34,21 +34,26 @@ pub(crate) type Outcome = Result<Value, Value>;
 impl TestContext {
     /// `pillion rpc --stdio`.
     pub(crate) fn rpc_stdio(&self) -> Rpc {
-        let mut child = self
-            .pillion_command(&["rpc", "--stdio", "--root", "."])
+        let command = self.pillion_command(&["rpc", "--stdio", "--root", "."]);
+        Rpc::stdio(command, &self.project)
+    }
+}
+
+impl Rpc {
+    /// A child that speaks on its standard input and output.
+    pub(crate) fn stdio(mut command: Command, project: &Path) -> Self {
+        let mut child = command
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
             .spawn()
             .unwrap();
         let (input, output) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
-        let mut rpc = Rpc::new(output, Box::new(input), &self.project);
+        let mut rpc = Self::new(output, Box::new(input), project);
         rpc.child = Some(child);
         rpc
     }
-}
 
-impl Rpc {
     pub(crate) fn socket(stream: UnixStream, project: &Path) -> Self {
         let (reader, writer) = (stream.try_clone().unwrap(), stream.try_clone().unwrap());
         let mut rpc = Self::new(reader, Box::new(writer), project);

@@ -1,0 +1,290 @@
+//! Functions of Python modules under names of their own, beside the operations.
+//!
+//! A door that is asked for a name the catalogue does not have asks here. What there is and
+//! what a name means is decided where the functions are (`py.expose`, `py.invoke`), at the
+//! moment of the question; here is only remembered what was answered last, so that agents
+//! can be told when it changes.
+
+use std::collections::HashMap;
+use std::future::Future;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use pillion_catalogue::{Door, Error, Part, Result, Safety};
+use serde::{Deserialize, Serialize};
+use serde_json::value::{RawValue, to_raw_value};
+use serde_json::{Map, Value};
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+
+use crate::House;
+use crate::dispatch::{Asked, dispatch};
+
+/// The operations behind it.
+const LIST: &str = "py.expose";
+const CALL: &str = "py.invoke";
+
+/// How often the modules' files are looked at while somebody wants to hear of changes.
+const LOOK_EVERY: Duration = Duration::from_millis(500);
+
+/// The functions of some modules.
+#[derive(Debug)]
+pub struct Exposed {
+    /// Where the operations behind it are answered. The doors may lead elsewhere.
+    house: House,
+    /// The modules and where they are: parameters of both operations.
+    place: Map<String, Value>,
+    known: watch::Sender<Option<Arc<Listing>>>,
+}
+
+/// What there is.
+#[derive(Debug, Deserialize)]
+pub struct Listing {
+    /// The functions.
+    pub tools: Vec<Function>,
+    /// The modules' source files.
+    pub files: Vec<PathBuf>,
+    /// Modules that could not be imported.
+    pub failed: Vec<Failed>,
+    /// Changes when the functions do.
+    pub version: String,
+}
+
+/// An exposed function.
+#[derive(Debug, Deserialize)]
+pub struct Function {
+    /// Its name.
+    pub name: String,
+    /// Its name with that of its module.
+    pub qualified: String,
+    /// The module it is in.
+    pub module: String,
+    /// Its name there.
+    pub function: String,
+    /// Its documentation.
+    pub description: String,
+    /// The schema of its arguments.
+    pub input_schema: Map<String, Value>,
+    /// The schema of what it returns, if it says so.
+    pub output_schema: Option<Map<String, Value>>,
+    /// Whether it gives its values one by one.
+    pub streams: bool,
+    /// What it may do.
+    pub safety: Safety,
+}
+
+/// A module that could not be imported.
+#[derive(Debug, Deserialize)]
+pub struct Failed {
+    /// Its name.
+    pub module: String,
+    /// Why.
+    pub message: String,
+}
+
+/// What a function gave.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Given {
+    pub(crate) result: Box<RawValue>,
+    pub(crate) streams: bool,
+    pub(crate) version: String,
+}
+
+#[derive(Serialize)]
+struct Invoke<'a> {
+    name: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    params: Option<&'a RawValue>,
+    stream: bool,
+    #[serde(flatten)]
+    place: &'a Map<String, Value>,
+}
+
+impl Exposed {
+    /// The functions that `place` names: `modules`, and whatever else `py.expose` takes.
+    /// `house` is where they are asked for.
+    pub fn new(house: House, place: Map<String, Value>) -> Self {
+        Self {
+            house,
+            place,
+            known: watch::Sender::new(None),
+        }
+    }
+
+    /// What there is now.
+    pub async fn list(&self, door: Door) -> Result<Arc<Listing>> {
+        let params = to_raw_value(&self.place).map_err(Error::internal)?;
+        let asked = Asked {
+            door,
+            operation: LIST,
+            params: Some(&params),
+            root: None,
+            cancel: CancellationToken::new(),
+        };
+        let raw = dispatch(&self.house, asked, |_| async { true }).await?;
+        let listing: Listing = serde_json::from_str(raw.get()).map_err(Error::internal)?;
+        for Failed { module, message } in &listing.failed {
+            tracing::warn!(module, message, "a module cannot be exposed");
+        }
+        let listing = Arc::new(listing);
+        self.known.send_replace(Some(Arc::clone(&listing)));
+        Ok(listing)
+    }
+
+    /// What there was when an answer of this version was given.
+    pub(crate) async fn list_at(&self, door: Door, version: &str) -> Result<Arc<Listing>> {
+        let known = self.last().filter(|known| known.version == version);
+        match known {
+            Some(known) => Ok(known),
+            None => self.list(door).await,
+        }
+    }
+
+    /// What was listed last.
+    pub(crate) fn last(&self) -> Option<Arc<Listing>> {
+        self.known.borrow().clone()
+    }
+
+    /// Call the function that `asked` names. With `stream`, the values of a generator go to
+    /// `tell` one by one; otherwise they are the result.
+    pub(crate) async fn call<F>(
+        &self,
+        asked: Asked<'_>,
+        stream: bool,
+        tell: impl FnMut(Part) -> F,
+    ) -> Result<Given>
+    where
+        F: Future<Output = bool>,
+    {
+        let params = to_raw_value(&Invoke {
+            name: asked.operation,
+            params: asked.params,
+            stream,
+            place: &self.place,
+        })
+        .map_err(Error::internal)?;
+        let asked = Asked {
+            operation: CALL,
+            params: Some(&params),
+            ..asked
+        };
+        let raw = dispatch(&self.house, asked, tell).await?;
+        serde_json::from_str(raw.get()).map_err(Error::internal)
+    }
+
+    /// Wait until there are other functions than those of `version`, or nobody is
+    /// interested any more. Nothing is started for it: the first listing is what changes.
+    pub(crate) async fn changed(
+        &self,
+        door: Door,
+        version: &mut Option<String>,
+        gone: impl Fn() -> bool,
+    ) {
+        let mut known = self.known.subscribe();
+        let mut stamps = Stamps::default();
+        while !gone() {
+            let now = known.borrow_and_update().clone();
+            if let Some(now) = now {
+                match version {
+                    Some(before) if *before != now.version => {
+                        *version = Some(now.version.clone());
+                        return;
+                    }
+                    _ => *version = Some(now.version.clone()),
+                }
+                if stamps.moved(&now.files) {
+                    // A module that cannot be imported just now is looked at after its next edit.
+                    let _ = self.list(door).await;
+                    continue;
+                }
+            }
+            tokio::select! {
+                news = known.changed() => if news.is_err() {
+                    std::future::pending::<()>().await;
+                },
+                () = tokio::time::sleep(LOOK_EVERY) => {}
+            }
+        }
+    }
+}
+
+/// How files looked when they were looked at last.
+#[derive(Default)]
+struct Stamps(HashMap<PathBuf, Option<(SystemTime, u64)>>);
+
+impl Stamps {
+    /// Whether one of these files is not what it was. A file that is new here is taken as it is.
+    fn moved(&mut self, files: &[PathBuf]) -> bool {
+        self.0.retain(|file, _| files.contains(file));
+        let mut moved = false;
+        for file in files {
+            let stamp = std::fs::metadata(file)
+                .and_then(|facts| Ok((facts.modified()?, facts.len())))
+                .ok();
+            let before = self.0.insert(file.clone(), stamp);
+            moved |= before.is_some_and(|before| before != stamp);
+        }
+        moved
+    }
+}
+
+/// Answer a request: by an operation, or by an exposed function where there is no such
+/// operation. Its values are streamed if `stream` says so.
+pub(crate) async fn answer<F>(
+    house: &House,
+    asked: Asked<'_>,
+    stream: bool,
+    tell: impl FnMut(Part) -> F,
+) -> Result<Box<RawValue>>
+where
+    F: Future<Output = bool>,
+{
+    match house.exposing(asked.operation) {
+        Some(exposed) => Ok(exposed.call(asked, stream, tell).await?.result),
+        None => dispatch(house, asked, tell).await,
+    }
+}
+
+impl House {
+    /// Who answers for this name, if it is no operation.
+    pub(crate) fn exposing(&self, name: &str) -> Option<&Exposed> {
+        let exposed = self.exposed.as_deref()?;
+        self.catalogue.get(name).is_none().then_some(exposed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_edit_is_seen_and_a_new_file_is_none() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("a.py");
+        std::fs::write(&file, "1").unwrap();
+        let files = [file.clone()];
+        let mut stamps = Stamps::default();
+        assert!(!stamps.moved(&files));
+        assert!(!stamps.moved(&files));
+        std::fs::write(&file, "12").unwrap();
+        assert!(stamps.moved(&files));
+        assert!(!stamps.moved(&files));
+        std::fs::remove_file(&file).unwrap();
+        assert!(stamps.moved(&files));
+    }
+
+    #[test]
+    fn arguments_are_passed_on_as_text() {
+        let place = Map::from_iter([("modules".to_owned(), Value::from(vec!["m"]))]);
+        let params = RawValue::from_string(r#"{"x": 1.10}"#.into()).unwrap();
+        let invoke = to_raw_value(&Invoke {
+            name: "f",
+            params: Some(&params),
+            stream: true,
+            place: &place,
+        });
+        let expected = r#"{"name":"f","params":{"x": 1.10},"stream":true,"modules":["m"]}"#;
+        assert_eq!(invoke.unwrap().get(), expected);
+    }
+}

@@ -1,0 +1,135 @@
+//! `py.expose`: the functions of modules as tools.
+
+use std::path::PathBuf;
+
+use pillion_catalogue::{Context, Error, Local, Operation, Result, Safety};
+use pillion_supervisor::Ask;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::value::to_raw_value;
+use serde_json::{Map, Value};
+
+use super::call::name_python;
+use super::{timeout, whereabouts};
+use crate::PythonService;
+
+/// List the functions of modules as tools, with the schemas of their arguments.
+///
+/// Listed are the public functions of each module, or those of its `__all__`, and those
+/// marked by `@pillion.method`. Schemas come from annotations, descriptions from
+/// docstrings. `py.invoke` calls them by these names.
+#[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
+#[serde(deny_unknown_fields)]
+pub struct Expose {
+    /// The modules, such as `pkg.mod`.
+    #[arg(required = true, value_name = "MODULE")]
+    pub modules: Vec<String>,
+    /// The project's folder.
+    #[arg(long, value_name = "DIR")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub root: Option<PathBuf>,
+    /// Milliseconds it may take.
+    #[arg(long, value_name = "MS")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeout_ms: Option<u64>,
+    /// The interpreter.
+    #[arg(long, env = pillion_protocol::vars::PILLION_PYTHON, hide_env_values = true, value_name = "PYTHON")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub python: Option<PathBuf>,
+    /// The caller's virtual environment.
+    #[arg(long, env = pillion_protocol::vars::VIRTUAL_ENV, hide_env_values = true, hide = true)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub virtual_env: Option<PathBuf>,
+    /// The caller's conda environment, used where no other is found.
+    #[arg(long, env = pillion_protocol::vars::CONDA_PREFIX, hide_env_values = true, hide = true)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub conda_prefix: Option<PathBuf>,
+    /// More folders to import from.
+    #[arg(long, value_name = "DIR")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub path: Vec<PathBuf>,
+}
+
+/// What some modules expose.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+pub struct Exposed {
+    /// The functions.
+    pub tools: Vec<Tool>,
+    /// The modules' source files.
+    pub files: Vec<PathBuf>,
+    /// Modules that could not be imported.
+    pub failed: Vec<Failed>,
+    /// Changes when the tools do.
+    pub version: String,
+}
+
+/// An exposed function.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+pub struct Tool {
+    /// Its name; with that of its module where several have the same.
+    pub name: String,
+    /// Its name with that of its module, which means it too.
+    pub qualified: String,
+    /// The module it is in.
+    pub module: String,
+    /// Its name there.
+    pub function: String,
+    /// Its documentation, without what is said about parameters.
+    pub description: String,
+    /// The schema of its arguments.
+    pub input_schema: Map<String, Value>,
+    /// The schema of what it returns, if it says so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output_schema: Option<Map<String, Value>>,
+    /// Whether it is a generator, whose values can be streamed.
+    pub streams: bool,
+    /// What it may do: anything, unless it was marked to change nothing.
+    pub safety: Safety,
+}
+
+/// A module that could not be imported.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+pub struct Failed {
+    /// Its name.
+    pub module: String,
+    /// Why.
+    pub message: String,
+}
+
+impl Operation for Expose {
+    const NAME: &'static str = "py.expose";
+    // Importing a module runs its code, but only as every call into it would.
+    const SAFETY: Safety = Safety::Read;
+    const LOCAL: Local = Local::Root;
+    type Service = PythonService;
+    type Output = Exposed;
+
+    async fn run(self, cx: Context<PythonService>) -> Result<Exposed> {
+        let project = cx
+            .service()
+            .project(whereabouts(
+                &cx,
+                self.root.as_deref(),
+                self.python,
+                [self.virtual_env, self.conda_prefix],
+            )?)
+            .await?;
+        let pool = cx.service().workers(&project, &self.path)?;
+        let params = serde_json::json!({ "modules": self.modules });
+        let call = pillion_supervisor::Call {
+            ask: Ask {
+                method: "expose".into(),
+                params: Some(to_raw_value(&params).map_err(Error::internal)?),
+                project: String::new(),
+            },
+            safe: true,
+            timeout: timeout(self.timeout_ms, project.config.python.timeout_s)?,
+            parts: None,
+        };
+        let answer = pool
+            .call(call)
+            .await
+            .map_err(|error| name_python(error, &project))?;
+        serde_json::from_str(answer.result.get()).map_err(Error::internal)
+    }
+}

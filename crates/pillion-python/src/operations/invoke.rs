@@ -1,0 +1,130 @@
+//! `py.invoke`: an exposed function by its name.
+
+use std::path::PathBuf;
+
+use pillion_catalogue::{Context, Error, Local, Operation, Result, Safety, Streams};
+use pillion_protocol::worker;
+use pillion_supervisor::Ask;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::value::{RawValue, to_raw_value};
+
+use super::call::{json, name_python};
+use super::{WorkerRef, timeout, whereabouts};
+use crate::PythonService;
+
+/// Call an exposed function by its name, with arguments that are checked.
+///
+/// The function is one that `py.expose` lists for the same modules. Its arguments are held
+/// against its annotations: dates, enums and dataclasses are made from JSON, and what does
+/// not fit is named.
+#[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
+#[serde(deny_unknown_fields)]
+pub struct Invoke {
+    /// The function's name.
+    pub name: String,
+    /// Its arguments as JSON: an object for names, an array for places.
+    #[arg(value_parser = json)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub params: Option<Box<RawValue>>,
+    /// The modules that are exposed.
+    #[arg(long = "module", required = true, value_name = "MODULE")]
+    pub modules: Vec<String>,
+    /// The project's folder.
+    #[arg(long, value_name = "DIR")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub root: Option<PathBuf>,
+    /// Milliseconds it may take, with waiting; 60 s unless `pillion.toml` says otherwise.
+    #[arg(long, value_name = "MS")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeout_ms: Option<u64>,
+    /// Send the values of a generator one by one, and progress.
+    #[arg(long)]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub stream: bool,
+    /// The interpreter.
+    #[arg(long, env = pillion_protocol::vars::PILLION_PYTHON, hide_env_values = true, value_name = "PYTHON")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub python: Option<PathBuf>,
+    /// The caller's virtual environment.
+    #[arg(long, env = pillion_protocol::vars::VIRTUAL_ENV, hide_env_values = true, hide = true)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub virtual_env: Option<PathBuf>,
+    /// The caller's conda environment, used where no other is found.
+    #[arg(long, env = pillion_protocol::vars::CONDA_PREFIX, hide_env_values = true, hide = true)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub conda_prefix: Option<PathBuf>,
+    /// More folders to import from.
+    #[arg(long, value_name = "DIR")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub path: Vec<PathBuf>,
+}
+
+/// What an exposed function gave back.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+pub struct Invoked {
+    /// What it returned; the values of a generator, unless they were streamed.
+    pub result: Box<RawValue>,
+    /// Whether it was a generator or the like.
+    pub streams: bool,
+    /// Changes when the exposed functions do.
+    pub version: String,
+    /// The worker that ran it.
+    pub worker: WorkerRef,
+    /// Milliseconds that the worker took.
+    pub elapsed_ms: f64,
+}
+
+impl Operation for Invoke {
+    const NAME: &'static str = "py.invoke";
+    const SAFETY: Safety = Safety::Execute;
+    const LOCAL: Local = Local::Root;
+    const STREAMS: Streams = Streams::OnRequest;
+    type Service = PythonService;
+    type Output = Invoked;
+
+    async fn run(self, cx: Context<PythonService>) -> Result<Invoked> {
+        let project = cx
+            .service()
+            .project(whereabouts(
+                &cx,
+                self.root.as_deref(),
+                self.python,
+                [self.virtual_env, self.conda_prefix],
+            )?)
+            .await?;
+        let pool = cx.service().workers(&project, &self.path)?;
+        let params = to_raw_value(&worker::Invoke {
+            modules: self.modules,
+            name: self.name,
+            params: self.params,
+            stream: self.stream,
+        });
+        let call = pillion_supervisor::Call {
+            ask: Ask {
+                method: "invoke".into(),
+                params: Some(params.map_err(Error::internal)?),
+                project: String::new(),
+            },
+            safe: false,
+            timeout: timeout(self.timeout_ms, project.config.python.timeout_s)?,
+            parts: cx.request().parts.clone().filter(|_| self.stream),
+        };
+        let answer = pool
+            .call(call)
+            .await
+            .map_err(|error| name_python(error, &project))?;
+        let given: worker::Invoked<'_> =
+            serde_json::from_str(answer.result.get()).map_err(Error::internal)?;
+        Ok(Invoked {
+            result: given.value.to_owned(),
+            streams: given.streams,
+            version: given.version,
+            worker: WorkerRef {
+                generation: answer.generation,
+                pid: answer.pid,
+            },
+            elapsed_ms: answer.took.as_secs_f64() * 1000.0,
+        })
+    }
+}

@@ -1,0 +1,200 @@
+//! `pillion expose`: the functions of Python modules as tools, methods, routes and commands.
+//!
+//! A relay to the daemon like `pillion mcp`, so that many of them share one warm Python. The
+//! doors it opens lead to the exposed functions and to nothing else.
+
+mod command;
+mod table;
+
+use std::io::IsTerminal;
+use std::ops::RangeInclusive;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use clap::Args;
+use pillion::{Catalogue, Door, Error, Result};
+use pillion_doors::daemon::{self, BindError, Bound};
+use pillion_doors::mcp::{self as agents, Settings};
+use pillion_doors::{Exposed, House, http, rpc};
+use pillion_protocol::endpoint::Endpoint;
+use pillion_protocol::vars;
+use serde_json::value::to_raw_value;
+use serde_json::{Map, Value, json};
+use tokio_util::sync::CancellationToken;
+
+use super::backend::Backend;
+use super::doors::{ports, until_signal};
+use super::mcp::relay::{self, Relay};
+use super::operations::{from_here, localise};
+use super::{Global, output, streams};
+
+/// Expose the functions of Python modules: as MCP tools, methods, routes and commands.
+///
+/// Without a way to be served, agents are served on standard input and output; on a
+/// terminal, what there is to call is shown instead.
+#[derive(Debug, Args)]
+#[command(after_help = "Call a function from the command line with `--`:\n  \
+    pillion expose shop.stock -- find --name apple\n  \
+    pillion expose shop.stock -- find --help")]
+pub(crate) struct Expose {
+    /// The modules, such as `pkg.mod`.
+    #[arg(required = true, value_name = "MODULE")]
+    modules: Vec<String>,
+    /// The project's folder; the nearest root at or above it is used.
+    #[arg(long, value_name = "DIR")]
+    root: Option<PathBuf>,
+    /// The interpreter: a path, an environment's folder, or a version such as `3.12`.
+    #[arg(long, env = vars::PILLION_PYTHON, hide_env_values = true, value_name = "PYTHON")]
+    python: Option<PathBuf>,
+    /// More folders to import from.
+    #[arg(long, value_name = "DIR")]
+    path: Vec<PathBuf>,
+    /// Milliseconds that a call may take; 60 s unless `pillion.toml` says otherwise.
+    #[arg(long, value_name = "MS")]
+    timeout_ms: Option<u64>,
+    #[command(flatten)]
+    way: Way,
+    /// Call this function, with its arguments as flags.
+    #[arg(last = true, value_name = "FUNCTION")]
+    call: Vec<String>,
+}
+
+/// How the functions are served.
+#[derive(Debug, Args)]
+#[group(multiple = false)]
+struct Way {
+    /// Show what there is to call.
+    #[arg(long)]
+    list: bool,
+    /// Serve agents on standard input and output.
+    #[arg(long)]
+    mcp: bool,
+    /// Serve JSON-RPC on standard input and output.
+    #[arg(long)]
+    rpc: bool,
+    /// Serve JSON-RPC on a Unix socket at this path.
+    #[arg(long, value_name = "PATH")]
+    unix: Option<PathBuf>,
+    /// Serve HTTP on this machine; the port, or a range of which the first free one is taken.
+    #[arg(long, value_name = "PORT", value_parser = ports)]
+    http: Option<RangeInclusive<u16>>,
+}
+
+impl Expose {
+    pub(crate) async fn run(self, global: &Global) -> Result<ExitCode> {
+        let place = self.place()?;
+        if !self.call.is_empty() {
+            let backend = Backend::open(global).await?;
+            let called = command::run(&backend, &place, &self.modules, self.call, global).await;
+            backend.close().await;
+            return called;
+        }
+        let serves = self.way.mcp || self.way.rpc || self.way.unix.is_some();
+        let asks = self.way.list || std::io::stdin().is_terminal() || global.json;
+        if asks && !serves && self.way.http.is_none() {
+            let backend = Backend::open(global).await?;
+            let listed = backend.ask("py.expose", Value::Object(place)).await;
+            backend.close().await;
+            return listed.map(|listed| table::show(&listed, &self.modules, global.json));
+        }
+        let relay = Arc::new(Relay::new(global.clone()));
+        let served = serve(self.way, only(&relay, place)).await;
+        relay.close().await;
+        served
+    }
+
+    /// The parameters that say which functions are meant, as the daemon needs them.
+    fn place(&self) -> Result<Map<String, Value>> {
+        let env = |name| std::env::var(name).ok().filter(|value| !value.is_empty());
+        let all = [
+            ("modules", json!(self.modules)),
+            ("root", json!(self.root)),
+            ("python", json!(self.python)),
+            ("virtual_env", json!(env(vars::VIRTUAL_ENV))),
+            ("conda_prefix", json!(env(vars::CONDA_PREFIX))),
+            ("path", json!(self.path)),
+            ("timeout_ms", json!(self.timeout_ms)),
+        ];
+        let given = all.into_iter().filter(|(_, value)| !value.is_null());
+        let given: Map<String, Value> = given.map(|(k, v)| (k.to_owned(), v)).collect();
+        let params = localise(&*to_raw_value(&given).map_err(Error::internal)?)?;
+        serde_json::from_str(params.get()).map_err(Error::internal)
+    }
+}
+
+/// The same for `pillion mcp --expose`.
+pub(crate) fn beside(house: House, modules: &[String], fill: &Map<String, Value>) -> Result<House> {
+    if modules.is_empty() {
+        return Ok(house);
+    }
+    let mut place = fill.clone();
+    place.insert("modules".into(), json!(modules));
+    if let Some(root) = &house.root {
+        place.insert("root".into(), json!(root));
+    }
+    let place = localise(&*to_raw_value(&place).map_err(Error::internal)?)?;
+    let place = serde_json::from_str(place.get()).map_err(Error::internal)?;
+    let exposed = Exposed::new(house.clone(), place);
+    Ok(House {
+        exposed: Some(Arc::new(exposed)),
+        ..house
+    })
+}
+
+/// A house with the exposed functions and no operations: who may call a function may not
+/// therefore run any code.
+fn only(relay: &Arc<Relay>, place: Map<String, Value>) -> House {
+    let behind = relay::house(relay, None);
+    House {
+        catalogue: Arc::new(Catalogue::default()),
+        shutdown: CancellationToken::new(),
+        root: None,
+        exposed: Some(Arc::new(Exposed::new(behind, place))),
+    }
+}
+
+async fn serve(way: Way, house: House) -> Result<ExitCode> {
+    let shutdown = house.shutdown.clone();
+    if let Some(ports) = way.http {
+        let signalled = daemon::signalled();
+        let listener = http::listen(ports).await?;
+        let address = listener.local_addr().map_err(Error::internal)?;
+        output::say(&format!("listening on http://{address}"));
+        let serving = http::serve(listener, house, Settings::default());
+        tokio::pin!(serving);
+        tokio::select! {
+            outcome = &mut serving => outcome.map_err(Error::internal)?,
+            cause = signalled => {
+                tracing::info!(cause, "ending");
+                shutdown.cancel();
+                // What is being answered may finish, but not for ever.
+                let _ = tokio::time::timeout(daemon::DRAIN, serving).await;
+            }
+        }
+        return Ok(ExitCode::SUCCESS);
+    }
+    if let Some(path) = way.unix {
+        let signalled = daemon::signalled();
+        let uid = pillion_process::effective_uid();
+        let path = from_here(&path);
+        let endpoint = Endpoint::resolve(Some(&path), None, |_| None, uid);
+        let bound = Bound::new(endpoint).map_err(|error| match error {
+            BindError::Other(error) => *error,
+            taken @ BindError::Taken(_) => Error::new(pillion::Code::Conflict, taken.to_string())
+                .hint("name another path, or end what listens there"),
+        })?;
+        output::say(&format!("listening on {}", path.display()));
+        bound.run(house, None, signalled).await;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let (input, output) = streams::standard();
+    if way.rpc {
+        let serving = rpc::serve(input, output, house, Door::RpcStdio, || false);
+        until_signal(&shutdown, serving).await;
+    } else {
+        let serving = agents::serve(input, output, house, Settings::default(), streams::unread);
+        until_signal(&shutdown, Box::pin(serving)).await;
+    }
+    Ok(ExitCode::SUCCESS)
+}

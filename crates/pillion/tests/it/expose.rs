@@ -1,0 +1,308 @@
+//! `pillion expose`: functions of Python modules on every door.
+
+use std::path::Path;
+use std::process::Stdio;
+
+use serde_json::{Value, json};
+
+use crate::context::lines::Lines;
+use crate::context::rpc::Rpc;
+use crate::context::web::Web;
+use crate::context::{Output, TestContext, wait_for_file};
+use crate::mcp::{Agent, error_of, set_up};
+
+const SHOP: &str = include_str!("shop.py");
+
+fn context() -> TestContext {
+    let context = TestContext::new();
+    context.write("shop.py", SHOP);
+    context
+}
+
+impl TestContext {
+    /// An agent on `pillion expose` with these arguments.
+    fn exposing(&self, args: &[&str]) -> Agent {
+        let all: Vec<_> = ["expose"].iter().chain(args).copied().collect();
+        let mut agent = Agent::new(Lines::start(self.pillion_command(&all)));
+        let hello = agent.shake_hands();
+        assert_eq!(hello["result"]["serverInfo"]["name"], "pillion", "{hello}");
+        agent
+    }
+}
+
+/// Drive it with the official Python library.
+fn stock_client(context: &TestContext, mode: &str, transport: &str, server: &str) -> String {
+    let script = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/tests/clients/expose_client.py"
+    );
+    let mut command = context.command(set_up("dev-python/bin/python"));
+    command
+        .arg(Path::new(script))
+        .args([mode, transport, server])
+        .arg(&context.project);
+    let output = Output::of(command);
+    assert_eq!(output.code, Some(0), "{output}");
+    output.stdout.trim().to_owned()
+}
+
+#[test]
+fn a_stock_client_on_stdio() {
+    let context = context();
+    let pillion = env!("CARGO_BIN_EXE_pillion");
+    let legacy = stock_client(&context, "legacy", "stdio", pillion);
+    assert_eq!(legacy, "2025-11-25");
+    assert_eq!(
+        stock_client(&context, "auto", "stdio", pillion),
+        "2026-07-28"
+    );
+}
+
+#[test]
+fn a_stock_client_on_http() {
+    let context = context();
+    let web = Web::start(context.pillion_command(&["expose", "shop", "--http", "0"]));
+    let url = format!("http://127.0.0.1:{}/mcp", web.port);
+    assert_eq!(stock_client(&context, "legacy", "http", &url), "2025-11-25");
+    assert_eq!(stock_client(&context, "auto", "http", &url), "2026-07-28");
+}
+
+#[test]
+fn agents_share_one_python() {
+    let context = context();
+    context.write(
+        "who.py",
+        "import os\ndef pid() -> int: return os.getpid()\n",
+    );
+    let mut agents: Vec<_> = (0..5).map(|_| context.exposing(&["who"])).collect();
+    let pids: Vec<Value> = agents
+        .iter_mut()
+        .map(|agent| agent.tool("pid", json!({}))["structuredContent"]["result"].clone())
+        .collect();
+    assert!(pids.iter().all(|pid| *pid == pids[0]), "{pids:?}");
+}
+
+#[test]
+fn an_agent_is_told_of_an_edit() {
+    let context = context();
+    let mut agent = context.exposing(&["shop"]);
+    assert_eq!(
+        agent.tools(),
+        ["total", "latest", "count", "greet", "fetch_output"]
+    );
+    context.write("shop.py", "def other(): ...\n");
+    // Nobody calls anything: the edit alone is the news.
+    let news = agent.lines.json();
+    assert_eq!(news["method"], "notifications/tools/list_changed", "{news}");
+    assert_eq!(agent.tools(), ["other", "fetch_output"]);
+}
+
+#[test]
+fn the_same_name_in_two_modules_is_told_apart() {
+    let context = context();
+    context.write("a.py", "def f(x: int) -> str: return f'a{x}'\n");
+    context.write(
+        "b.py",
+        "def f(x: int) -> str: return f'b{x}'\ndef g(): ...\n",
+    );
+    let mut agent = context.exposing(&["a", "b"]);
+    assert_eq!(agent.tools(), ["a_f", "b_f", "g", "fetch_output"]);
+    let text = |result: Value| result["content"][0]["text"].clone();
+    assert_eq!(text(agent.tool("a_f", json!({ "x": 1 }))), "a1");
+    assert_eq!(text(agent.tool("b_f", json!({ "x": 2 }))), "b2");
+    let unclear = error_of(&agent.tool("f", json!({ "x": 2 })));
+    assert_eq!(unclear["code"], "not_found", "{unclear}");
+    let listed = context.pillion_json(&["py", "expose", "a", "b"]);
+    assert_eq!(listed["tools"][1]["qualified"], "b_f", "{listed}");
+}
+
+#[test]
+fn a_module_that_cannot_be_imported_is_told() {
+    let context = context();
+    context.write("bad.py", "1 / 0\n");
+    let mut both = context.exposing(&["shop", "bad"]);
+    assert!(both.tools().contains(&"greet".to_owned()));
+    let mut alone = context.exposing(&["bad"]);
+    let refused = alone.request("tools/list", json!({}));
+    let message = refused["error"]["message"].as_str().unwrap();
+    assert!(message.contains("ZeroDivisionError"), "{refused}");
+    context.write("bad.py", "def good(): ...\n");
+    assert_eq!(alone.tools(), ["good", "fetch_output"]);
+}
+
+#[test]
+fn beside_the_tools_of_pillion() {
+    let context = context();
+    // A name that an operation has keeps its meaning.
+    context.write("more.py", "def py_call() -> str: return 'mine'\n");
+    let mut agent = context.agent(&["--expose", "shop", "--expose", "more"]);
+    let tools = agent.tools();
+    for name in ["greet", "py_call", "more_py_call", "system_status"] {
+        let times = tools.iter().filter(|tool| *tool == name).count();
+        assert_eq!(times, 1, "{name} in {tools:?}");
+    }
+    let greeted = agent.tool("greet", json!({ "name": "you" }));
+    assert_eq!(greeted["content"][0]["text"], "hello\n\"you\"");
+    let mine = agent.tool("more_py_call", json!({}));
+    assert_eq!(mine["structuredContent"]["result"], "mine");
+    assert_eq!(agent.py("things:add", json!([1, 2])), 3);
+}
+
+#[test]
+fn a_call_can_be_cancelled_and_the_next_one_answered() {
+    let context = context();
+    let mut agent = context.exposing(&["things"]);
+    let (started, until) = (context.path("started"), context.path("until"));
+    let arguments = json!({ "started": started, "until": until });
+    let block = agent.send(
+        "tools/call",
+        json!({ "name": "block", "arguments": arguments }),
+    );
+    wait_for_file(&started);
+    agent.notify("notifications/cancelled", json!({ "requestId": block }));
+    let sum = agent.tool("add", json!({ "a": 1, "b": 2 }));
+    assert_eq!(sum["structuredContent"]["result"], 3, "{sum}");
+}
+
+#[test]
+fn http_has_a_route_for_each_function() {
+    let context = context();
+    let web = Web::start(context.pillion_command(&["expose", "shop", "--http", "0"]));
+    let json = [("Content-Type", "application/json")];
+    let post = |path: &str, body: &str| web.request("POST", path, &json, body);
+    let greeted = post("/greet", r#"{"name": "you"}"#);
+    assert_eq!(
+        (greeted.status, greeted.body.as_str()),
+        (200, r#""hello\n\"you\"""#)
+    );
+    assert_eq!(post("/shop.greet", "[\"x\"]").body, r#""hello\n\"x\"""#);
+    assert_eq!(post("/count", r#"{"n": 3}"#).body, "[0,1,2]");
+    let wrong = post("/count", r#"{"n": "x"}"#);
+    assert_eq!(wrong.status, 400, "{wrong:?}");
+    assert!(wrong.body.contains("`n` must be an integer"), "{wrong:?}");
+    assert_eq!(post("/nosuch", "{}").status, 404);
+    // Nothing else is behind this door.
+    assert_eq!(
+        post("/v1/py.call", r#"{"function": "os:getpid"}"#).status,
+        404
+    );
+    assert_eq!(post("/shutdown", "{}").status, 404);
+
+    let events = [json[0], ("Accept", "text/event-stream")];
+    let streamed = web.request("POST", "/count", &events, r#"{"n": 2}"#);
+    let items: Vec<&str> = streamed
+        .body
+        .lines()
+        .filter(|line| line.contains("item") || line.contains("result"))
+        .collect();
+    assert_eq!(
+        items,
+        [
+            r#"data: {"item":0}"#,
+            r#"data: {"item":1}"#,
+            r#"data: {"result":"done"}"#
+        ]
+    );
+
+    let document: Value = serde_json::from_str(&web.get("/openapi.json").body).unwrap();
+    let route = &document["paths"]["/total"]["post"];
+    assert_eq!(route["summary"], "The price of some orders.", "{document}");
+    let body = &route["requestBody"]["content"]["application/json"]["schema"];
+    assert_eq!(body["required"], json!(["orders"]), "{route}");
+    context.write("shop.py", "def greet() -> int: return 7\n");
+    assert_eq!(post("/greet", "{}").body, "7");
+    let document: Value = serde_json::from_str(&web.get("/openapi.json").body).unwrap();
+    assert!(document["paths"]["/total"].is_null(), "{document}");
+}
+
+/// What every JSON-RPC door does with exposed functions.
+fn speaks_rpc(context: &TestContext, rpc: &mut Rpc) {
+    assert_eq!(
+        rpc.call("greet", json!({ "name": "x" })).unwrap(),
+        "hello\n\"x\""
+    );
+    assert_eq!(
+        rpc.call("shop.greet", json!(["x"])).unwrap(),
+        "hello\n\"x\""
+    );
+    let streamed = rpc.send("count", json!({ "n": 2 }));
+    assert_eq!(rpc.outcome(streamed).unwrap(), "done");
+    let items = rpc.parts(streamed);
+    let items: Vec<&Value> = items
+        .iter()
+        .map(|part| &part["item"])
+        .filter(|item| !item.is_null())
+        .collect();
+    assert_eq!(items, [&json!(0), &json!(1)]);
+    let wrong = rpc.call("greet", json!({ "name": 1 })).unwrap_err();
+    assert_eq!(wrong["data"]["code"], "invalid_params", "{wrong}");
+    let other = rpc.call("py.call", json!({ "function": "os:getpid" }));
+    assert_eq!(other.unwrap_err()["data"]["code"], "not_found");
+    context.write("shop.py", "def greet() -> int: return 7\n");
+    assert_eq!(rpc.call("greet", Value::Null).unwrap(), 7);
+    context.write("shop.py", SHOP);
+}
+
+#[test]
+fn json_rpc_has_a_method_for_each_function() {
+    let context = context();
+    let command = context.pillion_command(&["expose", "shop", "--rpc"]);
+    speaks_rpc(&context, &mut Rpc::stdio(command, &context.project));
+
+    let socket = context.base.join("run/shop.sock");
+    let mut server = context
+        .pillion_command(&["expose", "shop", "--unix"])
+        .arg(&socket)
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
+    crate::context::wait_until("the socket", || socket.exists());
+    let stream = std::os::unix::net::UnixStream::connect(&socket).unwrap();
+    speaks_rpc(&context, &mut Rpc::socket(stream, &context.project));
+    crate::context::processes::terminate(server.id());
+    assert!(server.wait().unwrap().success());
+    assert!(!socket.exists());
+}
+
+#[test]
+fn functions_are_commands() {
+    let context = context();
+    let run = |words: &[&str]| {
+        let all: Vec<_> = ["expose", "shop"].iter().chain(words).copied().collect();
+        context.pillion(&all)
+    };
+    let said = |words: &[&str]| {
+        let output = run(words);
+        assert_eq!(output.code, Some(0), "{output}");
+        output.stdout
+    };
+    assert_eq!(
+        said(&["--", "greet", "--name", "you"]),
+        "\"hello\\n\\\"you\\\"\"\n"
+    );
+    assert_eq!(said(&["--", "count", "2"]), "0\n1\n\"done\"\n");
+    let orders = r#"[{"item": "tea", "count": 2}]"#;
+    assert_eq!(
+        said(&["--", "total", "--orders", orders, "--rate", "0"]),
+        "20.0\n"
+    );
+    let help = said(&["--", "total", "--help"]);
+    for part in [
+        "The price of some orders.",
+        "--rate <NUMBER>",
+        "What was ordered.",
+    ] {
+        assert!(help.contains(part), "{part} in {help}");
+    }
+    let listed = said(&["--list"]);
+    assert!(
+        listed.contains("count(n: integer)  (stream)\n    Count up."),
+        "{listed}"
+    );
+    let wrong = run(&["--", "count", "--n", "x"]);
+    assert_eq!(wrong.code, Some(1), "{wrong}");
+    assert!(wrong.stderr.contains("`n` must be an integer"), "{wrong}");
+    assert_eq!(run(&["--", "nosuch"]).code, Some(2));
+    let nothing = context.pillion(&["expose", "nosuch", "--list"]);
+    assert_eq!(nothing.code, Some(1), "{nothing}");
+}
