@@ -2,7 +2,7 @@
 
 use super::atlas::{FileId, Place};
 use super::outline::{Bound, DefKind, FILE, Import, Path};
-use super::resolve::{MAX_DEPTH, Thing, Viewer};
+use super::resolve::{Thing, Viewer};
 
 impl Viewer<'_> {
     /// The module of Rust that a place is in.
@@ -48,7 +48,7 @@ impl Viewer<'_> {
 
     /// An item of a module of Rust.
     pub(super) fn rust_item(&self, module: Place, name: &str, depth: u32) -> Thing {
-        if depth > MAX_DEPTH {
+        if self.is_exhausted(depth) {
             return Thing::Unknown;
         }
         if let Some(file) = self.atlas.module_below(module, name) {

@@ -194,6 +194,7 @@ impl Linker<'_> {
             if !is_class && !self.page.outline.is_method(id) {
                 continue;
             }
+            self.viewer.begin();
             let Some(class) = self.viewer.class_around((self.home, id), 0) else {
                 continue;
             };
@@ -227,6 +228,7 @@ impl Linker<'_> {
         let mut open = vec![class];
         let mut is_open = false;
         while let Some(next) = open.pop().filter(|_| found.len() < 256) {
+            self.viewer.begin();
             let mut bases = self.viewer.bases(next, 0);
             let fulfilled = self.viewer.atlas.fulfilled(next).iter();
             bases.extend(fulfilled.map(|base| Thing::Def(*base)));
@@ -251,6 +253,7 @@ impl Linker<'_> {
         let path = self.page.path();
         let mut saw: Vec<Key> = Vec::new();
         for import in &self.page.outline.imports {
+            viewer.begin();
             match atlas.language {
                 Language::Typescript | Language::Javascript => {
                     let paths = viewer.ts_paths(self.home, &import.module);

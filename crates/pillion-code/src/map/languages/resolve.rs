@@ -1,7 +1,7 @@
 //! What a path means at a place. Whatever is not certain is [`Thing::Unknown`], or
 //! [`Thing::Several`] if there are a few that it may be.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::rc::Rc;
 
@@ -11,7 +11,10 @@ use super::wider::Included;
 use crate::map::Language;
 
 /// How far one name may lead to another.
-pub(super) const MAX_DEPTH: u32 = 24;
+const MAX_DEPTH: u32 = 24;
+
+/// How many looks one question may take.
+const MAX_LOOKS: u32 = 1_000;
 
 /// What a path can mean.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -33,6 +36,9 @@ pub(crate) enum Thing {
 #[derive(Debug)]
 pub(crate) struct Viewer<'w> {
     pub(super) atlas: &'w Atlas,
+    /// How many looks the question at hand took: modules that import all of each other lead
+    /// round and round.
+    looks: Cell<u32>,
     /// What files of C include, as far as it was asked for.
     pub(super) included: RefCell<HashMap<FileId, Rc<Included>>>,
 }
@@ -41,6 +47,7 @@ impl<'w> Viewer<'w> {
     pub(crate) fn new(atlas: &'w Atlas) -> Self {
         Self {
             atlas,
+            looks: Cell::new(0),
             included: RefCell::default(),
         }
     }
@@ -56,11 +63,23 @@ impl<'w> Viewer<'w> {
 
     /// What a path means at a place.
     pub(crate) fn path(&self, at: Place, path: &Path) -> Thing {
+        self.begin();
         self.path_from(at, path, 0)
     }
 
+    /// A new question begins.
+    pub(super) fn begin(&self) {
+        self.looks.set(0);
+    }
+
+    /// Whether a question leads too far.
+    pub(super) fn is_exhausted(&self, depth: u32) -> bool {
+        self.looks.set(self.looks.get() + 1);
+        depth > MAX_DEPTH || self.looks.get() > MAX_LOOKS
+    }
+
     pub(super) fn path_from(&self, at: Place, path: &Path, depth: u32) -> Thing {
-        if depth > MAX_DEPTH {
+        if self.is_exhausted(depth) {
             return Thing::Unknown;
         }
         let Some((first, rest)) = path.parts.split_first() else {
@@ -103,7 +122,7 @@ impl<'w> Viewer<'w> {
 
     /// What a name means at a place, by the rules of the language.
     pub(super) fn name(&self, at: Place, name: &str, depth: u32) -> Thing {
-        if depth > MAX_DEPTH || name.is_empty() {
+        if self.is_exhausted(depth) || name.is_empty() {
             return Thing::Unknown;
         }
         let language = self.language();
@@ -269,7 +288,7 @@ impl<'w> Viewer<'w> {
 
     /// Something taken from something.
     pub(super) fn member(&self, thing: &Thing, name: &str, depth: u32) -> Thing {
-        if depth > MAX_DEPTH {
+        if self.is_exhausted(depth) {
             return Thing::Unknown;
         }
         match thing {
@@ -289,7 +308,7 @@ impl<'w> Viewer<'w> {
         let Some(page) = self.atlas.page(class.0) else {
             return Thing::Unknown;
         };
-        if depth > MAX_DEPTH {
+        if self.is_exhausted(depth) {
             return Thing::Unknown;
         }
         if let [one, ..] = page.named(class.1, name) {

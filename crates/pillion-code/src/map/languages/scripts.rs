@@ -4,7 +4,7 @@
 use super::super::modules::folder;
 use super::atlas::FileId;
 use super::outline::{Bound, FILE, Import};
-use super::resolve::{MAX_DEPTH, Thing, Viewer};
+use super::resolve::{Thing, Viewer};
 use super::wider::joined;
 
 /// Endings that an import in TypeScript may leave out, the likeliest first.
@@ -59,7 +59,7 @@ impl Viewer<'_> {
 
     /// What a module of TypeScript offers by a name.
     pub(super) fn ts_export(&self, file: FileId, name: &str, depth: u32) -> Thing {
-        let Some(page) = self.atlas.page(file).filter(|_| depth < MAX_DEPTH) else {
+        let Some(page) = self.atlas.page(file).filter(|_| !self.is_exhausted(depth)) else {
             return Thing::Unknown;
         };
         let mut exports = page.outline.exports.iter();
