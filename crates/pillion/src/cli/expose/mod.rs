@@ -29,7 +29,7 @@ use super::mcp::relay::{self, Relay};
 use super::operations::{from_here, localise};
 use super::{Global, output, streams};
 
-/// Expose the functions of Python modules: as MCP tools, methods, routes and commands.
+/// Expose functions of Python modules as tools, methods, routes and commands.
 ///
 /// Without a way to be served, agents are served on standard input and output; on a
 /// terminal, what there is to call is shown instead.
