@@ -106,11 +106,7 @@ class Exposure:
             tools = [tool.describe() for tool in self.tools]
             self._listing = {
                 "tools": tools,
-                "files": [
-                    file
-                    for module in self.modules.values()
-                    if (file := getattr(module, "__file__", None))
-                ],
+                "files": self._files(),
                 "failed": [
                     {"module": name, "message": _headline(error)}
                     for name, error in self.failed.items()
@@ -118,6 +114,12 @@ class Exposure:
                 "version": _digest(tools),
             }
         return self._listing
+
+    def _files(self) -> list[str]:
+        """Where the modules are, also those that cannot be imported: an edit may mend them."""
+        files = [getattr(module, "__file__", None) for module in self.modules.values()]
+        files += [_file_of(name) for name in self.failed]
+        return [file for file in files if file]
 
     def version(self) -> str:
         """Changes when the tools do."""
@@ -228,6 +230,16 @@ def _headline(error: BaseException) -> str:
     if isinstance(error, Fault):
         return str(error)
     return f"{type(error).__qualname__}: {error}"
+
+
+def _file_of(name: str) -> str | None:
+    import importlib.util
+
+    try:
+        spec = importlib.util.find_spec(name)
+    except Exception:  # the package around it cannot be imported either
+        return None
+    return None if spec is None else spec.origin
 
 
 def _digest(tools: list[dict[str, Any]]) -> str:

@@ -35,7 +35,14 @@ pub struct Exposed {
     house: House,
     /// The modules and where they are: parameters of both operations.
     place: Map<String, Value>,
-    known: watch::Sender<Option<Arc<Listing>>>,
+    known: watch::Sender<Option<Known>>,
+}
+
+/// What was listed last, and how the files looked then.
+#[derive(Debug, Clone)]
+struct Known {
+    listing: Arc<Listing>,
+    stamps: Stamps,
 }
 
 /// What there is.
@@ -122,13 +129,34 @@ impl Exposed {
             root: None,
             cancel: CancellationToken::new(),
         };
-        let raw = dispatch(&self.house, asked, |_| async { true }).await?;
+        // Before the question: an edit that comes while it is answered must not be missed.
+        let before = self.last().map(|known| look(&known.files));
+        let raw = match dispatch(&self.house, asked, |_| async { true }).await {
+            Ok(raw) => raw,
+            Err(error) => {
+                // It is asked for again after the next edit.
+                self.known.send_if_modified(|known| {
+                    if let (Some(known), Some(before)) = (known, before) {
+                        known.stamps = before;
+                    }
+                    false
+                });
+                return Err(error);
+            }
+        };
         let listing: Listing = serde_json::from_str(raw.get()).map_err(Error::internal)?;
         for Failed { module, message } in &listing.failed {
             tracing::warn!(module, message, "a module cannot be exposed");
         }
         let listing = Arc::new(listing);
-        self.known.send_replace(Some(Arc::clone(&listing)));
+        let mut stamps = look(&listing.files);
+        for (file, stamp) in before.into_iter().flatten() {
+            stamps.entry(file).and_modify(|now| *now = stamp);
+        }
+        self.known.send_replace(Some(Known {
+            listing: Arc::clone(&listing),
+            stamps,
+        }));
         Ok(listing)
     }
 
@@ -143,7 +171,8 @@ impl Exposed {
 
     /// What was listed last.
     pub(crate) fn last(&self) -> Option<Arc<Listing>> {
-        self.known.borrow().clone()
+        let known = self.known.borrow();
+        known.as_ref().map(|known| Arc::clone(&known.listing))
     }
 
     /// Call the function that `asked` names. With `stream`, the values of a generator go to
@@ -182,19 +211,15 @@ impl Exposed {
         gone: impl Fn() -> bool,
     ) {
         let mut known = self.known.subscribe();
-        let mut stamps = Stamps::default();
         while !gone() {
             let now = known.borrow_and_update().clone();
-            if let Some(now) = now {
-                match version {
-                    Some(before) if *before != now.version => {
-                        *version = Some(now.version.clone());
-                        return;
-                    }
-                    _ => *version = Some(now.version.clone()),
+            if let Some(Known { listing, stamps }) = now {
+                let before = version.replace(listing.version.clone());
+                if before.is_some_and(|before| before != listing.version) {
+                    return;
                 }
-                if stamps.moved(&now.files) {
-                    // A module that cannot be imported just now is looked at after its next edit.
+                if look(&listing.files) != stamps {
+                    // A module that cannot be imported just now stays what it was.
                     let _ = self.list(door).await;
                     continue;
                 }
@@ -209,24 +234,18 @@ impl Exposed {
     }
 }
 
-/// How files looked when they were looked at last.
-#[derive(Default)]
-struct Stamps(HashMap<PathBuf, Option<(SystemTime, u64)>>);
+/// How files look: time and size, or nothing for one that is not there.
+type Stamps = HashMap<PathBuf, Option<(SystemTime, u64)>>;
 
-impl Stamps {
-    /// Whether one of these files is not what it was. A file that is new here is taken as it is.
-    fn moved(&mut self, files: &[PathBuf]) -> bool {
-        self.0.retain(|file, _| files.contains(file));
-        let mut moved = false;
-        for file in files {
-            let stamp = std::fs::metadata(file)
-                .and_then(|facts| Ok((facts.modified()?, facts.len())))
-                .ok();
-            let before = self.0.insert(file.clone(), stamp);
-            moved |= before.is_some_and(|before| before != stamp);
-        }
-        moved
-    }
+fn look(files: &[PathBuf]) -> Stamps {
+    let stamp = |file: &PathBuf| {
+        let facts = std::fs::metadata(file).ok()?;
+        Some((facts.modified().ok()?, facts.len()))
+    };
+    files
+        .iter()
+        .map(|file| (file.clone(), stamp(file)))
+        .collect()
 }
 
 /// Answer a request: by an operation, or by an exposed function where there is no such
@@ -259,19 +278,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_edit_is_seen_and_a_new_file_is_none() {
+    fn an_edit_is_seen() {
         let folder = tempfile::tempdir().unwrap();
-        let file = folder.path().join("a.py");
-        std::fs::write(&file, "1").unwrap();
-        let files = [file.clone()];
-        let mut stamps = Stamps::default();
-        assert!(!stamps.moved(&files));
-        assert!(!stamps.moved(&files));
-        std::fs::write(&file, "12").unwrap();
-        assert!(stamps.moved(&files));
-        assert!(!stamps.moved(&files));
-        std::fs::remove_file(&file).unwrap();
-        assert!(stamps.moved(&files));
+        let files = [folder.path().join("a.py")];
+        std::fs::write(&files[0], "1").unwrap();
+        let first = look(&files);
+        assert_eq!(look(&files), first);
+        std::fs::write(&files[0], "12").unwrap();
+        let second = look(&files);
+        assert_ne!(second, first);
+        std::fs::remove_file(&files[0]).unwrap();
+        assert_ne!(look(&files), second);
     }
 
     #[test]

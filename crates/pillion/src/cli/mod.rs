@@ -122,7 +122,7 @@ enum Command {
     Rpc(doors::Rpc),
     /// Serve agents: every operation as an MCP tool, on standard input and output.
     Mcp(mcp::Mcp),
-    /// Expose the functions of Python modules: as MCP tools, methods, routes and commands.
+    /// Expose functions of Python modules as tools, methods, routes and commands.
     Expose(expose::Expose),
     /// Print a reference page.
     #[command(hide = true)]

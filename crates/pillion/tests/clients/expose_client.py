@@ -101,12 +101,39 @@ async def edits(client, file):
     assert text_of(result) == 'hello\n"you"', result
 
 
+async def news(client, file, heard):
+    """An edit is told to who listens, without any call."""
+    await client.list_tools()
+    source = file.read_text()
+    later = source + "\ndef later(): ...\n"
+    with anyio.fail_after(20):
+        if heard is None:
+            async with client.listen(tools_list_changed=True) as changes:
+                file.write_text(later)
+                async for _ in changes:
+                    break
+        else:
+            heard.clear()
+            file.write_text(later)
+            while not heard:
+                await anyio.sleep(0.01)
+    assert "later" in {tool.name for tool in (await client.list_tools()).tools}
+    file.write_text(source)
+
+
 async def main(mode, transport, server, folder):
     if transport == "stdio":
         arguments = ["expose", "shop", "--root", folder]
         environment = dict(os.environ)
         server = StdioServerParameters(command=server, args=arguments, cwd="/", env=environment)
-    async with Client(server, mode=mode) as client:
+    heard = [] if mode == "legacy" else None
+
+    async def hear(message):
+        if getattr(message, "method", None) == "notifications/tools/list_changed":
+            heard.append(message)
+
+    handler = hear if mode == "legacy" else None
+    async with Client(server, mode=mode, message_handler=handler) as client:
         assert client.server_info.name == "pillion", client.server_info
         assert client.server_capabilities.tools.list_changed is True
         assert client.server_capabilities.resources is None
@@ -115,6 +142,7 @@ async def main(mode, transport, server, folder):
         await errors(client)
         await streams(client)
         await edits(client, Path(folder, "shop.py"))
+        await news(client, Path(folder, "shop.py"), heard)
         print(client.protocol_version)
 
 

@@ -70,6 +70,7 @@ fn help() {
       history  List the refactorings that were applied and can be taken back
       call  Call a Python function in a warm worker
       describe  Describe the functions of a Python module, with schemas
+      expose  Expose functions of Python modules as tools, methods, routes and commands
       status  Show the daemon, its workspaces and their sidecars
       watch  Show clocks, engines and questions live
       workers  List the Python workers of all workspaces
@@ -402,6 +403,8 @@ fn operations() {
     map.structure  Show what is in a project: the functions, classes and imports of each file.
     py.call  Call a Python function in a warm worker.
     py.describe  Describe the functions of a Python module, with schemas.
+    py.expose  List the functions of modules as tools, with the schemas of their arguments.
+    py.invoke  Call an exposed function by its name, with arguments that are checked.
     py.restart  Restart the sidecars of a workspace, or of all.
     py.workers  List the Python workers of all workspaces.
     sidecar.call  Send a command to a foreign sidecar of the project.

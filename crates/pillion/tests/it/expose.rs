@@ -122,6 +122,11 @@ fn a_module_that_cannot_be_imported_is_told() {
     context.write("bad.py", "1 / 0\n");
     let mut both = context.exposing(&["shop", "bad"]);
     assert!(both.tools().contains(&"greet".to_owned()));
+    context.write("bad.py", "def mended(): ...\n");
+    let news = both.lines.json();
+    assert_eq!(news["method"], "notifications/tools/list_changed", "{news}");
+    assert!(both.tools().contains(&"mended".to_owned()));
+    context.write("bad.py", "1 / 0\n");
     let mut alone = context.exposing(&["bad"]);
     let refused = alone.request("tools/list", json!({}));
     let message = refused["error"]["message"].as_str().unwrap();
@@ -178,7 +183,7 @@ fn http_has_a_route_for_each_function() {
     assert_eq!(post("/shop.greet", "[\"x\"]").body, r#""hello\n\"x\"""#);
     assert_eq!(post("/count", r#"{"n": 3}"#).body, "[0,1,2]");
     let wrong = post("/count", r#"{"n": "x"}"#);
-    assert_eq!(wrong.status, 400, "{wrong:?}");
+    assert_eq!(wrong.status, 422, "{wrong:?}");
     assert!(wrong.body.contains("`n` must be an integer"), "{wrong:?}");
     assert_eq!(post("/nosuch", "{}").status, 404);
     // Nothing else is behind this door.

@@ -29,7 +29,7 @@ use super::mcp::relay::{self, Relay};
 use super::operations::{from_here, localise};
 use super::{Global, output, streams};
 
-/// Expose the functions of Python modules: as MCP tools, methods, routes and commands.
+/// Expose functions of Python modules as tools, methods, routes and commands.
 ///
 /// Without a way to be served, agents are served on standard input and output; on a
 /// terminal, what there is to call is shown instead.
@@ -118,7 +118,7 @@ impl Expose {
         ];
         let given = all.into_iter().filter(|(_, value)| !value.is_null());
         let given: Map<String, Value> = given.map(|(k, v)| (k.to_owned(), v)).collect();
-        let params = localise(&*to_raw_value(&given).map_err(Error::internal)?)?;
+        let params = localise(&to_raw_value(&given).map_err(Error::internal)?)?;
         serde_json::from_str(params.get()).map_err(Error::internal)
     }
 }
@@ -133,7 +133,7 @@ pub(crate) fn beside(house: House, modules: &[String], fill: &Map<String, Value>
     if let Some(root) = &house.root {
         place.insert("root".into(), json!(root));
     }
-    let place = localise(&*to_raw_value(&place).map_err(Error::internal)?)?;
+    let place = localise(&to_raw_value(&place).map_err(Error::internal)?)?;
     let place = serde_json::from_str(place.get()).map_err(Error::internal)?;
     let exposed = Exposed::new(house.clone(), place);
     Ok(House {
