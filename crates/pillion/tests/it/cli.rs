@@ -394,6 +394,7 @@ fn operations() {
     map.dead_code  Find functions that nobody reaches.
     map.diagnostics  Show what ty and ruff find wrong in a project.
     map.extract  Show the functions, classes and imports of one file.
+    map.graph  Draw the packages of a project, its calls, or who is affected if a function changes.
     map.impact  Show who is affected if a function changes: its callers, and their callers.
     map.live_changes  Show what changed since a commit: lines, and the functions and classes they belong to.
     map.patterns  Find patterns in code: observers, registries, middleware, handlers, entry points and more.
