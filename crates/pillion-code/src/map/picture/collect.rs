@@ -1,6 +1,6 @@
 //! As much of the graph as can be read at a glance.
 
-use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 
 use super::{Edge, Node, Picture};
 use crate::map::{Graph, NodeId, NodeKind};
@@ -55,29 +55,21 @@ impl Graph {
     /// Files in groups: as fine as there is room for.
     fn packages(&self, bounds: Bounds) -> Picture {
         let shown = |node: NodeId| self.shows(node, bounds);
-        let mut paths: Vec<&str> = Vec::new();
+        let mut sizes: BTreeMap<&str, usize> = BTreeMap::new();
         for node in self.nodes().filter(|node| shown(*node)) {
-            if paths.last() != Some(&self.path(node)) {
-                paths.push(self.path(node));
-            }
+            *sizes.entry(self.path(node)).or_default() += 1;
         }
-        let deepest = paths.iter().map(|path| path.matches('/').count()).max();
-        let mut levels = (0..=deepest.unwrap_or(0) + 1).rev();
-        let fits = |level: &usize| {
-            let groups: HashSet<&str> = paths.iter().map(|path| group(path, *level)).collect();
-            groups.len() <= bounds.nodes
-        };
-        let level = levels.find(fits).unwrap_or(0);
+        let groups = groups(&sizes, bounds.nodes);
+        let group = |path| group(&groups, path);
         let mut functions: BTreeMap<&str, usize> = BTreeMap::new();
         let mut weights: BTreeMap<(&str, &str), (usize, bool)> = BTreeMap::new();
         for node in self.nodes().filter(|node| shown(*node)) {
-            let from = group(self.path(node), level);
+            let from = group(self.path(node));
             let count = functions.entry(from).or_default();
             let kind = self.kind(node);
             *count += usize::from(matches!(kind, NodeKind::Function | NodeKind::Method));
             for edge in self.out(node) {
-                let path = self.path(edge.node);
-                let to = group(path, level);
+                let to = group(self.path(edge.node));
                 if to != from && shown(edge.node) {
                     let (weight, is_sure) = weights.entry((from, to)).or_default();
                     *weight += 1;
@@ -200,15 +192,51 @@ impl Graph {
     }
 }
 
-/// The first parts of a path: so many folders, and then all of it.
-fn group(path: &str, level: usize) -> &str {
-    let mut slashes = path.match_indices('/').map(|(at, _)| at);
-    let folders = path.matches('/').count();
-    match level.checked_sub(1) {
-        None => "",
-        Some(_) if level > folders => path,
-        Some(at) => slashes.nth(at).map_or(path, |end| &path[..end]),
+/// Folders and files that all files fall into: the largest folder is opened as long as
+/// there is room for what is in it.
+fn groups<'a>(sizes: &BTreeMap<&'a str, usize>, most: usize) -> BTreeSet<&'a str> {
+    let mut groups = BTreeSet::from([""]);
+    loop {
+        let mut inside: BTreeMap<&str, (usize, BTreeSet<&str>)> = BTreeMap::new();
+        for (path, size) in sizes {
+            let around = group(&groups, path);
+            if let Some(part) = next_part(path, around) {
+                let (total, parts) = inside.entry(around).or_default();
+                *total += size;
+                parts.insert(part);
+            }
+        }
+        let fits = |parts: &BTreeSet<&str>| groups.len() - 1 + parts.len() <= most;
+        let open = inside.into_iter().filter(|(_, (_, parts))| fits(parts));
+        let Some((around, (_, parts))) = open.max_by_key(|(_, (total, _))| *total) else {
+            return groups;
+        };
+        groups.remove(around);
+        groups.extend(parts);
     }
+}
+
+/// The group that a file falls into.
+fn group<'g>(groups: &BTreeSet<&'g str>, path: &str) -> &'g str {
+    let mut part = path;
+    loop {
+        match (groups.get(part), part.rsplit_once('/')) {
+            (Some(group), _) => return group,
+            (None, Some((folder, _))) => part = folder,
+            (None, None) => return "",
+        }
+    }
+}
+
+/// A file or folder right inside of another, on the way to a file.
+fn next_part<'a>(path: &'a str, around: &str) -> Option<&'a str> {
+    let start = match around {
+        "" => 0,
+        folder => folder.len() + 1,
+    };
+    let rest = path.get(start..).filter(|rest| !rest.is_empty())?;
+    let end = rest.find('/').map_or(path.len(), |at| start + at);
+    Some(&path[..end])
 }
 
 /// A group as people name it.
@@ -217,5 +245,39 @@ fn dotted(group: &str) -> String {
         "" => "(all)".into(),
         file if file.contains('.') => file.to_owned(),
         folder => folder.replace('/', "."),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_largest_folders_are_opened_while_there_is_room() {
+        let sizes = BTreeMap::from([
+            ("setup.py", 1),
+            ("src/big/a.py", 50),
+            ("src/big/b.py", 40),
+            ("src/big/c/d.py", 9),
+            ("src/small/x.py", 2),
+            ("src/small/y.py", 2),
+        ]);
+        let shown = |most: usize| groups(&sizes, most).into_iter().collect::<Vec<_>>();
+        assert_eq!(shown(1), [""]);
+        assert_eq!(shown(2), ["setup.py", "src"]);
+        assert_eq!(shown(3), ["setup.py", "src/big", "src/small"]);
+        let five = [
+            "setup.py",
+            "src/big/a.py",
+            "src/big/b.py",
+            "src/big/c/d.py",
+            "src/small",
+        ];
+        assert_eq!(shown(5), five);
+        assert_eq!(shown(99).len(), 6);
+        let all = groups(&sizes, 5);
+        assert_eq!(group(&all, "src/big/c/d.py"), "src/big/c/d.py");
+        assert_eq!(group(&all, "src/small/y.py"), "src/small");
+        assert_eq!(group(&all, "elsewhere.py"), "");
     }
 }

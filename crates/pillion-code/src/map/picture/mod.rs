@@ -97,7 +97,7 @@ mod tests {
         let svg = svg(&picture);
         assert!(svg.starts_with("<svg ") && svg.trim_end().ends_with("</svg>"));
         assert_eq!(svg.matches("<rect ").count(), 1 + 3, "{svg}");
-        assert_eq!(svg.matches("<path class=").count(), 3, "{svg}");
+        assert_eq!(svg.matches("marker-end=").count(), 3, "{svg}");
         assert!(svg.contains("n1&lt;&amp;&gt;&quot;x&quot;"), "{svg}");
         let dot = dot(&picture);
         assert!(

@@ -17,10 +17,19 @@ path{fill:none;stroke:#64748b;stroke-opacity:.55}\
 .back{stroke:#dc2626;stroke-opacity:.6}\
 .head{fill:#64748b;stroke:none}";
 
+/// How far arrows that lead back hang down.
+const DIP: f64 = 44.0;
+
 /// A picture as SVG.
 pub(crate) fn svg(picture: &Picture) -> String {
     let placed = place(picture);
-    let (width, height) = (placed.width.ceil(), placed.height.ceil());
+    let is_back = |edge: &Edge| placed.boxes[edge.to].x <= placed.boxes[edge.from].x;
+    let below = if picture.edges.iter().any(is_back) {
+        DIP
+    } else {
+        0.0
+    };
+    let (width, height) = (placed.width.ceil(), (placed.height + below).ceil());
     let mut out = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" \
          viewBox=\"0 0 {width} {height}\">\n<style>{STYLE}</style>\n<defs><marker id=\"tip\" \
@@ -84,10 +93,13 @@ fn arrow(out: &mut String, edge: &Edge, boxes: &[Place]) {
         class.push_str(" possible");
     }
     let (c1, c2) = (x1 + bend, x2 - bend);
+    // The way back leads below the boxes in between.
+    let dip = if is_back { DIP } else { 0.0 };
+    let (d1, d2) = (y1 + dip, y2 + dip);
     let _ = writeln!(
         out,
         "<path class=\"{class}\" stroke-width=\"{thick:.1}\" marker-end=\"url(#tip)\" \
-         d=\"M{x1:.1} {y1:.1}C{c1:.1} {y1:.1} {c2:.1} {y2:.1} {x2:.1} {y2:.1}\"/>"
+         d=\"M{x1:.1} {y1:.1}C{c1:.1} {d1:.1} {c2:.1} {d2:.1} {x2:.1} {y2:.1}\"/>"
     );
 }
 
