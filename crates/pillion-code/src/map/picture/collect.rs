@@ -94,7 +94,9 @@ impl Graph {
             nodes: nodes.collect(),
             edges: edges.collect(),
             left_out: 0,
+            lighter: 0,
         }
+        .thin_out()
     }
 
     /// The functions with the most resolved calls.
@@ -188,7 +190,9 @@ impl Graph {
             nodes: shown.collect(),
             edges: edges.collect(),
             left_out,
+            lighter: 0,
         }
+        .thin_out()
     }
 }
 

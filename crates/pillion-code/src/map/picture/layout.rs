@@ -1,7 +1,8 @@
 //! Places for the boxes of a picture: columns from left to right along the arrows.
 //!
-//! Boxes get columns by the longest way that leads to them, arrows that close a circle left
-//! aside; within a column they are ordered so that few arrows cross.
+//! Boxes are brought into an order in which most uses lead forward; columns follow from the
+//! longest way that leads to a box, pressed together where that would be too wide. Within a
+//! column they are ordered so that few arrows cross.
 
 use super::Picture;
 
@@ -90,15 +91,18 @@ fn columns(picture: &Picture) -> Vec<Vec<usize>> {
         next[edge.from].push(edge.to);
         before[edge.to].push(edge.from);
     }
-    let order = without_circles(&next);
-    let mut rank = vec![0; count];
+    let order = forward(picture);
+    let mut place = vec![0; count];
     for (at, node) in order.iter().enumerate() {
-        for follower in &next[*node] {
-            if order[at + 1..].contains(follower) {
-                rank[*follower] = rank[*follower].max(rank[*node] + 1);
-            }
+        place[*node] = at;
+    }
+    let mut rank = vec![0_usize; count];
+    for node in &order {
+        for follower in next[*node].iter().filter(|to| place[**to] > place[*node]) {
+            rank[*follower] = rank[*follower].max(rank[*node] + 1);
         }
     }
+    press(&mut rank);
     let last = rank.iter().max().map_or(0, |last| last + 1);
     let mut columns: Vec<Vec<usize>> = vec![Vec::new(); last];
     for node in order {
@@ -108,34 +112,47 @@ fn columns(picture: &Picture) -> Vec<Vec<usize>> {
     split_tall(columns)
 }
 
-/// All boxes, each behind those that lead to it, as far as no circle forbids it.
-fn without_circles(next: &[Vec<usize>]) -> Vec<usize> {
-    let mut entered = vec![false; next.len()];
-    let mut order = Vec::with_capacity(next.len());
-    let mut into = vec![0_usize; next.len()];
-    next.iter().flatten().for_each(|to| into[*to] += 1);
-    // Where arrows begin comes first.
-    let mut starts: Vec<usize> = (0..next.len()).collect();
-    starts.sort_by_key(|at| (into[*at], std::cmp::Reverse(next[*at].len()), *at));
-    for start in starts {
-        if std::mem::replace(&mut entered[start], true) {
-            continue;
-        }
-        let mut open = vec![(start, 0)];
-        while let Some((node, at)) = open.pop() {
-            match next[node].get(at) {
-                Some(&follower) => {
-                    open.push((node, at + 1));
-                    if !std::mem::replace(&mut entered[follower], true) {
-                        open.push((follower, 0));
-                    }
-                }
-                None => order.push(node),
-            }
+/// All boxes, in an order in which few uses lead back: the one that uses the most more than
+/// it is used comes first, then the same for the rest.
+fn forward(picture: &Picture) -> Vec<usize> {
+    let mut rest: Vec<usize> = (0..picture.nodes.len()).collect();
+    let mut order = Vec::with_capacity(rest.len());
+    while !rest.is_empty() {
+        let balance = |node: usize| {
+            let inner = picture.edges.iter().filter(|edge| {
+                edge.from != edge.to && rest.contains(&edge.from) && rest.contains(&edge.to)
+            });
+            let weight = |edge: &super::Edge| i64::try_from(edge.weight).unwrap_or(i64::MAX);
+            inner.fold((0_i64, 0_i64), |(out, into), edge| {
+                let out = out + if edge.from == node { weight(edge) } else { 0 };
+                let into = into + if edge.to == node { weight(edge) } else { 0 };
+                (out, into)
+            })
+        };
+        // Whom nobody uses comes before all others.
+        let best = rest.iter().copied().max_by_key(|node| {
+            let (out, into) = balance(*node);
+            (into == 0, out - into, std::cmp::Reverse(*node))
+        });
+        let Some(best) = best else { break };
+        rest.retain(|node| *node != best);
+        order.push(best);
+    }
+    order
+}
+
+/// Press ranks together so that a picture is about as high as it is wide.
+fn press(rank: &mut [usize]) {
+    let last = rank.iter().max().copied().unwrap_or(0);
+    let count = f64::from(u32::try_from(rank.len()).unwrap_or(u32::MAX));
+    let room = (count.sqrt() * 1.1).ceil().max(4.0);
+    let columns = (1..=64_usize).take_while(|n| f64::from(u32::try_from(*n).unwrap_or(0)) <= room);
+    let columns = columns.last().unwrap_or(4);
+    if last >= columns {
+        for rank in rank {
+            *rank = *rank * (columns - 1) / last;
         }
     }
-    order.reverse();
-    order
 }
 
 /// Order each column by where the neighbours of its boxes are.

@@ -20,6 +20,39 @@ pub(crate) struct Picture {
     pub(crate) edges: Vec<Edge>,
     /// Nodes that were left out.
     pub(crate) left_out: usize,
+    /// Arrows that were left out, as heavier ones tell more.
+    pub(crate) lighter: usize,
+}
+
+/// Arrows for each box: more are a thicket.
+const ARROWS: usize = 2;
+
+impl Picture {
+    /// Keep the heaviest arrows, and of every box the heaviest that leads to and from it.
+    fn thin_out(mut self) -> Self {
+        let room = self.nodes.len() * ARROWS;
+        let total = self.edges.len();
+        self.edges
+            .sort_by_key(|edge| std::cmp::Reverse((edge.is_sure, edge.weight)));
+        let mut leads = vec![[false; 2]; self.nodes.len()];
+        let mut kept = 0;
+        self.edges.retain(|edge| {
+            let first = !leads[edge.from][0] || !leads[edge.to][1];
+            let keep = first || kept < room;
+            if keep {
+                kept += 1;
+                leads[edge.from][0] = true;
+                leads[edge.to][1] = true;
+            }
+            keep
+        });
+        self.edges.sort();
+        self.lighter = total - self.edges.len();
+        if self.lighter > 0 {
+            self.title = format!("{} ({} lighter arrows not drawn)", self.title, self.lighter);
+        }
+        self
+    }
 }
 
 /// A box of a picture.
@@ -64,6 +97,7 @@ mod tests {
             nodes: (0..nodes).map(node).collect(),
             edges: edges.iter().map(edge).collect(),
             left_out: 0,
+            lighter: 0,
         }
     }
 
@@ -86,9 +120,27 @@ mod tests {
                 "{one:?}"
             );
         }
-        for (from, to) in [(0, 1), (0, 2), (1, 3), (3, 4)] {
+        let edges = [(0, 1), (0, 2), (1, 3), (2, 3)];
+        let placed = layout::place(&self::picture(4, &edges));
+        for (from, to) in edges {
             assert!(placed.boxes[from].x < placed.boxes[to].x, "{from} {to}");
         }
+    }
+
+    #[test]
+    fn the_heaviest_arrows_stay_and_no_box_is_left_alone() {
+        let all: Vec<(usize, usize)> = (0..9)
+            .flat_map(|from| (0..9).map(move |to| (from, to)))
+            .filter(|(from, to)| from != to)
+            .collect();
+        let thin = picture(9, &all).thin_out();
+        assert!(thin.edges.len() <= 9 * ARROWS + 18, "{}", thin.edges.len());
+        assert_eq!(thin.edges.len() + thin.lighter, all.len());
+        for node in 0..9 {
+            assert!(thin.edges.iter().any(|e| e.from == node), "{node}");
+            assert!(thin.edges.iter().any(|e| e.to == node), "{node}");
+        }
+        assert!(thin.title.contains("lighter"), "{}", thin.title);
     }
 
     #[test]

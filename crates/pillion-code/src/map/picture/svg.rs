@@ -23,7 +23,7 @@ const DIP: f64 = 44.0;
 /// A picture as SVG.
 pub(crate) fn svg(picture: &Picture) -> String {
     let placed = place(picture);
-    let is_back = |edge: &Edge| placed.boxes[edge.to].x <= placed.boxes[edge.from].x;
+    let is_back = |edge: &Edge| placed.boxes[edge.to].x < placed.boxes[edge.from].x;
     let below = if picture.edges.iter().any(is_back) {
         DIP
     } else {
@@ -78,12 +78,15 @@ pub(crate) fn svg(picture: &Picture) -> String {
 
 fn arrow(out: &mut String, edge: &Edge, boxes: &[Place]) {
     let (from, to) = (boxes[edge.from], boxes[edge.to]);
-    let is_back = to.x <= from.x;
+    let (is_back, is_beside) = (to.x < from.x, to.x == from.x);
     let (x1, y1) = (from.x + from.width, from.y + from.height / 2.0);
-    let (x2, y2) = (to.x - 1.0, to.y + to.height / 2.0);
-    let bend = match is_back {
-        true => 70.0,
-        false => ((x2 - x1) / 2.0).max(30.0),
+    // Within a column the arrow comes back to the side it left.
+    let x2 = if is_beside { x1 + 1.0 } else { to.x - 1.0 };
+    let y2 = to.y + to.height / 2.0 + if is_beside { 6.0 } else { 0.0 };
+    let bend = match (is_back, is_beside) {
+        (true, _) => 60.0,
+        (_, true) => 34.0,
+        _ => ((x2 - x1) / 2.0).max(30.0),
     };
     // A thousand calls are not a thousand times as thick.
     let weight = f64::from(u32::try_from(edge.weight.max(1)).unwrap_or(u32::MAX));
@@ -92,7 +95,8 @@ fn arrow(out: &mut String, edge: &Edge, boxes: &[Place]) {
     if !edge.is_sure {
         class.push_str(" possible");
     }
-    let (c1, c2) = (x1 + bend, x2 - bend);
+    let c1 = x1 + bend;
+    let c2 = if is_beside { x2 + bend } else { x2 - bend };
     // The way back leads below the boxes in between.
     let dip = if is_back { DIP } else { 0.0 };
     let (d1, d2) = (y1 + dip, y2 + dip);

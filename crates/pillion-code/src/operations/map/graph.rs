@@ -116,6 +116,8 @@ pub struct Drawn {
     pub edge_count: usize,
     /// How many boxes there was no room for.
     pub left_out: usize,
+    /// How many arrows there was no room for: those that stand for few uses.
+    pub lighter_edges: usize,
     /// The language.
     pub language: Language,
     /// The moment this is true for.
@@ -196,6 +198,7 @@ impl Operation for Draw {
             node_count: picture.nodes.len(),
             edge_count: picture.edges.len(),
             left_out: picture.left_out,
+            lighter_edges: picture.lighter,
             language,
             clock: view.clock(),
         };
