@@ -132,6 +132,8 @@ fn a_module_that_cannot_be_imported_is_told() {
     let message = refused["error"]["message"].as_str().unwrap();
     assert!(message.contains("ZeroDivisionError"), "{refused}");
     context.write("bad.py", "def good(): ...\n");
+    let news = alone.lines.json();
+    assert_eq!(news["method"], "notifications/tools/list_changed", "{news}");
     assert_eq!(alone.tools(), ["good", "fetch_output"]);
 }
 

@@ -27,6 +27,7 @@ pub(super) async fn run(
     let exposed: Exposed = backend
         .ask("py.expose", Value::Object(place.clone()))
         .await?;
+    let exposed = exposed.or_failure()?;
     let name = format!("pillion expose {} --", modules.join(" "));
     let line = std::iter::once(name.clone()).chain(words);
     let matches = match command(&name, &exposed).try_get_matches_from(line) {
