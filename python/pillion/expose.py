@@ -144,7 +144,7 @@ class Exposure:
             hint = f"did you mean `{alike[0]}`?"
         else:
             some = ", ".join(f"`{known}`" for known in names[:10])
-            hint = f"there are {some}" if some else "nothing is exposed"
+            hint = f"there are {some}." if some else "Nothing is exposed."
         raise Fault("not_found", f"no function `{name}` is exposed", hint=hint)
 
 

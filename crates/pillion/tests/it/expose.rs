@@ -211,6 +211,9 @@ fn http_has_a_route_for_each_function() {
         ]
     );
 
+    let page = web.get("/docs").body;
+    assert!(page.contains("<code>greet</code>"), "{page}");
+    assert!(!page.contains("py.call"), "{page}");
     let document: Value = serde_json::from_str(&web.get("/openapi.json").body).unwrap();
     let route = &document["paths"]["/total"]["post"];
     assert_eq!(route["summary"], "The price of some orders.", "{document}");
