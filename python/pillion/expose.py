@@ -12,7 +12,7 @@ import sys
 
 from pillion import arguments, docstrings
 from pillion.describe import describe_function, functions_of
-from pillion.errors import Fault
+from pillion.errors import Fault, to_error
 from pillion.resolve import load, near
 from pillion.schema import hints_of, is_stream
 from pillion.state import METHODS, READS
@@ -100,15 +100,13 @@ class Exposure:
 
     def listing(self) -> dict[str, Any]:
         """All tools, and what kept others from being here."""
-        if not self.modules and self.failed:
-            raise next(iter(self.failed.values()))
         if self._listing is None:
             tools = [tool.describe() for tool in self.tools]
             self._listing = {
                 "tools": tools,
                 "files": self._files(),
                 "failed": [
-                    {"module": name, "message": _headline(error)}
+                    {"module": name, "error": to_error(error)}
                     for name, error in self.failed.items()
                 ],
                 "version": _digest(tools),
@@ -146,7 +144,7 @@ class Exposure:
             hint = f"did you mean `{alike[0]}`?"
         else:
             some = ", ".join(f"`{known}`" for known in names[:10])
-            hint = f"there are {some}" if some else "nothing is exposed"
+            hint = f"there are {some}." if some else "Nothing is exposed."
         raise Fault("not_found", f"no function `{name}` is exposed", hint=hint)
 
 
@@ -224,12 +222,6 @@ def _told_apart(tools: list[Tool]) -> list[Tool]:
 
 def _legal(name: str) -> str:
     return _NO_NAME.sub("_", name)[:MAX_NAME] or "_"
-
-
-def _headline(error: BaseException) -> str:
-    if isinstance(error, Fault):
-        return str(error)
-    return f"{type(error).__qualname__}: {error}"
 
 
 def _file_of(name: str) -> str | None:

@@ -295,13 +295,15 @@ def test_errors_of_the_function_are_its_own(tools):
 def test_a_broken_module_does_not_hide_the_others(tools, write):
     write("bad", "1 / 0")
     listing = tools.list("m", "bad")
-    assert listing["failed"] == [
-        {"module": "bad", "message": "ZeroDivisionError: division by zero"}
-    ]
+    (failed,) = listing["failed"]
+    assert failed["module"] == "bad"
+    assert failed["error"]["message"] == "ZeroDivisionError: division by zero"
+    assert failed["error"]["data"]["traceback"]
+    assert [file.rpartition("/")[2] for file in listing["files"]] == ["m.py", "bad.py"]
     assert tools.call("add", [1], ("m", "bad")) == 3
     assert tools.refusal("nosuch", [], ("m", "bad"))["type"] == "ZeroDivisionError"
-    assert tools.ask("expose", modules=["bad"])["error"]["type"] == "ZeroDivisionError"
-    assert tools.ask("expose", modules=["nosuch"])["error"]["code"] == "not_found"
+    assert tools.list("bad")["tools"] == []
+    assert tools.list("nosuch")["failed"][0]["error"]["code"] == "not_found"
     assert tools.ask("expose", modules=[])["error"]["code"] == "invalid_request"
 
 

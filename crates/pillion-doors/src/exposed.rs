@@ -87,7 +87,7 @@ pub struct Failed {
     /// Its name.
     pub module: String,
     /// Why.
-    pub message: String,
+    pub error: Error,
 }
 
 /// What a function gave.
@@ -119,7 +119,7 @@ impl Exposed {
         }
     }
 
-    /// What there is now.
+    /// What there is now, or why there is nothing.
     pub async fn list(&self, door: Door) -> Result<Arc<Listing>> {
         let params = to_raw_value(&self.place).map_err(Error::internal)?;
         let asked = Asked {
@@ -145,8 +145,8 @@ impl Exposed {
             }
         };
         let listing: Listing = serde_json::from_str(raw.get()).map_err(Error::internal)?;
-        for Failed { module, message } in &listing.failed {
-            tracing::warn!(module, message, "a module cannot be exposed");
+        for Failed { module, error } in &listing.failed {
+            tracing::warn!(module, %error, "a module cannot be exposed");
         }
         let listing = Arc::new(listing);
         let mut stamps = look(&listing.files);
@@ -157,7 +157,10 @@ impl Exposed {
             listing: Arc::clone(&listing),
             stamps,
         }));
-        Ok(listing)
+        match listing.failed.first() {
+            Some(failed) if listing.tools.is_empty() => Err(failed.error.clone()),
+            _ => Ok(listing),
+        }
     }
 
     /// What there was when an answer of this version was given.

@@ -135,6 +135,12 @@ async fn openapi_json(State(house): State<House>) -> Response {
     Json(document).into_response()
 }
 
-async fn docs(State(house): State<House>) -> Html<String> {
-    Html(page::page(&house.catalogue))
+async fn docs(State(house): State<House>) -> Response {
+    let Some(exposed) = &house.exposed else {
+        return Html(page::page(&house.catalogue)).into_response();
+    };
+    match exposed.list(Door::Http).await {
+        Ok(listing) => Html(page::functions(&listing)).into_response(),
+        Err(error) => refusal(&error, error.code.http_status()),
+    }
 }

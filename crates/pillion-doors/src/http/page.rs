@@ -2,8 +2,10 @@
 
 use std::fmt::Write;
 
-use pillion_catalogue::{Catalogue, Definition};
-use serde_json::Value;
+use pillion_catalogue::{Catalogue, Safety};
+use serde_json::{Map, Value};
+
+use crate::Listing;
 
 const STYLE: &str = "body{font:16px/1.5 system-ui,sans-serif;max-width:56rem;margin:2rem auto;padding:0 1rem;color:#222;background:#fff}\
 h2{margin-top:2.5rem;border-bottom:1px solid #ddd}code,pre{font:14px/1.4 ui-monospace,monospace;background:#f5f5f5;border-radius:4px}\
@@ -11,30 +13,66 @@ code{padding:.1em .3em}pre{padding:.8rem;overflow:auto}table{border-collapse:col
 .tag{font-size:.8rem;border:1px solid #bbb;border-radius:1em;padding:.05em .6em;margin-left:.5em}\
 @media(prefers-color-scheme:dark){body{color:#ddd;background:#181818}code,pre{background:#262626}h2{border-color:#444}td,th{border-color:#333}}";
 
-/// The whole page.
-pub(super) fn page(catalogue: &Catalogue) -> String {
-    let mut html = format!(
+/// The head of every page.
+fn head() -> String {
+    format!(
         "<!doctype html><html lang=en><meta charset=utf-8><meta name=viewport content=\"width=device-width\">\
-         <title>pillion</title><style>{STYLE}</style><h1>pillion</h1>\
-         <p>Python, already running. Every operation is <code>POST /v1/{{operation}}</code> with its parameters \
-         as a JSON object; <a href=\"/openapi.json\">openapi.json</a> has the schemas, \
-         <a href=\"/metrics\">metrics</a> the numbers.</p>\
-         <pre>curl -s localhost:PORT/v1/py.call -H 'content-type: application/json' \\\n     -d '{{\"function\": \"math:hypot\", \"params\": [3, 4]}}'</pre>"
+         <title>pillion</title><style>{STYLE}</style><h1>pillion</h1>"
+    )
+}
+
+/// The page about functions that are exposed.
+pub(super) fn functions(listing: &Listing) -> String {
+    let mut html = head();
+    html.push_str(
+        "<p>Functions of Python modules. Each is <code>POST /{function}</code> with its arguments \
+         as a JSON object; <a href=\"/openapi.json\">openapi.json</a> has the schemas.</p>",
     );
-    for definition in catalogue.definitions() {
-        section(&mut html, definition);
+    for function in &listing.tools {
+        section(
+            &mut html,
+            &function.name,
+            function.safety,
+            &function.description,
+            &function.input_schema,
+        );
     }
     html
 }
 
-fn section(html: &mut String, definition: &Definition) {
-    let name = definition.name;
-    let safety = format!("{:?}", definition.safety).to_lowercase();
-    let schema = definition.params_schema().to_value();
-    let about = schema
-        .get("description")
-        .and_then(Value::as_str)
-        .unwrap_or_default();
+/// The page about operations.
+pub(super) fn page(catalogue: &Catalogue) -> String {
+    let mut html = head();
+    html.push_str(
+        "<p>Python, already running. Every operation is <code>POST /v1/{operation}</code> with its parameters \
+         as a JSON object; <a href=\"/openapi.json\">openapi.json</a> has the schemas, \
+         <a href=\"/metrics\">metrics</a> the numbers.</p>\
+         <pre>curl -s localhost:PORT/v1/py.call -H 'content-type: application/json' \\\n     -d '{\"function\": \"math:hypot\", \"params\": [3, 4]}'</pre>",
+    );
+    let nothing = Map::new();
+    for definition in catalogue.definitions() {
+        let schema = definition.params_schema().to_value();
+        let about = schema.get("description").and_then(Value::as_str);
+        let schema = schema.as_object().unwrap_or(&nothing);
+        section(
+            &mut html,
+            definition.name,
+            definition.safety,
+            about.unwrap_or_default(),
+            schema,
+        );
+    }
+    html
+}
+
+fn section(
+    html: &mut String,
+    name: &str,
+    safety: Safety,
+    about: &str,
+    schema: &Map<String, Value>,
+) {
+    let safety = format!("{safety:?}").to_lowercase();
     let _ = write!(
         html,
         "<h2 id=\"{name}\"><code>{name}</code><span class=tag>{safety}</span></h2>"

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use pillion_catalogue::{Context, Error, Local, Operation, Result, Safety};
+use pillion_protocol::line::ErrorMember;
 use pillion_supervisor::Ask;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -93,7 +94,32 @@ pub struct Failed {
     /// Its name.
     pub module: String,
     /// Why.
-    pub message: String,
+    pub error: Error,
+}
+
+impl Exposed {
+    /// What there is, or why there is nothing.
+    pub fn or_failure(mut self) -> Result<Self> {
+        match self.failed.is_empty() || !self.tools.is_empty() {
+            true => Ok(self),
+            false => Err(self.failed.swap_remove(0).error),
+        }
+    }
+}
+
+/// A listing as the worker writes it.
+#[derive(Deserialize)]
+struct Listed {
+    tools: Vec<Tool>,
+    files: Vec<PathBuf>,
+    failed: Vec<ListedFailure>,
+    version: String,
+}
+
+#[derive(Deserialize)]
+struct ListedFailure {
+    module: String,
+    error: ErrorMember,
 }
 
 impl Operation for Expose {
@@ -130,6 +156,16 @@ impl Operation for Expose {
             .call(call)
             .await
             .map_err(|error| name_python(error, &project))?;
-        serde_json::from_str(answer.result.get()).map_err(Error::internal)
+        let listed: Listed = serde_json::from_str(answer.result.get()).map_err(Error::internal)?;
+        let failed = listed.failed.into_iter().map(|failed| Failed {
+            module: failed.module,
+            error: name_python(failed.error.into(), &project),
+        });
+        Ok(Exposed {
+            tools: listed.tools,
+            files: listed.files,
+            failed: failed.collect(),
+            version: listed.version,
+        })
     }
 }

@@ -132,6 +132,8 @@ fn a_module_that_cannot_be_imported_is_told() {
     let message = refused["error"]["message"].as_str().unwrap();
     assert!(message.contains("ZeroDivisionError"), "{refused}");
     context.write("bad.py", "def good(): ...\n");
+    let news = alone.lines.json();
+    assert_eq!(news["method"], "notifications/tools/list_changed", "{news}");
     assert_eq!(alone.tools(), ["good", "fetch_output"]);
 }
 
@@ -209,6 +211,9 @@ fn http_has_a_route_for_each_function() {
         ]
     );
 
+    let page = web.get("/docs").body;
+    assert!(page.contains("<code>greet</code>"), "{page}");
+    assert!(!page.contains("py.call"), "{page}");
     let document: Value = serde_json::from_str(&web.get("/openapi.json").body).unwrap();
     let route = &document["paths"]["/total"]["post"];
     assert_eq!(route["summary"], "The price of some orders.", "{document}");

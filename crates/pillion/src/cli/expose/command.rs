@@ -27,6 +27,7 @@ pub(super) async fn run(
     let exposed: Exposed = backend
         .ask("py.expose", Value::Object(place.clone()))
         .await?;
+    let exposed = exposed.or_failure()?;
     let name = format!("pillion expose {} --", modules.join(" "));
     let line = std::iter::once(name.clone()).chain(words);
     let matches = match command(&name, &exposed).try_get_matches_from(line) {
@@ -89,8 +90,11 @@ fn command(name: &str, exposed: &Exposed) -> Command {
             .num_args(0..)
             .allow_negative_numbers(true)
             .help("Arguments without a flag, in the order of the parameters");
+        // A parameter may have the name of the flag.
+        let has_own = properties(tool).any(|(name, _)| name == "help");
         Command::new(tool.name.clone())
             .about(tool.description.clone())
+            .disable_help_flag(has_own)
             .args(flags)
             .arg(rest)
     });
@@ -124,13 +128,20 @@ fn flag(name: &str, schema: &Value) -> Arg {
             .trim()
             .to_owned();
     }
-    let flag = Arg::new(name.to_owned())
-        .long(name.replace('_', "-"))
-        .alias(name.to_owned())
+    // `--is-deep` for `is_deep`, but not `---x` for `_x`.
+    let typed = match name.starts_with('_') {
+        true => name.to_owned(),
+        false => name.replace('_', "-"),
+    };
+    let mut flag = Arg::new(name.to_owned())
+        .long(typed.clone())
         .help(help)
         .action(ArgAction::Append)
         .allow_hyphen_values(true)
         .value_name(kind(schema).to_uppercase());
+    if typed != name {
+        flag = flag.alias(name.to_owned());
+    }
     match kind(schema) {
         "boolean" => flag.num_args(0..=1).default_missing_value("true"),
         _ => flag,
@@ -221,6 +232,8 @@ mod tests {
                 "which": { "anyOf": [{ "type": "string" }, { "type": "null" }] },
                 "kind": { "enum": ["a", 2] },
                 "any": {},
+                "help": { "type": "string" },
+                "_x": { "type": "string" },
             }},
         });
         serde_json::from_value(tool).unwrap()
@@ -258,6 +271,8 @@ mod tests {
             (&["--kind", "a"], json!({ "kind": "a" })),
             (&["--any", "{\"x\": 1}"], json!({ "any": { "x": 1 } })),
             (&["--any", "word"], json!({ "any": "word" })),
+            (&["--help", "me"], json!({ "help": "me" })),
+            (&["--_x", "y"], json!({ "_x": "y" })),
             (&["3", "4"], json!({ "count": 3, "name": "4" })),
             (&["--count", "3", "4"], json!({ "count": 3, "name": "4" })),
         ] {
@@ -265,7 +280,7 @@ mod tests {
         }
         let twice = read(&["--count", "1", "--count", "2"]);
         assert_eq!(twice, "`--count` is given more than once");
-        let many = read(&["1", "2", "3", "4", "5", "6", "7", "8"]);
-        assert_eq!(many, "`8` is one argument too many");
+        let many = read(&["1", "2", "3", "4", "5", "6", "7", "8", "9", "10"]);
+        assert_eq!(many, "`10` is one argument too many");
     }
 }

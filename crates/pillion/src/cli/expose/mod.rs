@@ -19,6 +19,7 @@ use pillion_doors::mcp::{self as agents, Settings};
 use pillion_doors::{Exposed, House, http, rpc};
 use pillion_protocol::endpoint::Endpoint;
 use pillion_protocol::vars;
+use pillion_python::operations::Exposed as Listing;
 use serde_json::value::to_raw_value;
 use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
@@ -96,7 +97,8 @@ impl Expose {
             let backend = Backend::open(global).await?;
             let listed = backend.ask("py.expose", Value::Object(place)).await;
             backend.close().await;
-            return listed.map(|listed| table::show(&listed, &self.modules, global.json));
+            let listed = listed.and_then(Listing::or_failure)?;
+            return Ok(table::show(&listed, &self.modules, global.json));
         }
         let relay = Arc::new(Relay::new(global.clone()));
         let served = serve(self.way, only(&relay, place)).await;

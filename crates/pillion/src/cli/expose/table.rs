@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use pillion_python::operations::{Exposed, Failed, Tool};
 use serde_json::Value;
 
-use crate::cli::output::{note, paint, say, say_json};
+use crate::cli::output::{note, say, say_json, warn};
 
 /// Show what there is to call, and how.
 pub(super) fn show(exposed: &Exposed, modules: &[String], json: bool) -> ExitCode {
@@ -20,11 +20,8 @@ pub(super) fn show(exposed: &Exposed, modules: &[String], json: bool) -> ExitCod
             say(&format!("    {line}"));
         }
     }
-    for Failed { module, message } in &exposed.failed {
-        note(&format!(
-            "{}: {module}: {message}",
-            paint("warning", "33;1")
-        ));
+    for Failed { module, error } in &exposed.failed {
+        warn(&format!("{module}: {error}"));
     }
     let Some(first) = exposed.tools.first() else {
         note("nothing is exposed: these modules have no public functions");
