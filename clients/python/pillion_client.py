@@ -64,7 +64,7 @@ for row in TABLE.strip().splitlines():
     words = words.replace("PLACE", PLACE).replace("PATCH", PATCH).replace("SPAN", SPAN)
     name, _, operation = head.partition("=")
     COMMANDS[name] = (operation or "code." + name.replace("-", "_"), words, about)
-READS = {op for op, words, _ in COMMANDS.values() if op[:5] == "code." and "--apply" not in words}
+READS = {operation for operation, _, _ in COMMANDS.values() if operation.startswith("code.")}
 READS |= {f"system.{verb}" for verb in ("ping", "version", "status", "stats", "health")}
 
 

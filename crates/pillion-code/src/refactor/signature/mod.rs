@@ -1,9 +1,9 @@
 //! Change a signature: parameters are added, removed and ordered, in a function, in all that
 //! override it, and wherever one of them is called.
 //!
-//! [`subject`] says which functions are meant, [`callers`] who calls them. What a call passes
-//! to which parameter is decided by [`binding`], and [`writing`] turns that into edits of the
-//! file, by way of [`list`].
+//! `subject` says which functions are meant, `callers` who calls them. What a call passes
+//! to which parameter is decided by `binding`, and `writing` turns that into edits of the
+//! file, by way of `list`.
 
 mod binding;
 mod callers;
