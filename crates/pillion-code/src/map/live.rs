@@ -1,10 +1,14 @@
-//! Which functions and classes of a Python file changed lines belong to, before and after.
+//! Which functions and classes of a file changed lines belong to, before and after.
 
 use std::collections::{BTreeSet, HashMap};
+use std::path::Path;
 
+use super::Language;
+use super::languages::outline;
+use super::languages::outline::DefKind;
 use crate::git::Hunk;
-use crate::index::{Facts, Kind, extract_facts};
-use crate::source::Source;
+use crate::index::{Facts, Kind, Symbol, extract_facts};
+use crate::source::{Position, Source, Span};
 
 /// A function or class that a change affects.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -110,8 +114,47 @@ fn symbols(facts: &Facts) -> HashMap<Named, usize> {
 
 /// The facts of a file before a change that made `now` of it.
 pub(crate) fn facts_before(now: &str, hunks: &[Hunk], path: &str) -> Option<Facts> {
-    let text = before(now, hunks)?;
-    Some(extract_facts(&Source::from_text(&text), path))
+    facts_of(&before(now, hunks)?, path)
+}
+
+/// What a text defines, in whatever language; nothing if it is none that maps are made of.
+pub(crate) fn facts_of(text: &str, path: &str) -> Option<Facts> {
+    let language = Language::of_file(Path::new(path))?;
+    if language == Language::Python {
+        return Some(extract_facts(&Source::from_text(text), path));
+    }
+    let outline = outline(language, path, text);
+    let defs = (0..).zip(&outline.defs);
+    let symbols = defs.filter_map(|(id, def)| {
+        let kind = match def.kind {
+            DefKind::Class => Kind::Class,
+            DefKind::Function if outline.is_method(id) => Kind::Method,
+            DefKind::Function => Kind::Function,
+            DefKind::File | DefKind::Namespace => return None,
+        };
+        let at = |line: u32| Position {
+            line: line.saturating_sub(1),
+            column: 0,
+        };
+        let span = |first: u32, last: u32| Span {
+            start: at(first),
+            end: at(last),
+        };
+        Some(Symbol {
+            name: outline.qualified(id).replace('.', "/").into(),
+            kind,
+            container: None,
+            span: span(def.lines.0, def.lines.1),
+            name_span: span(def.line, def.line),
+            signature: None,
+            summary: None,
+            bases: Box::default(),
+        })
+    });
+    Some(Facts {
+        symbols: symbols.collect(),
+        ..Facts::default()
+    })
 }
 
 /// The text before a change: the lines that were taken out in the place of the new ones.
@@ -168,6 +211,21 @@ mod tests {
         let mark = |one: &Touched| if one.is_gone { "-" } else { "" };
         all.map(|one| format!("{}{}@{}", mark(&one), one.name, one.line))
             .collect()
+    }
+
+    #[test]
+    fn other_languages_are_read_by_their_outlines() {
+        let go = "package a\n\ntype Cart struct{}\n\nfunc (c *Cart) Total() int {\n\treturn 1\n}\n";
+        let facts = facts_of(go, "a.go").unwrap();
+        let hunks = [hunk((6, 1), (6, 1), &["\treturn 2"])];
+        let old = facts_before(go, &hunks, "a.go").unwrap();
+        let all = touched(Some(&facts), Some(&old), &hunks);
+        let named: Vec<_> = all
+            .iter()
+            .map(|one| (&*one.name, one.kind, one.line))
+            .collect();
+        assert_eq!(named, [("Cart.Total", "method", 5)]);
+        assert_eq!(facts_of("x", "a.txt"), None);
     }
 
     const TEXT: &str = "\

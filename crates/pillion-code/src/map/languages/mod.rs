@@ -18,7 +18,7 @@ mod java;
 mod link;
 mod manifests;
 mod nodes;
-mod outline;
+pub(super) mod outline;
 mod page;
 mod reader;
 mod resolve;

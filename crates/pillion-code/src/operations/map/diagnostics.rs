@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::super::diagnostics::{Finding, MAX_FILES, Severity, of_files};
-use super::{below, is_below, opened};
+use super::{below, is_below, only_python, opened};
 use crate::CodeService;
 use crate::answers::Answer;
 use crate::map::Language;
@@ -114,6 +114,7 @@ impl Operation for ProjectDiagnostics {
     async fn run(self, cx: Context<CodeService>) -> Result<Answer<Diagnosed>> {
         let (view, language) =
             opened(&cx, self.project.as_ref(), self.language, &self.given).await?;
+        only_python(language, "diagnostics")?;
         let only = below(&view, self.path.as_deref())?;
         let files = view.index.iter().map(|(file, _)| file);
         let mut files: Vec<Arc<str>> = files.filter(|f| is_below(f, &only)).cloned().collect();

@@ -172,17 +172,14 @@ fn live(view: &View, file: &Changed) -> LiveChange {
     if let (Status::Added, true, Some(text)) = (file.status, hunks.is_empty(), &text) {
         hunks.extend(all_of(text));
     }
-    let symbols = if is_python(&file.path) || is_python(old_path) {
-        let text = text.unwrap_or_default();
-        let now = view.index.get(&file.path);
-        let before = match file.status {
-            Status::Added => None,
-            _ => live::facts_before(&text, &hunks, old_path),
-        };
-        live::touched(now, before.as_ref(), &hunks)
-    } else {
-        Vec::new()
+    let read = text.as_deref().filter(|_| !is_python(&file.path));
+    let other = read.and_then(|text| live::facts_of(text, &file.path));
+    let now = view.index.get(&file.path).or(other.as_ref());
+    let before = match file.status {
+        Status::Added => None,
+        _ => live::facts_before(text.as_deref().unwrap_or_default(), &hunks, old_path),
     };
+    let symbols = live::touched(now, before.as_ref(), &hunks);
     LiveChange {
         file: file.path.clone(),
         old_file: file.old_path.clone(),

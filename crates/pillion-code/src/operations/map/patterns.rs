@@ -6,7 +6,7 @@ use pillion_catalogue::{Context, Error, Local, Operation, Result, Safety};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::opened;
+use super::{only_python, opened};
 use crate::CodeService;
 use crate::answers::Answer;
 use crate::map::Language;
@@ -107,6 +107,7 @@ impl Operation for Patterns {
         let language = self.language.unwrap_or(Language::Auto);
         let (view, language) =
             opened(&cx, self.project.as_ref(), Some(language), &self.given).await?;
+        only_python(language, "patterns")?;
         let seen = view.clone();
         let find = tokio::task::spawn_blocking(move || {
             let all = seen.project.patterns().follow(&seen.index, seen.root());

@@ -345,3 +345,22 @@ fn what_cannot_be_mapped_is_an_error() {
     assert_eq!(file["functions"][0]["name"], "Whole");
     assert_eq!(file["parse_errors"][0]["file"], "half.go");
 }
+
+#[test]
+fn changed_lines_lead_to_functions_and_what_is_only_known_of_python_is_refused() {
+    let mut shop = project(GO);
+    let file = shop.context.project.join("cart/cart.go");
+    let text = fs::read_to_string(&file).unwrap();
+    fs::write(&file, text.replace("money.Add(1, 2)", "money.Add(2, 3)")).unwrap();
+    let live = shop.ask("live_changes", json!({ "language": "go" }));
+    assert_eq!(live["changes"][0]["file"], "cart/cart.go", "{live:#}");
+    assert_eq!(
+        live["changes"][0]["symbols_affected"],
+        json!([{ "name": "Cart.Total", "type": "method", "line": 7 }])
+    );
+    for operation in ["patterns", "diagnostics"] {
+        let params = json!({ "language": "auto" });
+        let error = shop.try_ask(operation, params).unwrap_err();
+        assert_eq!(error["code"], "invalid_params", "{operation}: {error}");
+    }
+}
