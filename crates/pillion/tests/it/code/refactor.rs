@@ -80,7 +80,7 @@ fn program() -> Project {
     Project::new(context)
 }
 
-pub(super) fn printed(context: &TestContext) -> String {
+fn printed(context: &TestContext) -> String {
     let mut python = context.command("python3");
     python.args(["-B", "main.py"]);
     let output = Output::of(python);
@@ -88,7 +88,7 @@ pub(super) fn printed(context: &TestContext) -> String {
     output.stdout
 }
 
-pub(super) fn is_clean(context: &TestContext) -> bool {
+fn is_clean(context: &TestContext) -> bool {
     let mut status = context.command("git");
     status.args(["status", "--porcelain"]);
     Output::of(status).stdout.is_empty()
