@@ -63,7 +63,7 @@ impl Operation for Inline {
         let found = definitions::find(&engine, &spot).await?;
         let (Some(home), Some((path, at))) = (found.locations.first(), found.places.first()) else {
             return Err(
-                Error::new(Code::InvalidParams, "nobody knows what is at this position")
+                Error::new(Code::NotFound, "nobody knows what is at this position")
                     .hint("point at a function or a variable of this workspace"),
             );
         };

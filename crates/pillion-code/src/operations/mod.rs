@@ -54,7 +54,7 @@ pub use symbols::{FoundSymbols, Symbols};
 pub use type_hierarchy::{Hierarchy, Relative, TypeHierarchy};
 pub use undo::{Undo, Undone};
 
-pub(crate) use positions::Spotted;
+pub(crate) use positions::{Spotted, nothing_here};
 
 use crate::CodeService;
 

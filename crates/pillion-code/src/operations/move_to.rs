@@ -7,7 +7,7 @@ use pillion_catalogue::{Code, Context, Error, Local, Operation, Result, Safety};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::positions::{Spotted, spotted};
+use super::positions::{Spotted, nothing_here, spotted};
 use super::refactored::{Writing, answer};
 use crate::answers::Answer;
 use crate::changes::Patched;
@@ -174,11 +174,8 @@ impl Move {
     /// The definition that a position means: its file and name.
     async fn defined(&self, view: &View, spot: &Spotted) -> Result<(String, String)> {
         let nothing = || {
-            Error::new(
-                Code::InvalidParams,
-                "there is nothing to move at this position",
-            )
-            .hint("point at the name of a function, class or constant of a module")
+            nothing_here("there is nothing to move at this position")
+                .hint("point at the name of a function, class or constant of a module")
         };
         let (word, _) = spot.word().filter(|_| spot.exists()).ok_or_else(nothing)?;
         let top = |file: &str, at| {

@@ -90,6 +90,12 @@ where
     Ok(answer.in_format(given.format()))
 }
 
+/// A refactoring is asked for where there is nothing to change. Not a malformed request: the
+/// contract tells the two apart by their status.
+pub(crate) fn nothing_here(what: impl Into<String>) -> Error {
+    Error::new(Code::NotFound, what).hint("lines and columns count from 1; point at a name")
+}
+
 fn no_file(path: &str) -> Error {
     Error::new(
         Code::NotFound,

@@ -29,16 +29,18 @@ impl Asked {
     /// The offsets of the range, without the white space at its begin and end.
     pub fn offsets(&self, source: &Source) -> Result<Range<usize>> {
         let one = "lines and columns count from 1";
-        let wrong = |what: &str| {
-            Error::new(Code::InvalidParams, what)
-                .hint("name lines and columns of the file as it is now")
+        let refused = |code: Code, what: &str| {
+            Error::new(code, what).hint("name lines and columns of the file as it is now")
         };
+        let wrong = |what: &str| refused(Code::InvalidParams, what);
+        // A place that the file does not have is no mistake in the request's form.
+        let nothing = |what: &str| refused(Code::NotFound, what);
         let count = u32::try_from(source.line_count()).unwrap_or(u32::MAX);
         if self.start_line > self.end_line {
             return Err(wrong("the range ends before it begins"));
         }
         if self.end_line > count {
-            return Err(wrong(&format!("the file has only {count} lines")));
+            return Err(nothing(&format!("the file has only {count} lines")));
         }
         let place = |line: u32, column: Option<u32>| {
             let last = || {
@@ -49,7 +51,7 @@ impl Asked {
             };
             let at =
                 Position::from_one(line, column.unwrap_or_else(last)).ok_or_else(|| wrong(one))?;
-            let missing = || wrong(&format!("line {line} has no such column"));
+            let missing = || nothing(&format!("line {line} has no such column"));
             source.offset(at).ok_or_else(missing)
         };
         let start = place(self.start_line, Some(self.start_col.unwrap_or(1)))?;
@@ -60,7 +62,7 @@ impl Asked {
         let text = &source.text()[start..end];
         let body = text.trim();
         if body.is_empty() && !text.is_empty() {
-            return Err(wrong("the range is empty"));
+            return Err(nothing("the range is empty"));
         }
         let start = start + (text.len() - text.trim_start().len());
         Ok(start..start + body.len())
@@ -110,7 +112,7 @@ pub fn expression(source: &Source, path: &str, wanted: Range<usize>) -> Result<R
         (Some(found), _) => Ok(found),
         (None, [found]) => Ok(found.clone()),
         _ => Err(
-            Error::new(Code::InvalidParams, "there is no expression in the range")
+            Error::new(Code::NotFound, "there is no expression in the range")
                 .hint("choose an expression, such as the value of an assignment"),
         ),
     }

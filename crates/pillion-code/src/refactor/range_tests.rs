@@ -113,12 +113,18 @@ fn whole_lines_are_trimmed_and_places_are_checked() {
         (0, None, 1, None),
         (1, Some(0), 1, None),
         (2, None, 1, None),
-        (1, None, 9, None),
-        (1, Some(99), 1, None),
-        (1, None, 1, Some(99)),
         (1, Some(4), 1, Some(2)),
     ];
     for (a, b, c, d) in wrong {
         assert_eq!(asked(a, b, c, d).unwrap_err().code, Code::InvalidParams);
+    }
+    let absent = [
+        (1, None, 9, None),
+        (1, Some(99), 1, None),
+        (1, None, 1, Some(99)),
+        (4, Some(1), 4, Some(3)),
+    ];
+    for (a, b, c, d) in absent {
+        assert_eq!(asked(a, b, c, d).unwrap_err().code, Code::NotFound);
     }
 }

@@ -19,7 +19,7 @@ use crate::changes::{ChangeSet, LeftAlone, TextEdit};
 use crate::closure::Place;
 use crate::definitions::{self, Found};
 use crate::desk::{self, Desk};
-use crate::operations::Spotted;
+use crate::operations::{Spotted, nothing_here};
 use crate::source::{Position, Span};
 use crate::{closure, occurrences, references};
 
@@ -101,10 +101,7 @@ fn outside(name: &str, location: &Location) -> Error {
 
 async fn subject(engine: &Engine, spot: &Spotted, new_name: &str) -> Result<Subject> {
     let Some((name, _)) = spot.word().filter(|_| spot.exists()) else {
-        return Err(
-            Error::new(Code::InvalidParams, "there is no name at this position")
-                .hint("lines and columns count from 1; point at a name"),
-        );
+        return Err(nothing_here("there is no name at this position"));
     };
     if name == new_name {
         return Err(Error::new(
@@ -114,11 +111,8 @@ async fn subject(engine: &Engine, spot: &Spotted, new_name: &str) -> Result<Subj
     }
     let found = definitions::find(engine, spot).await?;
     if found.places.is_empty() {
-        return Err(Error::new(
-            Code::InvalidParams,
-            format!("nobody knows what `{name}` is here"),
-        )
-        .hint("rename it where it is defined"));
+        return Err(nothing_here(format!("nobody knows what `{name}` is here"))
+            .hint("rename it where it is defined"));
     }
     let alias = occurrences::is_alias(engine, name, &found);
     // What something is called in one file is that file's own business.

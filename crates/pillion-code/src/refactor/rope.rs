@@ -90,6 +90,10 @@ impl Rope {
     ) -> Result<Refactored> {
         check_name(name)?;
         let offsets = asked.offsets(file.source)?;
+        if offsets.is_empty() {
+            return Err(Error::new(Code::NotFound, "there is nothing in the range")
+                .hint("name the lines of whole statements"));
+        }
         let kind = kind.map(|kind| match kind {
             FunctionKind::Method => "method",
             FunctionKind::Static => "staticmethod",
@@ -127,10 +131,8 @@ impl Rope {
         timeout: Duration,
     ) -> Result<Refactored> {
         let Some((_, word)) = file.source.word_at(at) else {
-            return Err(
-                Error::new(Code::InvalidParams, "there is no name at this place")
-                    .hint("name the place of a variable or function"),
-            );
+            return Err(Error::new(Code::NotFound, "there is no name at this place")
+                .hint("name the place of a variable or function"));
         };
         let offset = file.source.offset(word.start).unwrap_or_default();
         let mut plains = BTreeMap::new();

@@ -18,7 +18,7 @@ use crate::closure::{self, Place};
 use crate::definitions;
 use crate::desk::{self, Desk};
 use crate::index::{Kind, source_type};
-use crate::operations::Spotted;
+use crate::operations::{Spotted, nothing_here};
 use crate::source::{Position, Source, Span};
 
 /// Decorators that make an `__init__` out of the fields of a class.
@@ -138,13 +138,12 @@ impl Definition {
 /// The function at a place; for a class its `__init__`, with the class.
 async fn meant(engine: &Engine, spot: &Spotted) -> Result<(Place, Option<Place>)> {
     let Some((name, _)) = spot.word().filter(|_| spot.exists()) else {
-        return Err(invalid("there is no name at this position")
-            .hint("lines and columns count from 1; point at a name"));
+        return Err(nothing_here("there is no name at this position"));
     };
     let found = definitions::find(engine, spot).await?;
     let (Some((path, span)), Some(location)) = (found.places.first(), found.locations.first())
     else {
-        return Err(invalid(format!("nobody knows what `{name}` is here"))
+        return Err(nothing_here(format!("nobody knows what `{name}` is here"))
             .hint("point at the definition of a function"));
     };
     let place = (path.clone(), *span);

@@ -135,6 +135,113 @@ fn a_position_past_the_end_or_on_nothing_is_empty() {
     }
 }
 
+/// Every wrong input of a refactoring that the contract names, on its own routes.
+#[test]
+fn wrong_refactorings_get_the_status_of_their_mistake() {
+    let context = super::project::bare();
+    let text =
+        "import os\n\n\nclass Cart:\n    total = 1\n\n\ndef pay(cart):\n    return len(cart)\n";
+    context.write("shop.py", text);
+    let web = context.serve();
+    let rename = |line: u32, col: u32, name: &str| json!({ "file": "shop.py", "line": line, "col": col, "new_name": name });
+    let to = |line: u32, col: u32, file: &str| json!({ "file": file, "line": line, "col": col, "dest_file": "other.py" });
+    let lines = |first: u32, last: u32, key: &str, name: &str| json!({ "file": "shop.py", "start_line": first, "end_line": last, key: name });
+    for (route, body, status, code) in [
+        // A position past the end or on nothing.
+        ("/rename", rename(99, 1, "x"), 400, "not_found"),
+        ("/rename", rename(1, 99, "x"), 400, "not_found"),
+        ("/rename", rename(2, 1, "x"), 400, "not_found"),
+        ("/rename", rename(4, 1, "x"), 400, "not_found"),
+        ("/move", to(99, 1, "shop.py"), 400, "not_found"),
+        ("/move", to(2, 1, "shop.py"), 400, "not_found"),
+        (
+            "/extract-method",
+            lines(98, 99, "method_name", "x"),
+            400,
+            "not_found",
+        ),
+        (
+            "/extract-method",
+            lines(2, 2, "method_name", "x"),
+            400,
+            "not_found",
+        ),
+        (
+            "/extract-var",
+            lines(99, 99, "var_name", "x"),
+            400,
+            "not_found",
+        ),
+        (
+            "/extract-var",
+            lines(2, 2, "var_name", "x"),
+            400,
+            "not_found",
+        ),
+        // A file that is not there, or not ours.
+        (
+            "/rename",
+            json!({ "file": "no.py", "line": 1, "col": 1, "new_name": "x" }),
+            400,
+            "not_found",
+        ),
+        ("/move", to(1, 1, "no.py"), 400, "not_found"),
+        (
+            "/organize-imports",
+            json!({ "path": "no.py" }),
+            400,
+            "not_found",
+        ),
+        ("/move", to(1, 1, "/etc/hostname"), 403, "outside_root"),
+        // Names that are none, keywords, taken, or not ours.
+        ("/rename", rename(4, 7, "1bad name"), 422, "invalid_params"),
+        ("/rename", rename(4, 7, ""), 422, "invalid_params"),
+        ("/rename", rename(4, 7, "class"), 422, "invalid_params"),
+        ("/rename", rename(9, 12, "size"), 422, "invalid_params"),
+        ("/rename", rename(4, 7, "pay"), 409, "conflict"),
+        (
+            "/extract-method",
+            lines(9, 9, "method_name", "1bad"),
+            422,
+            "invalid_params",
+        ),
+        (
+            "/extract-method",
+            lines(9, 9, "method_name", "Cart"),
+            409,
+            "conflict",
+        ),
+        (
+            "/extract-var",
+            lines(9, 9, "var_name", "class"),
+            422,
+            "invalid_params",
+        ),
+        // Bodies that do not fit.
+        (
+            "/rename",
+            json!({ "file": "shop.py", "line": 4 }),
+            422,
+            "invalid_params",
+        ),
+        (
+            "/move",
+            json!({ "file": "shop.py", "line": 4, "col": 7 }),
+            422,
+            "invalid_params",
+        ),
+        ("/codemod", json!({}), 422, "invalid_params"),
+    ] {
+        let reply = post(&web, route, &body);
+        assert_eq!(reply.status, status, "{route} {body}: {reply:?}");
+        assert_eq!(reply.json()["code"], code, "{route} {body}: {reply:?}");
+    }
+    assert_eq!(
+        std::fs::read_to_string(context.project.join("shop.py")).unwrap(),
+        text
+    );
+}
+
 #[test]
 fn several_positions_are_answered_each_for_itself() {
     let context = fixture("hover");

@@ -283,7 +283,7 @@ fn what_cannot_be_moved_is_refused_with_the_place() {
         ),
         (
             symbol("pkg/core/model.py", "|# What", "pkg/c.py"),
-            "invalid_params",
+            "not_found",
             "nothing to move",
         ),
         (

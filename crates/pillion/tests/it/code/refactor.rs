@@ -235,7 +235,7 @@ fn names_that_are_none_or_are_taken_are_refused() {
     }
     let past = json!({ "file": "main.py", "line": 999, "col": 1, "new_name": "x" });
     let error = project.try_ask("rename", past).unwrap_err();
-    assert_eq!(error["code"], "invalid_params");
+    assert_eq!(error["code"], "not_found");
     assert!(is_clean(&project.context));
 }
 
