@@ -278,6 +278,13 @@ impl Target {
             }
         };
         let at_end = after.line == self.last;
+        // As much room as Python's style leaves between definitions.
+        let line = self.source.line(self.first).unwrap_or_default();
+        let gap = if line.starts_with([' ', '\t']) {
+            "\n"
+        } else {
+            "\n\n"
+        };
         let span = match how {
             How::Replace | How::Delete => Span {
                 start: start(self.first),
@@ -294,9 +301,8 @@ impl Target {
         };
         let text = match how {
             How::Replace | How::Delete if at_end => text.trim_start_matches('\n').to_owned(),
-            How::Before => format!("{}\n\n", text.trim_matches('\n')),
-            How::After if at_end => format!("\n{text}"),
-            How::After => format!("\n{text}"),
+            How::Before => format!("{}\n{gap}", text.trim_matches('\n')),
+            How::After => format!("{gap}{text}"),
             How::Replace | How::Delete => text,
         };
         Ok(TextEdit { span, text })

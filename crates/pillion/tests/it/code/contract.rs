@@ -138,7 +138,7 @@ fn a_position_past_the_end_or_on_nothing_is_empty() {
 /// Every wrong input of a refactoring that the contract names, on its own routes.
 #[test]
 fn wrong_refactorings_get_the_status_of_their_mistake() {
-    let context = super::project::bare();
+    let context = bare();
     let text =
         "import os\n\n\nclass Cart:\n    total = 1\n\n\ndef pay(cart):\n    return len(cart)\n";
     context.write("shop.py", text);

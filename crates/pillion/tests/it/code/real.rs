@@ -124,7 +124,7 @@ fn change(
             Ok(_) => continue,
             Err(error) => {
                 let code = error["code"].as_str().unwrap();
-                let refused = ["conflict", "invalid_params"].contains(&code);
+                let refused = ["conflict", "invalid_params", "not_found"].contains(&code);
                 assert!(refused, "{operation} {params}: {error}");
                 continue;
             }
