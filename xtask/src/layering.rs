@@ -69,6 +69,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ),
     ("pillion-catalogue", &["pillion-protocol"]),
     ("pillion-client", &["pillion-process", "pillion-protocol"]),
+    ("pillion-sandbox", &["pillion-process"]),
     ("pillion-process", &[]),
     ("pillion-protocol", &[]),
 ];

@@ -72,6 +72,8 @@ pub struct Launch {
     stderr: Stream,
     inherit: Vec<OwnedFd>,
     guarded: bool,
+    name: Option<String>,
+    bare: bool,
 }
 
 impl Launch {
@@ -88,6 +90,19 @@ impl Launch {
             stderr: Stream::Null,
             inherit: Vec::new(),
             guarded: true,
+            name: None,
+            bare: false,
+        }
+    }
+
+    /// This same executable again, in another role: it finds `name` as its own name, and no
+    /// variables in its environment. There is no guard: it looks after its life itself.
+    pub fn ourselves(name: impl Into<String>) -> Self {
+        Self {
+            guarded: false,
+            name: Some(name.into()),
+            bare: true,
+            ..Self::new("/proc/self/exe")
         }
     }
 
@@ -182,6 +197,9 @@ impl Launch {
             command = plain(&program);
             None
         };
+        if let Some(name) = &self.name {
+            command.arg0(name);
+        }
         // The guard, or else the child, leads a group that the terminal's Ctrl-C passes by.
         command.process_group(0);
         let named = self.program.clone();
@@ -219,10 +237,14 @@ impl Launch {
                 .filter_map(|(k, v)| Some((k.to_owned(), v?.to_owned())))
                 .collect::<Vec<_>>()
         });
+        let inherited = match self.bare {
+            true => Vec::new(),
+            false => environment::for_child(&self.pass_env),
+        };
         command
             .args(self.args)
             .env_clear()
-            .envs(environment::for_child(&self.pass_env))
+            .envs(inherited)
             .envs(kept.into_iter().flatten())
             .envs(self.env)
             .stdin(self.stdin)

@@ -34,3 +34,4 @@ pub use launch::{Detached, Launch, LaunchError, Stream};
 pub use output::Output;
 pub use running::{Exit, Running};
 pub use sys::{Pipe, effective_uid};
+pub use tree::descendants;

@@ -5,7 +5,7 @@ use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use crate::stat;
 
 /// All descendants of `root`, parents before children. One sweep over the process table.
-pub(crate) fn descendants(root: u32) -> Vec<u32> {
+pub fn descendants(root: u32) -> Vec<u32> {
     let table = stat::parents();
     let mut found = vec![root];
     let mut next = 0;

@@ -1,0 +1,137 @@
+//! The first process of a namespace: it builds the file system, starts the program, watches
+//! it, and brings back what it left. It never runs anything of the program's.
+
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::path::Path;
+
+use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, wait};
+use rustix::thread::UnshareFlags;
+
+use super::watch::{Seen, all_others};
+use super::{Role, Said, Spec, complain, is_over, outputs, payload, root, sys};
+use crate::message::{self, Stream};
+use crate::policy::WORK;
+
+/// Its whole life. Returns its exit code.
+pub(super) fn run(spec: &Spec, ctl: &OwnedFd) -> i32 {
+    match start(spec, ctl) {
+        Ok(program) => attend(spec, ctl, program),
+        Err(why) => complain(ctl, why),
+    }
+}
+
+fn start(spec: &Spec, ctl: &OwnedFd) -> Result<Pid, String> {
+    let _ = rustix::process::set_parent_process_death_signal(Some(Signal::KILL));
+    if is_over(ctl) {
+        return Err("the owner is gone".to_owned());
+    }
+    let _ = rustix::process::setsid();
+    rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o022));
+    let mut spaces = UnshareFlags::NEWNS | UnshareFlags::NEWIPC | UnshareFlags::NEWUTS;
+    if !spec.policy.network {
+        spaces |= UnshareFlags::NEWNET;
+    }
+    sys::unshare(spaces).map_err(|error| format!("namespaces: {error}"))?;
+    root::build(&spec.policy, spec.handed.as_deref())?;
+    // Nobody can look into us from here on: what we hold is the owner's.
+    let program = payload::start(spec, ctl);
+    let _ = sys::set_dumpable(false);
+    let program = program?;
+    super::let_go_of_streams();
+    let _ = sys::keep_only(&[], ctl.as_raw_fd());
+    Ok(program)
+}
+
+/// Watch the program until it ends, then end everything else and report.
+fn attend(spec: &Spec, ctl: &OwnedFd, program: Pid) -> i32 {
+    let ready = Said {
+        ready: Some(0),
+        ..Said::default()
+    };
+    if spec.role != Role::Trial && message::send(ctl, &ready, &[]).is_err() {
+        return super::FAILED;
+    }
+    let mut seen = Seen::default();
+    let mut killed = None;
+    let status = loop {
+        match await_change(ctl, program, spec.every_ms) {
+            Change::Ended(status) => break status,
+            Change::Over => return super::FAILED,
+            Change::Nothing => {}
+        }
+        killed = killed.or_else(|| seen.look(&spec.watch, &all_others()));
+        if killed.is_some() {
+            kill_everyone();
+        }
+    };
+    // What it left behind counts: a program that ended may have filled everything first.
+    killed = killed.or_else(|| seen.look(&spec.watch, &all_others()));
+    bury_everyone();
+    let (cpu_ms, peak) = sys::used_by_children();
+    let (files, left_out) = outputs::collect(Path::new(WORK), &spec.outputs);
+    let said = Said {
+        exit: status.exit_status(),
+        signal: status.terminating_signal(),
+        killed: killed.map(ToOwned::to_owned),
+        cpu_ms,
+        peak_bytes: seen.peak.max(peak),
+        processes: seen.processes.max(1),
+        outputs: files.iter().map(outputs::Collected::listed).collect(),
+        outputs_left_out: left_out,
+        ..Said::default()
+    };
+    if message::send(ctl, &said, &[]).is_ok() {
+        outputs::send(Stream(std::os::fd::AsFd::as_fd(ctl)), &files);
+    }
+    0
+}
+
+enum Change {
+    Ended(WaitStatus),
+    Over,
+    Nothing,
+}
+
+/// Wait for the end of the program, for the owner's, or for the next look.
+fn await_change(ctl: &OwnedFd, program: Pid, every_ms: u32) -> Change {
+    use rustix::event::{PollFd, PollFlags, poll};
+    let Ok(pidfd) = rustix::process::pidfd_open(program, rustix::process::PidfdFlags::empty())
+    else {
+        return Change::Over;
+    };
+    let mut fds = [
+        PollFd::new(ctl, PollFlags::IN),
+        PollFd::new(&pidfd, PollFlags::IN),
+    ];
+    let wait = rustix::time::Timespec {
+        tv_sec: 0,
+        tv_nsec: i64::from(every_ms.clamp(1, 999)) * 1_000_000,
+    };
+    let _ = poll(&mut fds, Some(&wait));
+    if !fds[0].revents().is_empty() {
+        return Change::Over;
+    }
+    // Orphans are ours: reap whatever ended.
+    while let Ok(Some((pid, status))) = rustix::process::wait(WaitOptions::NOHANG) {
+        if pid == program {
+            return Change::Ended(status);
+        }
+    }
+    Change::Nothing
+}
+
+/// SIGKILL to everyone in this namespace but us.
+fn kill_everyone() {
+    let _ = sys::kill_all_others();
+}
+
+/// Kill and reap until we are alone.
+fn bury_everyone() {
+    loop {
+        kill_everyone();
+        match wait(WaitOptions::empty()) {
+            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            Err(_) => return,
+        }
+    }
+}

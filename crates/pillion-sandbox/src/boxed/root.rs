@@ -1,0 +1,285 @@
+//! The file system that a confined program sees: a new root in memory, with the policy's
+//! view and the system's libraries read-only, and its folder.
+
+use std::fs;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::fs::symlink;
+use std::path::{Component, Path, PathBuf};
+
+use rustix::fs::{CWD, Mode};
+use rustix::mount::{
+    MountFlags, MountPropagationFlags, MoveMountFlags, OpenTreeFlags, UnmountFlags, mount,
+    mount_change, move_mount, open_tree, unmount,
+};
+
+use super::sys;
+use crate::policy::{Folder, HANDED, Policy, SHM_BYTES, TMP, TMP_BYTES, WORK};
+
+/// Libraries, time zones and certificates.
+const SYSTEM: &[&str] = &[
+    "/lib",
+    "/lib32",
+    "/lib64",
+    "/libx32",
+    "/usr/lib",
+    "/usr/lib32",
+    "/usr/lib64",
+    "/usr/libx32",
+    "/usr/local/lib",
+    "/usr/share/zoneinfo",
+    "/usr/share/ca-certificates",
+    "/usr/local/share/ca-certificates",
+];
+/// What of `/etc` programs look at.
+pub(crate) const ETC: &[&str] = &[
+    "/etc/ld.so.cache",
+    "/etc/localtime",
+    "/etc/mime.types",
+    "/etc/ssl/certs",
+    "/etc/ssl/openssl.cnf",
+    "/etc/pki/tls/certs",
+    "/etc/pki/ca-trust/extracted",
+];
+/// What of `/etc` programs with network look at as well.
+const ETC_NETWORK: &[&str] = &[
+    "/etc/resolv.conf",
+    "/etc/hosts",
+    "/etc/nsswitch.conf",
+    "/etc/gai.conf",
+];
+const PROGRAMS: &[&str] = &["/bin", "/usr/bin", "/usr/local/bin", "/usr/share"];
+pub(crate) const DEVICES: &[&str] = &[
+    "/dev/null",
+    "/dev/zero",
+    "/dev/full",
+    "/dev/random",
+    "/dev/urandom",
+];
+/// Folders that exist everywhere and can be covered while the new root is made.
+const STAGES: &[&str] = &["/tmp", "/mnt", "/run", "/var"];
+
+const READ_ONLY: u64 = libc::MOUNT_ATTR_RDONLY | HARMLESS;
+const HARMLESS: u64 = libc::MOUNT_ATTR_NOSUID | libc::MOUNT_ATTR_NODEV;
+
+/// A mount that was taken from the old root, and where it goes.
+struct Taken {
+    tree: OwnedFd,
+    at: PathBuf,
+    is_dir: bool,
+}
+
+/// Everything outside of `/etc`, `/dev` and its folder that a program can read.
+pub(crate) fn shown(policy: &Policy) -> Vec<PathBuf> {
+    let programs = PROGRAMS.iter().filter(|_| policy.programs);
+    let mut all: Vec<PathBuf> = SYSTEM.iter().chain(programs).map(PathBuf::from).collect();
+    all.extend(policy.view.iter().cloned());
+    // The parent first; what is below it is there then.
+    all.sort();
+    all.dedup_by(|below, parent| below.starts_with(&*parent));
+    all
+}
+
+/// Make the root of this mount namespace anew. What fails is named.
+pub(super) fn build(policy: &Policy, handed: Option<&Path>) -> Result<(), String> {
+    let step = |what: &str, error: io::Error| format!("{what}: {error}");
+    // What we mount stays here, and what others mount stays there.
+    mount_change(
+        "/",
+        MountPropagationFlags::REC | MountPropagationFlags::PRIVATE,
+    )
+    .map_err(|e| step("private mounts", e.into()))?;
+    // All sources are taken before anything is covered.
+    let mut links = Vec::new();
+    let mut taken = Vec::new();
+    let etc = ETC
+        .iter()
+        .chain(ETC_NETWORK.iter().filter(|_| policy.network));
+    let sources = shown(policy).into_iter().chain(etc.map(PathBuf::from));
+    for path in sources {
+        take(&path, READ_ONLY, &mut taken, &mut links).map_err(|e| step(&shows(&path), e))?;
+    }
+    for path in DEVICES {
+        take(
+            Path::new(path),
+            libc::MOUNT_ATTR_NOSUID,
+            &mut taken,
+            &mut links,
+        )
+        .map_err(|e| step(path, e))?;
+    }
+    let exec = if policy.runs_own_files {
+        0
+    } else {
+        libc::MOUNT_ATTR_NOEXEC
+    };
+    let kept = match &policy.folder {
+        Folder::Kept(path) => Some((path.as_path(), Path::new(WORK), HARMLESS | exec)),
+        Folder::Throwaway => None,
+    };
+    let handed = handed.map(|path| (path, Path::new(HANDED), HARMLESS));
+    for (path, at, attributes) in kept.into_iter().chain(handed) {
+        let tree = clone(path, attributes).map_err(|e| step(&shows(path), e))?;
+        let (at, is_dir) = (at.to_owned(), true);
+        taken.push(Taken { tree, at, is_dir });
+    }
+
+    let stage = STAGES.iter().map(Path::new).find(|path| path.is_dir());
+    let stage = stage.ok_or("no folder to build in")?;
+    tmpfs(stage, "size=1m,mode=755").map_err(|e| step("new root", e))?;
+    std::env::set_current_dir(stage).map_err(|e| step("new root", e))?;
+    fill(policy, taken, &links)?;
+    sys::pivot_root().map_err(|e| step("pivot_root", e))?;
+    unmount(".", UnmountFlags::DETACH).map_err(|e| step("leaving the old root", e.into()))?;
+    std::env::set_current_dir("/").map_err(|e| step("/", e))?;
+    let root =
+        open_tree(CWD, "/", OpenTreeFlags::OPEN_TREE_CLOEXEC).map_err(|e| step("/", e.into()))?;
+    sys::restrict_mount(root.as_fd(), READ_ONLY, false).map_err(|e| step("read-only /", e))
+}
+
+/// Put everything in its place below the current folder, which becomes the root.
+fn fill(policy: &Policy, taken: Vec<Taken>, links: &[(PathBuf, PathBuf)]) -> Result<(), String> {
+    let fail = |path: &Path, error: io::Error| format!("{}: {error}", shows(path));
+    let folders = [TMP, WORK, HANDED, "/dev/shm", "/proc", "/etc"];
+    for path in folders.map(Path::new) {
+        fs::create_dir_all(inside(path)).map_err(|e| fail(path, e))?;
+    }
+    for (path, target) in links {
+        let place = inside(path);
+        let made = parent(&place).and_then(|()| symlink(target, &place));
+        made.map_err(|e| fail(path, e))?;
+    }
+    if !taken.iter().any(|taken| taken.at.starts_with("/tmp")) {
+        symlink(TMP, "tmp").map_err(|e| fail(Path::new("/tmp"), e))?;
+    }
+    for Taken { tree, at, is_dir } in taken {
+        put(&tree, &inside(&at), is_dir).map_err(|e| fail(&at, e))?;
+    }
+    let dev = [
+        ("fd", "/proc/self/fd"),
+        ("stdin", "/proc/self/fd/0"),
+        ("stdout", "/proc/self/fd/1"),
+        ("stderr", "/proc/self/fd/2"),
+    ];
+    for (name, target) in dev {
+        let path = Path::new("/dev").join(name);
+        symlink(target, inside(&path)).map_err(|e| fail(&path, e))?;
+    }
+    for (name, text) in [
+        (
+            "/etc/passwd",
+            "lane:x:1000:1000::/work:/bin/sh\nnobody:x:65534:65534::/:/bin/false\n",
+        ),
+        ("/etc/group", "lane:x:1000:\nnogroup:x:65534:\n"),
+    ] {
+        fs::write(inside(Path::new(name)), text).map_err(|e| fail(Path::new(name), e))?;
+    }
+    // A network of its own has no names to look up but its own.
+    if !policy.network {
+        let hosts = Path::new("/etc/hosts");
+        fs::write(inside(hosts), "127.0.0.1 localhost\n").map_err(|e| fail(hosts, e))?;
+    }
+    mount("proc", "proc", "proc", quiet() | MountFlags::NOEXEC, None)
+        .map_err(|e| fail(Path::new("/proc"), e.into()))?;
+    let sized =
+        |bytes: u64, files: u64, mode: &str| format!("size={bytes},nr_inodes={files},mode={mode}");
+    tmpfs(&inside(Path::new(TMP)), &sized(TMP_BYTES, 4096, "1777"))
+        .map_err(|e| fail(Path::new(TMP), e))?;
+    tmpfs(Path::new("dev/shm"), &sized(SHM_BYTES, 256, "1777"))
+        .map_err(|e| fail(Path::new("/dev/shm"), e))?;
+    if policy.folder == Folder::Throwaway {
+        let limits = &policy.limits;
+        let options = sized(limits.disk, limits.disk_files, "777");
+        tmpfs(&inside(Path::new(WORK)), &options).map_err(|e| fail(Path::new(WORK), e))?;
+    }
+    Ok(())
+}
+
+/// Take a path from the old root: as a link if it is one, as a mount else. What is not there
+/// is not taken.
+fn take(
+    path: &Path,
+    attributes: u64,
+    taken: &mut Vec<Taken>,
+    links: &mut Vec<(PathBuf, PathBuf)>,
+) -> io::Result<()> {
+    let Ok(meta) = fs::symlink_metadata(path) else {
+        return Ok(());
+    };
+    // `/lib` is often a link to `usr/lib`; a link to elsewhere is what it leads to.
+    if meta.is_symlink()
+        && let Ok(target) = fs::read_link(path)
+        && SYSTEM
+            .iter()
+            .chain(PROGRAMS)
+            .any(|known| Path::new("/").join(&target) == Path::new(known))
+    {
+        links.push((path.to_owned(), target));
+        return Ok(());
+    }
+    let is_dir = fs::metadata(path)?.is_dir();
+    let tree = clone(path, attributes)?;
+    let at = path.to_owned();
+    taken.push(Taken { tree, at, is_dir });
+    Ok(())
+}
+
+/// A mount of its own of what is at `path`.
+fn clone(path: &Path, attributes: u64) -> io::Result<OwnedFd> {
+    let flags = OpenTreeFlags::OPEN_TREE_CLONE
+        | OpenTreeFlags::OPEN_TREE_CLOEXEC
+        | OpenTreeFlags::AT_RECURSIVE;
+    let tree = open_tree(CWD, path, flags)?;
+    sys::restrict_mount(tree.as_fd(), attributes, true)?;
+    Ok(tree)
+}
+
+fn put(tree: &OwnedFd, place: &Path, is_dir: bool) -> io::Result<()> {
+    // Something above it may have brought it along.
+    if !place.exists() {
+        if is_dir {
+            fs::create_dir_all(place)?;
+        } else {
+            parent(place)?;
+            let mode = Mode::from_raw_mode(0o644);
+            rustix::fs::open(
+                place,
+                rustix::fs::OFlags::CREATE | rustix::fs::OFlags::WRONLY,
+                mode,
+            )?;
+        }
+    }
+    move_mount(
+        tree,
+        "",
+        CWD,
+        place,
+        MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH,
+    )?;
+    Ok(())
+}
+
+fn parent(place: &Path) -> io::Result<()> {
+    place.parent().map_or(Ok(()), fs::create_dir_all)
+}
+
+fn tmpfs(at: &Path, options: &str) -> io::Result<()> {
+    let options = std::ffi::CString::new(options)?;
+    mount("tmpfs", at, "tmpfs", quiet(), options.as_c_str())?;
+    Ok(())
+}
+
+fn quiet() -> MountFlags {
+    MountFlags::NOSUID | MountFlags::NODEV
+}
+
+/// A path of the new root, seen from where it is made.
+fn inside(path: &Path) -> PathBuf {
+    path.components()
+        .filter(|part| matches!(part, Component::Normal(_)))
+        .collect()
+}
+
+fn shows(path: &Path) -> String {
+    format!("`{}`", path.display())
+}

@@ -1,0 +1,127 @@
+//! A box without namespaces: it is the subreaper of everything below it, watches, and kills
+//! until nothing is left.
+
+use std::os::fd::OwnedFd;
+use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, kill_process, wait};
+
+use super::watch::Seen;
+use super::{Role, Said, Spec, complain, outputs, payload, sys};
+use crate::message::{self, Stream};
+
+/// The whole life of such a box. Returns its exit code.
+pub(super) fn run(spec: &Spec, ctl: &OwnedFd, life: &OwnedFd) -> i32 {
+    let _ = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
+    let program = match payload::start(spec, ctl) {
+        Ok(program) => program,
+        Err(why) => return complain(ctl, why),
+    };
+    super::let_go_of_streams();
+    let ready = Said {
+        ready: Some(0),
+        ..Said::default()
+    };
+    if spec.role != Role::Trial && message::send(ctl, &ready, &[]).is_err() {
+        return super::FAILED;
+    }
+    let mut seen = Seen::default();
+    let mut killed = None;
+    let status = loop {
+        if owner_is_gone(life, ctl, spec.every_ms) {
+            bury_everyone();
+            return super::FAILED;
+        }
+        if let Some(status) = ended(program) {
+            break status;
+        }
+        killed = killed.or_else(|| seen.look(&spec.watch, &below()));
+        if killed.is_some() {
+            kill_everyone();
+        }
+    };
+    killed = killed.or_else(|| seen.look(&spec.watch, &below()));
+    bury_everyone();
+    let (cpu_ms, peak) = sys::used_by_children();
+    let (files, left_out) = outputs::collect(&spec.cwd, &spec.outputs);
+    let said = Said {
+        exit: status.exit_status(),
+        signal: status.terminating_signal(),
+        killed: killed.map(ToOwned::to_owned),
+        cpu_ms,
+        peak_bytes: seen.peak.max(peak),
+        processes: seen.processes.max(1),
+        outputs: files.iter().map(outputs::Collected::listed).collect(),
+        outputs_left_out: left_out,
+        ..Said::default()
+    };
+    if message::send(ctl, &said, &[]).is_ok() {
+        outputs::send(Stream(std::os::fd::AsFd::as_fd(ctl)), &files);
+    }
+    0
+}
+
+/// Wait for the next look; says whether the owner let go.
+fn owner_is_gone(life: &OwnedFd, ctl: &OwnedFd, every_ms: u32) -> bool {
+    let mut fds = [
+        PollFd::new(life, PollFlags::IN),
+        PollFd::new(ctl, PollFlags::IN),
+    ];
+    // A child's end is not seen here: look often at first, for programs that end soon.
+    let wait = rustix::time::Timespec {
+        tv_sec: 0,
+        tv_nsec: i64::from(every_ms.clamp(1, 10)) * 1_000_000,
+    };
+    matches!(poll(&mut fds, Some(&wait)), Ok(1..))
+}
+
+/// Reap what ended; the program's status if it is among them.
+fn ended(program: Pid) -> Option<WaitStatus> {
+    while let Ok(Some((pid, status))) = wait(WaitOptions::NOHANG) {
+        if pid == program {
+            return Some(status);
+        }
+    }
+    None
+}
+
+/// Everything below this process.
+fn below() -> Vec<i32> {
+    let all = pillion_process::descendants(std::process::id()).into_iter();
+    all.filter_map(|pid| i32::try_from(pid).ok()).collect()
+}
+
+/// Stop all first, so that none can fork while the others are killed.
+fn kill_everyone() {
+    let all = below();
+    for signal in [Signal::STOP, Signal::KILL] {
+        for pid in all.iter().filter_map(|pid| Pid::from_raw(*pid)) {
+            let _ = kill_process(pid, signal);
+        }
+    }
+}
+
+fn bury_everyone() {
+    loop {
+        kill_everyone();
+        match wait(WaitOptions::NOHANG) {
+            Err(rustix::io::Errno::CHILD) => return,
+            Ok(Some(_)) => {}
+            _ => std::thread::sleep(Duration::from_millis(1)),
+        }
+    }
+}
+
+/// Processes and threads that our user has already.
+pub(super) fn tasks_of_user() -> u64 {
+    let user = rustix::process::geteuid().as_raw();
+    let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    let ours = entries.filter(|entry| {
+        use std::os::unix::fs::MetadataExt;
+        entry.metadata().is_ok_and(|meta| meta.uid() == user)
+    });
+    ours.filter_map(|entry| std::fs::read_dir(entry.path().join("task")).ok())
+        .map(|tasks| tasks.count() as u64)
+        .sum()
+}

@@ -1,0 +1,250 @@
+//! The owner's side: starting a confined program, and hearing how it ended.
+
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use pillion_process::{Launch, LaunchError, Pipe, Running, Stream};
+use tokio::io::AsyncReadExt;
+
+use crate::boxed::{self, Outputs, Said, Spec, Watch};
+use crate::level::{Level, Means};
+use crate::policy::{Folder, Limits, Policy};
+use crate::{message, walls};
+
+pub use crate::boxed::Role;
+
+/// How long a trial may take.
+const TRIAL: Duration = Duration::from_secs(10);
+/// Milliseconds between two looks at what a program uses.
+const EVERY_MS: u32 = 50;
+
+/// Why a program could not be confined.
+#[derive(Debug, thiserror::Error)]
+pub enum ConfineError {
+    /// The program that embeds pillion does not serve as box.
+    #[error("this program cannot confine others: it does not call `pillion::init` in `main`")]
+    NoBox,
+    /// The box could not be started.
+    #[error(transparent)]
+    Launch(#[from] LaunchError),
+    /// The box could not be told what to do.
+    #[error("cannot speak with the box: {0}")]
+    Io(#[from] io::Error),
+    /// A wall could not be put up.
+    #[error("cannot confine the program: {0}")]
+    Refused(String),
+}
+
+/// A program about to be confined.
+#[derive(Debug)]
+pub struct Confine {
+    spec: Spec,
+    stdio: [Stream; 3],
+    kept: Vec<OwnedFd>,
+}
+
+impl Confine {
+    /// Confine `program` by `policy` at this level.
+    pub fn new(role: Role, level: Level, policy: Policy, program: impl Into<PathBuf>) -> Self {
+        let watch = Watch {
+            memory: Some(policy.limits.memory),
+            processes: Some(policy.limits.processes),
+            disk: None,
+        };
+        Self {
+            spec: Spec {
+                role,
+                level,
+                policy,
+                stranger: boxed::stranger(),
+                program: program.into(),
+                args: Vec::new(),
+                env: Vec::new(),
+                cwd: "/".into(),
+                keep: Vec::new(),
+                handed: None,
+                watch,
+                outputs: Outputs::default(),
+                every_ms: EVERY_MS,
+            },
+            stdio: [Stream::Null, Stream::Null, Stream::Null],
+            kept: Vec::new(),
+        }
+    }
+
+    /// Its arguments.
+    #[must_use]
+    pub fn args(mut self, args: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        self.spec.args.extend(args.into_iter().map(Into::into));
+        self
+    }
+
+    /// All variables of its environment.
+    #[must_use]
+    pub fn env(mut self, env: Vec<(String, String)>) -> Self {
+        self.spec.env = env;
+        self
+    }
+
+    /// Where it starts.
+    #[must_use]
+    pub fn cwd(mut self, cwd: impl Into<PathBuf>) -> Self {
+        self.spec.cwd = cwd.into();
+        self
+    }
+
+    /// Its standard streams.
+    #[must_use]
+    pub fn stdio(mut self, streams: [Stream; 3]) -> Self {
+        self.stdio = streams;
+        self
+    }
+
+    /// A descriptor that it keeps under the same number.
+    #[must_use]
+    pub fn keep(mut self, fd: OwnedFd) -> Self {
+        self.spec.keep.push(fd.as_raw_fd());
+        self.kept.push(fd);
+        self
+    }
+
+    /// The folder whose parts a zygote hands on to its children.
+    #[must_use]
+    pub fn hand(mut self, folder: Option<PathBuf>) -> Self {
+        self.spec.handed = folder;
+        self
+    }
+
+    /// What is watched while it runs, instead of memory and processes as in the policy.
+    #[must_use]
+    pub fn watch(mut self, watch: Watch) -> Self {
+        self.spec.watch = watch;
+        self
+    }
+
+    /// What is brought back from its folder.
+    #[must_use]
+    pub fn outputs(mut self, outputs: Outputs) -> Self {
+        self.spec.outputs = outputs;
+        self
+    }
+
+    /// Start it. It lives no longer than the handle.
+    pub fn spawn(self) -> Result<Confined, ConfineError> {
+        if !boxed::available() {
+            return Err(ConfineError::NoBox);
+        }
+        let (ours, theirs) = UnixStream::pair()?;
+        let life = Pipe::new()?;
+        let theirs = OwnedFd::from(theirs);
+        let [stdin, stdout, stderr] = self.stdio;
+        let mut launch = Launch::ourselves(boxed::NAME)
+            .arg(theirs.as_raw_fd().to_string())
+            .arg(life.read.as_raw_fd().to_string())
+            .stdin(stdin)
+            .stdout(stdout)
+            .stderr(stderr)
+            .inherit(theirs)
+            .inherit(life.read);
+        for fd in self.kept {
+            launch = launch.inherit(fd);
+        }
+        let running = launch.spawn()?;
+        message::send(ours.as_fd(), &self.spec, &[])?;
+        ours.set_nonblocking(true)?;
+        Ok(Confined {
+            running,
+            control: tokio::net::UnixStream::from_std(ours)?,
+            _life: life.write,
+        })
+    }
+}
+
+/// A confined program. Dropping it kills it, and everything it started.
+#[derive(Debug)]
+pub struct Confined {
+    /// The box.
+    pub running: Running,
+    control: tokio::net::UnixStream,
+    _life: OwnedFd,
+}
+
+impl Confined {
+    /// What its init says next; the contents of its outputs, if it brings some, follow
+    /// ([`contents`](Self::contents)).
+    pub async fn said(&mut self) -> io::Result<Said> {
+        let mut head = [0; 4];
+        self.control.read_exact(&mut head).await?;
+        let mut body = vec![0; message::length(head)?];
+        self.control.read_exact(&mut body).await?;
+        message::decode(&body)
+    }
+
+    /// The next output, of which `size` bytes were promised.
+    pub async fn contents(&mut self, size: u64) -> io::Result<Vec<u8>> {
+        let mut contents = Vec::new();
+        (&mut self.control)
+            .take(size)
+            .read_to_end(&mut contents)
+            .await?;
+        match contents.len() as u64 == size {
+            true => Ok(contents),
+            false => Err(io::ErrorKind::UnexpectedEof.into()),
+        }
+    }
+
+    /// Wait until it runs, or hear why it does not.
+    pub async fn ready(&mut self) -> Result<(), ConfineError> {
+        let said = self.said().await;
+        match said {
+            Ok(Said {
+                failed: Some(why), ..
+            }) => Err(ConfineError::Refused(why)),
+            Ok(_) => Ok(()),
+            Err(error) => Err(ConfineError::Refused(format!("the box ended: {error}"))),
+        }
+    }
+}
+
+/// What can be done here, found out by doing it.
+pub(crate) async fn try_out(most: Level) -> Means {
+    let mut means = Means::none("not supported on this system");
+    means.landlock = walls::landlock::version();
+    means.namespaces = trial(Level::L3).await;
+    means.seccomp = match &means.namespaces {
+        Ok(()) => true,
+        Err(_) => trial(Level::L2).await.is_ok(),
+    };
+    means.settle(most)
+}
+
+/// Confine nothing at all, at this level.
+async fn trial(level: Level) -> Result<(), String> {
+    let policy = Policy {
+        view: Vec::new(),
+        programs: false,
+        folder: Folder::Throwaway,
+        runs_own_files: false,
+        network: false,
+        limits: Limits::default(),
+    };
+    let tried = async {
+        let mut confined = Confine::new(Role::Trial, level, policy, "/").spawn()?;
+        let said = confined.said().await?;
+        match said {
+            Said {
+                failed: Some(why), ..
+            } => Err(ConfineError::Refused(why)),
+            Said { exit: Some(0), .. } => Ok(()),
+            Said { .. } => Err(ConfineError::Refused("the trial was ended".to_owned())),
+        }
+    };
+    match tokio::time::timeout(TRIAL, tried).await {
+        Ok(Ok(())) => Ok(()),
+        Ok(Err(error)) => Err(error.to_string()),
+        Err(_) => Err("the trial did not end".to_owned()),
+    }
+}

@@ -1,0 +1,191 @@
+//! How much can be enforced on this machine, and by what.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// How strong the walls are.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
+pub enum Level {
+    /// Limits only: a program runs with all rights of its user.
+    L1,
+    /// Landlock and a filter of system calls.
+    L2,
+    /// Namespaces, and all of that.
+    L3,
+}
+
+/// What was found by trying.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Means {
+    /// The level that these means add up to.
+    pub level: Level,
+    /// Namespaces can be made; else why not.
+    pub namespaces: Result<(), String>,
+    /// The version of Landlock; 0 where there is none.
+    pub landlock: u32,
+    /// System calls can be filtered.
+    pub seccomp: bool,
+    /// pillion runs as root here.
+    pub root: bool,
+}
+
+impl Means {
+    /// What there is where nothing can be enforced.
+    pub(crate) fn none(why: &str) -> Self {
+        Self {
+            level: Level::L1,
+            namespaces: Err(why.to_owned()),
+            landlock: 0,
+            seccomp: false,
+            root: pillion_process::effective_uid() == 0,
+        }
+    }
+
+    pub(crate) fn settle(mut self, most: Level) -> Self {
+        let filtered = self.landlock > 0 && self.seccomp;
+        let level = match (&self.namespaces, filtered) {
+            (Ok(()), true) => Level::L3,
+            (_, true) => Level::L2,
+            _ => Level::L1,
+        };
+        self.level = level.min(most);
+        if self.level < Level::L3 && self.namespaces.is_ok() {
+            self.namespaces = Err("switched off".to_owned());
+        }
+        self
+    }
+}
+
+/// One promise, and what keeps it here.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Guarantee {
+    /// What is promised.
+    pub what: String,
+    /// Whether it holds.
+    pub holds: bool,
+    /// By what; or what is missing.
+    pub by: String,
+}
+
+/// Every promise on this machine.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Enforcement {
+    /// What was found.
+    pub means: Means,
+    /// The promises.
+    pub guarantees: Vec<Guarantee>,
+}
+
+impl Enforcement {
+    /// What these means keep.
+    pub fn of(means: Means) -> Self {
+        let guarantees = promises(&means)
+            .into_iter()
+            .map(|(what, by)| Guarantee {
+                what: what.to_owned(),
+                holds: by.is_some(),
+                by: by.unwrap_or_else(|| "nothing on this machine".to_owned()),
+            })
+            .collect();
+        Self { means, guarantees }
+    }
+}
+
+/// Each promise with what keeps it.
+fn promises(means: &Means) -> Vec<(&'static str, Option<String>)> {
+    let boxed = means.level == Level::L3;
+    let filtered = means.level >= Level::L2;
+    let abi = means.landlock;
+    let say = |text: &str| Some(text.to_owned());
+    let landlock = |least: u32| (filtered && abi >= least).then(|| format!("Landlock (ABI {abi})"));
+    let both = |first: &str, second: Option<String>| match (boxed, second) {
+        (true, Some(second)) => Some(format!("{first}; {second}")),
+        (true, None) => say(first),
+        (false, second) => second,
+    };
+    let filter = || filtered.then(|| "system call filter".to_owned());
+    vec![
+        (
+            "reads only the runtime, its folder and the system's libraries",
+            both("own mount namespace", landlock(1)),
+        ),
+        (
+            "writes only to its folder and its temporary files",
+            both("own mount namespace, read-only", landlock(1)),
+        ),
+        (
+            "no network, no services of this machine",
+            both("empty network namespace", filter()),
+        ),
+        (
+            "sees and signals no process of others",
+            both("own pid namespace", landlock(6)),
+        ),
+        (
+            "no privileges, and no way to any",
+            say(if boxed {
+                "own user namespace without capabilities; no_new_privs"
+            } else if means.root && !filtered {
+                return promises_of_root();
+            } else {
+                "no_new_privs"
+            }),
+        ),
+        ("no dangerous system calls", filter()),
+        (
+            "memory is limited",
+            say(if boxed {
+                "RLIMIT_DATA; a watching init sums up what all its processes use"
+            } else {
+                "RLIMIT_DATA; the box sums up what all processes below it use"
+            }),
+        ),
+        (
+            "processes and threads are limited",
+            say(if boxed {
+                "RLIMIT_NPROC in its own user namespace; a watching init"
+            } else {
+                "the box counts what is below it"
+            }),
+        ),
+        (
+            "processor time is limited",
+            say("wall clock of the daemon; RLIMIT_CPU"),
+        ),
+        (
+            "disk space is limited",
+            say(if boxed {
+                "throw-away folders: a tmpfs of that size; kept folders: RLIMIT_FSIZE and a \
+                 watching init"
+            } else {
+                "RLIMIT_FSIZE; the box adds up the folder"
+            }),
+        ),
+        ("output is limited", say("the daemon stops reading")),
+        (
+            "nothing outlives a run",
+            say(if boxed {
+                "the kernel kills the pid namespace with its init"
+            } else {
+                "subreaper that kills until nothing is left"
+            }),
+        ),
+        (
+            "no secret of the daemon",
+            say("empty environment, closed descriptors"),
+        ),
+    ]
+}
+
+/// Root without walls is nothing that code of others may have.
+fn promises_of_root() -> Vec<(&'static str, Option<String>)> {
+    vec![("anything at all", None)]
+}
+
+/// Find out what can be enforced here, at `most` so much. It is tried, so it is true; and
+/// takes some milliseconds.
+pub async fn probe(most: Level) -> Means {
+    crate::confined::try_out(most).await
+}

@@ -1,0 +1,40 @@
+//! Confining processes: one policy, and the walls that keep it.
+//!
+//! # Theory of operation
+//!
+//! A [`Policy`] says in one place what a program may see, write, reach and use up. On Linux
+//! a program is started by a **box**: this same executable, started again as `pillion-box`
+//! ([`init`]). The box makes a user and a pid namespace and forks an **init**, the first
+//! process in there. Init makes a file system in which only the policy's view exists, forks
+//! the program behind all walls (no capabilities, no way to get any, Landlock, a filter of
+//! system calls, limits), watches what it uses, and reports how it ended.
+//!
+//! Who kills what: the owner holds the life pipe; when it closes, the box kills init; when
+//! init is gone, the kernel kills everything in its namespace. Nothing in there can get out
+//! of the namespace, so nothing survives, whoever is killed first.
+//!
+//! Where namespaces are forbidden ([`Level::L2`]), the box itself watches and kills what is
+//! below it, and Landlock and the filter stand alone. What then is guaranteed by what is an
+//! [`Enforcement`], made by trying it ([`probe`]).
+
+#[cfg(target_os = "linux")]
+mod boxed;
+mod confined;
+mod level;
+pub mod message;
+mod policy;
+#[cfg(target_os = "linux")]
+pub mod walls;
+
+#[cfg(target_os = "linux")]
+pub use boxed::{Disk, LeftOut, OutputFile, Outputs, Said, Watch, stranger, used_below};
+pub use confined::{Confine, ConfineError, Confined, Role};
+pub use level::{Enforcement, Guarantee, Level, Means, probe};
+pub use policy::{Folder, HANDED, Limits, Policy, SHM_BYTES, TMP, TMP_BYTES, WORK};
+
+/// Call this in `main` before anything else. In a box it does the box's work and never
+/// returns; in any other process it notes that this executable can be used as one.
+pub fn init() {
+    #[cfg(target_os = "linux")]
+    boxed::init();
+}

@@ -1,0 +1,163 @@
+//! Messages between the daemon, zygotes, inits and runners: a length of four bytes, and so
+//! many bytes of JSON. Descriptors ride with the first byte.
+
+use std::io::{self, IoSlice, IoSliceMut, Read, Write};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use rustix::net::{
+    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
+    SendAncillaryMessage, SendFlags, recvmsg, sendmsg,
+};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+/// The longest message.
+pub const MAX: usize = 64 << 20;
+/// The most descriptors with one message.
+const MAX_DESCRIPTORS: usize = 8;
+
+/// A message as bytes.
+pub fn encode(message: &impl Serialize) -> io::Result<Vec<u8>> {
+    let body = serde_json::to_vec(message)?;
+    let length = u32::try_from(body.len()).ok().filter(|_| body.len() <= MAX);
+    let length = length.ok_or_else(|| invalid("the message is too long"))?;
+    let mut bytes = Vec::with_capacity(4 + body.len());
+    bytes.extend_from_slice(&length.to_be_bytes());
+    bytes.extend_from_slice(&body);
+    Ok(bytes)
+}
+
+/// How long the body is whose head this is.
+pub fn length(head: [u8; 4]) -> io::Result<usize> {
+    let length = u32::from_be_bytes(head) as usize;
+    match length <= MAX {
+        true => Ok(length),
+        false => Err(invalid("the message is too long")),
+    }
+}
+
+/// What a body says.
+pub fn decode<T: DeserializeOwned>(body: &[u8]) -> io::Result<T> {
+    serde_json::from_slice(body).map_err(|error| invalid(&error.to_string()))
+}
+
+/// Send one message with descriptors, waiting as long as it takes.
+pub fn send(socket: impl AsFd, message: &impl Serialize, fds: &[BorrowedFd<'_>]) -> io::Result<()> {
+    let bytes = encode(message)?;
+    let sent = send_first(socket.as_fd(), &bytes, fds)?;
+    Stream(socket.as_fd()).write_all(bytes.get(sent..).unwrap_or_default())
+}
+
+/// Send as much of `bytes` as fits, with descriptors on the first of them.
+pub fn send_first(
+    socket: BorrowedFd<'_>,
+    bytes: &[u8],
+    fds: &[BorrowedFd<'_>],
+) -> io::Result<usize> {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MAX_DESCRIPTORS))];
+    let mut control = SendAncillaryBuffer::new(&mut space);
+    if !fds.is_empty() && !control.push(SendAncillaryMessage::ScmRights(fds)) {
+        return Err(invalid("too many descriptors"));
+    }
+    let parts = [IoSlice::new(bytes)];
+    let sent = sendmsg(socket, &parts, &mut control, SendFlags::NOSIGNAL)?;
+    Ok(sent)
+}
+
+/// Receive one message with its descriptors, waiting as long as it takes.
+pub fn receive<T: DeserializeOwned>(socket: impl AsFd) -> io::Result<(T, Vec<OwnedFd>)> {
+    let socket = socket.as_fd();
+    let mut head = [0; 4];
+    let (read, fds) = receive_first(socket, &mut head)?;
+    if read == 0 {
+        return Err(io::ErrorKind::UnexpectedEof.into());
+    }
+    let mut stream = Stream(socket);
+    stream.read_exact(head.get_mut(read..).unwrap_or_default())?;
+    let mut body = vec![0; length(head)?];
+    stream.read_exact(&mut body)?;
+    Ok((decode(&body)?, fds))
+}
+
+/// Read some bytes, with the descriptors that came with them.
+pub fn receive_first(
+    socket: BorrowedFd<'_>,
+    bytes: &mut [u8],
+) -> io::Result<(usize, Vec<OwnedFd>)> {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MAX_DESCRIPTORS))];
+    let mut control = RecvAncillaryBuffer::new(&mut space);
+    let parts = &mut [IoSliceMut::new(bytes)];
+    let message = recvmsg(socket, parts, &mut control, RecvFlags::CMSG_CLOEXEC)?;
+    let fds = control
+        .drain()
+        .filter_map(|part| match part {
+            RecvAncillaryMessage::ScmRights(fds) => Some(fds),
+            _ => None,
+        })
+        .flatten()
+        .collect();
+    Ok((message.bytes, fds))
+}
+
+/// A socket as a blocking stream.
+pub struct Stream<'a>(pub BorrowedFd<'a>);
+
+impl Read for Stream<'_> {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        Ok(rustix::io::retry_on_intr(|| {
+            rustix::io::read(self.0, &mut *bytes)
+        })?)
+    }
+}
+
+impl Write for Stream<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let sent = || rustix::net::send(self.0, bytes, SendFlags::NOSIGNAL);
+        Ok(rustix::io::retry_on_intr(sent)?)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+fn invalid(why: &str) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, why.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::net::UnixStream;
+
+    use super::*;
+
+    #[test]
+    fn a_message_brings_its_descriptors() {
+        let (here, there) = UnixStream::pair().unwrap();
+        let (read, write) = UnixStream::pair().unwrap();
+        send(&here, &"x".repeat(100_000), &[write.as_fd()]).unwrap();
+        drop(write);
+        let (text, mut fds): (String, _) = receive(&there).unwrap();
+        assert_eq!(text.len(), 100_000);
+        let passed = UnixStream::from(fds.pop().unwrap());
+        (&passed).write_all(b"hi").unwrap();
+        drop(passed);
+        let mut said = String::new();
+        (&read).read_to_string(&mut said).unwrap();
+        assert_eq!(said, "hi");
+    }
+
+    #[test]
+    fn too_long_and_broken_messages_are_errors() {
+        let (here, there) = UnixStream::pair().unwrap();
+        (&here).write_all(&[0xff; 8]).unwrap();
+        let error = receive::<u8>(&there).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::InvalidData);
+        let (here, there) = UnixStream::pair().unwrap();
+        (&here).write_all(&[0, 0, 0, 9, b'{']).unwrap();
+        drop(here);
+        let error = receive::<u8>(&there).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::UnexpectedEof);
+    }
+}

@@ -1,0 +1,74 @@
+//! What a confined program may do.
+
+use std::path::PathBuf;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Where a confined program finds its folder.
+pub const WORK: &str = "/lane/work";
+/// Where it has its temporary files, and `/tmp` leads if nothing that it needs is in there.
+pub const TMP: &str = "/lane/tmp";
+/// Where a zygote finds the folders that it hands on to its children.
+pub const HANDED: &str = "/lane/folders";
+/// What fits into [`TMP`].
+pub const TMP_BYTES: u64 = 64 << 20;
+/// What fits into `/dev/shm`.
+pub const SHM_BYTES: u64 = 16 << 20;
+
+/// What a confined program may see, write, reach and use up. Everything else it may not.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Policy {
+    /// Files and folders that it can read and run, besides the system's libraries.
+    pub view: Vec<PathBuf>,
+    /// It can run the system's programs (`/usr/bin`), still without any privilege.
+    pub programs: bool,
+    /// The one folder that it can write.
+    pub folder: Folder,
+    /// Programs in its folder can be run.
+    pub runs_own_files: bool,
+    /// It can reach the network: everything, also services of this machine.
+    pub network: bool,
+    /// What it can use up.
+    pub limits: Limits,
+}
+
+/// The folder of a confined program. It is at [`WORK`] where namespaces are to be had.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Folder {
+    /// Nothing of it is left afterwards.
+    Throwaway,
+    /// A folder on disk, which stays.
+    Kept(PathBuf),
+}
+
+/// What a confined program can use up, with everything that it starts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Limits {
+    /// Memory, in bytes.
+    pub memory: u64,
+    /// Processes and threads.
+    pub processes: u32,
+    /// Seconds of processor time, for each process.
+    pub cpu_s: u64,
+    /// Files that a process has open.
+    pub open_files: u64,
+    /// Bytes in the folder, and in one file.
+    pub disk: u64,
+    /// Files and folders in a throw-away folder.
+    pub disk_files: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            memory: 512 << 20,
+            processes: 64,
+            cpu_s: 120,
+            open_files: 256,
+            disk: 256 << 20,
+            disk_files: 10_000,
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! The wall in the file system that also stands where namespaces are forbidden.
+
+use std::path::{Path, PathBuf};
+
+use landlock::{
+    ABI, Access, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, PathBeneath, PathFd,
+    Ruleset, RulesetAttr, RulesetCreatedAttr, RulesetError, Scope,
+};
+use serde::Serialize;
+
+use crate::boxed::{root, sys};
+use crate::level::Level;
+use crate::policy::{Folder, Policy, TMP, WORK};
+
+/// What the rules were written for; a kernel that knows less keeps as many as it knows.
+const WRITTEN_FOR: ABI = ABI::V6;
+
+/// The wall as numbers, for a zygote.
+#[derive(Debug, Serialize)]
+pub struct Numbers {
+    handled_fs: u64,
+    handled_net: u64,
+    scoped: u64,
+    rules: Vec<(PathBuf, u64)>,
+}
+
+/// The version of Landlock in this kernel, 0 if there is none.
+pub fn version() -> u32 {
+    sys::landlock_version()
+}
+
+/// What is allowed where.
+fn rules(policy: &Policy, level: Level) -> Vec<(PathBuf, BitFlags<AccessFs>)> {
+    let read = AccessFs::ReadFile | AccessFs::ReadDir;
+    let run = read | AccessFs::Execute;
+    let folder = AccessFs::from_all(WRITTEN_FOR)
+        & !(AccessFs::MakeChar | AccessFs::MakeBlock | AccessFs::IoctlDev | AccessFs::Execute);
+    let own = match policy.runs_own_files {
+        true => folder | AccessFs::Execute,
+        false => folder,
+    };
+    let mut rules: Vec<(PathBuf, BitFlags<AccessFs>)> = Vec::new();
+    let shown = root::shown(policy).into_iter();
+    rules.extend(shown.map(|path| (path, run)));
+    let device = AccessFs::ReadFile | AccessFs::WriteFile | AccessFs::Truncate;
+    rules.extend(
+        root::DEVICES
+            .iter()
+            .map(|path| (PathBuf::from(path), device)),
+    );
+    if level == Level::L3 {
+        rules.push((WORK.into(), own));
+        rules.extend([TMP, "/dev/shm"].map(|path| (path.into(), folder)));
+        // Only its own processes are in there.
+        rules.push(("/proc".into(), read | AccessFs::WriteFile));
+        rules.push(("/etc".into(), read));
+    } else {
+        if let Folder::Kept(path) = &policy.folder {
+            rules.push((path.clone(), own));
+        }
+        rules.extend(root::ETC.iter().map(|path| (PathBuf::from(path), read)));
+    }
+    rules
+}
+
+/// The wall as numbers, for a kernel of this version.
+pub fn numbers(policy: &Policy) -> Option<Numbers> {
+    let abi = match version() {
+        0 => return None,
+        version => ABI::from(i32::try_from(version).unwrap_or(i32::MAX)).min(WRITTEN_FOR),
+    };
+    let handled = AccessFs::from_all(abi);
+    let net = if policy.network {
+        BitFlags::EMPTY
+    } else {
+        AccessNet::from_all(abi)
+    };
+    Some(Numbers {
+        handled_fs: handled.bits(),
+        handled_net: net.bits(),
+        scoped: Scope::from_all(abi).bits(),
+        rules: rules(policy, Level::L3)
+            .into_iter()
+            .map(|(path, access)| (path, (access & handled).bits()))
+            .collect(),
+    })
+}
+
+/// Put it up around this process.
+pub(crate) fn apply(policy: &Policy, level: Level) -> Result<(), RulesetError> {
+    let mut ruleset = Ruleset::default()
+        .set_compatibility(CompatLevel::BestEffort)
+        .handle_access(AccessFs::from_all(WRITTEN_FOR))?
+        .scope(Scope::from_all(WRITTEN_FOR))?;
+    if !policy.network {
+        ruleset = ruleset.handle_access(AccessNet::from_all(WRITTEN_FOR))?;
+    }
+    let mut created = ruleset.create()?;
+    for (path, access) in rules(policy, level) {
+        // What is not there needs no rule; and files take fewer rights than folders.
+        let Ok(parent) = PathFd::new(&path) else {
+            continue;
+        };
+        let access = match Path::new(&path).is_dir() {
+            true => access,
+            false => access & AccessFs::from_file(WRITTEN_FOR),
+        };
+        created = created.add_rule(PathBeneath::new(parent, access))?;
+    }
+    created.restrict_self()?;
+    Ok(())
+}

@@ -1,0 +1,44 @@
+//! Resource limits of one process.
+
+use std::io;
+
+use crate::boxed::sys;
+use crate::policy::Limits;
+
+/// Processes above the limit that are still possible: the watcher sees them and ends the run.
+const SLACK: u64 = 16;
+/// What a process may have pinned in memory.
+const LOCKED: u64 = 64 << 10;
+/// What the interpreter itself needs, besides what the program was given.
+const INTERPRETER: u64 = 32 << 20;
+
+/// A limit of this process: which, and how much.
+pub type Rlimit = (u32, u64, u64);
+
+/// The limits as numbers: resource, soft, hard.
+pub fn numbers(limits: &Limits) -> Vec<Rlimit> {
+    let set = [
+        (libc::RLIMIT_CORE, 0),
+        (libc::RLIMIT_DATA, limits.memory.saturating_add(INTERPRETER)),
+        (libc::RLIMIT_NPROC, u64::from(limits.processes) + SLACK),
+        (libc::RLIMIT_NOFILE, limits.open_files),
+        (libc::RLIMIT_FSIZE, limits.disk),
+        (libc::RLIMIT_CPU, limits.cpu_s),
+        (libc::RLIMIT_MEMLOCK, LOCKED),
+        (libc::RLIMIT_MSGQUEUE, 0),
+        (libc::RLIMIT_SIGPENDING, 1024),
+        (libc::RLIMIT_RTPRIO, 0),
+        (libc::RLIMIT_NICE, 0),
+    ];
+    set.into_iter()
+        .map(|(resource, most)| (resource, most, most))
+        .collect()
+}
+
+/// Put them around this process, and around what it will start.
+pub(crate) fn apply(limits: &[Rlimit]) -> io::Result<()> {
+    for &(resource, soft, hard) in limits {
+        sys::set_rlimit(resource, soft, hard)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,287 @@
+//! The filter of system calls.
+//!
+//! What programs need is allowed; what serves to look into other processes, to change the
+//! system, to leave the walls, or to hold memory that nobody counts is refused with `EPERM`,
+//! so that a program sees an error it knows. Three small programs stand behind each other:
+//! numbers that nobody knew when this was written (`ENOSYS`), calls that are refused, and
+//! `clone3`, whose flags a filter cannot read: without it (`ENOSYS`) libraries use `clone`.
+
+use std::collections::BTreeMap;
+
+use seccompiler::{
+    BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter,
+    SeccompRule, TargetArch, sock_filter,
+};
+
+/// The last system call that was looked at (`mseal`); from here on all are unknown.
+const KNOWN: u32 = 463;
+
+/// Whom a filter is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Filter {
+    /// A program of somebody else.
+    Program {
+        /// It may use the network.
+        network: bool,
+    },
+    /// A zygote: it makes namespaces and mounts for its children, all in its own.
+    Zygote,
+}
+
+/// Why a filter could not be made or put up.
+pub type Failure = String;
+
+/// The programs of a filter, to be put up in this order.
+pub fn programs(filter: Filter) -> Result<Vec<BpfProgram>, Failure> {
+    let arch = TargetArch::try_from(std::env::consts::ARCH).map_err(|e| e.to_string())?;
+    let compile = |rules: BTreeMap<i64, Vec<SeccompRule>>, errno: i32| {
+        let action = SeccompAction::Errno(errno.unsigned_abs());
+        SeccompFilter::new(rules, SeccompAction::Allow, action, arch)
+            .and_then(BpfProgram::try_from)
+            .map_err(|e| e.to_string())
+    };
+    Ok(vec![
+        unknown_numbers(),
+        compile(refused(filter).map_err(|e| e.to_string())?, libc::EPERM)?,
+        compile(BTreeMap::from([(libc::SYS_clone3, vec![])]), libc::ENOSYS)?,
+    ])
+}
+
+/// The programs as bytes.
+pub fn bytes(program: &[sock_filter]) -> Vec<u8> {
+    program
+        .iter()
+        .flat_map(|step| {
+            let [a, b] = step.code.to_ne_bytes();
+            let [c, d, e, f] = step.k.to_ne_bytes();
+            [a, b, step.jt, step.jf, c, d, e, f]
+        })
+        .collect()
+}
+
+/// Put a filter up around this process.
+pub(crate) fn apply(programs: &[BpfProgram]) -> Result<(), Failure> {
+    programs
+        .iter()
+        .try_for_each(|program| seccompiler::apply_filter(program).map_err(|e| e.to_string()))
+}
+
+/// Numbers from [`KNOWN`] on do not exist. Those of the x32 way of calling are among them.
+fn unknown_numbers() -> BpfProgram {
+    let (load, jump_ge, ret) = (0x20, 0x35, 0x06);
+    let (not_there, allow) = (0x0005_0000 | libc::ENOSYS.unsigned_abs(), 0x7fff_0000);
+    let step = |code, jt, jf, k| sock_filter { code, jt, jf, k };
+    vec![
+        step(load, 0, 0, 0),
+        step(jump_ge, 0, 1, KNOWN),
+        step(ret, 0, 0, not_there),
+        step(ret, 0, 0, allow),
+    ]
+}
+
+type Rules = BTreeMap<i64, Vec<SeccompRule>>;
+
+fn refused(filter: Filter) -> Result<Rules, seccompiler::BackendError> {
+    let mut rules: Rules = ALWAYS.iter().map(|call| (*call, vec![])).collect();
+    let program = |rules: &mut Rules| -> Result<(), seccompiler::BackendError> {
+        rules.extend(LEAVING.iter().map(|call| (*call, vec![])));
+        let spaces = NAMESPACES.iter().map(|flag| has(0, *flag));
+        rules.insert(libc::SYS_clone, spaces.collect::<Result<_, _>>()?);
+        rules.insert(
+            libc::SYS_prctl,
+            PRCTL
+                .iter()
+                .map(|op| is(0, *op))
+                .collect::<Result<_, _>>()?,
+        );
+        Ok(())
+    };
+    rules.insert(
+        libc::SYS_ioctl,
+        vec![is(1, libc::TIOCSTI)?, is(1, libc::TIOCLINUX)?],
+    );
+    rules.insert(libc::SYS_fcntl, vec![is(1, libc::F_SETPIPE_SZ as u64)?]);
+    // Only its own: limits and priorities of others with the same user are not its business.
+    for call in [
+        libc::SYS_prlimit64,
+        libc::SYS_sched_setaffinity,
+        libc::SYS_sched_setscheduler,
+        libc::SYS_sched_setparam,
+        libc::SYS_sched_setattr,
+    ] {
+        rules.insert(call, vec![is_not(0, 0)?]);
+    }
+    rules.insert(libc::SYS_setpriority, vec![is_not(0, 0)?, is_not(1, 0)?]);
+    match filter {
+        Filter::Zygote => {
+            rules.insert(libc::SYS_socket, vec![]);
+        }
+        Filter::Program { network: false } => {
+            program(&mut rules)?;
+            rules.insert(libc::SYS_socket, vec![]);
+        }
+        Filter::Program { network: true } => {
+            program(&mut rules)?;
+            let others = ALLOWED_FAMILIES
+                .iter()
+                .map(|family| condition(0, SeccompCmpOp::Ne, *family));
+            rules.insert(
+                libc::SYS_socket,
+                vec![SeccompRule::new(others.collect::<Result<_, _>>()?)?],
+            );
+        }
+    }
+    Ok(rules)
+}
+
+/// Kinds of sockets that a program with network may make.
+const ALLOWED_FAMILIES: &[u64] = &[
+    libc::AF_UNIX as u64,
+    libc::AF_INET as u64,
+    libc::AF_INET6 as u64,
+    libc::AF_NETLINK as u64,
+];
+
+/// Ways to look as if one were another kind of process.
+const PRCTL: &[u64] = &[
+    libc::PR_SET_DUMPABLE as u64,
+    libc::PR_SET_PTRACER as u64,
+    libc::PR_SET_MM as u64,
+];
+
+const NAMESPACES: &[u64] = &[
+    libc::CLONE_NEWNS as u64,
+    libc::CLONE_NEWCGROUP as u64,
+    libc::CLONE_NEWUTS as u64,
+    libc::CLONE_NEWIPC as u64,
+    libc::CLONE_NEWUSER as u64,
+    libc::CLONE_NEWPID as u64,
+    libc::CLONE_NEWNET as u64,
+    libc::CLONE_NEWTIME as u64,
+];
+
+/// Calls by which a program could leave its walls, and with which a zygote builds them.
+const LEAVING: &[i64] = &[
+    libc::SYS_mount,
+    libc::SYS_umount2,
+    libc::SYS_unshare,
+    libc::SYS_setns,
+    libc::SYS_memfd_create,
+    libc::SYS_chroot,
+];
+
+/// Refused to everybody.
+const ALWAYS: &[i64] = &[
+    // Other processes.
+    libc::SYS_ptrace,
+    libc::SYS_process_vm_readv,
+    libc::SYS_process_vm_writev,
+    libc::SYS_process_madvise,
+    libc::SYS_process_mrelease,
+    libc::SYS_kcmp,
+    libc::SYS_pidfd_getfd,
+    libc::SYS_migrate_pages,
+    libc::SYS_move_pages,
+    libc::SYS_ioprio_set,
+    // Mounts, the newer way, and files by handle.
+    libc::SYS_pivot_root,
+    libc::SYS_move_mount,
+    libc::SYS_open_tree,
+    libc::SYS_fsopen,
+    libc::SYS_fsconfig,
+    libc::SYS_fsmount,
+    libc::SYS_fspick,
+    libc::SYS_mount_setattr,
+    libc::SYS_open_by_handle_at,
+    libc::SYS_name_to_handle_at,
+    libc::SYS_quotactl,
+    libc::SYS_quotactl_fd,
+    libc::SYS_fanotify_init,
+    libc::SYS_fanotify_mark,
+    // Large parts of the kernel that programs seldom need.
+    libc::SYS_keyctl,
+    libc::SYS_add_key,
+    libc::SYS_request_key,
+    libc::SYS_bpf,
+    libc::SYS_perf_event_open,
+    libc::SYS_io_uring_setup,
+    libc::SYS_io_uring_enter,
+    libc::SYS_io_uring_register,
+    libc::SYS_userfaultfd,
+    libc::SYS_personality,
+    libc::SYS_lookup_dcookie,
+    // The machine.
+    libc::SYS_kexec_load,
+    libc::SYS_kexec_file_load,
+    libc::SYS_init_module,
+    libc::SYS_finit_module,
+    libc::SYS_delete_module,
+    libc::SYS_reboot,
+    libc::SYS_swapon,
+    libc::SYS_swapoff,
+    libc::SYS_acct,
+    libc::SYS_syslog,
+    libc::SYS_settimeofday,
+    libc::SYS_clock_settime,
+    libc::SYS_clock_adjtime,
+    libc::SYS_adjtimex,
+    libc::SYS_sethostname,
+    libc::SYS_setdomainname,
+    libc::SYS_vhangup,
+    libc::SYS_nfsservctl,
+    // Memory that is in nobody's account.
+    libc::SYS_memfd_secret,
+    libc::SYS_shmget,
+    libc::SYS_shmat,
+    libc::SYS_shmctl,
+    libc::SYS_shmdt,
+    libc::SYS_msgget,
+    libc::SYS_msgsnd,
+    libc::SYS_msgrcv,
+    libc::SYS_msgctl,
+    libc::SYS_semget,
+    libc::SYS_semop,
+    libc::SYS_semctl,
+    libc::SYS_semtimedop,
+    libc::SYS_mq_open,
+    libc::SYS_mq_unlink,
+    libc::SYS_mq_notify,
+    libc::SYS_mbind,
+    libc::SYS_set_mempolicy,
+    libc::SYS_get_mempolicy,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_iopl,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_ioperm,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_modify_ldt,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_uselib,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_ustat,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_sysfs,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS__sysctl,
+];
+
+fn condition(
+    argument: u8,
+    op: SeccompCmpOp,
+    value: u64,
+) -> Result<SeccompCondition, seccompiler::BackendError> {
+    SeccompCondition::new(argument, SeccompCmpArgLen::Dword, op, value)
+}
+
+fn is(argument: u8, value: u64) -> Result<SeccompRule, seccompiler::BackendError> {
+    SeccompRule::new(vec![condition(argument, SeccompCmpOp::Eq, value)?])
+}
+
+fn is_not(argument: u8, value: u64) -> Result<SeccompRule, seccompiler::BackendError> {
+    SeccompRule::new(vec![condition(argument, SeccompCmpOp::Ne, value)?])
+}
+
+fn has(argument: u8, flag: u64) -> Result<SeccompRule, seccompiler::BackendError> {
+    let op = SeccompCmpOp::MaskedEq(flag);
+    SeccompRule::new(vec![condition(argument, op, flag)?])
+}
