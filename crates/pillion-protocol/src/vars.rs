@@ -27,6 +27,7 @@ vars! {
     PILLION_LOG = "What is logged, as a tracing filter such as `info` or `pillion=debug`.";
     PILLION_PYTHON = "The Python interpreter for calls, as `--python`.";
     PILLION_WATCH = "Set to `off`: the files of a workspace are not watched; each is looked at before every read.";
+    PILLION_LANES_LEVEL = "Set to `L2` or `L1`: lanes use no more walls than that, to see what is left then.";
     PILLION_TOOL_PROFILE = "Which MCP tools there are: `full`, `core` or `minimal`, as `--profile`.";
     MCP_TOOL_PROFILE = "The same, where PILLION_TOOL_PROFILE is not set.";
     XDG_RUNTIME_DIR = "Folder of the daemon's socket, if set.";

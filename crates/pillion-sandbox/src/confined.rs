@@ -155,10 +155,13 @@ impl Confine {
         let running = launch.spawn()?;
         message::send(ours.as_fd(), &self.spec, &[])?;
         ours.set_nonblocking(true)?;
-        Ok(Confined {
+        let held = Held {
             running,
-            control: tokio::net::UnixStream::from_std(ours)?,
             _life: life.write,
+        };
+        Ok(Confined {
+            held,
+            control: tokio::net::UnixStream::from_std(ours)?,
         })
     }
 }
@@ -166,34 +169,39 @@ impl Confine {
 /// A confined program. Dropping it kills it, and everything it started.
 #[derive(Debug)]
 pub struct Confined {
-    /// The box.
-    pub running: Running,
-    control: tokio::net::UnixStream,
+    /// What keeps it alive.
+    pub held: Held,
+    /// Where its init speaks: [`Said`], twice.
+    pub control: tokio::net::UnixStream,
+}
+
+/// What keeps a confined program alive.
+#[derive(Debug)]
+pub struct Held {
+    running: Running,
     _life: OwnedFd,
 }
 
+impl Held {
+    /// Kill it, and everything it started.
+    pub fn kill(&mut self) {
+        self.running.kill();
+    }
+
+    /// The process id of the box.
+    pub fn id(&self) -> Option<u32> {
+        self.running.id()
+    }
+}
+
 impl Confined {
-    /// What its init says next; the contents of its outputs, if it brings some, follow
-    /// ([`contents`](Self::contents)).
+    /// What its init says next. Not to be given up half way.
     pub async fn said(&mut self) -> io::Result<Said> {
         let mut head = [0; 4];
         self.control.read_exact(&mut head).await?;
         let mut body = vec![0; message::length(head)?];
         self.control.read_exact(&mut body).await?;
         message::decode(&body)
-    }
-
-    /// The next output, of which `size` bytes were promised.
-    pub async fn contents(&mut self, size: u64) -> io::Result<Vec<u8>> {
-        let mut contents = Vec::new();
-        (&mut self.control)
-            .take(size)
-            .read_to_end(&mut contents)
-            .await?;
-        match contents.len() as u64 == size {
-            true => Ok(contents),
-            false => Err(io::ErrorKind::UnexpectedEof.into()),
-        }
     }
 
     /// Wait until it runs, or hear why it does not.

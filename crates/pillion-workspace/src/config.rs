@@ -19,6 +19,8 @@ pub struct Config {
     pub python: Python,
     /// Code intelligence.
     pub code: CodeConfig,
+    /// Running code of others.
+    pub lanes: Lanes,
     /// Foreign sidecars by name: programs of yours that speak the line-JSON contract.
     pub sidecar: BTreeMap<String, Foreign>,
 }
@@ -121,6 +123,83 @@ impl Default for CodeConfig {
     }
 }
 
+/// The lanes that code of others runs in.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Lanes {
+    /// Strict: a folder that is thrown away, no network, only tools that were given.
+    pub expert: LaneConfig,
+    /// A session's own folder, and the system's programs.
+    pub user: LaneConfig,
+}
+
+/// The rules of a lane.
+#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct LaneConfig {
+    /// Modules that are imported ahead, once for all runs.
+    pub imports: Vec<String>,
+    /// Interpreters that wait for the next run, confined already.
+    pub slots: usize,
+    /// Seconds that a run may take unless it says otherwise.
+    pub timeout_s: f64,
+    /// Megabytes that all processes of a run may use together.
+    pub memory_mb: u64,
+    /// Processes and threads of a run.
+    pub processes: u32,
+    /// Files that each of its processes may have open.
+    pub open_files: u64,
+    /// Megabytes in its folder.
+    pub disk_mb: u64,
+    /// Files and folders in a folder that is thrown away.
+    pub disk_files: u64,
+    /// Kilobytes that a run may write to its output before it is stopped.
+    pub output_kb: u64,
+    /// The network can be reached; in the user lane only.
+    pub network: bool,
+    /// Run also where nothing but limits can be enforced.
+    pub allow_weaker: bool,
+}
+
+impl Default for LaneConfig {
+    fn default() -> Self {
+        Self {
+            imports: Vec::new(),
+            slots: 4,
+            timeout_s: 20.0,
+            memory_mb: 512,
+            processes: 64,
+            open_files: 256,
+            disk_mb: 128,
+            disk_files: 10_000,
+            output_kb: 16_384,
+            network: false,
+            allow_weaker: false,
+        }
+    }
+}
+
+impl LaneConfig {
+    fn check(&self, name: &str) -> Result<(), String> {
+        let ranges = [
+            ("slots", self.slots as u64, 0..=64),
+            ("memory_mb", self.memory_mb, 64..=16_384),
+            ("processes", u64::from(self.processes), 1..=4096),
+            ("open_files", self.open_files, 16..=65_536),
+            ("disk_mb", self.disk_mb, 1..=65_536),
+            ("disk_files", self.disk_files, 16..=10_000_000),
+            ("output_kb", self.output_kb, 1..=1_048_576),
+        ];
+        for (key, value, range) in ranges {
+            if !range.contains(&value) {
+                let (least, most) = (range.start(), range.end());
+                return Err(format!("`lanes.{name}.{key}` must be from {least} to {most}"));
+            }
+        }
+        Ok(())
+    }
+}
+
 /// A program of yours that speaks the line-JSON contract.
 #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -184,11 +263,18 @@ impl Config {
             python.idle_minutes,
             self.code.timeout_s,
             self.code.idle_minutes,
+            self.lanes.expert.timeout_s,
+            self.lanes.user.timeout_s,
         ];
         for seconds in times.chain(own) {
             if !(seconds > 0.0 && seconds <= 604_800.0) {
                 return Err(format!("`{seconds}` is no sensible time"));
             }
+        }
+        self.lanes.expert.check("expert")?;
+        self.lanes.user.check("user")?;
+        if self.lanes.expert.network {
+            return Err("the expert lane has no network: `lanes.expert.network`".into());
         }
         for (name, sidecar) in &self.sidecar {
             if sidecar.command.is_empty() {

@@ -1,0 +1,309 @@
+//! `exec.run`: run code of others, and wait for its end.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use pillion_catalogue::{Code, Context, Error, Local, Operation, Result, Safety, Streams};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+use crate::order::{Program, check_name};
+use crate::perform::{LONGEST, MOST_MEMORY_MB, Request, perform};
+use crate::run::{Listener, Which};
+use crate::runtime::Whereabouts;
+use crate::tools::Tools;
+use crate::{ExecService, Lane, Reply, session};
+
+/// The most bytes of all files that go along.
+const FILE_BYTES: usize = 32 << 20;
+const FILES: usize = 256;
+/// The longest program text.
+const CODE: usize = 1 << 20;
+
+/// Run Python code in a lane: confined, limited, and gone without a trace.
+///
+/// The expert lane has a folder that is thrown away, no network, and only the tools that it is
+/// given. The user lane keeps the folder of its session. What is to be run is given as `code`,
+/// as a `file` of the folder, as a `module`, or as a `function` that is called once.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema, clap::Args)]
+#[serde(deny_unknown_fields)]
+pub struct Run {
+    /// Program text.
+    #[arg(short = 'c', long)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub code: Option<String>,
+    /// A file of the folder.
+    #[arg(long, value_name = "NAME")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
+    /// A module, run as `python -m` would.
+    #[arg(long, value_name = "MODULE")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub module: Option<String>,
+    /// A function `module:name`, whose return value is in the reply.
+    #[arg(long, value_name = "FUNCTION")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub function: Option<String>,
+    /// Arguments of the function: an object for keywords, an array for positions.
+    #[arg(long, value_name = "JSON", value_parser = json)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub arguments: Option<Box<RawValue>>,
+    /// The rules it runs under.
+    #[arg(long, value_enum, default_value_t)]
+    #[serde(default)]
+    pub lane: Lane,
+    /// The session whose folder it has, in the user lane.
+    #[arg(long, value_name = "SESSION")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<String>,
+    /// Its command line, `sys.argv[1:]`.
+    #[arg(long, value_name = "ARG")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub args: Vec<String>,
+    /// What it reads from its standard input.
+    #[arg(long, value_name = "TEXT")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stdin: Option<String>,
+    /// Files that are put into its folder.
+    #[arg(skip)]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub files: Vec<FileGiven>,
+    /// Files of its folder that come back, by name or pattern such as `*.csv`.
+    #[arg(long, value_name = "NAME")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub outputs: Vec<String>,
+    /// Seconds it may take, 20 unless `pillion.toml` says otherwise.
+    #[arg(long, value_name = "S")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeout_seconds: Option<f64>,
+    /// Megabytes of memory, 512 unless `pillion.toml` says otherwise.
+    #[arg(long, value_name = "MB")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory_limit_mb: Option<u64>,
+    /// Start `random` (and `numpy.random`) from this number.
+    #[arg(long, value_name = "N")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seed: Option<u64>,
+    /// Let the clock stand still at this time, in seconds since 1970.
+    #[arg(long, value_name = "TIME")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clock: Option<f64>,
+    /// Start an interpreter for it instead of taking one that waits.
+    #[arg(long)]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub fresh: bool,
+    /// Send output as it comes.
+    #[arg(long)]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub stream: bool,
+    /// The project whose `pillion.toml` and Python are used.
+    #[arg(long, value_name = "DIR")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub root: Option<PathBuf>,
+    /// The interpreter: a path, an environment's folder, or a version such as `3.12`.
+    #[arg(long, env = pillion_protocol::vars::PILLION_PYTHON, hide_env_values = true, value_name = "PYTHON")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub python: Option<PathBuf>,
+    /// The caller's virtual environment, used where nothing else is named.
+    #[arg(long, env = pillion_protocol::vars::VIRTUAL_ENV, hide_env_values = true, hide = true)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub virtual_env: Option<PathBuf>,
+    /// The caller's conda environment, used where no other is found.
+    #[arg(long, env = pillion_protocol::vars::CONDA_PREFIX, hide_env_values = true, hide = true)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub conda_prefix: Option<PathBuf>,
+}
+
+/// A file that goes along: its text, or its bytes in base64.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct FileGiven {
+    /// Its name in the folder.
+    pub name: String,
+    /// Its text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
+    /// Its bytes in base64.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub base64: Option<String>,
+}
+
+/// A piece of output.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+pub struct Printed {
+    /// `stdout` or `stderr`.
+    pub stream: String,
+    /// What was written.
+    pub text: String,
+}
+
+impl Operation for Run {
+    const NAME: &'static str = "exec.run";
+    const SAFETY: Safety = Safety::Execute;
+    const LOCAL: Local = Local::Root;
+    const STREAMS: Streams = Streams::OnRequest;
+    type Service = ExecService;
+    type Output = Reply;
+
+    async fn run(self, cx: Context<ExecService>) -> Result<Reply> {
+        let stream = self.stream;
+        let root = cx.root(self.root.as_deref()).map(PathBuf::from);
+        let request = self.request(root)?;
+        let cancel = cx.request().cancel.clone();
+        let mut listener = Passing {
+            to: cx.request().parts.as_ref().filter(|_| stream).map(|_| &cx),
+        };
+        perform(cx.service(), request, cancel, &mut listener).await
+    }
+}
+
+/// Passes output on to the caller.
+struct Passing<'a> {
+    to: Option<&'a Context<ExecService>>,
+}
+
+impl Listener for Passing<'_> {
+    async fn hear(&mut self, which: Which, text: String) {
+        if let Some(cx) = self.to {
+            let stream = which.name().to_owned();
+            // Somebody who went away is cancelled by the door.
+            let _ = cx.emit(&Printed { stream, text }).await;
+        }
+    }
+}
+
+impl Run {
+    /// What is meant, if it can be meant.
+    pub(crate) fn request(self, root: Option<PathBuf>) -> Result<Request> {
+        let (program, name) = self.program()?;
+        if let Some(session) = &self.session {
+            if self.lane == Lane::Expert {
+                return Err(wrong("the expert lane keeps nothing, so it has no session"));
+            }
+            session::check_id(session)?;
+        }
+        let timeout = self.timeout_seconds.map(timeout).transpose()?;
+        if let Some(mb) = self.memory_limit_mb
+            && !(64..=MOST_MEMORY_MB).contains(&mb)
+        {
+            return Err(wrong(&format!(
+                "`memory_limit_mb` is from 64 to {MOST_MEMORY_MB}"
+            )));
+        }
+        if self
+            .clock
+            .is_some_and(|clock| !clock.is_finite() || clock < 0.0)
+        {
+            return Err(wrong("`clock` is a number of seconds since 1970"));
+        }
+        for name in &self.outputs {
+            check_name(name)?;
+        }
+        let root = match root {
+            Some(root) => root,
+            None => std::env::current_dir().map_err(Error::internal)?,
+        };
+        Ok(Request {
+            lane: self.lane,
+            program,
+            name,
+            args: self.args,
+            stdin: self.stdin.map(String::into_bytes),
+            files: contents(self.files)?,
+            outputs: self.outputs,
+            session: self.session,
+            timeout,
+            memory_mb: self.memory_limit_mb,
+            seed: self.seed,
+            clock: self.clock,
+            tools: Tools::default(),
+            fresh: self.fresh,
+            whereabouts: Whereabouts {
+                root,
+                python: self.python,
+                virtual_env: self.virtual_env,
+                conda_prefix: self.conda_prefix,
+            },
+        })
+    }
+
+    fn program(&self) -> Result<(Program, String)> {
+        let label = format!("<{}>", self.lane.name());
+        match (&self.code, &self.file, &self.module, &self.function) {
+            (Some(code), None, None, None) if code.len() > CODE => {
+                Err(wrong(&format!("`code` is longer than {CODE} bytes")))
+            }
+            (Some(code), None, None, None) => Ok((Program::Code(code.clone()), label)),
+            (None, Some(file), None, None) => {
+                check_name(file)?;
+                Ok((Program::File(file.clone()), file.clone()))
+            }
+            (None, None, Some(module), None) => Ok((Program::Module(module.clone()), label)),
+            (None, None, None, Some(function)) => {
+                if !function.contains(':') {
+                    return Err(wrong("`function` is written `module:name`"));
+                }
+                let program = Program::Function {
+                    function: function.clone(),
+                    arguments: self.arguments.clone(),
+                };
+                Ok((program, label))
+            }
+            _ => Err(wrong(
+                "name one of `code`, `file`, `module` and `function`",
+            )),
+        }
+    }
+}
+
+fn timeout(seconds: f64) -> Result<Duration> {
+    let fits = seconds.is_finite() && seconds > 0.0 && seconds <= LONGEST.as_secs_f64();
+    match fits {
+        true => Ok(Duration::from_secs_f64(seconds)),
+        false => Err(wrong(&format!(
+            "`timeout_seconds` is above 0 and at most {}",
+            LONGEST.as_secs()
+        ))),
+    }
+}
+
+fn contents(files: Vec<FileGiven>) -> Result<Vec<(String, Vec<u8>)>> {
+    use base64::Engine as _;
+    if files.len() > FILES {
+        return Err(wrong(&format!("at most {FILES} files go along")));
+    }
+    let mut all = Vec::with_capacity(files.len());
+    let mut bytes = 0;
+    for file in files {
+        check_name(&file.name)?;
+        let contents = match (file.text, file.base64) {
+            (Some(text), None) => text.into_bytes(),
+            (None, Some(text)) => base64::prelude::BASE64_STANDARD
+                .decode(text)
+                .map_err(|_| wrong(&format!("`{}` is not base64", file.name)))?,
+            _ => return Err(wrong("a file has either `text` or `base64`")),
+        };
+        bytes += contents.len();
+        if bytes > FILE_BYTES {
+            return Err(wrong(&format!(
+                "the files have more than {FILE_BYTES} bytes"
+            )));
+        }
+        all.push((file.name, contents));
+    }
+    Ok(all)
+}
+
+fn json(text: &str) -> Result<Box<RawValue>, String> {
+    let raw: Box<RawValue> = serde_json::from_str(text)
+        .map_err(|error| format!("not JSON: {error}; write for example '[3, 4]'"))?;
+    match raw.get().as_bytes().first() {
+        Some(b'{' | b'[') => Ok(raw),
+        _ => Err("arguments are an object or an array, for example '[3, 4]'".into()),
+    }
+}
+
+fn wrong(why: &str) -> Error {
+    Error::new(Code::InvalidParams, why.to_owned())
+}

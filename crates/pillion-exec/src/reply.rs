@@ -1,0 +1,117 @@
+//! What a caller gets to know about a run.
+
+use pillion_sandbox::LeftOut;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+use crate::order::Exception;
+use crate::outcome::Outcome;
+use crate::session::Artifact;
+
+/// How a run ended, and what it left.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+pub struct Reply {
+    /// It ended with code 0.
+    pub success: bool,
+    /// What it wrote to its output; head and tail if that was very much.
+    pub stdout: String,
+    /// What it wrote to its error stream.
+    pub stderr: String,
+    /// Its own return code; -1 after a timeout, -2 cancelled, -3 not started, -4 memory, -5
+    /// output; below -100 the signal that ended it.
+    pub returncode: i32,
+    /// Milliseconds from the request to its end.
+    pub execution_time_ms: f64,
+    /// Somebody cancelled it.
+    pub cancelled: bool,
+    /// How it ended, in one word.
+    pub outcome: Outcome,
+    /// The limits that were in force, and by what.
+    pub limits: Vec<Limit>,
+    /// Something of its output was left out.
+    pub truncated: bool,
+    /// The lane it ran in.
+    pub lane: String,
+    /// How strong its walls were: `L3`, `L2` or `L1`.
+    pub level: String,
+    /// Where it came from: a `slot` that waited, a `fork`, or a new interpreter (`spawn`).
+    pub start: String,
+    /// What a function returned.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub value: Option<Box<RawValue>>,
+    /// What a function returned, where that is no JSON.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub value_repr: Option<String>,
+    /// The exception that ended it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exception: Option<Exception>,
+    /// The files that were asked for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub outputs: Vec<FileOut>,
+    /// Files that were asked for and are not here.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub outputs_left_out: Vec<LeftOut>,
+    /// Files of the session's folder that are new or different.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub artifacts: Vec<Artifact>,
+    /// What it used.
+    pub used: Used,
+}
+
+/// A limit that was in force.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+pub struct Limit {
+    /// Of what: `time`, `memory`, `processes`, `disk`, `output`, `open_files`, `network`.
+    pub what: String,
+    /// How much: seconds, bytes or a number.
+    pub value: f64,
+    /// By what it is kept.
+    pub by: String,
+}
+
+/// What a run used.
+#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize, JsonSchema)]
+pub struct Used {
+    /// Milliseconds of processor time, of all its processes.
+    pub cpu_ms: f64,
+    /// The most memory that was seen, in bytes.
+    pub peak_bytes: u64,
+    /// The most processes and threads that were seen.
+    pub processes: u32,
+}
+
+/// A file that a run brought back.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+pub struct FileOut {
+    /// Its name in the folder.
+    pub name: String,
+    /// Its length.
+    pub size_bytes: u64,
+    /// Its text, if it is text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
+    /// Its bytes in base64, if it is not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub base64: Option<String>,
+}
+
+impl FileOut {
+    pub(crate) fn new(name: String, contents: Vec<u8>) -> Self {
+        use base64::Engine as _;
+        let size_bytes = contents.len() as u64;
+        let (text, base64) = match String::from_utf8(contents) {
+            Ok(text) => (Some(text), None),
+            Err(other) => {
+                let text = base64::prelude::BASE64_STANDARD.encode(other.as_bytes());
+                (None, Some(text))
+            }
+        };
+        Self {
+            name,
+            size_bytes,
+            text,
+            base64,
+        }
+    }
+}

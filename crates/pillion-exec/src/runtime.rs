@@ -1,0 +1,125 @@
+//! The Python that lanes run: what of the machine it needs to see, and where its packages are.
+
+use std::path::{Path, PathBuf};
+
+use pillion_catalogue::Result;
+use pillion_runtime::discovery::{Proven, Request};
+use pillion_runtime::{Dirs, Interpreter, Proof, worker_dir};
+use pillion_workspace::{Config, config, root};
+
+/// How many links an executable may be behind.
+const MAX_LINKS: usize = 16;
+
+/// What a caller says about where its code should run.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
+pub(crate) struct Whereabouts {
+    /// A folder of the project whose `pillion.toml` and Python are meant.
+    pub(crate) root: PathBuf,
+    pub(crate) python: Option<PathBuf>,
+    pub(crate) virtual_env: Option<PathBuf>,
+    pub(crate) conda_prefix: Option<PathBuf>,
+}
+
+/// A project's rules for lanes, and its Python; with proof of both.
+#[derive(Debug)]
+pub(crate) struct Project {
+    root: PathBuf,
+    pub(crate) config: Config,
+    config_proof: Option<Proof>,
+    python: Proven,
+}
+
+impl Project {
+    pub(crate) async fn open(whereabouts: &Whereabouts, dirs: &Dirs) -> Result<Self> {
+        let root = root::find(&whereabouts.root)?;
+        // The proof is taken before what it proves is read.
+        let config_proof = Proof::of(&root.join(config::FILE)).ok();
+        let config = Config::read(&root)?;
+        let request = Request {
+            explicit: whereabouts.python.as_deref(),
+            configured: config.python.interpreter.as_deref(),
+            virtual_env: whereabouts.virtual_env.as_deref(),
+            conda_prefix: whereabouts.conda_prefix.as_deref(),
+            ..Request::new(&root)
+        };
+        let python = Proven::find(request, dirs).await;
+        Ok(Self {
+            root,
+            config,
+            config_proof,
+            python,
+        })
+    }
+
+    pub(crate) fn is_current(&self) -> bool {
+        self.python.is_current()
+            && Proof::of(&self.root.join(config::FILE)).ok() == self.config_proof
+    }
+
+    /// What its lanes run.
+    pub(crate) fn runtime(&self, dirs: &Dirs) -> Result<Runtime> {
+        let interpreter = &self.python.choice()?.interpreter;
+        let worker = worker_dir(dirs).map_err(|error| {
+            pillion_catalogue::Error::new(pillion_catalogue::Code::StartFailed, error.to_string())
+                .hint(error.hint())
+        })?;
+        Ok(Runtime::of(interpreter, worker))
+    }
+}
+
+/// A Python, as lanes see it.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) struct Runtime {
+    pub(crate) executable: PathBuf,
+    /// The folder with pillion's own Python package.
+    pub(crate) worker: PathBuf,
+    /// What must be readable.
+    pub(crate) view: Vec<PathBuf>,
+    /// Where packages are imported from.
+    pub(crate) packages: Vec<PathBuf>,
+}
+
+impl Runtime {
+    fn of(interpreter: &Interpreter, worker: PathBuf) -> Self {
+        let packages: Vec<PathBuf> = interpreter
+            .site_packages
+            .iter()
+            .filter(|path| path.is_dir())
+            .cloned()
+            .collect();
+        let mut view = vec![worker.clone()];
+        for prefix in [&interpreter.prefix, &interpreter.base_prefix] {
+            // Of the system's own tree only the libraries, which are shown anyway.
+            if !["/", "/usr", "/usr/local"].map(Path::new).contains(&prefix.as_path()) {
+                view.push(prefix.clone());
+            }
+        }
+        view.extend(links(&interpreter.executable));
+        view.extend(packages.iter().cloned());
+        view.sort();
+        view.dedup();
+        Self {
+            executable: interpreter.executable.clone(),
+            worker,
+            view,
+            packages,
+        }
+    }
+}
+
+/// An executable, and everything it is a link to.
+fn links(executable: &Path) -> Vec<PathBuf> {
+    let mut all = vec![executable.to_owned()];
+    for _ in 0..MAX_LINKS {
+        let Some(last) = all.last() else { break };
+        let Ok(target) = std::fs::read_link(last) else {
+            break;
+        };
+        let next = last.parent().unwrap_or(Path::new("/")).join(target);
+        all.push(std::path::absolute(&next).unwrap_or(next));
+    }
+    if let Ok(real) = executable.canonicalize() {
+        all.push(real);
+    }
+    all
+}
