@@ -24,16 +24,14 @@ fn keep_busy(clerk: &Clerk) -> (impl Future<Output = ()>, std::sync::mpsc::SyncS
     });
     // The queue gets it at the first poll.
     let mut busy = Box::pin(busy);
-    let polled = futures_poll(busy.as_mut());
-    assert!(polled.is_none());
+    assert!(poll_once(busy.as_mut()).is_none());
     let wait = async move {
         begun.await.unwrap();
     };
-    std::mem::forget(busy);
     (wait, go_on)
 }
 
-fn futures_poll<T>(future: std::pin::Pin<&mut impl Future<Output = T>>) -> Option<T> {
+fn poll_once<T>(future: std::pin::Pin<&mut impl Future<Output = T>>) -> Option<T> {
     let mut context = std::task::Context::from_waker(std::task::Waker::noop());
     match future.poll(&mut context) {
         std::task::Poll::Ready(value) => Some(value),
@@ -70,8 +68,8 @@ async fn a_full_queue_is_told_and_what_is_in_it_is_done() {
     begun.await;
     let mut first = Box::pin(clerk.ask(insert("first")));
     let mut second = Box::pin(clerk.ask(insert("second")));
-    assert!(futures_poll(first.as_mut()).is_none());
-    assert!(futures_poll(second.as_mut()).is_none());
+    assert!(poll_once(first.as_mut()).is_none());
+    assert!(poll_once(second.as_mut()).is_none());
     let refused = clerk.ask(insert("third")).await.unwrap_err();
     assert!(
         matches!(refused, StoreError::Busy { waiting: 2 }),
@@ -91,7 +89,7 @@ async fn a_caller_that_went_away_changes_nothing() {
     let (begun, go_on) = keep_busy(&clerk);
     begun.await;
     let mut gone = Box::pin(clerk.ask(insert("gone")));
-    assert!(futures_poll(gone.as_mut()).is_none());
+    assert!(poll_once(gone.as_mut()).is_none());
     drop(gone);
     drop(go_on);
     // What is queued is done even if the store is dropped at once.
@@ -182,4 +180,20 @@ async fn a_thread_that_died_is_told() {
     let died = clerk.ask(|_| -> Result<(), _> { panic!("as a bug would") });
     assert!(matches!(died.await, Err(StoreError::Closed)));
     assert!(matches!(clerk.ask(words).await, Err(StoreError::Closed)));
+}
+
+#[tokio::test]
+async fn every_commit_is_synced_to_the_disk() {
+    let temp = tempfile::tempdir().unwrap();
+    let clerk = clerk(&temp.path().join("s/db"), 8).await;
+    let pragma = |name: &'static str| {
+        clerk.ask(move |desk| {
+            let sql = format!("SELECT CAST({name} AS TEXT) FROM pragma_{name}");
+            desk.sql(|c| c.query_row(&sql, [], |row| row.get::<_, String>(0)))
+        })
+    };
+    assert_eq!(pragma("journal_mode").await.unwrap(), "wal");
+    assert_eq!(pragma("synchronous").await.unwrap(), "2", "FULL");
+    assert_eq!(pragma("fullfsync").await.unwrap(), "1");
+    assert_eq!(pragma("auto_vacuum").await.unwrap(), "2", "INCREMENTAL");
 }

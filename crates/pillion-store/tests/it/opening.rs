@@ -72,19 +72,6 @@ async fn nothing_but_the_file_is_left_when_it_is_closed() {
 }
 
 #[tokio::test]
-async fn commits_are_synced_to_the_disk() {
-    let (_temp, path) = place();
-    drop(open(&path).await);
-    let connection = Connection::open(&path).unwrap();
-    let pragma = |name: &str| -> String {
-        let sql = format!("SELECT CAST({name} AS TEXT) FROM pragma_{name}");
-        connection.query_row(&sql, [], |row| row.get(0)).unwrap()
-    };
-    assert_eq!(pragma("journal_mode"), "wal");
-    assert_eq!(pragma("auto_vacuum"), "2");
-}
-
-#[tokio::test]
 async fn a_damaged_file_is_set_aside_and_kept() {
     let (_temp, path) = place();
     fs::create_dir(path.parent().unwrap()).unwrap();
