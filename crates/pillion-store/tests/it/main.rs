@@ -1,5 +1,11 @@
 //! The store with real files, processes and threads.
 
+#![expect(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    reason = "a test's helper fails its test by a panic, and tells its parent by a line"
+)]
+
 mod faults;
 mod jobs;
 mod model;

@@ -21,7 +21,7 @@ enum Step {
         limit: usize,
     },
     Lose {
-        older: bool,
+        mine_lives: bool,
     },
     Reopen,
 }
@@ -34,7 +34,7 @@ fn step() -> impl Strategy<Value = Step> {
         6 => (0..12_usize, end, any::<Option<u32>>()).prop_map(|(at, end, result)| Step::Finish(at, end, result)),
         2 => (any::<bool>(), 0..7_usize, 0..6_usize)
             .prop_map(|(session, status, limit)| Step::List { session, status, limit }),
-        1 => any::<bool>().prop_map(|older| Step::Lose { older }),
+        1 => any::<bool>().prop_map(|mine_lives| Step::Lose { mine_lives }),
         1 => Just(Step::Reopen),
     ]
 }
@@ -187,17 +187,18 @@ async fn take(step: Step, store: &mut Store, path: &std::path::Path, model: &mut
             let listed = store.list(filter.clone()).await.unwrap();
             assert_eq!((listed.jobs, listed.total), model.expected_list(&filter));
         }
-        Step::Lose { older } => {
+        Step::Lose { mine_lives } => {
             let me = store.owner().to_owned();
             let lost = store
-                .lose_unless(move |owner| older && owner == me)
+                .lose_unless(move |owner| mine_lives && owner == me)
                 .await
                 .unwrap();
             let me = store.owner();
             let mut expected = 0;
             for known in &mut model.known {
                 let job = &mut known.job;
-                if !job.status.is_final() && !(older && job.owner == me) {
+                let spared = mine_lives && job.owner == me;
+                if !job.status.is_final() && !spared {
                     expected += 1;
                     *job = lost.iter().find(|lost| lost.id == job.id).unwrap().clone();
                     assert_eq!(job.status, Status::Lost);
