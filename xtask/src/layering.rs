@@ -23,6 +23,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "pillion-workspace",
             "pillion-supervisor",
             "pillion-runtime",
+            "pillion-store",
             "pillion-catalogue",
             "pillion-client",
             "pillion-process",
@@ -67,6 +68,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
         "pillion-runtime",
         &["pillion-catalogue", "pillion-process", "pillion-protocol"],
     ),
+    ("pillion-store", &["pillion-process"]),
     ("pillion-catalogue", &["pillion-protocol"]),
     ("pillion-client", &["pillion-process", "pillion-protocol"]),
     ("pillion-sandbox", &["pillion-process"]),
@@ -88,6 +90,7 @@ const NEVER: &[(&str, &str, &str)] = &[
     ("pillion-code", "rmcp", "only doors speak MCP"),
     ("pillion-python", "rmcp", "only doors speak MCP"),
     ("pillion-supervisor", "axum", "only doors speak HTTP"),
+    ("pillion-store", "axum", "only doors speak HTTP"),
     ("pillion-python", "axum", "only doors speak HTTP"),
     (
         "pillion-client",

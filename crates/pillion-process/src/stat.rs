@@ -38,6 +38,14 @@ impl Identity {
     }
 }
 
+/// Whether some process has this pid now, a zombie too.
+pub fn exists(pid: u32) -> bool {
+    i32::try_from(pid)
+        .ok()
+        .and_then(rustix::process::Pid::from_raw)
+        .is_some_and(|pid| rustix::process::test_kill_process(pid) != Err(rustix::io::Errno::SRCH))
+}
+
 /// Resident memory of a process in bytes.
 pub fn resident_bytes(pid: u32) -> Option<u64> {
     let statm = fs::read_to_string(format!("/proc/{pid}/statm")).ok()?;
@@ -110,6 +118,7 @@ mod tests {
     fn this_process_is_alive_and_has_memory() {
         let me = Identity::of(std::process::id()).unwrap();
         assert!(me.is_alive());
+        assert!(exists(me.pid) && !exists(u32::MAX));
         assert!(resident_bytes(me.pid).unwrap() > 100_000);
         assert!(resident_bytes_of_tree(me.pid) > 100_000);
         let twin = Identity {

@@ -1,0 +1,141 @@
+//! The ways of a job: queued, running, finished; a finished one never changes again.
+
+use rusqlite::{OptionalExtension, params};
+use serde_json::value::RawValue;
+
+use super::reading::{COLUMNS, job};
+use super::{End, Job, MAX_NAME_BYTES, MAX_REQUEST_BYTES, NewJob, Status, expect_fits};
+use crate::clerk::Desk;
+use crate::jobs::MAX_RESULT_BYTES;
+use crate::{StoreError, id, time};
+
+/// A new job, which waits for its turn.
+pub(crate) fn create(desk: &Desk<'_>, new: &NewJob, owner: &str) -> Result<Job, StoreError> {
+    let session = new.session.as_deref();
+    expect_fits("the session", session.unwrap_or_default(), MAX_NAME_BYTES)?;
+    expect_fits("the lane", &new.lane, MAX_NAME_BYTES)?;
+    expect_fits("the label", &new.label, MAX_NAME_BYTES)?;
+    expect_fits("the request", new.request.get(), MAX_REQUEST_BYTES)?;
+    let request = new.request.get();
+    desk.sql(|connection| {
+        connection.query_row(
+            &format!(
+                "INSERT INTO jobs
+                     (id, session, lane, label, status, created_at, owner, bytes, request)
+                 VALUES (?1, ?2, ?3, ?4, 'queued', ?5, ?6, ?7, ?8) RETURNING {COLUMNS}"
+            ),
+            params![
+                id::fresh(connection)?,
+                session,
+                new.lane,
+                new.label,
+                time::now(),
+                owner,
+                size(request),
+                request,
+            ],
+            job,
+        )
+    })
+}
+
+/// The job's turn has come.
+pub(crate) fn start(desk: &Desk<'_>, id: &str) -> Result<Job, StoreError> {
+    // The clock may have been set back: what is later never has an earlier time.
+    let started = desk.sql(|connection| {
+        connection
+            .query_row(
+                &format!(
+                    "UPDATE jobs SET status = 'running', started_at = max(?2, created_at)
+                     WHERE id = ?1 AND status = 'queued' RETURNING {COLUMNS}"
+                ),
+                params![id, time::now()],
+                job,
+            )
+            .optional()
+    })?;
+    started.map_or_else(|| refuse(desk, id, Status::Running), Ok)
+}
+
+/// The job has ended. One that waits can only be cancelled.
+pub(crate) fn finish(
+    desk: &Desk<'_>,
+    id: &str,
+    end: End,
+    result: Option<&RawValue>,
+) -> Result<Job, StoreError> {
+    let result = result.map(RawValue::get);
+    expect_fits("the result", result.unwrap_or_default(), MAX_RESULT_BYTES)?;
+    let from = match end {
+        End::Cancelled => "('queued', 'running')",
+        End::Succeeded | End::Failed => "('running')",
+    };
+    let ended = desk.sql(|connection| {
+        connection
+            .query_row(
+                &format!(
+                    "UPDATE jobs SET status = ?2, result = ?3, bytes = bytes + ?4,
+                         ended_at = max(?5, coalesce(started_at, created_at))
+                     WHERE id = ?1 AND status IN {from} RETURNING {COLUMNS}"
+                ),
+                params![
+                    id,
+                    Status::from(end),
+                    result,
+                    size(result.unwrap_or_default()),
+                    time::now()
+                ],
+                job,
+            )
+            .optional()
+    })?;
+    ended.map_or_else(|| refuse(desk, id, end.into()), Ok)
+}
+
+/// What the dead left unfinished is lost.
+pub(crate) fn lose(
+    desk: &Desk<'_>,
+    is_alive: impl Fn(&str) -> bool,
+) -> Result<Vec<Job>, StoreError> {
+    let owners: Vec<String> = desk.sql(|connection| {
+        connection
+            .prepare("SELECT DISTINCT owner FROM jobs WHERE ended_at IS NULL")?
+            .query_map([], |row| row.get(0))?
+            .collect()
+    })?;
+    let mut lost = Vec::new();
+    for owner in owners.iter().filter(|owner| !is_alive(owner)) {
+        lost.extend(desk.sql(|connection| {
+            connection
+                .prepare(&format!(
+                    "UPDATE jobs SET status = 'lost',
+                         ended_at = max(?2, coalesce(started_at, created_at))
+                     WHERE owner = ?1 AND ended_at IS NULL RETURNING {COLUMNS}"
+                ))?
+                .query_map(params![owner, time::now()], job)?
+                .collect::<rusqlite::Result<Vec<_>>>()
+        })?);
+    }
+    Ok(lost)
+}
+
+/// Why a job could not change.
+fn refuse(desk: &Desk<'_>, id: &str, wanted: Status) -> Result<Job, StoreError> {
+    let found: Option<Status> = desk.sql(|connection| {
+        connection
+            .query_row("SELECT status FROM jobs WHERE id = ?1", [id], |row| {
+                row.get(0)
+            })
+            .optional()
+    })?;
+    let id = id.to_owned();
+    Err(match found {
+        Some(found) => StoreError::Conflict { id, found, wanted },
+        None => StoreError::NoJob { id },
+    })
+}
+
+/// A size as SQLite counts.
+pub(crate) fn size(text: &str) -> i64 {
+    i64::try_from(text.len()).unwrap_or(i64::MAX)
+}

@@ -1,0 +1,43 @@
+//! What pillion keeps across its lives: jobs and runs, in SQLite.
+//!
+//! # Theory of operation
+//!
+//! A [`Store`] is one database file in write-ahead mode, and two threads that own a
+//! connection each: one writes, one reads. Callers put a command into a thread's bounded
+//! queue and wait. The writer takes all that is waiting, carries it out in one transaction,
+//! commits, and only then answers: **what was answered was committed**, also if the process
+//! is killed or the power fails in the next moment. A caller that no longer waits changes
+//! nothing: a command in the queue is carried out.
+//!
+//! Several daemons may have the same file open. SQLite's locks order their transactions;
+//! opening, migrating and setting a broken file aside happen under a lock file, one process
+//! at a time. Before each transaction a thread makes sure that its connection still is the
+//! file with that name, and that no newer pillion has changed the tables.
+//!
+//! A job belongs to a *life*: the process and the store in it that created the job
+//! ([`owner`]). When a life has ended, what it left unfinished becomes
+//! [`Status::Lost`] by [`Store::lose`].
+//!
+//! What is kept is bounded by [`Retention`], each time something is added.
+
+mod clerk;
+mod error;
+mod held;
+mod id;
+mod jobs;
+mod opening;
+pub mod owner;
+mod retention;
+mod runs;
+mod schema;
+mod store;
+mod time;
+
+pub use error::StoreError;
+pub use jobs::{
+    End, Filter, Job, JobDetail, Jobs, MAX_LISTED, MAX_NAME_BYTES, MAX_REQUEST_BYTES,
+    MAX_RESULT_BYTES, NewJob, Status,
+};
+pub use retention::{Pruned, Retention};
+pub use runs::{MAX_RUN_BYTES, NewRun, Run};
+pub use store::{Options, Store};

@@ -1,0 +1,195 @@
+//! The handle that services have.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rusqlite::params;
+use serde_json::value::RawValue;
+
+use crate::StoreError;
+use crate::clerk::Clerk;
+use crate::held::Use;
+use crate::jobs::{self, End, Filter, Job, JobDetail, Jobs, NewJob};
+use crate::owner::{self, Life};
+use crate::retention::{self, Pruned, Retention};
+use crate::runs::{self, NewRun, Run};
+
+/// How a store is run.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// How much is kept.
+    pub retention: Retention,
+    /// This many commands wait in each of the two queues; more callers wait before it.
+    pub queue: usize,
+    /// How long a caller waits for a place in the queue, before it is told
+    /// [`StoreError::Busy`].
+    pub patience: Duration,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            retention: Retention::default(),
+            // A finished job may have some megabytes.
+            queue: 64,
+            patience: Duration::from_secs(10),
+        }
+    }
+}
+
+/// An open store. What a function answers was committed; see the crate's page.
+///
+/// Dropping it carries out what is in the queues, brings the log into the file and ends the
+/// threads; [`Store::close`] does so without blocking the thread it is called on.
+pub struct Store {
+    // Dropped in this order: the last connection to close is the one that can tidy up.
+    reader: Clerk,
+    writer: Clerk,
+    life: Life,
+    retention: Retention,
+    set_aside: Option<PathBuf>,
+}
+
+impl Store {
+    /// Open the store at this path, or begin one.
+    ///
+    /// The folder of the file is the store's own: it is made private. A damaged file is
+    /// renamed and kept ([`Store::set_aside`]); one that a newer pillion wrote is refused.
+    pub async fn open(path: &Path, options: Options) -> Result<Self, StoreError> {
+        let Options {
+            retention,
+            queue,
+            patience,
+        } = options;
+        let (writer, set_aside) = Clerk::start(path, Use::Writing, queue, patience).await?;
+        let (reader, _) = Clerk::start(path, Use::Reading, queue, patience).await?;
+        Ok(Self {
+            reader,
+            writer,
+            life: Life::begin(),
+            retention,
+            set_aside,
+        })
+    }
+
+    /// Where a damaged file was put when this store was opened.
+    pub fn set_aside(&self) -> Option<&Path> {
+        self.set_aside.as_deref()
+    }
+
+    /// The life that the jobs of this store belong to.
+    pub fn owner(&self) -> &str {
+        &self.life.name
+    }
+
+    /// Create a job of this life, which waits for its turn.
+    pub async fn create(&self, new: NewJob) -> Result<Job, StoreError> {
+        let owner = self.life.name.clone();
+        self.writer
+            .ask(move |desk| jobs::create(desk, &new, &owner))
+            .await
+    }
+
+    /// A job that waits begins to run.
+    pub async fn start(&self, id: &str) -> Result<Job, StoreError> {
+        let id = id.to_owned();
+        self.writer.ask(move |desk| jobs::start(desk, &id)).await
+    }
+
+    /// A job that runs has ended; one that waits can be cancelled. What is too much of
+    /// finished jobs goes in the same moment.
+    pub async fn finish(
+        &self,
+        id: &str,
+        end: End,
+        result: Option<Box<RawValue>>,
+    ) -> Result<Job, StoreError> {
+        let (id, keep) = (id.to_owned(), self.retention);
+        self.writer
+            .ask(move |desk| {
+                let job = jobs::finish(desk, &id, end, result.as_deref())?;
+                retention::prune_jobs(desk, &keep, Some(&id))?;
+                Ok(job)
+            })
+            .await
+    }
+
+    /// A job with all that is known about it.
+    pub async fn get(&self, id: &str) -> Result<JobDetail, StoreError> {
+        let id = id.to_owned();
+        self.reader.ask(move |desk| jobs::get(desk, &id)).await
+    }
+
+    /// The newest jobs, and how many there are.
+    pub async fn list(&self, filter: Filter) -> Result<Jobs, StoreError> {
+        self.reader.ask(move |desk| jobs::list(desk, &filter)).await
+    }
+
+    /// What lives that have ended left unfinished is lost; said once, at the start. Jobs of
+    /// other living daemons stay as they are.
+    pub async fn lose(&self) -> Result<Vec<Job>, StoreError> {
+        self.lose_unless(owner::is_alive).await
+    }
+
+    /// The same, by another judgement of who is alive.
+    pub async fn lose_unless(
+        &self,
+        is_alive: impl Fn(&str) -> bool + Send + 'static,
+    ) -> Result<Vec<Job>, StoreError> {
+        self.writer
+            .ask(move |desk| jobs::lose(desk, is_alive))
+            .await
+    }
+
+    /// Let go of what is more or older than what is kept.
+    pub async fn prune(&self) -> Result<Pruned, StoreError> {
+        let keep = self.retention;
+        self.writer
+            .ask(move |desk| retention::prune(desk, &keep))
+            .await
+    }
+
+    /// Add a run to the history of its session; the oldest go.
+    pub async fn record_run(&self, run: NewRun) -> Result<(), StoreError> {
+        let keep = self.retention;
+        self.writer
+            .ask(move |desk| {
+                runs::record(desk, &run)?;
+                retention::prune_runs_after(desk, &run.session, &keep).map(drop)
+            })
+            .await
+    }
+
+    /// The last runs of a session, newest first.
+    pub async fn runs(&self, session: &str, limit: usize) -> Result<Vec<Run>, StoreError> {
+        let session = session.to_owned();
+        self.reader
+            .ask(move |desk| runs::list(desk, &session, limit))
+            .await
+    }
+
+    /// Let go of a session's runs and finished jobs.
+    pub async fn forget(&self, session: &str) -> Result<Pruned, StoreError> {
+        let session = session.to_owned();
+        self.writer
+            .ask(move |desk| {
+                desk.sql(|connection| {
+                    Ok(Pruned {
+                        jobs: connection.execute(
+                            "DELETE FROM jobs WHERE session = ?1 AND ended_at IS NOT NULL",
+                            params![session],
+                        )?,
+                        runs: connection
+                            .execute("DELETE FROM runs WHERE session = ?1", params![session])?,
+                    })
+                })
+            })
+            .await
+    }
+
+    /// Carry out what is in the queues, and close the file.
+    pub async fn close(self) {
+        self.reader.close().await;
+        self.writer.close().await;
+    }
+}
