@@ -45,7 +45,8 @@ def send(sock: socket.socket, message, fds=()) -> None:
     data = struct.pack(">I", len(data)) + data
     rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", fds))] if fds else []
     sent = sock.sendmsg([data], rights)
-    sock.sendall(data[sent:])
+    if sent < len(data):
+        sock.sendall(data[sent:])
 
 
 def exactly(sock: socket.socket, size: int) -> bytes:

@@ -36,7 +36,8 @@ class Outcome:
         self.tools = tools
         self.folder = ""
         self.message: dict[str, Any] = {"exception": None}
-        os.register_at_fork(after_in_child=self._forget)
+        if result is not None:
+            os.register_at_fork(after_in_child=self._forget)
 
     def _forget(self) -> None:
         """A forked child of the program has no say in the run's result."""
@@ -161,22 +162,35 @@ def _let_go(folder: str) -> None:
     for name in ("last_type", "last_value", "last_traceback", "last_exc"):
         vars(sys).pop(name, None)
     folder = folder.rstrip("/") + "/"
-    circular = False
-    for name, module in reversed([*sys.modules.items()]):
-        file = getattr(module, "__file__", None)
-        if name == "__main__" or (isinstance(file, str) and file.startswith(folder)):
-            # Functions and classes know their module's names, which know them.
-            circular = circular or any(
-                callable(value) or isinstance(value, (list, dict))
-                for key, value in [*vars(module).items()]
-                if key[:2] != "__"
-            )
+    owned = [
+        name
+        for name, module in reversed([*sys.modules.items()])
+        if name == "__main__" or _is_below(module, folder)
+    ]
+    # Functions and classes know their module's names, which know them.
+    circular = any(
+        callable(value) or isinstance(value, (list, dict))
+        for name in owned
+        for key, value in [*vars(sys.modules[name]).items()]
+        if key[:2] != "__"
+    )
+    if not circular:
+        for name in owned:
             del sys.modules[name]
-    module = file = None
-    if circular:
-        import gc
+        return
+    import gc
 
-        gc.collect()
+    # The first collection finds everything alive, and puts it in the order of who holds whom: the
+    # second one lets go in that order. A file's text goes to its buffer before that is closed.
+    gc.collect()
+    for name in owned:
+        del sys.modules[name]
+    gc.collect()
+
+
+def _is_below(module: Any, folder: str) -> bool:
+    file = getattr(module, "__file__", None)
+    return isinstance(file, str) and file.startswith(folder)
 
 
 def _flush(*streams: Any) -> bool:

@@ -49,7 +49,8 @@ def send(connection: socket, message: Any, descriptors: tuple[int, ...] = ()) ->
         joined = b"".join(fd.to_bytes(_INT, _order()) for fd in descriptors)
         rights = [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, joined)]
         sent = connection.sendmsg([data], rights)
-    connection.sendall(data[sent:])
+    if sent < len(data):
+        connection.sendall(data[sent:])
 
 
 def receive(connection: socket, most: int = 0) -> tuple[Any, list[int]]:

@@ -8,12 +8,13 @@ one takes away.
 
 from __future__ import annotations
 
+import _signal
 import base64
 import gc
 import os
 import signal
 
-from pillion.lane import confine, limits, messages, watch
+from pillion.lane import confine, limits, messages, program, watch
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,6 +25,11 @@ _NAMESPACES = (
     confine.CLONE_NEWPID | confine.CLONE_NEWNS | confine.CLONE_NEWIPC | confine.CLONE_NEWNET
 )
 _READY = b"ready"
+# All that can be; looked up once, because each page that an init touches is a page of its own.
+_IGNORED = sorted(
+    int(number)
+    for number in signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP, signal.SIGCHLD}
+)
 _MAX_TEXT = 4096
 
 
@@ -31,6 +37,7 @@ class Plan:
     """What all slots of a zygote have in common, parsed once."""
 
     def __init__(self, setup: dict[str, Any]) -> None:
+        self.null = os.open("/dev/null", os.O_RDWR | os.O_CLOEXEC)
         self.uid: int = setup["uid"]
         self.gid: int = setup["gid"]
         self.mounts: list[dict[str, Any]] = setup.get("mounts") or []
@@ -72,7 +79,7 @@ def _unix_socket(descriptor: int) -> socket:
 def _slot(plan: Plan, request: dict[str, Any], ctl: socket, run: socket) -> socket:
     """In S, then in the init, then in the payload; only the payload returns."""
     try:
-        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        _signal.signal(_signal.SIGCHLD, _signal.SIG_DFL)
         confine.unshare(_NAMESPACES, "unshare namespaces")
         if os.fork():
             os._exit(0)
@@ -81,7 +88,10 @@ def _slot(plan: Plan, request: dict[str, Any], ctl: socket, run: socket) -> sock
         os._exit(1)
     try:
         gc.disable()  # the init is small, and a collection would touch every shared page
-        confine.close_all_but(ctl.fileno(), run.fileno())
+        # Numbers 0 to 2 stay taken, so that nothing becomes a standard stream by chance.
+        for number in range(3):
+            os.dup2(plan.null, number, inheritable=False)
+        confine.close_all_but(0, 1, 2, ctl.fileno(), run.fileno())
         # What is mounted here stays here.
         confine.mount("make mounts private", "none", "/", None, confine.MS_REC | confine.MS_PRIVATE)
         confine.mount_all(request.get("mounts") or plan.mounts)
@@ -126,11 +136,8 @@ def _tell_failure(ctl: socket, text: str) -> None:
 def _become_init(payload: int, told: int) -> None:
     """Be deaf and opaque to the payload, and wait until it is confined."""
     confine.prctl("hide the init", confine.PR_SET_DUMPABLE, 0)
-    for number in signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP, signal.SIGCHLD}:
-        try:
-            signal.signal(number, signal.SIG_IGN)
-        except OSError:
-            continue  # the C library keeps some for itself
+    for number in _IGNORED:
+        _signal.signal(number, _signal.SIG_IGN)
     text = b""
     while part := os.read(told, _MAX_TEXT):
         text += part
@@ -146,9 +153,10 @@ def _become_payload(plan: Plan, run: socket, ruleset: int | None, tell: int) -> 
     except BaseException as error:
         os.write(tell, (str(error) or type(error).__name__).encode()[:_MAX_TEXT])
         os._exit(1)
+    gc.enable()
+    program.rehearse()
     os.write(tell, _READY)
     os.close(tell)
-    gc.enable()
 
 
 def _confine(plan: Plan, run: socket, ruleset: int | None, tell: int) -> None:
@@ -164,12 +172,12 @@ def _confine(plan: Plan, run: socket, ruleset: int | None, tell: int) -> None:
     confine.drop_capabilities()
     # A change of ids or capabilities takes both of these back.
     confine.prctl("be dumpable", confine.PR_SET_DUMPABLE, 1)
-    confine.prctl("set the death signal", confine.PR_SET_PDEATHSIG, signal.SIGKILL)
+    confine.prctl("set the death signal", confine.PR_SET_PDEATHSIG, _signal.SIGKILL)
     confine.no_new_privileges()
     for number, soft, hard in plan.rlimits:
         limits.lower(number, soft, hard)
     if ruleset is not None:
         confine.restrict(ruleset)
-    confine.close_all_but(run.fileno(), tell)
+    confine.close_all_but(0, 1, 2, run.fileno(), tell)
     for made in plan.filters:
         confine.apply_filter(made)

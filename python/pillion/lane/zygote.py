@@ -86,6 +86,7 @@ def _prepare(setup: dict[str, Any], slot: Any) -> tuple[Any, dict[str, Any]]:
 def _warm_up() -> None:
     """Load what most runs would load, so that no run has to."""
     import datetime
+    import fcntl
     import linecache
     import random
     import runpy
@@ -96,7 +97,7 @@ def _warm_up() -> None:
     from pillion.lane import clock, finish, program
 
     program.warm_up()
-    del datetime, linecache, random, runpy, threading, traceback, pillion, clock, finish
+    del datetime, fcntl, linecache, random, runpy, threading, traceback, pillion, clock, finish
 
 
 def _open_standard_streams() -> None:
