@@ -130,14 +130,31 @@ impl Body {
         let size = order.len() + files.iter().map(Vec::len).sum::<usize>();
         let run = slot.run.try_clone()?;
         let send = move || {
-            let Theirs { stdin, stdout, stderr, result, tools } = theirs;
-            let mut fds = vec![stdin.as_fd(), stdout.as_fd(), stderr.as_fd(), result.as_fd()];
+            let Theirs {
+                stdin,
+                stdout,
+                stderr,
+                result,
+                tools,
+            } = theirs;
+            let mut fds = vec![
+                stdin.as_fd(),
+                stdout.as_fd(),
+                stderr.as_fd(),
+                result.as_fd(),
+            ];
             fds.extend(tools.as_ref().map(OwnedFd::as_fd));
             write_order(run.as_fd(), &order, &files, &fds)
         };
         hand_over(size, send).await?;
         let hold = Hold::Slot(slot.init);
-        Ok((Self { hold, ctl: slot.ctl }, ours))
+        Ok((
+            Self {
+                hold,
+                ctl: slot.ctl,
+            },
+            ours,
+        ))
     }
 
     /// Start an interpreter behind walls for it.
@@ -152,7 +169,12 @@ impl Body {
         let (orders, their_orders) = UnixStream::pair()?;
         let their_orders = OwnedFd::from(their_orders);
         let mut numbers = [("result".to_owned(), theirs.result.as_raw_fd())].to_vec();
-        numbers.extend(theirs.tools.as_ref().map(|tools| ("tools".to_owned(), tools.as_raw_fd())));
+        numbers.extend(
+            theirs
+                .tools
+                .as_ref()
+                .map(|tools| ("tools".to_owned(), tools.as_raw_fd())),
+        );
         order.descriptors = Some(numbers.into_iter().collect());
         let mut env = order.env.clone();
         if fixed_hashes {

@@ -138,8 +138,16 @@ impl Keeper {
         loop {
             let zygote = {
                 let mut state = self.state.lock().await;
-                let fitting = state.warm.iter().filter(|warm| warm.folder == wanted).count();
-                let most = if wanted.is_some() { self.slots.min(1) } else { self.slots };
+                let fitting = state
+                    .warm
+                    .iter()
+                    .filter(|warm| warm.folder == wanted)
+                    .count();
+                let most = if wanted.is_some() {
+                    self.slots.min(1)
+                } else {
+                    self.slots
+                };
                 let Some(zygote) = state.zygote.clone() else {
                     return;
                 };
@@ -153,7 +161,10 @@ impl Keeper {
             let made = zygote.slot(self.mounts(folder)).await;
             let mut state = self.state.lock().await;
             state.coming = state.coming.saturating_sub(1);
-            let is_same = state.zygote.as_ref().is_some_and(|now| Arc::ptr_eq(now, &zygote));
+            let is_same = state
+                .zygote
+                .as_ref()
+                .is_some_and(|now| Arc::ptr_eq(now, &zygote));
             let (Ok(slot), true) = (made, is_same) else {
                 return;
             };

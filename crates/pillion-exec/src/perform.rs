@@ -62,7 +62,7 @@ pub(crate) async fn perform(
     let _lease = service.activity().lease();
     let project = service.project(request.whereabouts.clone()).await?;
     let config = request.lane.config(&project.config.lanes).clone();
-    let runtime = project.runtime(service.dirs())?;
+    let runtime = project.runtime(service.dirs()).await?;
     let level = level(service, request.lane, &config).await?;
     let timeout = request
         .timeout
@@ -92,15 +92,16 @@ pub(crate) async fn perform(
     let started = start(service, &request, &setting).await;
     let (start, finished) = match started {
         Ok((body, ends, how)) => {
-            let serving = tools::serve(&request.tools, ends.tools.as_ref());
+            tools::serve(&request.tools, ends.tools.as_ref());
             let finished = run::follow(body, ends, request.stdin.clone(), &bounds, listener).await;
-            drop(serving);
             (how, finished.map_err(Error::internal)?)
         }
         Err(error) => ("none", not_started(&error)),
     };
     drop(turn);
-    let artifacts = place.kept().map(|folder| session::made(&before, session::listed(folder)));
+    let artifacts = place
+        .kept()
+        .map(|folder| session::made(&before, session::listed(folder)));
     let mut reply = reply(finished, &setting, timeout);
     reply.artifacts = artifacts.unwrap_or_default();
     reply.start = start.to_owned();
@@ -137,12 +138,18 @@ impl Place {
             });
         }
         let name = match kept {
-            true => request.session.clone().unwrap_or_else(|| NO_SESSION.to_owned()),
+            true => request
+                .session
+                .clone()
+                .unwrap_or_else(|| NO_SESSION.to_owned()),
             false => format!("run-{}-{}", std::process::id(), unique()),
         };
         let folder = session::folder(&service.sessions(), &name)?;
         session::give_to_stranger(&folder).map_err(|error| {
-            Error::new(Code::StartFailed, format!("cannot prepare `{}`: {error}", folder.display()))
+            Error::new(
+                Code::StartFailed,
+                format!("cannot prepare `{}`: {error}", folder.display()),
+            )
         })?;
         let (seen, tmp) = match boxed {
             true => (WORK.into(), TMP.into()),
@@ -208,7 +215,12 @@ async fn start(
     setting: &Setting<'_>,
 ) -> std::io::Result<(Body, Ends, &'static str)> {
     let (lane, place) = (request.lane, setting.place);
-    let policy = lane.policy(setting.runtime, setting.config, setting.limits, place.folder.clone());
+    let policy = lane.policy(
+        setting.runtime,
+        setting.config,
+        setting.limits,
+        place.folder.clone(),
+    );
     let terms = Terms {
         watch: Watch {
             memory: Some(setting.limits.memory),
@@ -225,7 +237,11 @@ async fn start(
         },
     };
     let order = order(request, setting);
-    let files: Vec<Vec<u8>> = request.files.iter().map(|(_, contents)| contents.clone()).collect();
+    let files: Vec<Vec<u8>> = request
+        .files
+        .iter()
+        .map(|(_, contents)| contents.clone())
+        .collect();
     let files = Arc::new(files);
     let with_input = request.stdin.is_some();
     if setting.level == Level::L3 && setting.config.slots > 0 && !request.fresh {
@@ -233,7 +249,12 @@ async fn start(
         // Slots are confined ahead by the most that any run may have; each lowers its own.
         let ahead = lane::limits(config, Some(MOST_MEMORY_MB), LONGEST.as_secs_f64());
         let standard = lane.policy(setting.runtime, config, ahead, None);
-        let keeper = service.keeper(lane, setting.runtime, &standard, (&config.imports, config.slots));
+        let keeper = service.keeper(
+            lane,
+            setting.runtime,
+            &standard,
+            (&config.imports, config.slots),
+        );
         match keeper.slot(place.part.as_deref()).await {
             Ok((slot, how)) => {
                 let (body, ends) = Body::in_slot(slot, &order, files, with_input, &terms).await?;
@@ -318,7 +339,10 @@ fn reply(finished: Finished, setting: &Setting<'_>, timeout: Duration) -> Reply 
         value: ended.value,
         value_repr: ended.repr,
         exception: ended.exception,
-        outputs: names.zip(finished.outputs).map(|(name, contents)| FileOut::new(name, contents)).collect(),
+        outputs: names
+            .zip(finished.outputs)
+            .map(|(name, contents)| FileOut::new(name, contents))
+            .collect(),
         outputs_left_out: said.outputs_left_out,
         artifacts: Vec::new(),
         used: Used {
@@ -331,7 +355,12 @@ fn reply(finished: Finished, setting: &Setting<'_>, timeout: Duration) -> Reply 
 
 #[expect(clippy::cast_precision_loss, reason = "limits are far below 2^53")]
 fn limits(setting: &Setting<'_>, timeout: Duration) -> Vec<Limit> {
-    let Setting { limits, config, level, .. } = setting;
+    let Setting {
+        limits,
+        config,
+        level,
+        ..
+    } = setting;
     let watched = match level {
         Level::L3 => "a watching init",
         Level::L1 | Level::L2 => "a watching box",
@@ -343,15 +372,39 @@ fn limits(setting: &Setting<'_>, timeout: Duration) -> Vec<Limit> {
         by,
     };
     let mut all = vec![
-        limit("time", timeout.as_secs_f64(), "the daemon's clock; RLIMIT_CPU".into()),
-        limit("memory", limits.memory as f64, format!("RLIMIT_DATA; {watched}")),
-        limit("processes", f64::from(limits.processes), format!("RLIMIT_NPROC; {watched}")),
-        limit("open_files", limits.open_files as f64, "RLIMIT_NOFILE".into()),
-        limit("disk", limits.disk as f64, match in_memory {
-            true => "a file system of that size".into(),
-            false => format!("RLIMIT_FSIZE; {watched}"),
-        }),
-        limit("output", (config.output_kb << 10) as f64, "the daemon stops reading".into()),
+        limit(
+            "time",
+            timeout.as_secs_f64(),
+            "the daemon's clock; RLIMIT_CPU".into(),
+        ),
+        limit(
+            "memory",
+            limits.memory as f64,
+            format!("RLIMIT_DATA; {watched}"),
+        ),
+        limit(
+            "processes",
+            f64::from(limits.processes),
+            format!("RLIMIT_NPROC; {watched}"),
+        ),
+        limit(
+            "open_files",
+            limits.open_files as f64,
+            "RLIMIT_NOFILE".into(),
+        ),
+        limit(
+            "disk",
+            limits.disk as f64,
+            match in_memory {
+                true => "a file system of that size".into(),
+                false => format!("RLIMIT_FSIZE; {watched}"),
+            },
+        ),
+        limit(
+            "output",
+            (config.output_kb << 10) as f64,
+            "the daemon stops reading".into(),
+        ),
     ];
     if !config.network {
         let by = match level {
@@ -363,4 +416,3 @@ fn limits(setting: &Setting<'_>, timeout: Duration) -> Vec<Limit> {
     }
     all
 }
-

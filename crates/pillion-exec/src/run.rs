@@ -74,7 +74,10 @@ pub(crate) async fn follow(
     let mut stdout = Stream::new(ends.stdout)?;
     let mut stderr = Stream::new(ends.stderr)?;
     let result = tokio::spawn(read_result(ends.result));
-    let feeding = ends.stdin.zip(input).map(|(end, input)| tokio::spawn(feed(end, input)));
+    let feeding = ends
+        .stdin
+        .zip(input)
+        .map(|(end, input)| tokio::spawn(feed(end, input)));
     let (mut out_open, mut err_open) = (true, true);
     let mut stopped = None;
     let Body { mut hold, ctl } = body;
@@ -121,7 +124,9 @@ pub(crate) async fn follow(
     }
     let ended = tokio::time::timeout(DRAIN, result).await;
     let ended = ended.ok().and_then(Result::ok).flatten();
-    let (said, outputs) = end.flatten().map_or((None, Vec::new()), |(said, outputs)| (Some(said), outputs));
+    let (said, outputs) = end
+        .flatten()
+        .map_or((None, Vec::new()), |(said, outputs)| (Some(said), outputs));
     let (outcome, returncode) = Outcome::of(stopped, said.as_ref(), ended.as_ref());
     let ((stdout, cut_out), (stderr, cut_err)) = (stdout.finish(), stderr.finish());
     Ok(Finished {

@@ -131,7 +131,11 @@ impl ExecService {
                 ..policy.clone()
             },
             imports: imports.to_vec(),
-            packages: runtime.packages.iter().map(|path| changed(path).ok()).collect(),
+            packages: runtime
+                .packages
+                .iter()
+                .map(|path| changed(path).ok())
+                .collect(),
         };
         let mut zygotes = self.zygotes.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(at) = zygotes.iter().position(|(known, _)| *known == key) {
@@ -163,7 +167,10 @@ impl ExecService {
     pub(crate) async fn warm_slots(&self) -> usize {
         let keepers: Vec<_> = {
             let zygotes = self.zygotes.lock().unwrap_or_else(PoisonError::into_inner);
-            zygotes.iter().map(|(_, keeper)| Arc::clone(keeper)).collect()
+            zygotes
+                .iter()
+                .map(|(_, keeper)| Arc::clone(keeper))
+                .collect()
         };
         let mut warm = 0;
         for keeper in keepers {
@@ -181,16 +188,25 @@ async fn retire_idle(service: std::sync::Weak<ExecService>) {
             return;
         };
         let keepers: Vec<_> = {
-            let zygotes = service.zygotes.lock().unwrap_or_else(PoisonError::into_inner);
+            let zygotes = service
+                .zygotes
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner);
             zygotes.clone()
         };
         for (key, keeper) in keepers {
             if !keeper.rest(IDLE).await {
-                let mut zygotes = service.zygotes.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut zygotes = service
+                    .zygotes
+                    .lock()
+                    .unwrap_or_else(PoisonError::into_inner);
                 zygotes.retain(|(known, _)| *known != key);
             }
         }
-        let zygotes = service.zygotes.lock().unwrap_or_else(PoisonError::into_inner);
+        let zygotes = service
+            .zygotes
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         if zygotes.is_empty() {
             return;
         }

@@ -30,21 +30,50 @@ pub(crate) fn check_id(id: &str) -> Result<()> {
     if fits && ![".", ".."].contains(&id) {
         return Ok(());
     }
-    Err(Error::new(Code::InvalidParams, format!("`{id}` is no name of a session"))
-        .hint("letters, digits, `_`, `-` and `.`, at most 128"))
+    Err(Error::new(
+        Code::InvalidParams,
+        format!("`{id}` is no name of a session"),
+    )
+    .hint("letters, digits, `_`, `-` and `.`, at most 128"))
 }
 
 /// The folder of a session below `root`, made if it is not there.
 pub(crate) fn folder(root: &Path, id: &str) -> Result<PathBuf> {
     check_id(id)?;
     let failed = |error: &dyn std::fmt::Display| {
-        Error::new(Code::StartFailed, format!("no folder for the session: {error}"))
-            .hint("set `PILLION_HOME` to a folder that you can write")
+        Error::new(
+            Code::StartFailed,
+            format!("no folder for the session: {error}"),
+        )
+        .hint("set `PILLION_HOME` to a folder that you can write")
     };
-    private::ensure(root).map_err(|error| failed(&error))?;
     let folder = root.join(id);
-    private::ensure(&folder).map_err(|error| failed(&error))?;
+    for path in [root, &folder] {
+        private_for_lanes(path).map_err(|error| failed(&error))?;
+    }
     Ok(folder)
+}
+
+/// A folder for whoever runs code, and nobody else.
+fn private_for_lanes(path: &Path) -> Result<(), private::PrivateDirError> {
+    let stranger = pillion_sandbox::stranger();
+    let given = |path: &Path| {
+        let meta = std::fs::symlink_metadata(path);
+        meta.is_ok_and(|meta| meta.is_dir() && Some(meta.uid()) == stranger)
+    };
+    if given(path) {
+        return Ok(());
+    }
+    private::ensure(path)?;
+    let Some(id) = stranger else {
+        return Ok(());
+    };
+    std::os::unix::fs::lchown(path, Some(id), Some(id)).map_err(|source| {
+        private::PrivateDirError::Io {
+            path: path.to_owned(),
+            source,
+        }
+    })
 }
 
 /// Where pillion is root, what is in a folder must belong to whoever runs code.
@@ -64,7 +93,11 @@ pub(crate) fn give_to_stranger(folder: &Path) -> io::Result<()> {
             return Err(io::Error::other("too many files in the folder"));
         }
         if meta.is_dir() {
-            open.extend(std::fs::read_dir(&path)?.flatten().map(|entry| entry.path()));
+            open.extend(
+                std::fs::read_dir(&path)?
+                    .flatten()
+                    .map(|entry| entry.path()),
+            );
         }
     }
     Ok(())
@@ -102,5 +135,9 @@ pub(crate) fn made(
     after: Vec<(Artifact, (i64, i64))>,
 ) -> Vec<Artifact> {
     let is_new = |file: &(Artifact, (i64, i64))| !before.contains(file);
-    after.into_iter().filter(is_new).map(|(file, _)| file).collect()
+    after
+        .into_iter()
+        .filter(is_new)
+        .map(|(file, _)| file)
+        .collect()
 }

@@ -109,7 +109,11 @@ impl Zygote {
         if let Some(mounts) = mounts {
             order["mounts"] = mounts.into();
         }
-        message::send(&self.control, &order, &[their_ctl.as_fd(), their_run.as_fd()])?;
+        message::send(
+            &self.control,
+            &order,
+            &[their_ctl.as_fd(), their_run.as_fd()],
+        )?;
         drop((their_ctl, their_run));
         ctl.set_nonblocking(true)?;
         let mut ctl = tokio::net::UnixStream::from_std(ctl)?;
@@ -121,7 +125,9 @@ impl Zygote {
                 ctl,
                 run,
             }),
-            (why, _) => Err(io::Error::other(why.unwrap_or_else(|| "no slot".to_owned()))),
+            (why, _) => Err(io::Error::other(
+                why.unwrap_or_else(|| "no slot".to_owned()),
+            )),
         }
     }
 }
@@ -190,7 +196,9 @@ async fn hear_with_descriptors<T: serde::de::DeserializeOwned>(
     if read == 0 {
         return Err(io::ErrorKind::UnexpectedEof.into());
     }
-    socket.read_exact(head.get_mut(read..).unwrap_or_default()).await?;
+    socket
+        .read_exact(head.get_mut(read..).unwrap_or_default())
+        .await?;
     let mut body = vec![0; message::length(head)?];
     socket.read_exact(&mut body).await?;
     Ok((message::decode(&body)?, fds))
@@ -233,7 +241,13 @@ pub(crate) fn mounts(policy: &Policy, folder: Option<&std::path::Path>) -> Vec<V
     let work = match folder {
         Some(folder) => json!({ "kind": "bind", "at": WORK, "flags": NOSUID_NODEV | exec,
             "from": std::path::Path::new(HANDED).join(folder) }),
-        None => memory(WORK, policy.limits.disk, policy.limits.disk_files, "700", exec),
+        None => memory(
+            WORK,
+            policy.limits.disk,
+            policy.limits.disk_files,
+            "700",
+            exec,
+        ),
     };
     vec![
         json!({ "kind": "proc", "at": "/proc" }),

@@ -164,10 +164,26 @@ impl Package {
                 }
                 file::write_atomically(&target, &embedded.data)?;
             }
+            make_readable(path, &target)?;
             record.insert(name.clone(), Proof::of(&target)?);
         }
         file::write_atomically(&path.join(RECORD), &serde_json::to_vec(&record)?)
     }
+}
+
+/// Where pillion is root, lanes read the package as somebody else. The folder around it is
+/// private, so nobody else gets to it.
+fn make_readable(package: &Path, file: &Path) -> io::Result<()> {
+    use std::os::unix::fs::PermissionsExt;
+    std::fs::set_permissions(file, std::fs::Permissions::from_mode(0o644))?;
+    for folder in file
+        .ancestors()
+        .skip(1)
+        .take_while(|folder| folder.starts_with(package))
+    {
+        std::fs::set_permissions(folder, std::fs::Permissions::from_mode(0o755))?;
+    }
+    Ok(())
 }
 
 /// Remove packages of other versions, and what killed processes left half done.

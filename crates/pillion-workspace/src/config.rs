@@ -193,7 +193,9 @@ impl LaneConfig {
         for (key, value, range) in ranges {
             if !range.contains(&value) {
                 let (least, most) = (range.start(), range.end());
-                return Err(format!("`lanes.{name}.{key}` must be from {least} to {most}"));
+                return Err(format!(
+                    "`lanes.{name}.{key}` must be from {least} to {most}"
+                ));
             }
         }
         Ok(())

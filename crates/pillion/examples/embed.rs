@@ -9,8 +9,8 @@ use pillion::{Engine, EngineOptions};
 use serde_json::{Value, json};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    // First of all: this process may be a guard, which does nothing else.
-    pillion::guard::init();
+    // First of all: this process may be a guard or a box, which does nothing else.
+    pillion::init();
     let mut args = std::env::args().skip(1);
     let root = args.next().ok_or("name a folder")?;
     let function = args.next().ok_or("name a function, such as `math:hypot`")?;

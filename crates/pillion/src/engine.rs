@@ -7,6 +7,7 @@ use std::time::Duration;
 use pillion_catalogue::{Catalogue, Definition, Door, Request, Result};
 use pillion_code::CodeService;
 use pillion_doors::House;
+use pillion_exec::ExecService;
 use pillion_python::PythonService;
 use pillion_runtime::Dirs;
 use pillion_supervisor::{Events, Supervisor};
@@ -59,6 +60,8 @@ impl Engine {
         );
         catalogue.add(system::operations(), &Arc::new(system));
         catalogue.add(pillion_code::operations::operations(), &code);
+        let exec = Arc::new(ExecService::new(dirs.clone(), catalogue.activity().clone()));
+        catalogue.add(pillion_exec::operations::operations(), &exec);
         let python = PythonService::new(Arc::clone(&supervisor), dirs);
         catalogue.add(pillion_python::operations::operations(), &Arc::new(python));
         Self {
@@ -119,6 +122,7 @@ pub fn definitions() -> Vec<Definition> {
     let mut all: Vec<_> = system::operations()
         .definitions()
         .chain(pillion_code::operations::operations().definitions())
+        .chain(pillion_exec::operations::operations().definitions())
         .chain(pillion_python::operations::operations().definitions())
         .collect();
     all.sort_by_key(|definition| definition.name);

@@ -13,8 +13,8 @@
 //! # }
 //! ```
 //!
-//! A program that embeds the engine calls [`guard::init`] first in its `main`, so that no
-//! child survives even a SIGKILL of the program.
+//! A program that embeds the engine calls [`init`] first in its `main`, so that no child
+//! survives even a SIGKILL of the program, and code of others can be confined.
 
 mod engine;
 pub mod servers;
@@ -25,6 +25,13 @@ pub use pillion_catalogue::{
     Catalogue, Code, Definition, Door, Error, Local, Operation, Part, Request, Result, Safety,
 };
 pub use pillion_process::guard;
+
+/// Call this first in `main`: this executable is started again as guard of a child, and as
+/// box around code of others. In those it does their work and never returns.
+pub fn init() {
+    pillion_sandbox::init();
+    guard::init();
+}
 
 /// The version of this pillion.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");

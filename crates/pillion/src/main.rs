@@ -3,7 +3,7 @@
 mod cli;
 
 fn main() -> std::process::ExitCode {
-    // First of all: this process may be a guard, which does nothing else.
-    pillion::guard::init();
+    // First of all: this process may be a guard or a box, which does nothing else.
+    pillion::init();
     cli::main()
 }

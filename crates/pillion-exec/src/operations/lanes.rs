@@ -83,7 +83,11 @@ fn drawn(report: &LanesReport) -> String {
     }
     for guarantee in &report.guarantees {
         let mark = if guarantee.holds { "yes" } else { "NO " };
-        let _ = writeln!(text, "  {mark}  {}\n       by {}", guarantee.what, guarantee.by);
+        let _ = writeln!(
+            text,
+            "  {mark}  {}\n       by {}",
+            guarantee.what, guarantee.by
+        );
     }
     text
 }

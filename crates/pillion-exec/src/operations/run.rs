@@ -250,9 +250,7 @@ impl Run {
                 };
                 Ok((program, label))
             }
-            _ => Err(wrong(
-                "name one of `code`, `file`, `module` and `function`",
-            )),
+            _ => Err(wrong("name one of `code`, `file`, `module` and `function`")),
         }
     }
 }
