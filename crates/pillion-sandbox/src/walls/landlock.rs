@@ -63,6 +63,14 @@ fn rules(policy: &Policy, level: Level) -> Vec<(PathBuf, BitFlags<AccessFs>)> {
     rules
 }
 
+/// Files take fewer rights than folders. What is only there behind the walls is a folder.
+fn rights(path: &Path, access: BitFlags<AccessFs>) -> BitFlags<AccessFs> {
+    match path.exists() && !path.is_dir() {
+        true => access & AccessFs::from_file(WRITTEN_FOR),
+        false => access,
+    }
+}
+
 /// The wall as numbers, for a kernel of this version.
 pub fn numbers(policy: &Policy) -> Option<Numbers> {
     let abi = match version() {
@@ -81,7 +89,10 @@ pub fn numbers(policy: &Policy) -> Option<Numbers> {
         scoped: Scope::from_all(abi).bits(),
         rules: rules(policy, Level::L3)
             .into_iter()
-            .map(|(path, access)| (path, (access & handled).bits()))
+            .map(|(path, access)| {
+                let access = rights(&path, access) & handled;
+                (path, access.bits())
+            })
             .collect(),
     })
 }
@@ -97,15 +108,11 @@ pub(crate) fn apply(policy: &Policy, level: Level) -> Result<(), RulesetError> {
     }
     let mut created = ruleset.create()?;
     for (path, access) in rules(policy, level) {
-        // What is not there needs no rule; and files take fewer rights than folders.
+        // What is not there needs no rule.
         let Ok(parent) = PathFd::new(&path) else {
             continue;
         };
-        let access = match Path::new(&path).is_dir() {
-            true => access,
-            false => access & AccessFs::from_file(WRITTEN_FOR),
-        };
-        created = created.add_rule(PathBeneath::new(parent, access))?;
+        created = created.add_rule(PathBeneath::new(parent, rights(&path, access)))?;
     }
     created.restrict_self()?;
     Ok(())
