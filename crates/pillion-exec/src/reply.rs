@@ -97,6 +97,18 @@ pub struct FileOut {
 }
 
 impl FileOut {
+    /// Its bytes.
+    pub fn contents(&self) -> std::io::Result<Vec<u8>> {
+        use base64::Engine as _;
+        match (&self.text, &self.base64) {
+            (Some(text), _) => Ok(text.clone().into_bytes()),
+            (None, Some(text)) => base64::prelude::BASE64_STANDARD
+                .decode(text)
+                .map_err(std::io::Error::other),
+            (None, None) => Ok(Vec::new()),
+        }
+    }
+
     pub(crate) fn new(name: String, contents: Vec<u8>) -> Self {
         use base64::Engine as _;
         let size_bytes = contents.len() as u64;

@@ -129,6 +129,25 @@ pub struct FileGiven {
     pub base64: Option<String>,
 }
 
+impl FileGiven {
+    /// A file with these contents.
+    pub fn new(name: &str, contents: Vec<u8>) -> Self {
+        use base64::Engine as _;
+        let (text, base64) = match String::from_utf8(contents) {
+            Ok(text) => (Some(text), None),
+            Err(other) => {
+                let text = base64::prelude::BASE64_STANDARD.encode(other.as_bytes());
+                (None, Some(text))
+            }
+        };
+        Self {
+            name: name.to_owned(),
+            text,
+            base64,
+        }
+    }
+}
+
 /// A piece of output.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Printed {

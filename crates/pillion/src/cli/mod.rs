@@ -10,6 +10,7 @@ mod daemon;
 mod doctor;
 mod doors;
 mod env;
+mod exec;
 mod expose;
 mod logging;
 mod logs;
@@ -124,6 +125,8 @@ enum Command {
     Mcp(mcp::Mcp),
     /// Expose functions of Python modules as tools, methods, routes and commands.
     Expose(expose::Expose),
+    /// Run Python code in a lane: confined, limited, and gone without a trace.
+    Exec(exec::Exec),
     /// Print a reference page.
     #[command(hide = true)]
     Reference(reference::Reference),
@@ -193,6 +196,7 @@ async fn dispatch(cli: Cli) -> Result<ExitCode> {
         Command::Rpc(rpc) => rpc.run(&global).await,
         Command::Mcp(mcp) => Box::pin(mcp.run(&global)).await,
         Command::Expose(expose) => Box::pin(expose.run(&global)).await,
+        Command::Exec(exec) => Box::pin(exec.run(&global)).await,
         Command::Reference(reference) => Ok(reference.run()),
     }
 }

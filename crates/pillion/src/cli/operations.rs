@@ -83,6 +83,7 @@ const ORDER: &[&str] = &[
     "call",
     "describe",
     "expose",
+    "exec",
     "status",
     "watch",
     "workers",
@@ -109,6 +110,9 @@ const ORDER: &[&str] = &[
 const MAP: &str = "map";
 const MAP_ABOUT: &str = "Map a project: who calls whom, what a change reaches, what is never used";
 
+/// The area whose name is a command of its own.
+const EXEC: &str = "exec";
+
 /// Verbs of `pillion map` that people type with dashes; the others are typed as they are.
 const DASHED: &[(&str, &str)] = &[
     ("call-graph", "map.call_graph"),
@@ -130,6 +134,7 @@ pub(crate) fn typed(name: &str) -> String {
     }
     match SHORT.iter().find(|(_, long)| *long == name) {
         Some((short, _)) => (*short).to_owned(),
+        None if name == "exec.run" => EXEC.to_owned(),
         None => name.replace('.', " "),
     }
 }
@@ -163,6 +168,8 @@ pub(crate) fn add_to(mut command: clap::Command) -> clap::Command {
         .filter_map(|d| d.name.split('.').next())
         .collect();
     areas.dedup();
+    // `pillion exec FILE` is what people type; the others of its area have short names.
+    areas.retain(|area| *area != EXEC);
     for area in areas {
         let mut sub = clap::Command::new(area)
             .about(match area {

@@ -1,0 +1,289 @@
+//! `pillion exec`: run code of others from the command line, as if it were `python`.
+
+use std::io::{IsTerminal, Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::Args;
+use pillion::{Code, Error, Part, Result};
+use pillion_exec::operations::{FileGiven, Printed, Run};
+use pillion_exec::{Lane, Outcome, Reply};
+use pillion_protocol::vars;
+use serde_json::value::to_raw_value;
+
+use super::backend::Backend;
+use super::{Global, operations, output};
+
+/// What may come from standard input.
+const INPUT: u64 = 16 << 20;
+/// The operation behind it.
+const OPERATION: &str = "exec.run";
+
+/// Run Python code in a lane: confined, limited, and gone without a trace.
+///
+/// Output comes as it is written, and the exit code is the program's own; 124 after a timeout,
+/// 137 if it used too much memory, 128 and the signal's number if one ended it. `--json` prints
+/// the whole reply instead.
+#[derive(Debug, Args)]
+pub(crate) struct Exec {
+    /// The program, `-` for standard input; it is put into the run's folder.
+    #[arg(required_unless_present_any = ["code", "module", "function"])]
+    file: Option<PathBuf>,
+    /// The program itself.
+    #[arg(short = 'c', value_name = "CODE", conflicts_with_all = ["file", "module", "function"])]
+    code: Option<String>,
+    /// A module, run as `python -m` would.
+    #[arg(short = 'm', value_name = "MODULE", conflicts_with_all = ["file", "function"])]
+    module: Option<String>,
+    /// A function `module:name`, whose return value is in the reply.
+    #[arg(long, value_name = "FUNCTION", conflicts_with = "file")]
+    function: Option<String>,
+    /// Its rules: `expert` keeps nothing, `user` has a folder that stays.
+    #[arg(long, value_enum, default_value_t)]
+    lane: Lane,
+    /// The session whose folder it has, in the user lane.
+    #[arg(long, value_name = "SESSION")]
+    session: Option<String>,
+    /// Seconds it may take.
+    #[arg(long, alias = "timeout-seconds", value_name = "S")]
+    timeout: Option<f64>,
+    /// Megabytes of memory it may use.
+    #[arg(long, alias = "memory-limit-mb", value_name = "MB")]
+    memory: Option<u64>,
+    /// Put this file into its folder; may be repeated.
+    #[arg(long = "with", value_name = "FILE")]
+    with: Vec<PathBuf>,
+    /// Bring this file back from its folder, by name or pattern; may be repeated.
+    #[arg(long = "output", value_name = "NAME")]
+    outputs: Vec<String>,
+    /// Where files that come back are written.
+    #[arg(
+        long,
+        value_name = "DIR",
+        default_value = ".",
+        hide_default_value = true
+    )]
+    output_dir: PathBuf,
+    /// Hand our standard input on to it.
+    #[arg(long)]
+    stdin: bool,
+    /// Start `random` (and `numpy.random`) from this number.
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
+    /// Let the clock stand still at this time, in seconds since 1970.
+    #[arg(long, value_name = "TIME")]
+    clock: Option<f64>,
+    /// Start an interpreter for it instead of taking one that waits.
+    #[arg(long)]
+    fresh: bool,
+    /// The project whose `pillion.toml` and Python are used.
+    #[arg(long, value_name = "DIR")]
+    root: Option<PathBuf>,
+    /// The interpreter: a path, an environment's folder, or a version such as `3.12`.
+    #[arg(long, env = vars::PILLION_PYTHON, hide_env_values = true, value_name = "PYTHON")]
+    python: Option<PathBuf>,
+    #[arg(long, env = vars::VIRTUAL_ENV, hide_env_values = true, hide = true)]
+    virtual_env: Option<PathBuf>,
+    #[arg(long, env = vars::CONDA_PREFIX, hide_env_values = true, hide = true)]
+    conda_prefix: Option<PathBuf>,
+    /// Its own arguments.
+    #[arg(last = true, value_name = "ARGS")]
+    args: Vec<String>,
+}
+
+impl Exec {
+    pub(crate) async fn run(self, global: &Global) -> Result<ExitCode> {
+        let output_dir = self.output_dir.clone();
+        let params = self.params(!global.json)?;
+        let params = to_raw_value(&params).map_err(Error::internal)?;
+        let params = operations::localise(&params)?;
+        let backend = Backend::open(global).await?;
+        let call = backend.call(OPERATION, &params, !global.json, |part| print(&part));
+        let outcome = tokio::select! {
+            outcome = call => outcome,
+            // Dropping the call cancels it, here and in the daemon.
+            _ = tokio::signal::ctrl_c() => Err(Error::new(Code::Cancelled, "interrupted")),
+        };
+        backend.close().await;
+        let result = outcome?;
+        let reply: Reply = serde_json::from_str(result.get()).map_err(Error::internal)?;
+        if global.json {
+            output::say_json(result.get());
+        } else {
+            tell(&reply, &output_dir)?;
+        }
+        Ok(exit_code(&reply))
+    }
+
+    fn params(self, stream: bool) -> Result<Run> {
+        let mut files = Vec::new();
+        let mut file = None;
+        let mut code = self.code;
+        match self.file.as_deref() {
+            Some(path) if path == Path::new("-") => code = Some(from_stdin()?),
+            Some(path) => {
+                let given = read(path)?;
+                file = Some(given.name.clone());
+                files.push(given);
+            }
+            None => {}
+        }
+        for path in &self.with {
+            files.push(read(path)?);
+        }
+        Ok(Run {
+            code,
+            file,
+            module: self.module,
+            function: self.function,
+            lane: self.lane,
+            session: self.session,
+            args: self.args,
+            stdin: self.stdin.then(from_stdin).transpose()?,
+            files,
+            outputs: self.outputs,
+            timeout_seconds: self.timeout,
+            memory_limit_mb: self.memory,
+            seed: self.seed,
+            clock: self.clock,
+            fresh: self.fresh,
+            stream,
+            root: self.root,
+            python: self.python,
+            virtual_env: self.virtual_env,
+            conda_prefix: self.conda_prefix,
+            ..Run::default()
+        })
+    }
+}
+
+/// A file of the caller's, under its own name.
+fn read(path: &Path) -> Result<FileGiven> {
+    let unreadable = |why: String| {
+        let code = Code::NotFound;
+        Error::new(code, format!("cannot read `{}`: {why}", path.display()))
+    };
+    let name = path.file_name().and_then(|name| name.to_str());
+    let name = name.ok_or_else(|| unreadable("it has no name".into()))?;
+    let contents = std::fs::read(path).map_err(|error| unreadable(error.to_string()))?;
+    Ok(FileGiven::new(name, contents))
+}
+
+fn from_stdin() -> Result<String> {
+    let mut text = String::new();
+    let stdin = std::io::stdin().lock();
+    let read = stdin.take(INPUT + 1).read_to_string(&mut text);
+    match read {
+        Ok(length) if length as u64 > INPUT => Err(Error::new(
+            Code::InvalidParams,
+            format!("standard input has more than {INPUT} bytes"),
+        )),
+        Ok(_) => Ok(text),
+        Err(error) => Err(Error::new(
+            Code::InvalidParams,
+            format!("cannot read standard input: {error}"),
+        )),
+    }
+}
+
+/// Output of the program, where it would have gone.
+fn print(part: &Part) {
+    let Part::Item(item) = part else { return };
+    let Ok(printed) = serde_json::from_str::<Printed>(item.get()) else {
+        return;
+    };
+    let bytes = printed.text.as_bytes();
+    // Nobody reads it: the program is not to know.
+    let _ = match printed.stream.as_str() {
+        "stderr" => std::io::stderr().write_all(bytes),
+        _ => {
+            let mut stdout = std::io::stdout().lock();
+            stdout.write_all(bytes).and_then(|()| stdout.flush())
+        }
+    };
+}
+
+/// What is left to say after its output.
+fn tell(reply: &Reply, output_dir: &Path) -> Result<()> {
+    if let Some(value) = &reply.value {
+        output::say(value.get());
+    } else if let Some(repr) = &reply.value_repr {
+        output::say(repr);
+    }
+    for file in &reply.outputs {
+        let place = output_dir.join(&file.name);
+        let written = file.contents().and_then(|contents| {
+            place.parent().map_or(Ok(()), std::fs::create_dir_all)?;
+            std::fs::write(&place, contents)
+        });
+        written.map_err(|error| {
+            let message = format!("cannot write `{}`: {error}", place.display());
+            Error::new(Code::OutsideRoot, message)
+        })?;
+        output::note(&format!("{} ({} bytes)", place.display(), file.size_bytes));
+    }
+    for left in &reply.outputs_left_out {
+        output::warn(&format!("`{}` does not come back: {}", left.name, left.why));
+    }
+    match reply.outcome {
+        Outcome::Ok | Outcome::Error => {}
+        Outcome::StartFailed => output::warn(reply.stderr.trim_end()),
+        outcome => {
+            let limit = reply
+                .limits
+                .iter()
+                .find(|limit| Some(limit.what.as_str()) == limit_of(outcome));
+            let limit = limit.map(|limit| format!(": the limit is {}", limit.value));
+            let word = format!("{outcome:?}").to_lowercase();
+            output::warn(&format!(
+                "{}{}",
+                said(outcome, &word),
+                limit.unwrap_or_default()
+            ));
+        }
+    }
+    if std::io::stderr().is_terminal() && !reply.artifacts.is_empty() {
+        let names: Vec<&str> = reply.artifacts.iter().map(|a| a.name.as_str()).collect();
+        output::note(&format!("new in its folder: {}", names.join(", ")));
+    }
+    Ok(())
+}
+
+fn said(outcome: Outcome, word: &str) -> String {
+    match outcome {
+        Outcome::Timeout => "it took too long and was stopped".to_owned(),
+        Outcome::Memory => "it used too much memory and was stopped".to_owned(),
+        Outcome::OutputLimit => "it wrote too much and was stopped".to_owned(),
+        Outcome::ProcessLimit => "it started too many processes or threads".to_owned(),
+        Outcome::DiskLimit => "its folder is full".to_owned(),
+        Outcome::Cancelled => "it was cancelled".to_owned(),
+        Outcome::Killed => "a signal ended it".to_owned(),
+        Outcome::Ok | Outcome::Error | Outcome::StartFailed => word.to_owned(),
+    }
+}
+
+/// The limit behind an outcome.
+fn limit_of(outcome: Outcome) -> Option<&'static str> {
+    match outcome {
+        Outcome::Timeout => Some("time"),
+        Outcome::Memory => Some("memory"),
+        Outcome::OutputLimit => Some("output"),
+        Outcome::ProcessLimit => Some("processes"),
+        Outcome::DiskLimit => Some("disk"),
+        _ => None,
+    }
+}
+
+/// As a shell would say it.
+fn exit_code(reply: &Reply) -> ExitCode {
+    let code = match (reply.outcome, reply.returncode) {
+        (Outcome::Timeout, _) => 124,
+        (Outcome::Cancelled, _) => 130,
+        (Outcome::Memory, _) => 137,
+        (Outcome::StartFailed, _) => 126,
+        (_, code @ 0..=255) => u8::try_from(code).unwrap_or(1),
+        (_, signal) if signal < -100 => u8::try_from(128 - 100 - signal).unwrap_or(1),
+        _ => 1,
+    };
+    ExitCode::from(code)
+}
