@@ -153,7 +153,9 @@ print("left", flush=True)
 
 def test_a_payload_that_stops_itself_ends_with_its_owner(zygote):
     slot = zygote.slot()
-    run = slot.order("import os, signal\nprint(1, flush=True)\nos.kill(os.getpid(), signal.SIGSTOP)")
+    run = slot.order(
+        "import os, signal\nprint(1, flush=True)\nos.kill(os.getpid(), signal.SIGSTOP)"
+    )
     run.out.so_far(b"1")
     slot.ctl.close()
     slot.wait_gone()
@@ -357,7 +359,9 @@ def test_failures_are_told(zygote):
     assert ctl.recv(1) == b""
     ctl.close()
     run.close()
-    ctl, run, said, _ = zygote.ask(mounts=[{"kind": "proc", "at": "/proc"}, {"kind": "x", "at": "/"}])
+    ctl, run, said, _ = zygote.ask(
+        mounts=[{"kind": "proc", "at": "/proc"}, {"kind": "x", "at": "/"}]
+    )
     assert "`x` is no kind of mount" in said["failed"]
     ctl.close()
     run.close()
@@ -369,7 +373,7 @@ def test_a_bind_mount_shows_a_folder_and_keeps_its_flags(zygote):
         {"kind": "bind", "from": "/usr", "at": FOLDER, "flags": 1 | 2 | 4},
     ]
     slot = zygote.slot(mounts=mounts)
-    code = f"import os\nprint('lib' in os.listdir('.'), os.statvfs('.').f_flag & 7)\nopen('x', 'w')"
+    code = "import os\nprint('lib' in os.listdir('.'), os.statvfs('.').f_flag & 7)\nopen('x', 'w')"
     done = slot.order(code).done()
     assert done.out == "True 7\n"
     assert done.result["exception"]["type"] in ("OSError", "PermissionError")
