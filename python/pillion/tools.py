@@ -111,13 +111,14 @@ def _ask(request: dict[str, Any]) -> dict[str, Any]:
     with connection.lock:
         if connection.broken:
             raise ToolError("broken", "an earlier call of a tool was interrupted half-way")
-        connection.last_id += 1
-        body = _dumps({"id": connection.last_id, **request}).encode()
+        id = connection.last_id + 1
+        body = _dumps({"id": id, **request}).encode()
         if len(body) > _MAX_BYTES:
             raise ToolError("too_large", "the arguments are too large")
+        connection.last_id = id
         connection.broken = True  # until the whole answer is here
         answer = _exchange(connection.descriptor, body)
-        if answer.get("id") != connection.last_id:
+        if answer.get("id") != id:
             raise ToolError("broken", "the answer is not for this question")
         connection.broken = False
     error = answer.get("error")

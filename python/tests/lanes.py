@@ -93,7 +93,15 @@ SOCKET, PTRACE = (41, 101) if MACHINE == "x86_64" else (198, 117)
 def usable_python(user: str) -> str:
     """An interpreter that this user can start: as root, ours may lie in root's home."""
     for path in (sys.executable, "/usr/bin/python3", "/usr/local/bin/python3"):
-        argv = [*(NOBODY if user == "nobody" else []), *BOX, path, "-I", "-S", "-c", "import ctypes"]
+        argv = [
+            *(NOBODY if user == "nobody" else []),
+            *BOX,
+            path,
+            "-I",
+            "-S",
+            "-c",
+            "import ctypes",
+        ]
         if subprocess.run(argv, capture_output=True, cwd="/").returncode == 0:
             return path
     raise AssertionError(f"no Python that {user} can start")

@@ -254,7 +254,9 @@ def test_a_module_runs_as_python_m(zygote, tmp_path):
 def test_a_file_that_is_not_there(zygote):
     done = zygote.run({"file": "nosuch.py"})
     assert done.exit == 2
-    assert done.err.endswith("can't open file '/mnt/nosuch.py': [Errno 2] No such file or directory\n")
+    assert done.err.endswith(
+        "can't open file '/mnt/nosuch.py': [Errno 2] No such file or directory\n"
+    )
 
 
 def test_ctrl_c_is_130(zygote):
@@ -271,4 +273,3 @@ def test_streams_take_any_text(zygote):
 def test_output_that_cannot_be_written(zygote):
     done = zygote.run("import os, sys\nos.close(1)\nsys.stdout.write('x')")
     assert done.exit == 120
-

@@ -163,10 +163,14 @@ def mount_all(mounts: Iterable[dict[str, Any]]) -> None:
 
 
 def _mount_proc(at: str, flags: int, options: str | None) -> None:
-    """Processes only, where the kernel can (5.8 and later): nothing else in it is for a run."""
-    if options is None:
+    """Where the kernel can (5.8 and later): processes only, and of them only those one may look at.
+
+    Nothing else in it is for a run, and its init is none of a payload's business.
+    """
+    choices = ("subset=pid,hidepid=ptraceable", "subset=pid") if options is None else ()
+    for choice in choices:
         try:
-            return mount(f"mount {at}", "proc", at, "proc", flags, "subset=pid")
+            return mount(f"mount {at}", "proc", at, "proc", flags, choice)
         except OSError as error:
             if error.errno != 22:
                 raise

@@ -27,6 +27,8 @@ _DEFAULT_EVERY_MS = 50
 # A memory limit that is passed is looked at again after this long: between vfork and exec a
 # child's memory is its parent's, and counts twice.
 _CONFIRM_SECONDS = 0.002
+# No run needs more, and looking at each takes longer than a bomb needs to fork.
+_MOST_PROCESSES = 4096
 # How long an ended payload's init waits to be told what to report.
 _UNTOLD_SECONDS = 5.0
 # How long killed processes may take to vanish. Those stuck in the kernel go with the namespace.
@@ -134,29 +136,36 @@ class Watcher:
         watched = (self.order or {}).get("watch") or {}
         memory, processes = watched.get("memory"), watched.get("processes")
         disk = watched.get("disk")
-        used, tasks = self._sample()
-        if memory is not None and used > memory:
-            time.sleep(_CONFIRM_SECONDS)
-            if self._sample()[0] > memory:
-                return "memory"
+        names = self._others()
+        # Before anything else: the more there are, the longer a closer look takes.
+        if len(names) > min(processes or _MOST_PROCESSES, _MOST_PROCESSES):
+            self.most_tasks = max(self.most_tasks, len(names))
+            return "processes"
+        used, tasks = self._sample(names)
         if processes is not None and tasks > processes:
             return "processes"
+        if memory is not None and used > memory:
+            time.sleep(_CONFIRM_SECONDS)
+            if self._sample(self._others()[:_MOST_PROCESSES])[0] > memory:
+                return "memory"
         if disk is not None and self._disk_is_full(disk):
             return "disk"
         return None
 
-    def _sample(self) -> tuple[int, int]:
-        """Memory and tasks of all processes but this one."""
+    def _others(self) -> list[str]:
+        return [name for name in os.listdir(self.proc) if name.isdecimal() and name != "1"]
+
+    def _sample(self, names: list[str]) -> tuple[int, int]:
+        """Memory and tasks of these processes."""
         used = tasks = 0
         before, self.ticks = self.ticks, {}
-        for name in os.listdir(self.proc):
-            if name.isdecimal() and name != "1":
-                try:
-                    one, its = self._process(name)
-                except (FileNotFoundError, ProcessLookupError):
-                    continue  # it ended meanwhile
-                used += one
-                tasks += its
+        for name in names:
+            try:
+                one, its = self._process(name)
+            except (FileNotFoundError, ProcessLookupError):
+                continue  # it ended meanwhile
+            used += one
+            tasks += its
         self.ticks_of_gone += sum(spent for who, spent in before.items() if who not in self.ticks)
         self.peak_bytes = max(self.peak_bytes, used)
         self.most_tasks = max(self.most_tasks, tasks)
@@ -210,9 +219,7 @@ class Watcher:
     def _deleted_bytes(self) -> int:
         """What files that have no name any more, but are open, take on the disk."""
         seen: dict[tuple[int, int], int] = {}
-        for name in os.listdir(self.proc):
-            if not name.isdecimal() or name == "1":
-                continue
+        for name in self._others():
             try:
                 for descriptor in os.listdir(f"{_PROC}/{name}/fd"):
                     facts = os.stat(f"{_PROC}/{name}/fd/{descriptor}")

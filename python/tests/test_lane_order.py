@@ -1,0 +1,520 @@
+"""Orders: files in and out, functions and their results, limits, seeds, the clock, tools."""
+
+from __future__ import annotations
+
+import os
+import struct
+import sys
+import threading
+
+import pytest
+from lanes import FOLDER, Zygote, exactly, receive, run_cold, send
+
+
+@pytest.fixture(scope="module")
+def zygote():
+    made = Zygote(python=sys.executable)
+    yield made
+    made.close()
+
+
+@pytest.fixture(params=["slot", "cold"])
+def run(request, zygote, tmp_path):
+    """Run a program to its end, in a slot and as a cold run."""
+    if request.param == "slot":
+        return zygote.run
+    return lambda program, **more: run_cold(program, tmp_path, **more).done()
+
+
+# Files in.
+
+
+def test_files_are_there_before_the_program(run):
+    big = bytes(range(256)) * 8192
+    files = {"a.txt": b"one", "deep/er/b.bin": big, "empty": b"", "ü.txt": b"u"}
+    code = """
+import hashlib, os
+for root, _, names in sorted(os.walk(".")):
+    for name in sorted(names):
+        data = open(os.path.join(root, name), "rb").read()
+        print(root, name, len(data), hashlib.sha256(data).hexdigest()[:8])
+"""
+    done = run(code, files=files)
+    lines = done.out.splitlines()
+    assert [line.rsplit(" ", 1)[0] for line in lines] == [
+        ". a.txt 3",
+        ". empty 0",
+        ". ü.txt 1",
+        f"./deep/er b.bin {len(big)}",
+    ]
+
+
+@pytest.mark.parametrize("name", ["../x", "/tmp/x", "a/../x", "a//b", ".", ""])
+def test_files_stay_below_the_folder(run, name):
+    done = run("print('ran')", files={name: b"x"})
+    assert (done.exit, done.out) == (1, "")
+    assert done.result["exception"]["type"] == "ValueError"
+    assert "is not a name below the folder" in done.err
+
+
+def test_a_file_replaces_no_link(zygote):
+    done = zygote.run("print(1)", files={"a/x": b"1", "a": b"2"})
+    assert (done.exit, done.out) == (1, "")
+    assert done.result["exception"]["type"] == "IsADirectoryError"
+
+
+def test_files_that_do_not_fit(zygote):
+    done = zygote.run("print('ran')", files={"big": bytes(9 << 20)})
+    assert (done.exit, done.out) == (1, "")
+    assert done.result["exception"]["limit"] == "disk"
+    assert done.err.startswith("OSError: [Errno 28]")
+
+
+# Files out.
+
+
+def test_outputs_are_handed_back(zygote):
+    code = """
+import os
+os.makedirs("plots/sub")
+open("out.csv", "w").write("1,2")
+open("empty", "w")
+for n in "ab": open(f"plots/{n}.png", "w").write(n)
+open("plots/sub/c.png", "w").write("c")
+open("plots/.hidden.png", "w").write("h")
+os.chmod("out.csv", 0)
+os.chmod("plots", 0)
+"""
+    patterns = ["out.csv", "plots/*.png", "empty", "out.*", "nosuch", "no/*.txt", "p*/sub/c.png"]
+    done = zygote.run(code, outputs=patterns)
+    assert done.outputs == {
+        "out.csv": b"1,2",
+        "plots/a.png": b"a",
+        "plots/b.png": b"b",
+        "empty": b"",
+        "plots/sub/c.png": b"c",
+    }
+    left = {one["name"]: one["why"] for one in done.report["outputs_left_out"]}
+    assert left == {"nosuch": "missing", "no/*.txt": "missing", "out.*": "missing"} or left == {
+        "nosuch": "missing",
+        "no/*.txt": "missing",
+    }
+
+
+def test_outputs_that_are_no_files(zygote):
+    code = """
+import os, socket
+os.symlink("/etc/passwd", "link")
+os.symlink("/etc", "folder")
+os.mkfifo("fifo")
+os.mkdir("dir")
+open("ok", "w").write("fine")
+os.link("ok", "hard")
+open("sparse", "w").truncate(1 << 40)
+os.symlink("ok", "dir/inner")
+open(b"bad\\xff", "w")
+"""
+    patterns = ["link", "folder/passwd", "fifo", "dir", "sparse", "hard", "dir/*", "../etc/passwd"]
+    patterns += ["/etc/passwd", "a/../b", "b*", "x\0y"]
+    done = zygote.run(code, outputs=patterns)
+    assert done.exit == 0, done.err
+    assert done.outputs == {"hard": b"fine"}
+    left = {one["name"]: one["why"] for one in done.report["outputs_left_out"]}
+    assert left == {
+        "link": "a link",
+        "folder/passwd": "missing",
+        "fifo": "not a file",
+        "dir": "not a file",
+        "sparse": "too large",
+        "dir/inner": "a link",
+        "../etc/passwd": "outside",
+        "/etc/passwd": "outside",
+        "a/../b": "outside",
+        "bad\\udcff": "its name is not text",
+        "x\0y": "outside",
+    }
+
+
+def test_outputs_have_bounds(zygote):
+    code = "for n in range(5): open(f'f{n}', 'w').write('x' * 10)"
+    done = zygote.run(code, outputs=["f*"], outputs_files=2)
+    assert list(done.outputs) == ["f0", "f1"]
+    assert [one["why"] for one in done.report["outputs_left_out"]] == ["too many files"] * 3
+    done = zygote.run(code, outputs=["f*"], outputs_bytes=25)
+    assert list(done.outputs) == ["f0", "f1"]
+    assert [one["why"] for one in done.report["outputs_left_out"]] == ["too large"] * 3
+
+
+# Functions.
+
+MODULE = b"""
+import asyncio
+class Thing:
+    @staticmethod
+    def twice(x): return x * 2
+    def __repr__(self): return "a thing"
+class Bad:
+    def __repr__(self): raise ValueError
+def add(a, b=1): return {"sum": a + b, "both": (a, b)}
+async def later(x):
+    await asyncio.sleep(0)
+    return x
+def thing(): return Thing()
+def bad(): return Bad()
+def nan(): return float("nan")
+def lone(): return "\\ud800"
+def none(): pass
+def loop():
+    a = []
+    a.append(a)
+    return a
+def big(): return "x" * (70 << 20)
+def fail(): raise KeyError("no")
+def leave(): raise SystemExit(3)
+"""
+
+
+@pytest.mark.parametrize(
+    ("function", "arguments", "expected"),
+    [
+        ("m:add", {"a": 1, "b": 2}, {"value": {"sum": 3, "both": [1, 2]}}),
+        ("m:add", [5], {"value": {"sum": 6, "both": [5, 1]}}),
+        ("m:Thing.twice", ["ab"], {"value": "abab"}),
+        ("m:later", {"x": [1]}, {"value": [1]}),
+        ("m:none", None, {"value": None}),
+        ("m:thing", None, {"repr": "a thing"}),
+        ("m:nan", None, {"repr": "nan"}),
+        ("m:lone", None, {"repr": "'\\ud800'"}),
+        ("m:loop", None, {"repr": "[[...]]"}),
+        ("m:bad", None, {"repr": "<Bad, whose repr raised ValueError>"}),
+        ("math:hypot", [3, 4], {"value": 5.0}),
+    ],
+)
+def test_a_function_returns(run, function, arguments, expected):
+    program = {"function": function, "arguments": arguments}
+    done = run(program, files={"m.py": MODULE})
+    assert done.exit == 0, done.err
+    assert done.result == {"exception": None, **expected}
+
+
+def test_a_large_value_is_only_shown(run):
+    done = run({"function": "m:big"}, files={"m.py": MODULE})
+    assert done.exit == 0
+    assert len(done.result["repr"]) == 64 * 1024
+
+
+def test_a_function_fails(run):
+    done = run({"function": "m:fail"}, files={"m.py": MODULE})
+    assert done.exit == 1
+    assert done.result["exception"] == {"type": "KeyError", "message": "'no'", "limit": None}
+    assert "pillion" not in done.err
+    assert done.err.count("File ") == 1
+    assert run({"function": "m:leave"}, files={"m.py": MODULE}).exit == 3
+    missing = run({"function": "m:nosuch"}, files={"m.py": MODULE})
+    assert missing.result["exception"]["type"] == "AttributeError"
+    missing = run({"function": "nosuch:f"})
+    assert missing.result["exception"]["type"] == "ModuleNotFoundError"
+
+
+# Exceptions and the limits they tell of.
+
+
+@pytest.mark.parametrize(
+    ("code", "limit"),
+    [
+        ("raise MemoryError", "memory"),
+        ("x = bytearray(1 << 50)", "memory"),
+        ("import errno; raise OSError(errno.ENOSPC, 'full')", "disk"),
+        ("import errno; raise OSError(errno.EDQUOT, 'full')", "disk"),
+        ("import errno; raise OSError(errno.EFBIG, 'large')", "disk"),
+        (
+            "try:\n    raise MemoryError\nexcept MemoryError as e:\n    raise ValueError from e",
+            "memory",
+        ),
+        ("import os\nos.set_blocking(0, False)\nraise BlockingIOError(11, 'x')", None),
+        ('raise RuntimeError("can\'t start new thread")', "processes"),
+        ("raise ValueError('x')", None),
+    ],
+)
+def test_exceptions_name_their_limit(run, code, limit):
+    done = run(code)
+    assert done.exit == 1
+    assert done.result["exception"]["limit"] == limit
+
+
+def test_limits_are_lowered_and_told_of(zygote):
+    done = zygote.run(
+        "x = [bytearray(1 << 20) for _ in range(999)]", rlimits=[[2, 99 << 20, 99 << 20]]
+    )
+    assert done.result["exception"]["limit"] == "memory", done
+    done = zygote.run("open('f', 'wb').write(bytes(1 << 20))", rlimits=[[1, 100, 100]])
+    assert done.result["exception"]["limit"] == "disk", done
+    infinite = (1 << 64) - 1
+    code = "import resource; print(resource.getrlimit(4))"
+    assert zygote.run(code, rlimits=[[4, infinite, infinite]]).out == "(0, 0)\n", "never raised"
+
+
+def test_a_hostile_exception(run):
+    code = "class E(Exception):\n    def __str__(self): raise ValueError\nraise E"
+    done = run(code)
+    assert done.exit == 1
+    assert done.result["exception"]["message"] == "(its text could not be made)"
+    done = run("raise ValueError('\\ud800' + 'x' * 100000)")
+    assert done.result["exception"]["message"].startswith("\\ud800xxx")
+    assert len(done.result["exception"]["message"]) < 9000
+
+
+# The environment, seeds and the clock.
+
+
+def test_the_environment_is_the_orders(run):
+    code = "import os, subprocess\nprint(sorted(os.environ.items()))\nsubprocess.run(['env'])"
+    done = run(code, env={"A": "1", "PATH": os.environ["PATH"]})
+    assert done.out.splitlines()[0] == str([("A", "1"), ("PATH", os.environ["PATH"])])
+    assert set(done.out.splitlines()[1:]) >= {"A=1"}
+
+
+def test_a_seed_makes_runs_the_same(run):
+    code = "import random\nprint(random.random(), random.randrange(10**9))"
+    import random
+
+    random.seed(7)
+    expected = f"{random.random()} {random.randrange(10**9)}\n"
+    assert run(code, seed=7).out == expected
+    assert run("from random import *\nprint(random(), randrange(10**9))", seed=7).out == expected
+    assert run(code).out != expected
+
+
+def test_a_clock_that_stands_still(run):
+    code = """
+import copy, datetime, pickle, time
+from datetime import date, timedelta
+from time import time as now
+monotonic = time.monotonic()
+time.sleep(0.01)
+assert time.monotonic() > monotonic
+print(now(), time.time_ns(), time.clock_gettime(time.CLOCK_REALTIME))
+print(time.gmtime()[:6], time.gmtime(0)[:6], time.strftime("%Y", time.gmtime(0)), time.ctime()[-4:])
+t = datetime.datetime.now(datetime.timezone.utc)
+print(t, repr(t), datetime.datetime.utcnow(), date.today().year, time.strftime("%Y"))
+print(isinstance(t, datetime.datetime), isinstance(t, date), isinstance(date(2020, 1, 1), date))
+print(isinstance(date(2020, 1, 1), datetime.datetime), issubclass(datetime.datetime, date))
+print(t - timedelta(days=1) < t, pickle.loads(pickle.dumps(t)) == t, copy.deepcopy(t) == t)
+print(datetime.datetime(2020, 1, 2), datetime.datetime.fromisoformat("2020-01-02").day)
+print(datetime.datetime.strptime("2020", "%Y"), type(t + timedelta(1)) is type(t))
+class Mine(datetime.datetime):
+    pass
+print(type(Mine.now()).__name__, isinstance(t, Mine), isinstance(Mine.now(), Mine))
+"""
+    done = run(code, clock=1700000000.0, env={"TZ": "UTC"})
+    assert done.err == "" or "DeprecationWarning" in done.err
+    assert done.out.splitlines() == [
+        "1700000000.0 1700000000000000000 1700000000.0",
+        "(2023, 11, 14, 22, 13, 20) (1970, 1, 1, 0, 0, 0) 1970 2023",
+        "2023-11-14 22:13:20+00:00 datetime.datetime(2023, 11, 14, 22, 13, 20, "
+        "tzinfo=datetime.timezone.utc) 2023-11-14 22:13:20 2023 2023",
+        "True True True",
+        "False True",
+        "True True True",
+        "2020-01-02 00:00:00 2",
+        "2020-01-01 00:00:00 True",
+        "Mine False True",
+    ]
+
+
+def test_the_hash_seed_of_the_environment_counts(tmp_path):
+    """`-I` would ignore it, so a box starts Python without."""
+    flags = ["-s", "-S", "-B", "-X", "utf8"]
+    code = "print(hash('a'), [p for p in __import__('sys').path if p.endswith('lane')])"
+    outs = {run_cold(code, tmp_path, flags=flags).done().out for _ in range(3)}
+    assert len(outs) == 1
+    assert outs.pop().endswith(" []\n")
+
+
+def test_a_cold_start_loads_little(tmp_path):
+    code = "import sys\nprint(sorted(sys.modules))"
+    loaded = run_cold(code, tmp_path).done().out
+    for name in (
+        "json",
+        "re",
+        "ctypes",
+        "typing",
+        "dataclasses",
+        "traceback",
+        "threading",
+        "socket",
+    ):
+        assert f"'{name}'" not in loaded, loaded
+
+
+# Tools.
+
+
+class Serving:
+    """The daemon's end of `tools`: answers each question from a table."""
+
+    def __init__(self, sock) -> None:
+        self.sock, self.asked = sock, []
+        self.thread = threading.Thread(target=self.serve)
+        self.thread.start()
+
+    def serve(self) -> None:
+        while True:
+            try:
+                question = receive(self.sock)
+            except (EOFError, OSError):
+                return
+            self.asked.append(question)
+            self.answer(question)
+
+    def answer(self, question) -> None:
+        id = question["id"]
+        if question["tool"] == "read" and question["name"] == "data.csv":
+            data = "\ufeffa,é\n".encode() * 100000
+            send(self.sock, {"id": id, "size": len(data)})
+            self.sock.sendall(data)
+        elif question["tool"] == "query":
+            rows = [[1, question["sql"]], [2, question["parameters"]]]
+            cut = question["table"] == "cut"
+            send(self.sock, {"id": id, "columns": ["n", "x"], "rows": rows, "truncated": cut})
+        elif question["tool"] == "call" and question["name"] == "echo":
+            send(self.sock, {"id": id, "value": question["arguments"]})
+        elif question.get("name") == "wrong":
+            send(self.sock, {"id": id + 1, "value": 1})
+        else:
+            error = {"code": "not_found", "message": f"no {question.get('name')}"}
+            send(self.sock, {"id": id, "error": error})
+
+
+NAMES = {"read": ["data.csv"], "query": ["sales"], "call": ["echo"]}
+
+
+@pytest.fixture(params=["slot", "cold"])
+def with_tools(request, zygote, tmp_path):
+    def start(code: str):
+        more = {"tools": True, "tool_names": NAMES}
+        slot = zygote.slot() if request.param == "slot" else None
+        running = slot.order(code, **more) if slot else run_cold(code, tmp_path, **more)
+        serving = Serving(running.tools)
+        done = running.done()
+        serving.thread.join()
+        return done, serving.asked
+
+    return start
+
+
+def test_tools(with_tools):
+    code = """
+import threading, warnings
+from pillion import tools
+print(tools.available())
+print(len(tools.read("data.csv")), tools.read_text("data.csv")[:3])
+print(tools.query("sales", "select ?", [1, "é"]))
+print(tools.call("echo", 1, "b"), tools.call("echo", a=[1]), tools.call("echo"))
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    tools.query("cut", "select 1")
+    print([str(one.message) for one in caught])
+for bad in (lambda: tools.read("nosuch"), lambda: tools.call("nosuch"), lambda: tools.call("echo", 1, a=2), lambda: tools.call("echo", object())):
+    try:
+        bad()
+    except (tools.ToolError, TypeError) as error:
+        print(type(error).__name__, getattr(error, "code", None), error)
+out = []
+threads = [threading.Thread(target=lambda n=n: out.append(tools.call("echo", n))) for n in range(20)]
+for thread in threads: thread.start()
+for thread in threads: thread.join()
+print(sorted(out) == [[n] for n in range(20)])
+"""
+    done, asked = with_tools(code)
+    assert done.err == ""
+    assert done.out.splitlines() == [
+        "['read:data.csv', 'query:sales', 'call:echo']",
+        "800000 a,é",
+        "[{'n': 1, 'x': 'select ?'}, {'n': 2, 'x': [1, 'é']}]",
+        "[1, 'b'] {'a': [1]} []",
+        "['the rows of `cut` were cut short']",
+        "ToolError not_found no nosuch",
+        "ToolError not_found no nosuch",
+        "TypeError None a tool takes positional or keyword arguments, not both",
+        "TypeError None a tool's arguments are JSON, and `object` is not",
+        "True",
+    ]
+    assert asked[0] == {"id": 1, "tool": "read", "name": "data.csv"}
+    assert [one["id"] for one in asked] == list(range(1, len(asked) + 1))
+
+
+def test_tools_are_for_the_main_process(with_tools):
+    code = """
+import os
+from pillion import tools
+if os.fork() == 0:
+    try:
+        tools.call("echo")
+    except tools.ToolError as error:
+        print(error.code, error, flush=True)
+    print(len([n for n in os.listdir("/proc/self/fd") if int(n) > 2]), flush=True)
+    os._exit(0)
+os.wait()
+print(tools.call("echo", 1))
+"""
+    done, _ = with_tools(code)
+    assert done.out.splitlines() == [
+        "no_tools tools work in the run's main process only, not in its children",
+        "1",  # the listing's own
+        "[1]",
+    ]
+
+
+def test_a_wrong_answer_breaks_the_connection(with_tools):
+    code = """
+from pillion import tools
+for name in ("wrong", "echo"):
+    try:
+        tools.call(name)
+    except tools.ToolError as error:
+        print(error.code)
+"""
+    done, asked = with_tools(code)
+    assert done.out == "broken\nbroken\n"
+    assert len(asked) == 1
+
+
+def test_no_tools(run):
+    code = "from pillion import tools\nprint(tools.available())\ntools.read('x')"
+    done = run(code)
+    assert done.out == "[]\n"
+    assert done.result["exception"]["type"] == "ToolError"
+    assert "not a run in a lane" in done.err
+
+
+def test_the_result_belongs_to_the_main_process(run):
+    code = "import os\nif os.fork() == 0:\n    raise ValueError('child')\nos.wait()"
+    done = run(code)
+    assert done.exit == 0
+    assert done.result == {"exception": None}
+
+
+def test_large_outputs_arrive_whole(zygote):
+    data = os.urandom(3 << 20)
+    code = "open('o', 'wb').write(open('i', 'rb').read())"
+    done = zygote.run(code, files={"i": data}, outputs=["o"], outputs_bytes=4 << 20)
+    assert done.outputs["o"] == data
+
+
+def test_the_folder_of_outputs_is_the_orders(zygote):
+    mounts = [{"kind": "proc", "at": "/proc"}, {"kind": "tmpfs", "at": "/tmp"}]
+    slot = zygote.slot(mounts=mounts)
+    done = slot.order("open('o', 'w').write('x')", outputs=["o"], folder="/tmp").done()
+    assert done.outputs == {"o": b"x"}
+    assert FOLDER != "/tmp"
+
+
+def test_messages_that_are_no_messages(zygote):
+    for junk in (b"\0", b"\xff\xff\xff\xff", struct.pack(">I", 3) + b"{{{"):
+        slot = zygote.slot()
+        slot.run.sendall(junk)
+        slot.run.close()
+        with pytest.raises(EOFError):
+            exactly(slot.ctl, 1)
+        slot.wait_gone()
