@@ -46,6 +46,7 @@ struct Key {
     runtime: Runtime,
     policy: Policy,
     imports: Vec<String>,
+    slots: usize,
     packages: Vec<Option<std::time::SystemTime>>,
 }
 
@@ -131,6 +132,7 @@ impl ExecService {
                 ..policy.clone()
             },
             imports: imports.to_vec(),
+            slots,
             packages: runtime
                 .packages
                 .iter()
