@@ -296,7 +296,8 @@ assert time.monotonic() > monotonic
 print(now(), time.time_ns(), time.clock_gettime(time.CLOCK_REALTIME))
 print(time.gmtime()[:6], time.gmtime(0)[:6], time.strftime("%Y", time.gmtime(0)), time.ctime()[-4:])
 t = datetime.datetime.now(datetime.timezone.utc)
-print(t, repr(t), datetime.datetime.utcnow(), date.today().year, time.strftime("%Y"))
+print(t, repr(t), sep="\\n")
+print(datetime.datetime.utcnow(), date.today().year, time.strftime("%Y"))
 print(isinstance(t, datetime.datetime), isinstance(t, date), isinstance(date(2020, 1, 1), date))
 print(isinstance(date(2020, 1, 1), datetime.datetime), issubclass(datetime.datetime, date))
 print(t - timedelta(days=1) < t, pickle.loads(pickle.dumps(t)) == t, copy.deepcopy(t) == t)
@@ -311,8 +312,9 @@ print(type(Mine.now()).__name__, isinstance(t, Mine), isinstance(Mine.now(), Min
     assert done.out.splitlines() == [
         "1700000000.0 1700000000000000000 1700000000.0",
         "(2023, 11, 14, 22, 13, 20) (1970, 1, 1, 0, 0, 0) 1970 2023",
-        "2023-11-14 22:13:20+00:00 datetime.datetime(2023, 11, 14, 22, 13, 20, "
-        "tzinfo=datetime.timezone.utc) 2023-11-14 22:13:20 2023 2023",
+        "2023-11-14 22:13:20+00:00",
+        "datetime.datetime(2023, 11, 14, 22, 13, 20, tzinfo=datetime.timezone.utc)",
+        "2023-11-14 22:13:20 2023 2023",
         "True True True",
         "False True",
         "True True True",
@@ -415,13 +417,19 @@ with warnings.catch_warnings(record=True) as caught:
     warnings.simplefilter("always")
     tools.query("cut", "select 1")
     print([str(one.message) for one in caught])
-for bad in (lambda: tools.read("nosuch"), lambda: tools.call("nosuch"), lambda: tools.call("echo", 1, a=2), lambda: tools.call("echo", object())):
+for bad in (
+    lambda: tools.read("nosuch"),
+    lambda: tools.call("nosuch"),
+    lambda: tools.call("echo", 1, a=2),
+    lambda: tools.call("echo", object()),
+):
     try:
         bad()
     except (tools.ToolError, TypeError) as error:
         print(type(error).__name__, getattr(error, "code", None), error)
 out = []
-threads = [threading.Thread(target=lambda n=n: out.append(tools.call("echo", n))) for n in range(20)]
+def ask(n): out.append(tools.call("echo", n))
+threads = [threading.Thread(target=ask, args=(n,)) for n in range(20)]
 for thread in threads: thread.start()
 for thread in threads: thread.join()
 print(sorted(out) == [[n] for n in range(20)])
