@@ -162,8 +162,6 @@ def _become_payload(plan: Plan, run: socket, ruleset: int | None, tell: int) -> 
 def _confine(plan: Plan, run: socket, ruleset: int | None, tell: int) -> None:
     os.setsid()
     os.umask(0o077)
-    if plan.nice:
-        os.nice(plan.nice)
     # The files in /proc/self belong to us only while we may be looked at.
     confine.prctl("be dumpable", confine.PR_SET_DUMPABLE, 1)
     if plan.oom_score_adj is not None:
@@ -178,6 +176,8 @@ def _confine(plan: Plan, run: socket, ruleset: int | None, tell: int) -> None:
         limits.lower(number, soft, hard)
     if ruleset is not None:
         confine.restrict(ruleset)
+    if plan.nice:
+        os.nice(plan.nice)  # late: nobody should wait for a slot because it is nice
     confine.close_all_but(0, 1, 2, run.fileno(), tell)
     for made in plan.filters:
         confine.apply_filter(made)
