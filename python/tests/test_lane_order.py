@@ -8,7 +8,7 @@ import sys
 import threading
 
 import pytest
-from lanes import FOLDER, Zygote, exactly, receive, run_cold, send
+from lanes import FOLDER, Zygote, exactly, make_order, receive, run_cold, send
 
 
 @pytest.fixture(scope="module")
@@ -516,6 +516,17 @@ def test_the_folder_of_outputs_is_the_orders(zygote):
     done = slot.order("open('o', 'w').write('x')", outputs=["o"], folder="/tmp").done()
     assert done.outputs == {"o": b"x"}
     assert FOLDER != "/tmp"
+
+
+@pytest.mark.parametrize("count", [0, 3, 5, 6])
+def test_an_order_with_a_wrong_number_of_descriptors(zygote, count):
+    slot = zygote.slot()
+    send(slot.ctl, {"watch": {}})
+    null = os.open("/dev/null", os.O_RDWR)
+    send(slot.run, make_order("print(1)"), [null] * count)
+    os.close(null)
+    assert receive(slot.ctl)["exit"] == 70
+    slot.wait_gone()
 
 
 def test_messages_that_are_no_messages(zygote):

@@ -110,7 +110,9 @@ def _slot(plan: Plan, request: dict[str, Any], ctl: socket, run: socket) -> sock
         if ruleset is not None:
             os.close(ruleset)
         _become_init(payload, told)
-        messages.send(ctl, {"ready": request["slot"]}, (os.pidfd_open(os.getpid()),))
+        own = os.pidfd_open(os.getpid())
+        messages.send(ctl, {"ready": request["slot"]}, (own,))
+        os.close(own)
     except BaseException as error:
         _tell_failure(ctl, str(error) or type(error).__name__)
         os._exit(1)
@@ -150,11 +152,11 @@ def _become_init(payload: int, told: int) -> None:
 def _become_payload(plan: Plan, run: socket, ruleset: int | None, tell: int) -> None:
     try:
         _confine(plan, run, ruleset, tell)
+        gc.enable()
+        program.rehearse()
     except BaseException as error:
         os.write(tell, (str(error) or type(error).__name__).encode()[:_MAX_TEXT])
         os._exit(1)
-    gc.enable()
-    program.rehearse()
     os.write(tell, _READY)
     os.close(tell)
 
