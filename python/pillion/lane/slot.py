@@ -9,7 +9,7 @@ one takes away.
 from __future__ import annotations
 
 import _signal
-import base64
+import binascii
 import gc
 import os
 import signal
@@ -44,7 +44,7 @@ class Plan:
         self.hide: list[str] = setup.get("hide") or []
         self.landlock: dict[str, Any] | None = setup.get("landlock")
         self.filters = [
-            confine.make_filter(base64.b64decode(text)) for text in setup.get("filters") or []
+            confine.make_filter(binascii.a2b_base64(text)) for text in setup.get("filters") or []
         ]
         self.rlimits: list[list[int]] = setup.get("rlimits") or []
         self.nice: int = setup.get("nice") or 0
