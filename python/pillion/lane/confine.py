@@ -117,11 +117,6 @@ def unshare(flags: int, step: str) -> None:
     _check(_unshare(flags), step)
 
 
-def join(namespace: int, kind: int, step: str) -> None:
-    """Move into the namespace that a descriptor stands for."""
-    _check(_libc.setns(namespace, kind), step)
-
-
 def mount(
     step: str, source: str, at: str, kind: str | None, flags: int, options: str | None = None
 ) -> None:
