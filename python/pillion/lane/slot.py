@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from _socket import socket
     from typing import Any, NoReturn
 
-_NAMESPACES = (
-    confine.CLONE_NEWPID | confine.CLONE_NEWNS | confine.CLONE_NEWIPC | confine.CLONE_NEWNET
-)
+# Not the network's: the zygote's own is empty already, or meant to be used, and one more for
+# every slot costs more than everything else about it.
+_NAMESPACES = confine.CLONE_NEWPID | confine.CLONE_NEWNS | confine.CLONE_NEWIPC
 _READY = b"ready"
 # All that can be; looked up once, because each page that an init touches is a page of its own.
 _IGNORED = sorted(
