@@ -16,7 +16,7 @@ use tokio::sync::Mutex;
 use crate::changes::Journal;
 use crate::engines::Engines;
 use crate::index::{Index, Store};
-use crate::map::patterns::Memo;
+use crate::map::patterns::{Memo, Trees};
 use crate::map::{Charts, Keeper};
 use crate::source::Source;
 
@@ -33,6 +33,7 @@ pub(crate) struct Project {
     engines: Engines,
     map: Keeper,
     patterns: Memo,
+    trees: Trees,
     charts: Charts,
     saving: AtomicBool,
 }
@@ -66,6 +67,7 @@ impl Project {
             state: Mutex::default(),
             engines,
             patterns: Memo::default(),
+            trees: Trees::default(),
             saving: AtomicBool::new(false),
         }
     }
@@ -92,6 +94,10 @@ impl Project {
 
     pub(crate) fn patterns(&self) -> &Memo {
         &self.patterns
+    }
+
+    pub(crate) fn trees(&self) -> &Trees {
+        &self.trees
     }
 
     pub(crate) fn charts(&self) -> &Charts {

@@ -18,7 +18,7 @@ mod structure;
 
 use std::path::{Path, PathBuf};
 
-use pillion_catalogue::{Code, Context, Error, Operations, Result};
+use pillion_catalogue::{Context, Operations, Result};
 
 pub use agents::{Agents, MappedAgent, MappedAgents};
 pub use architecture::{Architecture, Circle, DirectoryLayer, Layered};
@@ -76,19 +76,6 @@ async fn opened(
     let view = CodeService::view(cx, &given, None).await?;
     let language = language.unwrap_or_default().mapped(view.root());
     Ok((view, language))
-}
-
-/// Refuse a language that a question cannot be answered for: nothing found would be a lie.
-fn only_python(language: Language, what: &str) -> Result<()> {
-    if language == Language::Python {
-        return Ok(());
-    }
-    let name = language.name();
-    Err(Error::new(
-        Code::InvalidParams,
-        format!("{what} are only known of Python, and this is a project of {name}"),
-    )
-    .hint("`map.structure`, `map.call_graph` and `map.impact` know other languages"))
 }
 
 /// Whether a file is the named one, or below the named folder; everything is below nothing.

@@ -347,7 +347,7 @@ fn what_cannot_be_mapped_is_an_error() {
 }
 
 #[test]
-fn changed_lines_lead_to_functions_and_what_is_only_known_of_python_is_refused() {
+fn changed_lines_lead_to_functions() {
     let mut shop = project(GO);
     let file = shop.context.project.join("cart/cart.go");
     let text = fs::read_to_string(&file).unwrap();
@@ -358,9 +358,100 @@ fn changed_lines_lead_to_functions_and_what_is_only_known_of_python_is_refused()
         live["changes"][0]["symbols_affected"],
         json!([{ "name": "Cart.Total", "type": "method", "line": 7 }])
     );
-    for operation in ["patterns", "diagnostics"] {
-        let params = json!({ "language": "auto" });
-        let error = shop.try_ask(operation, params).unwrap_err();
-        assert_eq!(error["code"], "invalid_params", "{operation}: {error}");
-    }
+}
+
+/// The kinds and places of patterns.
+fn patterns(shop: &mut Mapped) -> Vec<String> {
+    let answer = shop.ask("patterns", json!({ "language": "auto" }));
+    let all = answer["patterns"].as_array().unwrap().iter();
+    let all: Vec<String> = all
+        .map(|one| {
+            let sure = one["confidence"].as_f64().unwrap();
+            assert!((0.0..=1.0).contains(&sure) && one["description"].is_string());
+            format!("{} {}", texts(&one["type"]), texts(&one["location"]))
+        })
+        .collect();
+    assert_eq!(answer["total_patterns"], all.len());
+    all
+}
+
+#[test]
+fn patterns_are_found_and_follow_the_files() {
+    let mut shop = project(GO);
+    assert_eq!(patterns(&mut shop), [""; 0]);
+    shop.context.write(
+        "cmd/serve/main.go",
+        "package main\n\nimport \"net/http\"\n\nfunc main() {\n\thttp.HandleFunc(\"/cart\", cart)\n}\n",
+    );
+    shop.context.write(
+        "money/rates.go",
+        "package money\n\ntype Rates interface {\n\tOf(day int) int\n\tDays() int\n}\n",
+    );
+    let flat = "package money\n\ntype flat struct{}\n\nfunc (f flat) Of(day int) int { return 1 }\n\nfunc (f flat) Days() int { return 1 }\n";
+    shop.context.write("money/flat.go", flat);
+    shop.context
+        .write("cart/own.go", &flat.replace("flat", "own"));
+    assert_eq!(
+        patterns(&mut shop),
+        [
+            "cli_entry_point cmd/serve/main.go:5",
+            "http_handler cmd/serve/main.go:6",
+            "interface money/rates.go:3"
+        ]
+    );
+    shop.context.write(
+        "cart/own.go",
+        &flat.replace("flat", "own").replace("Days", "Weeks"),
+    );
+    fs::remove_file(shop.context.project.join("cmd/serve/main.go")).unwrap();
+    assert_eq!(patterns(&mut shop), [""; 0]);
+
+    let mut shop = project(TYPESCRIPT);
+    shop.context.write(
+        "package.json",
+        "{\n  \"bin\": {\n    \"shop\": \"dist/cli.js\"\n  }\n}\n",
+    );
+    shop.context.write(
+        "src/serve.js",
+        "const app = require('express')();\n\napp.get('/cart', (req, res) => res.send());\n",
+    );
+    shop.context
+        .write("node_modules/x/cli.js", "#!/usr/bin/env node\n");
+    assert_eq!(
+        patterns(&mut shop),
+        [
+            "cli_entry_point package.json:3",
+            "http_handler src/serve.js:3"
+        ]
+    );
+
+    let mut shop = project(RUST);
+    shop.context.write("src/main.rs", "fn main() {}\n");
+    assert_eq!(patterns(&mut shop), ["cli_entry_point src/main.rs:1"]);
+}
+
+#[test]
+fn what_is_no_syntax_is_told() {
+    let mut shop = project(GO);
+    let all = shop.ask("diagnostics", json!({ "language": "auto" }));
+    assert_eq!(
+        (&all["tools"], &all["error_count"], &all["file_count"]),
+        (&json!(["tree-sitter"]), &json!(0), &json!(3))
+    );
+    shop.context
+        .write("cart/half.go", "package cart\n\nfunc Half() { ) }\n");
+    let all = shop.ask("diagnostics", json!({ "language": "go", "path": "cart" }));
+    assert_eq!(
+        all["diagnostics"],
+        json!([{
+            "file": "cart/half.go", "line": 3, "column": 15, "severity": "error",
+            "message": "`)` is not understood", "rule": "syntax", "source": "tree-sitter",
+        }])
+    );
+    assert_eq!(
+        (&all["error_count"], &all["file_count"]),
+        (&json!(1), &json!(3))
+    );
+    let other = shop.ask("diagnostics", json!({ "language": "go", "path": "money" }));
+    assert_eq!(other["total"], 0);
 }
