@@ -117,7 +117,7 @@ pub(super) fn imported(modules: &Modules, file: &str, scopes: &Scopes) -> BTreeS
             }
         }
     }
-    all.remove(&own);
+    all.remove(own);
     all
 }
 

@@ -368,7 +368,8 @@ fn patterns(shop: &mut Mapped) -> Vec<String> {
         .map(|one| {
             let sure = one["confidence"].as_f64().unwrap();
             assert!((0.0..=1.0).contains(&sure) && one["description"].is_string());
-            format!("{} {}", texts(&one["type"]), texts(&one["location"]))
+            let [kind, place] = ["type", "location"].map(|key| one[key].as_str().unwrap());
+            format!("{kind} {place}")
         })
         .collect();
     assert_eq!(answer["total_patterns"], all.len());
