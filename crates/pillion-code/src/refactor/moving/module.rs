@@ -195,9 +195,9 @@ fn check_cycles(view: &View, relocation: &Relocation, set: &ChangeSet) -> Result
     });
     let paths = view.index.iter().map(|(path, _)| modules::key(path));
     for key in paths.filter(|key| relocation.moves(key)) {
-        let moved = relocation.moved(&key);
+        let moved = relocation.moved(key);
         if let Some(way) = after.way_back(&moved)
-            && before.way_back(&key).is_none()
+            && before.way_back(key).is_none()
         {
             let cycle = std::iter::once(&moved).chain(&way);
             return Err(cycles::refused(&relocation.after, cycle));

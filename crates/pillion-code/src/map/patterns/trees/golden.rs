@@ -33,7 +33,7 @@ fn across(language: Language, files: &[(&str, &str)]) -> Vec<String> {
         (path, read.shared)
     });
     let read: Vec<_> = read.collect();
-    let found: Vec<Pattern> = wide::patterns(read.iter().map(|(path, shared)| (path, shared)));
+    let found: Vec<Pattern> = wide::patterns(&read.iter().map(|(path, shared)| (path, shared)));
     let found = found.into_iter();
     found
         .map(|one| format!("{} {}", one.kind, one.description))

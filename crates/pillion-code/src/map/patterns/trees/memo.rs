@@ -118,7 +118,7 @@ fn leaves(language: Language, files: &BTreeMap<Arc<str>, Known>) -> Leaves {
         mistakes.extend(wrong.map(|one| (Arc::clone(path), one.clone())));
     }
     let shared = files.iter().map(|(path, known)| (path, &known.read.shared));
-    patterns.extend(wide::patterns(shared));
+    patterns.extend(wide::patterns(&shared));
     let code = files.keys().filter(|path| !is_of_tests(language, path));
     patterns.extend(layout::patterns(code));
     patterns.sort();

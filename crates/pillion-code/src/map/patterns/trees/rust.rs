@@ -65,7 +65,6 @@ fn take<'t>(node: Node<'t>, facts: &mut Facts<'t>) -> bool {
 fn declared<'t>(node: Node<'t>, facts: &Facts<'t>) -> Option<Type<'t>> {
     let name = node.child_by_field_name("name")?;
     let is_trait = node.kind() == "trait_item";
-    if is_trait {}
     let body = child(node, "field_declaration_list").map_or_else(Vec::new, children);
     let fields = body
         .into_iter()

@@ -311,8 +311,11 @@ fn between(
         calls.any(|call| call.on.is_empty() && call.name == "next")
     };
     if *next == "next" && before.first().is_some_and(is_request) && is_called() {
-        let shown = if name.is_empty() { "a function" } else { name };
-        let what = format!("`{shown}` lets the next one go on with `next`");
+        let shown = match name {
+            "" => "a function".to_owned(),
+            name => format!("`{name}`"),
+        };
+        let what = format!("{shown} lets the next one go on with `next`");
         signs.add("middleware", at, 90, what);
     }
 }

@@ -44,9 +44,15 @@ impl Shared {
             .flat_map(|one| one.bases.iter().map(|base| (one.name, *base)));
         let fulfils = facts.fulfils.iter().copied().chain(said);
         let held = facts.types.iter().flat_map(|one| &one.fields);
+        // Rust says which fields are behind a trait.
+        let needs_dyn = facts.path.ends_with(".rs");
         let held = held
-            .flat_map(|(_, kind)| words(kind))
-            .map(ToOwned::to_owned);
+            .flat_map(|(_, kind)| {
+                let before = std::iter::once("").chain(words(kind));
+                before.zip(words(kind))
+            })
+            .filter(|(before, _)| !needs_dyn || *before == "dyn")
+            .map(|(_, word)| word.to_owned());
         let interfaces: Vec<_> = interfaces.collect();
         let mut methods = BTreeMap::new();
         // Only Go's types fulfil what they do not name.
@@ -68,12 +74,15 @@ impl Shared {
     }
 }
 
+/// Where an interface is, and its methods.
+type Place<'a> = (&'a Arc<str>, u32, &'a BTreeSet<String>);
+
 /// The interfaces that at least two types fulfil. A name that two interfaces have is left
 /// out: nobody knows which is meant.
 pub(super) fn patterns<'a>(
-    files: impl Iterator<Item = (&'a Arc<str>, &'a Shared)> + Clone,
+    files: &(impl Iterator<Item = (&'a Arc<str>, &'a Shared)> + Clone),
 ) -> Vec<Pattern> {
-    let mut interfaces: BTreeMap<&str, Vec<(&Arc<str>, u32, &BTreeSet<String>)>> = BTreeMap::new();
+    let mut interfaces: BTreeMap<&str, Vec<Place<'_>>> = BTreeMap::new();
     let mut said: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
     // By folder and name, because the methods of a type may be in several files.
     let mut types: BTreeMap<(&str, &str), BTreeSet<&str>> = BTreeMap::new();

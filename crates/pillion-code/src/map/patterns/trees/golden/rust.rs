@@ -89,6 +89,21 @@ fn interfaces_that_several_fulfil() {
 }
 
 #[test]
+fn a_struct_of_the_same_name_is_no_trait_in_a_field() {
+    let files = [
+        (
+            "src/a.rs",
+            "pub trait Text {}\nimpl Text for A {}\nimpl Text for B {}\n",
+        ),
+        ("src/b.rs", "struct Text;\nstruct Page { text: Text }\n"),
+    ];
+    assert_eq!(
+        across(Rust, &files),
+        ["interface `Text` is fulfilled by 2 types: `A`, `B`"]
+    );
+}
+
+#[test]
 fn of_tests_only_what_they_share_counts() {
     let text = "#[fixture]\nfn db() -> Db { Db }\nfn shape() {}\n";
     assert_eq!(found(Rust, "tests/a.rs", text), ["test_fixture@2"]);
