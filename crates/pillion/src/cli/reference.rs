@@ -213,6 +213,7 @@ fn named_types(whole: &Value, part: &Value, types: &mut BTreeMap<String, Value>)
         let several = property.get("anyOf").and_then(Value::as_array);
         let inner = property
             .get("items")
+            .or(property.get("additionalProperties"))
             .or(several.and_then(|any| any.first()));
         for named in [Some(property), inner].into_iter().flatten() {
             let found = resolved(whole, named);
@@ -288,7 +289,10 @@ fn type_of(property: &Value) -> String {
                 property.get("items").map_or_else(|| "any".into(), type_of)
             )
         }
-        Some(Value::String(one)) => one.clone(),
+        Some(Value::String(one)) => match property.pointer("/additionalProperties/$ref") {
+            Some(_) => format!("{one} of {}", type_of(&property["additionalProperties"])),
+            None => one.clone(),
+        },
         Some(Value::Array(several)) => {
             let names: Vec<&str> = several
                 .iter()
@@ -451,7 +455,7 @@ mod tests {
         ] {
             assert!(page.contains(part), "`{part}` is not in\n{page}");
         }
-        for shared in ["near", "virtual_env", "language"] {
+        for shared in ["near", "virtual_env", "refresh"] {
             let row = format!("\n| `{shared}` |");
             let maps = page.find("\n## Python\n").unwrap_or(page.len());
             assert!(!page[..maps].contains(&row), "`{shared}` is said once");
