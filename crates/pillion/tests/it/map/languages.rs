@@ -456,3 +456,58 @@ fn what_is_no_syntax_is_told() {
     let other = shop.ask("diagnostics", json!({ "language": "go", "path": "money" }));
     assert_eq!(other["total"], 0);
 }
+
+#[test]
+fn every_tool_of_agents_answers_on_projects_of_other_languages() {
+    for (language, files, target, used) in [
+        ("go", GO, "Add", "money/money.go"),
+        ("typescript", TYPESCRIPT, "add", "src/money.ts"),
+        ("rust", RUST, "add", "src/money.rs"),
+    ] {
+        let shop = project(files);
+        shop.context.write(used, "");
+        let mut agent = shop.context.agent(&[]);
+        let root = shop.context.project.display().to_string();
+        let mut tool = |name: &str, more: Value| {
+            let mut arguments = json!({ "project": root, "language": language });
+            if matches!(
+                name,
+                "project_registry" | "agent_map" | "cross_project_deps"
+            ) {
+                arguments = json!({ "root": root });
+            }
+            for (key, value) in more.as_object().unwrap() {
+                arguments[key] = value.clone();
+            }
+            let answer = agent.tool(name, arguments);
+            assert_eq!(answer["isError"], false, "{language} {name}: {answer}");
+            let text = answer["content"][0]["text"].as_str().unwrap();
+            serde_json::from_str::<Value>(text).unwrap()
+        };
+        let none = json!({});
+        assert_eq!(
+            tool("project_registry", none.clone())[0]["language"],
+            language
+        );
+        assert_eq!(tool("agent_map", none.clone())["project_count"], 1);
+        assert_eq!(
+            tool("cross_project_deps", none.clone())["total_projects"],
+            1
+        );
+        assert_eq!(tool("detect_patterns", none.clone())["language"], language);
+        let live = tool("live_changes", none.clone());
+        assert_eq!(live["changes"][0]["file"], used, "{live}");
+        let reached = tool("change_impact", json!({ "git_base": "HEAD" }));
+        assert_eq!(reached["changed_files"], json!([used]), "{reached}");
+        let text = files.iter().find(|(path, _)| *path == used).unwrap().1;
+        shop.context.write(used, text);
+        let files = tool("code_structure", none.clone())["total"].as_u64();
+        assert!(files > Some(2), "{language}: {files:?}");
+        let impact = tool("impact_analysis", json!({ "target": target }));
+        assert_eq!(impact["total_targets"], 1, "{impact}");
+        let edges = tool("reference_edges", none)["edge_count"].as_u64();
+        assert!(edges > Some(0), "{language}: {edges:?}");
+        let found = agent.tool("resolve_project", json!({ "path": root }));
+        assert_eq!(found["structuredContent"]["language"], language, "{found}");
+    }
+}
