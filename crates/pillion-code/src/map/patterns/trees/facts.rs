@@ -73,7 +73,7 @@ pub(super) struct Function<'t> {
     /// Names and types.
     pub(super) params: Vec<(&'t str, &'t str)>,
     pub(super) result: &'t str,
-    /// `static`, `private`, `export default` and the like.
+    /// `static`, `private` and the like.
     pub(super) words: Vec<&'t str>,
     pub(super) marks: Vec<Mark<'t>>,
     pub(super) has_body: bool,

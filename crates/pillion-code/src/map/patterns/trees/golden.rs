@@ -8,10 +8,23 @@ mod typescript;
 
 use std::sync::Arc;
 
+use proptest::prelude::*;
+
 use super::super::Pattern;
 use super::{read, wide};
 use crate::map::Language;
 use crate::source::Source;
+
+const LANGUAGES: &[(Language, &str)] = &[
+    (Language::Typescript, "a.ts"),
+    (Language::Go, "a.go"),
+    (Language::Rust, "a.rs"),
+    (Language::Java, "A.java"),
+    (Language::C, "a.c"),
+];
+
+/// Words that rules look for, to be thrown together.
+const WORDS: &str = "(class|func|fn|impl|this|self|static|return|new |append|for |of |range |A|a|\\(|\\)|\\{|\\}|\\[|\\]|\\.|->|:|;|,|=|\\*|&|#|@|\"|/| |\n|é)";
 
 /// What is found in a file: `kind@line`.
 fn found(language: Language, path: &str, text: &str) -> Vec<String> {
@@ -60,13 +73,7 @@ fn what_does_not_parse_is_told_and_does_no_harm() {
         ),
         ["3:19 `)` is not understood"]
     );
-    for (language, path) in [
-        (Language::Typescript, "a.ts"),
-        (Language::Go, "a.go"),
-        (Language::Rust, "a.rs"),
-        (Language::Java, "A.java"),
-        (Language::C, "a.c"),
-    ] {
+    for (language, path) in LANGUAGES {
         for text in [
             "",
             "class",
@@ -77,8 +84,18 @@ fn what_does_not_parse_is_told_and_does_no_harm() {
             "a[",
             "@",
         ] {
-            let _ = wrong(language, path, text);
-            let _ = wrong(language, path, &text.repeat(300));
+            let _ = wrong(*language, path, text);
+            let _ = wrong(*language, path, &text.repeat(300));
         }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    #[test]
+    fn any_text_is_read(at in 0..LANGUAGES.len(), words in proptest::collection::vec(WORDS, 0..80)) {
+        let (language, path) = LANGUAGES[at];
+        read(language, path, &Source::from_text(&words.concat()));
     }
 }

@@ -85,3 +85,44 @@ fn line_of(text: &str, name: &str) -> u32 {
     let found = text.lines().position(|line| line.contains(&quoted));
     u32::try_from(found.unwrap_or(0) + 1).unwrap_or(1)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(language: Language, file: &str, text: &str) -> Vec<String> {
+        let root = tempfile::tempdir().unwrap();
+        std::fs::write(root.path().join(file), text).unwrap();
+        let all = programs(language, root.path()).into_iter();
+        all.map(|one| format!("{}: {}", one.line, one.description))
+            .collect()
+    }
+
+    #[test]
+    fn programs_are_named_by_manifests() {
+        let scripts = |text: &str| told(Language::Typescript, "package.json", text);
+        assert_eq!(
+            scripts("{\"name\": \"shop\",\n\"bin\": \"./cli.js\"}"),
+            ["2: `shop` runs `./cli.js`"]
+        );
+        assert_eq!(
+            scripts(
+                "{\"bin\": {\n\"a\": \"a.js\",\n\"b\": 1},\n\"scripts\": {\"start\": \"node .\"}}"
+            ),
+            ["2: `a` runs `a.js`", "4: `npm start` runs `node .`"]
+        );
+        for text in ["", "{", "[]", "{\"bin\": 1}", "{\"main\": \"index.js\"}"] {
+            assert!(scripts(text).is_empty(), "{text}");
+        }
+        let bins = |text: &str| told(Language::Rust, "Cargo.toml", text);
+        assert_eq!(
+            bins(
+                "[package]\nname = \"x\"\n[[bin]]\nname = \"shop\"\npath = \"src/a.rs\"\n[[bin]]\nname = \"two\"\n"
+            ),
+            ["4: `shop` runs `src/a.rs`", "7: `two` is a program"]
+        );
+        assert!(bins("[package]\nname = \"x\"\n").is_empty());
+        assert!(bins("[[bin]\n").is_empty());
+        assert!(told(Language::Go, "package.json", "{\"bin\": \"x\"}").is_empty());
+    }
+}

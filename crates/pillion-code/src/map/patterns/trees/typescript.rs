@@ -121,7 +121,12 @@ fn declared<'t>(node: Node<'t>, facts: &Facts<'t>) -> Option<Type<'t>> {
         )
     };
     let fields = children(body).into_iter().filter(is_field);
-    let given = constructor(body).map_or_else(Vec::new, |node| params(node, facts));
+    // What a constructor is given, it mostly keeps.
+    let is_constructor = |node: &Node<'_>| {
+        node.kind() == "method_definition" && facts.field(*node, "name") == "constructor"
+    };
+    let given = children(body).into_iter().find(is_constructor);
+    let given = given.map_or_else(Vec::new, |node| params(node, facts));
     let own = children(node)
         .into_iter()
         .filter(|child| child.kind() == "decorator");
@@ -145,27 +150,12 @@ fn declared<'t>(node: Node<'t>, facts: &Facts<'t>) -> Option<Type<'t>> {
     })
 }
 
-fn constructor(body: Node<'_>) -> Option<Node<'_>> {
-    children(body).into_iter().find(|node| {
-        let name = node.child_by_field_name("name");
-        name.is_some_and(|name| name.byte_range().len() == "constructor".len())
-            && node.kind() == "method_definition"
-            && child(*node, "statement_block").is_some()
-            && name.is_some_and(|name| name.kind() == "property_identifier")
-    })
-}
-
 /// A function by its name; `code` has its parameters and its body.
 fn named<'t>(node: Node<'t>, code: Node<'t>, facts: &Facts<'t>) -> Option<Function<'t>> {
     let name = node.child_by_field_name("name")?;
     let is_method = node.kind() == "method_definition";
     let words = modifiers(node, facts);
     let is_own = is_method && !words.contains(&"static");
-    let mut words = words;
-    let parent = node
-        .parent()
-        .filter(|parent| parent.kind() == "export_statement");
-    words.extend(parent.map(|_| "export"));
     Some(Function {
         owner: facts.around(node.start_byte()).filter(|_| is_method),
         me: if is_own { "this" } else { "" },

@@ -80,6 +80,22 @@ fn those_that_keep_others() {
 }
 
 #[test]
+fn what_libraries_put_together() {
+    let wired = "package a\nimport (\n\t\"github.com/google/wire\"\n\t\"go.uber.org/fx\"\n\t\"plugin\"\n)\nfunc f() {\n\twire.Build(New)\n\tfx.Provide(New)\n\tplugin.Open(\"x.so\")\n}\n";
+    assert_eq!(
+        is(wired),
+        [
+            "dependency_injection@8",
+            "dependency_injection@9",
+            "plugin_registry@10"
+        ]
+    );
+    let own =
+        "package a\nfunc f() {\n\twire.Build(New)\n\tfx.Provide(New)\n\tplugin.Open(\"x.so\")\n}\n";
+    assert!(is(own).is_empty());
+}
+
+#[test]
 fn interfaces_that_several_fulfil() {
     let shape = "package a\ntype Shape interface {\n\tArea() int\n\tMove(x, y int)\n}\n";
     let two = "package b\nfunc (c *Circle) Area() int { return 1 }\nfunc (c *Circle) Move(x, y int) {}\nfunc (s Square) Area() int { return 2 }\nfunc (s Square) Move(x int, y int) {}\nfunc (l Line) Area() int { return 2 }\nfunc (l Line) Move(x int) {}\n";
