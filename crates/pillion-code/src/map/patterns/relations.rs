@@ -108,6 +108,11 @@ fn begins(name: &str, words: &[&str]) -> bool {
     words.iter().any(|word| name.starts_with(word))
 }
 
+/// Whether a method is called as those that take listeners are.
+pub(super) fn subscribes(name: &str) -> bool {
+    begins(name, SUBSCRIBE)
+}
+
 /// Whether a method is called as those that tell listeners are.
 pub(super) fn tells(name: &str) -> bool {
     begins(name, TELL)

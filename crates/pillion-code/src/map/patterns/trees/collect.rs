@@ -1,5 +1,6 @@
 //! From a tree to [`Facts`]: one walk, driven by a table of how a language writes things.
 
+use std::collections::HashMap;
 use std::ops::Range;
 
 use tree_sitter::Node;
@@ -43,6 +44,8 @@ pub(super) fn facts<'t>(
         loops: Vec::new(),
         returns: Vec::new(),
         marks: Vec::new(),
+        by_name: HashMap::new(),
+        by_owner: HashMap::new(),
     };
     let mut cursor = root.walk();
     loop {
@@ -60,6 +63,7 @@ pub(super) fn facts<'t>(
                 // returns on the way.
                 facts.returns.sort_unstable();
                 facts.assigns.sort_by_key(|assign| assign.at);
+                facts.index();
                 return facts;
             }
         }

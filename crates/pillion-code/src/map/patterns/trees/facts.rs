@@ -3,6 +3,7 @@
 //!
 //! All lists are in the order of the text, so that what lies in a function is a slice.
 
+use std::collections::HashMap;
 use std::ops::Range;
 
 use tree_sitter::Node;
@@ -41,6 +42,9 @@ pub(super) struct Facts<'t> {
     pub(super) returns: Vec<(usize, &'t str)>,
     /// Annotations, decorators and attributes, wherever they stand.
     pub(super) marks: Vec<Mark<'t>>,
+    /// Where types are by their names, and methods by the names of theirs.
+    pub(super) by_name: HashMap<&'t str, usize>,
+    pub(super) by_owner: HashMap<&'t str, Vec<usize>>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -153,9 +157,34 @@ impl<'t> Facts<'t> {
         found.map(|(_, name)| *name)
     }
 
+    /// Once all is read: what is asked for by name.
+    pub(super) fn index(&mut self) {
+        for (at, one) in self.types.iter().enumerate() {
+            self.by_name.entry(one.name).or_insert(at);
+        }
+        for (at, function) in self.functions.iter().enumerate() {
+            if let Some(owner) = function.owner {
+                self.by_owner.entry(owner).or_default().push(at);
+            }
+        }
+    }
+
+    /// The first type of a name.
+    pub(super) fn type_named(&self, name: &str) -> Option<&Type<'t>> {
+        self.types.get(*self.by_name.get(name)?)
+    }
+
     pub(super) fn methods(&self, of: &str) -> impl Iterator<Item = &Function<'t>> {
-        let all = self.functions.iter();
-        all.filter(move |function| function.owner == Some(of))
+        let all = self.by_owner.get(of).into_iter().flatten();
+        all.filter_map(|at| self.functions.get(*at))
+    }
+
+    pub(super) fn globals_in(&self, range: &Range<usize>) -> &[Global<'t>] {
+        within(&self.globals, range, |global| global.at)
+    }
+
+    pub(super) fn marks_in(&self, range: &Range<usize>) -> &[Mark<'t>] {
+        within(&self.marks, range, |mark| mark.at)
     }
 
     pub(super) fn calls_in(&self, range: &Range<usize>) -> &[Call<'t>] {
@@ -190,7 +219,7 @@ impl<'t> Facts<'t> {
         let rest = match own {
             Some(rest) => rest,
             None if self.has_bare_fields => {
-                let owner = self.types.iter().find(|t| Some(t.name) == method.owner)?;
+                let owner = self.type_named(method.owner?)?;
                 let name = word(expr);
                 owner.fields.iter().find(|(field, _)| *field == name)?;
                 expr

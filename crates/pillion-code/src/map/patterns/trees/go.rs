@@ -252,11 +252,11 @@ fn only(facts: &Facts<'_>, function: &Function<'_>, signs: &mut Signs) {
 
 /// Functions that give options, and one that takes any number of them.
 fn options(facts: &Facts<'_>, signs: &mut Signs) {
-    for kind in &facts.types {
-        let is_function = kind
-            .fields
-            .iter()
-            .any(|(name, of)| name.is_empty() && of.starts_with("func("));
+    let is_function = |kind: &&Type<'_>| {
+        let mut fields = kind.fields.iter();
+        fields.any(|(name, of)| name.is_empty() && of.starts_with("func("))
+    };
+    for kind in facts.types.iter().filter(is_function) {
         let given = facts
             .functions
             .iter()
@@ -269,7 +269,7 @@ fn options(facts: &Facts<'_>, signs: &mut Signs) {
             })
         };
         let taker = facts.functions.iter().find(takes);
-        if let Some(taker) = taker.filter(|_| is_function && given.len() > 1) {
+        if let Some(taker) = taker.filter(|_| given.len() > 1) {
             let what = format!(
                 "`{}` is put together by options: {}",
                 taker.name,

@@ -179,10 +179,7 @@ pub(super) fn look(facts: &Facts<'_>, signs: &mut Signs<'_>) {
     for one in &facts.types {
         doors(facts, one, signs);
         kept_instance(facts, one, signs);
-        let mut marks = facts
-            .marks
-            .iter()
-            .filter(|mark| one.range.contains(&mark.at));
+        let mut marks = facts.marks_in(&one.range).iter();
         if let Some(mark) = marks.find(|mark| INJECTED.contains(&mark.name)) {
             let what = format!("`{}` is given what it needs by `@{}`", one.name, mark.name);
             signs.add("dependency_injection", mark.at, 95, what);

@@ -9,18 +9,14 @@ pub(super) fn kept_instance(facts: &Facts<'_>, one: &Type<'_>, signs: &mut Signs
     let made = format!("new {}(", one.name);
     let owner = Some(one.name);
     let is_made = |field: &str| {
-        let global = facts
-            .globals
-            .iter()
-            .filter(|global| one.range.contains(&global.at));
-        let mut global = global.filter(|global| global.name == field);
+        let mut global = facts.globals_in(&one.range).iter();
         let mut set = facts.assigns_in(&one.range).iter();
-        global.any(|global| global.value.contains(&made))
+        global.any(|global| global.name == field && global.value.contains(&made))
             || set.any(|set| own_name(set.to, owner) == field && set.value.contains(&made))
     };
     let is_global = |field: &str| {
-        let mut all = facts.globals.iter();
-        all.any(|global| global.name == field && one.range.contains(&global.at))
+        let mut all = facts.globals_in(&one.range).iter();
+        all.any(|global| global.name == field)
     };
     let gives = |method: &&Function<'_>| {
         let mut returned = facts.returns_in(&method.range);

@@ -1,7 +1,7 @@
 //! Rules for types that hold in every language: builders, observers, chains, repositories,
 //! and those of which there is one.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::super::classes::STORED;
 use super::super::relations;
@@ -28,7 +28,6 @@ const REPOSITORIES: &[&str] = &["Repository", "Dao", "DAO", "Repo"];
 /// A type with its methods in the file.
 struct Whole<'f, 't> {
     facts: &'f Facts<'t>,
-    name: &'t str,
     methods: Vec<&'f Function<'t>>,
 }
 
@@ -36,27 +35,23 @@ struct Whole<'f, 't> {
 type Seen = Option<(&'static str, u8, String)>;
 
 pub(super) fn look<'t>(facts: &Facts<'t>, signs: &mut Signs) {
-    let declared = facts.types.iter().map(|one| one.name);
-    let owners = facts.functions.iter().filter_map(|function| function.owner);
-    let names: BTreeSet<&'t str> = declared.chain(owners).collect();
-    for name in names {
+    let owners: BTreeSet<&'t str> = facts.by_owner.keys().copied().collect();
+    for name in owners {
+        let methods: Vec<&Function<'t>> = facts.methods(name).collect();
+        let first = methods.first().map(|method| method.at);
+        let Some(at) = facts.type_named(name).map(|one| one.at).or(first) else {
+            continue;
+        };
+        let stored = repository(name, &methods);
+        let methods = methods.into_iter().filter(|method| method.has_body);
         let whole = Whole {
             facts,
-            name,
-            methods: facts
-                .methods(name)
-                .filter(|method| method.has_body)
-                .collect(),
-        };
-        let declared = facts.types.iter().find(|one| one.name == name);
-        let first = whole.methods.first().map(|method| method.at);
-        let Some(at) = declared.map(|one| one.at).or(first) else {
-            continue;
+            methods: methods.collect(),
         };
         let observer = whole.observer();
         let registry = whole.registry().filter(|_| observer.is_none());
         let rules = [observer, registry, whole.builder(), whole.chain()];
-        for (kind, sure, what) in rules.into_iter().chain([whole.repository()]).flatten() {
+        for (kind, sure, what) in rules.into_iter().chain([stored]).flatten() {
             signs.add(kind, at, sure, format!("`{name}` {what}"));
         }
     }
@@ -64,18 +59,29 @@ pub(super) fn look<'t>(facts: &Facts<'t>, signs: &mut Signs) {
 
 impl<'t> Whole<'_, 't> {
     fn observer(&self) -> Seen {
+        // The one that is called as those are that take listeners, if there is one.
+        let mut keepers: BTreeMap<&str, (bool, bool, &str)> = BTreeMap::new();
+        for method in &self.methods {
+            let is_named = relations::subscribes(&snake(method.name));
+            for (field, is_keyed) in self.kept(method) {
+                let known = keepers
+                    .entry(field)
+                    .or_insert((is_named, is_keyed, method.name));
+                if is_named && !known.0 {
+                    *known = (is_named, is_keyed, method.name);
+                }
+            }
+        }
         let mut best: Option<(u8, &str, bool, [&str; 2])> = None;
-        for keeper in &self.methods {
-            for (field, is_keyed) in self.kept(keeper) {
-                for teller in &self.methods {
-                    let Some(is_called) = self.told(teller, field) else {
-                        continue;
-                    };
-                    let names = [snake(keeper.name), snake(teller.name)];
-                    let sure = relations::confidence(&names[0], &names[1], is_called);
-                    if best.as_ref().is_none_or(|(known, ..)| *known < sure) {
-                        best = Some((sure, field, is_keyed, [keeper.name, teller.name]));
-                    }
+        for teller in self.methods.iter().filter(|_| !keepers.is_empty()) {
+            for (field, is_called) in self.told(teller) {
+                let Some((_, is_keyed, keeper)) = keepers.get(field) else {
+                    continue;
+                };
+                let names = [snake(keeper), snake(teller.name)];
+                let sure = relations::confidence(&names[0], &names[1], is_called);
+                if best.as_ref().is_none_or(|(known, ..)| *known < sure) {
+                    best = Some((sure, field, *is_keyed, [keeper, teller.name]));
                 }
             }
         }
@@ -108,37 +114,34 @@ impl<'t> Whole<'_, 't> {
         args.next().is_some()
     }
 
-    /// Whether a method goes through a field and calls its items, or asks them to do
-    /// something.
-    fn told(&self, method: &Function<'t>, field: &str) -> Option<bool> {
-        let loops = self.facts.loops_in(&method.range).iter();
-        let through = loops.filter(|one| {
-            let held = self.facts.held(method, one.over);
-            held.is_some_and(|(name, _)| name == field) || self.is_taken(method, one.over, field)
-        });
-        let mut told = None;
-        for one in through {
+    /// The fields that a method goes through, and whether it calls their items or only asks
+    /// them to do something.
+    fn told(&self, method: &Function<'t>) -> Vec<(&'t str, bool)> {
+        let mut told = Vec::new();
+        for one in self.facts.loops_in(&method.range) {
+            let Some(field) = self.gone_through(method, one.over) else {
+                continue;
+            };
             for call in self.facts.calls_in(&one.range) {
                 let is_called = call.on.is_empty() && one.items.contains(&call.name);
                 let is_asked = one.items.contains(&call.on)
                     && (call.name == method.name || relations::tells(&snake(method.name)));
-                match (is_called, is_asked) {
-                    (true, _) => return Some(true),
-                    (_, true) => told = Some(false),
-                    _ => {}
+                if is_called || is_asked {
+                    told.push((field, is_called));
                 }
             }
         }
         told
     }
 
-    /// Whether a name was given what is in a field: `const all = this.all.get(key)`.
-    fn is_taken(&self, method: &Function<'t>, over: &str, field: &str) -> bool {
-        let assigns = self.facts.assigns_in(&method.range).iter();
-        let mut values = assigns.filter(|assign| word(assign.to) == over);
-        values.any(|assign| {
-            let held = self.facts.held(method, assign.value);
-            held.is_some_and(|(name, _)| name == field)
+    /// The field that a loop goes through, also if it has a name of its own by then:
+    /// `const all = this.all.get(key)`.
+    fn gone_through(&self, method: &Function<'t>, over: &'t str) -> Option<&'t str> {
+        let held = |expr| self.facts.held(method, expr).map(|(field, _)| field);
+        held(over).or_else(|| {
+            let assigns = self.facts.assigns_in(&method.range).iter();
+            let mut values = assigns.filter(|assign| word(assign.to) == over);
+            values.find_map(|assign| held(assign.value))
         })
     }
 
@@ -209,18 +212,18 @@ impl<'t> Whole<'_, 't> {
             })
         })
     }
+}
 
-    fn repository(&self) -> Seen {
-        let is_named = REPOSITORIES.iter().any(|end| self.name.ends_with(end));
-        let methods = self.facts.methods(self.name);
-        let stored: BTreeSet<&str> = methods
-            .filter(|method| {
-                let name = snake(method.name);
-                STORED.iter().any(|word| name.starts_with(word))
-            })
-            .map(|method| method.name)
-            .collect();
-        let what = format!("keeps things: {}", listed(&stored));
-        (is_named && stored.len() > 1).then_some(("repository", 85, what))
+fn repository(name: &str, methods: &[&Function<'_>]) -> Seen {
+    let is_named = REPOSITORIES.iter().any(|end| name.ends_with(end));
+    if !is_named {
+        return None;
     }
+    let is_stored = |method: &&&Function<'_>| {
+        let name = snake(method.name);
+        STORED.iter().any(|word| name.starts_with(word))
+    };
+    let stored: BTreeSet<&str> = methods.iter().filter(is_stored).map(|m| m.name).collect();
+    let what = format!("stores things: {}", listed(&stored));
+    (stored.len() > 1).then_some(("repository", 85, what))
 }

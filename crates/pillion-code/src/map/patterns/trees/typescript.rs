@@ -157,7 +157,10 @@ fn named<'t>(node: Node<'t>, code: Node<'t>, facts: &Facts<'t>) -> Option<Functi
     let words = modifiers(node, facts);
     let is_own = is_method && !words.contains(&"static");
     Some(Function {
-        owner: facts.around(node.start_byte()).filter(|_| is_method),
+        owner: match is_method {
+            true => facts.around(node.start_byte()),
+            false => None,
+        },
         me: if is_own { "this" } else { "" },
         params: params(code, facts),
         result: facts
@@ -312,10 +315,7 @@ fn between(
 
 /// Methods of Nest's controllers.
 fn nested(facts: &Facts<'_>, function: &Function<'_>, signs: &mut Signs<'_>) {
-    let owner = facts
-        .types
-        .iter()
-        .find(|one| Some(one.name) == function.owner);
+    let owner = function.owner.and_then(|name| facts.type_named(name));
     let controller = owner.and_then(|one| one.marks.iter().find(|mark| mark.name == "Controller"));
     let verb = |mark: &&Mark<'_>| VERBS.contains(&&*mark.name.to_lowercase());
     if let (Some(_), Some(mark)) = (controller, function.marks.iter().find(verb)) {

@@ -57,8 +57,11 @@ impl Shared {
         let mut methods = BTreeMap::new();
         // Only Go's types fulfil what they do not name.
         if facts.path.ends_with(".go") {
-            let is_interface = |name: &str| interfaces.iter().any(|(known, ..)| known == name);
-            let owners = facts.functions.iter().filter_map(|f| f.owner);
+            let is_interface = |name: &str| {
+                let known = facts.type_named(name);
+                known.is_some_and(|known| known.kind == Kind::Interface)
+            };
+            let owners = facts.by_owner.keys().copied();
             for owner in owners.filter(|owner| !is_interface(owner)) {
                 methods
                     .entry(owner.to_owned())
