@@ -269,7 +269,11 @@ impl Graph {
 
     /// Nodes whose own name may be this one.
     pub(crate) fn named(&self, name: &str) -> impl Iterator<Item = NodeId> + use<'_> {
-        let hash = name_hash(name);
+        self.named_by(name_hash(name))
+    }
+
+    /// Nodes whose own name has this [`name_hash`].
+    pub(crate) fn named_by(&self, hash: u32) -> impl Iterator<Item = NodeId> + use<'_> {
         let by_name = self.by_name.get_or_init(|| {
             let own = |id| self.node(id).map(|node| (node.own, id));
             let mut all: Vec<(u32, NodeId)> = self.nodes().filter_map(own).collect();

@@ -17,6 +17,7 @@ mod eval;
 mod follow;
 mod graph;
 mod impact;
+mod inquiry;
 mod keeper;
 mod keys;
 mod language;
@@ -36,18 +37,20 @@ mod returns;
 mod sketch;
 mod targets;
 mod tests_of;
+mod typed;
 mod vocabulary;
 mod world;
 
 pub(crate) use changes::ChangedFile;
 pub(crate) use graph::{Graph, NodeId};
 pub(crate) use impact::{Tree, Via};
+pub(crate) use inquiry::{Asked, Inquiries, Wanted};
 pub(crate) use keeper::{Files, Keeper, Mapped};
 pub use language::{Language, Precision};
 pub(crate) use languages::{Charts, Def, DefKind, MAX_TEXT, Outline, Path};
 pub(crate) use languages::{changed as changed_in, command, is_source, outline, quoted};
 pub(crate) use layers::Layer;
-pub(crate) use link::Way;
+pub(crate) use typed::Types;
 pub(crate) use world::NodeKind;
 
 #[cfg(test)]

@@ -3,9 +3,9 @@
 use std::collections::HashSet;
 
 use super::super::sketch::{
-    Binding, Expr, ExprId, Head, Name, Names, Scope, ScopeId, ScopeKind, Sketch, Use,
+    Binding, Expr, ExprId, Head, Name, Names, Scope, ScopeId, ScopeKind, Site, Sketch, Use,
 };
-use super::super::vocabulary::is_common;
+use super::super::vocabulary::{is_common, is_special};
 use super::Reader;
 use crate::index::facts::name_hash;
 
@@ -22,7 +22,13 @@ impl Reader<'_> {
                 anonymous.push((at, self.expr(Expr::Attribute(unknown, name))));
             }
         }
+        let receivers: Vec<ExprId> = self.sites.iter().map(|(_, from)| *from).collect();
         let mut sketch = self.sorted(all);
+        let sites = sketch.sites.iter().zip(receivers);
+        let open = sites.filter(|(site, receiver)| is_open(&sketch, site, *receiver));
+        let mut open: Box<[Site]> = open.map(|(site, _)| *site).collect();
+        open.sort_by_key(|site| site.at);
+        sketch.sites = open;
         let mut stripped = vec![unknown; sketch.exprs.len()];
         for (at, expr) in anonymous {
             stripped[at] = expr;
@@ -75,18 +81,52 @@ impl Reader<'_> {
             Expr::Attribute(value, name) => Expr::Attribute(value, moved(name)),
             other => other,
         });
+        let mut sites: Vec<Site> = self.sites.into_iter().map(|(site, _)| site).collect();
+        for site in &mut sites {
+            site.name = moved(site.name);
+        }
         let mut strings: Box<[u32]> = self.strings.into_iter().collect();
         strings.sort_unstable();
         Sketch {
             exprs: exprs.collect(),
             scopes: scopes.collect(),
             uses: self.uses.into(),
+            sites: sites.into(),
             stars: self.stars.into_iter().map(moved).collect(),
             all: all.map(|all| all.iter().map(|name| moved(*name)).collect()),
             loose: Box::default(),
             strings,
             names: Names::of(&texts),
         }
+    }
+}
+
+/// Whether a type checker may know more about a place than the words of the file and its
+/// imports tell: not of what is taken from a module, a class or the first parameter.
+fn is_open(sketch: &Sketch, site: &Site, receiver: ExprId) -> bool {
+    if is_special(sketch.names.get(site.name)) {
+        return false;
+    }
+    match sketch.expr(receiver) {
+        Expr::Literal => false,
+        Expr::Name(name) => match sketch.lexical(site.scope, name) {
+            None => !sketch.stars.is_empty(),
+            Some(scope) => sketch.bound(scope, name).iter().any(|(_, binding)| {
+                !matches!(
+                    binding,
+                    Binding::Me(_)
+                        | Binding::MyClass(_)
+                        | Binding::Module(_)
+                        | Binding::Package(_)
+                        | Binding::Definition(_)
+                )
+            }),
+        },
+        Expr::Call(callee) => match sketch.expr(callee) {
+            Expr::Name(name) => sketch.names.get(name) != "super",
+            _ => true,
+        },
+        Expr::Unknown | Expr::Attribute(..) => true,
     }
 }
 
