@@ -25,6 +25,9 @@ use crate::project::View;
 
 /// Places that an engine is asked about for one answer.
 const MAX_SITES: usize = 400;
+/// Of a name that a caller further away has, so many places are asked about, or none: names
+/// that are everywhere are mostly not meant.
+const MAX_OF_NAME: usize = 40;
 /// How long an engine may take for one answer.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// Questions that are asked at the same time.
@@ -174,11 +177,14 @@ impl Inquiry<'_> {
         let mut seen: HashSet<NodeId> = of.iter().copied().collect();
         let mut names: HashSet<u32> = HashSet::new();
         let mut level = of.to_vec();
-        for _ in 0..=depth {
+        for away in 0..=depth {
             let mut fresh = self.graph.method_names(&level);
             fresh.retain(|name| names.insert(*name));
             if !fresh.is_empty() {
-                let sites = self.graph.open_sites(&fresh);
+                let mut sites = self.graph.open_sites(&fresh);
+                if away > 0 {
+                    sites = self.rare(sites);
+                }
                 self.ask(sites).await;
             }
             if level.is_empty() || self.is_over {
@@ -195,6 +201,25 @@ impl Inquiry<'_> {
             }
             level = next;
         }
+    }
+
+    /// The places of names that are not everywhere; the others are left as they are.
+    fn rare(&mut self, sites: Vec<OpenSite>) -> Vec<OpenSite> {
+        let mut counts: HashMap<u32, usize> = HashMap::new();
+        for site in &sites {
+            *counts.entry(site.own).or_default() += 1;
+        }
+        let is_rare = |site: &OpenSite| counts[&site.own] <= MAX_OF_NAME;
+        let (mut rare, common): (Vec<_>, Vec<_>) = sites.into_iter().partition(is_rare);
+        if !common.is_empty() {
+            let why = format!(
+                "of callers further away, only methods are asked about whose names stand in up to {MAX_OF_NAME} places"
+            );
+            self.leave(&common, &why);
+        }
+        // If not all can be asked about, those that say most.
+        rare.sort_by_key(|site| (counts[&site.own], site.own));
+        rare
     }
 
     /// Ask about places, as many as there is room for.
@@ -239,14 +264,19 @@ impl Inquiry<'_> {
         }
     }
 
-    /// Leave places as they are.
+    /// Leave places as they are, and ask no more.
     fn give_up(&mut self, sites: &[OpenSite], why: &str) {
+        self.leave(sites, why);
+        self.is_over = true;
+    }
+
+    /// Leave places as they are.
+    fn leave(&mut self, sites: &[OpenSite], why: &str) {
         for site in sites {
             self.found.types.learn(self.graph, site, None);
         }
         self.found.unasked += sites.len();
         self.found.why.get_or_insert_with(|| why.to_owned());
-        self.is_over = true;
     }
 
     /// The engine of the workspace, if it need not be fetched.

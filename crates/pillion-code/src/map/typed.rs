@@ -21,7 +21,7 @@ pub(crate) struct OpenSite {
     /// The node whose code it is.
     from: NodeId,
     /// [`name_hash`] of the name that is taken.
-    own: u32,
+    pub(crate) own: u32,
     is_call: bool,
 }
 
