@@ -17,7 +17,7 @@ use tokio::time::{Instant, timeout_at};
 
 use super::graph::{Graph, NodeId};
 use super::language::Language;
-use super::typed::{Meaning, OpenSite, Types};
+use super::typed::{Meaning, Open, OpenSite, Types};
 use crate::ask::Engine;
 use crate::engines::Id;
 use crate::params::Where;
@@ -164,7 +164,8 @@ impl Inquiry<'_> {
         match wanted {
             Wanted::Below(path) => {
                 let is_meant = |file: &str| crate::place::is_below(file, path);
-                let sites = self.graph.open_sites_in(is_meant);
+                let open = self.graph.open_sites_in(is_meant);
+                let sites = self.doubted(open);
                 self.ask(sites).await;
             }
             Wanted::Users { of, depth } => self.users(of, *depth).await,
@@ -181,7 +182,8 @@ impl Inquiry<'_> {
             let mut fresh = self.graph.method_names(&level);
             fresh.retain(|name| names.insert(*name));
             if !fresh.is_empty() {
-                let mut sites = self.graph.open_sites(&fresh);
+                let open = self.graph.open_sites(&fresh);
+                let mut sites = self.doubted(open);
                 if away > 0 {
                     sites = self.rare(sites);
                 }
@@ -201,6 +203,14 @@ impl Inquiry<'_> {
             }
             level = next;
         }
+    }
+
+    /// The places to ask about, after what they cannot settle is noted.
+    fn doubted(&mut self, open: Open) -> Vec<OpenSite> {
+        for place in open.doubts {
+            self.found.types.doubt(place);
+        }
+        open.sites
     }
 
     /// The places of names that are not everywhere; the others are left as they are.

@@ -241,6 +241,33 @@ impl Sketch {
         }
     }
 
+    /// Whether a type checker may know more about what is taken from something than the words
+    /// of the file and its imports tell: not if that is a module, a class or the first
+    /// parameter.
+    pub(crate) fn is_unclear(&self, scope: ScopeId, receiver: ExprId) -> bool {
+        match self.expr(receiver) {
+            Expr::Literal => false,
+            Expr::Name(name) => match self.lexical(scope, name) {
+                None => !self.stars.is_empty(),
+                Some(scope) => self.bound(scope, name).iter().any(|(_, binding)| {
+                    !matches!(
+                        binding,
+                        Binding::Me(_)
+                            | Binding::MyClass(_)
+                            | Binding::Module(_)
+                            | Binding::Package(_)
+                            | Binding::Definition(_)
+                    )
+                }),
+            },
+            Expr::Call(callee) => match self.expr(callee) {
+                Expr::Name(name) => self.names.get(name) != "super",
+                _ => true,
+            },
+            Expr::Unknown | Expr::Attribute(..) => true,
+        }
+    }
+
     /// The class that a scope is code of, through functions in it.
     pub(crate) fn class_around(&self, mut scope: ScopeId) -> Option<ScopeId> {
         loop {

@@ -7,7 +7,7 @@ use std::collections::{HashMap, HashSet};
 
 use super::graph::{Edge, Graph, GraphFile, NodeId};
 use super::link::Way;
-use super::sketch::{Nature, Site};
+use super::sketch::{Expr, Nature, Site};
 use super::world::NodeKind;
 use crate::index::facts::name_hash;
 use crate::source::Position;
@@ -23,6 +23,16 @@ pub(crate) struct OpenSite {
     /// [`name_hash`] of the name that is taken.
     pub(crate) own: u32,
     is_call: bool,
+}
+
+/// What types may tell more about.
+#[derive(Debug, Default)]
+pub(crate) struct Open {
+    /// Sorted by file and place.
+    pub(crate) sites: Vec<OpenSite>,
+    /// Nodes that also take a name, by its [`name_hash`], in a way that only the code's own
+    /// words are followed for: that the others mean something else says nothing about those.
+    pub(crate) doubts: Vec<(NodeId, u32)>,
 }
 
 /// What is meant at a place, as an engine says.
@@ -72,6 +82,11 @@ impl Types {
             let back = self.into.entry(edge.node).or_default();
             back.push(Edge { node, ..edge });
         }
+    }
+
+    /// Take in that a node may mean more by a name than types tell.
+    pub(crate) fn doubt(&mut self, place: (NodeId, u32)) {
+        self.meant.entry(place).or_default().is_doubtful = true;
     }
 
     /// Whether types say that one node does not use another, although its name fits.
@@ -125,47 +140,48 @@ impl Graph {
     }
 
     /// The places where one of some names is taken from something unclear, sorted.
-    pub(crate) fn open_sites(&self, names: &HashSet<u32>) -> Vec<OpenSite> {
+    pub(crate) fn open_sites(&self, names: &HashSet<u32>) -> Open {
         let mut doubted: HashSet<u32> = HashSet::new();
         for node in names.iter().flat_map(|own| self.named_by(*own)) {
             let doubts = self.into(node).iter().filter(|edge| !edge.is_sure);
             doubted.extend(doubts.map(|edge| self.file_index(edge.node)));
         }
-        let mut sites = Vec::new();
+        let mut open = Open::default();
         for (at, file) in (0..).zip(&self.files) {
             if doubted.contains(&at) || is_loose(file, names) {
-                self.sites_of(at, &|own| names.contains(&own), &mut sites);
+                self.sites_of(at, &|own| names.contains(&own), &mut open);
             }
         }
-        sites
+        open
     }
 
     /// The places of some files where a name that a method has is taken from something
     /// unclear, sorted.
-    pub(crate) fn open_sites_in(&self, is_meant: impl Fn(&str) -> bool) -> Vec<OpenSite> {
+    pub(crate) fn open_sites_in(&self, is_meant: impl Fn(&str) -> bool) -> Open {
         let is_method = |own: u32| {
             let mut named = self.named_by(own);
             named.any(|node| self.kind(node) == NodeKind::Method)
         };
-        let mut sites = Vec::new();
+        let mut open = Open::default();
         for (at, file) in (0..).zip(&self.files) {
             if is_meant(&file.sketched.path) {
-                self.sites_of(at, &is_method, &mut sites);
+                self.sites_of(at, &is_method, &mut open);
             }
         }
-        sites
+        open
     }
 
-    fn sites_of(&self, at: u32, is_wanted: &dyn Fn(u32) -> bool, sites: &mut Vec<OpenSite>) {
+    fn sites_of(&self, at: u32, is_wanted: &dyn Fn(u32) -> bool, open: &mut Open) {
         let Some(file) = self.files.get(at as usize) else {
             return;
         };
         let sketch = &file.sketched.sketch;
+        let before = open.sites.len();
         for site in &sketch.sites {
             let own = name_hash(sketch.names.get(site.name));
             let from = file.first + file.sketched.node(site.scope);
             if is_wanted(own) && !self.explains(from, own, site, &sketch.sites) {
-                sites.push(OpenSite {
+                open.sites.push(OpenSite {
                     file: at,
                     at: site.at,
                     from,
@@ -173,6 +189,9 @@ impl Graph {
                     is_call: site.is_call,
                 });
             }
+        }
+        if open.sites.len() > before {
+            note_doubts(file, is_wanted, open);
         }
     }
 
@@ -217,4 +236,20 @@ fn is_loose(file: &GraphFile, names: &HashSet<u32>) -> bool {
             true => names.iter().any(|name| list.binary_search(name).is_ok()),
             false => list.iter().any(|name| names.contains(name)),
         })
+}
+
+/// Note what a file takes from what its own words tell.
+fn note_doubts(file: &GraphFile, is_wanted: &dyn Fn(u32) -> bool, open: &mut Open) {
+    let sketch = &file.sketched.sketch;
+    for used in &sketch.uses {
+        let mut expr = used.expr;
+        while let Expr::Attribute(receiver, name) = sketch.expr(expr) {
+            let own = name_hash(sketch.names.get(name));
+            if is_wanted(own) && !sketch.is_unclear(used.scope, receiver) {
+                let from = file.first + file.sketched.node(used.scope);
+                open.doubts.push((from, own));
+            }
+            expr = receiver;
+        }
+    }
 }

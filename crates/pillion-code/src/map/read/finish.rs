@@ -25,7 +25,10 @@ impl Reader<'_> {
         let receivers: Vec<ExprId> = self.sites.iter().map(|(_, from)| *from).collect();
         let mut sketch = self.sorted(all);
         let sites = sketch.sites.iter().zip(receivers);
-        let open = sites.filter(|(site, receiver)| is_open(&sketch, site, *receiver));
+        let is_open = |site: &Site, receiver| {
+            !is_special(sketch.names.get(site.name)) && sketch.is_unclear(site.scope, receiver)
+        };
+        let open = sites.filter(|(site, receiver)| is_open(site, *receiver));
         let mut open: Box<[Site]> = open.map(|(site, _)| *site).collect();
         open.sort_by_key(|site| site.at);
         sketch.sites = open;
@@ -98,35 +101,6 @@ impl Reader<'_> {
             strings,
             names: Names::of(&texts),
         }
-    }
-}
-
-/// Whether a type checker may know more about a place than the words of the file and its
-/// imports tell: not of what is taken from a module, a class or the first parameter.
-fn is_open(sketch: &Sketch, site: &Site, receiver: ExprId) -> bool {
-    if is_special(sketch.names.get(site.name)) {
-        return false;
-    }
-    match sketch.expr(receiver) {
-        Expr::Literal => false,
-        Expr::Name(name) => match sketch.lexical(site.scope, name) {
-            None => !sketch.stars.is_empty(),
-            Some(scope) => sketch.bound(scope, name).iter().any(|(_, binding)| {
-                !matches!(
-                    binding,
-                    Binding::Me(_)
-                        | Binding::MyClass(_)
-                        | Binding::Module(_)
-                        | Binding::Package(_)
-                        | Binding::Definition(_)
-                )
-            }),
-        },
-        Expr::Call(callee) => match sketch.expr(callee) {
-            Expr::Name(name) => sketch.names.get(name) != "super",
-            _ => true,
-        },
-        Expr::Unknown | Expr::Attribute(..) => true,
     }
 }
 

@@ -243,6 +243,7 @@ impl<'a> Reader<'a> {
             if !matches!(decorator.expression, ast::Expr::Call(_)) {
                 let line = self.line(&decorator.expression);
                 self.use_expr(expr, true, line);
+                self.root(&decorator.expression, true);
             } else {
                 self.visit_expr(&decorator.expression);
             }

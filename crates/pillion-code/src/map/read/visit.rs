@@ -244,7 +244,7 @@ impl<'a> Reader<'a> {
     }
 
     /// What stands before the dots, unless it is a name: that is part of the whole.
-    fn root(&mut self, expr: &'a ast::Expr, is_call: bool) {
+    pub(super) fn root(&mut self, expr: &'a ast::Expr, is_call: bool) {
         match expr {
             ast::Expr::Attribute(attribute) => {
                 self.take(attribute, is_call);

@@ -159,6 +159,17 @@ def twice(rockets: list[Rocket], thing):\n    rockets[0].launch()\n    thing.lau
 }
 
 #[test]
+fn what_one_call_means_says_nothing_about_another_way_to_call() {
+    let mut project = project(&[(
+        "port.py",
+        "import framework\nfrom model import Rocket, Ship\n\n
+class Crew(framework.Base, Ship):\n    def work(self, rockets: list[Rocket]):\n        rockets[0].launch()\n        self.launch()\n",
+    )]);
+    assert_eq!(callers(&mut project, "Ship.launch"), ["Crew.work?"]);
+    assert_eq!(callers(&mut project, "Rocket.launch"), ["Crew.work*"]);
+}
+
+#[test]
 fn properties_and_references() {
     let mut project = project(&[(
         "port.py",
