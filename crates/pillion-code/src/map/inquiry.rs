@@ -25,9 +25,11 @@ use crate::project::View;
 
 /// Places that an engine is asked about for one answer.
 const MAX_SITES: usize = 400;
+/// How many of them may be about callers further away: after each edit all are asked anew.
+const MAX_FURTHER: usize = 60;
 /// Of a name that a caller further away has, so many places are asked about, or none: names
 /// that are everywhere are mostly not meant.
-const MAX_OF_NAME: usize = 40;
+const MAX_OF_NAME: usize = 20;
 /// How long an engine may take for one answer.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// Questions that are asked at the same time.
@@ -166,7 +168,7 @@ impl Inquiry<'_> {
                 let is_meant = |file: &str| crate::place::is_below(file, path);
                 let open = self.graph.open_sites_in(is_meant);
                 let sites = self.doubted(open);
-                self.ask(sites).await;
+                self.ask(sites, MAX_SITES).await;
             }
             Wanted::Users { of, depth } => self.users(of, *depth).await,
         }
@@ -178,16 +180,21 @@ impl Inquiry<'_> {
         let mut seen: HashSet<NodeId> = of.iter().copied().collect();
         let mut names: HashSet<u32> = HashSet::new();
         let mut level = of.to_vec();
+        let mut direct = 0;
         for away in 0..=depth {
             let mut fresh = self.graph.method_names(&level);
             fresh.retain(|name| names.insert(*name));
             if !fresh.is_empty() {
                 let open = self.graph.open_sites(&fresh);
                 let mut sites = self.doubted(open);
-                if away > 0 {
+                if away == 0 {
+                    self.ask(sites, MAX_SITES).await;
+                    direct = self.found.asked;
+                } else {
                     sites = self.rare(sites);
+                    let most = (direct + MAX_FURTHER).min(MAX_SITES);
+                    self.ask(sites, most).await;
                 }
-                self.ask(sites).await;
             }
             if level.is_empty() || self.is_over {
                 break;
@@ -232,15 +239,15 @@ impl Inquiry<'_> {
         rare
     }
 
-    /// Ask about places, as many as there is room for.
-    async fn ask(&mut self, mut sites: Vec<OpenSite>) {
+    /// Ask about places, until so many were asked about for this answer.
+    async fn ask(&mut self, mut sites: Vec<OpenSite>, most: usize) {
         if sites.is_empty() {
             return;
         }
-        let room = MAX_SITES - self.found.asked;
+        let room = most.saturating_sub(self.found.asked);
         let left = sites.split_off(room.min(sites.len()));
         if !left.is_empty() {
-            self.give_up(&left, &format!("more than {MAX_SITES} places matter"));
+            self.give_up(&left, &format!("more than {most} places matter"));
         }
         let engine = match self.engine().await {
             Ok(engine) => engine,
