@@ -2,8 +2,8 @@
 //! taken over, with other numbers for its nodes.
 //!
 //! It is the same graph as one that is put together from nothing. Where that would take more
-//! than moving numbers (files came or went, methods did, definitions changed places) it is
-//! put together from nothing instead.
+//! than moving numbers (files came or went, methods did that others may mean, definitions
+//! changed places) it is put together from nothing instead.
 
 use std::collections::HashSet;
 use std::sync::{Arc, OnceLock};
@@ -71,12 +71,12 @@ impl Places {
         if old.files.len() != new.len() || self.lost.len() > MAX_LOST {
             return None;
         }
+        let mut moved: HashSet<&str> = HashSet::new();
         for at in linked {
             let before = old.files.get(*at as usize)?;
             let (sketched, links) = new.get(*at as usize)?;
-            let is_same = before.sketched.path == sketched.path
-                && before.links.overrides == links.overrides
-                && methods(&before.sketched).eq(methods(sketched));
+            let is_same =
+                before.sketched.path == sketched.path && before.links.overrides == links.overrides;
             if !is_same
                 || sketched
                     .nodes
@@ -85,6 +85,12 @@ impl Places {
             {
                 return None;
             }
+            let (then, now) = (methods(&before.sketched), methods(sketched));
+            let differ = then.symmetric_difference(&now);
+            moved.extend(differ.map(|(_, name)| *name));
+        }
+        if is_guessed(new, &moved) {
+            return None;
         }
         let moves = Moves::of(old, new, linked)?;
         for at in linked {
@@ -109,12 +115,23 @@ impl Places {
     }
 }
 
-/// The methods of a file, in their order.
-fn methods(file: &Sketched) -> impl Iterator<Item = Key> {
+/// The methods of a file, with their own names.
+fn methods(file: &Sketched) -> HashSet<(Key, &str)> {
     let nodes = file.nodes.iter();
-    nodes
-        .filter(|node| node.kind == NodeKind::Method)
-        .map(|node| node.key)
+    let methods = nodes.filter(|node| node.kind == NodeKind::Method);
+    methods
+        .map(|node| (node.key, own_name(&node.name)))
+        .collect()
+}
+
+/// Whether one of some names is called on something unknown: then it matters to others how
+/// many methods have it.
+fn is_guessed(files: &Linked, names: &HashSet<&str>) -> bool {
+    let is_named = |(file, links): &(Arc<Sketched>, Arc<Links>)| {
+        let mut guesses = links.guesses.iter();
+        guesses.any(|guess| names.contains(file.sketch.names.get(guess.name)))
+    };
+    !names.is_empty() && files.iter().any(is_named)
 }
 
 /// From the nodes of one graph to those of the next.
@@ -239,7 +256,7 @@ impl Moves {
             }
             for guess in &links.guesses {
                 let name = sketched.sketch.names.get(guess.name);
-                // No method came or went, so the old ones are all there are.
+                // No method of this name came or went, so the old ones are all there are.
                 let is_meant = |node: &NodeId| {
                     old.kind(*node) == NodeKind::Method && own_name(old.name(*node)) == name
                 };
