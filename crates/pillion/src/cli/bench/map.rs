@@ -165,7 +165,7 @@ impl Trial<'_> {
         let new = ask(true, targets.len())?;
         let again = ask(true, times)?;
         let slowest = new.iter().copied().fold(0.0, f64::max);
-        let what = format!("`impact`, ty is asked (at most {:.1} s)", slowest);
+        let what = format!("`impact`, ty is asked (at most {slowest:.1} s)");
         let figure = Figure::of(&micros(&new));
         Ok(vec![
             row("again/impact", "`impact`, unchanged tree", &again, AGAIN),
