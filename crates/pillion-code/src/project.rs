@@ -17,7 +17,7 @@ use crate::changes::Journal;
 use crate::engines::Engines;
 use crate::index::{Index, Store};
 use crate::map::patterns::{Memo, Trees};
-use crate::map::{Charts, Keeper};
+use crate::map::{Charts, Inquiries, Keeper};
 use crate::source::Source;
 
 /// How long after the last change the index is written to disk.
@@ -32,6 +32,7 @@ pub(crate) struct Project {
     state: Mutex<State>,
     engines: Engines,
     map: Keeper,
+    inquiries: Inquiries,
     patterns: Memo,
     trees: Trees,
     charts: Charts,
@@ -61,6 +62,7 @@ impl Project {
         Self {
             store: Store::new(&dirs.usable_cache(), &root),
             map: Keeper::new(&dirs.usable_cache(), &root),
+            inquiries: Inquiries::default(),
             charts: Charts::default(),
             journal: Journal::new(dirs, &root),
             workspace: Workspace::new(root, options),
@@ -90,6 +92,10 @@ impl Project {
 
     pub(crate) fn map(&self) -> &Keeper {
         &self.map
+    }
+
+    pub(crate) fn inquiries(&self) -> &Inquiries {
+        &self.inquiries
     }
 
     pub(crate) fn patterns(&self) -> &Memo {
