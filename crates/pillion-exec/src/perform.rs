@@ -8,6 +8,7 @@ use pillion_catalogue::{Code, Error, Result};
 use pillion_sandbox::walls::rlimits;
 use pillion_sandbox::{Disk, Level, Limits, Outputs, TMP, WORK, Watch};
 use pillion_workspace::LaneConfig;
+use tokio::sync::SemaphorePermit;
 use tokio_util::sync::CancellationToken;
 
 use crate::body::{Body, Ends, Terms};
@@ -49,7 +50,16 @@ pub(crate) const LONGEST: Duration = Duration::from_secs(3600);
 const OUTPUT_BYTES: u64 = 16 << 20;
 const OUTPUT_FILES: u32 = 64;
 /// Walls that a run of its own gets at least.
-const NO_SESSION: &str = "default";
+pub(crate) const NO_SESSION: &str = "default";
+
+/// What a run has already, if it was a job.
+#[derive(Debug, Default)]
+pub(crate) struct Ticket<'a> {
+    /// Its turn.
+    pub(crate) turn: Option<SemaphorePermit<'a>>,
+    /// Its name.
+    pub(crate) job: Option<&'a str>,
+}
 
 /// Run it; `listener` hears its output as it comes.
 pub(crate) async fn perform(
@@ -57,13 +67,14 @@ pub(crate) async fn perform(
     request: Request,
     cancel: CancellationToken,
     listener: &mut impl Listener,
+    ticket: Ticket<'_>,
 ) -> Result<Reply> {
     let asked = Instant::now();
     let _lease = service.activity().lease();
-    let project = service.project(request.whereabouts.clone()).await?;
-    let config = request.lane.config(&project.config.lanes).clone();
-    let runtime = project.runtime(service.dirs()).await?;
-    let level = level(service, request.lane, &config).await?;
+    let (config, runtime, level) = tokio::select! {
+        prepared = prepare(service, &request) => prepared?,
+        () = cancel.cancelled() => return Err(cancelled()),
+    };
     let timeout = request
         .timeout
         .unwrap_or_else(|| Duration::from_secs_f64(config.timeout_s));
@@ -73,13 +84,11 @@ pub(crate) async fn perform(
         output: config.output_kb << 10,
         cancel,
     };
-    let turn = tokio::select! {
-        turn = service.turn() => turn?,
-        () = tokio::time::sleep_until(bounds.deadline.into()) => {
-            return Err(Error::new(Code::Timeout, "it did not get its turn in time").hint("fewer runs at once, or a longer timeout"));
-        }
-        () = bounds.cancel.cancelled() => return Err(Error::new(Code::Cancelled, "it was cancelled before its turn")),
+    let turn = match ticket.turn {
+        Some(turn) => turn,
+        None => turn(service, &bounds).await?,
     };
+    let recording = service.recorder().begin(&request, ticket.job);
     let place = Place::of(service, &request, level)?;
     let before = place.kept().map(session::listed).unwrap_or_default();
     let setting = Setting {
@@ -89,11 +98,22 @@ pub(crate) async fn perform(
         level,
         place: &place,
     };
-    let started = start(service, &request, &setting).await;
+    let started = tokio::select! {
+        started = start(service, &request, &setting) => started,
+        () = bounds.cancel.cancelled() => return Err(cancelled()),
+    };
+    let mut calls = tools::Calls::default();
     let (start, finished) = match started {
-        Ok((body, ends, how)) => {
-            tools::serve(&request.tools, ends.tools.as_ref());
+        Ok((body, mut ends, how)) => {
+            let caller = tools::Caller {
+                host: service.host(),
+                whereabouts: request.whereabouts.clone(),
+                deadline: bounds.deadline,
+            };
+            let serving = tools::serve(&request.tools, ends.tools.take(), caller);
+            let serving = serving.map_err(Error::internal)?;
             let finished = run::follow(body, ends, request.stdin.clone(), &bounds, listener).await;
+            calls = serving.map(|serving| serving.calls()).unwrap_or_default();
             (how, finished.map_err(Error::internal)?)
         }
         Err(error) => ("none", not_started(&error)),
@@ -107,7 +127,33 @@ pub(crate) async fn perform(
     reply.start = start.to_owned();
     reply.lane = request.lane.name().to_owned();
     reply.execution_time_ms = asked.elapsed().as_secs_f64() * 1e3;
+    reply.run_id = recording.run_id();
+    recording.end(&reply, calls);
     Ok(reply)
+}
+
+/// What the project says, its Python, and the walls there are.
+async fn prepare(service: &ExecService, request: &Request) -> Result<(LaneConfig, Runtime, Level)> {
+    let project = service.project(request.whereabouts.clone()).await?;
+    let config = request.lane.config(&project.config.lanes).clone();
+    let runtime = project.runtime(service.dirs()).await?;
+    let level = level(service, request.lane, &config).await?;
+    Ok((config, runtime, level))
+}
+
+async fn turn<'a>(service: &'a ExecService, bounds: &Bounds) -> Result<SemaphorePermit<'a>> {
+    tokio::select! {
+        turn = service.turn() => turn,
+        () = tokio::time::sleep_until(bounds.deadline.into()) => {
+            let late = Error::new(Code::Timeout, "it did not get its turn in time");
+            Err(late.hint("fewer runs at once, or a longer timeout"))
+        }
+        () = bounds.cancel.cancelled() => Err(cancelled()),
+    }
+}
+
+fn cancelled() -> Error {
+    Error::new(Code::Cancelled, "it was cancelled before it began")
 }
 
 /// Where a run has its folder.
@@ -350,6 +396,7 @@ fn reply(finished: Finished, setting: &Setting<'_>, timeout: Duration) -> Reply 
             peak_bytes: said.peak_bytes,
             processes: said.processes,
         },
+        run_id: String::new(),
     }
 }
 
