@@ -138,6 +138,14 @@ class Output:
         return self.data
 
 
+def _feed(write_end: int, data: bytes) -> None:
+    try:
+        os.write(write_end, data)
+    except BrokenPipeError:
+        pass  # it has ended already
+    os.close(write_end)
+
+
 class Done:
     """How a run ended."""
 
@@ -223,8 +231,11 @@ class Slot:
             fds.append(tools_end.fileno())
         send(self.ctl, told)
         send(self.run, order, fds)
-        for data in (files or {}).values():
-            self.run.sendall(data)
+        try:
+            for data in (files or {}).values():
+                self.run.sendall(data)
+        except BrokenPipeError:
+            pass  # it has refused the order already
         theirs.close()
         if tools is not None:
             tools_end.close()
@@ -232,8 +243,7 @@ class Slot:
         os.close(read_end)
         os.close(out.write_end)
         os.close(err.write_end)
-        os.write(write_end, stdin)
-        os.close(write_end)
+        _feed(write_end, stdin)
         return Run(self.ctl, result, out, err, tools=tools)
 
     def wait_gone(self) -> None:
@@ -377,9 +387,11 @@ def run_cold(program, folder: Path, *, stdin: bytes = b"", files=None, python=No
         os.close(fd)
     order = make_order(program, files=files or {}, folder=str(folder), **more)
     send(order_end, {**order, "descriptors": descriptors})
-    for data in (files or {}).values():
-        order_end.sendall(data)
+    try:
+        for data in (files or {}).values():
+            order_end.sendall(data)
+    except BrokenPipeError:
+        pass  # it has refused the order already
     order_end.close()
-    os.write(write_end, stdin)
-    os.close(write_end)
+    _feed(write_end, stdin)
     return Run(None, result, out, err, process, tools)

@@ -1,4 +1,4 @@
-"""A program in a lane prints, fails and ends as `python main.py` does, in slots and in cold runs."""
+"""A program in a lane prints, fails and ends as with `python main.py`, warm and cold."""
 
 from __future__ import annotations
 
@@ -179,7 +179,9 @@ def zygote():
 def compare(name: str, done, real, *folders) -> None:
     shown, got = [
         [text.replace(str(folder), FOLDER) for text in texts]
-        for folder, texts in zip(folders, ([real.stdout, real.stderr], [done.out, done.err]))
+        for folder, texts in zip(
+            folders, ([real.stdout, real.stderr], [done.out, done.err]), strict=True
+        )
     ]
     assert got == shown, name
     code = done.exit if done.exit is not None else -done.signal

@@ -1,4 +1,4 @@
-"""Slots: what a payload can reach, what its init ends, and that nothing passes to the next run."""
+"""Slots: what a payload can reach, how it ends, and that nothing passes to the next run."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import json
 import os
 import select
 import signal
-import time
 
 import pytest
 from lanes import DEADLINE, FOLDER, Zygote, receive, users
@@ -38,7 +37,7 @@ print(json.dumps(said))
 
 def test_a_payload_has_nothing_but_its_streams(zygote):
     code = """
-    {int(n) for n in os.listdir("/proc/self/fd") if os.path.exists(f"/proc/self/fd/{n}")} - {0, 1, 2}
+    {n for n in os.listdir("/proc/self/fd") if os.path.exists(f"/proc/self/fd/{n}")} - {*"012"}
     [os.readlink(f"/proc/self/fd/{n}")[:5] for n in range(3)]
     (os.getuid(), os.geteuid(), os.getgid(), os.getpid(), os.getppid(), os.getsid(0))
     sorted(os.environ)
@@ -52,7 +51,7 @@ def test_a_payload_has_nothing_but_its_streams(zygote):
     __import__("resource").getrlimit(4)
     """
     said = tried(zygote, code)
-    assert said[0] == "{203}", "only the result, and that is out of the way"
+    assert said[0] == "{'203'}", "only the result, and that is out of the way"
     assert said[1] == "['pipe:', 'pipe:', 'pipe:']"
     assert said[2] == "(1000, 1000, 1000, 2, 1, 2)"
     assert said[3:7] == ["['HOME', 'PATH']", repr(FOLDER), str(0o077), "5"]
@@ -128,7 +127,7 @@ os.kill(os.getpid(), 9)
     "leave",
     [
         "os.setsid()",
-        "signal.signal(signal.SIGTERM, signal.SIG_IGN); signal.signal(signal.SIGHUP, signal.SIG_IGN)",
+        "[signal.signal(n, signal.SIG_IGN) for n in (signal.SIGTERM, signal.SIGHUP)]",
         "os.kill(os.getpid(), signal.SIGSTOP)",
         "os.fork()",
     ],
@@ -175,119 +174,6 @@ def test_a_program_that_closes_everything(zygote):
     done = zygote.run("import os\nos.closerange(0, 4096)\nx = [1]")
     assert done.killed is None
     assert done.result is None
-
-
-def test_memory_is_watched(zygote):
-    code = "print(1, flush=True)\nx = bytearray(200 << 20)\nwhile True: pass"
-    done = zygote.run(code, watch={"memory": 100 << 20})
-    assert (done.killed, done.signal, done.exit) == ("memory", signal.SIGKILL, None)
-    assert done.report["peak_bytes"] > 100 << 20
-    assert done.result is None
-
-
-def test_memory_of_children_is_watched(zygote):
-    code = """
-import os, time
-for _ in range(4):
-    if os.fork() == 0:
-        x = bytearray(60 << 20)
-        time.sleep(1000)
-time.sleep(1000)
-"""
-    done = zygote.run(code, watch={"memory": 150 << 20})
-    assert done.killed == "memory"
-    assert done.report["processes"] >= 2
-
-
-def test_memory_is_seen_when_the_first_thread_is_gone(zygote):
-    number = 60 if os.uname().machine == "x86_64" else 93
-    code = f"""
-import ctypes, threading, time
-def hoard():
-    time.sleep(0.1)
-    global x
-    x = bytearray(200 << 20)
-    time.sleep(1000)
-threading.Thread(target=hoard).start()
-libc = ctypes.PyDLL(None)
-save = libc.PyEval_SaveThread
-save.restype = ctypes.c_void_p
-# The first thread ends alone, without the interpreter's lock.
-ctypes.CDLL(None).syscall({number}, 0)
-"""
-    done = zygote.run(code, watch={"memory": 100 << 20})
-    assert done.killed == "memory"
-
-
-def test_processes_are_watched(zygote):
-    code = "import os, time\nfor _ in range(40): os.fork() or time.sleep(1000)\ntime.sleep(1000)"
-    done = zygote.run(code, watch={"processes": 20})
-    assert done.killed == "processes"
-    assert done.report["processes"] > 20
-
-
-def test_threads_count_as_processes(zygote):
-    code = """
-import threading, time
-for _ in range(40): threading.Thread(target=time.sleep, args=(1000,)).start()
-"""
-    assert zygote.run(code, watch={"processes": 20}).killed == "processes"
-
-
-def test_a_fork_bomb_ends(zygote):
-    code = "import os\nwhile True:\n    try: os.fork()\n    except OSError: pass"
-    done = zygote.run(code, watch={"processes": 50}, rlimits=[[6, 200, 200]])
-    assert done.killed == "processes"
-
-
-def test_processes_that_nobody_waits_for_are_counted_and_reaped(zygote):
-    code = """
-import os, signal, time
-signal.signal(signal.SIGCHLD, signal.SIG_IGN)
-for _ in range(3):
-    if os.fork() == 0:
-        until = time.process_time() + 0.2
-        while time.process_time() < until: pass
-        os._exit(0)
-time.sleep(1)
-"""
-    done = zygote.run(code)
-    assert done.exit == 0
-    assert done.report["cpu_ms"] > 100
-
-
-def test_the_disk_is_watched(zygote):
-    slot = {"mounts": [{"kind": "proc", "at": "/proc"}, {"kind": "tmpfs", "at": FOLDER}]}
-    code = """
-import os, time
-os.makedirs("a/b")
-f = open("a/b/big", "wb")
-f.write(bytes(3 << 20))
-f.flush()
-{more}
-time.sleep(1000)
-"""
-    for more in ("", "os.unlink('a/b/big')", "os.chmod('a', 0)"):
-        made = zygote.slot(**slot)
-        watch = {"disk": {"path": FOLDER, "bytes": 2 << 20}}
-        done = made.order(code.format(more=more), watch=watch).done()
-        assert done.killed == "disk", more
-
-
-def test_within_its_limits_nothing_is_killed(zygote):
-    code = "import time\nx = bytearray(20 << 20)\nopen('f', 'wb').write(bytes(1 << 20))\ntime.sleep(0.3)"
-    limits = {"memory": 200 << 20, "processes": 20, "disk": {"path": FOLDER, "bytes": 2 << 20}}
-    done = zygote.run(code, watch=limits, every_ms=5)
-    assert (done.exit, done.killed) == (0, None)
-    assert done.report["peak_bytes"] > 20 << 20
-    assert done.report["processes"] == 1
-
-
-def test_a_full_folder_and_a_spent_cpu(zygote):
-    done = zygote.run("open('big', 'wb').write(bytes(16 << 20))")
-    assert done.result["exception"]["limit"] == "disk"
-    done = zygote.run("while True: pass", rlimits=[[0, 1, 1]])
-    assert done.signal in (signal.SIGKILL, signal.SIGXCPU)
 
 
 def test_a_run_leaves_nothing_to_the_next(zygote):
@@ -451,4 +337,3 @@ def test_a_closed_ctl_while_outputs_are_sent(zygote):
     run.out.text()
     run.err.text()
     run.result.close()
-    time.sleep(0)

@@ -120,6 +120,7 @@ impl Body {
         let watch = json!({
             "watch": terms.watch,
             "every_ms": EVERY_MS,
+            "folder": order.folder,
             "outputs": terms.outputs.names,
             "outputs_bytes": terms.outputs.bytes,
             "outputs_files": terms.outputs.files,

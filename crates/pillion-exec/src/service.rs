@@ -54,6 +54,7 @@ struct Key {
     runtime: Runtime,
     policy: Policy,
     imports: Vec<String>,
+    slots: usize,
     packages: Vec<Option<std::time::SystemTime>>,
 }
 
@@ -172,6 +173,7 @@ impl ExecService {
                 ..policy.clone()
             },
             imports: imports.to_vec(),
+            slots,
             packages: runtime
                 .packages
                 .iter()

@@ -1,7 +1,7 @@
 """A slot: one confined process that waits for one order, and the init that watches over it.
 
-The zygote forks S; S enters new namespaces, forks the init (PID 1 of the new pid namespace) and
-ends. The init makes the mounts with the zygote's capabilities, forks the payload and tells the
+The zygote forks the init into a new pid namespace, of which it is PID 1. The init enters the other
+namespaces, makes the mounts with the zygote's capabilities, forks the payload and tells the
 daemon when that is confined. The order of the payload's steps matters: each needs what a later
 one takes away.
 """
@@ -9,7 +9,7 @@ one takes away.
 from __future__ import annotations
 
 import _signal
-import base64
+import binascii
 import gc
 import os
 import signal
@@ -21,9 +21,7 @@ if TYPE_CHECKING:
     from _socket import socket
     from typing import Any, NoReturn
 
-_NAMESPACES = (
-    confine.CLONE_NEWPID | confine.CLONE_NEWNS | confine.CLONE_NEWIPC | confine.CLONE_NEWNET
-)
+_NAMESPACES = confine.CLONE_NEWNS | confine.CLONE_NEWIPC | confine.CLONE_NEWNET
 _READY = b"ready"
 # All that can be; looked up once, because each page that an init touches is a page of its own.
 _IGNORED = sorted(
@@ -38,13 +36,14 @@ class Plan:
 
     def __init__(self, setup: dict[str, Any]) -> None:
         self.null = os.open("/dev/null", os.O_RDWR | os.O_CLOEXEC)
+        self.pid_namespace = os.open("/proc/self/ns/pid", os.O_RDONLY | os.O_CLOEXEC)
         self.uid: int = setup["uid"]
         self.gid: int = setup["gid"]
         self.mounts: list[dict[str, Any]] = setup.get("mounts") or []
         self.hide: list[str] = setup.get("hide") or []
         self.landlock: dict[str, Any] | None = setup.get("landlock")
         self.filters = [
-            confine.make_filter(base64.b64decode(text)) for text in setup.get("filters") or []
+            confine.make_filter(binascii.a2b_base64(text)) for text in setup.get("filters") or []
         ]
         self.rlimits: list[list[int]] = setup.get("rlimits") or []
         self.nice: int = setup.get("nice") or 0
@@ -59,12 +58,16 @@ def start(plan: Plan, request: dict[str, Any], descriptors: list[int]) -> socket
         return None
     ctl, run = (_unix_socket(descriptor) for descriptor in descriptors)
     try:
+        # For children only; the zygote itself stays where it is.
+        confine.unshare(confine.CLONE_NEWPID, "unshare the pid namespace")
         forked = os.fork()
     except OSError as error:
         _tell_failure(ctl, f"fork: {error}")
         forked = -1
     if forked == 0:
         return _slot(plan, request, ctl, run)
+    # A process can leave for a new pid namespace only from its own: the next child's is new again.
+    confine.join(plan.pid_namespace, confine.CLONE_NEWPID, "return to the pid namespace")
     ctl.close()
     run.close()
     return None
@@ -77,16 +80,10 @@ def _unix_socket(descriptor: int) -> socket:
 
 
 def _slot(plan: Plan, request: dict[str, Any], ctl: socket, run: socket) -> socket:
-    """In S, then in the init, then in the payload; only the payload returns."""
+    """In the init, then in the payload; only the payload returns."""
     try:
         _signal.signal(_signal.SIGCHLD, _signal.SIG_DFL)
         confine.unshare(_NAMESPACES, "unshare namespaces")
-        if os.fork():
-            os._exit(0)
-    except BaseException as error:
-        _tell_failure(ctl, str(error))
-        os._exit(1)
-    try:
         gc.disable()  # the init is small, and a collection would touch every shared page
         # Numbers 0 to 2 stay taken, so that nothing becomes a standard stream by chance.
         for number in range(3):
@@ -110,7 +107,9 @@ def _slot(plan: Plan, request: dict[str, Any], ctl: socket, run: socket) -> sock
         if ruleset is not None:
             os.close(ruleset)
         _become_init(payload, told)
-        messages.send(ctl, {"ready": request["slot"]}, (os.pidfd_open(os.getpid()),))
+        own = os.pidfd_open(os.getpid())
+        messages.send(ctl, {"ready": request["slot"]}, (own,))
+        os.close(own)
     except BaseException as error:
         _tell_failure(ctl, str(error) or type(error).__name__)
         os._exit(1)
@@ -150,11 +149,11 @@ def _become_init(payload: int, told: int) -> None:
 def _become_payload(plan: Plan, run: socket, ruleset: int | None, tell: int) -> None:
     try:
         _confine(plan, run, ruleset, tell)
+        gc.enable()
+        program.rehearse()
     except BaseException as error:
         os.write(tell, (str(error) or type(error).__name__).encode()[:_MAX_TEXT])
         os._exit(1)
-    gc.enable()
-    program.rehearse()
     os.write(tell, _READY)
     os.close(tell)
 
@@ -162,8 +161,6 @@ def _become_payload(plan: Plan, run: socket, ruleset: int | None, tell: int) -> 
 def _confine(plan: Plan, run: socket, ruleset: int | None, tell: int) -> None:
     os.setsid()
     os.umask(0o077)
-    if plan.nice:
-        os.nice(plan.nice)
     # The files in /proc/self belong to us only while we may be looked at.
     confine.prctl("be dumpable", confine.PR_SET_DUMPABLE, 1)
     if plan.oom_score_adj is not None:
@@ -178,6 +175,8 @@ def _confine(plan: Plan, run: socket, ruleset: int | None, tell: int) -> None:
         limits.lower(number, soft, hard)
     if ruleset is not None:
         confine.restrict(ruleset)
+    if plan.nice:
+        os.nice(plan.nice)  # late: nobody should wait for a slot because it is nice
     confine.close_all_but(0, 1, 2, run.fileno(), tell)
     for made in plan.filters:
         confine.apply_filter(made)

@@ -24,8 +24,12 @@ pub enum Filter {
         /// It may use the network.
         network: bool,
     },
-    /// A zygote: it makes namespaces and mounts for its children, all in its own.
-    Zygote,
+    /// A zygote: it makes namespaces and mounts for its children, all in its own. What is
+    /// refused to it is refused to them too.
+    Zygote {
+        /// Its children may use the network.
+        network: bool,
+    },
 }
 
 /// Why a filter could not be made or put up.
@@ -112,25 +116,23 @@ fn refused(filter: Filter) -> Result<Rules, seccompiler::BackendError> {
         rules.insert(call, vec![is_not(0, 0)?]);
     }
     rules.insert(libc::SYS_setpriority, vec![is_not(0, 0)?, is_not(1, 0)?]);
-    match filter {
-        Filter::Zygote => {
-            rules.insert(libc::SYS_socket, vec![]);
-        }
-        Filter::Program { network: false } => {
-            program(&mut rules)?;
-            rules.insert(libc::SYS_socket, vec![]);
-        }
-        Filter::Program { network: true } => {
-            program(&mut rules)?;
+    let (network, is_program) = match filter {
+        Filter::Zygote { network } => (network, false),
+        Filter::Program { network } => (network, true),
+    };
+    if is_program {
+        program(&mut rules)?;
+    }
+    let sockets = match network {
+        true => {
             let others = ALLOWED_FAMILIES
                 .iter()
                 .map(|family| condition(0, SeccompCmpOp::Ne, *family));
-            rules.insert(
-                libc::SYS_socket,
-                vec![SeccompRule::new(others.collect::<Result<_, _>>()?)?],
-            );
+            vec![SeccompRule::new(others.collect::<Result<_, _>>()?)?]
         }
-    }
+        false => vec![],
+    };
+    rules.insert(libc::SYS_socket, sockets);
     Ok(rules)
 }
 

@@ -7,6 +7,7 @@
 
 mod code;
 mod doors;
+mod exec;
 mod life;
 mod machine;
 mod map;
@@ -77,6 +78,8 @@ enum What {
     Refactor(refactor::RefactorBench),
     /// Measure the map of Django, or of a tree of yours.
     Map(map::MapBench),
+    /// Measure lanes against a plain Python without any walls.
+    Exec(exec::ExecBench),
 }
 
 impl Bench {
@@ -96,6 +99,7 @@ impl Bench {
                     "`pillion bench refactor --quick --json` shows all names"
                 }
                 Some(What::Map(_)) => "`pillion bench map --quick --json` shows all names",
+                Some(What::Exec(_)) => "`pillion bench exec --quick --json` shows all names",
             };
             let what = format!("no row is called `{only}`");
             return Err(Error::new(Code::NotFound, what).hint(hint));
@@ -142,6 +146,12 @@ impl Bench {
                 report.subject = Some(subject);
                 report.rows = rows;
                 report.tail = Tail::P90;
+            }
+            (Some(What::Exec(bench)), _) => {
+                let plan = self.plan(exec::GROUPS);
+                let (subject, rows) = Box::pin(bench.measure(stage, &plan)).await?;
+                report.subject = Some(subject);
+                report.rows = rows;
             }
             (None, Some(calls)) => {
                 let (soak, rows) = soak::soak(stage, calls.max(1))?;

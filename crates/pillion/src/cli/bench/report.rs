@@ -35,6 +35,10 @@ pub(super) enum Budget {
     Least(f64),
     /// Nine of ten at most this.
     P90(f64),
+    /// All but one of a hundred at most this.
+    P99(f64),
+    /// At least so many times the baseline.
+    TimesMore(f64),
 }
 
 /// What is shown of the slow ones.
@@ -177,6 +181,11 @@ impl Row {
                 format!("p90 ≤ {}", show(most)),
                 ours.p90.unwrap_or(ours.p50) <= most,
             ),
+            Budget::P99(most) => (
+                format!("p99 ≤ {}", show(most)),
+                ours.p99.unwrap_or(ours.p50) <= most,
+            ),
+            Budget::TimesMore(times) => (format!("≥ {times}x"), ours.p50 >= baseline * times),
         };
         self.budget = Some(Verdict { text, met });
         self
