@@ -18,7 +18,6 @@ CLONE_NEWNS = 0x0002_0000
 CLONE_NEWIPC = 0x0800_0000
 CLONE_NEWUSER = 0x1000_0000
 CLONE_NEWPID = 0x2000_0000
-CLONE_NEWNET = 0x4000_0000
 
 MS_RDONLY = 1
 MS_NOSUID = 2
@@ -115,11 +114,6 @@ def prctl(step: str, option: int, first: int = 0, second: int = 0) -> None:
 def unshare(flags: int, step: str) -> None:
     """Move into new namespaces."""
     _check(_unshare(flags), step)
-
-
-def join(namespace: int, kind: int, step: str) -> None:
-    """Move into the namespace that a descriptor stands for."""
-    _check(_libc.setns(namespace, kind), step)
 
 
 def mount(

@@ -1,7 +1,7 @@
 """A slot: one confined process that waits for one order, and the init that watches over it.
 
-The zygote forks the init into a new pid namespace, of which it is PID 1. The init enters the other
-namespaces, makes the mounts with the zygote's capabilities, forks the payload and tells the
+The zygote forks S; S enters new namespaces, forks the init (PID 1 of the new pid namespace) and
+ends. The init makes the mounts with the zygote's capabilities, forks the payload and tells the
 daemon when that is confined. The order of the payload's steps matters: each needs what a later
 one takes away.
 """
@@ -21,7 +21,9 @@ if TYPE_CHECKING:
     from _socket import socket
     from typing import Any, NoReturn
 
-_NAMESPACES = confine.CLONE_NEWNS | confine.CLONE_NEWIPC | confine.CLONE_NEWNET
+# Not the network's: the zygote's own is empty already, or meant to be used, and one more for
+# every slot costs more than everything else about it.
+_NAMESPACES = confine.CLONE_NEWPID | confine.CLONE_NEWNS | confine.CLONE_NEWIPC
 _READY = b"ready"
 # All that can be; looked up once, because each page that an init touches is a page of its own.
 _IGNORED = sorted(
@@ -36,7 +38,6 @@ class Plan:
 
     def __init__(self, setup: dict[str, Any]) -> None:
         self.null = os.open("/dev/null", os.O_RDWR | os.O_CLOEXEC)
-        self.pid_namespace = os.open("/proc/self/ns/pid", os.O_RDONLY | os.O_CLOEXEC)
         self.uid: int = setup["uid"]
         self.gid: int = setup["gid"]
         self.mounts: list[dict[str, Any]] = setup.get("mounts") or []
@@ -58,16 +59,12 @@ def start(plan: Plan, request: dict[str, Any], descriptors: list[int]) -> socket
         return None
     ctl, run = (_unix_socket(descriptor) for descriptor in descriptors)
     try:
-        # For children only; the zygote itself stays where it is.
-        confine.unshare(confine.CLONE_NEWPID, "unshare the pid namespace")
         forked = os.fork()
     except OSError as error:
         _tell_failure(ctl, f"fork: {error}")
         forked = -1
     if forked == 0:
         return _slot(plan, request, ctl, run)
-    # A process can leave for a new pid namespace only from its own: the next child's is new again.
-    confine.join(plan.pid_namespace, confine.CLONE_NEWPID, "return to the pid namespace")
     ctl.close()
     run.close()
     return None
@@ -80,10 +77,16 @@ def _unix_socket(descriptor: int) -> socket:
 
 
 def _slot(plan: Plan, request: dict[str, Any], ctl: socket, run: socket) -> socket:
-    """In the init, then in the payload; only the payload returns."""
+    """In S, then in the init, then in the payload; only the payload returns."""
     try:
         _signal.signal(_signal.SIGCHLD, _signal.SIG_DFL)
         confine.unshare(_NAMESPACES, "unshare namespaces")
+        if os.fork():
+            os._exit(0)
+    except BaseException as error:
+        _tell_failure(ctl, str(error))
+        os._exit(1)
+    try:
         gc.disable()  # the init is small, and a collection would touch every shared page
         # Numbers 0 to 2 stay taken, so that nothing becomes a standard stream by chance.
         for number in range(3):
