@@ -124,8 +124,10 @@ impl Database {
             .map_err(Error::internal)?;
         let files = sqlite_files(tables);
         let mut readable = HashSet::new();
+        let mut hidden = HashSet::new();
         for (at, path) in files.iter().enumerate() {
-            attach(&connection, path, at).map_err(|error| unusable(tables, path, &error))?;
+            let there = attach(&connection, path, at);
+            hidden.extend(there.map_err(|error| unusable(tables, path, &error))?);
         }
         for (name, table) in tables {
             let failed = |error: rusqlite::Error| {
@@ -159,7 +161,8 @@ impl Database {
             before: AtomicU64::new(0),
             ended: AtomicU8::new(0),
         });
-        wall_in(&mut connection, readable, Arc::clone(&watch)).map_err(Error::internal)?;
+        let reach = Reach { readable, hidden };
+        wall_in(&mut connection, reach, Arc::clone(&watch)).map_err(Error::internal)?;
         Ok(Self { connection, watch })
     }
 
@@ -219,7 +222,8 @@ fn schema(file: usize) -> String {
     format!("file{file}")
 }
 
-fn attach(connection: &Connection, path: &Path, at: usize) -> rusqlite::Result<()> {
+/// Open a file, which is only read; gives the names of all that is in it.
+fn attach(connection: &Connection, path: &Path, at: usize) -> rusqlite::Result<Vec<String>> {
     let mut uri = "file:".to_owned();
     for byte in path.as_os_str().as_encoded_bytes() {
         match byte {
@@ -231,9 +235,9 @@ fn attach(connection: &Connection, path: &Path, at: usize) -> rusqlite::Result<(
     }
     uri.push_str("?mode=ro");
     connection.execute(&format!("ATTACH ?1 AS {}", schema(at)), [uri])?;
-    // Attaching opens nothing; this does.
-    let sql = format!("SELECT count(*) FROM {}.sqlite_schema", schema(at));
-    connection.query_row(&sql, [], |_| Ok(()))
+    let sql = format!("SELECT lower(name) FROM {}.sqlite_schema", schema(at));
+    let mut names = connection.prepare(&sql)?;
+    names.query_map([], |row| row.get(0))?.collect()
 }
 
 fn view(connection: &Connection, name: &str, file: usize, table: &str) -> rusqlite::Result<()> {
@@ -287,12 +291,31 @@ impl ToSql for Cell<'_> {
     }
 }
 
-/// From now on nothing but reading is possible.
-fn wall_in(
-    connection: &mut Connection,
+/// What a statement may read. Names are in lower case.
+struct Reach {
+    /// Databases and tables in them.
     readable: HashSet<(String, String)>,
-    watch: Arc<Watch>,
-) -> rusqlite::Result<()> {
+    /// All names that files have, also those that may not be read.
+    hidden: HashSet<String>,
+}
+
+impl Reach {
+    fn has(&self, database: Option<&str>, table: &str, column: &str) -> bool {
+        let table = table.to_lowercase();
+        if let Some(database) = database {
+            return self.readable.contains(&(database.to_owned(), table));
+        }
+        // Where no column is read, SQLite only says what stands in the statement. That may
+        // also be the name of a `WITH` clause, if nothing else has it.
+        let named = self.readable.iter().any(|(_, name)| *name == table);
+        let prefixes = ["sqlite_", "pragma_", "json_", "jsonb_", "fts", "dbstat"];
+        let own = prefixes.iter().any(|prefix| table.starts_with(prefix));
+        column.is_empty() && (named || !(own || self.hidden.contains(&table)))
+    }
+}
+
+/// From now on nothing but reading is possible.
+fn wall_in(connection: &mut Connection, reach: Reach, watch: Arc<Watch>) -> rusqlite::Result<()> {
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
     for (limit, most) in [
         (Limit::SQLITE_LIMIT_LENGTH, LENGTH),
@@ -310,10 +333,10 @@ fn wall_in(
         // What a view is called proves nothing: a `WITH` clause can take its name.
         let allowed = match context.action {
             AuthAction::Select | AuthAction::Recursive => true,
-            AuthAction::Read { table_name, .. } => {
-                let database = context.database_name.unwrap_or_default();
-                readable.contains(&(database.to_owned(), table_name.to_lowercase()))
-            }
+            AuthAction::Read {
+                table_name,
+                column_name,
+            } => reach.has(context.database_name, table_name, column_name),
             AuthAction::Function { function_name } => {
                 !["load_extension", "fts3_tokenizer"].contains(&function_name)
             }
