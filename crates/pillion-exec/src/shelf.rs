@@ -95,6 +95,10 @@ fn retention() -> Retention {
 }
 
 /// The store's errors as callers get them.
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "it is what `map_err` hands on"
+)]
 pub(crate) fn failed(error: StoreError) -> Error {
     let code = match &error {
         StoreError::NoJob { .. } => Code::NotFound,

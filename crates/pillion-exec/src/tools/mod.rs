@@ -8,6 +8,7 @@ mod csv;
 mod files;
 mod given;
 mod host;
+mod rules;
 mod tables;
 
 use std::os::unix::net::UnixStream as StdStream;
