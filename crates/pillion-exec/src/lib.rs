@@ -15,6 +15,7 @@
 //!
 //! [`operations`] are what callers see.
 
+mod answer;
 mod body;
 mod environment;
 mod jobs;
@@ -25,6 +26,7 @@ mod order;
 mod outcome;
 mod output;
 mod perform;
+mod place;
 mod record;
 mod reply;
 mod run;

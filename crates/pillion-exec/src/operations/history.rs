@@ -4,7 +4,7 @@ use pillion_catalogue::{Context, Operation, Result, Safety};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::perform::NO_SESSION;
+use crate::place::NO_SESSION;
 use crate::record::{CameOut, Kept};
 use crate::{ExecService, session, shelf};
 

@@ -17,7 +17,8 @@ use tokio::sync::{mpsc, oneshot};
 
 use crate::lane::Lane;
 use crate::order::Program;
-use crate::perform::{NO_SESSION, Request};
+use crate::perform::Request;
+use crate::place::NO_SESSION;
 use crate::reply::{Limit, Reply, Used};
 use crate::shelf::Shelf;
 use crate::tools::{Asked, Calls};
