@@ -121,7 +121,7 @@ impl Zygote {
         let (said, mut fds): (pillion_sandbox::Said, _) = heard?;
         match (said.failed, fds.pop()) {
             (None, Some(pidfd)) => Ok(Slot {
-                init: SlotInit(pidfd),
+                init: SlotInit { pidfd, over: None },
                 ctl,
                 run,
             }),
@@ -151,16 +151,20 @@ pub(crate) struct Slot {
 
 /// The first process of a slot. Dropping it kills everything in there.
 #[derive(Debug)]
-pub(crate) struct SlotInit(OwnedFd);
+pub(crate) struct SlotInit {
+    pidfd: OwnedFd,
+    /// Dropped with it: somebody waits for that.
+    pub(crate) over: Option<tokio::sync::oneshot::Sender<()>>,
+}
 
 impl SlotInit {
     pub(crate) fn kill(&self) {
-        let _ = rustix::process::pidfd_send_signal(&self.0, rustix::process::Signal::KILL);
+        let _ = rustix::process::pidfd_send_signal(&self.pidfd, rustix::process::Signal::KILL);
     }
 
     pub(crate) fn is_alive(&self) -> bool {
         use rustix::event::{PollFd, PollFlags, poll};
-        let mut fds = [PollFd::new(&self.0, PollFlags::IN)];
+        let mut fds = [PollFd::new(&self.pidfd, PollFlags::IN)];
         let now = rustix::time::Timespec::default();
         matches!(poll(&mut fds, Some(&now)), Ok(0))
     }
