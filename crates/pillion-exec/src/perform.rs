@@ -226,7 +226,8 @@ async fn start(
             (&config.imports, config.slots),
         );
         match keeper.slot(place.part.as_deref()).await {
-            Ok((slot, how)) => {
+            Ok((slot, zygote, how)) => {
+                let slot = (slot, zygote);
                 let (body, ends) = Body::in_slot(slot, &order, files, with_input, &terms).await?;
                 let how = if how == How::Warm { "slot" } else { "fork" };
                 return Ok((body, ends, how));

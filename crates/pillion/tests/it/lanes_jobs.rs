@@ -251,6 +251,41 @@ fn fill(rpc: &mut Rpc, project: &Path) -> (Vec<String>, String) {
 }
 
 #[test]
+fn a_run_goes_on_when_its_zygote_is_replaced() {
+    let context = TestContext::new();
+    let daemon = context.daemon();
+    let mut rpc = daemon.connect();
+    // More of them than are kept at the same time.
+    let modules = [
+        "json",
+        "csv",
+        "decimal",
+        "fractions",
+        "statistics",
+        "textwrap",
+    ];
+    let projects = modules.map(|module| {
+        let toml = format!("[lanes.expert]\nimports = [\"{module}\"]\nslots = 1\n");
+        let file = context.write(&format!("{module}/pillion.toml"), &toml);
+        file.parent().unwrap().to_owned()
+    });
+    let job = start(&mut rpc, &projects[0], ENDLESS, json!({"lane": "expert"}));
+    let mut other = daemon.connect();
+    let follow = other.send("exec.stream", json!({"job_id": job}));
+    other.part(follow, 0);
+    for project in &projects[1..] {
+        let run = json!({"code": "1", "lane": "expert", "root": project});
+        let reply = rpc.call("exec.run", run).unwrap();
+        assert_eq!(
+            (&reply["outcome"], &reply["start"]),
+            (&json!("ok"), &json!("fork"))
+        );
+    }
+    assert_eq!(cancel(&mut rpc, &job)["cancelled"], true);
+    assert_eq!(other.outcome(follow).unwrap()["status"], "cancelled");
+}
+
+#[test]
 fn a_full_queue_says_so_and_a_large_request_too() {
     let context = TestContext::new();
     let daemon = context.daemon();
