@@ -12,6 +12,7 @@ mod doors;
 mod env;
 mod exec;
 mod expose;
+mod jobs;
 mod logging;
 mod logs;
 mod mcp;
@@ -126,7 +127,7 @@ enum Command {
     /// Expose functions of Python modules as tools, methods, routes and commands.
     Expose(expose::Expose),
     /// Run Python code in a lane: confined, limited, and gone without a trace.
-    Exec(exec::Exec),
+    Exec(Box<exec::Exec>),
     /// Print a reference page.
     #[command(hide = true)]
     Reference(reference::Reference),

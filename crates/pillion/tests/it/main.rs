@@ -26,6 +26,8 @@ mod exec;
 mod expose;
 mod faults;
 mod http;
+mod lanes_jobs;
+mod lanes_tools;
 mod lifecycle;
 mod limits;
 mod map;
