@@ -25,6 +25,7 @@ mod embedded;
 mod expose;
 mod faults;
 mod http;
+mod lanes;
 mod lifecycle;
 mod limits;
 mod map;

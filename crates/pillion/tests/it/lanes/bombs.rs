@@ -1,0 +1,162 @@
+//! Attacks that use something up or will not end: the word for each, and that all else goes on.
+
+use serde_json::json;
+
+use super::world::{FRESH_WAYS, WAYS, Way, Who, World, abandoned, brief};
+
+const BOMBS: &str = include_str!("attacks/bombs.py");
+/// Long enough to begin on a busy machine.
+const SHORT: f64 = 1.0;
+const LONG: f64 = 19.0;
+
+/// Each attack, and the word for how it ends.
+const ENDS: &[(&str, &str)] = &[
+    ("fork_bomb", "process_limit"),
+    ("fork_bomb_of_strangers", "process_limit"),
+    ("thread_bomb", "process_limit"),
+    ("memory", "memory"),
+    ("memory_at_once", "memory"),
+    ("memory_by_mmap", "memory"),
+    ("memory_shared", "memory"),
+    ("memory_shared_of_the_dead", "memory"),
+    ("memory_shared_and_forgotten", "memory"),
+    ("memory_of_zeros", "memory"),
+    ("memory_by_children", "memory"),
+    ("memory_by_programs", "memory"),
+    ("memory_of_pipes", "memory process_limit"),
+    ("memory_of_sockets", "memory process_limit"),
+    ("memory_of_large_sockets", "memory process_limit error"),
+    ("processor", "timeout"),
+    ("processor_of_the_dead", "timeout"),
+    ("processor_without_signals", "timeout"),
+    ("disk", "disk_limit"),
+    ("disk_in_pieces", "disk_limit"),
+    ("disk_without_names", "disk_limit"),
+    ("disk_far_below", "disk_limit"),
+    ("disk_unseen", "disk_limit error"),
+    ("temporary_files", "disk_limit"),
+    ("shared_files", "disk_limit"),
+    ("inodes", "disk_limit"),
+    ("sparse", "disk_limit"),
+    ("allocated", "disk_limit"),
+    ("open_files", "error"),
+    ("output", "output_limit"),
+    ("errors", "output_limit"),
+    ("output_of_children", "output_limit"),
+    ("daemon", "ok"),
+    ("daemon_that_holds_on", "ok"),
+    ("deaf", "timeout"),
+    ("stopped", "timeout"),
+    ("stopped_child", "ok"),
+    ("forking_at_the_end", "ok"),
+    ("forking_for_ever", "timeout process_limit"),
+    ("exit_now", "error"),
+    ("end_of_thread", "timeout"),
+    ("crash", "killed"),
+    ("killed_by_itself", "killed"),
+    ("asleep", "timeout"),
+    ("asleep_in_c", "timeout"),
+    ("asleep_with_signals_blocked", "timeout"),
+    ("endless_pattern", "timeout"),
+    #[cfg(target_arch = "x86_64")]
+    ("old_way_of_calling", "killed"),
+];
+
+#[test]
+fn whoever_takes_too_much_is_ended() {
+    for who in Who::all() {
+        let world = World::new(who, "L3");
+        explode(&world, &WAYS);
+        world.end();
+    }
+}
+
+#[test]
+fn whoever_takes_too_much_is_ended_without_namespaces() {
+    let world = World::new(Who::Ordinary, "L2");
+    explode(&world, &FRESH_WAYS);
+    world.end();
+}
+
+fn explode(world: &World, ways: &[Way]) {
+    let mut orders = Vec::new();
+    for way in ways {
+        for (attack, ends) in ENDS {
+            // There is no such folder without namespaces.
+            if *attack == "shared_files" && world.level == "L2" {
+                continue;
+            }
+            let timeout = if ends.starts_with("timeout") {
+                SHORT
+            } else {
+                LONG
+            };
+            let more = json!({"timeout_seconds": timeout});
+            orders.push(world.order(*way, BOMBS, &[("attack", attack)], more));
+        }
+    }
+    let mut wrong = Vec::new();
+    world.storm(orders, |order, reply| {
+        let brief = brief(order);
+        let (_, ends) = ENDS
+            .iter()
+            .find(|(attack, _)| brief.contains(&format!("attack={attack}\"")))
+            .unwrap();
+        let ended = reply["outcome"].as_str().unwrap();
+        let printed = reply["stdout"].as_str().unwrap();
+        if !ends.split(' ').any(|end| end == ended) || printed.contains("ESCAPED") {
+            let shown: String = reply.to_string().chars().take(1500).collect();
+            wrong.push(format!("{} {brief}: not {ends}: {shown}", world.level));
+        }
+    });
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// Output that nobody takes stops its program, and the clock goes on.
+#[test]
+fn output_that_nobody_reads_is_no_burden() {
+    use std::io::{Read, Write};
+    for who in Who::all() {
+        let world = World::new(who, "L3");
+        for way in WAYS {
+            let more = json!({"timeout_seconds": SHORT, "stream": true});
+            let code = "import os\nwhile True: os.write(1, b'flood' * 100)";
+            let params = world.order(way, code, &[], more);
+            let request =
+                json!({"jsonrpc": "2.0", "id": 1, "method": "exec.run", "params": params});
+            let body = request.to_string();
+            let mut raw = world.daemon.raw();
+            write!(raw, "Content-Length: {}\r\n\r\n{body}", body.len()).unwrap();
+            let harmless = world.order(way, "print(1)", &[], json!({}));
+            world.storm(vec![harmless], |_, reply| {
+                assert_eq!(reply["outcome"], "ok")
+            });
+            // Now that it reads, the end is there too.
+            let mut all = Vec::new();
+            let mut piece = vec![0; 1 << 16];
+            while !String::from_utf8_lossy(&all).contains("\"outcome\":\"") {
+                let read = raw.read(&mut piece).unwrap();
+                assert!(read > 0, "no reply");
+                all.drain(..all.len().saturating_sub(1 << 20));
+                all.extend_from_slice(&piece[..read]);
+            }
+        }
+        world.end();
+    }
+}
+
+/// Whoever hangs up ends what it started.
+#[test]
+fn runs_end_with_their_callers() {
+    for who in Who::all() {
+        let world = World::new(who, "L3");
+        for way in WAYS {
+            let sleeping = world.order(way, BOMBS, &[("attack", "deaf")], json!({}));
+            let rpc = abandoned(&world, sleeping);
+            std::thread::sleep(std::time::Duration::from_millis(100));
+            rpc.hang_up();
+        }
+        world.storm(Vec::new(), |_, _| {});
+        world.end();
+    }
+}
