@@ -48,7 +48,9 @@ pub(crate) const LONGEST: Duration = Duration::from_secs(3600);
 /// What all files that are brought back may hold.
 const OUTPUT_BYTES: u64 = 16 << 20;
 const OUTPUT_FILES: u32 = 64;
-/// Walls that a run of its own gets at least.
+/// So many times more files than a folder in memory a folder on disk may hold.
+const KEPT_FILES: u64 = 10;
+/// The session of those that name none.
 const NO_SESSION: &str = "default";
 
 /// Run it; `listener` hears its output as it comes.
@@ -142,7 +144,7 @@ impl Place {
                 .session
                 .clone()
                 .unwrap_or_else(|| NO_SESSION.to_owned()),
-            false => format!("run-{}-{}", std::process::id(), unique()),
+            false => session::name_of_run(),
         };
         let folder = session::folder(&service.sessions(), &name)?;
         session::give_to_stranger(&folder).map_err(|error| {
@@ -173,15 +175,9 @@ impl Place {
 impl Drop for Place {
     fn drop(&mut self) {
         if let Some(folder) = self.folder.as_ref().filter(|_| self.throwaway) {
-            let _ = std::fs::remove_dir_all(folder);
+            session::remove(folder);
         }
     }
-}
-
-fn unique() -> u64 {
-    use std::sync::atomic::{AtomicU64, Ordering};
-    static NEXT: AtomicU64 = AtomicU64::new(0);
-    NEXT.fetch_add(1, Ordering::Relaxed)
 }
 
 /// What a run is made of, besides the request.
@@ -228,6 +224,7 @@ async fn start(
             disk: place.folder.as_ref().map(|_| Disk {
                 path: place.seen.clone(),
                 bytes: setting.limits.disk,
+                files: setting.limits.disk_files.saturating_mul(KEPT_FILES),
             }),
         },
         outputs: Outputs {

@@ -4,6 +4,7 @@
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -101,7 +102,7 @@ impl Zygote {
     }
 
     /// Fork a slot, with its folder bound to a part of what was handed on if one is named.
-    pub(crate) async fn slot(&self, mounts: Option<Vec<Value>>) -> io::Result<Slot> {
+    pub(crate) async fn slot(self: &Arc<Self>, mounts: Option<Vec<Value>>) -> io::Result<Slot> {
         let (ctl, their_ctl) = UnixStream::pair()?;
         let (run, their_run) = UnixStream::pair()?;
         let number = self.numbers.fetch_add(1, Ordering::Relaxed);
@@ -121,7 +122,10 @@ impl Zygote {
         let (said, mut fds): (pillion_sandbox::Said, _) = heard?;
         match (said.failed, fds.pop()) {
             (None, Some(pidfd)) => Ok(Slot {
-                init: SlotInit(pidfd),
+                init: SlotInit {
+                    pidfd,
+                    _zygote: Arc::clone(self),
+                },
                 ctl,
                 run,
             }),
@@ -151,16 +155,20 @@ pub(crate) struct Slot {
 
 /// The first process of a slot. Dropping it kills everything in there.
 #[derive(Debug)]
-pub(crate) struct SlotInit(OwnedFd);
+pub(crate) struct SlotInit {
+    pidfd: OwnedFd,
+    /// A slot lives in the namespaces of its zygote, and would end with it.
+    _zygote: Arc<Zygote>,
+}
 
 impl SlotInit {
     pub(crate) fn kill(&self) {
-        let _ = rustix::process::pidfd_send_signal(&self.0, rustix::process::Signal::KILL);
+        let _ = rustix::process::pidfd_send_signal(&self.pidfd, rustix::process::Signal::KILL);
     }
 
     pub(crate) fn is_alive(&self) -> bool {
         use rustix::event::{PollFd, PollFlags, poll};
-        let mut fds = [PollFd::new(&self.0, PollFlags::IN)];
+        let mut fds = [PollFd::new(&self.pidfd, PollFlags::IN)];
         let now = rustix::time::Timespec::default();
         matches!(poll(&mut fds, Some(&now)), Ok(0))
     }
@@ -209,6 +217,7 @@ fn setup(make: &Make) -> Result<impl Serialize, String> {
     let policy = &make.policy;
     let filter = seccomp::Filter::Program {
         network: policy.network,
+        alone: false,
     };
     let filters: Vec<String> = seccomp::programs(filter)?
         .iter()

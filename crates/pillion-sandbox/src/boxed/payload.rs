@@ -23,6 +23,7 @@ pub(super) fn start(spec: &Spec, ctl: &OwnedFd) -> Result<Pid, String> {
         Role::Zygote => seccomp::Filter::Zygote,
         Role::Program | Role::Trial => seccomp::Filter::Program {
             network: spec.policy.network,
+            alone: spec.level < Level::L3,
         },
     };
     let filters = match spec.level {

@@ -24,11 +24,9 @@ fn nothing_is_read_written_or_reached() {
 
 #[test]
 fn nothing_is_read_written_or_reached_without_namespaces() {
-    for who in Who::all() {
-        let world = World::new(who, "L2");
-        assault(&world, &FRESH_WAYS);
-        world.end();
-    }
+    let world = World::new(Who::Ordinary, "L2");
+    assault(&world, &FRESH_WAYS);
+    world.end();
 }
 
 fn assault(world: &World, ways: &[Way]) {

@@ -7,7 +7,7 @@ use super::world::{FRESH_WAYS, WAYS, Way, Who, World, abandoned, brief};
 const BOMBS: &str = include_str!("attacks/bombs.py");
 /// Long enough to begin on a busy machine.
 const SHORT: f64 = 1.0;
-const LONG: f64 = 19.0;
+const LONG: f64 = 10.0;
 
 /// Each attack, and the word for how it ends.
 const ENDS: &[(&str, &str)] = &[
@@ -17,15 +17,16 @@ const ENDS: &[(&str, &str)] = &[
     ("memory", "memory"),
     ("memory_at_once", "memory"),
     ("memory_by_mmap", "memory"),
-    ("memory_shared", "memory"),
-    ("memory_shared_of_the_dead", "memory"),
-    ("memory_shared_and_forgotten", "memory"),
+    ("memory_shared", "error"),
+    ("memory_shared_of_the_dead", "error"),
+    ("memory_shared_and_forgotten", "error"),
+    ("memory_shared_by_a_device", "error"),
     ("memory_of_zeros", "memory"),
     ("memory_by_children", "memory"),
     ("memory_by_programs", "memory"),
-    ("memory_of_pipes", "memory process_limit"),
-    ("memory_of_sockets", "memory process_limit"),
-    ("memory_of_large_sockets", "memory process_limit error"),
+    ("memory_of_pipes", "memory"),
+    ("memory_of_sockets", "memory"),
+    ("memory_of_large_sockets", "memory"),
     ("processor", "timeout"),
     ("processor_of_the_dead", "timeout"),
     ("processor_without_signals", "timeout"),
@@ -33,7 +34,7 @@ const ENDS: &[(&str, &str)] = &[
     ("disk_in_pieces", "disk_limit"),
     ("disk_without_names", "disk_limit"),
     ("disk_far_below", "disk_limit"),
-    ("disk_unseen", "disk_limit error"),
+    ("disk_unseen", "disk_limit"),
     ("temporary_files", "disk_limit"),
     ("shared_files", "disk_limit"),
     ("inodes", "disk_limit"),

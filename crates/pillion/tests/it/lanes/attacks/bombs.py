@@ -149,6 +149,12 @@ def _many(make, end):
     time.sleep(60)
 
 
+def memory_shared_by_a_device():
+    zero = os.open("/dev/zero", os.O_RDWR)
+    mmap.mmap(zero, MB)
+    print("ESCAPED shared memory by /dev/zero")
+
+
 def processor():
     while True:
         pass
@@ -204,9 +210,8 @@ def disk_far_below():
 
 def disk_unseen():
     """A folder that nobody can list can still be written to."""
-    os.mkdir("unseen")
+    os.mkdir("unseen", 0o300)
     os.chdir("unseen")
-    os.chmod(".", 0o300)
     disk_in_pieces()
 
 

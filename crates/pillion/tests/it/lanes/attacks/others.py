@@ -48,7 +48,9 @@ def seen():
 def raised_limit(which):
     import resource
 
-    soft, hard = resource.getrlimit(which)
+    _, hard = resource.getrlimit(which)
+    if hard == resource.RLIM_INFINITY:
+        return None
     resource.setrlimit(which, (hard + 1, hard + 1))
     return resource.getrlimit(which)
 
