@@ -1,14 +1,13 @@
-"""Orders: files in and out, functions and their results, limits, seeds, the clock, tools."""
+"""Orders: functions and their results, limits, seeds, the clock, what is no order."""
 
 from __future__ import annotations
 
 import os
 import struct
 import sys
-import threading
 
 import pytest
-from lanes import FOLDER, Zygote, exactly, receive, run_cold, send
+from lanes import Zygote, exactly, make_order, receive, run_cold, send
 
 
 @pytest.fixture(scope="module")
@@ -24,125 +23,6 @@ def run(request, zygote, tmp_path):
     if request.param == "slot":
         return zygote.run
     return lambda program, **more: run_cold(program, tmp_path, **more).done()
-
-
-# Files in.
-
-
-def test_files_are_there_before_the_program(run):
-    big = bytes(range(256)) * 8192
-    files = {"a.txt": b"one", "deep/er/b.bin": big, "empty": b"", "ü.txt": b"u"}
-    code = """
-import hashlib, os
-for root, _, names in sorted(os.walk(".")):
-    for name in sorted(names):
-        data = open(os.path.join(root, name), "rb").read()
-        print(root, name, len(data), hashlib.sha256(data).hexdigest()[:8])
-"""
-    done = run(code, files=files)
-    lines = done.out.splitlines()
-    assert [line.rsplit(" ", 1)[0] for line in lines] == [
-        ". a.txt 3",
-        ". empty 0",
-        ". ü.txt 1",
-        f"./deep/er b.bin {len(big)}",
-    ]
-
-
-@pytest.mark.parametrize("name", ["../x", "/tmp/x", "a/../x", "a//b", ".", ""])
-def test_files_stay_below_the_folder(run, name):
-    done = run("print('ran')", files={name: b"x"})
-    assert (done.exit, done.out) == (1, "")
-    assert done.result["exception"]["type"] == "ValueError"
-    assert "is not a name below the folder" in done.err
-
-
-def test_a_file_replaces_no_link(zygote):
-    done = zygote.run("print(1)", files={"a/x": b"1", "a": b"2"})
-    assert (done.exit, done.out) == (1, "")
-    assert done.result["exception"]["type"] == "IsADirectoryError"
-
-
-def test_files_that_do_not_fit(zygote):
-    done = zygote.run("print('ran')", files={"big": bytes(9 << 20)})
-    assert (done.exit, done.out) == (1, "")
-    assert done.result["exception"]["limit"] == "disk"
-    assert done.err.startswith("OSError: [Errno 28]")
-
-
-# Files out.
-
-
-def test_outputs_are_handed_back(zygote):
-    code = """
-import os
-os.makedirs("plots/sub")
-open("out.csv", "w").write("1,2")
-open("empty", "w")
-for n in "ab": open(f"plots/{n}.png", "w").write(n)
-open("plots/sub/c.png", "w").write("c")
-open("plots/.hidden.png", "w").write("h")
-os.chmod("out.csv", 0)
-os.chmod("plots", 0)
-"""
-    patterns = ["out.csv", "plots/*.png", "empty", "out.*", "nosuch", "no/*.txt", "p*/sub/c.png"]
-    done = zygote.run(code, outputs=patterns)
-    assert done.outputs == {
-        "out.csv": b"1,2",
-        "plots/a.png": b"a",
-        "plots/b.png": b"b",
-        "empty": b"",
-        "plots/sub/c.png": b"c",
-    }
-    left = {one["name"]: one["why"] for one in done.report["outputs_left_out"]}
-    assert left == {"nosuch": "missing", "no/*.txt": "missing", "out.*": "missing"} or left == {
-        "nosuch": "missing",
-        "no/*.txt": "missing",
-    }
-
-
-def test_outputs_that_are_no_files(zygote):
-    code = """
-import os, socket
-os.symlink("/etc/passwd", "link")
-os.symlink("/etc", "folder")
-os.mkfifo("fifo")
-os.mkdir("dir")
-open("ok", "w").write("fine")
-os.link("ok", "hard")
-open("sparse", "w").truncate(1 << 40)
-os.symlink("ok", "dir/inner")
-open(b"bad\\xff", "w")
-"""
-    patterns = ["link", "folder/passwd", "fifo", "dir", "sparse", "hard", "dir/*", "../etc/passwd"]
-    patterns += ["/etc/passwd", "a/../b", "b*", "x\0y"]
-    done = zygote.run(code, outputs=patterns)
-    assert done.exit == 0, done.err
-    assert done.outputs == {"hard": b"fine"}
-    left = {one["name"]: one["why"] for one in done.report["outputs_left_out"]}
-    assert left == {
-        "link": "a link",
-        "folder/passwd": "missing",
-        "fifo": "not a file",
-        "dir": "not a file",
-        "sparse": "too large",
-        "dir/inner": "a link",
-        "../etc/passwd": "outside",
-        "/etc/passwd": "outside",
-        "a/../b": "outside",
-        "bad\\udcff": "its name is not text",
-        "x\0y": "outside",
-    }
-
-
-def test_outputs_have_bounds(zygote):
-    code = "for n in range(5): open(f'f{n}', 'w').write('x' * 10)"
-    done = zygote.run(code, outputs=["f*"], outputs_files=2)
-    assert list(done.outputs) == ["f0", "f1"]
-    assert [one["why"] for one in done.report["outputs_left_out"]] == ["too many files"] * 3
-    done = zygote.run(code, outputs=["f*"], outputs_bytes=25)
-    assert list(done.outputs) == ["f0", "f1"]
-    assert [one["why"] for one in done.report["outputs_left_out"]] == ["too large"] * 3
 
 
 # Functions.
@@ -349,145 +229,6 @@ def test_a_cold_start_loads_little(tmp_path):
         assert f"'{name}'" not in loaded, loaded
 
 
-# Tools.
-
-
-class Serving:
-    """The daemon's end of `tools`: answers each question from a table."""
-
-    def __init__(self, sock) -> None:
-        self.sock, self.asked = sock, []
-        self.thread = threading.Thread(target=self.serve)
-        self.thread.start()
-
-    def serve(self) -> None:
-        while True:
-            try:
-                question = receive(self.sock)
-            except (EOFError, OSError):
-                return
-            self.asked.append(question)
-            self.answer(question)
-
-    def answer(self, question) -> None:
-        id = question["id"]
-        if question["tool"] == "read" and question["name"] == "data.csv":
-            data = "\ufeffa,é\n".encode() * 100000
-            send(self.sock, {"id": id, "size": len(data)})
-            self.sock.sendall(data)
-        elif question["tool"] == "query":
-            rows = [[1, question["sql"]], [2, question["parameters"]]]
-            cut = question["table"] == "cut"
-            send(self.sock, {"id": id, "columns": ["n", "x"], "rows": rows, "truncated": cut})
-        elif question["tool"] == "call" and question["name"] == "echo":
-            send(self.sock, {"id": id, "value": question["arguments"]})
-        elif question.get("name") == "wrong":
-            send(self.sock, {"id": id + 1, "value": 1})
-        else:
-            error = {"code": "not_found", "message": f"no {question.get('name')}"}
-            send(self.sock, {"id": id, "error": error})
-
-
-NAMES = {"read": ["data.csv"], "query": ["sales"], "call": ["echo"]}
-
-
-@pytest.fixture(params=["slot", "cold"])
-def with_tools(request, zygote, tmp_path):
-    def start(code: str):
-        more = {"tools": True, "tool_names": NAMES}
-        slot = zygote.slot() if request.param == "slot" else None
-        running = slot.order(code, **more) if slot else run_cold(code, tmp_path, **more)
-        serving = Serving(running.tools)
-        done = running.done()
-        serving.thread.join()
-        return done, serving.asked
-
-    return start
-
-
-def test_tools(with_tools):
-    code = """
-import threading, warnings
-from pillion import tools
-print(tools.available())
-print(len(tools.read("data.csv")), tools.read_text("data.csv")[:3])
-print(tools.query("sales", "select ?", [1, "é"]))
-print(tools.call("echo", 1, "b"), tools.call("echo", a=[1]), tools.call("echo"))
-with warnings.catch_warnings(record=True) as caught:
-    warnings.simplefilter("always")
-    tools.query("cut", "select 1")
-    print([str(one.message) for one in caught])
-for bad in (
-    lambda: tools.read("nosuch"),
-    lambda: tools.call("nosuch"),
-    lambda: tools.call("echo", 1, a=2),
-    lambda: tools.call("echo", object()),
-):
-    try:
-        bad()
-    except (tools.ToolError, TypeError) as error:
-        print(type(error).__name__, getattr(error, "code", None), error)
-out = []
-def ask(n): out.append(tools.call("echo", n))
-threads = [threading.Thread(target=ask, args=(n,)) for n in range(20)]
-for thread in threads: thread.start()
-for thread in threads: thread.join()
-print(sorted(out) == [[n] for n in range(20)])
-"""
-    done, asked = with_tools(code)
-    assert done.err == ""
-    assert done.out.splitlines() == [
-        "['read:data.csv', 'query:sales', 'call:echo']",
-        "800000 a,é",
-        "[{'n': 1, 'x': 'select ?'}, {'n': 2, 'x': [1, 'é']}]",
-        "[1, 'b'] {'a': [1]} []",
-        "['the rows of `cut` were cut short']",
-        "ToolError not_found no nosuch",
-        "ToolError not_found no nosuch",
-        "TypeError None a tool takes positional or keyword arguments, not both",
-        "TypeError None a tool's arguments are JSON, and `object` is not",
-        "True",
-    ]
-    assert asked[0] == {"id": 1, "tool": "read", "name": "data.csv"}
-    assert [one["id"] for one in asked] == list(range(1, len(asked) + 1))
-
-
-def test_tools_are_for_the_main_process(with_tools):
-    code = """
-import os
-from pillion import tools
-if os.fork() == 0:
-    try:
-        tools.call("echo")
-    except tools.ToolError as error:
-        print(error.code, error, flush=True)
-    print(len([n for n in os.listdir("/proc/self/fd") if int(n) > 2]), flush=True)
-    os._exit(0)
-os.wait()
-print(tools.call("echo", 1))
-"""
-    done, _ = with_tools(code)
-    assert done.out.splitlines() == [
-        "no_tools tools work in the run's main process only, not in its children",
-        "1",  # the listing's own
-        "[1]",
-    ]
-
-
-def test_a_wrong_answer_breaks_the_connection(with_tools):
-    code = """
-from pillion import tools
-for name in ("wrong", "echo"):
-    try:
-        tools.call(name)
-    except tools.ToolError as error:
-        print(error.code)
-"""
-    done, asked = with_tools(code)
-    assert done.out == "broken\nbroken\n"
-    assert len(asked) == 1
-
-
 def test_no_tools(run):
     code = "from pillion import tools\nprint(tools.available())\ntools.read('x')"
     done = run(code)
@@ -503,19 +244,15 @@ def test_the_result_belongs_to_the_main_process(run):
     assert done.result == {"exception": None}
 
 
-def test_large_outputs_arrive_whole(zygote):
-    data = os.urandom(3 << 20)
-    code = "open('o', 'wb').write(open('i', 'rb').read())"
-    done = zygote.run(code, files={"i": data}, outputs=["o"], outputs_bytes=4 << 20)
-    assert done.outputs["o"] == data
-
-
-def test_the_folder_of_outputs_is_the_orders(zygote):
-    mounts = [{"kind": "proc", "at": "/proc"}, {"kind": "tmpfs", "at": "/tmp"}]
-    slot = zygote.slot(mounts=mounts)
-    done = slot.order("open('o', 'w').write('x')", outputs=["o"], folder="/tmp").done()
-    assert done.outputs == {"o": b"x"}
-    assert FOLDER != "/tmp"
+@pytest.mark.parametrize("count", [0, 3, 5, 6])
+def test_an_order_with_a_wrong_number_of_descriptors(zygote, count):
+    slot = zygote.slot()
+    send(slot.ctl, {"watch": {}})
+    null = os.open("/dev/null", os.O_RDWR)
+    send(slot.run, make_order("print(1)"), [null] * count)
+    os.close(null)
+    assert receive(slot.ctl)["exit"] == 70
+    slot.wait_gone()
 
 
 def test_messages_that_are_no_messages(zygote):

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use pillion_catalogue::Result;
 use pillion_runtime::discovery::{Proven, Request};
-use pillion_runtime::managed::Silent;
+use pillion_runtime::managed::{Silent, State};
 use pillion_runtime::{Dirs, Proof};
 use pillion_supervisor::Supervisor;
 use pillion_workspace::config::{self, EngineChoice};
@@ -132,6 +132,21 @@ impl Engines {
 
     fn config_proof(&self) -> Option<Proof> {
         Proof::of(&self.root.join(config::FILE)).ok()
+    }
+
+    /// Whether an engine can be asked for types without fetching it first.
+    pub(crate) async fn is_at_hand(&self, choice: EngineChoice, around: &Surroundings) -> bool {
+        if self.running().contains_key(&(choice, around.id)) {
+            return true;
+        }
+        match choice {
+            EngineChoice::Ty => match tools::managed(&self.dirs).await {
+                Ok(managed) => matches!(managed.state(), State::Ready { .. }),
+                Err(_) => false,
+            },
+            EngineChoice::Basedpyright => true,
+            EngineChoice::Jedi => false,
+        }
     }
 
     /// The engine to ask; it starts with the first question.

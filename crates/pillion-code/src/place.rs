@@ -129,6 +129,14 @@ fn is_outside(root: &Path, path: &Path) -> bool {
     !plain.starts_with(root)
 }
 
+/// Whether a file is the named one, or below the named folder; everything is below nothing.
+pub(crate) fn is_below(file: &str, folder: &str) -> bool {
+    folder.is_empty()
+        || file
+            .strip_prefix(folder)
+            .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -16,8 +16,8 @@ use tokio::sync::Mutex;
 use crate::changes::Journal;
 use crate::engines::Engines;
 use crate::index::{Index, Store};
-use crate::map::patterns::Memo;
-use crate::map::{Charts, Keeper};
+use crate::map::patterns::{Memo, Trees};
+use crate::map::{Charts, Inquiries, Keeper};
 use crate::source::Source;
 
 /// How long after the last change the index is written to disk.
@@ -32,7 +32,9 @@ pub(crate) struct Project {
     state: Mutex<State>,
     engines: Engines,
     map: Keeper,
+    inquiries: Inquiries,
     patterns: Memo,
+    trees: Trees,
     charts: Charts,
     saving: AtomicBool,
 }
@@ -60,12 +62,14 @@ impl Project {
         Self {
             store: Store::new(&dirs.usable_cache(), &root),
             map: Keeper::new(&dirs.usable_cache(), &root),
+            inquiries: Inquiries::default(),
             charts: Charts::default(),
             journal: Journal::new(dirs, &root),
             workspace: Workspace::new(root, options),
             state: Mutex::default(),
             engines,
             patterns: Memo::default(),
+            trees: Trees::default(),
             saving: AtomicBool::new(false),
         }
     }
@@ -90,8 +94,16 @@ impl Project {
         &self.map
     }
 
+    pub(crate) fn inquiries(&self) -> &Inquiries {
+        &self.inquiries
+    }
+
     pub(crate) fn patterns(&self) -> &Memo {
         &self.patterns
+    }
+
+    pub(crate) fn trees(&self) -> &Trees {
+        &self.trees
     }
 
     pub(crate) fn charts(&self) -> &Charts {

@@ -100,12 +100,12 @@ impl Search<'_> {
     /// Files that take the name from the module, and from those again.
     fn takers(&mut self, file: &str, name: &str) {
         let files = self.view.index.files_with(name);
-        let mut open = vec![modules::key(file)];
+        let mut open = vec![modules::key(file).to_owned()];
         let mut known: BTreeSet<String> = open.iter().cloned().collect();
         while let Some(key) = open.pop() {
             for taker in files.iter().filter(|taker| ***taker != *file) {
-                if self.take(taker, name, &key) && known.insert(modules::key(taker)) {
-                    open.push(modules::key(taker));
+                if self.take(taker, name, &key) && known.insert(modules::key(taker).to_owned()) {
+                    open.push(modules::key(taker).to_owned());
                 }
             }
         }

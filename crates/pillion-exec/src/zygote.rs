@@ -236,7 +236,6 @@ fn setup(make: &Make) -> Result<impl Serialize, String> {
         "rlimits": rlimits::numbers(&policy.limits),
         "nice": 5,
         "oom_score_adj": 1000,
-        "network": policy.network,
     }))
 }
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ctypes
 import os
-import platform
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,7 +18,6 @@ CLONE_NEWNS = 0x0002_0000
 CLONE_NEWIPC = 0x0800_0000
 CLONE_NEWUSER = 0x1000_0000
 CLONE_NEWPID = 0x2000_0000
-CLONE_NEWNET = 0x4000_0000
 
 MS_RDONLY = 1
 MS_NOSUID = 2
@@ -46,7 +44,7 @@ SECCOMP_MODE_FILTER = 2
 # No root, no set-uid fixup, no ambient capabilities, no kept ones; all of it locked.
 SECUREBITS = 0b1110_1111
 
-# These five have the same number on every architecture that has them.
+# These four have the same number on every architecture that has them.
 SYS_LANDLOCK_CREATE_RULESET = 444
 SYS_LANDLOCK_ADD_RULE = 445
 SYS_LANDLOCK_RESTRICT_SELF = 446
@@ -72,7 +70,7 @@ _mount.argtypes = [
 _unshare = _libc.unshare
 _fflush = _libc.fflush
 _fflush.argtypes = [ctypes.c_void_p]
-_capset_number = _CAPSET.get(platform.machine())
+_machine = os.uname().machine
 
 
 class _Filter(ctypes.Structure):
@@ -220,13 +218,12 @@ def drop_capabilities() -> None:
             if ctypes.get_errno() == 22:  # past the kernel's last one
                 break
             raise _failed("drop the bounding set")
-    if _capset_number is None:
-        raise OSError(38, f"drop capabilities: unknown machine `{platform.machine()}`")
+    number = _CAPSET.get(_machine)
+    if number is None:
+        raise OSError(38, f"drop capabilities: unknown machine `{_machine}`")
     header = _CapabilityHeader(_CAPABILITY_VERSION_3, 0)
     nothing = (ctypes.c_uint32 * 6)()
-    _check(
-        _syscall(_capset_number, ctypes.byref(header), ctypes.byref(nothing)), "drop capabilities"
-    )
+    _check(_syscall(number, ctypes.byref(header), ctypes.byref(nothing)), "drop capabilities")
 
 
 def make_ruleset(landlock: dict[str, Any]) -> int:

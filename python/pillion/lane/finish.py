@@ -34,7 +34,7 @@ class Outcome:
         self.pid = os.getpid()
         self.result = result
         self.tools = tools
-        self.folder = ""
+        self.folder = self.newest = ""
         self.message: dict[str, Any] = {"exception": None}
         if result is not None:
             os.register_at_fork(after_in_child=self._forget)
@@ -124,7 +124,7 @@ def end(outcome: Outcome, code: int) -> NoReturn:
         _quietly(_join_threads)
         _quietly(_run_exit_functions)
         flushed = _flush(sys.stdout, sys.stderr)
-        _quietly(lambda: _let_go(outcome.folder))
+        _quietly(lambda: _let_go(outcome.folder, outcome.newest))
         flushed = _flush(sys.stdout, sys.stderr, sys.__stdout__, sys.__stderr__) and flushed
         _quietly(_flush_c)
         if not flushed:
@@ -157,21 +157,28 @@ def _run_exit_functions() -> None:
     atexit._run_exitfuncs()
 
 
-def _let_go(folder: str) -> None:
-    """Drop the program's modules: open files are written out, `__del__` methods run."""
+def _let_go(folder: str, newest: str) -> None:
+    """Drop the program's modules: open files are written out, `__del__` methods run.
+
+    `newest`: the module that was imported last before the program began.
+    """
     for name in ("last_type", "last_value", "last_traceback", "last_exc"):
         vars(sys).pop(name, None)
     folder = folder.rstrip("/") + "/"
-    owned = [
-        name
-        for name, module in reversed([*sys.modules.items()])
-        if name == "__main__" or _is_below(module, folder)
-    ]
+    added = []
+    # Newest first, down to the last that was there before: older ones are not even touched.
+    for name in reversed(sys.modules):
+        if name == newest:
+            break
+        added.append(name)
+    owned = [name for name in added if _is_below(sys.modules.get(name), folder)]
+    if "__main__" in sys.modules and "__main__" not in owned:
+        owned.append("__main__")
     # Functions and classes know their module's names, which know them.
     circular = any(
         callable(value) or isinstance(value, (list, dict))
         for name in owned
-        for key, value in [*vars(sys.modules[name]).items()]
+        for key, value in [*getattr(sys.modules[name], "__dict__", {}).items()]
         if key[:2] != "__"
     )
     if not circular:

@@ -57,7 +57,8 @@ def receive(connection: socket, most: int = 0) -> tuple[Any, list[int]]:
     """Receive one message and up to `most` descriptors. `Ended` where a message would begin."""
     import _socket
 
-    space = _socket.CMSG_SPACE(most * _INT) if most else 0
+    # Not CMSG_SPACE, which rounds up: there would be room for one descriptor more.
+    space = _socket.CMSG_LEN(most * _INT) if most else 0
     head, beside, _, _ = connection.recvmsg(4, space, _socket.MSG_CMSG_CLOEXEC)
     if not head:
         raise Ended

@@ -158,7 +158,7 @@ def not_prepared(outcome: finish.Outcome, error: BaseException) -> int:
 
 def run(prepared: Prepared, outcome: finish.Outcome) -> int:
     """Run the program to its end. The exit code."""
-    outcome.folder = prepared.folder
+    outcome.folder, outcome.newest = prepared.folder, next(reversed(sys.modules))
     try:
         _start(prepared, outcome)
     except SystemExit as stop:
@@ -335,8 +335,9 @@ def rehearse() -> None:
     order = {"program": {"code": code}, "folder": "/", "env": {**os.environ}, "seed": None}
     packed = messages.pack(order)
     prepared = prepare(wire.loads(packed[4:]), None, os.read, lambda: None)
-    run(prepared, finish.Outcome(None, None))
-    finish._let_go("/nowhere")
+    outcome = finish.Outcome(None, None)
+    run(prepared, outcome)
+    finish._let_go(outcome.folder, outcome.newest)
     finish._flush(sys.stdout, sys.stderr)
     finish._flush_c()
     sys.modules["linecache"].cache.pop(prepared.name, None)

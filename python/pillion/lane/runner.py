@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 _WORKER_DIR = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 # Where descriptors go that the program should not meet.
 _AWAY = 200
+# The exit code for an order that cannot be read (EX_SOFTWARE).
+_BAD_ORDER = 70
 
 
 def run_slot(connection: Any) -> NoReturn:
@@ -27,13 +29,14 @@ def run_slot(connection: Any) -> NoReturn:
 
     try:
         order, descriptors = messages.receive(connection, 5)
-        wanted = 5 if order.get("tools") else 4
-        if len(descriptors) < wanted:
-            raise ValueError("descriptors are missing")
-    except (messages.Ended, OSError, ValueError):
+        if len(descriptors) != (5 if order.get("tools") else 4):
+            raise ValueError("a wrong number of descriptors")
+    except messages.Ended:
         os._exit(0)  # no order, no run
+    except BaseException:
+        os._exit(_BAD_ORDER)  # there is no stream yet to say more on
     result, tools = _place(descriptors)
-    _run(order, result, tools if order.get("tools") else None, connection.recv, connection.close)
+    _run(order, result, tools, connection.recv, connection.close)
 
 
 def run_cold(order_fd: int) -> NoReturn:

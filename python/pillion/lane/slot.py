@@ -9,7 +9,7 @@ one takes away.
 from __future__ import annotations
 
 import _signal
-import base64
+import binascii
 import gc
 import os
 import signal
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from _socket import socket
     from typing import Any, NoReturn
 
-_NAMESPACES = (
-    confine.CLONE_NEWPID | confine.CLONE_NEWNS | confine.CLONE_NEWIPC | confine.CLONE_NEWNET
-)
+# Not the network's: the zygote's own is empty already, or meant to be used, and one more for
+# every slot costs more than everything else about it.
+_NAMESPACES = confine.CLONE_NEWPID | confine.CLONE_NEWNS | confine.CLONE_NEWIPC
 _READY = b"ready"
 # All that can be; looked up once, because each page that an init touches is a page of its own.
 _IGNORED = sorted(
@@ -44,7 +44,7 @@ class Plan:
         self.hide: list[str] = setup.get("hide") or []
         self.landlock: dict[str, Any] | None = setup.get("landlock")
         self.filters = [
-            confine.make_filter(base64.b64decode(text)) for text in setup.get("filters") or []
+            confine.make_filter(binascii.a2b_base64(text)) for text in setup.get("filters") or []
         ]
         self.rlimits: list[list[int]] = setup.get("rlimits") or []
         self.nice: int = setup.get("nice") or 0
@@ -110,7 +110,9 @@ def _slot(plan: Plan, request: dict[str, Any], ctl: socket, run: socket) -> sock
         if ruleset is not None:
             os.close(ruleset)
         _become_init(payload, told)
-        messages.send(ctl, {"ready": request["slot"]}, (os.pidfd_open(os.getpid()),))
+        own = os.pidfd_open(os.getpid())
+        messages.send(ctl, {"ready": request["slot"]}, (own,))
+        os.close(own)
     except BaseException as error:
         _tell_failure(ctl, str(error) or type(error).__name__)
         os._exit(1)
@@ -150,11 +152,11 @@ def _become_init(payload: int, told: int) -> None:
 def _become_payload(plan: Plan, run: socket, ruleset: int | None, tell: int) -> None:
     try:
         _confine(plan, run, ruleset, tell)
+        gc.enable()
+        program.rehearse()
     except BaseException as error:
         os.write(tell, (str(error) or type(error).__name__).encode()[:_MAX_TEXT])
         os._exit(1)
-    gc.enable()
-    program.rehearse()
     os.write(tell, _READY)
     os.close(tell)
 
@@ -162,8 +164,6 @@ def _become_payload(plan: Plan, run: socket, ruleset: int | None, tell: int) -> 
 def _confine(plan: Plan, run: socket, ruleset: int | None, tell: int) -> None:
     os.setsid()
     os.umask(0o077)
-    if plan.nice:
-        os.nice(plan.nice)
     # The files in /proc/self belong to us only while we may be looked at.
     confine.prctl("be dumpable", confine.PR_SET_DUMPABLE, 1)
     if plan.oom_score_adj is not None:
@@ -178,6 +178,8 @@ def _confine(plan: Plan, run: socket, ruleset: int | None, tell: int) -> None:
         limits.lower(number, soft, hard)
     if ruleset is not None:
         confine.restrict(ruleset)
+    if plan.nice:
+        os.nice(plan.nice)  # late: nobody should wait for a slot because it is nice
     confine.close_all_but(0, 1, 2, run.fileno(), tell)
     for made in plan.filters:
         confine.apply_filter(made)

@@ -11,6 +11,7 @@ use super::languages::{Role, is_test_file as is_test_source};
 use super::modules::{folder, stem};
 use super::sketch::{MODULE, ScopeKind};
 use super::tests_of::{is_around_module, is_around_tests, is_conftest, is_test_file, is_test_name};
+use super::typed::Types;
 use super::world::NodeKind;
 
 /// What a change can reach.
@@ -23,11 +24,22 @@ pub(crate) struct Reach {
 }
 
 impl Graph {
-    /// What changed files can reach.
-    pub(crate) fn reach(&self, files: &[ChangedFile]) -> Reach {
+    /// The nodes that changed in some files.
+    pub(crate) fn changed(&self, files: &[ChangedFile]) -> Vec<NodeId> {
+        let found = files
+            .iter()
+            .filter_map(|f| Some((self.file_at(&f.path)?, f)));
+        found
+            .flat_map(|(at, file)| self.changed_nodes(at, file))
+            .collect()
+    }
+
+    /// What changed files can reach, with what types say.
+    pub(crate) fn reach(&self, files: &[ChangedFile], types: &Types) -> Reach {
         let mut reach = Reach::default();
         let mut walk = Walk {
             graph: self,
+            types,
             nodes: HashSet::new(),
             modules: HashSet::new(),
             open: Vec::new(),
@@ -128,6 +140,7 @@ impl Graph {
 
 struct Walk<'g> {
     graph: &'g Graph,
+    types: &'g Types,
     nodes: HashSet<NodeId>,
     /// Files whose own code is reached.
     modules: HashSet<u32>,
@@ -158,7 +171,7 @@ impl Walk<'_> {
                 self.module(graph.file_index(node));
                 continue;
             }
-            for user in graph.users(node) {
+            for user in graph.users_with(node, self.types) {
                 self.node(user.node);
             }
             let is_python = graph.language == Language::Python;
@@ -224,7 +237,7 @@ impl Walk<'_> {
         for node in &self.nodes {
             let (file, path) = (graph.file_index(*node), graph.path(*node));
             let name = own_name(graph.name(*node));
-            if is_conftest(path) && graph.users(*node).is_empty() {
+            if is_conftest(path) && graph.users_with(*node, self.types).is_empty() {
                 // A fixture that nobody names, or a hook: it is there for all.
                 folders.insert(folder(path));
             } else if is_test_file(path) && is_around_module(name) {

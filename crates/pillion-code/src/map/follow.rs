@@ -12,6 +12,7 @@ use super::keys::{Key, fingerprints};
 use super::link::{Links, links};
 use super::modules::{Modules, is_init};
 use super::read::sketch;
+use super::regraph::{Linked, Places};
 use super::sketch::Sketch;
 use super::world::{Sketched, World};
 use crate::index::{Index, MAX_FILE, content_hash};
@@ -33,6 +34,8 @@ pub(crate) struct Map {
     files: BTreeMap<Arc<str>, Known>,
     modules: Arc<Modules>,
     graph: Arc<Graph>,
+    /// Where the nodes of the graph are.
+    places: Places,
 }
 
 /// What following took.
@@ -156,7 +159,6 @@ impl Map {
             .par_iter()
             .map(|id| (*id, links(&world, *id)))
             .collect();
-        let count = linked.len();
         let mut linked = linked.into_iter().peekable();
         for (id, known) in (0..).zip(self.files.values_mut()) {
             if let Some((_, links)) = linked.next_if(|(next, _)| *next == id) {
@@ -165,8 +167,16 @@ impl Map {
         }
         let all = self.files.values();
         let all = all.map(|known| (Arc::clone(&known.sketched), Arc::clone(&known.links)));
-        self.graph = Arc::new(Graph::of(all.collect()));
-        count
+        let all: Linked = all.collect();
+        let followed = match relink {
+            Relink::All => None,
+            Relink::These { .. } => self.places.follow(&self.graph, &all, &todo),
+        };
+        self.graph = Arc::new(followed.unwrap_or_else(|| {
+            self.places = Places::of(&all);
+            Graph::of(all)
+        }));
+        todo.len()
     }
 }
 

@@ -1,7 +1,7 @@
 //! The graph of a workspace: all nodes, and who uses whom.
 //!
-//! It is put together from the links of the files whenever one of them changed, which takes
-//! a few milliseconds: only numbers are moved. Questions walk it by dense numbers.
+//! It is put together from the links of the files; after an edit, most of it is taken over
+//! (`regraph`). Questions walk it by dense numbers.
 
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
@@ -10,12 +10,13 @@ use super::keys::ByKey;
 use super::language::Language;
 use super::layers::Layers;
 use super::link::{Links, Way};
+use super::lists::Lists;
 use super::sketch::MODULE;
 use super::world::{LocalNode, NodeKind, Sketched};
 use crate::index::facts::name_hash;
 
 /// How many methods of a name there may be for a call of something unknown to be drawn.
-const MAX_GUESSES: usize = 5;
+pub(super) const MAX_GUESSES: usize = 5;
 
 /// A node, by its place in the graph.
 pub(crate) type NodeId = u32;
@@ -30,54 +31,6 @@ pub(crate) struct Edge {
     pub(crate) is_sure: bool,
     /// The first line of the use, in the file of the one who uses.
     pub(crate) line: u32,
-}
-
-/// Lists of edges, one after the other.
-#[derive(Debug)]
-struct Lists<T> {
-    starts: Vec<u32>,
-    all: Vec<T>,
-}
-
-impl<T> Default for Lists<T> {
-    fn default() -> Self {
-        Self {
-            starts: Vec::new(),
-            all: Vec::new(),
-        }
-    }
-}
-
-impl<T: Copy + Ord> Lists<T> {
-    /// Lists from pairs in any order.
-    fn of(count: usize, pairs: &[(u32, T)]) -> Self {
-        let mut starts = vec![0_u32; count + 1];
-        for (list, _) in pairs {
-            starts[*list as usize + 1] += 1;
-        }
-        for at in 1..starts.len() {
-            starts[at] += starts[at - 1];
-        }
-        let mut next = starts.clone();
-        let mut all: Vec<T> = pairs.iter().map(|(_, item)| *item).collect();
-        for (list, item) in pairs {
-            let place = &mut next[*list as usize];
-            all[*place as usize] = *item;
-            *place += 1;
-        }
-        for ends in starts.windows(2) {
-            all[ends[0] as usize..ends[1] as usize].sort_unstable();
-        }
-        Self { starts, all }
-    }
-
-    fn get(&self, list: u32) -> &[T] {
-        let at = list as usize;
-        match (self.starts.get(at), self.starts.get(at + 1)) {
-            (Some(start), Some(end)) => &self.all[*start as usize..*end as usize],
-            _ => &[],
-        }
-    }
 }
 
 /// A file of the graph.
@@ -96,18 +49,18 @@ pub(crate) struct Graph {
     /// Sorted by path.
     pub(crate) files: Vec<GraphFile>,
     /// The file of each node.
-    file_of: Vec<u32>,
-    out: Lists<Edge>,
-    into: Lists<Edge>,
+    pub(super) file_of: Vec<u32>,
+    pub(super) out: Lists<Edge>,
+    pub(super) into: Lists<Edge>,
     /// What a method overrides, and what overrides it.
-    above: Lists<NodeId>,
-    below: Lists<NodeId>,
-    importers: Lists<u32>,
+    pub(super) above: Lists<NodeId>,
+    pub(super) below: Lists<NodeId>,
+    pub(super) importers: Lists<u32>,
     /// How many calls there are, and how many of them are resolved.
     pub(crate) calls: usize,
     pub(crate) sure_calls: usize,
     /// Nodes by the hash of their own names; made when it is first asked for.
-    by_name: OnceLock<Vec<(u32, NodeId)>>,
+    pub(super) by_name: OnceLock<Vec<(u32, NodeId)>>,
     pub(super) layers: OnceLock<Layers>,
     pub(super) alive: OnceLock<Vec<bool>>,
 }
@@ -163,7 +116,7 @@ impl Graph {
                         break;
                     }
                     // What is known from another call needs no guess.
-                    if links.has_call(guess.from, &ids, *to) {
+                    if links.calls(guess.from, |key| ids.get(key) == Some(to)) {
                         continue;
                     }
                     let edge = Edge {
@@ -194,11 +147,10 @@ impl Graph {
             rayon::join(|| Lists::of(nodes, &back), || Lists::of(nodes, &edges));
         graph.below = Lists::of(nodes, &overrides.iter().map(flip).collect::<Vec<_>>());
         graph.above = Lists::of(nodes, &overrides);
-        graph.importers = Lists::of(files.len(), &imports.iter().map(flip).collect::<Vec<_>>());
+        let imported: Vec<_> = imports.iter().map(flip).collect();
+        graph.importers = Lists::of(files.len(), &imported);
         drop(methods);
-        let calls = edges.iter().filter(|(_, edge)| edge.way == Way::Call);
-        graph.calls = calls.clone().count();
-        graph.sure_calls = calls.filter(|(_, edge)| edge.is_sure).count();
+        graph.count_calls();
         let mut first = 0;
         for (sketched, links) in files {
             let nodes = u32::try_from(sketched.nodes.len()).unwrap_or(0);
@@ -210,6 +162,12 @@ impl Graph {
             first += nodes;
         }
         graph
+    }
+
+    pub(super) fn count_calls(&mut self) {
+        let calls = self.out.all().iter().filter(|edge| edge.way == Way::Call);
+        self.calls = calls.clone().count();
+        self.sure_calls = calls.filter(|edge| edge.is_sure).count();
     }
 
     /// All nodes, by file and by where they are defined.
@@ -269,7 +227,11 @@ impl Graph {
 
     /// Nodes whose own name may be this one.
     pub(crate) fn named(&self, name: &str) -> impl Iterator<Item = NodeId> + use<'_> {
-        let hash = name_hash(name);
+        self.named_by(name_hash(name))
+    }
+
+    /// Nodes whose own name has this [`name_hash`].
+    pub(crate) fn named_by(&self, hash: u32) -> impl Iterator<Item = NodeId> + use<'_> {
         let by_name = self.by_name.get_or_init(|| {
             let own = |id| self.node(id).map(|node| (node.own, id));
             let mut all: Vec<(u32, NodeId)> = self.nodes().filter_map(own).collect();
@@ -311,7 +273,7 @@ impl Graph {
     /// Everything in it, one line each: two graphs are the same if these are.
     #[cfg(test)]
     pub(crate) fn dump(&self) -> String {
-        let mut lines = Vec::new();
+        let mut lines = vec![format!("calls {} {}", self.calls, self.sure_calls)];
         let label = |node: NodeId| format!("{}:{}", self.path(node), self.name(node));
         for node in self.nodes() {
             lines.push(format!("node {} {:?}", label(node), self.kind(node)));
@@ -319,6 +281,15 @@ impl Graph {
                 let (way, sure) = (edge.way, if edge.is_sure { "" } else { "?" });
                 let (from, to) = (label(node), label(edge.node));
                 lines.push(format!("{way:?}{sure} {from} -> {to} @{}", edge.line));
+            }
+            for edge in self.into(node) {
+                lines.push(format!("into {} {edge:?}", label(node)));
+            }
+            let own = own_name(self.name(node));
+            let place = self.named(own).position(|other| other == node);
+            lines.push(format!("named {} {place:?}", label(node)));
+            for below in self.below(node) {
+                lines.push(format!("overridden {} by {}", label(node), label(*below)));
             }
             for above in self.above(node) {
                 lines.push(format!("override {} -> {}", label(node), label(*above)));

@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use super::graph::{Graph, NodeId};
 use super::link::Way;
+use super::typed::Types;
 use super::world::NodeKind;
 
 /// Nodes in all trees of one answer.
@@ -25,6 +26,8 @@ pub(crate) struct User {
     pub(crate) node: NodeId,
     pub(crate) via: Via,
     pub(crate) is_sure: bool,
+    /// Whether the code's own words do not say it, and types do.
+    pub(crate) by_types: bool,
     pub(crate) line: u32,
 }
 
@@ -44,9 +47,18 @@ pub(crate) struct Tree {
 impl Graph {
     /// Everyone who uses a node, each once, in its surest way.
     pub(crate) fn users(&self, node: NodeId) -> Vec<User> {
+        self.users_with(node, &Types::default())
+    }
+
+    /// The same, with what types say.
+    pub(crate) fn users_with(&self, node: NodeId, types: &Types) -> Vec<User> {
         let mut all: Vec<User> = Vec::new();
         let mut add = |of: NodeId, overridden: bool| {
-            for edge in self.into(of).iter().filter(|edge| edge.node != node) {
+            let own = self.into(of).iter();
+            let own = own.filter(|edge| edge.is_sure || !types.rules_out(self, edge.node, of));
+            let typed = types.into(of).iter().map(|edge| (edge, true));
+            let both = own.map(|edge| (edge, false)).chain(typed);
+            for (edge, by_types) in both.filter(|(edge, _)| edge.node != node) {
                 let via = match edge.way {
                     _ if overridden => Via::Override,
                     Way::Call => Via::Call,
@@ -58,6 +70,7 @@ impl Graph {
                     node: edge.node,
                     via,
                     is_sure,
+                    by_types,
                     line: edge.line,
                 });
             }
@@ -78,7 +91,7 @@ impl Graph {
             add(above, true);
         }
         // The surest first; then one for each.
-        all.sort_by_key(|user| (user.node, !user.is_sure, user.via, user.line));
+        all.sort_by_key(|user| (user.node, !user.is_sure, user.by_types, user.via, user.line));
         all.dedup_by_key(|user| user.node);
         all
     }
@@ -100,25 +113,31 @@ impl Graph {
 
     /// The trees of users of some nodes, up to a depth. A node that was shown with its users
     /// elsewhere is cut.
-    pub(crate) fn impact(&self, targets: &[NodeId], depth: usize) -> Vec<Tree> {
-        let mut shown: HashSet<NodeId> = targets.iter().copied().collect();
-        let mut room = MAX_NODES;
-        let mut trees = Vec::new();
-        for target in targets {
-            trees.push(self.tree(*target, None, depth, &mut shown, &mut room));
-        }
-        trees
+    pub(crate) fn impact(&self, targets: &[NodeId], depth: usize, types: &Types) -> Vec<Tree> {
+        let mut planter = Planter {
+            graph: self,
+            types,
+            shown: targets.iter().copied().collect(),
+            room: MAX_NODES,
+        };
+        let trees = targets.iter();
+        trees.map(|node| planter.tree(*node, None, depth)).collect()
     }
+}
 
-    fn tree(
-        &self,
-        node: NodeId,
-        user: Option<User>,
-        depth: usize,
-        shown: &mut HashSet<NodeId>,
-        room: &mut usize,
-    ) -> Tree {
-        let all = self.users(node);
+/// Makes the trees of one answer.
+struct Planter<'g> {
+    graph: &'g Graph,
+    types: &'g Types,
+    /// Nodes that are shown with their users.
+    shown: HashSet<NodeId>,
+    /// How many nodes there may still be.
+    room: usize,
+}
+
+impl Planter<'_> {
+    fn tree(&mut self, node: NodeId, user: Option<User>, depth: usize) -> Tree {
+        let all = self.graph.users_with(node, self.types);
         let mut tree = Tree {
             node,
             user,
@@ -126,18 +145,18 @@ impl Graph {
             users: Vec::new(),
             is_cut: false,
         };
-        let is_elsewhere = user.is_some() && !shown.insert(node);
+        let is_elsewhere = user.is_some() && !self.shown.insert(node);
         if depth == 0 || is_elsewhere {
             tree.is_cut = tree.count > 0;
             return tree;
         }
         for user in all {
-            if *room == 0 {
+            if self.room == 0 {
                 tree.is_cut = true;
                 break;
             }
-            *room -= 1;
-            let below = self.tree(user.node, Some(user), depth - 1, shown, room);
+            self.room -= 1;
+            let below = self.tree(user.node, Some(user), depth - 1);
             tree.users.push(below);
         }
         tree

@@ -49,6 +49,8 @@ const LINES: &[&str] = &[
 #[derive(Debug, Clone)]
 enum Edit {
     Write(usize, Vec<usize>),
+    /// A line more: what is there mostly stays as it is.
+    Append(usize, usize),
     Delete(usize),
     Move(usize, usize),
 }
@@ -57,6 +59,7 @@ fn edit() -> impl Strategy<Value = Edit> {
     let lines = prop::collection::vec(0..LINES.len(), 0..7);
     prop_oneof![
         6 => (0..PATHS.len(), lines).prop_map(|(path, lines)| Edit::Write(path, lines)),
+        6 => (0..PATHS.len(), 0..LINES.len()).prop_map(|(path, line)| Edit::Append(path, line)),
         1 => (0..PATHS.len()).prop_map(Edit::Delete),
         1 => (0..PATHS.len(), 0..PATHS.len()).prop_map(|(from, to)| Edit::Move(from, to)),
     ]
@@ -75,6 +78,10 @@ proptest! {
                 Edit::Write(path, lines) => {
                     let lines: Vec<&str> = lines.iter().map(|line| LINES[*line]).collect();
                     changes.push((PATHS[path], Some(lines.join("\n"))));
+                }
+                Edit::Append(path, line) => {
+                    let old = files.get(PATHS[path]).map_or("", String::as_str);
+                    changes.push((PATHS[path], Some(format!("{old}\n{}", LINES[line]))));
                 }
                 Edit::Delete(path) if files.contains_key(PATHS[path]) => {
                     changes.push((PATHS[path], None));
@@ -100,6 +107,31 @@ proptest! {
             anew.edit(&all);
             prop_assert_eq!(map.graph().dump(), anew.graph().dump(), "{:#?}", files);
         }
+    }
+}
+
+/// What an edit of a file that others use takes over of the graph, and what it must not.
+#[test]
+fn a_graph_is_taken_over_where_numbers_move() {
+    let ends = "class C:\n    def m(self): pass\n";
+    let user = "import a\na.f()\na.late()\ndef u(x): x.m(); a.g()\n";
+    let texts = [
+        format!("def f(): g()\ndef g(): pass\n{ends}"),
+        // A body; a definition more, in front of others; one less; back again.
+        format!("def f(): pass\ndef g(): f()\n{ends}"),
+        format!("def first(): pass\ndef f(): pass\ndef g(): first()\n{ends}"),
+        format!("def g(): pass\n{ends}"),
+        format!("def f(): pass\ndef g(): pass\ndef late(): f()\n{ends}"),
+        // Another order; a method more.
+        format!("def g(): f()\ndef late(): pass\ndef f(): pass\n{ends}"),
+        format!("def g(): f()\ndef f(): pass\n{ends}    def n(self): self.m()\n"),
+    ];
+    let mut map = Map::default();
+    for text in &texts {
+        map.edit(&[("a.py", Some(text)), ("b.py", Some(user))]);
+        let mut anew = Map::default();
+        anew.edit(&[("a.py", Some(text)), ("b.py", Some(user))]);
+        assert_eq!(map.graph().dump(), anew.graph().dump(), "{text}");
     }
 }
 

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use pillion_catalogue::{Error, Result};
 use tokio::sync::Mutex;
@@ -16,7 +16,7 @@ use super::sketch::FORMAT;
 use crate::index::{Index, Store};
 use crate::project::View;
 
-/// How long after a change the sketches are written to disk.
+/// How long after the last change the sketches are written to disk.
 const SETTLE: Duration = Duration::from_secs(2);
 
 /// Keeps the map of a workspace.
@@ -35,6 +35,8 @@ struct State {
     index: Option<Index>,
     /// The files as they were at the first question, by path with a hash of their bytes.
     first: Option<Index>,
+    /// When it last took something in.
+    changed: Option<Instant>,
 }
 
 /// The map at one moment.
@@ -142,6 +144,7 @@ impl Keeper {
             let followed = state.map.follow(&index, &root, &mut kept);
             state.first.get_or_insert_with(|| index.clone());
             state.index = Some(index);
+            state.changed = Some(Instant::now());
             tracing::debug!(?followed, "the map follows");
             (state.mapped(), followed)
         });
@@ -152,7 +155,8 @@ impl Keeper {
         Ok(mapped)
     }
 
-    /// Write the sketches once some time has passed.
+    /// Write the sketches once nothing has changed for a while: who edits and asks in turns
+    /// should not wait beside it.
     fn save_later(&self) {
         if self.saving.swap(true, Ordering::Relaxed) {
             return;
@@ -160,12 +164,17 @@ impl Keeper {
         let (state, store) = (Arc::downgrade(&self.state), self.store.clone());
         let saving = Arc::clone(&self.saving);
         tokio::spawn(async move {
-            tokio::time::sleep(SETTLE).await;
-            saving.store(false, Ordering::Relaxed);
-            let Some(state) = state.upgrade() else {
-                return;
+            let sketches = loop {
+                tokio::time::sleep(SETTLE).await;
+                let Some(state) = state.upgrade() else {
+                    return;
+                };
+                let state = state.lock().await;
+                if state.changed.is_none_or(|at| at.elapsed() >= SETTLE) {
+                    saving.store(false, Ordering::Relaxed);
+                    break state.map.sketches();
+                }
             };
-            let sketches = state.lock().await.map.sketches();
             let write = tokio::task::spawn_blocking(move || {
                 let all: Vec<_> = sketches
                     .iter()

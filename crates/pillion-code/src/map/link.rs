@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::eval::{Found, Place, Thing, Viewer};
-use super::keys::{ByKey, Key};
+use super::keys::Key;
 use super::modules::FileId;
 use super::sketch::{Expr, ExprId, Name, Nature, Use};
 use super::world::{Sketched, World};
@@ -57,11 +57,11 @@ pub(crate) struct Links {
 }
 
 impl Links {
-    /// Whether a node of the file is known to call one of the graph.
-    pub(crate) fn has_call(&self, from: u32, ids: &ByKey<u32>, to: u32) -> bool {
+    /// Whether a node of the file is known to call something.
+    pub(crate) fn calls(&self, from: u32, is_meant: impl Fn(&Key) -> bool) -> bool {
         let start = self.links.partition_point(|link| link.from < from);
         let mut of_node = self.links[start..].iter().take_while(|l| l.from == from);
-        of_node.any(|link| link.way == Way::Call && ids.get(&link.to) == Some(&to))
+        of_node.any(|link| link.way == Way::Call && is_meant(&link.to))
     }
 }
 

@@ -5,9 +5,10 @@
 use serde::{Deserialize, Serialize};
 
 use crate::index::facts::name_hash;
+use crate::source::Position;
 
 /// The version of what is written to disk; other versions are not read.
-pub(crate) const FORMAT: u32 = 1;
+pub(crate) const FORMAT: u32 = 2;
 
 /// A name, by its place in [`Names`].
 pub(crate) type Name = u32;
@@ -170,6 +171,17 @@ pub(crate) struct Use {
     pub(crate) line: u32,
 }
 
+/// A place where something is taken from something of which the file alone does not say what
+/// it is: `receiver.name`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub(crate) struct Site {
+    pub(crate) scope: ScopeId,
+    pub(crate) name: Name,
+    /// Where the name stands.
+    pub(crate) at: Position,
+    pub(crate) is_call: bool,
+}
+
 /// What one file tells the map.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub(crate) struct Sketch {
@@ -178,6 +190,8 @@ pub(crate) struct Sketch {
     /// Each behind the one it lies in; the first is the module.
     pub(crate) scopes: Box<[Scope]>,
     pub(crate) uses: Box<[Use]>,
+    /// In the order of the text.
+    pub(crate) sites: Box<[Site]>,
     /// Modules from which everything is imported.
     pub(crate) stars: Box<[Name]>,
     /// The names it says it offers, if it does.
@@ -224,6 +238,33 @@ impl Sketch {
                 return None;
             }
             at = scope.parent;
+        }
+    }
+
+    /// Whether a type checker may know more about what is taken from something than the words
+    /// of the file and its imports tell: not if that is a module, a class or the first
+    /// parameter.
+    pub(crate) fn is_unclear(&self, scope: ScopeId, receiver: ExprId) -> bool {
+        match self.expr(receiver) {
+            Expr::Literal => false,
+            Expr::Name(name) => match self.lexical(scope, name) {
+                None => !self.stars.is_empty(),
+                Some(scope) => self.bound(scope, name).iter().any(|(_, binding)| {
+                    !matches!(
+                        binding,
+                        Binding::Me(_)
+                            | Binding::MyClass(_)
+                            | Binding::Module(_)
+                            | Binding::Package(_)
+                            | Binding::Definition(_)
+                    )
+                }),
+            },
+            Expr::Call(callee) => match self.expr(callee) {
+                Expr::Name(name) => self.names.get(name) != "super",
+                _ => true,
+            },
+            Expr::Unknown | Expr::Attribute(..) => true,
         }
     }
 

@@ -2,14 +2,13 @@
 
 use std::path::PathBuf;
 
-use pillion_catalogue::{Code, Context, Error, Local, Operation, Result, Safety, Streams};
+use pillion_catalogue::{Context, Local, Operation, Result, Safety, Streams};
 use pillion_protocol::worker;
-use pillion_supervisor::Ask;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::value::{RawValue, to_raw_value};
+use serde_json::value::RawValue;
 
-use super::{timeout, whereabouts};
+use super::question::Question;
 use crate::PythonService;
 
 /// Call a Python function in a warm worker.
@@ -89,63 +88,27 @@ impl Operation for Call {
     type Output = Called;
 
     async fn run(self, cx: Context<PythonService>) -> Result<Called> {
-        let project = cx
-            .service()
-            .project(whereabouts(
-                &cx,
-                self.root.as_deref(),
-                self.python,
-                [self.virtual_env, self.conda_prefix],
-            )?)
-            .await?;
-        let pool = cx.service().workers(&project, &self.path)?;
-        let params = to_raw_value(&worker::Call {
+        let question = Question {
+            root: self.root,
+            python: self.python,
+            environments: [self.virtual_env, self.conda_prefix],
+            path: self.path,
+            timeout_ms: self.timeout_ms,
+            is_safe: self.idempotent,
+            streams: self.stream,
+        };
+        let params = worker::Call {
             function: self.function,
             params: self.params,
             stream: self.stream,
-        });
-        let call = pillion_supervisor::Call {
-            ask: Ask {
-                method: "call".into(),
-                params: Some(params.map_err(Error::internal)?),
-                project: String::new(),
-            },
-            safe: self.idempotent,
-            timeout: timeout(self.timeout_ms, project.config.python.timeout_s)?,
-            parts: cx.request().parts.clone().filter(|_| self.stream),
         };
-        let answer = pool
-            .call(call)
-            .await
-            .map_err(|error| name_python(error, &project))?;
+        let (_, answer) = question.ask(&cx, "call", &params).await?;
         Ok(Called {
-            result: answer.result,
-            worker: WorkerRef {
-                generation: answer.generation,
-                pid: answer.pid,
-            },
+            worker: WorkerRef::of(&answer),
             elapsed_ms: answer.took.as_secs_f64() * 1000.0,
+            result: answer.result,
         })
     }
-}
-
-/// A module that is missing is mostly one that is missing *there*: say where.
-pub(super) fn name_python(mut error: Error, project: &crate::project::Project) -> Error {
-    if error.code == Code::NotFound
-        && let Ok(choice) = project.python()
-    {
-        let place = format!(
-            "looked for in `{}` with `{}` ({})",
-            project.root.display(),
-            choice.interpreter.executable.display(),
-            choice.source,
-        );
-        error.hint = Some(match error.hint.take() {
-            Some(hint) => format!("{hint} It was {place}."),
-            None => format!("it was {place}"),
-        });
-    }
-    error
 }
 
 pub(super) fn json(text: &str) -> Result<Box<RawValue>, String> {

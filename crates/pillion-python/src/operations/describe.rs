@@ -3,14 +3,11 @@
 use std::path::PathBuf;
 
 use pillion_catalogue::{Context, Error, Local, Operation, Result, Safety};
-use pillion_supervisor::Ask;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use serde_json::value::to_raw_value;
 
-use super::call::name_python;
-use super::{timeout, whereabouts};
+use super::question::Question;
 use crate::PythonService;
 
 /// Describe the functions of a Python module, with schemas.
@@ -93,31 +90,17 @@ impl Operation for Describe {
     type Output = Module;
 
     async fn run(self, cx: Context<PythonService>) -> Result<Module> {
-        let project = cx
-            .service()
-            .project(whereabouts(
-                &cx,
-                self.root.as_deref(),
-                self.python,
-                [self.virtual_env, self.conda_prefix],
-            )?)
-            .await?;
-        let pool = cx.service().workers(&project, &self.path)?;
-        let params = serde_json::json!({ "module": self.module });
-        let call = pillion_supervisor::Call {
-            ask: Ask {
-                method: "describe".into(),
-                params: Some(to_raw_value(&params).map_err(Error::internal)?),
-                project: String::new(),
-            },
-            safe: true,
-            timeout: timeout(self.timeout_ms, project.config.python.timeout_s)?,
-            parts: None,
+        let question = Question {
+            root: self.root,
+            python: self.python,
+            environments: [self.virtual_env, self.conda_prefix],
+            path: self.path,
+            timeout_ms: self.timeout_ms,
+            is_safe: true,
+            streams: false,
         };
-        let answer = pool
-            .call(call)
-            .await
-            .map_err(|error| name_python(error, &project))?;
+        let params = serde_json::json!({ "module": self.module });
+        let (_, answer) = question.ask(&cx, "describe", &params).await?;
         serde_json::from_str(answer.result.get()).map_err(Error::internal)
     }
 }

@@ -4,14 +4,11 @@ use std::path::PathBuf;
 
 use pillion_catalogue::{Context, Error, Local, Operation, Result, Safety};
 use pillion_protocol::line::ErrorMember;
-use pillion_supervisor::Ask;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::value::to_raw_value;
 use serde_json::{Map, Value};
 
-use super::call::name_python;
-use super::{timeout, whereabouts};
+use super::question::{Question, name_python};
 use crate::PythonService;
 
 /// List the functions of modules as tools, with the schemas of their arguments.
@@ -131,31 +128,17 @@ impl Operation for Expose {
     type Output = Exposed;
 
     async fn run(self, cx: Context<PythonService>) -> Result<Exposed> {
-        let project = cx
-            .service()
-            .project(whereabouts(
-                &cx,
-                self.root.as_deref(),
-                self.python,
-                [self.virtual_env, self.conda_prefix],
-            )?)
-            .await?;
-        let pool = cx.service().workers(&project, &self.path)?;
-        let params = serde_json::json!({ "modules": self.modules });
-        let call = pillion_supervisor::Call {
-            ask: Ask {
-                method: "expose".into(),
-                params: Some(to_raw_value(&params).map_err(Error::internal)?),
-                project: String::new(),
-            },
-            safe: true,
-            timeout: timeout(self.timeout_ms, project.config.python.timeout_s)?,
-            parts: None,
+        let question = Question {
+            root: self.root,
+            python: self.python,
+            environments: [self.virtual_env, self.conda_prefix],
+            path: self.path,
+            timeout_ms: self.timeout_ms,
+            is_safe: true,
+            streams: false,
         };
-        let answer = pool
-            .call(call)
-            .await
-            .map_err(|error| name_python(error, &project))?;
+        let params = serde_json::json!({ "modules": self.modules });
+        let (project, answer) = question.ask(&cx, "expose", &params).await?;
         let listed: Listed = serde_json::from_str(answer.result.get()).map_err(Error::internal)?;
         let failed = listed.failed.into_iter().map(|failed| Failed {
             module: failed.module,

@@ -4,13 +4,13 @@ use std::path::PathBuf;
 
 use pillion_catalogue::{Context, Error, Local, Operation, Result, Safety, Streams};
 use pillion_protocol::worker;
-use pillion_supervisor::Ask;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::value::{RawValue, to_raw_value};
+use serde_json::value::RawValue;
 
-use super::call::{json, name_python};
-use super::{WorkerRef, timeout, whereabouts};
+use super::WorkerRef;
+use super::call::json;
+use super::question::Question;
 use crate::PythonService;
 
 /// Call an exposed function by its name, with arguments that are checked.
@@ -84,46 +84,29 @@ impl Operation for Invoke {
     type Output = Invoked;
 
     async fn run(self, cx: Context<PythonService>) -> Result<Invoked> {
-        let project = cx
-            .service()
-            .project(whereabouts(
-                &cx,
-                self.root.as_deref(),
-                self.python,
-                [self.virtual_env, self.conda_prefix],
-            )?)
-            .await?;
-        let pool = cx.service().workers(&project, &self.path)?;
-        let params = to_raw_value(&worker::Invoke {
+        let question = Question {
+            root: self.root,
+            python: self.python,
+            environments: [self.virtual_env, self.conda_prefix],
+            path: self.path,
+            timeout_ms: self.timeout_ms,
+            is_safe: false,
+            streams: self.stream,
+        };
+        let params = worker::Invoke {
             modules: self.modules,
             name: self.name,
             params: self.params,
             stream: self.stream,
-        });
-        let call = pillion_supervisor::Call {
-            ask: Ask {
-                method: "invoke".into(),
-                params: Some(params.map_err(Error::internal)?),
-                project: String::new(),
-            },
-            safe: false,
-            timeout: timeout(self.timeout_ms, project.config.python.timeout_s)?,
-            parts: cx.request().parts.clone().filter(|_| self.stream),
         };
-        let answer = pool
-            .call(call)
-            .await
-            .map_err(|error| name_python(error, &project))?;
+        let (_, answer) = question.ask(&cx, "invoke", &params).await?;
         let given: worker::Invoked<'_> =
             serde_json::from_str(answer.result.get()).map_err(Error::internal)?;
         Ok(Invoked {
             result: given.value.to_owned(),
             streams: given.streams,
             version: given.version,
-            worker: WorkerRef {
-                generation: answer.generation,
-                pid: answer.pid,
-            },
+            worker: WorkerRef::of(&answer),
             elapsed_ms: answer.took.as_secs_f64() * 1000.0,
         })
     }

@@ -7,6 +7,7 @@ mod call;
 mod describe;
 mod expose;
 mod invoke;
+mod question;
 mod restart;
 mod sidecar;
 mod workers;

@@ -20,7 +20,9 @@ const NICE: i32 = 5;
 pub(super) fn start(spec: &Spec, ctl: &OwnedFd) -> Result<Pid, String> {
     // Compiled before the fork; and a mistake in them is found out here.
     let filter = match spec.role {
-        Role::Zygote => seccomp::Filter::Zygote,
+        Role::Zygote => seccomp::Filter::Zygote {
+            network: spec.policy.network,
+        },
         Role::Program | Role::Trial => seccomp::Filter::Program {
             network: spec.policy.network,
             alone: spec.level < Level::L3,

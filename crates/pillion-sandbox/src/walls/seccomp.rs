@@ -26,8 +26,12 @@ pub enum Filter {
         /// No namespaces stand behind the filter: files of others have names.
         alone: bool,
     },
-    /// A zygote: it makes namespaces and mounts for its children, all in its own.
-    Zygote,
+    /// A zygote: it makes namespaces and mounts for its children, all in its own. What is
+    /// refused to it is refused to them too.
+    Zygote {
+        /// Its children may use the network.
+        network: bool,
+    },
 }
 
 /// Why a filter could not be made or put up.
@@ -120,45 +124,41 @@ fn refused(filter: Filter) -> Result<Rules, seccompiler::BackendError> {
         libc::SYS_mmap,
         vec![has(3, uncounted)?, has(3, libc::MAP_HUGETLB as u64)?],
     );
-    if let Filter::Program { alone: true, .. } = filter {
+    let (network, is_program, alone) = match filter {
+        Filter::Zygote { network } => (network, false, false),
+        Filter::Program { network, alone } => (network, true, alone),
+    };
+    if is_program {
+        program(&mut rules)?;
+    }
+    if alone {
         rules.extend(OF_OTHERS.iter().map(|call| (*call, vec![])));
     }
-    match filter {
-        Filter::Zygote => {
-            rules.insert(libc::SYS_socket, vec![]);
-        }
-        Filter::Program { network: false, .. } => {
-            program(&mut rules)?;
-            rules.insert(libc::SYS_socket, vec![]);
-            // A pair of these could be connected anew, to whoever listens on this machine.
-            let kind = |kind: libc::c_int| {
-                let op = SeccompCmpOp::MaskedEq(KIND_OF_SOCKET);
-                SeccompRule::new(vec![condition(1, op, kind as u64)?])
-            };
-            rules.insert(
-                libc::SYS_socketpair,
-                vec![kind(libc::SOCK_DGRAM)?, kind(libc::SOCK_RAW)?],
-            );
-            // What waits in a socket is in nobody's account: it shall not be much.
-            rules.insert(
-                libc::SYS_setsockopt,
-                vec![
-                    is(2, libc::SO_SNDBUF as u64)?,
-                    is(2, libc::SO_SNDBUFFORCE as u64)?,
-                ],
-            );
-        }
-        Filter::Program { network: true, .. } => {
-            program(&mut rules)?;
+    if is_program && !network {
+        // A pair of these could be connected anew, to whoever listens on this machine.
+        let kind = |kind: libc::c_int| {
+            let op = SeccompCmpOp::MaskedEq(KIND_OF_SOCKET);
+            SeccompRule::new(vec![condition(1, op, kind as u64)?])
+        };
+        let kinds = vec![kind(libc::SOCK_DGRAM)?, kind(libc::SOCK_RAW)?];
+        rules.insert(libc::SYS_socketpair, kinds);
+        // What waits in a socket is in nobody's account: it shall not be much.
+        let sizes = vec![
+            is(2, libc::SO_SNDBUF as u64)?,
+            is(2, libc::SO_SNDBUFFORCE as u64)?,
+        ];
+        rules.insert(libc::SYS_setsockopt, sizes);
+    }
+    let sockets = match network {
+        true => {
             let others = ALLOWED_FAMILIES
                 .iter()
                 .map(|family| condition(0, SeccompCmpOp::Ne, *family));
-            rules.insert(
-                libc::SYS_socket,
-                vec![SeccompRule::new(others.collect::<Result<_, _>>()?)?],
-            );
+            vec![SeccompRule::new(others.collect::<Result<_, _>>()?)?]
         }
-    }
+        false => vec![],
+    };
+    rules.insert(libc::SYS_socket, sockets);
     Ok(rules)
 }
 

@@ -1,7 +1,8 @@
 //! `pillion reference`: pages that are made, not written. `cargo xtask generate` puts them
 //! into `docs/reference/`, and the one for agents beside their skill.
 
-use std::collections::BTreeMap;
+mod skill;
+
 use std::fmt::Write;
 use std::process::ExitCode;
 
@@ -11,7 +12,7 @@ use pillion_protocol::vars;
 use pillion_workspace::Config;
 use serde_json::Value;
 
-use super::{operations, output};
+use super::output;
 
 /// Print a reference page.
 #[derive(Debug, Args)]
@@ -37,7 +38,7 @@ impl Reference {
             Page::Environment => environment(),
             Page::Cli => cli(),
             Page::Errors => errors(),
-            Page::Skill => skill(),
+            Page::Skill => skill::page(),
         };
         output::print(&text);
         ExitCode::SUCCESS
@@ -76,60 +77,6 @@ fn operation(text: &mut String, definition: &Definition) {
     );
 }
 
-/// Parameters that every question about code has; an agent needs to read of them once.
-const SHARED: &[&str] = &["root", "near", "format", "timeout_ms"];
-
-/// What an agent can ask for, with the shapes of the answers.
-fn skill() -> String {
-    let mut text = String::from(
-        "# Reference\n\nWhat can be asked, as commands and as operations of the other doors. Lines and columns count from 1, columns in characters; a range ends one past its last character; paths are relative to the workspace root. `--json` prints the whole answer, `--root DIR` names the workspace, `--timeout-ms MS` how long it may take.\n",
-    );
-    let mut types = BTreeMap::new();
-    for definition in definitions() {
-        if definition.name.starts_with("code.") || definition.name == "py.call" {
-            question(&mut text, &definition, &mut types);
-        }
-    }
-    for (name, schema) in &types {
-        let about = schema.get("description").and_then(Value::as_str);
-        let _ = write!(text, "\n## {name}\n\n{}\n", about.unwrap_or_default());
-        fields(&mut text, "Field", schema);
-    }
-    text
-}
-
-fn question(text: &mut String, definition: &Definition, types: &mut BTreeMap<String, Value>) {
-    let mut params = definition.params_schema().to_value();
-    let about = params.get("description").and_then(Value::as_str);
-    let usage = definition
-        .command()
-        .bin_name(format!("pillion {}", operations::typed(definition.name)))
-        .render_usage()
-        .to_string();
-    let _ = write!(
-        text,
-        "\n## `{}`\n\n{}\n\n```text\n{}\n```\n",
-        definition.name,
-        about.unwrap_or_default(),
-        usage.trim_start_matches("Usage: ").trim()
-    );
-    // The types of shared parameters are not worth a table.
-    if definition.name.starts_with("code.")
-        && let Some(properties) = params
-            .pointer_mut("/properties")
-            .and_then(Value::as_object_mut)
-    {
-        properties.retain(|name, _| !SHARED.contains(&name.as_str()));
-    }
-    let output = definition.output_schema().to_value();
-    let result = answer(&output);
-    fields(text, "Parameters", &params);
-    fields(text, "Result", result);
-    for (schema, part) in [(&params, &params), (&output, result)] {
-        named_types(schema, part, types);
-    }
-}
-
 /// The answer to one question, where the schema also has those to several and as text.
 fn answer(schema: &Value) -> &Value {
     let one = schema
@@ -148,28 +95,6 @@ fn resolved<'a>(whole: &'a Value, part: &'a Value) -> &'a Value {
         .and_then(Value::as_str)
         .and_then(|reference| whole.pointer(reference.strip_prefix('#')?))
         .unwrap_or(part)
-}
-
-/// The types with fields that a type's fields name, and those that they name.
-fn named_types(whole: &Value, part: &Value, types: &mut BTreeMap<String, Value>) {
-    let properties = part.get("properties").and_then(Value::as_object);
-    for property in properties.into_iter().flat_map(|p| p.values()) {
-        let several = property.get("anyOf").and_then(Value::as_array);
-        let inner = property
-            .get("items")
-            .or(several.and_then(|any| any.first()));
-        for named in [Some(property), inner].into_iter().flatten() {
-            let found = resolved(whole, named);
-            let name = type_of(named);
-            if named.get("$ref").is_some()
-                && found.get("properties").is_some()
-                && !types.contains_key(&name)
-            {
-                types.insert(name, found.clone());
-                named_types(whole, found, types);
-            }
-        }
-    }
 }
 
 /// The spelling of a plain enum on the wire.
@@ -232,7 +157,10 @@ fn type_of(property: &Value) -> String {
                 property.get("items").map_or_else(|| "any".into(), type_of)
             )
         }
-        Some(Value::String(one)) => one.clone(),
+        Some(Value::String(one)) => match property.pointer("/additionalProperties/$ref") {
+            Some(_) => format!("{one} of {}", type_of(&property["additionalProperties"])),
+            None => one.clone(),
+        },
         Some(Value::Array(several)) => {
             let names: Vec<&str> = several
                 .iter()
@@ -365,25 +293,6 @@ fn page(text: &mut String, command: &mut clap::Command, parent: &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_page_for_agents_has_every_question_and_the_types_of_its_answers() {
-        let page = skill();
-        for definition in definitions() {
-            let wanted = definition.name.starts_with("code.") || definition.name == "py.call";
-            let heading = format!("\n## `{}`\n", definition.name);
-            assert_eq!(page.contains(&heading), wanted, "{}", definition.name);
-        }
-        for part in [
-            "pillion grep [OPTIONS] <PATTERN> [PATH]",
-            "| `matches` | array of Match |",
-            "\n## Match\n",
-            "| `before` | array of string | Lines before it. |",
-        ] {
-            assert!(page.contains(part), "`{part}` is not in\n{page}");
-        }
-        assert!(!page.contains("| `near` |"), "what is shared is said once");
-    }
 
     #[test]
     fn an_answer_is_that_to_one_question() {

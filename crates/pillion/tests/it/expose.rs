@@ -1,11 +1,13 @@
 //! `pillion expose`: functions of Python modules on every door.
 
+use std::collections::HashSet;
 use std::path::Path;
 use std::process::Stdio;
 
 use serde_json::{Value, json};
 
 use crate::context::lines::Lines;
+use crate::context::processes::Process;
 use crate::context::rpc::Rpc;
 use crate::context::web::Web;
 use crate::context::{Output, TestContext, wait_for_file};
@@ -67,19 +69,61 @@ fn a_stock_client_on_http() {
     assert_eq!(stock_client(&context, "auto", "http", &url), "2026-07-28");
 }
 
+/// What a module says of the Python that it is in, and of its own text.
+fn who(rate: u32) -> String {
+    format!("import os\ndef pid() -> int: return os.getpid()\ndef rate() -> int: return {rate}\n")
+}
+
+/// What a function gives; that an edit is news is told in between.
+fn given(agent: &mut Agent, name: &str) -> Value {
+    let id = agent.send("tools/call", json!({ "name": name, "arguments": {} }));
+    loop {
+        let line = agent.lines.json();
+        if line["id"] == id {
+            return line["result"]["structuredContent"]["result"].clone();
+        }
+        assert_eq!(line["method"], "notifications/tools/list_changed", "{line}");
+    }
+}
+
+/// What all agents are given who ask at once.
+fn asked_at_once(agents: &mut [Agent], name: &str) -> Vec<Value> {
+    std::thread::scope(|scope| {
+        let asked: Vec<_> = agents
+            .iter_mut()
+            .map(|agent| scope.spawn(move || given(agent, name)))
+            .collect();
+        asked.into_iter().map(|one| one.join().unwrap()).collect()
+    })
+}
+
 #[test]
-fn agents_share_one_python() {
+fn twenty_agents_share_one_python_and_all_see_an_edit() {
     let context = context();
-    context.write(
-        "who.py",
-        "import os\ndef pid() -> int: return os.getpid()\n",
-    );
-    let mut agents: Vec<_> = (0..5).map(|_| context.exposing(&["who"])).collect();
-    let pids: Vec<Value> = agents
-        .iter_mut()
-        .map(|agent| agent.tool("pid", json!({}))["structuredContent"]["result"].clone())
+    context.write("who.py", &who(1));
+    // All of them come while nothing runs yet.
+    let mut agents: Vec<Agent> = std::thread::scope(|scope| {
+        let started: Vec<_> = (0..20)
+            .map(|_| scope.spawn(|| context.exposing(&["who"])))
+            .collect();
+        started.into_iter().map(|one| one.join().unwrap()).collect()
+    });
+    let pids: HashSet<u64> = asked_at_once(&mut agents, "pid")
+        .iter()
+        .map(|pid| pid.as_u64().unwrap())
         .collect();
-    assert!(pids.iter().all(|pid| *pid == pids[0]), "{pids:?}");
+    let running = context.processes();
+    let count = |is: fn(&Process) -> bool| running.iter().filter(|p| is(p)).count();
+    assert_eq!(count(Process::is_daemon), 1, "{running:?}");
+    // As many as the daemon's pool has for one client; not one for each agent.
+    let workers = count(Process::is_worker);
+    assert!((1..=4).contains(&workers), "{workers} workers: {running:?}");
+    assert!(pids.len() <= workers, "{pids:?}");
+    for rate in [2, 3] {
+        context.write("who.py", &who(rate));
+        let seen = asked_at_once(&mut agents, "rate");
+        assert!(seen.iter().all(|one| *one == rate), "{rate}: {seen:?}");
+    }
 }
 
 #[test]

@@ -22,6 +22,7 @@ mod calls;
 mod cli;
 mod code;
 mod embedded;
+mod exec;
 mod expose;
 mod faults;
 mod http;

@@ -25,6 +25,7 @@ mod resolve;
 mod rust;
 mod scripts;
 mod testing;
+mod tree;
 mod typescript;
 mod wider;
 mod words;
@@ -33,6 +34,7 @@ pub(crate) use changed::changed;
 pub(crate) use follow::{Charted, Charts};
 pub(crate) use outline::{Def, DefKind, Outline, Path, Role};
 pub(crate) use testing::{command, is_test_file, quoted};
+pub(crate) use tree::{Mistake, mistakes, tree};
 
 use super::Language;
 

@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use tree_sitter::Node;
 
 use super::outline::{Path, UNKNOWN};
+use super::tree::each_error;
 
 /// Lines with errors that are kept of a file.
 const MAX_ERRORS: usize = 20;
@@ -150,26 +151,10 @@ pub(super) fn param(node: Node<'_>, text: &str) -> Option<Box<str>> {
 /// The first lines that the parser did not understand.
 pub(super) fn errors(root: Node<'_>) -> Vec<u32> {
     let mut lines = Vec::new();
-    let mut cursor = root.walk();
-    loop {
-        let node = cursor.node();
-        if node.is_error() || node.is_missing() {
-            lines.push(line_of(node));
-            if lines.len() >= MAX_ERRORS {
-                break;
-            }
-        }
-        let is_deeper = node.has_error() && !node.is_error() && cursor.goto_first_child();
-        if is_deeper {
-            continue;
-        }
-        while !cursor.goto_next_sibling() {
-            if !cursor.goto_parent() {
-                lines.dedup();
-                return lines;
-            }
-        }
-    }
+    each_error(root, &mut |node| {
+        lines.push(line_of(node));
+        lines.len() < MAX_ERRORS
+    });
     lines.dedup();
     lines
 }

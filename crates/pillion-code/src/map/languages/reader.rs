@@ -2,24 +2,19 @@
 //! a [`Grammar`] reads the few things that queries cannot say.
 
 use std::collections::{HashMap, HashSet};
-use std::ops::ControlFlow;
 
-use tree_sitter::{
-    Language, Node, ParseOptions, ParseState, Parser, Query, QueryCursor, StreamingIterator,
-};
+use tree_sitter::{Language, Node, Query, QueryCursor, StreamingIterator};
 
 use super::nodes::{children, errors, labels, line_of, lines_of, param, text_of};
 use super::outline::{
     Def, DefId, DefKind, FILE, How, Local, Origin, Outline, Path, Role, UNKNOWN, Use,
 };
+use super::tree::parse;
 
 /// Uses that are kept of a file; more are only found in what is generated.
 const MAX_USES: usize = 50_000;
 /// Definitions in one another; what lies deeper belongs to the last.
 const MAX_NESTED: u32 = 32;
-/// How often the parser may report that it goes on, besides once for each byte: it does so
-/// after some hundred steps.
-const MIN_EFFORT: usize = 10_000;
 /// States of a query that are followed at once.
 const MAX_MATCHES: u32 = 4_096;
 
@@ -69,23 +64,7 @@ impl Grammar {
 
     /// The outline of a text.
     pub(super) fn read(&self, text: &str) -> Outline {
-        let mut parser = Parser::new();
-        if parser.set_language(&self.language).is_err() {
-            return Outline::default();
-        }
-        // Counted in steps, not in time: the same text always gives the same outline.
-        let mut steps = 0;
-        let most = MIN_EFFORT + text.len();
-        let mut progress = |_: &ParseState| {
-            steps += 1;
-            match steps > most {
-                true => ControlFlow::Break(()),
-                false => ControlFlow::Continue(()),
-            }
-        };
-        let options = ParseOptions::new().progress_callback(&mut progress);
-        let mut rest = |at: usize, _| text.as_bytes().get(at..).unwrap_or_default();
-        let Some(tree) = parser.parse_with_options(&mut rest, None, Some(options)) else {
+        let Some(tree) = parse(&self.language, text) else {
             return Outline {
                 errors: vec![1],
                 ..Outline::default()

@@ -50,7 +50,7 @@ const ONLY: &[&str] = &[
     "singleton",
 ];
 /// How methods of a repository begin.
-const STORED: &[&str] = &[
+pub(super) const STORED: &[&str] = &[
     "get", "find", "add", "save", "list", "delete", "remove", "update", "create", "insert",
     "upsert", "fetch",
 ];

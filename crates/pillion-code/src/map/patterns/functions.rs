@@ -25,10 +25,10 @@ const COMMANDS: &[&str] = &["click", "typer", "cyclopts", "asyncclick"];
 /// What dependencies are asked for with.
 const INJECTED: &[&str] = &["Depends", "Provide", "Inject", "Injected"];
 /// How functions that make things are called.
-const MAKERS: &[&str] = &["create_", "make_", "build_", "new_"];
+pub(super) const MAKERS: &[&str] = &["create_", "make_", "build_", "new_"];
 /// What those who keep others for later are called.
-const REGISTERS: &[&str] = &["register", "registry", "plugin", "hook"];
-const REGISTRIES: &[&str] = &[
+pub(super) const REGISTERS: &[&str] = &["register", "registry", "plugin", "hook"];
+pub(super) const REGISTRIES: &[&str] = &[
     "registr", "plugin", "handler", "command", "backend", "hook", "provider", "factor",
 ];
 

@@ -5,8 +5,6 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::Pattern;
-use super::file::is_of_tests;
-use crate::index::Index;
 use crate::map::modules::folder;
 
 /// What folders of a layer are called, from the outside in.
@@ -51,10 +49,10 @@ const LAYERS: [(&str, &[&str]); 3] = [
 /// A folder, with the names of the modules and folders right in it.
 type Folders<'a> = BTreeMap<&'a str, BTreeMap<&'a str, &'a Arc<str>>>;
 
-/// The patterns that show in names of files and folders.
-pub(super) fn patterns(index: &Index) -> Vec<Pattern> {
+/// The patterns that show in names of files and folders; tests are left out by the caller.
+pub(super) fn patterns<'a>(paths: impl Iterator<Item = &'a Arc<str>>) -> Vec<Pattern> {
     let mut folders: Folders<'_> = BTreeMap::new();
-    for (path, _) in index.iter().filter(|(path, _)| !is_of_tests(path)) {
+    for path in paths {
         let mut below = path.rsplit_once('.').map_or(&**path, |(stem, _)| stem);
         loop {
             let parent = folder(below);

@@ -1,8 +1,9 @@
-//! Patterns in Python code: what its classes and functions are for.
+//! Patterns in code: what its classes and functions are for.
 //!
 //! Each rule looks at what the code does, and at names only where they add to that; how
 //! sure it is, it says. A file is read once per change ([`file`]), with rules for
-//! [`classes`] and [`functions`]; [`layout`] looks at how files are laid out.
+//! [`classes`] and [`functions`]; [`layout`] looks at how files are laid out. This is Python's;
+//! the [`trees`] are those of other languages.
 
 mod ast;
 mod classes;
@@ -10,8 +11,10 @@ mod file;
 mod functions;
 mod layout;
 mod relations;
+mod trees;
 
 pub(crate) use layout::scripts;
+pub(crate) use trees::{Trees, programs};
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -84,7 +87,10 @@ impl Memo {
         for (path, (_, found)) in &files {
             all.extend(found.iter().map(|one| one.clone().in_file(path)));
         }
-        all.extend(layout::patterns(index));
+        let code = index.iter().map(|(path, _)| path);
+        all.extend(layout::patterns(
+            code.filter(|path| !file::is_of_tests(path)),
+        ));
         all.sort();
         all.dedup();
         let all: Arc<[Pattern]> = all.into();

@@ -60,24 +60,38 @@ pub(super) fn kept_and_told(class: &Class<'_>) -> Option<(&'static str, u8, Stri
         let told = told.iter().filter(|told| told.attribute == kept.attribute);
         told.map(move |told| (kept, told))
     });
-    let begins = |name: &str, words: &[&str]| words.iter().any(|word| name.starts_with(word));
     let judged = pairs.map(|(kept, told)| {
-        let names = [begins(kept.by, SUBSCRIBE), begins(told.by, TELL)];
-        let named = names.iter().filter(|is| **is).count();
-        let confidence = match (told.is_called, named) {
-            (_, 2) => 95,
-            (true, 1) => 85,
-            (false, 1) | (true, _) => 70,
-            (false, _) => 0,
-        };
-        (confidence, kept, told)
+        let sure = confidence(kept.by, told.by, told.is_called);
+        (sure, kept, told)
     });
-    let (confidence, kept, told) = judged.max_by_key(|(confidence, ..)| *confidence)?;
-    let Kept { attribute, by, .. } = kept;
-    let teller = told.by;
-    Some(match (confidence, kept.is_keyed) {
+    let (sure, kept, told) = judged.max_by_key(|(sure, ..)| *sure)?;
+    verdict(sure, kept.attribute, kept.is_keyed, [kept.by, told.by])
+}
+
+/// How sure it is that what one method keeps and another calls are listeners; 0 if they are
+/// but asked to do what the whole is asked to do. Names are in snake case.
+pub(super) fn confidence(kept_by: &str, told_by: &str, is_called: bool) -> u8 {
+    let names = [begins(kept_by, SUBSCRIBE), begins(told_by, TELL)];
+    let named = names.iter().filter(|is| **is).count();
+    match (is_called, named) {
+        (_, 2) => 95,
+        (true, 1) => 85,
+        (false, 1) | (true, _) => 70,
+        (false, _) => 0,
+    }
+}
+
+/// What something is that keeps others in a field with one method, and calls them with
+/// another.
+pub(super) fn verdict(
+    sure: u8,
+    field: &str,
+    is_keyed: bool,
+    [by, teller]: [&str; 2],
+) -> Option<(&'static str, u8, String)> {
+    Some(match (sure, is_keyed) {
         (0, false) if teller != "__init__" => {
-            let what = format!("does with `{teller}` what all in `{attribute}` do");
+            let what = format!("does with `{teller}` what all in `{field}` do");
             ("composite", 75, what)
         }
         (0, _) => return None,
@@ -87,6 +101,21 @@ pub(super) fn kept_and_told(class: &Class<'_>) -> Option<(&'static str, u8, Stri
             (kind, sure, what)
         }
     })
+}
+
+/// Whether a name begins with one of some words.
+fn begins(name: &str, words: &[&str]) -> bool {
+    words.iter().any(|word| name.starts_with(word))
+}
+
+/// Whether a method is called as those that take listeners are.
+pub(super) fn subscribes(name: &str) -> bool {
+    begins(name, SUBSCRIBE)
+}
+
+/// Whether a method is called as those that tell listeners are.
+pub(super) fn tells(name: &str) -> bool {
+    begins(name, TELL)
 }
 
 fn kept<'a>(method: &Method<'a>) -> Vec<Kept<'a>> {

@@ -3,9 +3,9 @@
 use std::collections::HashSet;
 
 use super::super::sketch::{
-    Binding, Expr, ExprId, Head, Name, Names, Scope, ScopeId, ScopeKind, Sketch, Use,
+    Binding, Expr, ExprId, Head, Name, Names, Scope, ScopeId, ScopeKind, Site, Sketch, Use,
 };
-use super::super::vocabulary::is_common;
+use super::super::vocabulary::{is_common, is_special};
 use super::Reader;
 use crate::index::facts::name_hash;
 
@@ -22,7 +22,16 @@ impl Reader<'_> {
                 anonymous.push((at, self.expr(Expr::Attribute(unknown, name))));
             }
         }
+        let receivers: Vec<ExprId> = self.sites.iter().map(|(_, from)| *from).collect();
         let mut sketch = self.sorted(all);
+        let sites = sketch.sites.iter().zip(receivers);
+        let is_open = |site: &Site, receiver| {
+            !is_special(sketch.names.get(site.name)) && sketch.is_unclear(site.scope, receiver)
+        };
+        let open = sites.filter(|(site, receiver)| is_open(site, *receiver));
+        let mut open: Box<[Site]> = open.map(|(site, _)| *site).collect();
+        open.sort_by_key(|site| site.at);
+        sketch.sites = open;
         let mut stripped = vec![unknown; sketch.exprs.len()];
         for (at, expr) in anonymous {
             stripped[at] = expr;
@@ -75,12 +84,17 @@ impl Reader<'_> {
             Expr::Attribute(value, name) => Expr::Attribute(value, moved(name)),
             other => other,
         });
+        let mut sites: Vec<Site> = self.sites.into_iter().map(|(site, _)| site).collect();
+        for site in &mut sites {
+            site.name = moved(site.name);
+        }
         let mut strings: Box<[u32]> = self.strings.into_iter().collect();
         strings.sort_unstable();
         Sketch {
             exprs: exprs.collect(),
             scopes: scopes.collect(),
             uses: self.uses.into(),
+            sites: sites.into(),
             stars: self.stars.into_iter().map(moved).collect(),
             all: all.map(|all| all.iter().map(|name| moved(*name)).collect()),
             loose: Box::default(),

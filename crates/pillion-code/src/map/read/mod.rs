@@ -13,7 +13,7 @@ use ruff_python_parser::parse_unchecked_source;
 use ruff_text_size::{Ranged, TextRange};
 
 use super::sketch::{
-    Binding, Expr, ExprId, Head, MODULE, Name, Nature, ScopeId, ScopeKind, Sketch, Use,
+    Binding, Expr, ExprId, Head, MODULE, Name, Nature, ScopeId, ScopeKind, Site, Sketch, Use,
 };
 use crate::index::source_type;
 use crate::source::Source;
@@ -54,6 +54,7 @@ struct Reader<'a> {
     expr_ids: HashMap<Expr, ExprId>,
     scopes: Vec<Draft>,
     uses: Vec<Use>,
+    sites: Vec<(Site, ExprId)>,
     stars: Vec<Name>,
     strings: HashSet<u32>,
     at: ScopeId,
@@ -68,6 +69,7 @@ impl<'a> Reader<'a> {
             expr_ids: HashMap::new(),
             scopes: Vec::new(),
             uses: Vec::new(),
+            sites: Vec::new(),
             stars: Vec::new(),
             strings: HashSet::new(),
             at: MODULE,
@@ -154,6 +156,18 @@ impl<'a> Reader<'a> {
         });
     }
 
+    /// Note that a name is taken from something.
+    fn take(&mut self, attribute: &ast::ExprAttribute, is_call: bool) {
+        let receiver = self.lower(&attribute.value);
+        let site = Site {
+            scope: self.at,
+            name: self.name(&attribute.attr),
+            at: self.source.position(attribute.attr.start().to_usize()),
+            is_call,
+        };
+        self.sites.push((site, receiver));
+    }
+
     fn function(&mut self, function: &'a StmtFunctionDef) {
         let decorators = self.decorators(&function.decorator_list);
         self.visit_outer_parts(&function.parameters);
@@ -229,6 +243,7 @@ impl<'a> Reader<'a> {
             if !matches!(decorator.expression, ast::Expr::Call(_)) {
                 let line = self.line(&decorator.expression);
                 self.use_expr(expr, true, line);
+                self.root(&decorator.expression, true);
             } else {
                 self.visit_expr(&decorator.expression);
             }

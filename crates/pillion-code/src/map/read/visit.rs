@@ -187,7 +187,7 @@ impl<'a> Reader<'a> {
             ast::Expr::Attribute(attribute) => {
                 let (lowered, line) = (self.lower(expr), self.line(&attribute.attr));
                 self.use_expr(lowered, false, line);
-                self.root(expr);
+                self.root(expr, false);
             }
             ast::Expr::Call(call) => {
                 let lowered = self.lower(&call.func);
@@ -196,7 +196,7 @@ impl<'a> Reader<'a> {
                     other => self.line(other),
                 };
                 self.use_expr(lowered, true, line);
-                self.root(&call.func);
+                self.root(&call.func, true);
                 self.visit_arguments(&call.arguments);
             }
             ast::Expr::Lambda(lambda) => {
@@ -244,9 +244,12 @@ impl<'a> Reader<'a> {
     }
 
     /// What stands before the dots, unless it is a name: that is part of the whole.
-    fn root(&mut self, expr: &'a ast::Expr) {
+    pub(super) fn root(&mut self, expr: &'a ast::Expr, is_call: bool) {
         match expr {
-            ast::Expr::Attribute(attribute) => self.root(&attribute.value),
+            ast::Expr::Attribute(attribute) => {
+                self.take(attribute, is_call);
+                self.root(&attribute.value, false);
+            }
             ast::Expr::Name(_) => {}
             other => self.visit_expr(other),
         }

@@ -6,10 +6,10 @@ use pillion_catalogue::{Context, Local, Operation, Result, Safety};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Certainty, below, is_below, opened};
+use super::{Certainty, TypesAsked, below, is_below, opened, typed};
 use crate::CodeService;
 use crate::answers::Answer;
-use crate::map::{Language, Precision, Way};
+use crate::map::{Language, Precision, Wanted};
 use crate::params::{MAX_LIMIT, Where};
 use crate::text::{Text, shown};
 
@@ -34,6 +34,11 @@ pub struct CallGraph {
     #[arg(long)]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_edges: Option<usize>,
+    /// Whether the engine is asked where the code does not say what a method is called on; only
+    /// of a file or folder that is named.
+    #[arg(long, num_args = 0..=1, default_missing_value = "true", value_name = "BOOL")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub types: Option<bool>,
     /// The project: a folder.
     #[arg(long, value_name = "DIR")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -66,6 +71,9 @@ pub struct Calls {
     /// How its edges are found, in languages other than Python.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub precision: Option<Precision>,
+    /// What the engine's types added to what a named file or folder calls, in Python.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub types: Option<TypesAsked>,
     /// The moment this is true for.
     pub clock: String,
 }
@@ -85,7 +93,13 @@ impl Operation for CallGraph {
         let (view, language) =
             opened(&cx, self.project.as_ref(), self.language, &self.given).await?;
         let only = below(&view, self.path.as_deref())?;
-        let graph = view.map(language).await?.graph;
+        let mapped = view.map(language).await?;
+        let graph = &*mapped.graph;
+        // The whole project does not wait for an engine.
+        let wants_types = (!only.is_empty()).then_some(self.types.unwrap_or(true));
+        let wanted = || Wanted::Below(only.clone());
+        let given = (wants_types.or(Some(false)), &self.given);
+        let (asked, types) = typed(&view, &mapped, wanted, given).await;
         let most = self.max_edges.unwrap_or(EDGES).min(MAX_LIMIT);
         let mut calls = Calls {
             edges: Vec::new(),
@@ -95,6 +109,7 @@ impl Operation for CallGraph {
             truncated: false,
             language,
             precision: language.precision(),
+            types,
             clock: view.clock(),
         };
         if only.is_empty() {
@@ -113,8 +128,7 @@ impl Operation for CallGraph {
                 continue;
             }
             for node in graph.nodes_of(at) {
-                let out = graph.out(node).iter();
-                for edge in out.filter(|edge| edge.way == Way::Call) {
+                for edge in graph.calls_of(node, &asked.types) {
                     if self.resolved_only && !edge.is_sure {
                         continue;
                     }
@@ -170,6 +184,7 @@ impl Text for Calls {
             let more = self.edge_count - self.edges.len();
             lines.push(format!("... and {more} more (raise `max_edges`)"));
         }
+        lines.extend(TypesAsked::text(self.types.as_ref()));
         lines.join("\n")
     }
 }

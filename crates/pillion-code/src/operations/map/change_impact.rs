@@ -7,13 +7,13 @@ use pillion_catalogue::{Context, Local, Operation, Result, Safety};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::opened;
+use super::{TypesAsked, opened, typed};
 use crate::CodeService;
 use crate::answers::Answer;
 use crate::git;
 use crate::map::{
-    ChangedFile, Files, Graph, Language, Mapped, NodeId, Precision, changed_in, command, is_source,
-    quoted,
+    ChangedFile, Files, Graph, Language, Mapped, NodeId, Precision, Types, Wanted, changed_in,
+    command, is_source, quoted,
 };
 use crate::params::Where;
 use crate::project::View;
@@ -38,6 +38,10 @@ pub struct ChangeImpact {
     #[arg(long, num_args = 0..=1, default_missing_value = "true", value_name = "BOOL")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub use_git: Option<bool>,
+    /// Whether the engine is asked where the code does not say what a method is called on.
+    #[arg(long, num_args = 0..=1, default_missing_value = "true", value_name = "BOOL")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub types: Option<bool>,
     /// The project: a folder.
     #[arg(long, value_name = "DIR")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -79,6 +83,9 @@ pub struct ChangeReach {
     /// How its edges are found, in languages other than Python.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub precision: Option<Precision>,
+    /// What the engine's types added, in Python.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub types: Option<TypesAsked>,
     /// The moment this is true for.
     pub clock: String,
 }
@@ -113,7 +120,14 @@ impl Operation for ChangeImpact {
             false => by_session(&mapped),
         };
         let source = if use_git { "git" } else { "session" };
-        let mut reach = reached(&mapped.graph, &changed, view.root());
+        let graph = &*mapped.graph;
+        let wanted = || Wanted::Users {
+            of: graph.changed(&changed),
+            depth: usize::MAX,
+        };
+        let (asked, types) = typed(&view, &mapped, wanted, (self.types, &self.given)).await;
+        let mut reach = reached(graph, &changed, &asked.types, view.root());
+        reach.types = types;
         reach.source = source.to_owned();
         reach.language = language;
         reach.precision = language.precision();
@@ -164,8 +178,8 @@ fn by_session(mapped: &Mapped) -> Vec<ChangedFile> {
     all
 }
 
-fn reached(graph: &Graph, changed: &[ChangedFile], root: &Path) -> ChangeReach {
-    let reach = graph.reach(changed);
+fn reached(graph: &Graph, changed: &[ChangedFile], types: &Types, root: &Path) -> ChangeReach {
+    let reach = graph.reach(changed, types);
     let mut files = Vec::new();
     let mut ids = Vec::new();
     let mut named: BTreeMap<String, Vec<String>> = BTreeMap::new();
@@ -212,6 +226,7 @@ fn reached(graph: &Graph, changed: &[ChangedFile], root: &Path) -> ChangeReach {
         source: String::new(),
         language: Language::default(),
         precision: None,
+        types: None,
         clock: String::new(),
     }
 }
@@ -246,6 +261,7 @@ impl Text for ChangeReach {
             self.affected_count, self.total_tests
         ));
         lines.extend(self.affected_tests.iter().map(|test| format!("  {test}")));
+        lines.extend(TypesAsked::text(self.types.as_ref()));
         lines.extend(self.test_command.clone());
         lines.join("\n")
     }

@@ -1,21 +1,28 @@
-//! `map.diagnostics`: what ty and ruff find wrong in a whole project.
+//! `map.diagnostics`: what ty and ruff find wrong in a whole project; of other languages than
+//! Python, what is no syntax.
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use pillion_catalogue::{Context, Local, Operation, Result, Safety};
+use pillion_catalogue::{Context, Error, Local, Operation, Result, Safety};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::super::diagnostics::{Finding, MAX_FILES, Severity, of_files};
-use super::{below, is_below, only_python, opened};
+use super::{below, is_below, opened};
 use crate::CodeService;
 use crate::answers::Answer;
 use crate::map::Language;
 use crate::params::{Where, limit};
+use crate::project::View;
 use crate::text::{Text, rest, shown};
 
+/// Who says what is no syntax, of other languages than Python.
+const SYNTAX: &str = "tree-sitter";
+
 /// Show what ty and ruff find wrong in a project.
+///
+/// Of other languages than Python only the syntax is checked, by tree-sitter.
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
 #[serde(deny_unknown_fields)]
 pub struct ProjectDiagnostics {
@@ -114,37 +121,95 @@ impl Operation for ProjectDiagnostics {
     async fn run(self, cx: Context<CodeService>) -> Result<Answer<Diagnosed>> {
         let (view, language) =
             opened(&cx, self.project.as_ref(), self.language, &self.given).await?;
-        only_python(language, "diagnostics")?;
         let only = below(&view, self.path.as_deref())?;
-        let files = view.index.iter().map(|(file, _)| file);
-        let mut files: Vec<Arc<str>> = files.filter(|f| is_below(f, &only)).cloned().collect();
-        let all = files.len();
-        files.truncate(MAX_FILES);
-        let engine = view.engine(None, &self.given).await?;
-        let mut found = of_files(&view, &self.given, &files).await?;
-        found.sort();
-        found.dedup();
+        let Checked {
+            tools,
+            mut found,
+            files,
+            all,
+        } = match language {
+            Language::Python => self.python(&view, &only).await?,
+            other => syntax(&view, other, only).await?,
+        };
         let count = |severity| found.iter().filter(|f| f.severity == severity).count();
         let (errors, warnings) = (count(Severity::Error), count(Severity::Warning));
         let total = found.len();
         found.truncate(limit(self.limit));
-        let mut tools = vec!["ruff".to_owned(), engine.name().to_owned()];
-        tools.sort();
         let diagnosed = Diagnosed {
             project: view.root().display().to_string(),
             language,
             tools,
             truncated: found.len() < total,
-            diagnostics: found.into_iter().map(Diagnosis::from).collect(),
+            diagnostics: found,
             error_count: errors,
             warning_count: warnings,
-            file_count: files.len(),
+            file_count: files,
             total,
-            files_truncated: files.len() < all,
+            files_truncated: files < all,
             clock: view.clock(),
         };
         Ok(Answer::One(diagnosed).in_format(self.given.format()))
     }
+}
+
+/// What was found in which files.
+struct Checked {
+    tools: Vec<String>,
+    /// By file and place.
+    found: Vec<Diagnosis>,
+    /// How many files were checked, and how many there are.
+    files: usize,
+    all: usize,
+}
+
+impl ProjectDiagnostics {
+    /// What ruff and the type checker say.
+    async fn python(&self, view: &View, only: &str) -> Result<Checked> {
+        let files = view.index.iter().map(|(file, _)| file);
+        let mut files: Vec<Arc<str>> = files.filter(|f| is_below(f, only)).cloned().collect();
+        let all = files.len();
+        files.truncate(MAX_FILES);
+        let engine = view.engine(None, &self.given).await?;
+        let mut found = of_files(view, &self.given, &files).await?;
+        found.sort();
+        found.dedup();
+        let mut tools = vec!["ruff".to_owned(), engine.name().to_owned()];
+        tools.sort();
+        Ok(Checked {
+            tools,
+            found: found.into_iter().map(Diagnosis::from).collect(),
+            files: files.len(),
+            all,
+        })
+    }
+}
+
+/// What is no syntax in the files of another language.
+async fn syntax(view: &View, language: Language, only: String) -> Result<Checked> {
+    let view = view.clone();
+    let check = tokio::task::spawn_blocking(move || {
+        let leaves = view.project.trees().follow(language, &view.snapshot);
+        let files = leaves.files.iter().filter(|file| is_below(file, &only));
+        let files = files.count();
+        let wrong = leaves.mistakes.iter();
+        let wrong = wrong.filter(|(file, _)| is_below(file, &only));
+        let found = wrong.map(|(file, mistake)| Diagnosis {
+            file: file.to_string(),
+            line: mistake.line,
+            column: mistake.column,
+            severity: Severity::Error,
+            message: mistake.message.clone(),
+            rule: Some("syntax".to_owned()),
+            source: SYNTAX.to_owned(),
+        });
+        Checked {
+            tools: vec![SYNTAX.to_owned()],
+            found: found.collect(),
+            files,
+            all: files,
+        }
+    });
+    check.await.map_err(Error::internal)
 }
 
 impl Text for Diagnosed {

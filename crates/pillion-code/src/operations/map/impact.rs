@@ -7,10 +7,10 @@ use pillion_catalogue::{Context, Local, Operation, Result, Safety};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Certainty, opened};
+use super::{Certainty, TypesAsked, opened, typed};
 use crate::CodeService;
 use crate::answers::Answer;
-use crate::map::{Graph, Language, Precision, Tree, Via};
+use crate::map::{Graph, Language, Precision, Tree, Via, Wanted};
 use crate::params::Where;
 use crate::text::{Text, shown};
 
@@ -28,6 +28,10 @@ pub struct Impact {
     #[arg(long)]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_depth: Option<usize>,
+    /// Whether the engine is asked where the code does not say what a method is called on.
+    #[arg(long, num_args = 0..=1, default_missing_value = "true", value_name = "BOOL")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub types: Option<bool>,
     /// The project: a folder.
     #[arg(long, value_name = "DIR")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -54,6 +58,9 @@ pub struct Impacts {
     /// How its edges are found, in languages other than Python.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub precision: Option<Precision>,
+    /// What the engine's types added, in Python.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub types: Option<TypesAsked>,
     /// The moment this is true for.
     pub clock: String,
 }
@@ -72,6 +79,9 @@ pub struct Affected {
     /// How it leads to the one above: `call`, `reference` if it only names it, `override` if
     /// it calls what the one above overrides; `target` for the first.
     pub via: String,
+    /// Whether the code alone does not say so, but the engine's types do.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub by_types: bool,
     /// How many call it.
     pub caller_count: usize,
     /// Its callers.
@@ -94,15 +104,21 @@ impl Operation for Impact {
     async fn run(self, cx: Context<CodeService>) -> Result<Answer<Impacts>> {
         let (view, language) =
             opened(&cx, self.project.as_ref(), self.language, &self.given).await?;
-        let graph = view.map(language).await?.graph;
+        let mapped = view.map(language).await?;
+        let graph = &*mapped.graph;
         let targets = graph.targets(&self.target)?;
         let depth = self.max_depth.unwrap_or(DEPTH).min(MAX_DEPTH);
-        let trees = graph.impact(&targets, depth);
+        let wanted = || Wanted::Users {
+            of: targets.clone(),
+            depth,
+        };
+        let (asked, types) = typed(&view, &mapped, wanted, (self.types, &self.given)).await;
+        let trees = graph.impact(&targets, depth, &asked.types);
         let targets: BTreeMap<String, Affected> = trees
             .iter()
             .map(|tree| {
                 let place = [graph.path(tree.node), graph.name(tree.node)];
-                (place.join(":"), affected(&graph, tree))
+                (place.join(":"), affected(graph, tree))
             })
             .collect();
         let impacts = Impacts {
@@ -110,6 +126,7 @@ impl Operation for Impact {
             targets,
             language,
             precision: language.precision(),
+            types,
             clock: view.clock(),
         };
         Ok(Answer::One(impacts).in_format(self.given.format()))
@@ -131,6 +148,7 @@ fn affected(graph: &Graph, tree: &Tree) -> Affected {
         },
         certainty: Certainty::of(tree.user.is_none_or(|user| user.is_sure)),
         via: via.to_owned(),
+        by_types: tree.user.is_some_and(|user| user.by_types),
         caller_count: tree.count,
         callers: tree.users.iter().map(|t| affected(graph, t)).collect(),
         truncated: tree.is_cut,
@@ -149,6 +167,7 @@ impl Text for Impacts {
             ));
             draw(&target.callers, "", &mut lines);
         }
+        lines.extend(TypesAsked::text(self.types.as_ref()));
         lines.join("\n")
     }
 }

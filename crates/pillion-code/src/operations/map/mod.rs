@@ -17,8 +17,9 @@ mod references;
 mod structure;
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use pillion_catalogue::{Code, Context, Error, Operations, Result};
+use pillion_catalogue::{Context, Operations, Result};
 
 pub use agents::{Agents, MappedAgent, MappedAgents};
 pub use architecture::{Architecture, Circle, DirectoryLayer, Layered};
@@ -37,8 +38,9 @@ pub use references::{DefinedSymbol, ReferenceEdge, ReferenceEdges, References};
 pub use structure::{Structure, Structured, StructuredFile};
 
 use crate::CodeService;
-use crate::map::Language;
+use crate::map::{Asked, Language, Mapped, Wanted};
 use crate::params::Where;
+use crate::place::is_below;
 use crate::project::View;
 
 /// All operations on the map.
@@ -78,32 +80,56 @@ async fn opened(
     Ok((view, language))
 }
 
-/// Refuse a language that a question cannot be answered for: nothing found would be a lie.
-fn only_python(language: Language, what: &str) -> Result<()> {
-    if language == Language::Python {
-        return Ok(());
-    }
-    let name = language.name();
-    Err(Error::new(
-        Code::InvalidParams,
-        format!("{what} are only known of Python, and this is a project of {name}"),
-    )
-    .hint("`map.structure`, `map.call_graph` and `map.impact` know other languages"))
-}
-
-/// Whether a file is the named one, or below the named folder; everything is below nothing.
-fn is_below(file: &str, folder: &str) -> bool {
-    folder.is_empty()
-        || file
-            .strip_prefix(folder)
-            .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-}
-
 /// A path of a request, relative to the root; empty for all of it.
 fn below(view: &View, path: Option<&Path>) -> Result<String> {
     path.map_or(Ok(String::new()), |path| {
         crate::place::inside(view.root(), path)
     })
+}
+
+/// What the types of an engine added to an answer.
+#[derive(Debug, Clone, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+pub struct TypesAsked {
+    /// Who was asked; nobody if there was nothing to ask.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub engine: Option<String>,
+    /// Places where the code does not say what a method is called on, and the engine was
+    /// asked.
+    pub asked: usize,
+    /// Such places that were left as they are.
+    pub unasked: usize,
+    /// Why some were left.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
+}
+
+impl TypesAsked {
+    /// A line for people if the answer would be better with what was left.
+    fn text(this: Option<&Self>) -> Option<String> {
+        let Self { unasked, note, .. } = this?;
+        let note = note.as_deref()?;
+        Some(format!("types of {unasked} places are not known: {note}"))
+    }
+}
+
+/// What types tell, unless a request does not want them.
+async fn typed(
+    view: &View,
+    mapped: &Mapped,
+    wanted: impl FnOnce() -> Wanted,
+    (types, given): (Option<bool>, &Where),
+) -> (Arc<Asked>, Option<TypesAsked>) {
+    if !types.unwrap_or(true) || mapped.graph.language != Language::Python {
+        return (Arc::default(), None);
+    }
+    let asked = view.types(&mapped.graph, wanted(), given).await;
+    let told = TypesAsked {
+        engine: asked.engine.map(ToOwned::to_owned),
+        asked: asked.asked,
+        unasked: asked.unasked,
+        note: asked.why.clone(),
+    };
+    (asked, Some(told))
 }
 
 /// How sure an edge is, as answers say it.

@@ -6,11 +6,11 @@ use pillion_catalogue::{Context, Error, Local, Operation, Result, Safety};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{only_python, opened};
+use super::opened;
 use crate::CodeService;
 use crate::answers::Answer;
 use crate::map::Language;
-use crate::map::patterns::{Pattern, scripts};
+use crate::map::patterns::{Pattern, programs, scripts};
 use crate::params::{Where, limit};
 use crate::text::{Text, rest, shown};
 
@@ -107,11 +107,16 @@ impl Operation for Patterns {
         let language = self.language.unwrap_or(Language::Auto);
         let (view, language) =
             opened(&cx, self.project.as_ref(), Some(language), &self.given).await?;
-        only_python(language, "patterns")?;
         let seen = view.clone();
         let find = tokio::task::spawn_blocking(move || {
-            let all = seen.project.patterns().follow(&seen.index, seen.root());
-            (all, scripts(seen.root()))
+            let (project, root) = (&seen.project, seen.root());
+            match language {
+                Language::Python => (project.patterns().follow(&seen.index, root), scripts(root)),
+                other => {
+                    let leaves = project.trees().follow(other, &seen.snapshot);
+                    (leaves.patterns, programs(other, root))
+                }
+            }
         });
         let (all, scripts) = find.await.map_err(Error::internal)?;
         let mut all: Vec<&Pattern> = all.iter().chain(&scripts).collect();

@@ -109,15 +109,15 @@ pub(super) fn imported(modules: &Modules, file: &str, scopes: &Scopes) -> BTreeS
             let is_inner = inner.is_some();
             let key = inner.unwrap_or_else(|| target.key.clone());
             // A package that a module lies in is being imported already.
-            if !is_inner || !is_above(&target.key, &own) {
-                reach(&mut all, &target.key, &own);
+            if !is_inner || !is_above(&target.key, own) {
+                reach(&mut all, &target.key, own);
             }
-            if statement.from.is_some() || !is_above(&key, &own) {
+            if statement.from.is_some() || !is_above(&key, own) {
                 all.insert(key);
             }
         }
     }
-    all.remove(&own);
+    all.remove(own);
     all
 }
 

@@ -63,7 +63,7 @@ impl Relocation {
 
 /// The change that moves the module of a file; of `__init__.py` or a folder: the package.
 pub(crate) async fn relocate(view: &View, file: &str, wanted: Wanted<'_>) -> Result<ChangeSet> {
-    let from = modules::key(file);
+    let from = modules::key(file).to_owned();
     if from.is_empty() {
         return Err(Error::new(
             Code::InvalidParams,
@@ -105,7 +105,7 @@ fn destination(view: &View, from: &str, wanted: &Wanted<'_>) -> Result<String> {
             let path = path.trim_end_matches('/');
             match is_folder {
                 true => join(path, name),
-                false => modules::key(path),
+                false => modules::key(path).to_owned(),
             }
         }
     };
@@ -195,9 +195,9 @@ fn check_cycles(view: &View, relocation: &Relocation, set: &ChangeSet) -> Result
     });
     let paths = view.index.iter().map(|(path, _)| modules::key(path));
     for key in paths.filter(|key| relocation.moves(key)) {
-        let moved = relocation.moved(&key);
+        let moved = relocation.moved(key);
         if let Some(way) = after.way_back(&moved)
-            && before.way_back(&key).is_none()
+            && before.way_back(key).is_none()
         {
             let cycle = std::iter::once(&moved).chain(&way);
             return Err(cycles::refused(&relocation.after, cycle));
@@ -210,7 +210,7 @@ fn check_cycles(view: &View, relocation: &Relocation, set: &ChangeSet) -> Result
 fn concerned(view: &View, relocation: &Relocation) -> Vec<String> {
     let hash = name_hash(modules::last(&relocation.from));
     let all = view.index.iter();
-    all.filter(|(path, facts)| relocation.moves(&modules::key(path)) || facts.may_mention(hash))
+    all.filter(|(path, facts)| relocation.moves(modules::key(path)) || facts.may_mention(hash))
         .map(|(path, _)| path.to_string())
         .collect()
 }

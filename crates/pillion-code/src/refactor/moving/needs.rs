@@ -26,7 +26,7 @@ pub(super) struct Text {
 impl Text {
     pub(super) fn new(file: &str, source: Source) -> Self {
         Self {
-            key: modules::key(file),
+            key: modules::key(file).to_owned(),
             scopes: Scopes::of(source.text(), file),
             file: file.to_owned(),
             source,

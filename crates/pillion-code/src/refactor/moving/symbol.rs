@@ -65,7 +65,7 @@ impl<'a> Move<'a> {
         })?;
         let there = read(&moving.to);
         let is_new = there.is_none();
-        let inits = super::module::inits(view, &modules::key(&moving.file), &moving.to);
+        let inits = super::module::inits(view, modules::key(&moving.file), &moving.to);
         let paths = view.index.iter().map(|(path, _)| &**path);
         let paths = paths.chain([&*moving.to]).chain(inits.iter().map(|i| &**i));
         let mut new = Self {
@@ -95,7 +95,7 @@ impl<'a> Move<'a> {
         };
         let mut importers = Vec::new();
         for (file, edits) in users.edits()? {
-            importers.push(modules::key(&file));
+            importers.push(modules::key(&file).to_owned());
             set.edit(&file, edits)?;
         }
         let lines = self.lines(&needs, &mut desk)?;

@@ -70,10 +70,10 @@ impl Users<'_> {
             return;
         };
         let to = modules::key(self.to);
-        let base = self.modules.base(&to);
+        let base = self.modules.base(to);
         let module = self
             .modules
-            .spell(&text.file, &to, module.starts_with('.'), &base);
+            .spell(&text.file, to, module.starts_with('.'), &base);
         let is_it = |at: usize| {
             let name = &statement.names[at];
             let index = &self.view.index;
@@ -197,9 +197,9 @@ impl Users<'_> {
             return;
         }
         let statement = &text.scopes.imports[bound.statement];
-        let base = self.modules.base(&to);
-        let package = parent(&to);
-        let own_name = last(&to);
+        let base = self.modules.base(to);
+        let package = parent(to);
+        let own_name = last(to);
         if !bound.is_plain && package != base && !text.scopes.mentions(own_name) {
             let is_relative = statement
                 .from
@@ -211,7 +211,7 @@ impl Users<'_> {
             edits.replace(range, own_name);
             return;
         }
-        let dotted = self.modules.spell(&text.file, &to, false, &base);
+        let dotted = self.modules.spell(&text.file, to, false, &base);
         let has = text.scopes.imports.iter().any(|other| {
             let names = &mut other.names.iter();
             other.from.is_none() && names.any(|n| n.name == dotted && n.alias.is_none())

@@ -19,7 +19,7 @@ use super::wire::{Wire, request};
 use crate::cli::env;
 
 /// Groups of rows, as their names begin.
-pub(super) const GROUPS: &[&str] = &["first", "again", "edit", "memory"];
+pub(super) const GROUPS: &[&str] = &["first", "again", "types", "edit", "memory"];
 
 /// Microseconds that a question may take on a tree that did not change.
 const AGAIN: f64 = 5_000.0;
@@ -45,15 +45,15 @@ pub(crate) struct MapBench {
 impl MapBench {
     /// Measure; gives what was mapped, and the rows.
     pub(super) async fn measure(&self, stage: &Stage, plan: &Plan) -> Result<(String, Vec<Row>)> {
+        let managed = env::managed().await?;
+        env::ensure(&managed).await?;
+        stage.share_tools(&managed).await?;
         let source = match &self.tree {
             Some(tree) => tree.canonicalize().map_err(|error| {
                 let what = format!("cannot read `{}`: {error}", tree.display());
                 Error::new(Code::NotFound, what)
             })?,
-            None => {
-                let managed = env::managed().await?;
-                tree::django(stage, managed.uv().as_deref()).await?
-            }
+            None => tree::django(stage, managed.uv().as_deref()).await?,
         };
         plan.tell("reading the tree");
         let root = stage.path("tree");
@@ -86,8 +86,10 @@ impl Trial<'_> {
         let idle = weigh(&daemon);
         let (first, _) = asked(&mut wire, &self.question("call_graph", json!({})))?;
         let targets = self.targets(&mut wire)?;
-        let mut rows = self.again(&mut wire, &targets)?;
+        let mut rows = self.again(&mut wire)?;
         let memory = weigh(&daemon);
+        // From here on ty runs, too.
+        rows.extend(self.impacts(&mut wire, &targets)?);
         rows.extend(self.edited(&mut wire, &targets)?);
         self.await_sketches()?;
         drop(wire);
@@ -150,8 +152,30 @@ impl Trial<'_> {
         Ok(targets)
     }
 
-    /// Every question, asked again.
-    fn again(&self, wire: &mut Wire, targets: &[Target]) -> Result<Vec<Row>> {
+    /// Who is affected: by the graph alone, then with what ty knows, new and asked again.
+    fn impacts(&self, wire: &mut Wire, targets: &[Target]) -> Result<Vec<Row>> {
+        self.plan.tell("who is affected");
+        let mut ask = |types: bool, times: usize| -> Result<Vec<f64>> {
+            let all = targets.iter().cycle().take(times);
+            all.map(|target| Ok(asked(wire, &self.impact(target, types))?.0))
+                .collect()
+        };
+        let times = self.plan.samples(100, 3).max(targets.len());
+        let graph = ask(false, times)?;
+        let new = ask(true, targets.len())?;
+        let again = ask(true, times)?;
+        let slowest = new.iter().copied().fold(0.0, f64::max);
+        let what = format!("`impact`, ty is asked (at most {slowest:.1} s)");
+        let figure = Figure::of(&micros(&new));
+        Ok(vec![
+            row("again/impact", "`impact`, unchanged tree", &again, AGAIN),
+            row("again/graph", "the same without types", &graph, AGAIN),
+            Row::new("types/new", &what, Unit::Micros, figure),
+        ])
+    }
+
+    /// Every other question, asked again.
+    fn again(&self, wire: &mut Wire) -> Result<Vec<Row>> {
         let questions = [
             ("call_graph", json!({})),
             ("structure", json!({})),
@@ -162,16 +186,6 @@ impl Trial<'_> {
         let times = self.plan.samples(50, 3);
         let mut rows = Vec::new();
         self.plan.tell("questions, asked again");
-        let mut seconds = Vec::new();
-        for target in targets.iter().cycle().take(times.max(targets.len())) {
-            seconds.push(asked(wire, &self.impact(target))?.0);
-        }
-        rows.push(row(
-            "again/impact",
-            "`impact`, unchanged tree",
-            &seconds,
-            AGAIN,
-        ));
         for (verb, params) in questions {
             let message = self.question(verb, params);
             asked(wire, &message)?;
@@ -185,9 +199,9 @@ impl Trial<'_> {
         Ok(rows)
     }
 
-    fn impact(&self, target: &Target) -> Vec<u8> {
+    fn impact(&self, target: &Target, types: bool) -> Vec<u8> {
         let name = format!("{}:{}", target.file, target.function);
-        self.question("impact", json!({"target": name}))
+        self.question("impact", json!({"target": name, "types": types}))
     }
 
     /// A question after an edit of the file that most others call.
@@ -198,9 +212,9 @@ impl Trial<'_> {
         };
         let path = self.root.join(&target.file);
         let text = fs::read_to_string(&path).map_err(|error| cannot(&error))?;
-        let message = self.impact(target);
         let times = self.plan.samples(30, 3);
-        let mut ask = |more: &dyn Fn(usize) -> String| -> Result<Vec<f64>> {
+        let mut ask = |types: bool, more: &dyn Fn(usize) -> String| -> Result<Vec<f64>> {
+            let message = self.impact(target, types);
             let mut seconds = Vec::new();
             // The first one makes what the others change.
             for n in 0..=times {
@@ -209,18 +223,32 @@ impl Trial<'_> {
             }
             Ok(seconds.split_off(1))
         };
-        let bodies = ask(&|n| format!("\n\ndef _bench():\n    return {n}\n"))?;
-        let heads = ask(&|n| format!("\n\ndef _bench{n}():\n    return 1\n"))?;
-        write(&path, &text)?;
-        Ok(vec![
-            row(
+        let body = |n: usize| format!("\n\ndef _bench():\n    return {n}\n");
+        let head = |n: usize| format!("\n\ndef _bench{n}():\n    return 1\n");
+        let method = |n: usize| format!("\n\nclass Bench:\n    def bench{n}(self): pass\n");
+        let rows = [
+            (
                 "edit/body",
                 "edit a function, ask `impact`",
-                &bodies,
-                EDITED,
+                ask(true, &body)?,
             ),
-            row("edit/head", "add a function, ask `impact`", &heads, EDITED),
-        ])
+            (
+                "edit/head",
+                "add a function, ask `impact`",
+                ask(true, &head)?,
+            ),
+            (
+                "edit/method",
+                "add a method, ask `impact`",
+                ask(true, &method)?,
+            ),
+            ("edit/graph", "edit, ask without types", ask(false, &body)?),
+        ];
+        write(&path, &text)?;
+        let rows = rows.iter();
+        Ok(rows
+            .map(|(name, what, seconds)| row(name, what, seconds, EDITED))
+            .collect())
     }
 
     fn await_sketches(&self) -> Result<()> {

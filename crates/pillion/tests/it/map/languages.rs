@@ -347,7 +347,7 @@ fn what_cannot_be_mapped_is_an_error() {
 }
 
 #[test]
-fn changed_lines_lead_to_functions_and_what_is_only_known_of_python_is_refused() {
+fn changed_lines_lead_to_functions() {
     let mut shop = project(GO);
     let file = shop.context.project.join("cart/cart.go");
     let text = fs::read_to_string(&file).unwrap();
@@ -358,9 +358,156 @@ fn changed_lines_lead_to_functions_and_what_is_only_known_of_python_is_refused()
         live["changes"][0]["symbols_affected"],
         json!([{ "name": "Cart.Total", "type": "method", "line": 7 }])
     );
-    for operation in ["patterns", "diagnostics"] {
-        let params = json!({ "language": "auto" });
-        let error = shop.try_ask(operation, params).unwrap_err();
-        assert_eq!(error["code"], "invalid_params", "{operation}: {error}");
+}
+
+/// The kinds and places of patterns.
+fn patterns(shop: &mut Mapped) -> Vec<String> {
+    let answer = shop.ask("patterns", json!({ "language": "auto" }));
+    let all = answer["patterns"].as_array().unwrap().iter();
+    let all: Vec<String> = all
+        .map(|one| {
+            let sure = one["confidence"].as_f64().unwrap();
+            assert!((0.0..=1.0).contains(&sure) && one["description"].is_string());
+            let [kind, place] = ["type", "location"].map(|key| one[key].as_str().unwrap());
+            format!("{kind} {place}")
+        })
+        .collect();
+    assert_eq!(answer["total_patterns"], all.len());
+    all
+}
+
+#[test]
+fn patterns_are_found_and_follow_the_files() {
+    let mut shop = project(GO);
+    assert_eq!(patterns(&mut shop), [""; 0]);
+    shop.context.write(
+        "cmd/serve/main.go",
+        "package main\n\nimport \"net/http\"\n\nfunc main() {\n\thttp.HandleFunc(\"/cart\", cart)\n}\n",
+    );
+    shop.context.write(
+        "money/rates.go",
+        "package money\n\ntype Rates interface {\n\tOf(day int) int\n\tDays() int\n}\n",
+    );
+    let flat = "package money\n\ntype flat struct{}\n\nfunc (f flat) Of(day int) int { return 1 }\n\nfunc (f flat) Days() int { return 1 }\n";
+    shop.context.write("money/flat.go", flat);
+    shop.context
+        .write("cart/own.go", &flat.replace("flat", "own"));
+    assert_eq!(
+        patterns(&mut shop),
+        [
+            "cli_entry_point cmd/serve/main.go:5",
+            "http_handler cmd/serve/main.go:6",
+            "interface money/rates.go:3"
+        ]
+    );
+    shop.context.write(
+        "cart/own.go",
+        &flat.replace("flat", "own").replace("Days", "Weeks"),
+    );
+    fs::remove_file(shop.context.project.join("cmd/serve/main.go")).unwrap();
+    assert_eq!(patterns(&mut shop), [""; 0]);
+
+    let mut shop = project(TYPESCRIPT);
+    shop.context.write(
+        "package.json",
+        "{\n  \"bin\": {\n    \"shop\": \"dist/cli.js\"\n  }\n}\n",
+    );
+    shop.context.write(
+        "src/serve.js",
+        "const app = require('express')();\n\napp.get('/cart', (req, res) => res.send());\n",
+    );
+    shop.context
+        .write("node_modules/x/cli.js", "#!/usr/bin/env node\n");
+    assert_eq!(
+        patterns(&mut shop),
+        [
+            "cli_entry_point package.json:3",
+            "http_handler src/serve.js:3"
+        ]
+    );
+
+    let mut shop = project(RUST);
+    shop.context.write("src/main.rs", "fn main() {}\n");
+    assert_eq!(patterns(&mut shop), ["cli_entry_point src/main.rs:1"]);
+}
+
+#[test]
+fn what_is_no_syntax_is_told() {
+    let mut shop = project(GO);
+    let all = shop.ask("diagnostics", json!({ "language": "auto" }));
+    assert_eq!(
+        (&all["tools"], &all["error_count"], &all["file_count"]),
+        (&json!(["tree-sitter"]), &json!(0), &json!(3))
+    );
+    shop.context
+        .write("cart/half.go", "package cart\n\nfunc Half() { ) }\n");
+    let all = shop.ask("diagnostics", json!({ "language": "go", "path": "cart" }));
+    assert_eq!(
+        all["diagnostics"],
+        json!([{
+            "file": "cart/half.go", "line": 3, "column": 15, "severity": "error",
+            "message": "`)` is not understood", "rule": "syntax", "source": "tree-sitter",
+        }])
+    );
+    assert_eq!(
+        (&all["error_count"], &all["file_count"]),
+        (&json!(1), &json!(3))
+    );
+    let other = shop.ask("diagnostics", json!({ "language": "go", "path": "money" }));
+    assert_eq!(other["total"], 0);
+}
+
+#[test]
+fn every_tool_of_agents_answers_on_projects_of_other_languages() {
+    for (language, files, target, used) in [
+        ("go", GO, "Add", "money/money.go"),
+        ("typescript", TYPESCRIPT, "add", "src/money.ts"),
+        ("rust", RUST, "add", "src/money.rs"),
+    ] {
+        let shop = project(files);
+        shop.context.write(used, "");
+        let mut agent = shop.context.agent(&[]);
+        let root = shop.context.project.display().to_string();
+        let mut tool = |name: &str, more: Value| {
+            let mut arguments = json!({ "project": root, "language": language });
+            if matches!(
+                name,
+                "project_registry" | "agent_map" | "cross_project_deps"
+            ) {
+                arguments = json!({ "root": root });
+            }
+            for (key, value) in more.as_object().unwrap() {
+                arguments[key] = value.clone();
+            }
+            let answer = agent.tool(name, arguments);
+            assert_eq!(answer["isError"], false, "{language} {name}: {answer}");
+            let text = answer["content"][0]["text"].as_str().unwrap();
+            serde_json::from_str::<Value>(text).unwrap()
+        };
+        let none = json!({});
+        assert_eq!(
+            tool("project_registry", none.clone())[0]["language"],
+            language
+        );
+        assert_eq!(tool("agent_map", none.clone())["project_count"], 1);
+        assert_eq!(
+            tool("cross_project_deps", none.clone())["total_projects"],
+            1
+        );
+        assert_eq!(tool("detect_patterns", none.clone())["language"], language);
+        let live = tool("live_changes", none.clone());
+        assert_eq!(live["changes"][0]["file"], used, "{live}");
+        let reached = tool("change_impact", json!({ "git_base": "HEAD" }));
+        assert_eq!(reached["changed_files"], json!([used]), "{reached}");
+        let text = files.iter().find(|(path, _)| *path == used).unwrap().1;
+        shop.context.write(used, text);
+        let files = tool("code_structure", none.clone())["total"].as_u64();
+        assert!(files > Some(2), "{language}: {files:?}");
+        let impact = tool("impact_analysis", json!({ "target": target }));
+        assert_eq!(impact["total_targets"], 1, "{impact}");
+        let edges = tool("reference_edges", none)["edge_count"].as_u64();
+        assert!(edges > Some(0), "{language}: {edges:?}");
+        let found = agent.tool("resolve_project", json!({ "path": root }));
+        assert_eq!(found["structuredContent"]["language"], language, "{found}");
     }
 }

@@ -10,6 +10,7 @@ mod patterns;
 mod pictures;
 mod projects;
 mod questions;
+mod types;
 
 use std::fs;
 

@@ -1,25 +1,17 @@
-//! Which file a module is, and which module an import means, by the files alone.
+//! How modules are called, before and after a change.
 //!
-//! A module is known by its *key*: its path from the root without what follows the name, so
-//! `src/shop/cart.py` is `src/shop/cart` and `src/shop/__init__.py` is `src/shop`. A folder
-//! without `__init__.py` is a module too. Its *base* is the folder that has to be on Python's
-//! path: the first one above it that is no package.
+//! The *base* of a module is the folder that has to be on Python's path for it: the first one
+//! above it that is no package.
 
-use std::collections::{BTreeMap, BTreeSet};
-
+use super::{At, Lookup, key as key_of, parent};
 use crate::index::Index;
 
 /// The modules of a workspace; of its files as they are, or as a change would leave them.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Modules {
-    /// Every module and every folder that leads to one.
-    keys: BTreeSet<String>,
-    /// Folders with an `__init__.py`.
-    packages: BTreeSet<String>,
-    /// Folders that are on Python's path for some file, the shortest first.
-    bases: Vec<String>,
-    /// The file of a module: the source rather than its stub.
-    files: BTreeMap<String, String>,
+    lookup: Lookup,
+    /// In the order in which the lookup numbers them.
+    files: Vec<String>,
 }
 
 /// A module that an import names.
@@ -36,45 +28,30 @@ impl Modules {
     }
 
     pub(crate) fn of_paths<'a>(paths: impl IntoIterator<Item = &'a str>) -> Self {
-        let mut modules = Self::default();
-        for path in paths {
-            let key = key(path);
-            if is_init(path) {
-                modules.packages.insert(key.clone());
-            }
-            for (end, _) in key.match_indices('/') {
-                modules.keys.insert(key[..end].to_owned());
-            }
-            let known = modules.files.entry(key.clone());
-            let known = known.or_insert_with(|| path.to_owned());
-            if known.ends_with(".pyi") {
-                path.clone_into(known);
-            }
-            modules.keys.insert(key);
+        let files: Vec<String> = paths.into_iter().map(ToOwned::to_owned).collect();
+        Self {
+            lookup: Lookup::of(files.iter().map(String::as_str)),
+            files,
         }
-        let bases: BTreeSet<String> = modules.files.keys().map(|key| modules.base(key)).collect();
-        modules.bases = bases.into_iter().collect();
-        modules.bases.sort_by_key(String::len);
-        modules
     }
 
     /// Whether there is such a module.
     pub(crate) fn has(&self, key: &str) -> bool {
-        self.keys.contains(key)
+        self.lookup.at(key).is_some()
     }
 
-    /// The file of a module, unless it is a folder without one.
+    /// The file of a module, unless it is a folder without one: the source rather than its
+    /// stub.
     pub(crate) fn file(&self, key: &str) -> Option<&str> {
-        self.files.get(key).map(String::as_str)
+        match self.lookup.at(key)? {
+            At::File(id) => self.files.get(id as usize).map(String::as_str),
+            At::Folder(_) => None,
+        }
     }
 
     /// The folder that has to be on Python's path for a module.
     pub(crate) fn base(&self, key: &str) -> String {
-        let mut folder = parent(key);
-        while !folder.is_empty() && self.packages.contains(folder) {
-            folder = parent(folder);
-        }
-        folder.to_owned()
+        self.lookup.base(key).to_owned()
     }
 
     /// The name that a module is imported by from anywhere.
@@ -84,39 +61,18 @@ impl Modules {
 
     /// The module that an import in a file names; `module` has a dot for each level up.
     pub(crate) fn find(&self, file: &str, module: &str) -> Option<Target> {
-        let name = module.trim_start_matches('.');
-        let level = module.len() - name.len();
-        let below = name.replace('.', "/");
-        if level > 0 {
-            let mut folder = package(file);
-            for _ in 1..level {
-                if folder.is_empty() {
-                    return None;
-                }
-                folder = parent(folder);
-            }
-            let key = join(folder, &below);
-            let base = self.base(&key);
-            return self.has(&key).then_some(Target { key, base });
-        }
-        let own = self.base(&key(file));
-        let above = std::iter::successors(Some(own.as_str()), |base| {
-            (!base.is_empty()).then(|| parent(base))
-        });
-        let others = ["src"].into_iter().chain(self.bases.iter().map(|b| &**b));
-        let mut bases = above.chain(others);
-        bases.find_map(|base| {
-            let key = join(base, &below);
-            let base = base.to_owned();
-            self.has(&key).then_some(Target { key, base })
+        let found = self.lookup.find(file, module, &mut |_| ())?;
+        Some(Target {
+            key: found.key,
+            base: found.base,
         })
     }
 
     /// How a file says the name of a module: relative to itself if that is how it speaks and
     /// both lie in one package, else from a base.
     pub(crate) fn spell(&self, file: &str, key: &str, is_relative: bool, base: &str) -> String {
-        let own = self.base(&self::key(file));
-        let package = package(file);
+        let own = self.base(key_of(file));
+        let package = parent(file);
         let together = self.base(key) == own && top(&own, key) == top(&own, package);
         if is_relative && together && !package.is_empty() && package != own {
             return relative(package, key);
@@ -154,47 +110,6 @@ fn relative(package: &str, key: &str) -> String {
 fn dotted(base: &str, key: &str) -> String {
     let below = key.strip_prefix(base).unwrap_or(key);
     below.trim_start_matches('/').replace('/', ".")
-}
-
-/// The key of the module that a file is.
-pub(crate) fn key(path: &str) -> String {
-    let stem = [".py", ".pyi", ".pyw"]
-        .iter()
-        .find_map(|end| path.strip_suffix(end))
-        .unwrap_or(path);
-    match stem.strip_suffix("__init__") {
-        Some("") => String::new(),
-        Some(folder) if folder.ends_with('/') => folder.trim_end_matches('/').to_owned(),
-        _ => stem.to_owned(),
-    }
-}
-
-/// Whether a file makes its folder a package.
-pub(crate) fn is_init(path: &str) -> bool {
-    let name = path.rsplit('/').next().unwrap_or(path);
-    matches!(name, "__init__.py" | "__init__.pyi")
-}
-
-/// The folder that relative imports of a file begin in.
-pub(crate) fn package(path: &str) -> &str {
-    path.rsplit_once('/').map_or("", |(folder, _)| folder)
-}
-
-pub(crate) fn parent(key: &str) -> &str {
-    key.rsplit_once('/').map_or("", |(folder, _)| folder)
-}
-
-/// The last part of a key: the module's own name.
-pub(crate) fn last(key: &str) -> &str {
-    key.rsplit('/').next().unwrap_or(key)
-}
-
-pub(crate) fn join(folder: &str, below: &str) -> String {
-    match (folder, below) {
-        ("", below) => below.to_owned(),
-        (folder, "") => folder.to_owned(),
-        (folder, below) => format!("{folder}/{below}"),
-    }
 }
 
 #[cfg(test)]

@@ -1,0 +1,229 @@
+//! `pillion exec`: code of others, as people and programs run it.
+
+use serde_json::{Value, json};
+
+use crate::context::TestContext;
+
+/// The program that most tests run.
+const REPORT: &str = r#"
+import sys
+print("out", sys.argv[1:], __name__)
+print("err", file=sys.stderr)
+open("made.txt", "w").write("made")
+sys.exit(7)
+"#;
+
+fn reply(context: &TestContext, args: &[&str]) -> Value {
+    let all: Vec<&str> = ["exec", "--json"].iter().chain(args).copied().collect();
+    context.pillion(&all).json()
+}
+
+#[test]
+fn a_file_runs_as_python_would_run_it() {
+    let context = TestContext::new();
+    context.write("report.py", REPORT);
+    for lane in ["expert", "user"] {
+        let args = ["exec", "report.py", "--lane", lane, "--", "a", "-b"];
+        let output = context.pillion(&args);
+        assert_eq!(output.code, Some(7), "{output}");
+        assert_eq!(output.stdout, "out ['a', '-b'] __main__\n");
+        assert_eq!(output.stderr, "err\n");
+    }
+}
+
+#[test]
+fn the_reply_has_the_contracts_shape() {
+    let context = TestContext::new();
+    for how in [&[][..], &["--fresh"]] {
+        let args = [&["-c", "print('hi')", "--lane", "expert"], how].concat();
+        let reply = reply(&context, &args);
+        let expected = json!({
+            "success": true, "stdout": "hi\n", "stderr": "", "returncode": 0,
+            "cancelled": false, "outcome": "ok", "truncated": false,
+        });
+        for (name, value) in expected.as_object().unwrap() {
+            assert_eq!(&reply[name], value, "{name}");
+        }
+        assert!(reply["execution_time_ms"].as_f64().unwrap() > 0.0);
+        let limits = reply["limits"].as_array().unwrap();
+        for what in ["time", "memory", "processes", "disk", "output", "network"] {
+            let limit = limits.iter().find(|limit| limit["what"] == what).unwrap();
+            assert!(!limit["by"].as_str().unwrap().is_empty());
+        }
+        assert!(["slot", "fork", "spawn"].contains(&reply["start"].as_str().unwrap()));
+    }
+}
+
+#[test]
+fn how_it_ended_is_one_word_and_a_number() {
+    let context = TestContext::new();
+    let cases = [
+        ("raise SystemExit(3)", "error", 3, 3),
+        ("1/0", "error", 1, 1),
+        ("while True: pass", "timeout", -1, 124),
+        ("x = bytearray(10**10)", "memory", -4, 137),
+        ("while True: print('x' * 10000)", "output_limit", -5, 1),
+        ("import os; os.kill(os.getpid(), 11)", "killed", -111, 139),
+        (
+            "open('f', 'wb').write(bytes(300 << 20))",
+            "disk_limit",
+            1,
+            1,
+        ),
+    ];
+    for (code, outcome, returncode, exit) in cases {
+        let args = ["-c", code, "--lane", "expert", "--timeout", "3"];
+        let all: Vec<&str> = ["exec", "--json"].iter().chain(&args).copied().collect();
+        let output = context.pillion(&all);
+        let reply = output.json();
+        assert_eq!(reply["outcome"], outcome, "{code}: {reply}");
+        assert_eq!(reply["returncode"], returncode, "{code}: {reply}");
+        assert_eq!(output.code, Some(exit), "{code}");
+        assert_eq!(reply["success"], false);
+    }
+}
+
+#[test]
+fn a_session_keeps_its_folder_and_no_other() {
+    let context = TestContext::new();
+    let write = "open('a.txt', 'w').write('kept')";
+    let first = reply(&context, &["-c", write, "--session", "one"]);
+    assert_eq!(
+        first["artifacts"],
+        json!([{"name": "a.txt", "size_bytes": 4}])
+    );
+    let read = "import os; print(os.listdir('.'))";
+    for how in [&[][..], &["--fresh"]] {
+        let again = reply(&context, &[&["-c", read, "--session", "one"], how].concat());
+        assert_eq!(again["stdout"], "['a.txt']\n");
+        let other = reply(&context, &[&["-c", read, "--session", "two"], how].concat());
+        assert_eq!(other["stdout"], "[]\n");
+        let expert = reply(&context, &[&["-c", read, "--lane", "expert"], how].concat());
+        assert_eq!(expert["stdout"], "[]\n");
+    }
+}
+
+#[test]
+fn files_go_in_and_come_out() {
+    let context = TestContext::new();
+    context.write("numbers.csv", "1\n2\n3\n");
+    let code = "import os; total = sum(int(line) for line in open('numbers.csv'))\n\
+        os.mkdir('out'); open('out/sum.txt', 'w').write(str(total)); open('raw', 'wb').write(b'\\xff')\n\
+        os.symlink('/etc/passwd', 'out/link.txt')";
+    for how in [&[][..], &["--fresh"]] {
+        let args = ["-c", code, "--lane", "expert", "--with", "numbers.csv"];
+        let outputs = ["--output", "out/*.txt", "--output", "raw", "--output", "no"];
+        let reply = reply(&context, &[&args[..], &outputs, how].concat());
+        assert_eq!(reply["outcome"], "ok", "{reply}");
+        let expected = json!([
+            {"name": "out/sum.txt", "size_bytes": 1, "text": "6"},
+            {"name": "raw", "size_bytes": 1, "base64": "/w=="},
+        ]);
+        assert_eq!(reply["outputs"], expected);
+        let left_out = reply["outputs_left_out"].as_array().unwrap();
+        let names: Vec<&str> = left_out
+            .iter()
+            .map(|l| l["name"].as_str().unwrap())
+            .collect();
+        assert_eq!(names.len(), 2, "{left_out:?}");
+        assert!(names.contains(&"no") && names.contains(&"out/link.txt"));
+    }
+    let args = [
+        "exec",
+        "-c",
+        "open('o.txt','w').write('hi')",
+        "--output",
+        "o.txt",
+    ];
+    assert_eq!(context.pillion(&args).code, Some(0));
+    let written = std::fs::read_to_string(context.project.join("o.txt"));
+    assert_eq!(written.unwrap(), "hi");
+}
+
+#[test]
+fn runs_of_experts_are_alike() {
+    let context = TestContext::new();
+    let code = "import random, time, datetime\n\
+        print(hash('x'), random.random(), time.time(), datetime.datetime.now().year)";
+    let args = [
+        "-c", code, "--lane", "expert", "--seed", "7", "--clock", "86400",
+    ];
+    let first = reply(&context, &args);
+    assert_eq!(first["outcome"], "ok", "{first}");
+    let again = reply(&context, &args);
+    let fresh = reply(&context, &[&args[..], &["--fresh"]].concat());
+    assert_eq!(first["stdout"], again["stdout"]);
+    assert_eq!(first["stdout"], fresh["stdout"]);
+    assert!(
+        first["stdout"]
+            .as_str()
+            .unwrap()
+            .ends_with(" 86400.0 1970\n")
+    );
+}
+
+#[test]
+fn a_function_gives_its_value() {
+    let context = TestContext::new();
+    context.write("shop.py", "def add(a, b):\n    return {'sum': a + b}\n");
+    for how in [&[][..], &["--fresh"]] {
+        let code = std::fs::read_to_string(context.project.join("shop.py")).unwrap();
+        let params = json!({
+            "function": "shop:add", "arguments": [1, 2], "lane": "expert",
+            "files": [{"name": "shop.py", "text": code}], "fresh": !how.is_empty(),
+        });
+        let reply = context.rpc_stdio().call("exec.run", params).unwrap();
+        assert_eq!(reply["value"], json!({"sum": 3}), "{reply}");
+    }
+}
+
+#[test]
+fn input_is_handed_on_where_that_is_asked_for() {
+    let context = TestContext::new();
+    let ask = json!({"code": "print(input().upper())", "stdin": "hello\n", "lane": "expert"});
+    for fresh in [false, true] {
+        let mut ask = ask.clone();
+        ask["fresh"] = json!(fresh);
+        let reply = context.rpc_stdio().call("exec.run", ask).unwrap();
+        assert_eq!(reply["stdout"], "HELLO\n");
+    }
+    let none = reply(&context, &["-c", "input()"]);
+    assert_eq!(none["exception"]["type"], "EOFError");
+}
+
+#[test]
+fn wrong_requests_are_refused_in_words() {
+    let context = TestContext::new();
+    let cases = [
+        json!({}),
+        json!({"code": "1", "module": "x"}),
+        json!({"code": "1", "session": "../x"}),
+        json!({"code": "1", "session": "s", "lane": "expert"}),
+        json!({"code": "1", "timeout_seconds": 0}),
+        json!({"code": "1", "memory_limit_mb": 1}),
+        json!({"code": "1", "outputs": ["/etc/passwd"]}),
+        json!({"code": "1", "files": [{"name": "../x", "text": ""}]}),
+        json!({"file": "a/../../b"}),
+        json!({"function": "nothing"}),
+    ];
+    let mut rpc = context.rpc_stdio();
+    for case in cases {
+        let error = rpc.call("exec.run", case.clone()).unwrap_err();
+        assert_eq!(error["data"]["code"], "invalid_params", "{case}: {error}");
+    }
+}
+
+#[test]
+fn what_holds_here_is_shown() {
+    let mut context = TestContext::new();
+    let lanes = context.pillion(&["lanes"]);
+    assert!(lanes.stdout.starts_with("level L3"), "{lanes}");
+    assert!(!lanes.stdout.contains("NO "), "{lanes}");
+    // The same machine with fewer walls says so, and what is weaker is refused.
+    context.set_env("PILLION_LANES_LEVEL", "L1");
+    let weak = context.pillion(&["lanes", "--no-daemon"]);
+    assert!(weak.stdout.starts_with("level L1"), "{weak}");
+    let refused = context.pillion(&["exec", "--no-daemon", "-c", "1", "--lane", "expert"]);
+    assert_eq!(refused.code, Some(1));
+    assert!(refused.stderr.contains("allow_weaker"), "{refused}");
+}
