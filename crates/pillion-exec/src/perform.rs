@@ -83,7 +83,7 @@ pub(crate) async fn perform(
         () = bounds.cancel.cancelled() => return Err(Error::new(Code::Cancelled, "it was cancelled before its turn")),
     };
     let place = Place::of(service, &request, level)?;
-    let before = place.kept().map(session::listed).unwrap_or_default();
+    let before = place.prepare().await?;
     let setting = Setting {
         runtime: &runtime,
         config: &config,
@@ -101,11 +101,9 @@ pub(crate) async fn perform(
         Err(error) => ("none", not_started(&error)),
     };
     drop(turn);
-    let artifacts = place
-        .kept()
-        .map(|folder| session::made(&before, session::listed(folder)));
+    let artifacts = session::made(&before, place.listed().await);
     let mut reply = reply(finished, &setting, timeout);
-    reply.artifacts = artifacts.unwrap_or_default();
+    reply.artifacts = artifacts;
     reply.start = start.to_owned();
     reply.lane = request.lane.name().to_owned();
     reply.execution_time_ms = asked.elapsed().as_secs_f64() * 1e3;
@@ -147,12 +145,6 @@ impl Place {
             false => session::name_of_run(),
         };
         let folder = session::folder(&service.sessions(), &name)?;
-        session::give_to_stranger(&folder).map_err(|error| {
-            Error::new(
-                Code::StartFailed,
-                format!("cannot prepare `{}`: {error}", folder.display()),
-            )
-        })?;
         let (seen, tmp) = match boxed {
             true => (WORK.into(), TMP.into()),
             false => (folder.clone(), folder.join(".tmp")),
@@ -170,12 +162,38 @@ impl Place {
     fn kept(&self) -> Option<&Path> {
         self.folder.as_deref().filter(|_| !self.throwaway)
     }
+
+    /// Make the folder belong to whoever runs code; says what is in it. It may be much, and
+    /// must not hold up anybody else.
+    async fn prepare(&self) -> Result<Vec<session::Listed>> {
+        let Some(folder) = self.folder.clone() else {
+            return Ok(Vec::new());
+        };
+        let name = folder.display().to_string();
+        let given = move || session::give_to_stranger(&folder);
+        let given = tokio::task::spawn_blocking(given).await;
+        given.map_err(Error::internal)?.map_err(|error| {
+            let message = format!("cannot prepare `{name}`: {error}");
+            Error::new(Code::StartFailed, message)
+        })?;
+        Ok(self.listed().await)
+    }
+
+    /// What is in the folder, if it stays.
+    async fn listed(&self) -> Vec<session::Listed> {
+        let Some(folder) = self.kept().map(Path::to_owned) else {
+            return Vec::new();
+        };
+        let listed = tokio::task::spawn_blocking(move || session::listed(&folder)).await;
+        listed.unwrap_or_default()
+    }
 }
 
 impl Drop for Place {
     fn drop(&mut self) {
-        if let Some(folder) = self.folder.as_ref().filter(|_| self.throwaway) {
-            session::remove(folder);
+        if let Some(folder) = self.folder.take().filter(|_| self.throwaway) {
+            // It may hold much, and nobody should wait for it.
+            tokio::task::spawn_blocking(move || session::remove(&folder));
         }
     }
 }

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 /// Files that are listed.
 const MOST_LISTED: usize = 1000;
-/// Files and folders that change hands, where pillion is root.
+/// Files and folders that are looked at, and change hands where pillion is root.
 const MOST_OWNED: usize = 100_000;
 
 /// Folders that are open at the same time, meanwhile.
@@ -174,13 +174,22 @@ pub(crate) fn sweep(root: &Path) {
     }
 }
 
-/// What is in a folder, with the time of its last change.
-pub(crate) fn listed(folder: &Path) -> Vec<(Artifact, (i64, i64))> {
+/// A file, with the time of its last change.
+pub(crate) type Listed = (Artifact, (i64, i64));
+
+/// What is in a folder.
+pub(crate) fn listed(folder: &Path) -> Vec<Listed> {
     let mut open = vec![PathBuf::new()];
     let mut all = Vec::new();
+    let mut seen = 0;
     while let Some(inside) = open.pop() {
         let entries = std::fs::read_dir(folder.join(&inside));
         for entry in entries.into_iter().flatten().flatten() {
+            seen += 1;
+            if seen > MOST_OWNED {
+                open.clear();
+                break;
+            }
             let place = inside.join(entry.file_name());
             let (Ok(meta), Some(name)) = (entry.metadata(), place.to_str()) else {
                 continue;
@@ -201,11 +210,8 @@ pub(crate) fn listed(folder: &Path) -> Vec<(Artifact, (i64, i64))> {
 }
 
 /// What is new or different in `after`.
-pub(crate) fn made(
-    before: &[(Artifact, (i64, i64))],
-    after: Vec<(Artifact, (i64, i64))>,
-) -> Vec<Artifact> {
-    let is_new = |file: &(Artifact, (i64, i64))| !before.contains(file);
+pub(crate) fn made(before: &[Listed], after: Vec<Listed>) -> Vec<Artifact> {
+    let is_new = |file: &Listed| !before.contains(file);
     after
         .into_iter()
         .filter(is_new)

@@ -31,10 +31,8 @@ def by_pidfd(pid):
 
 
 def everyone():
-    """All but us, here nobody. Those of other lanes are not to be had."""
-    signal.signal(signal.SIGURG, signal.SIG_IGN)
-    os.kill(-1, signal.SIGURG)
-    return "somebody"
+    """The kernel says yes even if it reached nobody: who did not survive is found out outside."""
+    os.kill(-1, signal.SIGKILL)
 
 
 def seen():
@@ -91,11 +89,10 @@ for pid in sorted({1, parent, daemon}):
     attempt(f"pidfd of {pid}", by_pidfd, pid) if not (boxed and pid == 1) else None
     attempt(f"priority of {pid}", call, os.setpriority, os.PRIO_PROCESS, pid, 19)
     attempt(f"processors of {pid}", call, os.sched_setaffinity, pid, {0})
-    if pid != 1 or not boxed:
+    if pid != 1:
         attempt(f"group of {pid}", call, os.setpgid, pid, 0)
         attempt(f"signal to the group of {pid}", send, -pid, 0)
-if given["start"] != "warm" or boxed:
-    attempt("signal to everyone", everyone)
+attempt("signal to everyone", everyone)
 attempt("processes", seen)
 attempt("higher priority", call, os.nice, -10)
 attempt("real time", call, os.sched_setscheduler, 0, os.SCHED_FIFO, os.sched_param(1))
