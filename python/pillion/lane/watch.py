@@ -208,15 +208,25 @@ class Watcher:
         folder = f"{_PROC}/{name}/fd"
         if 0 < os.stat(folder).st_size <= _FEW_FILES:
             return used
-        for descriptor in os.listdir(folder):
+        for descriptor in self._descriptors(name):
             try:
                 kind = os.readlink(f"{folder}/{descriptor}")
-            except FileNotFoundError:
+            except (FileNotFoundError, PermissionError):
                 continue
             if kind not in self.waiting:
                 self.waiting.add(kind)
                 used += _WAITING.get(kind.partition(":")[0], 0)
         return used
+
+    def _descriptors(self, name: str) -> list[str]:
+        """What a process has open. One that is about to be gone shows nothing to anybody."""
+        try:
+            return os.listdir(f"{_PROC}/{name}/fd")
+        except PermissionError:
+            size = self._read(f"{name}/statm").split()[0]
+            if size != b"0":
+                raise
+            return []
 
     def _read(self, path: str) -> bytes:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC, dir_fd=self.proc)
@@ -249,7 +259,7 @@ class Watcher:
         seen: dict[tuple[int, int], int] = {}
         for name in self._others():
             try:
-                for descriptor in os.listdir(f"{_PROC}/{name}/fd"):
+                for descriptor in self._descriptors(name):
                     facts = os.stat(f"{_PROC}/{name}/fd/{descriptor}")
                     if facts.st_nlink == 0:
                         seen[facts.st_dev, facts.st_ino] = facts.st_blocks * 512

@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 use std::fs;
+use std::io::ErrorKind::PermissionDenied;
 
 use serde::{Deserialize, Serialize};
 
@@ -106,7 +107,7 @@ fn open_files(pid: i32) -> u64 {
     match fs::metadata(&folder) {
         // Newer kernels say it at once.
         Ok(meta) if meta.len() > 0 => meta.len(),
-        Ok(_) => fs::read_dir(&folder).map_or(UNSEEN_FILES, |files| files.count() as u64),
+        Ok(_) => fs::read_dir(&folder).map_or(0, |files| files.count() as u64),
         Err(_) => 0,
     }
 }
@@ -116,9 +117,14 @@ fn in_the_kernel(pids: &[i32]) -> u64 {
     let mut seen = HashSet::new();
     let mut bytes = 0;
     for pid in pids {
-        let Ok(files) = fs::read_dir(format!("/proc/{pid}/fd")) else {
-            bytes += UNSEEN_FILES * SOCKET;
-            continue;
+        let files = match fs::read_dir(format!("/proc/{pid}/fd")) {
+            Ok(files) => files,
+            // One that is about to be gone shows nothing to anybody, and has no memory.
+            Err(error) if error.kind() == PermissionDenied && resident(*pid) > 0 => {
+                bytes += UNSEEN_FILES * SOCKET;
+                continue;
+            }
+            Err(_) => continue,
         };
         for link in files
             .flatten()

@@ -18,14 +18,14 @@ use crate::context::{PATIENCE, TestContext, wait_for};
 const CONFIG: &str = "
 [lanes.expert]
 slots = 2
-memory_mb = 160
+memory_mb = 128
 processes = 24
 disk_mb = 16
 disk_files = 200
 output_kb = 256
 [lanes.user]
 slots = 2
-memory_mb = 160
+memory_mb = 128
 processes = 24
 disk_mb = 16
 disk_files = 200
@@ -233,7 +233,12 @@ impl World {
                     if waiting.is_empty() {
                         break;
                     }
-                    let (id, order) = waiting.remove(0);
+                    let answered = waiting.iter().position(|(id, _)| rpc.is_answered(*id));
+                    let Some(at) = answered else {
+                        std::thread::sleep(std::time::Duration::from_millis(5));
+                        continue;
+                    };
+                    let (id, order) = waiting.remove(at);
                     let reply = rpc.outcome(id);
                     let reply = reply.unwrap_or_else(|e| panic!("{}: {e}", brief(&order)));
                     let from_zygote = reply["start"] == "slot" || reply["start"] == "fork";

@@ -114,7 +114,7 @@ def memory_by_programs():
 
 def memory_of_pipes():
     """Many processes with many full pipes; the kernel keeps what is in them."""
-    _many(lambda: [os.pipe() for _ in range(100)], lambda pair: pair[1])
+    _many(lambda: [os.pipe() for _ in range(110)], lambda pair: pair[1])
 
 
 def memory_of_sockets():
@@ -122,20 +122,14 @@ def memory_of_sockets():
 
 
 def memory_of_large_sockets():
-    def make():
-        pairs = []
-        for _ in range(100):
-            pairs.append(socket.socketpair())
-            for one in pairs[-1]:
-                one.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 8 * MB)
-        return pairs
-
-    _many(make, lambda pair: pair[0].fileno())
+    one, _ = socket.socketpair()
+    one.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 8 * MB)
+    print("ESCAPED large socket", one.getsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF))
 
 
 def _many(make, end):
     chunk = b"x" * 65536
-    for _ in range(40):
+    for _ in range(20):
         if os.fork() == 0:
             for pair in make():
                 os.set_blocking(end(pair), False)
@@ -294,6 +288,14 @@ def daemon_that_holds_on():
                 print("still here", flush=True)
         os._exit(0)
     os.wait()
+
+
+def daemon_that_stays():
+    if os.fork() == 0:
+        os.setsid()
+        subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)", given["mark"]])
+        time.sleep(600)
+    time.sleep(600)
 
 
 def deaf():
