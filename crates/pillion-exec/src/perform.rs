@@ -272,9 +272,15 @@ async fn start(
         );
         match keeper.slot(place.part.as_deref()).await {
             Ok((slot, how)) => {
-                let (body, ends) = Body::in_slot(slot, &order, files, with_input, &terms).await?;
-                let how = if how == How::Warm { "slot" } else { "fork" };
-                return Ok((body, ends, how));
+                let files = Arc::clone(&files);
+                match Body::in_slot(slot, &order, files, with_input, &terms).await {
+                    Ok((body, ends)) => {
+                        let how = if how == How::Warm { "slot" } else { "fork" };
+                        return Ok((body, ends, how));
+                    }
+                    // It died before it had its whole order, so nothing has been run.
+                    Err(error) => tracing::debug!(%error, "a slot is gone"),
+                }
             }
             Err(error) => tracing::debug!(%error, "no slot: starting an interpreter"),
         }

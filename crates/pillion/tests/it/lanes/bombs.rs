@@ -64,17 +64,27 @@ const ENDS: &[(&str, &str)] = &[
 ];
 
 #[test]
-fn whoever_takes_too_much_is_ended() {
-    for who in Who::all() {
-        let world = World::new(who, "L3");
-        explode(&world, &WAYS);
-        world.end();
-    }
+fn whoever_takes_too_much_is_ended_under_root() {
+    World::of(Who::Root, "L3")
+        .into_iter()
+        .for_each(whoever_takes_too_much_is_ended);
+}
+
+#[test]
+fn whoever_takes_too_much_is_ended_under_an_ordinary_user() {
+    World::of(Who::Ordinary, "L3")
+        .into_iter()
+        .for_each(whoever_takes_too_much_is_ended);
+}
+
+fn whoever_takes_too_much_is_ended(world: World) {
+    explode(&world, &WAYS);
+    world.end();
 }
 
 #[test]
 fn whoever_takes_too_much_is_ended_without_namespaces() {
-    let world = World::new(Who::Ordinary, "L2");
+    let world = World::of(Who::Ordinary, "L2").unwrap();
     explode(&world, &FRESH_WAYS);
     world.end();
 }
@@ -104,7 +114,6 @@ fn explode(world: &World, ways: &[Way]) {
             .find(|(attack, _)| brief.contains(&format!("attack={attack}\"")))
             .unwrap();
         let ended = reply["outcome"].as_str().unwrap();
-        eprintln!("TOOK {} {brief} {ended}", reply["execution_time_ms"]);
         let printed = reply["stdout"].as_str().unwrap();
         if !ends.split(' ').any(|end| end == ended) || printed.contains("ESCAPED") {
             let shown: String = reply.to_string().chars().take(1500).collect();
@@ -114,51 +123,70 @@ fn explode(world: &World, ways: &[Way]) {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// Output that nobody takes stops its program, and the clock goes on.
 #[test]
-fn output_that_nobody_reads_is_no_burden() {
+fn output_that_nobody_reads_is_no_burden_under_root() {
+    World::of(Who::Root, "L3")
+        .into_iter()
+        .for_each(output_that_nobody_reads_is_no_burden);
+}
+
+#[test]
+fn output_that_nobody_reads_is_no_burden_under_an_ordinary_user() {
+    World::of(Who::Ordinary, "L3")
+        .into_iter()
+        .for_each(output_that_nobody_reads_is_no_burden);
+}
+
+/// Output that nobody takes stops its program, and the clock goes on.
+fn output_that_nobody_reads_is_no_burden(world: World) {
     use std::io::{Read, Write};
-    for who in Who::all() {
-        let world = World::new(who, "L3");
-        for way in WAYS {
-            let more = json!({"timeout_seconds": SHORT, "stream": true});
-            let code = "import os\nwhile True: os.write(1, b'flood' * 100)";
-            let params = world.order(way, code, &[], more);
-            let request =
-                json!({"jsonrpc": "2.0", "id": 1, "method": "exec.run", "params": params});
-            let body = request.to_string();
-            let mut raw = world.daemon.raw();
-            write!(raw, "Content-Length: {}\r\n\r\n{body}", body.len()).unwrap();
-            let harmless = world.order(way, "print(1)", &[], json!({}));
-            world.storm(vec![harmless], |_, reply| {
-                assert_eq!(reply["outcome"], "ok")
-            });
-            // Now that it reads, the end is there too.
-            let mut all = Vec::new();
-            let mut piece = vec![0; 1 << 16];
-            while !String::from_utf8_lossy(&all).contains("\"outcome\":\"") {
-                let read = raw.read(&mut piece).unwrap();
-                assert!(read > 0, "no reply");
-                all.drain(..all.len().saturating_sub(1 << 20));
-                all.extend_from_slice(&piece[..read]);
-            }
+    for way in WAYS {
+        let more = json!({"timeout_seconds": SHORT, "stream": true});
+        let code = "import os\nwhile True: os.write(1, b'flood' * 100)";
+        let params = world.order(way, code, &[], more);
+        let request = json!({"jsonrpc": "2.0", "id": 1, "method": "exec.run", "params": params});
+        let body = request.to_string();
+        let mut raw = world.daemon.raw();
+        write!(raw, "Content-Length: {}\r\n\r\n{body}", body.len()).unwrap();
+        let harmless = world.order(way, "print(1)", &[], json!({}));
+        world.storm(vec![harmless], |_, reply| {
+            assert_eq!(reply["outcome"], "ok")
+        });
+        // Now that it reads, the end is there too.
+        let mut all = Vec::new();
+        let mut piece = vec![0; 1 << 16];
+        while !String::from_utf8_lossy(&all).contains("\"outcome\":\"") {
+            let read = raw.read(&mut piece).unwrap();
+            assert!(read > 0, "no reply");
+            all.drain(..all.len().saturating_sub(1 << 20));
+            all.extend_from_slice(&piece[..read]);
         }
-        world.end();
     }
+    world.end();
+}
+
+#[test]
+fn runs_end_with_their_callers_under_root() {
+    World::of(Who::Root, "L3")
+        .into_iter()
+        .for_each(runs_end_with_their_callers);
+}
+
+#[test]
+fn runs_end_with_their_callers_under_an_ordinary_user() {
+    World::of(Who::Ordinary, "L3")
+        .into_iter()
+        .for_each(runs_end_with_their_callers);
 }
 
 /// Whoever hangs up ends what it started.
-#[test]
-fn runs_end_with_their_callers() {
-    for who in Who::all() {
-        let world = World::new(who, "L3");
-        for way in WAYS {
-            let sleeping = world.order(way, BOMBS, &[("attack", "deaf")], json!({}));
-            let rpc = abandoned(&world, sleeping);
-            std::thread::sleep(std::time::Duration::from_millis(100));
-            rpc.hang_up();
-        }
-        world.storm(Vec::new(), |_, _| {});
-        world.end();
+fn runs_end_with_their_callers(world: World) {
+    for way in WAYS {
+        let sleeping = world.order(way, BOMBS, &[("attack", "deaf")], json!({}));
+        let rpc = abandoned(&world, sleeping);
+        std::thread::sleep(std::time::Duration::from_millis(100));
+        rpc.hang_up();
     }
+    world.storm(Vec::new(), |_, _| {});
+    world.end();
 }

@@ -31,22 +31,32 @@ const VICTIMS: [Victim; 5] = [
 ];
 
 #[test]
-fn whoever_is_killed_nobody_is_left() {
-    for who in Who::all() {
-        let mut world = World::new(who, "L3");
-        for round in 0..15 {
-            let victim = VICTIMS[round % VICTIMS.len()];
-            kill_one(&mut world, round, victim);
-        }
-        world.end();
+fn whoever_is_killed_nobody_is_left_under_root() {
+    World::of(Who::Root, "L3")
+        .into_iter()
+        .for_each(whoever_is_killed_nobody_is_left);
+}
+
+#[test]
+fn whoever_is_killed_nobody_is_left_under_an_ordinary_user() {
+    World::of(Who::Ordinary, "L3")
+        .into_iter()
+        .for_each(whoever_is_killed_nobody_is_left);
+}
+
+fn whoever_is_killed_nobody_is_left(mut world: World) {
+    for round in 0..15 {
+        let victim = VICTIMS[round % VICTIMS.len()];
+        kill_one(&mut world, round, victim);
     }
+    world.end();
 }
 
 /// Without namespaces the box is all there is between its runs and their survival; but a
 /// daemon may die.
 #[test]
 fn a_killed_daemon_leaves_nobody_without_namespaces() {
-    let mut world = World::new(Who::Ordinary, "L2");
+    let mut world = World::of(Who::Ordinary, "L2").unwrap();
     for round in 0..3 {
         kill_one(&mut world, round, Victim::Daemon);
     }
@@ -138,36 +148,46 @@ fn find(base: &str, victim: Victim) -> Vec<u32> {
         .collect()
 }
 
-/// Whatever a run did to its interpreter, the next one finds it as it was.
 #[test]
-fn no_run_finds_anything_of_another() {
+fn no_run_finds_anything_of_another_under_root() {
+    World::of(Who::Root, "L3")
+        .into_iter()
+        .for_each(no_run_finds_anything_of_another);
+}
+
+#[test]
+fn no_run_finds_anything_of_another_under_an_ordinary_user() {
+    World::of(Who::Ordinary, "L3")
+        .into_iter()
+        .for_each(no_run_finds_anything_of_another);
+}
+
+/// Whatever a run did to its interpreter, the next one finds it as it was.
+fn no_run_finds_anything_of_another(world: World) {
     let poison = include_str!("attacks/poison.py");
     let taste = include_str!("attacks/taste.py");
-    for who in Who::all() {
-        let world = World::new(who, "L3");
-        for lane in ["expert", "user"] {
-            let way = Way { lane, fresh: false };
-            // More than there are warm slots, so that some are forked after the poison.
-            let mut orders = vec![world.order(way, taste, &[], json!({}))];
-            for _ in 0..4 {
-                orders.push(world.order(way, poison, &[], json!({})));
-                orders.push(world.order(way, taste, &[], json!({})));
-            }
-            let session = world.new_session();
-            for order in &mut orders {
-                if lane == "user" {
-                    order["session"] = session.clone().into();
-                }
-                let mut rpc = world.daemon.connect();
-                let reply = rpc.call("exec.run", order.clone()).unwrap();
-                assert_ne!(reply["start"], "spawn", "{reply}");
-                let printed = reply["stdout"].as_str().unwrap();
-                assert!(!printed.contains("ESCAPED"), "{who:?} {lane}: {reply}");
-                let tasted = printed.contains("tried ") && reply["outcome"] == "ok";
-                let poisoned = reply["outcome"] == "error" && reply["returncode"] == 7;
-                assert!(tasted || poisoned, "{who:?} {lane}: {reply}");
-            }
+    for lane in ["expert", "user"] {
+        let way = Way { lane, fresh: false };
+        // More than there are warm slots, so that some are forked after the poison.
+        let mut orders = vec![world.order(way, taste, &[], json!({}))];
+        for _ in 0..4 {
+            orders.push(world.order(way, poison, &[], json!({})));
+            orders.push(world.order(way, taste, &[], json!({})));
         }
-        world.end();
+        let session = world.new_session();
+        for order in &mut orders {
+            if lane == "user" {
+                order["session"] = session.clone().into();
+            }
+            let mut rpc = world.daemon.connect();
+            let reply = rpc.call("exec.run", order.clone()).unwrap();
+            assert_ne!(reply["start"], "spawn", "{reply}");
+            let printed = reply["stdout"].as_str().unwrap();
+            assert!(!printed.contains("ESCAPED"), "{lane}: {reply}");
+            let tasted = printed.contains("tried ") && reply["outcome"] == "ok";
+            let poisoned = reply["outcome"] == "error" && reply["returncode"] == 7;
+            assert!(tasted || poisoned, "{lane}: {reply}");
+        }
     }
+    world.end();
 }

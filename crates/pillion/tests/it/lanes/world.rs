@@ -43,16 +43,13 @@ pub(super) enum Who {
 }
 
 impl Who {
-    /// Those that can be had here. Only root can be both.
-    pub(super) fn all() -> Vec<Self> {
-        if rustix::process::geteuid().is_root() {
-            return vec![Self::Root, Self::Ordinary];
+    /// Whether we can be this one: only root can be both. If not, that is said.
+    pub(super) fn is_possible(self) -> bool {
+        let possible = self == Self::Ordinary || rustix::process::geteuid().is_root();
+        if !possible {
+            eprintln!("NOT TESTED: lanes of a daemon that root runs; run these tests as root too");
         }
-        eprintln!(
-            "NOT TESTED: lanes of a daemon that root runs. These tests run as an ordinary user; \
-             run them as root too."
-        );
-        vec![Self::Ordinary]
+        possible
     }
 }
 
@@ -124,7 +121,12 @@ fn abstract_name(base: &Path) -> String {
 }
 
 impl World {
-    pub(super) fn new(who: Who, level: &'static str) -> Self {
+    /// A world, if there can be one.
+    pub(super) fn of(who: Who, level: &'static str) -> Option<Self> {
+        who.is_possible().then(|| Self::new(who, level))
+    }
+
+    fn new(who: Who, level: &'static str) -> Self {
         let user = (who == Who::Ordinary && rustix::process::geteuid().is_root()).then_some(NOBODY);
         let mut context = TestContext::new().config(CONFIG).for_user(user);
         context.set_env(

@@ -23,7 +23,10 @@ atexit.register(print, "ESCAPED at exit")
 str.__module__  # touched, as programs do
 sys.setrecursionlimit(99)
 for folder in [tempfile.gettempdir(), "/dev/shm", "/tmp"]:
-    open(f"{folder}/poison", "w").write("poison")
+    try:
+        open(f"{folder}/poison", "w").write("poison")
+    except OSError:
+        continue
 if os.fork() == 0:
     while True:
         signal.pause()
