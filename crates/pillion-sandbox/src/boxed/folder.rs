@@ -38,7 +38,7 @@ pub(super) fn is_full(disk: &Disk, pids: &[i32]) -> bool {
     };
     let device = fstat(&root).map_or(0, |stat| stat.st_dev);
     let sum = left.add_nameless(device, pids);
-    sum.and_then(|()| left.add_below(root, 0)).is_err()
+    sum.and_then(|()| left.add_below(&root, 0)).is_err()
 }
 
 const FOLDER: OFlags = OFlags::RDONLY
@@ -70,8 +70,8 @@ impl Left {
         Ok(())
     }
 
-    fn add_below(&mut self, folder: OwnedFd, depth: u32) -> Result<(), TooMuch> {
-        let Ok(entries) = Dir::read_from(&folder) else {
+    fn add_below(&mut self, folder: &OwnedFd, depth: u32) -> Result<(), TooMuch> {
+        let Ok(entries) = Dir::read_from(folder) else {
             return Ok(());
         };
         for entry in entries.flatten() {
@@ -80,7 +80,7 @@ impl Left {
                 continue;
             }
             // It may be gone by now.
-            let Ok(stat) = statat(&folder, name, AtFlags::SYMLINK_NOFOLLOW) else {
+            let Ok(stat) = statat(folder, name, AtFlags::SYMLINK_NOFOLLOW) else {
                 continue;
             };
             let is_folder = FileType::from_raw_mode(stat.st_mode) == FileType::Directory;
@@ -95,8 +95,8 @@ impl Left {
             if depth >= DEPTH {
                 return Err(TooMuch);
             }
-            match openat(&folder, name, FOLDER, Mode::empty()) {
-                Ok(below) => self.add_below(below, depth + 1)?,
+            match openat(folder, name, FOLDER, Mode::empty()) {
+                Ok(below) => self.add_below(&below, depth + 1)?,
                 // Whoever hides what is his has something to hide.
                 Err(Errno::ACCESS) if stat.st_uid == rustix::process::geteuid().as_raw() => {
                     return Err(TooMuch);

