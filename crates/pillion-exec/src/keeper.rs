@@ -13,6 +13,8 @@ use crate::zygote::{Make, Slot, Zygote, mounts};
 const RUNS: u32 = 500;
 /// A zygote that could not be started is not tried again for so long.
 const PAUSE: Duration = Duration::from_secs(30);
+/// How long a run keeps others from making the next slot.
+const SOON: Duration = Duration::from_millis(25);
 /// A zygote that nobody needed for so long ends.
 pub(crate) const IDLE: Duration = Duration::from_secs(5 * 60);
 
@@ -79,9 +81,16 @@ impl Keeper {
                 (self.or_forget(made).await?, How::Forked)
             }
         };
+        let (mut slot, how) = found;
+        let (over, ended) = tokio::sync::oneshot::channel();
+        slot.init.over = Some(over);
         let keeper = Arc::clone(self);
-        tokio::spawn(async move { keeper.refill(wanted).await });
-        Ok(found)
+        tokio::spawn(async move {
+            // Not now: the run that this is about wants the processor first.
+            let _ = tokio::time::timeout(SOON, ended).await;
+            keeper.refill(wanted).await;
+        });
+        Ok((slot, how))
     }
 
     /// End the zygote if nobody needed it lately; says whether it lives.

@@ -31,6 +31,8 @@ pub(crate) struct Project {
     pub(crate) config: Config,
     config_proof: Option<Proof>,
     python: Proven,
+    /// What its lanes run, once that was found out.
+    runtime: tokio::sync::Mutex<Option<Runtime>>,
 }
 
 impl Project {
@@ -52,6 +54,7 @@ impl Project {
             config,
             config_proof,
             python,
+            runtime: tokio::sync::Mutex::default(),
         })
     }
 
@@ -62,13 +65,20 @@ impl Project {
 
     /// What its lanes run.
     pub(crate) async fn runtime(&self, dirs: &Dirs) -> Result<Runtime> {
+        let mut known = self.runtime.lock().await;
+        // Caches are emptied now and then.
+        if let Some(runtime) = known.as_ref().filter(|known| known.worker.is_dir()) {
+            return Ok(runtime.clone());
+        }
         let interpreter = &self.python.choice()?.interpreter;
         let worker = worker_dir(dirs).map_err(|error| {
             pillion_catalogue::Error::new(pillion_catalogue::Code::StartFailed, error.to_string())
                 .hint(error.hint())
         })?;
         compile(interpreter, &worker).await;
-        Ok(Runtime::of(interpreter, worker))
+        let runtime = Runtime::of(interpreter, worker);
+        *known = Some(runtime.clone());
+        Ok(runtime)
     }
 }
 

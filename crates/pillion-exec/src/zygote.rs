@@ -125,6 +125,7 @@ impl Zygote {
                 init: SlotInit {
                     pidfd,
                     _zygote: Arc::clone(self),
+                    over: None,
                 },
                 ctl,
                 run,
@@ -159,6 +160,8 @@ pub(crate) struct SlotInit {
     pidfd: OwnedFd,
     /// A slot lives in the namespaces of its zygote, and would end with it.
     _zygote: Arc<Zygote>,
+    /// Dropped with it: somebody waits for that.
+    pub(crate) over: Option<tokio::sync::oneshot::Sender<()>>,
 }
 
 impl SlotInit {

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 use pillion::{Code, Error, Result};
+use pillion_process::stat::Identity;
 use pillion_process::{Launch, Running, Stream, descendants};
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader};
@@ -206,7 +207,7 @@ async fn health(stage: &Stage, plan: &Plan) -> Result<Row> {
     Ok(row.budget(Budget::P99(HEALTH)))
 }
 
-/// What slots that wait weigh, with their zygote.
+/// What slots that wait weigh.
 async fn memory(stage: &Stage, plan: &Plan) -> Result<Option<Row>> {
     plan.tell("slots that wait");
     let daemon = stage.start(stage.daemon("w.sock").unguarded(), "w.sock")?;
@@ -225,11 +226,15 @@ async fn memory(stage: &Stage, plan: &Plan) -> Result<Option<Row>> {
         tokio::time::sleep(REFILL).await;
     }
     let below = daemon.pid().map(descendants).unwrap_or_default();
-    let weights: Option<Vec<f64>> = below.into_iter().map(proportional).collect();
+    let mut below: Vec<Identity> = below.into_iter().filter_map(Identity::of).collect();
+    below.sort_by_key(|process| process.start);
+    // A box, its init and the zygote come first; slots are forked from that.
+    let slots = below.iter().skip(3);
+    let weights: Option<Vec<f64>> = slots.map(|slot| proportional(slot.pid)).collect();
     daemon.stop().await;
     // An init lets nobody but root look into it.
     Ok(weights.map(|weights| {
-        let what = format!("{SLOTS} slots that wait, with their zygote");
+        let what = format!("{SLOTS} slots that wait, besides their zygote");
         let figure = Figure::single(weights.iter().sum(), 1);
         let row = Row::new("memory/slots", &what, Unit::Megabytes, figure);
         row.budget(Budget::Most(MEMORY))
