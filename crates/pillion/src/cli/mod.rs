@@ -126,7 +126,7 @@ enum Command {
     /// Expose functions of Python modules as tools, methods, routes and commands.
     Expose(expose::Expose),
     /// Run Python code in a lane: confined, limited, and gone without a trace.
-    Exec(exec::Exec),
+    Exec(Box<exec::Exec>),
     /// Print a reference page.
     #[command(hide = true)]
     Reference(reference::Reference),
