@@ -6,4 +6,5 @@
 mod attacks;
 mod bombs;
 mod faults;
+mod races;
 mod world;
