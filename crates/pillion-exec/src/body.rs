@@ -13,7 +13,7 @@ use tokio::io::AsyncReadExt;
 
 use crate::order::Order;
 use crate::runtime::Runtime;
-use crate::zygote::{Slot, SlotInit, Zygote, hear};
+use crate::zygote::{Slot, SlotInit, hear};
 
 /// Orders up to this size fit into a socket's buffer.
 const SMALL: usize = 64 << 10;
@@ -93,11 +93,7 @@ type InitStream = tokio::net::UnixStream;
 /// What keeps a program alive.
 #[derive(Debug)]
 pub(crate) enum Hold {
-    /// The zygote may be replaced meanwhile, and ends with the last run that came from it.
-    Slot(
-        SlotInit,
-        #[expect(dead_code, reason = "it is held")] Arc<Zygote>,
-    ),
+    Slot(SlotInit),
     Spawned(Held),
 }
 
@@ -105,7 +101,7 @@ impl Hold {
     /// Kill it, and everything that it started.
     pub(crate) fn kill(&mut self) {
         match self {
-            Self::Slot(init, _) => init.kill(),
+            Self::Slot(init) => init.kill(),
             Self::Spawned(held) => held.kill(),
         }
     }
@@ -114,7 +110,7 @@ impl Hold {
 impl Body {
     /// Give a slot its order.
     pub(crate) async fn in_slot(
-        (slot, zygote): (Slot, Arc<Zygote>),
+        slot: Slot,
         order: &Order,
         files: Arc<Vec<Vec<u8>>>,
         with_input: bool,
@@ -152,7 +148,7 @@ impl Body {
             write_order(run.as_fd(), &order, &files, &fds)
         };
         hand_over(size, send).await?;
-        let hold = Hold::Slot(slot.init, zygote);
+        let hold = Hold::Slot(slot.init);
         Ok((
             Self {
                 hold,

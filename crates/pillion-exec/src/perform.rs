@@ -49,6 +49,8 @@ pub(crate) const LONGEST: Duration = Duration::from_secs(3600);
 /// What all files that are brought back may hold.
 const OUTPUT_BYTES: u64 = 16 << 20;
 const OUTPUT_FILES: u32 = 64;
+/// So many times more files than a folder in memory a folder on disk may hold.
+const KEPT_FILES: u64 = 10;
 
 /// What a run has already, if it was a job.
 #[derive(Debug, Default)]
@@ -88,7 +90,7 @@ pub(crate) async fn perform(
     };
     let recording = service.recorder().begin(&request, ticket.job);
     let place = Place::of(service, &request, level)?;
-    let before = place.kept().map(session::listed).unwrap_or_default();
+    let before = place.prepare().await?;
     let setting = Setting {
         runtime: &runtime,
         config: &config,
@@ -117,11 +119,9 @@ pub(crate) async fn perform(
         Err(error) => ("none", answer::not_started(&error)),
     };
     drop(turn);
-    let artifacts = place
-        .kept()
-        .map(|folder| session::made(&before, session::listed(folder)));
+    let artifacts = session::made(&before, place.listed().await);
     let mut reply = answer::reply(finished, &setting, timeout);
-    reply.artifacts = artifacts.unwrap_or_default();
+    reply.artifacts = artifacts;
     reply.start = start.to_owned();
     reply.lane = request.lane.name().to_owned();
     reply.execution_time_ms = asked.elapsed().as_secs_f64() * 1e3;
@@ -198,6 +198,7 @@ async fn start(
             disk: place.folder.as_ref().map(|_| Disk {
                 path: place.seen.clone(),
                 bytes: setting.limits.disk,
+                files: setting.limits.disk_files.saturating_mul(KEPT_FILES),
             }),
         },
         outputs: Outputs {
@@ -226,11 +227,16 @@ async fn start(
             (&config.imports, config.slots),
         );
         match keeper.slot(place.part.as_deref()).await {
-            Ok((slot, zygote, how)) => {
-                let slot = (slot, zygote);
-                let (body, ends) = Body::in_slot(slot, &order, files, with_input, &terms).await?;
-                let how = if how == How::Warm { "slot" } else { "fork" };
-                return Ok((body, ends, how));
+            Ok((slot, how)) => {
+                let files = Arc::clone(&files);
+                match Body::in_slot(slot, &order, files, with_input, &terms).await {
+                    Ok((body, ends)) => {
+                        let how = if how == How::Warm { "slot" } else { "fork" };
+                        return Ok((body, ends, how));
+                    }
+                    // It died before it had its whole order, so nothing has been run.
+                    Err(error) => tracing::debug!(%error, "a slot is gone"),
+                }
             }
             Err(error) => tracing::debug!(%error, "no slot: starting an interpreter"),
         }

@@ -44,15 +44,9 @@ impl Place {
                 .session
                 .clone()
                 .unwrap_or_else(|| NO_SESSION.to_owned()),
-            false => format!("run-{}-{}", std::process::id(), unique()),
+            false => session::name_of_run(),
         };
         let folder = session::folder(&service.sessions(), &name)?;
-        session::give_to_stranger(&folder).map_err(|error| {
-            Error::new(
-                Code::StartFailed,
-                format!("cannot prepare `{}`: {error}", folder.display()),
-            )
-        })?;
         let (seen, tmp) = match boxed {
             true => (WORK.into(), TMP.into()),
             false => (folder.clone(), folder.join(".tmp")),
@@ -67,21 +61,41 @@ impl Place {
     }
 
     /// The folder, if it stays.
-    pub(crate) fn kept(&self) -> Option<&Path> {
+    fn kept(&self) -> Option<&Path> {
         self.folder.as_deref().filter(|_| !self.throwaway)
+    }
+
+    /// Make the folder belong to whoever runs code; says what is in it. It may be much, and
+    /// must not hold up anybody else.
+    pub(crate) async fn prepare(&self) -> Result<Vec<session::Listed>> {
+        let Some(folder) = self.folder.clone() else {
+            return Ok(Vec::new());
+        };
+        let name = folder.display().to_string();
+        let given = move || session::give_to_stranger(&folder);
+        let given = tokio::task::spawn_blocking(given).await;
+        given.map_err(Error::internal)?.map_err(|error| {
+            let message = format!("cannot prepare `{name}`: {error}");
+            Error::new(Code::StartFailed, message)
+        })?;
+        Ok(self.listed().await)
+    }
+
+    /// What is in the folder, if it stays.
+    pub(crate) async fn listed(&self) -> Vec<session::Listed> {
+        let Some(folder) = self.kept().map(Path::to_owned) else {
+            return Vec::new();
+        };
+        let listed = tokio::task::spawn_blocking(move || session::listed(&folder)).await;
+        listed.unwrap_or_default()
     }
 }
 
 impl Drop for Place {
     fn drop(&mut self) {
-        if let Some(folder) = self.folder.as_ref().filter(|_| self.throwaway) {
-            let _ = std::fs::remove_dir_all(folder);
+        if let Some(folder) = self.folder.take().filter(|_| self.throwaway) {
+            // It may hold much, and nobody should wait for it.
+            tokio::task::spawn_blocking(move || session::remove(&folder));
         }
     }
-}
-
-fn unique() -> u64 {
-    use std::sync::atomic::{AtomicU64, Ordering};
-    static NEXT: AtomicU64 = AtomicU64::new(0);
-    NEXT.fetch_add(1, Ordering::Relaxed)
 }

@@ -83,7 +83,10 @@ impl ExecService {
     /// What can be enforced on this machine.
     pub(crate) async fn means(&self) -> &Means {
         self.means
-            .get_or_init(|| pillion_sandbox::probe(self.most))
+            .get_or_init(|| async {
+                crate::session::sweep(&self.sessions());
+                pillion_sandbox::probe(self.most).await
+            })
             .await
     }
 

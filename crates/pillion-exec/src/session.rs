@@ -1,18 +1,29 @@
 //! Folders of sessions: one for each, below one root, and nothing in it leads out.
 
 use std::io;
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use pillion_catalogue::{Code, Error, Result};
 use pillion_process::private;
+use rustix::fs::{AtFlags, Dir, FileType, Gid, Mode, OFlags, Uid, chownat, statat};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Files that are listed.
 const MOST_LISTED: usize = 1000;
-/// Files and folders that change hands, where pillion is root.
+/// Files and folders that are looked at, and change hands where pillion is root.
 const MOST_OWNED: usize = 100_000;
+
+/// Folders that are open at the same time, meanwhile.
+const MOST_OPEN: usize = 256;
+/// How names of folders begin that are no session's.
+const RUN: &str = ".run-";
+const FOLDER: OFlags = OFlags::RDONLY
+    .union(OFlags::DIRECTORY)
+    .union(OFlags::NOFOLLOW)
+    .union(OFlags::CLOEXEC);
 
 /// A file that a run made or changed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -27,7 +38,7 @@ pub struct Artifact {
 pub(crate) fn check_id(id: &str) -> Result<()> {
     let plain = |c: char| c.is_ascii_alphanumeric() || ['_', '-', '.'].contains(&c);
     let fits = !id.is_empty() && id.len() <= 128 && id.chars().all(plain);
-    if fits && ![".", ".."].contains(&id) {
+    if fits && ![".", ".."].contains(&id) && !id.starts_with(RUN) {
         return Ok(());
     }
     Err(Error::new(
@@ -37,9 +48,18 @@ pub(crate) fn check_id(id: &str) -> Result<()> {
     .hint("letters, digits, `_`, `-` and `.`, at most 128"))
 }
 
-/// The folder of a session below `root`, made if it is not there.
+/// A name for the folder of a run that keeps nothing. No session can have it.
+pub(crate) fn name_of_run() -> String {
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    let number = NEXT.fetch_add(1, Ordering::Relaxed);
+    format!("{RUN}{}-{number}", std::process::id())
+}
+
+/// The folder of a session or a run below `root`, made if it is not there.
 pub(crate) fn folder(root: &Path, id: &str) -> Result<PathBuf> {
-    check_id(id)?;
+    if !id.starts_with(RUN) {
+        check_id(id)?;
+    }
     let failed = |error: &dyn std::fmt::Display| {
         Error::new(
             Code::StartFailed,
@@ -76,40 +96,100 @@ fn private_for_lanes(path: &Path) -> Result<(), private::PrivateDirError> {
     })
 }
 
-/// Where pillion is root, what is in a folder must belong to whoever runs code.
+/// Where pillion is root, what is in a folder must belong to whoever runs code. Another run may
+/// be changing it meanwhile, so no name is followed: each step is from an open folder to what is
+/// in it.
 pub(crate) fn give_to_stranger(folder: &Path) -> io::Result<()> {
     let Some(id) = pillion_sandbox::stranger() else {
         return Ok(());
     };
-    let mut open = vec![folder.to_owned()];
+    let root = rustix::fs::openat(rustix::fs::CWD, folder, FOLDER, Mode::empty())?;
+    let (uid, gid) = (Uid::from_raw(id), Gid::from_raw(id));
+    if rustix::fs::fstat(&root)?.st_uid != id {
+        rustix::fs::fchown(&root, Some(uid), Some(gid))?;
+    }
+    let mut open = vec![root];
     let mut seen = 0;
-    while let Some(path) = open.pop() {
-        let meta = std::fs::symlink_metadata(&path)?;
-        if meta.uid() != id {
-            std::os::unix::fs::lchown(&path, Some(id), Some(id))?;
-        }
-        seen += 1;
-        if seen > MOST_OWNED {
-            return Err(io::Error::other("too many files in the folder"));
-        }
-        if meta.is_dir() {
-            open.extend(
-                std::fs::read_dir(&path)?
-                    .flatten()
-                    .map(|entry| entry.path()),
-            );
+    while let Some(folder) = open.pop() {
+        for entry in Dir::read_from(&folder)?.flatten() {
+            let name = entry.file_name();
+            if [c".", c".."].contains(&name) {
+                continue;
+            }
+            seen += 1;
+            if seen > MOST_OWNED || open.len() > MOST_OPEN {
+                return Err(io::Error::other("too many files in the folder"));
+            }
+            // What is gone by now needs no owner.
+            let Ok(stat) = statat(&folder, name, AtFlags::SYMLINK_NOFOLLOW) else {
+                continue;
+            };
+            if stat.st_uid != id {
+                let _ = chownat(
+                    &folder,
+                    name,
+                    Some(uid),
+                    Some(gid),
+                    AtFlags::SYMLINK_NOFOLLOW,
+                );
+            }
+            if FileType::from_raw_mode(stat.st_mode) == FileType::Directory
+                && let Ok(below) = rustix::fs::openat(&folder, name, FOLDER, Mode::empty())
+            {
+                open.push(below);
+            }
         }
     }
     Ok(())
 }
 
-/// What is in a folder, with the time of its last change.
-pub(crate) fn listed(folder: &Path) -> Vec<(Artifact, (i64, i64))> {
+/// Remove the folder of a run. Nobody is in there any more, but folders may be closed to their
+/// own owner.
+pub(crate) fn remove(folder: &Path) {
+    if std::fs::remove_dir_all(folder).is_ok() {
+        return;
+    }
+    let mut open = vec![folder.to_owned()];
+    while let Some(path) = open.pop() {
+        let _ = std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o700));
+        let entries = std::fs::read_dir(&path).into_iter().flatten().flatten();
+        let folders = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
+        open.extend(folders.map(|entry| entry.path()));
+    }
+    if let Err(error) = std::fs::remove_dir_all(folder) {
+        tracing::warn!(%error, folder = %folder.display(), "a folder is left");
+    }
+}
+
+/// Remove what runs of daemons left that were killed.
+pub(crate) fn sweep(root: &Path) {
+    let entries = std::fs::read_dir(root).into_iter().flatten().flatten();
+    for entry in entries {
+        let name = entry.file_name();
+        let rest = name.to_str().and_then(|name| name.strip_prefix(RUN));
+        let owner = rest.and_then(|rest| rest.split('-').next()?.parse().ok());
+        if owner.is_some_and(|pid: u32| !pillion_process::stat::exists(pid)) {
+            remove(&entry.path());
+        }
+    }
+}
+
+/// A file, with the time of its last change.
+pub(crate) type Listed = (Artifact, (i64, i64));
+
+/// What is in a folder.
+pub(crate) fn listed(folder: &Path) -> Vec<Listed> {
     let mut open = vec![PathBuf::new()];
     let mut all = Vec::new();
+    let mut seen = 0;
     while let Some(inside) = open.pop() {
         let entries = std::fs::read_dir(folder.join(&inside));
         for entry in entries.into_iter().flatten().flatten() {
+            seen += 1;
+            if seen > MOST_OWNED {
+                open.clear();
+                break;
+            }
             let place = inside.join(entry.file_name());
             let (Ok(meta), Some(name)) = (entry.metadata(), place.to_str()) else {
                 continue;
@@ -130,11 +210,8 @@ pub(crate) fn listed(folder: &Path) -> Vec<(Artifact, (i64, i64))> {
 }
 
 /// What is new or different in `after`.
-pub(crate) fn made(
-    before: &[(Artifact, (i64, i64))],
-    after: Vec<(Artifact, (i64, i64))>,
-) -> Vec<Artifact> {
-    let is_new = |file: &(Artifact, (i64, i64))| !before.contains(file);
+pub(crate) fn made(before: &[Listed], after: Vec<Listed>) -> Vec<Artifact> {
+    let is_new = |file: &Listed| !before.contains(file);
     after
         .into_iter()
         .filter(is_new)

@@ -4,6 +4,7 @@
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -77,7 +78,7 @@ impl Zygote {
             .env(env.into_iter().collect())
             .watch(pillion_sandbox::Watch::default())
             .hand(make.handed.clone())
-            .stdio([Stream::Null, Stream::Null, stderr()])
+            .stdio([Stream::Null, Stream::Null, Stream::Null])
             .keep(theirs)
             .spawn()
             .map_err(io::Error::other)?;
@@ -101,7 +102,7 @@ impl Zygote {
     }
 
     /// Fork a slot, with its folder bound to a part of what was handed on if one is named.
-    pub(crate) async fn slot(&self, mounts: Option<Vec<Value>>) -> io::Result<Slot> {
+    pub(crate) async fn slot(self: &Arc<Self>, mounts: Option<Vec<Value>>) -> io::Result<Slot> {
         let (ctl, their_ctl) = UnixStream::pair()?;
         let (run, their_run) = UnixStream::pair()?;
         let number = self.numbers.fetch_add(1, Ordering::Relaxed);
@@ -121,7 +122,11 @@ impl Zygote {
         let (said, mut fds): (pillion_sandbox::Said, _) = heard?;
         match (said.failed, fds.pop()) {
             (None, Some(pidfd)) => Ok(Slot {
-                init: SlotInit { pidfd, over: None },
+                init: SlotInit {
+                    pidfd,
+                    _zygote: Arc::clone(self),
+                    over: None,
+                },
                 ctl,
                 run,
             }),
@@ -129,14 +134,6 @@ impl Zygote {
                 why.unwrap_or_else(|| "no slot".to_owned()),
             )),
         }
-    }
-}
-
-/// Where a zygote complains: among our own words, where those are read.
-fn stderr() -> Stream {
-    match std::env::var_os("PILLION_LANE_STDERR") {
-        Some(_) => Stream::Inherit,
-        None => Stream::Null,
     }
 }
 
@@ -153,6 +150,8 @@ pub(crate) struct Slot {
 #[derive(Debug)]
 pub(crate) struct SlotInit {
     pidfd: OwnedFd,
+    /// A slot lives in the namespaces of its zygote, and would end with it.
+    _zygote: Arc<Zygote>,
     /// Dropped with it: somebody waits for that.
     pub(crate) over: Option<tokio::sync::oneshot::Sender<()>>,
 }
@@ -213,6 +212,7 @@ fn setup(make: &Make) -> Result<impl Serialize, String> {
     let policy = &make.policy;
     let filter = seccomp::Filter::Program {
         network: policy.network,
+        alone: false,
     };
     let filters: Vec<String> = seccomp::programs(filter)?
         .iter()

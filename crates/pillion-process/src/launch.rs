@@ -72,6 +72,7 @@ pub struct Launch {
     stderr: Stream,
     inherit: Vec<OwnedFd>,
     guarded: bool,
+    life: Option<OwnedFd>,
     name: Option<String>,
     bare: bool,
 }
@@ -90,6 +91,7 @@ impl Launch {
             stderr: Stream::Null,
             inherit: Vec::new(),
             guarded: true,
+            life: None,
             name: None,
             bare: false,
         }
@@ -104,6 +106,14 @@ impl Launch {
             bare: true,
             ..Self::new("/proc/self/exe")
         }
+    }
+
+    /// What it lives by: it ends itself, and everything below it, when this is closed. That is
+    /// then how it is killed.
+    #[must_use]
+    pub fn life(mut self, end: OwnedFd) -> Self {
+        self.life = Some(end);
+        self
     }
 
     /// One more argument.
@@ -188,14 +198,15 @@ impl Launch {
     pub fn spawn(mut self) -> Result<Running, LaunchError> {
         let program = self.resolve()?;
         let mut command;
-        let life = if self.guarded && guard::available() {
+        let is_guarded = self.guarded && guard::available();
+        let life = if is_guarded {
             let life = Pipe::new().map_err(|e| self.refused(e))?;
             command = guard::command(&program, life.read.as_raw_fd());
             self.inherit.push(life.read);
             Some(life.write)
         } else {
             command = plain(&program);
-            None
+            self.life.take()
         };
         if let Some(name) = &self.name {
             command.arg0(name);
@@ -203,7 +214,7 @@ impl Launch {
         // The guard, or else the child, leads a group that the terminal's Ctrl-C passes by.
         command.process_group(0);
         let named = self.program.clone();
-        self.apply(&mut command, life.is_some());
+        self.apply(&mut command, is_guarded);
         let mut command = tokio::process::Command::from(command);
         let child = command.spawn().map_err(|source| LaunchError::Refused {
             program: named,

@@ -148,19 +148,17 @@ impl Confine {
             .stdout(stdout)
             .stderr(stderr)
             .inherit(theirs)
-            .inherit(life.read);
+            .inherit(life.read)
+            // It buries what is below it, which nobody else could do as well.
+            .life(life.write);
         for fd in self.kept {
             launch = launch.inherit(fd);
         }
         let running = launch.spawn()?;
         message::send(ours.as_fd(), &self.spec, &[])?;
         ours.set_nonblocking(true)?;
-        let held = Held {
-            running,
-            _life: life.write,
-        };
         Ok(Confined {
-            held,
+            held: Held { running },
             control: tokio::net::UnixStream::from_std(ours)?,
         })
     }
@@ -179,7 +177,6 @@ pub struct Confined {
 #[derive(Debug)]
 pub struct Held {
     running: Running,
-    _life: OwnedFd,
 }
 
 impl Held {

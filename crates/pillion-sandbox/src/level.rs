@@ -113,7 +113,13 @@ fn promises(means: &Means) -> Vec<(&'static str, Option<String>)> {
         ),
         (
             "writes only to its folder and its temporary files",
-            both("own mount namespace, read-only", landlock(1)),
+            both(
+                "own mount namespace, read-only",
+                landlock(1).map(|by| match boxed {
+                    true => by,
+                    false => format!("{by}; rights, owners and times of files cannot be changed"),
+                }),
+            ),
         ),
         (
             "no network, no services of this machine",
@@ -137,9 +143,11 @@ fn promises(means: &Means) -> Vec<(&'static str, Option<String>)> {
         (
             "memory is limited",
             say(if boxed {
-                "RLIMIT_DATA; a watching init sums up what all its processes use"
+                "RLIMIT_DATA; a watching init sums up what all its processes use; memory that \
+                 cannot be summed up is refused"
             } else {
-                "RLIMIT_DATA; the box sums up what all processes below it use"
+                "RLIMIT_DATA; the box sums up what all processes below it use; memory that \
+                 cannot be summed up is refused"
             }),
         ),
         (
@@ -147,7 +155,7 @@ fn promises(means: &Means) -> Vec<(&'static str, Option<String>)> {
             say(if boxed {
                 "RLIMIT_NPROC in its own user namespace; a watching init"
             } else {
-                "the box counts what is below it"
+                "RLIMIT_NPROC, shared by all runs of the user; the box counts what is below it"
             }),
         ),
         (

@@ -27,7 +27,7 @@ mod policy;
 pub mod walls;
 
 #[cfg(target_os = "linux")]
-pub use boxed::{Disk, LeftOut, OutputFile, Outputs, Said, Watch, stranger, used_below};
+pub use boxed::{Disk, LeftOut, OutputFile, Outputs, Said, Watch, stranger};
 pub use confined::{Confine, ConfineError, Confined, Held, Role};
 pub use level::{Enforcement, Guarantee, Level, Means, probe};
 pub use policy::{Folder, HANDED, Limits, Policy, SHM_BYTES, TMP, TMP_BYTES, WORK};

@@ -151,7 +151,7 @@ pub struct LaneConfig {
     pub open_files: u64,
     /// Megabytes in its folder.
     pub disk_mb: u64,
-    /// Files and folders in a folder that is thrown away.
+    /// Files and folders in a folder that is thrown away; ten times as many in one that stays.
     pub disk_files: u64,
     /// Kilobytes that a run may write to its output before it is stopped.
     pub output_kb: u64,

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 MAX_TEXT = 8 * 1024
 MAX_REPR = 64 * 1024
-_ENOSPC, _EDQUOT, _EFBIG, _EAGAIN = 28, 122, 27, 11
+_ENOSPC, _EDQUOT, _EFBIG, _EAGAIN, _ENOMEM = 28, 122, 27, 11, 12
 _FORKS = frozenset(("fork", "forkpty", "fork_exec", "posix_spawn", "posix_spawnp"))
 _OUT_OF_MEMORY = {"exception": {"type": "MemoryError", "message": "", "limit": "memory"}}
 # Packed at import: when memory is gone there is none left to pack it with.
@@ -102,6 +102,8 @@ def limit_of(error: BaseException | None) -> str | None:
         if isinstance(error, OSError):
             if error.errno in (_ENOSPC, _EDQUOT, _EFBIG):
                 return "disk"
+            if error.errno == _ENOMEM:
+                return "memory"
             if error.errno == _EAGAIN and _forked(error):
                 return "processes"
         if isinstance(error, RuntimeError) and "can't start new thread" in str(error):

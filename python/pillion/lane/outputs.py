@@ -24,6 +24,7 @@ _MAX_DEPTH = 200
 _MAX_NAMES = 100_000
 _MAX_LEFT_OUT = 1000
 _CHUNK = 1 << 20
+_TOO_MUCH = 1 << 62
 
 
 class Output:
@@ -148,10 +149,11 @@ def _names(folder: int, part: str, collected: Collected) -> list[str]:
     return sorted(found)
 
 
-def usage(folder: str, used: int) -> Iterator[int | None]:
+def usage(folder: str, used: int, most_files: int = 1 << 62) -> Iterator[int | None]:
     """Bytes on disk below a folder so far, on top of `used`, after every few entries.
 
-    Nobody holds still meanwhile, so it is an estimate.
+    Nobody holds still meanwhile, so it is an estimate. What cannot be added up (too many files,
+    too deep, closed to us) is more than any limit.
     """
     stack: list[tuple[int, Any]] = []
     linked: set[int] = set()
@@ -177,12 +179,14 @@ def usage(folder: str, used: int) -> Iterator[int | None]:
                 if stat.S_ISDIR(facts.st_mode):
                     below = os.open(entry.name, _FOLDER, dir_fd=descriptor)
                     stack.append((below, os.scandir(below)))
+            except PermissionError:
+                used = _TOO_MUCH
             except OSError:
                 continue  # it went away
             seen += 1
-            if len(stack) > _MAX_DEPTH:
-                used = 1 << 62  # no honest program needs it, and a deeper walk has no end
-            if seen % 64 == 0 or len(stack) > _MAX_DEPTH:
+            if len(stack) > _MAX_DEPTH or seen > most_files:
+                used = _TOO_MUCH
+            if seen % 64 == 0 or used >= _TOO_MUCH:
                 yield used
         yield used
     finally:

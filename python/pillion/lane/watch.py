@@ -33,8 +33,13 @@ _MOST_PROCESSES = 4096
 _UNTOLD_SECONDS = 5.0
 # How long killed processes may take to vanish. Those stuck in the kernel go with the namespace.
 _GONE_SECONDS = 5.0
+# How many files and folders a folder may hold, unless the order says.
+_MOST_FILES = 200_000
 # How much of the time the walk over a folder may take.
 _WALK_SHARE = 0.2
+# Bytes that can wait in one, in the kernel's memory.
+_WAITING = {"socket": 212_992, "pipe": 65_536}
+_FEW_FILES = 12
 _TICKS = os.sysconf("SC_CLK_TCK")
 
 
@@ -54,6 +59,8 @@ class Watcher:
         # CPU time of those seen at the last look, and of those seen before that are gone.
         self.ticks: dict[tuple[str, bytes], int] = {}
         self.ticks_of_gone = 0
+        # Sockets and pipes counted at this look.
+        self.waiting: set[str] = set()
         self.walk: Iterator[int | None] | None = None
         self.walk_after = 0.0
 
@@ -158,6 +165,7 @@ class Watcher:
     def _sample(self, names: list[str]) -> tuple[int, int]:
         """Memory and tasks of these processes."""
         used = tasks = 0
+        self.waiting.clear()
         before, self.ticks = self.ticks, {}
         for name in names:
             try:
@@ -177,7 +185,7 @@ class Watcher:
         state, threads = fields[0], max(1, int(fields[17]))
         self.ticks[name, fields[19]] = int(fields[11]) + int(fields[12])
         if state != b"Z":
-            return self._pss(f"{name}/smaps_rollup"), threads
+            return self._pss(f"{name}/smaps_rollup") + self._in_kernel(name), threads
         if threads > 1:
             # The first thread ended alone: the others have the memory.
             for task in os.listdir(f"{_PROC}/{name}/task"):
@@ -192,6 +200,34 @@ class Watcher:
                 total += int(line.split()[1])
         return total * 1024
 
+    def _in_kernel(self, name: str) -> int:
+        """Page tables, and what may wait in sockets and pipes: none of it is in a PSS."""
+        tables = self._read(f"{name}/status").partition(b"VmPTE:")[2].split(None, 1)
+        used = int(tables[0]) * 1024 if tables else 0
+        # Newer kernels say at once how many files are open; for few a closer look is not worth it.
+        folder = f"{_PROC}/{name}/fd"
+        if 0 < os.stat(folder).st_size <= _FEW_FILES:
+            return used
+        for descriptor in self._descriptors(name):
+            try:
+                kind = os.readlink(f"{folder}/{descriptor}")
+            except (FileNotFoundError, PermissionError):
+                continue
+            if kind not in self.waiting:
+                self.waiting.add(kind)
+                used += _WAITING.get(kind.partition(":")[0], 0)
+        return used
+
+    def _descriptors(self, name: str) -> list[str]:
+        """What a process has open. One that is about to be gone shows nothing to anybody."""
+        try:
+            return os.listdir(f"{_PROC}/{name}/fd")
+        except PermissionError:
+            size = self._read(f"{name}/statm").split()[0]
+            if size != b"0":
+                raise
+            return []
+
     def _read(self, path: str) -> bytes:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC, dir_fd=self.proc)
         try:
@@ -205,7 +241,9 @@ class Watcher:
         if self.walk is None:
             if now < self.walk_after:
                 return False
-            self.walk = outputs.usage(disk["path"], self._deleted_bytes())
+            self.walk = outputs.usage(
+                disk["path"], self._deleted_bytes(), disk.get("files") or _MOST_FILES
+            )
         until = now + self._every() * _WALK_SHARE
         for used in self.walk:
             if used is not None and used > disk["bytes"]:
@@ -221,7 +259,7 @@ class Watcher:
         seen: dict[tuple[int, int], int] = {}
         for name in self._others():
             try:
-                for descriptor in os.listdir(f"{_PROC}/{name}/fd"):
+                for descriptor in self._descriptors(name):
                     facts = os.stat(f"{_PROC}/{name}/fd/{descriptor}")
                     if facts.st_nlink == 0:
                         seen[facts.st_dev, facts.st_ino] = facts.st_blocks * 512

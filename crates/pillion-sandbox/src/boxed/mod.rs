@@ -4,6 +4,7 @@
 //! A box has one thread, so it may fork. It hears what to do as the first message on its
 //! control socket, and from then on its init speaks there: [`Said`].
 
+mod folder;
 mod init;
 mod outputs;
 mod payload;
@@ -27,7 +28,7 @@ use crate::message;
 use crate::policy::Policy;
 
 pub use user::stranger;
-pub use watch::{Disk, Watch, used_below};
+pub use watch::{Disk, Watch};
 
 /// The box's name in process listings.
 pub(crate) const NAME: &str = "pillion-box";

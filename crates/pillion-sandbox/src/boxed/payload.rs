@@ -25,6 +25,7 @@ pub(super) fn start(spec: &Spec, ctl: &OwnedFd) -> Result<Pid, String> {
         },
         Role::Program | Role::Trial => seccomp::Filter::Program {
             network: spec.policy.network,
+            alone: spec.level < Level::L3,
         },
     };
     let filters = match spec.level {

@@ -1,9 +1,12 @@
 //! What all processes of a run use together, looked at from time to time.
 
+use std::collections::HashSet;
 use std::fs;
-use std::path::Path;
+use std::io::ErrorKind::PermissionDenied;
 
 use serde::{Deserialize, Serialize};
+
+use super::folder;
 
 /// What is watched.
 #[derive(Debug, Clone, Default, Deserialize, Serialize)]
@@ -21,14 +24,19 @@ pub struct Watch {
 pub struct Disk {
     /// The folder.
     pub path: std::path::PathBuf,
-    /// What fits into it.
+    /// Bytes that fit into it.
     pub bytes: u64,
+    /// Files and folders that fit into it.
+    pub files: u64,
 }
 
 /// Looks between two sums of a folder: they take longer than the others.
 const DISK_EVERY: u32 = 4;
-/// Files of a folder that are added up; more are too many.
-const DISK_FILES: usize = 200_000;
+/// What can wait in a socket or a pipe, in the kernel's memory.
+const SOCKET: u64 = 212_992;
+const PIPE: u64 = 65_536;
+/// Open files of a process that does not let us count them.
+const UNSEEN_FILES: u64 = 256;
 
 /// What was seen so far.
 #[derive(Debug, Default)]
@@ -41,15 +49,20 @@ pub(super) struct Seen {
 impl Seen {
     /// Look at the processes `pids`; says which limit is passed.
     pub(super) fn look(&mut self, watch: &Watch, pids: &[i32]) -> Option<&'static str> {
-        let tasks = pids.iter().map(|pid| tasks(*pid)).sum();
+        let states: Vec<Status> = pids.iter().map(|pid| Status::of(*pid)).collect();
+        let tasks = states.iter().map(|status| status.tasks).sum();
         self.processes = self.processes.max(tasks);
         if watch.processes.is_some_and(|most| tasks > most) {
             return Some("processes");
         }
-        // What is shared is counted for each that has it, so this is an upper bound.
-        let mut memory = pids.iter().map(|pid| resident(*pid)).sum();
-        if watch.memory.is_some_and(|most| memory > most) {
-            memory = pids.iter().map(|pid| proportional(*pid)).sum();
+        // What is shared is counted for each that has it, and each open file as a full
+        // socket, so this is an upper bound.
+        let tables: u64 = states.iter().map(|status| status.tables).sum();
+        let mut memory: u64 = pids.iter().map(|pid| resident(*pid)).sum::<u64>() + tables;
+        let waiting: u64 = pids.iter().map(|pid| open_files(*pid) * SOCKET).sum();
+        if watch.memory.is_some_and(|most| memory + waiting > most) {
+            let all: u64 = pids.iter().map(|pid| proportional(*pid)).sum();
+            memory = all + tables + in_the_kernel(pids);
         }
         self.peak = self.peak.max(memory);
         if watch.memory.is_some_and(|most| memory > most) {
@@ -60,9 +73,74 @@ impl Seen {
             .disk
             .as_ref()
             .filter(|_| self.looks.is_multiple_of(DISK_EVERY));
-        disk.filter(|disk| used_below(&disk.path) > disk.bytes)
+        disk.filter(|disk| folder::is_full(disk, pids))
             .map(|_| "disk")
     }
+}
+
+/// What a process says of itself.
+#[derive(Debug, Default)]
+struct Status {
+    tasks: u32,
+    /// Bytes of its page tables, which are in no other sum.
+    tables: u64,
+}
+
+impl Status {
+    fn of(pid: i32) -> Self {
+        let text = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+        let number = |name: &str| {
+            let line = text.lines().find_map(|line| line.strip_prefix(name));
+            line.and_then(|rest| rest.trim().trim_end_matches(" kB").parse::<u64>().ok())
+                .unwrap_or(0)
+        };
+        Self {
+            tasks: u32::try_from(number("Threads:")).unwrap_or(u32::MAX),
+            tables: number("VmPTE:") * 1024,
+        }
+    }
+}
+
+/// How many files a process has open.
+fn open_files(pid: i32) -> u64 {
+    let folder = format!("/proc/{pid}/fd");
+    match fs::metadata(&folder) {
+        // Newer kernels say it at once.
+        Ok(meta) if meta.len() > 0 => meta.len(),
+        Ok(_) => fs::read_dir(&folder).map_or(0, |files| files.count() as u64),
+        Err(_) => 0,
+    }
+}
+
+/// What may wait in the sockets and pipes that these processes have.
+fn in_the_kernel(pids: &[i32]) -> u64 {
+    let mut seen = HashSet::new();
+    let mut bytes = 0;
+    for pid in pids {
+        let files = match fs::read_dir(format!("/proc/{pid}/fd")) {
+            Ok(files) => files,
+            // One that is about to be gone shows nothing to anybody, and has no memory.
+            Err(error) if error.kind() == PermissionDenied && resident(*pid) > 0 => {
+                bytes += UNSEEN_FILES * SOCKET;
+                continue;
+            }
+            Err(_) => continue,
+        };
+        for link in files
+            .flatten()
+            .filter_map(|file| fs::read_link(file.path()).ok())
+        {
+            let one = match link.to_str() {
+                Some(name) if name.starts_with("socket:") => SOCKET,
+                Some(name) if name.starts_with("pipe:") => PIPE,
+                _ => continue,
+            };
+            if seen.insert(link) {
+                bytes += one;
+            }
+        }
+    }
+    bytes
 }
 
 /// All processes of this pid namespace but its first.
@@ -72,14 +150,6 @@ pub(super) fn all_others() -> Vec<i32> {
         .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
         .filter(|pid| *pid != 1)
         .collect()
-}
-
-fn tasks(pid: i32) -> u32 {
-    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
-    let line = status
-        .lines()
-        .find_map(|line| line.strip_prefix("Threads:"));
-    line.and_then(|n| n.trim().parse().ok()).unwrap_or(0)
 }
 
 fn resident(pid: i32) -> u64 {
@@ -98,27 +168,4 @@ fn proportional(pid: i32) -> u64 {
     let kb = line.and_then(|rest| rest.trim().trim_end_matches(" kB").parse::<u64>().ok());
     // One that cannot be read is taken for all it has.
     kb.map_or_else(|| resident(pid), |kb| kb * 1024)
-}
-
-/// Bytes that the files below a folder have on disk. Links are not followed.
-pub fn used_below(folder: &Path) -> u64 {
-    use std::os::unix::fs::MetadataExt;
-    let mut open = vec![folder.to_owned()];
-    let (mut bytes, mut files) = (0, 0);
-    while let Some(folder) = open.pop() {
-        for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
-            let Ok(meta) = entry.metadata() else {
-                continue;
-            };
-            bytes += meta.blocks() * 512;
-            files += 1;
-            if files > DISK_FILES {
-                return u64::MAX;
-            }
-            if meta.is_dir() {
-                open.push(entry.path());
-            }
-        }
-    }
-    bytes
 }

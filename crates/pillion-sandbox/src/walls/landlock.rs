@@ -43,11 +43,14 @@ fn rules(policy: &Policy, level: Level) -> Vec<(PathBuf, BitFlags<AccessFs>)> {
     let shown = root::shown(policy).into_iter();
     rules.extend(shown.map(|path| (path, run)));
     let device = AccessFs::ReadFile | AccessFs::WriteFile | AccessFs::Truncate;
-    rules.extend(
-        root::DEVICES
-            .iter()
-            .map(|path| (PathBuf::from(path), device)),
-    );
+    rules.extend(root::DEVICES.iter().map(|path| {
+        // What writes to it could share memory by it, which nobody could add up.
+        let access = match *path {
+            "/dev/zero" => AccessFs::ReadFile.into(),
+            _ => device,
+        };
+        (PathBuf::from(path), access)
+    }));
     if level == Level::L3 {
         rules.push((WORK.into(), own));
         rules.extend([TMP, "/dev/shm"].map(|path| (path.into(), folder)));

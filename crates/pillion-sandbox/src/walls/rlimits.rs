@@ -9,6 +9,9 @@ use crate::policy::Limits;
 const SLACK: u64 = 16;
 /// What a process may have pinned in memory.
 const LOCKED: u64 = 64 << 10;
+/// Addresses that may be reserved without being used. More only makes for page tables that
+/// take memory, and time of whoever looks at them.
+const RESERVED: u64 = 64 << 30;
 /// What the interpreter itself needs, besides what the program was given.
 const INTERPRETER: u64 = 32 << 20;
 
@@ -20,6 +23,7 @@ pub fn numbers(limits: &Limits) -> Vec<Rlimit> {
     let set = [
         (libc::RLIMIT_CORE, 0),
         (libc::RLIMIT_DATA, limits.memory.saturating_add(INTERPRETER)),
+        (libc::RLIMIT_AS, limits.memory.saturating_add(RESERVED)),
         (libc::RLIMIT_NPROC, u64::from(limits.processes) + SLACK),
         (libc::RLIMIT_NOFILE, limits.open_files),
         (libc::RLIMIT_FSIZE, limits.disk),

@@ -23,6 +23,8 @@ pub enum Filter {
     Program {
         /// It may use the network.
         network: bool,
+        /// No namespaces stand behind the filter: files of others have names.
+        alone: bool,
     },
     /// A zygote: it makes namespaces and mounts for its children, all in its own. What is
     /// refused to it is refused to them too.
@@ -116,12 +118,36 @@ fn refused(filter: Filter) -> Result<Rules, seccompiler::BackendError> {
         rules.insert(call, vec![is_not(0, 0)?]);
     }
     rules.insert(libc::SYS_setpriority, vec![is_not(0, 0)?, is_not(1, 0)?]);
-    let (network, is_program) = match filter {
-        Filter::Zygote { network } => (network, false),
-        Filter::Program { network } => (network, true),
+    // Shared memory without a name, and large pages: no watcher can add them up.
+    let uncounted = (libc::MAP_SHARED | libc::MAP_ANONYMOUS) as u64;
+    rules.insert(
+        libc::SYS_mmap,
+        vec![has(3, uncounted)?, has(3, libc::MAP_HUGETLB as u64)?],
+    );
+    let (network, is_program, alone) = match filter {
+        Filter::Zygote { network } => (network, false, false),
+        Filter::Program { network, alone } => (network, true, alone),
     };
     if is_program {
         program(&mut rules)?;
+    }
+    if alone {
+        rules.extend(OF_OTHERS.iter().map(|call| (*call, vec![])));
+    }
+    if is_program && !network {
+        // A pair of these could be connected anew, to whoever listens on this machine.
+        let kind = |kind: libc::c_int| {
+            let op = SeccompCmpOp::MaskedEq(KIND_OF_SOCKET);
+            SeccompRule::new(vec![condition(1, op, kind as u64)?])
+        };
+        let kinds = vec![kind(libc::SOCK_DGRAM)?, kind(libc::SOCK_RAW)?];
+        rules.insert(libc::SYS_socketpair, kinds);
+        // What waits in a socket is in nobody's account: it shall not be much.
+        let sizes = vec![
+            is(2, libc::SO_SNDBUF as u64)?,
+            is(2, libc::SO_SNDBUFFORCE as u64)?,
+        ];
+        rules.insert(libc::SYS_setsockopt, sizes);
     }
     let sockets = match network {
         true => {
@@ -135,6 +161,40 @@ fn refused(filter: Filter) -> Result<Rules, seccompiler::BackendError> {
     rules.insert(libc::SYS_socket, sockets);
     Ok(rules)
 }
+
+/// The bits of a socket's type that are not flags.
+const KIND_OF_SOCKET: u64 = 0xf;
+
+/// The same number everywhere, but not in every version of libc.
+const FCHMODAT2: i64 = 452;
+
+/// Rights, owners, times and attributes of files: Landlock does not look at these.
+const OF_OTHERS: &[i64] = &[
+    libc::SYS_fchmod,
+    libc::SYS_fchmodat,
+    FCHMODAT2,
+    libc::SYS_fchown,
+    libc::SYS_fchownat,
+    libc::SYS_utimensat,
+    libc::SYS_setxattr,
+    libc::SYS_lsetxattr,
+    libc::SYS_fsetxattr,
+    libc::SYS_removexattr,
+    libc::SYS_lremovexattr,
+    libc::SYS_fremovexattr,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_chmod,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_chown,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_lchown,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_utime,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_utimes,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_futimesat,
+];
 
 /// Kinds of sockets that a program with network may make.
 const ALLOWED_FAMILIES: &[u64] = &[
@@ -232,6 +292,7 @@ const ALWAYS: &[i64] = &[
     libc::SYS_vhangup,
     libc::SYS_nfsservctl,
     // Memory that is in nobody's account.
+    libc::SYS_vmsplice,
     libc::SYS_memfd_secret,
     libc::SYS_shmget,
     libc::SYS_shmat,

@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -37,6 +38,10 @@ pub(crate) struct TestContext {
     pub(crate) project: PathBuf,
     id: String,
     env: BTreeMap<OsString, OsString>,
+    /// The program under test.
+    binary: PathBuf,
+    /// Who runs it, if not we.
+    user: Option<u32>,
 }
 
 impl TestContext {
@@ -62,6 +67,8 @@ impl TestContext {
             id: id.clone(),
             env: BTreeMap::new(),
             base: base.clone(),
+            binary: env!("CARGO_BIN_EXE_pillion").into(),
+            user: None,
         };
         context.set_env("PATH", std::env::var_os("PATH").unwrap());
         context.set_env("HOME", &base);
@@ -71,6 +78,26 @@ impl TestContext {
         context.set_env("LANG", "C.UTF-8");
         context.set_env(MARKER, id);
         context
+    }
+
+    /// With an executable of its own, by which its processes are known; and run by `user`, to
+    /// whom everything then belongs.
+    pub(crate) fn for_user(mut self, user: Option<u32>) -> Self {
+        let binary = self.base.join("pillion-of-test");
+        if fs::hard_link(&self.binary, &binary).is_err() {
+            fs::copy(&self.binary, &binary).unwrap();
+        }
+        self.binary = binary;
+        self.user = user;
+        fs::set_permissions(&self.base, fs::Permissions::from_mode(0o755)).unwrap();
+        if user.is_some() {
+            for name in ["", "project", "project/things.py", "run", "tmp"] {
+                std::os::unix::fs::chown(self.base.join(name), user, user).unwrap();
+            }
+            // What is on our own path may be in a home that others cannot enter.
+            self.set_env("PATH", "/usr/local/bin:/usr/bin:/bin");
+        }
+        self
     }
 
     /// With this `pillion.toml`.
@@ -119,12 +146,15 @@ impl TestContext {
             .envs(&self.env)
             .current_dir(&self.project)
             .stdin(Stdio::null());
+        if let Some(user) = self.user {
+            command.uid(user).gid(user);
+        }
         command
     }
 
     /// The program under test, about to be started.
     pub(crate) fn pillion_command(&self, args: &[&str]) -> Command {
-        let mut command = self.command(env!("CARGO_BIN_EXE_pillion"));
+        let mut command = self.command(&self.binary);
         command.args(args);
         command
     }

@@ -26,6 +26,7 @@ mod exec;
 mod expose;
 mod faults;
 mod http;
+mod lanes;
 mod lanes_jobs;
 mod lanes_tools;
 mod lifecycle;

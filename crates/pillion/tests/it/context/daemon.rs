@@ -6,6 +6,8 @@ use std::path::PathBuf;
 use std::process::{Child, ExitStatus};
 use std::time::Duration;
 
+use rustix::process::{Gid, Uid};
+use rustix::thread::{set_thread_res_gid, set_thread_res_uid};
 use serde_json::{Value, json};
 
 use super::rpc::Rpc;
@@ -18,6 +20,8 @@ pub(crate) struct Daemon {
     socket: PathBuf,
     log: PathBuf,
     pub(crate) project: PathBuf,
+    /// Who runs it, if not we.
+    user: Option<u32>,
     ended: Option<ExitStatus>,
 }
 
@@ -56,6 +60,7 @@ impl TestContext {
             socket: self.socket(),
             log,
             project: self.project.clone(),
+            user: self.user,
             ended: None,
         }
     }
@@ -64,17 +69,33 @@ impl TestContext {
 impl Daemon {
     /// A new connection.
     pub(crate) fn connect(&self) -> Rpc {
-        let stream = UnixStream::connect(&self.socket)
+        let stream = self
+            .stream()
             .unwrap_or_else(|e| panic!("cannot connect: {e}\n{}", self.log()));
         Rpc::socket(stream, &self.project)
     }
 
     /// A new connection without anything around it.
     pub(crate) fn raw(&self) -> UnixStream {
-        let stream = UnixStream::connect(&self.socket).unwrap();
+        let stream = self.stream().unwrap();
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
         stream.set_write_timeout(Some(PATIENCE)).unwrap();
         stream
+    }
+
+    /// A connection of the user that runs it: it takes no others. Who one is can be changed for
+    /// one thread.
+    fn stream(&self) -> std::io::Result<UnixStream> {
+        let Some(user) = self.user else {
+            return UnixStream::connect(&self.socket);
+        };
+        let connect = || {
+            let (uid, gid) = (Uid::from_raw(user), Gid::from_raw(user));
+            set_thread_res_gid(gid, gid, gid)?;
+            set_thread_res_uid(uid, uid, uid)?;
+            UnixStream::connect(&self.socket)
+        };
+        std::thread::scope(|scope| scope.spawn(connect).join().unwrap())
     }
 
     /// What it logged so far.

@@ -1,0 +1,91 @@
+//! Attacks that should achieve nothing: many attempts in one run, each of which must fail.
+
+use serde_json::{Value, json};
+
+use super::world::{FRESH_WAYS, WAYS, Way, Who, World, brief};
+
+const ATTACKS: [(&str, &str); 6] = [
+    ("files", include_str!("attacks/files.py")),
+    ("secrets", include_str!("attacks/secrets.py")),
+    ("network", include_str!("attacks/network.py")),
+    ("calls", include_str!("attacks/calls.py")),
+    ("others", include_str!("attacks/others.py")),
+    ("descriptors", include_str!("attacks/descriptors.py")),
+];
+
+#[test]
+fn nothing_is_read_written_or_reached_under_root() {
+    World::of(Who::Root, "L3")
+        .into_iter()
+        .for_each(nothing_is_read_written_or_reached);
+}
+
+#[test]
+fn nothing_is_read_written_or_reached_under_an_ordinary_user() {
+    World::of(Who::Ordinary, "L3")
+        .into_iter()
+        .for_each(nothing_is_read_written_or_reached);
+}
+
+fn nothing_is_read_written_or_reached(world: World) {
+    assault(&world, &WAYS);
+    world.end();
+}
+
+#[test]
+fn nothing_is_read_written_or_reached_without_namespaces() {
+    let world = World::of(Who::Ordinary, "L2").unwrap();
+    assault(&world, &FRESH_WAYS);
+    world.end();
+}
+
+fn assault(world: &World, ways: &[Way]) {
+    let mut orders = Vec::new();
+    for way in ways {
+        for (name, code) in ATTACKS {
+            let order = world.order(
+                *way,
+                code,
+                &[("attack", name)],
+                json!({"timeout_seconds": 60}),
+            );
+            plant(world, &order);
+            orders.push(order);
+        }
+    }
+    let mut escaped = Vec::new();
+    world.storm(orders, |order, reply| {
+        let printed = reply["stdout"].as_str().unwrap();
+        let bad = printed.lines().filter(|line| line.starts_with("ESCAPED"));
+        escaped.extend(bad.map(|line| format!("{} {}: {line}", world.level, brief(order))));
+        if reply["outcome"] != "ok" || !printed.contains("\ntried ") {
+            escaped.push(format!("{} {} broke: {reply}", world.level, brief(order)));
+        }
+    });
+    assert!(escaped.is_empty(), "{}", escaped.join("\n"));
+}
+
+/// Programs that make whoever runs them root, in the folder of a session; if we can make any.
+fn plant(world: &World, order: &Value) {
+    use std::os::unix::fs::PermissionsExt;
+    let Some(session) = order["session"]
+        .as_str()
+        .filter(|_| rustix::process::geteuid().is_root())
+    else {
+        return;
+    };
+    let folder = world.session(session);
+    let owner = std::fs::metadata(world.session("other")).unwrap();
+    std::fs::create_dir(&folder).unwrap();
+    std::fs::set_permissions(&folder, owner.permissions()).unwrap();
+    let (uid, gid) = (
+        std::os::unix::fs::MetadataExt::uid(&owner),
+        std::os::unix::fs::MetadataExt::gid(&owner),
+    );
+    std::os::unix::fs::chown(&folder, Some(uid), Some(gid)).unwrap();
+    for name in ["identity", "identity-copy"] {
+        std::fs::copy("/usr/bin/id", folder.join(name)).unwrap();
+        let rights = std::fs::Permissions::from_mode(0o6755);
+        std::fs::set_permissions(folder.join(name), rights).unwrap();
+    }
+}
