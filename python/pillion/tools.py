@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ToolError", "available", "call", "query", "read", "read_text"]
 
-_MAX_BYTES = 64 * 1024 * 1024
+_MAX_BYTES = 8 * 1024 * 1024
 _CHUNK = 1 << 20
 
 

@@ -13,7 +13,7 @@ use tokio::io::AsyncReadExt;
 
 use crate::order::Order;
 use crate::runtime::Runtime;
-use crate::zygote::{Slot, SlotInit, hear};
+use crate::zygote::{Slot, SlotInit, Zygote, hear};
 
 /// Orders up to this size fit into a socket's buffer.
 const SMALL: usize = 64 << 10;
@@ -93,7 +93,11 @@ type InitStream = tokio::net::UnixStream;
 /// What keeps a program alive.
 #[derive(Debug)]
 pub(crate) enum Hold {
-    Slot(SlotInit),
+    /// The zygote may be replaced meanwhile, and ends with the last run that came from it.
+    Slot(
+        SlotInit,
+        #[expect(dead_code, reason = "it is held")] Arc<Zygote>,
+    ),
     Spawned(Held),
 }
 
@@ -101,7 +105,7 @@ impl Hold {
     /// Kill it, and everything that it started.
     pub(crate) fn kill(&mut self) {
         match self {
-            Self::Slot(init) => init.kill(),
+            Self::Slot(init, _) => init.kill(),
             Self::Spawned(held) => held.kill(),
         }
     }
@@ -110,7 +114,7 @@ impl Hold {
 impl Body {
     /// Give a slot its order.
     pub(crate) async fn in_slot(
-        slot: Slot,
+        (slot, zygote): (Slot, Arc<Zygote>),
         order: &Order,
         files: Arc<Vec<Vec<u8>>>,
         with_input: bool,
@@ -148,7 +152,7 @@ impl Body {
             write_order(run.as_fd(), &order, &files, &fds)
         };
         hand_over(size, send).await?;
-        let hold = Hold::Slot(slot.init);
+        let hold = Hold::Slot(slot.init, zygote);
         Ok((
             Self {
                 hold,

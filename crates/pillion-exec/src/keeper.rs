@@ -64,8 +64,12 @@ impl Keeper {
         }
     }
 
-    /// A slot whose folder is thrown away, or the part `folder` of what was handed on.
-    pub(crate) async fn slot(self: &Arc<Self>, folder: Option<&Path>) -> io::Result<(Slot, How)> {
+    /// A slot whose folder is thrown away, or the part `folder` of what was handed on. It
+    /// lives as long as its zygote, so whoever uses it holds that too.
+    pub(crate) async fn slot(
+        self: &Arc<Self>,
+        folder: Option<&Path>,
+    ) -> io::Result<(Slot, Arc<Zygote>, How)> {
         let place = folder.map(|folder| self.place(folder)).transpose()?;
         let wanted = folder.map(Path::to_owned).zip(place);
         let (zygote, warm) = {
@@ -90,7 +94,7 @@ impl Keeper {
             let _ = tokio::time::timeout(SOON, ended).await;
             keeper.refill(wanted).await;
         });
-        Ok((slot, how))
+        Ok((slot, zygote, how))
     }
 
     /// End the zygote if nobody needed it lately; says whether it lives.

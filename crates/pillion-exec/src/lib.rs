@@ -9,10 +9,16 @@
 //! and heard at their end in the same words, so the rest (`run`, `outcome`) does not know the
 //! difference: it passes output on, keeps time, and makes the [`Reply`].
 //!
+//! Code in the expert lane may ask its host for what the request names (`tools`). Jobs are
+//! runs that nobody waits for (`jobs`); what they are and were is in the store (`shelf`), and
+//! what ran is written down behind everybody's back (`record`).
+//!
 //! [`operations`] are what callers see.
 
+mod answer;
 mod body;
 mod environment;
+mod jobs;
 mod keeper;
 mod lane;
 pub mod operations;
@@ -20,11 +26,14 @@ mod order;
 mod outcome;
 mod output;
 mod perform;
+mod place;
+mod record;
 mod reply;
 mod run;
 mod runtime;
 mod service;
 mod session;
+mod shelf;
 mod tools;
 mod zygote;
 
@@ -34,3 +43,4 @@ pub use outcome::Outcome;
 pub use reply::{FileOut, Limit, Reply, Used};
 pub use service::ExecService;
 pub use session::Artifact;
+pub use tools::{FunctionCall, Host, Readable, Returned, TableGiven, ToolsGiven};

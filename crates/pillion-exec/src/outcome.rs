@@ -41,6 +41,22 @@ pub(crate) enum Stopped {
 }
 
 impl Outcome {
+    /// As it is written.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Ok => "ok",
+            Self::Error => "error",
+            Self::Timeout => "timeout",
+            Self::Cancelled => "cancelled",
+            Self::Memory => "memory",
+            Self::OutputLimit => "output_limit",
+            Self::ProcessLimit => "process_limit",
+            Self::DiskLimit => "disk_limit",
+            Self::Killed => "killed",
+            Self::StartFailed => "start_failed",
+        }
+    }
+
     /// The word and the return code of a run that ended so.
     pub(crate) fn of(
         stopped: Option<Stopped>,

@@ -1,24 +1,25 @@
 //! Carrying out one request to run code: which lane, which walls, from where; then the run.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use pillion_catalogue::{Code, Error, Result};
 use pillion_sandbox::walls::rlimits;
-use pillion_sandbox::{Disk, Level, Limits, Outputs, TMP, WORK, Watch};
+use pillion_sandbox::{Disk, Level, Limits, Outputs, WORK, Watch};
 use pillion_workspace::LaneConfig;
+use tokio::sync::SemaphorePermit;
 use tokio_util::sync::CancellationToken;
 
 use crate::body::{Body, Ends, Terms};
 use crate::keeper::How;
 use crate::lane::{self, Lane};
 use crate::order::{FileIn, Order, Program};
-use crate::outcome::Outcome;
-use crate::reply::{FileOut, Limit, Reply, Used};
-use crate::run::{self, Bounds, Finished, Listener};
+use crate::place::Place;
+use crate::reply::Reply;
+use crate::run::{self, Bounds, Listener};
 use crate::runtime::{Runtime, Whereabouts};
-use crate::{ExecService, environment, session, tools};
+use crate::{ExecService, answer, environment, session, tools};
 
 /// What is to be run, with everything checked.
 #[derive(Debug, Clone)]
@@ -50,8 +51,15 @@ const OUTPUT_BYTES: u64 = 16 << 20;
 const OUTPUT_FILES: u32 = 64;
 /// So many times more files than a folder in memory a folder on disk may hold.
 const KEPT_FILES: u64 = 10;
-/// The session of those that name none.
-const NO_SESSION: &str = "default";
+
+/// What a run has already, if it was a job.
+#[derive(Debug, Default)]
+pub(crate) struct Ticket<'a> {
+    /// Its turn.
+    pub(crate) turn: Option<SemaphorePermit<'a>>,
+    /// Its name.
+    pub(crate) job: Option<&'a str>,
+}
 
 /// Run it; `listener` hears its output as it comes.
 pub(crate) async fn perform(
@@ -59,13 +67,14 @@ pub(crate) async fn perform(
     request: Request,
     cancel: CancellationToken,
     listener: &mut impl Listener,
+    ticket: Ticket<'_>,
 ) -> Result<Reply> {
     let asked = Instant::now();
     let _lease = service.activity().lease();
-    let project = service.project(request.whereabouts.clone()).await?;
-    let config = request.lane.config(&project.config.lanes).clone();
-    let runtime = project.runtime(service.dirs()).await?;
-    let level = level(service, request.lane, &config).await?;
+    let (config, runtime, level) = tokio::select! {
+        prepared = prepare(service, &request) => prepared?,
+        () = cancel.cancelled() => return Err(cancelled()),
+    };
     let timeout = request
         .timeout
         .unwrap_or_else(|| Duration::from_secs_f64(config.timeout_s));
@@ -75,13 +84,11 @@ pub(crate) async fn perform(
         output: config.output_kb << 10,
         cancel,
     };
-    let turn = tokio::select! {
-        turn = service.turn() => turn?,
-        () = tokio::time::sleep_until(bounds.deadline.into()) => {
-            return Err(Error::new(Code::Timeout, "it did not get its turn in time").hint("fewer runs at once, or a longer timeout"));
-        }
-        () = bounds.cancel.cancelled() => return Err(Error::new(Code::Cancelled, "it was cancelled before its turn")),
+    let turn = match ticket.turn {
+        Some(turn) => turn,
+        None => turn(service, &bounds).await?,
     };
+    let recording = service.recorder().begin(&request, ticket.job);
     let place = Place::of(service, &request, level)?;
     let before = place.prepare().await?;
     let setting = Setting {
@@ -91,120 +98,69 @@ pub(crate) async fn perform(
         level,
         place: &place,
     };
-    let started = start(service, &request, &setting).await;
+    let started = tokio::select! {
+        started = start(service, &request, &setting) => started,
+        () = bounds.cancel.cancelled() => return Err(cancelled()),
+    };
+    let mut calls = tools::Calls::default();
     let (start, finished) = match started {
-        Ok((body, ends, how)) => {
-            tools::serve(&request.tools, ends.tools.as_ref());
+        Ok((body, mut ends, how)) => {
+            let caller = tools::Caller {
+                host: service.host(),
+                whereabouts: request.whereabouts.clone(),
+                deadline: bounds.deadline,
+            };
+            let serving = tools::serve(&request.tools, ends.tools.take(), caller);
+            let serving = serving.map_err(Error::internal)?;
             let finished = run::follow(body, ends, request.stdin.clone(), &bounds, listener).await;
+            calls = serving.map(|serving| serving.calls()).unwrap_or_default();
             (how, finished.map_err(Error::internal)?)
         }
-        Err(error) => ("none", not_started(&error)),
+        Err(error) => ("none", answer::not_started(&error)),
     };
     drop(turn);
     let artifacts = session::made(&before, place.listed().await);
-    let mut reply = reply(finished, &setting, timeout);
+    let mut reply = answer::reply(finished, &setting, timeout);
     reply.artifacts = artifacts;
     reply.start = start.to_owned();
     reply.lane = request.lane.name().to_owned();
     reply.execution_time_ms = asked.elapsed().as_secs_f64() * 1e3;
+    reply.run_id = recording.run_id();
+    recording.end(&reply, calls);
     Ok(reply)
 }
 
-/// Where a run has its folder.
-#[derive(Debug)]
-struct Place {
-    /// On this machine; `None` if it is only in memory.
-    folder: Option<PathBuf>,
-    /// Its name below the folder of all sessions.
-    part: Option<PathBuf>,
-    /// It goes away with this.
-    throwaway: bool,
-    /// As the program sees it.
-    seen: PathBuf,
-    tmp: PathBuf,
+/// What the project says, its Python, and the walls there are.
+async fn prepare(service: &ExecService, request: &Request) -> Result<(LaneConfig, Runtime, Level)> {
+    let project = service.project(request.whereabouts.clone()).await?;
+    let config = request.lane.config(&project.config.lanes).clone();
+    let runtime = project.runtime(service.dirs()).await?;
+    let level = level(service, request.lane, &config).await?;
+    Ok((config, runtime, level))
 }
 
-impl Place {
-    fn of(service: &ExecService, request: &Request, level: Level) -> Result<Self> {
-        let boxed = level == Level::L3;
-        let kept = request.lane == Lane::User;
-        if !kept && boxed {
-            return Ok(Self {
-                folder: None,
-                part: None,
-                throwaway: true,
-                seen: WORK.into(),
-                tmp: TMP.into(),
-            });
+async fn turn<'a>(service: &'a ExecService, bounds: &Bounds) -> Result<SemaphorePermit<'a>> {
+    tokio::select! {
+        turn = service.turn() => turn,
+        () = tokio::time::sleep_until(bounds.deadline.into()) => {
+            let late = Error::new(Code::Timeout, "it did not get its turn in time");
+            Err(late.hint("fewer runs at once, or a longer timeout"))
         }
-        let name = match kept {
-            true => request
-                .session
-                .clone()
-                .unwrap_or_else(|| NO_SESSION.to_owned()),
-            false => session::name_of_run(),
-        };
-        let folder = session::folder(&service.sessions(), &name)?;
-        let (seen, tmp) = match boxed {
-            true => (WORK.into(), TMP.into()),
-            false => (folder.clone(), folder.join(".tmp")),
-        };
-        Ok(Self {
-            folder: Some(folder),
-            part: boxed.then(|| name.into()),
-            throwaway: !kept,
-            seen,
-            tmp,
-        })
-    }
-
-    /// The folder, if it stays.
-    fn kept(&self) -> Option<&Path> {
-        self.folder.as_deref().filter(|_| !self.throwaway)
-    }
-
-    /// Make the folder belong to whoever runs code; says what is in it. It may be much, and
-    /// must not hold up anybody else.
-    async fn prepare(&self) -> Result<Vec<session::Listed>> {
-        let Some(folder) = self.folder.clone() else {
-            return Ok(Vec::new());
-        };
-        let name = folder.display().to_string();
-        let given = move || session::give_to_stranger(&folder);
-        let given = tokio::task::spawn_blocking(given).await;
-        given.map_err(Error::internal)?.map_err(|error| {
-            let message = format!("cannot prepare `{name}`: {error}");
-            Error::new(Code::StartFailed, message)
-        })?;
-        Ok(self.listed().await)
-    }
-
-    /// What is in the folder, if it stays.
-    async fn listed(&self) -> Vec<session::Listed> {
-        let Some(folder) = self.kept().map(Path::to_owned) else {
-            return Vec::new();
-        };
-        let listed = tokio::task::spawn_blocking(move || session::listed(&folder)).await;
-        listed.unwrap_or_default()
+        () = bounds.cancel.cancelled() => Err(cancelled()),
     }
 }
 
-impl Drop for Place {
-    fn drop(&mut self) {
-        if let Some(folder) = self.folder.take().filter(|_| self.throwaway) {
-            // It may hold much, and nobody should wait for it.
-            tokio::task::spawn_blocking(move || session::remove(&folder));
-        }
-    }
+fn cancelled() -> Error {
+    Error::new(Code::Cancelled, "it was cancelled before it began")
 }
 
 /// What a run is made of, besides the request.
-struct Setting<'a> {
-    runtime: &'a Runtime,
-    config: &'a LaneConfig,
-    limits: Limits,
-    level: Level,
-    place: &'a Place,
+pub(crate) struct Setting<'a> {
+    pub(crate) runtime: &'a Runtime,
+    pub(crate) config: &'a LaneConfig,
+    pub(crate) limits: Limits,
+    pub(crate) level: Level,
+    pub(crate) place: &'a Place,
 }
 
 /// The level for this lane on this machine, or why it does not run here.
@@ -271,8 +227,8 @@ async fn start(
             (&config.imports, config.slots),
         );
         match keeper.slot(place.part.as_deref()).await {
-            Ok((slot, how)) => {
-                let files = Arc::clone(&files);
+            Ok((slot, zygote, how)) => {
+                let (slot, files) = ((slot, zygote), Arc::clone(&files));
                 match Body::in_slot(slot, &order, files, with_input, &terms).await {
                     Ok((body, ends)) => {
                         let how = if how == How::Warm { "slot" } else { "fork" };
@@ -324,116 +280,4 @@ fn order(request: &Request, setting: &Setting<'_>) -> Order {
         tool_names: request.tools.names(),
         descriptors: None,
     }
-}
-
-/// A run that never began.
-fn not_started(error: &std::io::Error) -> Finished {
-    Finished {
-        outcome: Outcome::StartFailed,
-        returncode: -3,
-        stdout: String::new(),
-        stderr: format!("{error}\n"),
-        truncated: false,
-        said: None,
-        outputs: Vec::new(),
-        ended: None,
-    }
-}
-
-fn reply(finished: Finished, setting: &Setting<'_>, timeout: Duration) -> Reply {
-    let said = finished.said.unwrap_or_default();
-    let ended = finished.ended.unwrap_or_default();
-    let names = said.outputs.into_iter().map(|file| file.name);
-    Reply {
-        success: finished.outcome == Outcome::Ok,
-        stdout: finished.stdout,
-        stderr: finished.stderr,
-        returncode: finished.returncode,
-        execution_time_ms: 0.0,
-        cancelled: finished.outcome == Outcome::Cancelled,
-        outcome: finished.outcome,
-        limits: limits(setting, timeout),
-        truncated: finished.truncated,
-        lane: String::new(),
-        level: format!("{:?}", setting.level),
-        start: String::new(),
-        value: ended.value,
-        value_repr: ended.repr,
-        exception: ended.exception,
-        outputs: names
-            .zip(finished.outputs)
-            .map(|(name, contents)| FileOut::new(name, contents))
-            .collect(),
-        outputs_left_out: said.outputs_left_out,
-        artifacts: Vec::new(),
-        used: Used {
-            cpu_ms: said.cpu_ms,
-            peak_bytes: said.peak_bytes,
-            processes: said.processes,
-        },
-    }
-}
-
-#[expect(clippy::cast_precision_loss, reason = "limits are far below 2^53")]
-fn limits(setting: &Setting<'_>, timeout: Duration) -> Vec<Limit> {
-    let Setting {
-        limits,
-        config,
-        level,
-        ..
-    } = setting;
-    let watched = match level {
-        Level::L3 => "a watching init",
-        Level::L1 | Level::L2 => "a watching box",
-    };
-    let in_memory = setting.place.folder.is_none();
-    let limit = |what: &str, value: f64, by: String| Limit {
-        what: what.to_owned(),
-        value,
-        by,
-    };
-    let mut all = vec![
-        limit(
-            "time",
-            timeout.as_secs_f64(),
-            "the daemon's clock; RLIMIT_CPU".into(),
-        ),
-        limit(
-            "memory",
-            limits.memory as f64,
-            format!("RLIMIT_DATA; {watched}"),
-        ),
-        limit(
-            "processes",
-            f64::from(limits.processes),
-            format!("RLIMIT_NPROC; {watched}"),
-        ),
-        limit(
-            "open_files",
-            limits.open_files as f64,
-            "RLIMIT_NOFILE".into(),
-        ),
-        limit(
-            "disk",
-            limits.disk as f64,
-            match in_memory {
-                true => "a file system of that size".into(),
-                false => format!("RLIMIT_FSIZE; {watched}"),
-            },
-        ),
-        limit(
-            "output",
-            (config.output_kb << 10) as f64,
-            "the daemon stops reading".into(),
-        ),
-    ];
-    if !config.network {
-        let by = match level {
-            Level::L3 => "an empty network namespace; system call filter",
-            Level::L2 => "system call filter; Landlock",
-            Level::L1 => return all,
-        };
-        all.push(limit("network", 0.0, by.into()));
-    }
-    all
 }

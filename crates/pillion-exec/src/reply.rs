@@ -1,10 +1,12 @@
 //! What a caller gets to know about a run.
 
+use pillion_catalogue::{Code, Error};
 use pillion_sandbox::LeftOut;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
+use crate::lane::Lane;
 use crate::order::Exception;
 use crate::outcome::Outcome;
 use crate::session::Artifact;
@@ -57,6 +59,43 @@ pub struct Reply {
     pub artifacts: Vec<Artifact>,
     /// What it used.
     pub used: Used,
+    /// The name of this run in the log.
+    #[serde(default)]
+    pub run_id: String,
+}
+
+impl Reply {
+    /// Of a run that never came to be.
+    pub(crate) fn never_ran(lane: Lane, error: &Error) -> Self {
+        let (outcome, returncode) = match error.code {
+            Code::Cancelled => (Outcome::Cancelled, -2),
+            Code::Timeout => (Outcome::Timeout, -1),
+            _ => (Outcome::StartFailed, -3),
+        };
+        let hint = error.hint.as_deref().map(|hint| format!("hint: {hint}\n"));
+        Self {
+            success: false,
+            stdout: String::new(),
+            stderr: format!("{}\n{}", error.message, hint.unwrap_or_default()),
+            returncode,
+            execution_time_ms: 0.0,
+            cancelled: outcome == Outcome::Cancelled,
+            outcome,
+            limits: Vec::new(),
+            truncated: false,
+            lane: lane.name().to_owned(),
+            level: String::new(),
+            start: "none".to_owned(),
+            value: None,
+            value_repr: None,
+            exception: None,
+            outputs: Vec::new(),
+            outputs_left_out: Vec::new(),
+            artifacts: Vec::new(),
+            used: Used::default(),
+            run_id: String::new(),
+        }
+    }
 }
 
 /// A limit that was in force.

@@ -2,17 +2,22 @@
 
 use std::collections::HashMap;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use pillion_catalogue::{Activity, Code, Error, Result};
 use pillion_runtime::Dirs;
 use pillion_sandbox::{Level, Means, Policy};
 use tokio::sync::{OnceCell, Semaphore, SemaphorePermit};
+use tokio_util::sync::CancellationToken;
 
+use crate::jobs::Jobs;
 use crate::keeper::{IDLE, Keeper};
 use crate::lane::Lane;
+use crate::record::Recorder;
 use crate::runtime::{Project, Runtime, Whereabouts};
+use crate::shelf::Shelf;
+use crate::tools::Host;
 use crate::zygote::Make;
 
 /// Projects that are remembered; a forgotten one is looked at again.
@@ -37,6 +42,9 @@ pub struct ExecService {
     zygotes: Mutex<Vec<(Key, Arc<Keeper>)>>,
     gate: Semaphore,
     waiting: Semaphore,
+    recorder: Arc<Recorder>,
+    jobs: Jobs,
+    host: OnceLock<Arc<dyn Host>>,
 }
 
 /// Zygotes are the same if they were made of the same.
@@ -51,18 +59,23 @@ struct Key {
 }
 
 impl ExecService {
-    /// A service that keeps its things in `dirs`.
-    pub fn new(dirs: Dirs, activity: Activity) -> Self {
+    /// A service that keeps its things in `dirs`. When `ending` is cancelled, so are jobs.
+    pub fn new(dirs: Dirs, activity: Activity, ending: CancellationToken) -> Self {
         // Two waiting for the disk or for a tool are no load.
         let parallel = std::thread::available_parallelism().map_or(2, usize::from) * 2;
+        let parallel = parallel.max(4);
+        let shelf = Arc::new(Shelf::new(dirs.clone()));
         Self {
+            recorder: Arc::new(Recorder::new(dirs.clone(), Arc::clone(&shelf))),
+            jobs: Jobs::new(shelf, parallel - 1, ending),
+            host: OnceLock::new(),
             dirs,
             activity,
             most: most_allowed(),
             means: OnceCell::new(),
             projects: Mutex::default(),
             zygotes: Mutex::default(),
-            gate: Semaphore::new(parallel.max(4)),
+            gate: Semaphore::new(parallel),
             waiting: Semaphore::new(MAX_WAITING),
         }
     }
@@ -79,6 +92,29 @@ impl ExecService {
 
     pub(crate) fn dirs(&self) -> &Dirs {
         &self.dirs
+    }
+
+    /// Functions that runs may call are called by this; said once.
+    pub fn set_host(&self, host: Arc<dyn Host>) {
+        let _ = self.host.set(host);
+    }
+
+    pub(crate) fn host(&self) -> Option<Arc<dyn Host>> {
+        self.host.get().cloned()
+    }
+
+    /// Wait for jobs that are ending, and for what is to be written down; not for ever.
+    pub async fn stop(&self) {
+        self.jobs.ended().await;
+        self.recorder.flush().await;
+    }
+
+    pub(crate) fn recorder(&self) -> &Arc<Recorder> {
+        &self.recorder
+    }
+
+    pub(crate) fn jobs(&self) -> &Jobs {
+        &self.jobs
     }
 
     pub(crate) fn activity(&self) -> &Activity {
@@ -115,6 +151,11 @@ impl ExecService {
                 .hint("try again when some have ended, or start a job")
         };
         let _waiting = self.waiting.try_acquire().map_err(|_| busy())?;
+        self.gate.acquire().await.map_err(Error::internal)
+    }
+
+    /// The same for a job, which has waited in a queue of its own.
+    pub(crate) async fn turn_of_job(&self) -> Result<SemaphorePermit<'_>> {
         self.gate.acquire().await.map_err(Error::internal)
     }
 

@@ -4,7 +4,6 @@
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -102,7 +101,7 @@ impl Zygote {
     }
 
     /// Fork a slot, with its folder bound to a part of what was handed on if one is named.
-    pub(crate) async fn slot(self: &Arc<Self>, mounts: Option<Vec<Value>>) -> io::Result<Slot> {
+    pub(crate) async fn slot(&self, mounts: Option<Vec<Value>>) -> io::Result<Slot> {
         let (ctl, their_ctl) = UnixStream::pair()?;
         let (run, their_run) = UnixStream::pair()?;
         let number = self.numbers.fetch_add(1, Ordering::Relaxed);
@@ -122,11 +121,7 @@ impl Zygote {
         let (said, mut fds): (pillion_sandbox::Said, _) = heard?;
         match (said.failed, fds.pop()) {
             (None, Some(pidfd)) => Ok(Slot {
-                init: SlotInit {
-                    pidfd,
-                    _zygote: Arc::clone(self),
-                    over: None,
-                },
+                init: SlotInit { pidfd, over: None },
                 ctl,
                 run,
             }),
@@ -158,8 +153,6 @@ pub(crate) struct Slot {
 #[derive(Debug)]
 pub(crate) struct SlotInit {
     pidfd: OwnedFd,
-    /// A slot lives in the namespaces of its zygote, and would end with it.
-    _zygote: Arc<Zygote>,
     /// Dropped with it: somebody waits for that.
     pub(crate) over: Option<tokio::sync::oneshot::Sender<()>>,
 }

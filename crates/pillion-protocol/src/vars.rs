@@ -28,6 +28,7 @@ vars! {
     PILLION_PYTHON = "The Python interpreter for calls, as `--python`.";
     PILLION_WATCH = "Set to `off`: the files of a workspace are not watched; each is looked at before every read.";
     PILLION_LANES_LEVEL = "Set to `L2` or `L1`: lanes use no more walls than that, to see what is left then.";
+    PILLION_JOBS_KEPT = "How many finished jobs are kept, 1000 if not set; older ones go.";
     PILLION_TOOL_PROFILE = "Which MCP tools there are: `full`, `core` or `minimal`, as `--profile`.";
     MCP_TOOL_PROFILE = "The same, where PILLION_TOOL_PROFILE is not set.";
     XDG_RUNTIME_DIR = "Folder of the daemon's socket, if set.";

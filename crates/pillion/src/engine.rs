@@ -1,8 +1,8 @@
 //! The engine: every service, composed into one catalogue.
 
 use std::path::PathBuf;
-use std::sync::Arc;
-use std::time::Duration;
+use std::sync::{Arc, Weak};
+use std::time::{Duration, Instant};
 
 use pillion_catalogue::{Catalogue, Definition, Door, Request, Result};
 use pillion_code::CodeService;
@@ -12,8 +12,8 @@ use pillion_python::PythonService;
 use pillion_runtime::Dirs;
 use pillion_supervisor::{Events, Supervisor};
 use serde::Serialize;
-use serde_json::Value;
 use serde_json::value::{RawValue, to_raw_value};
+use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use crate::Error;
@@ -38,6 +38,7 @@ pub struct EngineOptions {
 pub struct Engine {
     catalogue: Arc<Catalogue>,
     supervisor: Arc<Supervisor>,
+    exec: Arc<ExecService>,
     shutdown: CancellationToken,
     root: Option<PathBuf>,
 }
@@ -60,13 +61,20 @@ impl Engine {
         );
         catalogue.add(system::operations(), &Arc::new(system));
         catalogue.add(pillion_code::operations::operations(), &code);
-        let exec = Arc::new(ExecService::new(dirs.clone(), catalogue.activity().clone()));
+        let exec = Arc::new(ExecService::new(
+            dirs.clone(),
+            catalogue.activity().clone(),
+            shutdown.clone(),
+        ));
         catalogue.add(pillion_exec::operations::operations(), &exec);
         let python = PythonService::new(Arc::clone(&supervisor), dirs);
         catalogue.add(pillion_python::operations::operations(), &Arc::new(python));
+        let catalogue = Arc::new(catalogue);
+        exec.set_host(Arc::new(Functions(Arc::downgrade(&catalogue))));
         Self {
-            catalogue: Arc::new(catalogue),
+            catalogue,
             supervisor,
+            exec,
             shutdown,
             root: options.root,
         }
@@ -110,10 +118,44 @@ impl Engine {
         }
     }
 
-    /// End all sidecars. What is not gone after half a second is killed.
+    /// End all jobs and sidecars. What is not gone after half a second is killed.
     pub async fn stop(&self) {
         self.shutdown.cancel();
-        self.supervisor.stop_all(STOP).await;
+        tokio::join!(self.exec.stop(), self.supervisor.stop_all(STOP));
+    }
+}
+
+/// Functions that code in a lane may call: `py.call`, as everybody else's.
+#[derive(Debug)]
+struct Functions(Weak<Catalogue>);
+
+impl pillion_exec::Host for Functions {
+    fn call(&self, call: pillion_exec::FunctionCall) -> pillion_exec::Returned {
+        let catalogue = self.0.upgrade();
+        Box::pin(async move {
+            let catalogue = catalogue
+                .ok_or_else(|| Error::new(crate::Code::ShuttingDown, "pillion is ending"))?;
+            let left = call.deadline.saturating_duration_since(Instant::now());
+            let params = json!({
+                "function": call.function,
+                "params": call.arguments,
+                "root": call.root,
+                "python": call.python,
+                "virtual_env": call.virtual_env,
+                "conda_prefix": call.conda_prefix,
+                "timeout_ms": u64::try_from(left.as_millis()).unwrap_or(u64::MAX).max(1),
+            });
+            let params = to_raw_value(&params).map_err(Error::internal)?;
+            let mut request = Request::new(Door::Embedded);
+            request.deadline = Some(call.deadline);
+            let called = catalogue.call("py.call", Some(&params), request).await?;
+            #[derive(serde::Deserialize)]
+            struct Called {
+                result: Box<RawValue>,
+            }
+            let called: Called = serde_json::from_str(called.get()).map_err(Error::internal)?;
+            Ok(called.result)
+        })
     }
 }
 

@@ -265,7 +265,17 @@ class Watcher:
                         seen[facts.st_dev, facts.st_ino] = facts.st_blocks * 512
             except (FileNotFoundError, ProcessLookupError):
                 continue
+            except PermissionError:
+                if not self._is_ending(name):
+                    raise
         return sum(seen.values())
+
+    def _is_ending(self, name: str) -> bool:
+        """Whether it has given up its memory: what is left of it then belongs to the system."""
+        try:
+            return self._read(f"{name}/statm").startswith(b"0 ")
+        except (FileNotFoundError, ProcessLookupError):
+            return True
 
     def _report(self) -> None:
         order = self.order or {}

@@ -9,10 +9,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use crate::order::{Program, check_name};
-use crate::perform::{LONGEST, MOST_MEMORY_MB, Request, perform};
+use crate::perform::{LONGEST, MOST_MEMORY_MB, Request, Ticket, perform};
 use crate::run::{Listener, Which};
 use crate::runtime::Whereabouts;
-use crate::tools::Tools;
+use crate::tools::{Tools, ToolsGiven};
 use crate::{ExecService, Lane, Reply, session};
 
 /// The most bytes of all files that go along.
@@ -73,6 +73,10 @@ pub struct Run {
     #[arg(long, value_name = "NAME")]
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub outputs: Vec<String>,
+    /// What the host does for it, in the expert lane: files, tables and functions by name.
+    #[arg(long, value_name = "JSON", value_parser = tools)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tools: Option<ToolsGiven>,
     /// Seconds it may take, 20 unless `pillion.toml` says otherwise.
     #[arg(long, value_name = "S")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -173,7 +177,14 @@ impl Operation for Run {
         let mut listener = Passing {
             to: cx.request().parts.as_ref().filter(|_| stream).map(|_| &cx),
         };
-        perform(cx.service(), request, cancel, &mut listener).await
+        perform(
+            cx.service(),
+            request,
+            cancel,
+            &mut listener,
+            Ticket::default(),
+        )
+        .await
     }
 }
 
@@ -223,6 +234,12 @@ impl Run {
             Some(root) => root,
             None => std::env::current_dir().map_err(Error::internal)?,
         };
+        let tools = self.tools.unwrap_or_default();
+        let tools = Tools::new(tools, &root)?;
+        if !tools.is_empty() && self.lane != Lane::Expert {
+            return Err(wrong("only the expert lane has `tools`")
+                .hint("code in the user lane has a folder: put its files there"));
+        }
         Ok(Request {
             lane: self.lane,
             program,
@@ -236,7 +253,7 @@ impl Run {
             memory_mb: self.memory_limit_mb,
             seed: self.seed,
             clock: self.clock,
-            tools: Tools::default(),
+            tools,
             fresh: self.fresh,
             whereabouts: Whereabouts {
                 root,
@@ -319,6 +336,10 @@ fn json(text: &str) -> Result<Box<RawValue>, String> {
         Some(b'{' | b'[') => Ok(raw),
         _ => Err("arguments are an object or an array, for example '[3, 4]'".into()),
     }
+}
+
+fn tools(text: &str) -> Result<ToolsGiven, String> {
+    serde_json::from_str(text).map_err(|error| error.to_string())
 }
 
 fn wrong(why: &str) -> Error {

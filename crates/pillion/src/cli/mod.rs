@@ -12,6 +12,7 @@ mod doors;
 mod env;
 mod exec;
 mod expose;
+mod jobs;
 mod logging;
 mod logs;
 mod mcp;

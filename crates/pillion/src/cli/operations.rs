@@ -14,7 +14,7 @@ use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 
 use super::backend::Backend;
-use super::{Global, output, render};
+use super::{Global, jobs, output, render};
 
 /// Short names of operations.
 const SHORT: &[(&str, &str)] = &[
@@ -44,8 +44,14 @@ const SHORT: &[(&str, &str)] = &[
     ("history", "code.history"),
     ("call", "py.call"),
     ("describe", "py.describe"),
-    ("workers", "py.workers"),
+    ("job-start", "exec.start"),
+    ("jobs", "exec.jobs"),
+    ("job", "exec.job"),
+    ("job-stream", "exec.stream"),
+    ("job-cancel", "exec.cancel"),
+    ("runs", "exec.history"),
     ("lanes", "exec.lanes"),
+    ("workers", "py.workers"),
     ("status", "system.status"),
     ("stats", "system.stats"),
     ("ping", "system.ping"),
@@ -85,6 +91,12 @@ const ORDER: &[&str] = &[
     "describe",
     "expose",
     "exec",
+    "job-start",
+    "jobs",
+    "job",
+    "job-stream",
+    "job-cancel",
+    "runs",
     "lanes",
     "status",
     "watch",
@@ -438,7 +450,11 @@ pub(crate) async fn run(selected: Selected, global: &Global) -> Result<ExitCode>
     let json = global.json;
     let unread = CancellationToken::new();
     let call = backend.call(definition.name, &params, streams, |part| {
-        if !show_part(&part, json) {
+        let read = match definition.name {
+            jobs::STREAM if !json => jobs::print(&part),
+            _ => show_part(&part, json),
+        };
+        if !read {
             unread.cancel();
         }
     });
@@ -506,6 +522,9 @@ pub(crate) fn show_part(part: &Part, json: bool) -> bool {
 fn show(definition: &Definition, result: &RawValue, json: bool, streamed: bool) {
     if json {
         return output::say_json(result.get());
+    }
+    if definition.name == jobs::STREAM {
+        return jobs::end(definition, result.get());
     }
     if let Some(text) = definition.text(result.get()) {
         return match definition.safety {

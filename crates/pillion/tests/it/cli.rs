@@ -71,6 +71,14 @@ fn help() {
       call  Call a Python function in a warm worker
       describe  Describe the functions of a Python module, with schemas
       expose  Expose functions of Python modules as tools, methods, routes and commands
+      exec  Run Python code in a lane: confined, limited, and gone without a trace
+      job-start  Put Python code into the queue of jobs, with the parameters of `exec.run`
+      jobs  List jobs, the newest first
+      job  Show a job, with its result once it has ended
+      job-stream  Follow a job: what it printed so far, what it prints, and its result
+      job-cancel  Cancel a job, whether it waits or runs
+      runs  Show the last runs of a session in the user lane, the newest first
+      lanes  Show what lanes guarantee on this machine, and by what it is enforced
       status  Show the daemon, its workspaces and their sidecars
       watch  Show clocks, engines and questions live
       workers  List the Python workers of all workspaces
@@ -386,6 +394,14 @@ fn operations() {
     code.symbols  Find definitions by a part of their name.
     code.type_hierarchy What does the class at this position derive from, and what derives from it?
     code.undo  Take back the last refactoring, or the one named.
+    exec.cancel  Cancel a job, whether it waits or runs.
+    exec.history  Show the last runs of a session in the user lane, the newest first.
+    exec.job  Show a job, with its result once it has ended.
+    exec.jobs  List jobs, the newest first.
+    exec.lanes  Show what lanes guarantee on this machine, and by what it is enforced.
+    exec.run  Run Python code in a lane: confined, limited, and gone without a trace.
+    exec.start  Put Python code into the queue of jobs, with the parameters of `exec.run`.
+    exec.stream  Follow a job: what it printed so far, what it prints, and its result.
     map.agents  Show which agents work on which projects.
     map.architecture  Show folders as layers, by who calls into whom, and which call each other.
     map.call_graph  Draw who calls whom, as edges from function to function.
@@ -484,7 +500,7 @@ fn doctor() {
       |
     1 | [pyton]
       |  ^^^^^
-    unknown field `pyton`, expected one of `python`, `code`, `sidecar`
+    unknown field `pyton`, expected one of `python`, `code`, `lanes`, `sidecar`
 
     hint: docs/reference/configuration.md lists every key
     ");

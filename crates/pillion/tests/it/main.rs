@@ -27,6 +27,8 @@ mod expose;
 mod faults;
 mod http;
 mod lanes;
+mod lanes_jobs;
+mod lanes_tools;
 mod lifecycle;
 mod limits;
 mod map;

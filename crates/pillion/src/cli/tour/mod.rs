@@ -2,6 +2,7 @@
 
 mod code;
 mod guide;
+mod lanes;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -123,6 +124,7 @@ impl Walk {
             // The same environment has the engines.
             self.code().await?;
         }
+        self.code_of_others().await?;
         self.prints().await?;
         self.killed_worker().await?;
         self.stream().await?;

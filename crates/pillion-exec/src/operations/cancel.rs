@@ -1,0 +1,51 @@
+//! `exec.cancel`: end a job.
+
+use pillion_catalogue::{Context, Operation, Result, Safety};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::JobInfo;
+use crate::ExecService;
+
+/// Cancel a job, whether it waits or runs.
+#[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
+#[serde(deny_unknown_fields)]
+pub struct Cancel {
+    /// The job.
+    #[arg(value_name = "JOB")]
+    pub job_id: String,
+}
+
+/// What was done.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+pub struct Cancelled {
+    /// The job was cancelled now; false if it had ended already, in whatever way.
+    pub cancelled: bool,
+    /// The job as it is now.
+    #[serde(flatten)]
+    pub job: JobInfo,
+}
+
+impl Operation for Cancel {
+    const NAME: &'static str = "exec.cancel";
+    const SAFETY: Safety = Safety::Write;
+    type Service = ExecService;
+    type Output = Cancelled;
+
+    fn text(result: &str) -> Option<String> {
+        let done: Cancelled = serde_json::from_str(result).ok()?;
+        let (id, status) = (&done.job.job_id, done.job.status.word());
+        Some(match done.cancelled {
+            true => format!("{id} is cancelled"),
+            false => format!("nothing to cancel: {id} had ended already ({status})"),
+        })
+    }
+
+    async fn run(self, cx: Context<ExecService>) -> Result<Cancelled> {
+        let (job, cancelled) = cx.service().jobs().cancel(&self.job_id).await?;
+        Ok(Cancelled {
+            cancelled,
+            job: job.into(),
+        })
+    }
+}

@@ -1,0 +1,58 @@
+//! `exec.start`: run code of others as a job.
+
+use std::path::PathBuf;
+
+use pillion_catalogue::{Context, Local, Operation, Result, Safety};
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::{Deserialize, Serialize};
+
+use super::{JobInfo, Run};
+use crate::{ExecService, jobs};
+
+/// Put Python code into the queue of jobs, with the parameters of `exec.run`.
+///
+/// The answer comes at once and names the job. `exec.job` tells what became of it, `exec.stream`
+/// gives its output as it comes, `exec.cancel` ends it.
+#[derive(Debug, Clone, Serialize, Deserialize, clap::Args)]
+#[serde(transparent)]
+pub struct Start {
+    /// What is to be run.
+    #[command(flatten)]
+    pub run: Run,
+}
+
+impl JsonSchema for Start {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Start".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let mut schema = Run::json_schema(generator);
+        schema.insert("description".to_owned(), ABOUT.into());
+        schema
+    }
+}
+
+/// The documentation above, for the schema: its parameters are those of another type.
+const ABOUT: &str = "Put Python code into the queue of jobs, with the parameters of `exec.run`.\n\n\
+    The answer comes at once and names the job. `exec.job` tells what became of it, \
+    `exec.stream` gives its output as it comes, `exec.cancel` ends it.";
+
+impl Operation for Start {
+    const NAME: &'static str = "exec.start";
+    const SAFETY: Safety = Safety::Execute;
+    const LOCAL: Local = Local::Root;
+    type Service = ExecService;
+    type Output = JobInfo;
+
+    fn text(result: &str) -> Option<String> {
+        let job: JobInfo = serde_json::from_str(result).ok()?;
+        Some(job.job_id)
+    }
+
+    async fn run(self, cx: Context<ExecService>) -> Result<JobInfo> {
+        let root = cx.root(self.run.root.as_deref()).map(PathBuf::from);
+        let job = jobs::start(cx.service(), self.run, root).await?;
+        Ok(job.into())
+    }
+}

@@ -1,0 +1,76 @@
+//! `exec.stream`: what a job prints, from its beginning to its end.
+
+use pillion_catalogue::{Context, Operation, Result, Safety, Streams};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use super::{JobReport, Printed};
+use crate::ExecService;
+use crate::jobs::{elsewhere, feed::Heard};
+use crate::run::Which;
+
+/// Follow a job: what it printed so far, what it prints, and its result.
+///
+/// Items are `{stream, text}`. Of very much output, and for readers that are too slow, the
+/// beginning is gone: `{left_out}` then says how many bytes.
+#[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
+#[serde(deny_unknown_fields)]
+pub struct Stream {
+    /// The job.
+    #[arg(value_name = "JOB")]
+    pub job_id: String,
+}
+
+impl Operation for Stream {
+    const NAME: &'static str = "exec.stream";
+    const SAFETY: Safety = Safety::Read;
+    const STREAMS: Streams = Streams::Always;
+    type Service = ExecService;
+    type Output = JobReport;
+
+    fn text(result: &str) -> Option<String> {
+        let report: JobReport = serde_json::from_str(result).ok()?;
+        let job = &report.job;
+        Some(match report.reply() {
+            Some(reply) => format!(
+                "{} {} (code {})",
+                job.job_id,
+                job.status.word(),
+                reply.returncode
+            ),
+            None => format!("{} {}", job.job_id, job.status.word()),
+        })
+    }
+
+    async fn run(self, cx: Context<ExecService>) -> Result<JobReport> {
+        let jobs = cx.service().jobs();
+        if let Some(live) = jobs.live(&self.job_id) {
+            let mut place = 0;
+            while let Some(heard) = live.feed.next(&mut place).await {
+                match heard {
+                    Heard::Text(which, text) => print(&cx, which, text).await?,
+                    Heard::LeftOut(bytes) => cx.emit(&json!({ "left_out": bytes })).await?,
+                }
+            }
+            return Ok(jobs.shelf.job(&self.job_id).await?.into());
+        }
+        let report: JobReport = jobs.shelf.job(&self.job_id).await?.into();
+        if report.job.ended_at.is_none() {
+            return Err(elsewhere(&self.job_id));
+        }
+        if let Some(reply) = report.reply() {
+            print(&cx, Which::Stdout, reply.stdout).await?;
+            print(&cx, Which::Stderr, reply.stderr).await?;
+        }
+        Ok(report)
+    }
+}
+
+async fn print(cx: &Context<ExecService>, which: Which, text: String) -> Result<()> {
+    if text.is_empty() {
+        return Ok(());
+    }
+    let stream = which.name().to_owned();
+    cx.emit(&Printed { stream, text }).await
+}

@@ -1,0 +1,199 @@
+//! CSV as people write it: a line of names, commas, quotes where they are needed.
+
+use pillion_catalogue::{Code, Error, Result};
+
+/// The most columns.
+const COLUMNS: usize = 1000;
+/// The most cells, with those that short rows lack.
+const CELLS: usize = 8_000_000;
+
+/// What a column holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    Integer,
+    Real,
+    Text,
+}
+
+/// A table that was read.
+#[derive(Debug)]
+pub(super) struct Sheet {
+    pub(super) columns: Vec<(String, Kind)>,
+    pub(super) rows: Vec<Vec<String>>,
+}
+
+/// A cell that is to be stored.
+#[derive(Debug, PartialEq)]
+pub(super) enum Cell<'a> {
+    Null,
+    Integer(i64),
+    Real(f64),
+    Text(&'a str),
+}
+
+impl Sheet {
+    pub(super) fn read(text: &str) -> Result<Self> {
+        let mut rows = records(text.strip_prefix('\u{feff}').unwrap_or(text))?.into_iter();
+        let names = rows
+            .next()
+            .ok_or_else(|| wrong("it has no line of names"))?;
+        let rows: Vec<Vec<String>> = rows.collect();
+        if names.len() > COLUMNS || rows.len().saturating_mul(names.len()) > CELLS {
+            return Err(wrong("it is too large"));
+        }
+        if let Some(at) = rows.iter().position(|row| row.len() > names.len()) {
+            let found = rows.get(at).map_or(0, Vec::len);
+            return Err(wrong(&format!(
+                "row {} has {found} cells, and there are {} names",
+                at + 1,
+                names.len()
+            )));
+        }
+        let columns = different(names)
+            .into_iter()
+            .enumerate()
+            .map(|(at, name)| (name, kind(&rows, at)))
+            .collect();
+        Ok(Self { columns, rows })
+    }
+
+    /// A row as it is stored: as many cells as there are columns.
+    pub(super) fn cells<'a>(&'a self, row: &'a [String]) -> impl Iterator<Item = Cell<'a>> {
+        self.columns.iter().enumerate().map(|(at, (_, kind))| {
+            let Some(text) = row.get(at) else {
+                return Cell::Null;
+            };
+            match kind {
+                Kind::Text => Cell::Text(text),
+                Kind::Integer => text.parse().map_or(Cell::Null, Cell::Integer),
+                Kind::Real => text.parse().map_or(Cell::Null, Cell::Real),
+            }
+        })
+    }
+}
+
+/// A column holds numbers if nothing of what is written is lost by reading it so.
+fn kind(rows: &[Vec<String>], at: usize) -> Kind {
+    let mut kind = None;
+    for text in rows.iter().filter_map(|row| row.get(at)) {
+        if text.is_empty() {
+            continue;
+        }
+        let digits = text.strip_prefix('-').unwrap_or(text);
+        let padded = digits.len() > 1 && digits.starts_with('0') && !digits.starts_with("0.");
+        let plain = digits.starts_with(|c: char| c.is_ascii_digit()) && !padded;
+        kind = match (kind, plain && text.parse::<i64>().is_ok()) {
+            (None | Some(Kind::Integer), true) => Some(Kind::Integer),
+            (Some(Kind::Real), true) => Some(Kind::Real),
+            _ if plain && text.parse::<f64>().is_ok_and(f64::is_finite) => Some(Kind::Real),
+            _ => return Kind::Text,
+        };
+    }
+    kind.unwrap_or(Kind::Text)
+}
+
+/// Names that SQL can tell apart, which it does without case.
+fn different(names: Vec<String>) -> Vec<String> {
+    let mut taken = std::collections::HashSet::new();
+    let mut all = Vec::with_capacity(names.len());
+    for (at, name) in names.into_iter().enumerate() {
+        let name = match name.trim().replace('\0', "") {
+            name if name.is_empty() => format!("column{}", at + 1),
+            name => name,
+        };
+        let mut unique = name.clone();
+        let mut number = 1;
+        while !taken.insert(unique.to_lowercase()) {
+            number += 1;
+            unique = format!("{name}_{number}");
+        }
+        all.push(unique);
+    }
+    all
+}
+
+fn records(text: &str) -> Result<Vec<Vec<String>>> {
+    let mut rows = Vec::new();
+    let mut row = Vec::new();
+    let mut cell = String::new();
+    let mut characters = text.chars().peekable();
+    let (mut quoted, mut was_quoted) = (false, false);
+    while let Some(character) = characters.next() {
+        match (quoted, character) {
+            (true, '"') if characters.peek() == Some(&'"') => {
+                characters.next();
+                cell.push('"');
+            }
+            (true, '"') => quoted = false,
+            (true, other) => cell.push(other),
+            (false, '"') if cell.is_empty() && !was_quoted => (quoted, was_quoted) = (true, true),
+            (false, ',') => {
+                row.push(std::mem::take(&mut cell));
+                was_quoted = false;
+            }
+            (false, '\r') if characters.peek() == Some(&'\n') => {}
+            (false, '\n') => {
+                end_row(&mut rows, &mut row, &mut cell, was_quoted);
+                was_quoted = false;
+            }
+            (false, other) => cell.push(other),
+        }
+    }
+    if quoted {
+        return Err(wrong("a quote is never closed"));
+    }
+    end_row(&mut rows, &mut row, &mut cell, was_quoted);
+    Ok(rows)
+}
+
+/// An empty line is no row.
+fn end_row(rows: &mut Vec<Vec<String>>, row: &mut Vec<String>, cell: &mut String, quoted: bool) {
+    if row.is_empty() && cell.is_empty() && !quoted {
+        return;
+    }
+    row.push(std::mem::take(cell));
+    rows.push(std::mem::take(row));
+}
+
+fn wrong(why: &str) -> Error {
+    Error::new(Code::InvalidParams, format!("not CSV: {why}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quotes_line_ends_and_short_rows() {
+        let sheet = Sheet::read("\u{feff}a,b\r\n\"x, \"\"y\"\"\n\",2\r\n\nonly\n").unwrap();
+        assert_eq!(sheet.rows[0], ["x, \"y\"\n", "2"]);
+        let short: Vec<_> = sheet.cells(&sheet.rows[1]).collect();
+        assert_eq!(short, [Cell::Text("only"), Cell::Null]);
+        assert!(Sheet::read("").is_err());
+        assert!(Sheet::read("a\n\"open").is_err());
+        assert!(Sheet::read("a\n1,2").is_err());
+    }
+
+    #[test]
+    fn numbers_are_numbers_only_if_nothing_is_lost() {
+        let sheet =
+            Sheet::read("n,r,zip,plus,nan,gap\n1,1.5,007,+1,nan,\n-2,3,12,2,1,5\n").unwrap();
+        let kinds: Vec<_> = sheet.columns.iter().map(|(_, kind)| *kind).collect();
+        use Kind::{Integer, Real, Text};
+        assert_eq!(kinds, [Integer, Real, Text, Text, Text, Integer]);
+        let first: Vec<_> = sheet.cells(&sheet.rows[0]).collect();
+        assert_eq!(first[1], Cell::Real(1.5));
+        assert_eq!(first[5], Cell::Null);
+    }
+
+    #[test]
+    fn names_are_made_different() {
+        let sheet = Sheet::read("a,A,,a_2\n").unwrap();
+        let names: Vec<_> = sheet
+            .columns
+            .iter()
+            .map(|(name, _)| name.as_str())
+            .collect();
+        assert_eq!(names, ["a", "A_2", "column3", "a_2_2"]);
+    }
+}
