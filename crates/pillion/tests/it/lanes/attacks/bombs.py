@@ -307,7 +307,10 @@ def daemon_that_stays():
 def deaf():
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)", given["mark"]], start_new_session=True)
+    subprocess.Popen(
+        [sys.executable, "-c", "import time; time.sleep(600)", given["mark"]],
+        start_new_session=True,
+    )
     time.sleep(600)
 
 

@@ -54,7 +54,11 @@ attempt("number", lambda: len(before) > 4 and [number for number, _ in before])
 for number, facts in before:
     attempt(f"descriptor {number}", strange, number, facts)
     attempt(f"list {number}", leads_on, number)
-    attempt(f"from {number}", lambda number: os.open("../../../etc/shadow", os.O_RDONLY, dir_fd=number), number)
+    attempt(
+        f"from {number}",
+        lambda number: os.open("../../../etc/shadow", os.O_RDONLY, dir_fd=number),
+        number,
+    )
     attempt(f"hand on {number}", handed_on, number)
     if number > 2:
         attempt(f"read {number}", both_ways, number)

@@ -100,19 +100,43 @@ attempt("read the machine's /etc/passwd", read_here, b"root:", "/etc/passwd")
 for path in ["/root", "/home", "/var", "/srv", "/opt", "/run", "/boot", "/sys", "/mnt", outside]:
     attempt(f"list {path}", listed, path)
 for path in [other, os.path.dirname(other), "/lane/folders", "/lane/folders/.."]:
-    attempt(f"list sessions at {path}", lambda path: "work" not in (all := listed(path)) and all, path)
+    attempt(
+        f"list sessions at {path}", lambda path: "work" not in (all := listed(path)) and all, path
+    )
 attempt("copy a session", copy_of_folder, other)
 attempt("look for sockets", listed, os.path.dirname(given["socket"]))
-for device in ["/dev/mem", "/dev/kmem", "/dev/kmsg", "/dev/sda", "/dev/vda", "/dev/fuse", "/dev/kvm"]:
+for device in [
+    "/dev/mem",
+    "/dev/kmem",
+    "/dev/kmsg",
+    "/dev/sda",
+    "/dev/vda",
+    "/dev/fuse",
+    "/dev/kvm",
+]:
     attempt(f"read {device}", read, device)
     attempt(f"write {device}", write, device)
-for path in ["/proc/kcore", "/proc/kmsg", "/proc/kpagecount", "/proc/sysrq-trigger", "/proc/1/maps"]:
+for path in [
+    "/proc/kcore",
+    "/proc/kmsg",
+    "/proc/kpagecount",
+    "/proc/sysrq-trigger",
+    "/proc/1/maps",
+]:
     attempt(f"read {path}", read, path)
 
 library = os.path.dirname(os.__file__)
 worker = os.path.dirname(sys.modules["pillion"].__file__)
 places = ["/", "/usr", "/usr/lib", "/etc", "/dev", "/proc", "/lane", "/bin", library, worker]
-for place in [*places, f"{worker}/lane", outside, other, os.path.dirname(other), "/var/tmp", "/run"]:
+for place in [
+    *places,
+    f"{worker}/lane",
+    outside,
+    other,
+    os.path.dirname(other),
+    "/var/tmp",
+    "/run",
+]:
     attempt(f"new file in {place}", write, f"{place}/attack.py")
     attempt(f"new folder in {place}", call, os.mkdir, f"{place}/attack")
     attempt(f"new link in {place}", call, os.symlink, "x", f"{place}/attack-link")
@@ -121,7 +145,14 @@ for place in [*places, f"{worker}/lane", outside, other, os.path.dirname(other),
     attempt(f"new file in {place} by a link", write_by_symlink, f"{place}/attack2.py")
     attempt(f"rights of {place}", call, os.chmod, place, 0o777)
     attempt(f"times of {place}", call, os.utime, place, (1, 1))
-for file in [target, hidden, os.__file__, f"{worker}/lane/runner.py", sys.executable, "/etc/passwd"]:
+for file in [
+    target,
+    hidden,
+    os.__file__,
+    f"{worker}/lane/runner.py",
+    sys.executable,
+    "/etc/passwd",
+]:
     attempt(f"overwrite {file}", write, file)
     attempt(f"append to {file}", lambda file: open(file, "a") and file, file)
     attempt(f"shorten {file}", call, os.truncate, file, 0)
@@ -131,7 +162,11 @@ for file in [target, hidden, os.__file__, f"{worker}/lane/runner.py", sys.execut
     attempt(f"times of {file}", call, os.utime, file, (1, 1))
     attempt(f"owner of {file}", call, os.chown, file, os.getuid(), -1)
     attempt(f"attribute of {file}", call, os.setxattr, file, "user.attack", b"1")
-    attempt(f"rights of {file} by a descriptor", lambda file: call(os.fchmod, os.open(file, os.O_RDONLY), 0o777), file)
+    attempt(
+        f"rights of {file} by a descriptor",
+        lambda file: call(os.fchmod, os.open(file, os.O_RDONLY), 0o777),
+        file,
+    )
 for path in ["/proc/sys/kernel/core_pattern", "/proc/sys/vm/drop_caches", "/proc/sysrq-trigger"]:
     attempt(f"write {path}", write, path)
 for name in ["uid_map", "gid_map", "setgroups"]:

@@ -58,7 +58,11 @@ def capabilities():
         lines = dict(line.split(":\t", 1) for line in status if ":\t" in line)
     held = {name: value.strip() for name, value in lines.items() if name.startswith("Cap")}
     wrong = [name for name, value in held.items() if int(value, 16)]
-    return wrong or (lines["NoNewPrivs"].strip() != "1" and "no_new_privs") or lines["Seccomp"][0] != "2"
+    return (
+        wrong
+        or (lines["NoNewPrivs"].strip() != "1" and "no_new_privs")
+        or lines["Seccomp"][0] != "2"
+    )
 
 
 def all_capabilities():
@@ -71,7 +75,9 @@ def all_capabilities():
 
 def set_user_id_program(path, *arguments):
     """Who are we in a program that makes others root?"""
-    asked = subprocess.run([path, *arguments], capture_output=True, text=True, timeout=5, stdin=subprocess.DEVNULL)
+    asked = subprocess.run(
+        [path, *arguments], capture_output=True, text=True, timeout=5, stdin=subprocess.DEVNULL
+    )
     return asked.stdout.strip() == "0" and asked.stdout
 
 

@@ -55,7 +55,7 @@ for pid in sorted(pids | {"self", "1", "2", given["daemon"], str(os.getppid())})
         attempt(f"{pid} program", os.readlink, f"/proc/{pid}/exe")
 for folder in ["/", "/lane", "/etc", "/tmp", "/dev/shm", "."]:
     for root, _, names in os.walk(folder):
-        if root.startswith(("/proc", "/usr", "/lib", "/root/.pyenv")):
+        if root.startswith(("/proc", "/usr", "/lib", sys.prefix, sys.base_prefix)):
             continue
         for name in names[:200]:
             path = os.path.join(root, name)

@@ -16,8 +16,16 @@ attempt("collector", lambda: not gc.isenabled())
 attempt("handler", lambda: signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL)
 attempt("recursion", lambda: sys.getrecursionlimit() < 1000)
 attempt("randomness", lambda: random.random() == random.Random(7).random())
-attempt("builtins", lambda: [n for n in ("open", "len", "__import__") if not isinstance(getattr(builtins, n), type(len))])
+attempt(
+    "builtins",
+    lambda: [
+        n for n in ("open", "len", "__import__") if not isinstance(getattr(builtins, n), type(len))
+    ],
+)
 for folder in [tempfile.gettempdir(), "/dev/shm", "/tmp"]:
     attempt(f"file in {folder}", os.path.exists, f"{folder}/poison")
-attempt("processes", lambda: [p for p in os.listdir("/proc") if p.isdecimal() and p not in ("1", str(os.getpid()))])
+attempt(
+    "processes",
+    lambda: [p for p in os.listdir("/proc") if p.isdecimal() and p not in ("1", str(os.getpid()))],
+)
 done()
