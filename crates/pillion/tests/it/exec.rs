@@ -32,6 +32,20 @@ fn a_file_runs_as_python_would_run_it() {
 }
 
 #[test]
+fn standard_streams_have_names() {
+    let context = TestContext::new();
+    let code = "open('/dev/stdout', 'w').write('named'); open('/dev/stderr', 'w').write('too')";
+    for how in [&[][..], &["--fresh"]] {
+        let reply = reply(&context, &[&["-c", code], how].concat());
+        assert_eq!(
+            (&reply["stdout"], &reply["stderr"]),
+            (&json!("named"), &json!("too")),
+            "{reply}"
+        );
+    }
+}
+
+#[test]
 fn the_reply_has_the_contracts_shape() {
     let context = TestContext::new();
     for how in [&[][..], &["--fresh"]] {
