@@ -77,7 +77,7 @@ impl Keeper {
         let found = match warm {
             Some(slot) => (slot, How::Warm),
             None => {
-                let made = zygote.slot(self.mounts(folder)).await;
+                let made = zygote.slot(self.mounts(folder), true).await;
                 (self.or_forget(made).await?, How::Forked)
             }
         };
@@ -167,7 +167,7 @@ impl Keeper {
                 zygote
             };
             let folder = wanted.as_ref().map(|(folder, _)| folder.as_path());
-            let made = zygote.slot(self.mounts(folder)).await;
+            let made = zygote.slot(self.mounts(folder), false).await;
             let mut state = self.state.lock().await;
             state.coming = state.coming.saturating_sub(1);
             let is_same = state

@@ -102,11 +102,16 @@ impl Zygote {
     }
 
     /// Fork a slot, with its folder bound to a part of what was handed on if one is named.
-    pub(crate) async fn slot(self: &Arc<Self>, mounts: Option<Vec<Value>>) -> io::Result<Slot> {
+    /// One that is needed at once is not made ready for a long wait.
+    pub(crate) async fn slot(
+        self: &Arc<Self>,
+        mounts: Option<Vec<Value>>,
+        at_once: bool,
+    ) -> io::Result<Slot> {
         let (ctl, their_ctl) = UnixStream::pair()?;
         let (run, their_run) = UnixStream::pair()?;
         let number = self.numbers.fetch_add(1, Ordering::Relaxed);
-        let mut order = json!({ "slot": number });
+        let mut order = json!({ "slot": number, "at_once": at_once });
         if let Some(mounts) = mounts {
             order["mounts"] = mounts.into();
         }

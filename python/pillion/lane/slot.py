@@ -103,7 +103,7 @@ def _slot(plan: Plan, request: dict[str, Any], ctl: socket, run: socket) -> sock
         if payload == 0:
             os.close(told)
             ctl.detach()  # closed below, with everything else
-            _become_payload(plan, run, ruleset, tell)
+            _become_payload(plan, run, ruleset, tell, waits=not request.get("at_once"))
             return run
         os.close(tell)
         run.close()
@@ -149,11 +149,14 @@ def _become_init(payload: int, told: int) -> None:
         raise OSError(text.decode("utf-8", "replace") or f"the payload ended with status {status}")
 
 
-def _become_payload(plan: Plan, run: socket, ruleset: int | None, tell: int) -> None:
+def _become_payload(
+    plan: Plan, run: socket, ruleset: int | None, tell: int, *, waits: bool
+) -> None:
     try:
         _confine(plan, run, ruleset, tell)
         gc.enable()
-        program.rehearse()
+        if waits:  # for an order that is there already, it would only come later
+            program.rehearse()
     except BaseException as error:
         os.write(tell, (str(error) or type(error).__name__).encode()[:_MAX_TEXT])
         os._exit(1)
