@@ -375,12 +375,17 @@ fn a_job_keeps_the_daemon_and_old_ones_go() {
     context.set_env("PILLION_JOBS_KEPT", "2");
     let mut daemon = context.daemon_with(&["--idle-timeout", "0.2"]);
     let mut rpc = daemon.connect();
-    let code = "import time; time.sleep(1.5); print('slept')";
-    let last = start(&mut rpc, &context.project, code, json!({}));
+    // It ends after the others, however slow those are, and long after the daemon is idle.
+    let code = "import os, time\nwhile not os.path.exists('go'): time.sleep(0.01)\n\
+        time.sleep(1); print('slept')";
+    let more = json!({"session": "s", "timeout_seconds": 60});
+    let last = start(&mut rpc, &context.project, code, more);
     for _ in 0..3 {
         let id = start(&mut rpc, &context.project, "1", json!({}));
         wait(&mut rpc, &id, "succeeded");
     }
+    let go = json!({"code": "open('go', 'w')", "session": "s", "root": context.project});
+    assert_eq!(rpc.call("exec.run", go).unwrap()["outcome"], "ok");
     rpc.hang_up();
     assert!(daemon.wait().success());
     let daemon = context.daemon();
