@@ -8,8 +8,8 @@ use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, wait};
 use rustix::thread::UnshareFlags;
 
 use super::watch::{Seen, all_others};
-use super::{Role, Said, Spec, complain, is_over, outputs, payload, root, sys};
-use crate::message::{self, Stream};
+use super::{Role, Said, Spec, complain, is_over, payload, root, sys};
+use crate::message;
 use crate::policy::WORK;
 
 /// Its whole life. Returns its exit code.
@@ -67,22 +67,7 @@ fn attend(spec: &Spec, ctl: &OwnedFd, program: Pid) -> i32 {
     // What it left behind counts: a program that ended may have filled everything first.
     killed = killed.or_else(|| seen.look(&spec.watch, &all_others()));
     bury_everyone();
-    let (cpu_ms, peak) = sys::used_by_children();
-    let (files, left_out) = outputs::collect(Path::new(WORK), &spec.outputs);
-    let said = Said {
-        exit: status.exit_status(),
-        signal: status.terminating_signal(),
-        killed: killed.map(ToOwned::to_owned),
-        cpu_ms,
-        peak_bytes: seen.peak.max(peak),
-        processes: seen.processes.max(1),
-        outputs: files.iter().map(outputs::Collected::listed).collect(),
-        outputs_left_out: left_out,
-        ..Said::default()
-    };
-    if message::send(ctl, &said, &[]).is_ok() {
-        outputs::send(Stream(std::os::fd::AsFd::as_fd(ctl)), &files);
-    }
+    super::report(spec, ctl, Path::new(WORK), (status, killed, &seen));
     0
 }
 

@@ -15,11 +15,13 @@ mod watch;
 mod without;
 
 use std::os::fd::{AsFd, OwnedFd, RawFd};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustix::event::{PollFd, PollFlags, poll};
-use rustix::process::{Pid, PidfdFlags, Signal, WaitOptions, kill_process, pidfd_open, waitpid};
+use rustix::process::{
+    Pid, PidfdFlags, Signal, WaitOptions, WaitStatus, kill_process, pidfd_open, waitpid,
+};
 use rustix::thread::UnshareFlags;
 use serde::{Deserialize, Serialize};
 
@@ -214,6 +216,32 @@ fn stand_by(init: Pid, life: &OwnedFd) -> i32 {
         .flatten()
         .and_then(|(_, status)| status.exit_status());
     code.unwrap_or(FAILED)
+}
+
+/// Tell the owner how the program ended, what it used, and what it leaves in its folder.
+/// Everything that it started has been reaped.
+fn report(
+    spec: &Spec,
+    ctl: &OwnedFd,
+    folder: &Path,
+    (status, killed, seen): (WaitStatus, Option<&str>, &watch::Seen),
+) {
+    let (cpu_ms, peak) = sys::used_by_children();
+    let (files, left_out) = outputs::collect(folder, &spec.outputs);
+    let said = Said {
+        exit: status.exit_status(),
+        signal: status.terminating_signal(),
+        killed: killed.map(ToOwned::to_owned),
+        cpu_ms,
+        peak_bytes: seen.peak.max(peak),
+        processes: seen.processes.max(1),
+        outputs: files.iter().map(outputs::Collected::listed).collect(),
+        outputs_left_out: left_out,
+        ..Said::default()
+    };
+    if message::send(ctl, &said, &[]).is_ok() {
+        outputs::send(message::Stream(ctl.as_fd()), &files);
+    }
 }
 
 /// The program has the pipes now. Holding on to them would hide their end from the owner.

@@ -8,8 +8,8 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, kill_process, wait};
 
 use super::watch::Seen;
-use super::{Role, Said, Spec, complain, outputs, payload, sys};
-use crate::message::{self, Stream};
+use super::{Role, Said, Spec, complain, payload};
+use crate::message;
 
 /// The whole life of such a box. Returns its exit code.
 pub(super) fn run(spec: &Spec, ctl: &OwnedFd, life: &OwnedFd) -> i32 {
@@ -43,22 +43,7 @@ pub(super) fn run(spec: &Spec, ctl: &OwnedFd, life: &OwnedFd) -> i32 {
     };
     killed = killed.or_else(|| seen.look(&spec.watch, &below()));
     bury_everyone();
-    let (cpu_ms, peak) = sys::used_by_children();
-    let (files, left_out) = outputs::collect(&spec.cwd, &spec.outputs);
-    let said = Said {
-        exit: status.exit_status(),
-        signal: status.terminating_signal(),
-        killed: killed.map(ToOwned::to_owned),
-        cpu_ms,
-        peak_bytes: seen.peak.max(peak),
-        processes: seen.processes.max(1),
-        outputs: files.iter().map(outputs::Collected::listed).collect(),
-        outputs_left_out: left_out,
-        ..Said::default()
-    };
-    if message::send(ctl, &said, &[]).is_ok() {
-        outputs::send(Stream(std::os::fd::AsFd::as_fd(ctl)), &files);
-    }
+    super::report(spec, ctl, &spec.cwd, (status, killed, &seen));
     0
 }
 
