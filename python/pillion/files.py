@@ -124,7 +124,19 @@ def distrust_bytecode(path: str, found: os.stat_result) -> None:
     except (OSError, NotImplementedError):
         return
     if written - found.st_ctime_ns < _SETTLED_NS:
+        if sys.dont_write_bytecode:
+            raise OSError(f"the byte-code of {path} cannot be trusted")
         os.unlink(cached)
+
+
+class read_only:  # noqa: N801 (used like a function)
+    """Imports in here leave no byte-code behind: who only asks writes nothing."""
+
+    def __enter__(self) -> None:
+        self._before, sys.dont_write_bytecode = sys.dont_write_bytecode, True
+
+    def __exit__(self, *_: object) -> None:
+        sys.dont_write_bytecode = self._before
 
 
 def _encodable(path: str) -> bool:

@@ -233,13 +233,15 @@ def _describe(params: Any) -> Any:
     name = params.get("module") if isinstance(params, dict) else None
     if not isinstance(name, str):
         raise Fault("invalid_request", "`params.module` of a describe must be a module name")
-    return describe_module(load(name))
+    with files.read_only():
+        return describe_module(load(name))
 
 
 def _expose(params: Any) -> Any:
     from pillion.expose import exposure
 
-    return exposure(params.get("modules") if isinstance(params, dict) else None).listing()
+    with files.read_only():
+        return exposure(params.get("modules") if isinstance(params, dict) else None).listing()
 
 
 def registered(name: str) -> Callable[..., Any] | None:

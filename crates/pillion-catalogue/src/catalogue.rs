@@ -1,14 +1,24 @@
 //! The registry: names to operations bound to their services.
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
-use std::future::Future;
+use std::future::{Future, poll_fn};
+use std::panic::AssertUnwindSafe;
 use std::pin::Pin;
-use std::sync::Arc;
-use std::time::Instant;
+use std::sync::{Arc, OnceLock};
+use std::task::Poll;
+use std::time::{Duration, Instant};
 
 use serde_json::value::{RawValue, to_raw_value};
+use tokio_util::sync::CancellationToken;
 
+use crate::timeout::{self, GRACE, RELAYED_GRACE, TIMEOUT};
+use crate::work::COMMITTED;
 use crate::{Activity, Code, Context, Definition, Error, Operation, Request, Result, Stats};
+
+/// The most that an answer can be: as much as a worker may say in one line, with what is
+/// put around it.
+pub const MAX_ANSWER: usize = pillion_protocol::frame::MAX_LINE + (1 << 20);
 
 type Answer = Pin<Box<dyn Future<Output = Result<Box<RawValue>>> + Send>>;
 type Handler<S> = fn(Arc<S>, Option<&RawValue>, Request) -> Answer;
@@ -51,8 +61,19 @@ fn handle<O: Operation>(
     };
     Box::pin(async move {
         let output = operation.run(Context::new(service, request)).await?;
-        to_raw_value(&output).map_err(Error::internal)
+        let answer = to_raw_value(&output).map_err(Error::internal)?;
+        match answer.get().len() > MAX_ANSWER {
+            false => Ok(answer),
+            true => Err(too_large(O::NAME, answer.get().len())),
+        }
     })
+}
+
+fn too_large(name: &str, bytes: usize) -> Error {
+    let what =
+        format!("the answer of `{name}` has {bytes} bytes, more than the {MAX_ANSWER} that fit");
+    Error::new(Code::ResponseTooLarge, what)
+        .hint("ask for less: a smaller `limit`, one file or folder, or a part of it")
 }
 
 fn decode<O: Operation>(params: Option<&RawValue>) -> Result<O> {
@@ -72,10 +93,18 @@ fn decode<O: Operation>(params: Option<&RawValue>) -> Result<O> {
     })
 }
 
+/// An operation and who answers it.
+struct Entry {
+    definition: Definition,
+    bound: Bound,
+    /// How long after a caller's time there may still be an answer; see [`timeout`].
+    grace: Duration,
+}
+
 /// Every operation of a running pillion.
 #[derive(Default)]
 pub struct Catalogue {
-    entries: BTreeMap<&'static str, (Definition, Bound)>,
+    entries: BTreeMap<&'static str, Entry>,
     stats: Arc<Stats>,
     activity: Activity,
 }
@@ -85,9 +114,16 @@ impl Catalogue {
     pub fn add<S: Send + Sync + 'static>(&mut self, operations: Operations<S>, service: &Arc<S>) {
         for (definition, handler) in operations.list {
             let service = Arc::clone(service);
-            let bound: Bound =
-                Box::new(move |params, request| handler(Arc::clone(&service), params, request));
-            self.entries.insert(definition.name, (definition, bound));
+            let declares = OnceLock::new();
+            let bound: Bound = Box::new(move |params, request| {
+                let declares = || *declares.get_or_init(|| definition.declares(TIMEOUT));
+                let service = Arc::clone(&service);
+                match request.timeout.is_some() && !declares() {
+                    true => handler(service, timeout::without(params).as_deref(), request),
+                    false => handler(service, params, request),
+                }
+            });
+            self.insert(definition, bound, GRACE);
         }
     }
 
@@ -103,18 +139,27 @@ impl Catalogue {
                 let params = params.map_or_else(Box::default, ToOwned::to_owned);
                 Box::pin(relay(definition, params, request))
             });
-            self.entries.insert(definition.name, (definition, bound));
+            self.insert(definition, bound, RELAYED_GRACE);
         }
+    }
+
+    fn insert(&mut self, definition: Definition, bound: Bound, grace: Duration) {
+        let entry = Entry {
+            definition,
+            bound,
+            grace,
+        };
+        self.entries.insert(definition.name, entry);
     }
 
     /// All definitions, sorted by name.
     pub fn definitions(&self) -> impl Iterator<Item = &Definition> {
-        self.entries.values().map(|(definition, _)| definition)
+        self.entries.values().map(|entry| &entry.definition)
     }
 
     /// The definition of one operation.
     pub fn get(&self, name: &str) -> Option<&Definition> {
-        self.entries.get(name).map(|(definition, _)| definition)
+        self.entries.get(name).map(|entry| &entry.definition)
     }
 
     /// Numbers about past requests. Shared, so that the services can show them too.
@@ -132,20 +177,27 @@ impl Catalogue {
         &self,
         name: &str,
         params: Option<&RawValue>,
-        request: Request,
+        mut request: Request,
     ) -> Result<Box<RawValue>> {
-        let Some((definition, bound)) = self.entries.get(name) else {
+        let Some(entry) = self.entries.get(name) else {
             return Err(self.unknown(name));
         };
+        let definition = &entry.definition;
         let _lease = self.activity.lease();
         let started = Instant::now();
         let cancel = request.cancel.clone();
-        let deadline = request.deadline;
-        let answer = bound(params, request);
-        let outcome = tokio::select! {
-            outcome = answer => outcome,
-            () = cancel.cancelled() => Err(Error::new(Code::Cancelled, "the request was cancelled")),
-            () = passed(deadline) => Err(Error::new(Code::Timeout, "the deadline of the request passed")),
+        request.timeout = timeout::asked(params)?;
+        let asked = request
+            .timeout
+            .map(|timeout| started + timeout + entry.grace);
+        let deadline = request.deadline.into_iter().chain(asked).min();
+        let waits = request.timeout;
+        let answer = (entry.bound)(params, request);
+        let outcome = COMMITTED.scope(Cell::new(false), in_time(answer, &cancel, deadline));
+        let outcome = match outcome.await {
+            Outcome::Answered(answer) => answer,
+            Outcome::Cancelled => Err(Error::new(Code::Cancelled, "the request was cancelled")),
+            Outcome::TooLate => Err(too_late(name, waits)),
         };
         let took = started.elapsed();
         self.stats.record(definition.name, took, outcome.is_err());
@@ -173,6 +225,59 @@ impl Catalogue {
             Some((_, known)) => error.hint(format!("did you mean `{known}`?")),
             None => error.hint("`pillion operations` lists them all"),
         }
+    }
+}
+
+enum Outcome {
+    Answered(Result<Box<RawValue>>),
+    Cancelled,
+    TooLate,
+}
+
+/// The answer, unless it comes too late or nobody wants it any more. One that has begun to
+/// change something is waited for.
+async fn in_time(
+    mut answer: Answer,
+    cancel: &CancellationToken,
+    deadline: Option<Instant>,
+) -> Outcome {
+    let mut answer = poll_fn(|cx| caught(answer.as_mut(), cx));
+    let ended = tokio::select! {
+        biased;
+        () = cancel.cancelled() => Outcome::Cancelled,
+        outcome = &mut answer => return Outcome::Answered(outcome),
+        () = passed(deadline) => Outcome::TooLate,
+    };
+    match COMMITTED.with(Cell::get) {
+        false => ended,
+        true => Outcome::Answered(answer.await),
+    }
+}
+
+/// A panic is the end of one request, not of its connection: somebody waits for an answer.
+fn caught(
+    answer: Pin<&mut (dyn Future<Output = Result<Box<RawValue>>> + Send)>,
+    cx: &mut std::task::Context<'_>,
+) -> Poll<Result<Box<RawValue>>> {
+    let poll = AssertUnwindSafe(|| answer.poll(cx));
+    std::panic::catch_unwind(poll).unwrap_or_else(|panic| {
+        let text = panic.downcast_ref::<&str>().copied();
+        let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
+        let text = text.unwrap_or("it does not say why");
+        Poll::Ready(Err(Error::internal(format!(
+            "an operation panicked: {text}"
+        ))))
+    })
+}
+
+fn too_late(name: &str, asked: Option<Duration>) -> Error {
+    match asked {
+        None => Error::new(Code::Timeout, "the deadline of the request passed"),
+        Some(asked) => Error::new(
+            Code::Timeout,
+            format!("`{name}` gave no answer within {} s", asked.as_secs_f64()),
+        )
+        .hint("it was stopped; give it more time with `timeout_ms` (`--timeout-ms` on the command line)"),
     }
 }
 
@@ -217,6 +322,7 @@ mod tests {
             if self.a < 0 {
                 std::future::pending::<()>().await;
             }
+            assert!(self.b < 1_000, "that is too much");
             Ok(self.a + self.b + **cx.service())
         }
     }
@@ -279,6 +385,84 @@ mod tests {
         request.deadline = Some(Instant::now());
         let error = call(r#"{"a":-1,"b":0}"#, request).await.unwrap_err();
         assert_eq!(error.code, Code::Timeout);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn every_operation_keeps_the_time_that_a_caller_names() {
+        for params in [
+            r#"{"a":-1,"b":0,"timeout_ms":5}"#,
+            r#"{"timeout_ms":5,"b":0,"a":-1}"#,
+        ] {
+            let error = call(params, Request::new(Door::Embedded))
+                .await
+                .unwrap_err();
+            assert_eq!(error.code, Code::Timeout, "{params}");
+        }
+        let in_time = call(
+            r#"{"a":1,"b":2,"timeout_ms":5}"#,
+            Request::new(Door::Embedded),
+        );
+        assert_eq!(in_time.await.unwrap(), "103");
+        let never = call(
+            r#"{"a":1,"b":2,"timeout_ms":0}"#,
+            Request::new(Door::Embedded),
+        );
+        assert_eq!(never.await.unwrap_err().code, Code::InvalidParams);
+    }
+
+    /// Write something that takes its time.
+    #[derive(Serialize, Deserialize, JsonSchema, clap::Args)]
+    struct Note {}
+
+    impl Operation for Note {
+        const NAME: &'static str = "test.note";
+        const SAFETY: Safety = Safety::Write;
+        type Service = i64;
+        type Output = bool;
+
+        async fn run(self, cx: Context<i64>) -> Result<bool> {
+            let cancel = cx.request().cancel.clone();
+            crate::commit(move || cancel.cancel()).await?;
+            tokio::time::sleep(Duration::from_millis(20)).await;
+            Ok(true)
+        }
+    }
+
+    #[tokio::test]
+    async fn what_has_begun_to_change_something_is_answered() {
+        let mut catalogue = Catalogue::default();
+        catalogue.add(Operations::default().with::<Note>(), &Arc::new(0));
+        let mut request = Request::new(Door::Embedded);
+        let answer = catalogue.call("test.note", None, request.clone()).await;
+        assert_eq!(answer.unwrap().get(), "true");
+        // This one was cancelled, and too late, before it began.
+        request.deadline = Some(Instant::now());
+        let answer = catalogue.call("test.note", None, request).await;
+        assert_eq!(answer.unwrap_err().code, Code::Cancelled);
+    }
+
+    #[test]
+    fn every_operation_shows_that_it_can_be_given_a_time() {
+        let definition = *catalogue().get("test.add").unwrap();
+        assert!(!definition.declares(TIMEOUT));
+        let schema = definition.params_schema().to_value();
+        assert_eq!(schema["properties"][TIMEOUT]["format"], "uint64");
+        let matches = definition
+            .command()
+            .try_get_matches_from(["x", "1", "2", "--timeout-ms", "5"])
+            .unwrap();
+        assert_eq!(
+            definition.read_arguments(&matches).unwrap().get(),
+            r#"{"a":1,"b":2,"timeout_ms":5}"#
+        );
+    }
+
+    #[tokio::test]
+    async fn a_panic_is_answered() {
+        let error = call(r#"{"a":1,"b":1000}"#, Request::new(Door::Embedded)).await;
+        let error = error.unwrap_err();
+        assert_eq!(error.code, Code::InternalError);
+        assert!(error.message.contains("too much"), "{}", error.message);
     }
 
     #[tokio::test]

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
@@ -62,6 +62,8 @@ pub struct Request {
     pub root: Option<PathBuf>,
     /// When an answer is of no use any more.
     pub deadline: Option<Instant>,
+    /// How long the caller waits, as the parameters say; the catalogue reads it.
+    pub timeout: Option<Duration>,
     /// The caller has given up.
     pub cancel: CancellationToken,
     /// Where items and progress go; nobody wants them if there is none.
@@ -75,6 +77,7 @@ impl Request {
             door,
             root: None,
             deadline: None,
+            timeout: None,
             cancel: CancellationToken::new(),
             parts: None,
         }

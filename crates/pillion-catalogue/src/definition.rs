@@ -1,10 +1,13 @@
 //! What can be known about an operation without running anything.
 
 use schemars::{Schema, SchemaGenerator};
-use serde_json::Value;
 use serde_json::value::{RawValue, to_raw_value};
+use serde_json::{Map, Value, json};
 
+use crate::timeout::TIMEOUT;
 use crate::{Error, Local, Operation, Result, Safety, Streams};
+
+const TIMEOUT_HELP: &str = "Milliseconds it may take.";
 
 /// An operation as doors, documentation and the command line see it.
 #[derive(Debug, Clone, Copy)]
@@ -46,7 +49,27 @@ impl Definition {
 
     /// The schema of its parameters.
     pub fn params_schema(&self) -> Schema {
-        (self.params)()
+        let mut schema = (self.params)();
+        let properties = schema.ensure_object().entry("properties");
+        let properties = properties.or_insert_with(|| json!({}));
+        if let Some(properties) = properties.as_object_mut() {
+            properties.entry(TIMEOUT).or_insert_with(|| {
+                json!({
+                    "description": TIMEOUT_HELP,
+                    "type": ["integer", "null"],
+                    "format": "uint64",
+                    "minimum": 0,
+                })
+            });
+        }
+        schema
+    }
+
+    /// Whether it has a parameter of this name itself.
+    pub(crate) fn declares(&self, name: &str) -> bool {
+        let schema = (self.params)();
+        let properties = schema.get("properties").and_then(Value::as_object);
+        properties.is_some_and(|properties| properties.contains_key(name))
     }
 
     /// The schema of its result.
@@ -66,12 +89,31 @@ impl Definition {
 
     /// Its command line.
     pub fn command(&self) -> clap::Command {
-        (self.arguments)(clap::Command::new(self.name))
+        let command = (self.arguments)(clap::Command::new(self.name));
+        if command.get_arguments().any(|arg| arg.get_id() == TIMEOUT) {
+            return command;
+        }
+        command.arg(
+            clap::Arg::new(TIMEOUT)
+                .long("timeout-ms")
+                .value_name("MS")
+                .value_parser(clap::value_parser!(u64))
+                .help(TIMEOUT_HELP.trim_end_matches('.')),
+        )
     }
 
     /// The parameters that a parsed command line means.
     pub fn read_arguments(&self, matches: &clap::ArgMatches) -> Result<Box<RawValue>> {
-        (self.read_arguments)(matches)
+        let params = (self.read_arguments)(matches)?;
+        // One that declares it has read it already.
+        let timeout = matches.try_get_one::<u64>(TIMEOUT).ok().flatten();
+        let Some(timeout) = timeout.filter(|_| !self.declares(TIMEOUT)) else {
+            return Ok(params);
+        };
+        let mut named: Map<String, Value> =
+            serde_json::from_str(params.get()).map_err(Error::internal)?;
+        named.insert(TIMEOUT.into(), json!(timeout));
+        to_raw_value(&named).map_err(Error::internal)
     }
 
     /// A result, given as JSON, as people and models read it; `None` if JSON is best.

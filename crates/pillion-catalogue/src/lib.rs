@@ -12,11 +12,16 @@ mod context;
 mod definition;
 mod operation;
 mod stats;
+mod timeout;
+mod work;
 
 pub use activity::{Activity, Lease};
-pub use catalogue::{Catalogue, Operations};
+pub use catalogue::{Catalogue, MAX_ANSWER, Operations};
 pub use context::{Context, Door, Part, Request};
 pub use definition::Definition;
 pub use operation::{Local, Operation, Safety, Streams};
 pub use pillion_protocol::{Code, Error, Result};
 pub use stats::{OperationStats, Stats};
+pub use timeout::TIMEOUT;
+pub use tokio_util::sync::CancellationToken;
+pub use work::{commit, wanted, work, work_unless};

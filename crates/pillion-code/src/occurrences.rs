@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use futures::{StreamExt, stream};
-use pillion_catalogue::{Error, Result};
+use pillion_catalogue::{Error, Result, work};
 
 use crate::ask::{Engine, span};
 use crate::closure::Place;
@@ -73,8 +73,7 @@ pub(crate) async fn places(engine: &Engine, spot: &Spotted) -> Result<Occurrence
                     .map(|use_| (use_.path.clone(), span(use_.range))),
             );
             let view = engine.view.clone();
-            let spelled = tokio::task::spawn_blocking(move || spelled::find(&view, &file, at));
-            let spelled = spelled.await.map_err(Error::internal)?;
+            let spelled = work(move |_| spelled::find(&view, &file, at)).await?;
             all.extend(spelled.places);
             imported.extend(spelled.imported);
         }
@@ -116,8 +115,7 @@ struct Mentioned {
 async fn by_mention(engine: &Engine, name: &str, closure: &[Place]) -> Result<Mentioned> {
     let view = &engine.view;
     let (index, root, wanted) = (view.index.clone(), view.root().to_owned(), name.to_owned());
-    let mentions = tokio::task::spawn_blocking(move || index.mentions(&root, &wanted));
-    let mentions = mentions.await.map_err(Error::internal)?;
+    let mentions = work(move |token| index.mentions(&root, &wanted, token)).await??;
     let asked = stream::iter(mentions).map(|mention| async move {
         let found = engine.definition(&mention.path, mention.span.start).await?;
         Ok::<_, Error>((mention, found))

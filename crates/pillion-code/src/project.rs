@@ -4,11 +4,11 @@
 //! into the index and told to the engines that run, and only then is the question asked.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
-use pillion_catalogue::{Error, Result};
+use pillion_catalogue::{Result, work};
 use pillion_runtime::Dirs;
 use pillion_workspace::{Changes, Clock, Options, Snapshot, Workspace};
 use tokio::sync::Mutex;
@@ -37,6 +37,9 @@ pub(crate) struct Project {
     trees: Trees,
     charts: Charts,
     saving: AtomicBool,
+    /// An index that was on its way when its caller went away. What it has read is proven
+    /// file by file, so the next caller goes on from there.
+    begun: Arc<std::sync::Mutex<Option<Index>>>,
 }
 
 #[derive(Debug, Default)]
@@ -71,6 +74,7 @@ impl Project {
             patterns: Memo::default(),
             trees: Trees::default(),
             saving: AtomicBool::new(false),
+            begun: Arc::default(),
         }
     }
 
@@ -116,9 +120,8 @@ impl Project {
         let mut state = self.state.lock().await;
         if !state.is_recovered {
             let journal = self.journal.clone();
-            let recover = tokio::task::spawn_blocking(move || journal.recover());
             // Questions can be answered all the same; the next one tries again.
-            match recover.await.map_err(Error::internal)? {
+            match work(move |_| journal.recover()).await? {
                 Ok(_) => state.is_recovered = true,
                 Err(error) => tracing::warn!(%error, "the journal of changes cannot be read"),
             }
@@ -129,12 +132,18 @@ impl Project {
             // A copy, so that a caller who gives up meanwhile leaves everything as it was.
             let known = state.index.clone();
             let (store, seen) = (self.store.clone(), snapshot.clone());
-            let follow = tokio::task::spawn_blocking(move || {
-                let mut index = known.unwrap_or_else(|| store.load());
-                let followed = index.follow(&seen);
-                (index, followed)
+            let begun = Arc::clone(&self.begun);
+            let follow = work(move |token| {
+                let begun = || begun.lock().unwrap_or_else(PoisonError::into_inner);
+                let further = begun().take().or(known);
+                let mut index = further.unwrap_or_else(|| store.load());
+                let followed = index.follow(&seen, token);
+                if followed.is_err() {
+                    *begun() = Some(index.clone());
+                }
+                followed.map(|followed| (index, followed))
             });
-            let (index, followed) = follow.await.map_err(Error::internal)?;
+            let (index, followed) = follow.await??;
             match snapshot.changes_since(state.told) {
                 Changes::These(changes) => {
                     let before = state.index.clone().unwrap_or_default();
@@ -178,8 +187,7 @@ impl Project {
                 drop(state);
                 project.saving.store(false, Ordering::Relaxed);
                 let store = project.store.clone();
-                let saved = tokio::task::spawn_blocking(move || store.save(&index)).await;
-                if let Ok(Err(error)) = saved {
+                if let Ok(Err(error)) = work(move |_| store.save(&index)).await {
                     tracing::warn!(%error, "the index could not be written");
                 }
                 return;

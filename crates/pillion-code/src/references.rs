@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use futures::{StreamExt, stream};
-use pillion_catalogue::{Error, Result};
+use pillion_catalogue::{Result, work};
 
 use crate::answers::{Confidence, Reference};
 use crate::ask::{Engine, span as span_of};
@@ -100,8 +100,7 @@ pub(crate) async fn find(engine: &Engine, spot: &Spotted, with_possible: bool) -
         found,
     };
     // Hundreds of files may have to be read: not on the thread that serves everybody.
-    let described = tokio::task::spawn_blocking(move || describe(&mut desk, inputs));
-    described.await.map_err(Error::internal)
+    work(move |_| describe(&mut desk, inputs)).await
 }
 
 /// `from module import name as other` makes every use of `other` a use of `name`.
@@ -228,8 +227,7 @@ async fn possible(
 ) -> Result<Vec<(PathBuf, Span)>> {
     let view = &engine.view;
     let (index, root, name) = (view.index.clone(), view.root().to_owned(), name.to_owned());
-    let mentions = tokio::task::spawn_blocking(move || index.mentions(&root, &name));
-    let mentions = mentions.await.map_err(Error::internal)?;
+    let mentions = work(move |token| index.mentions(&root, &name, token)).await??;
     let known: HashSet<(&PathBuf, Span)> = confirmed.iter().map(|(p, s)| (p, *s)).collect();
     let mut open: Vec<Mention> = mentions
         .into_iter()

@@ -1,5 +1,8 @@
 //! ruff: lint rules, from the managed environment, under the project's own configuration.
+//!
+//! What that configuration says about rules counts; what it says about writing does not.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -29,6 +32,17 @@ struct Place {
     column: u32,
 }
 
+/// `ruff check`, about to be asked something in `root`: it writes nothing, neither fixes nor
+/// a cache nor its answer into a file, though the project or a variable say so.
+pub(crate) fn command(program: &Path, root: &Path) -> Launch {
+    Launch::new(program)
+        .args(["check", "--no-cache", "--quiet", "--force-exclude"])
+        .args(["--no-fix", "--no-fix-only", "--no-show-fixes"])
+        .without_env("RUFF_")
+        .read_only([])
+        .cwd(root)
+}
+
 /// What ruff finds in these files.
 pub(crate) async fn check(
     view: &View,
@@ -36,27 +50,39 @@ pub(crate) async fn check(
     timeout: Duration,
 ) -> Result<Vec<Finding>> {
     let mut found = Vec::new();
-    for some in files.chunks(AT_ONCE) {
-        found.extend(check_some(view, some, timeout).await?);
+    let mut todo: Vec<&[Arc<str>]> = files.chunks(AT_ONCE).rev().collect();
+    while let Some(some) = todo.pop() {
+        let (part, is_cut) = check_some(view, some, timeout).await?;
+        if is_cut && some.len() > 1 {
+            // It has more to say about so many files than is kept of it.
+            let (first, second) = some.split_at(some.len() / 2);
+            todo.extend([second, first]);
+            continue;
+        }
+        if is_cut && let Some(last) = part.last() {
+            let more = "ruff finds more in this file than is kept of its words";
+            found.push(Finding {
+                message: more.into(),
+                code: None,
+                ..last.clone()
+            });
+        }
+        found.extend(part);
     }
     Ok(found)
 }
 
-async fn check_some(view: &View, files: &[Arc<str>], timeout: Duration) -> Result<Vec<Finding>> {
+/// What ruff finds, and whether it said more than is kept.
+async fn check_some(
+    view: &View,
+    files: &[Arc<str>],
+    timeout: Duration,
+) -> Result<(Vec<Finding>, bool)> {
     let failed = |why: String| Error::new(Code::Crashed, format!("ruff did not answer: {why}"));
     let program = tools::ruff(view.project.engines().dirs()).await?;
-    let launch = Launch::new(program)
-        // Its cache would be a folder in the user's project.
-        .args([
-            "check",
-            "--no-cache",
-            "--exit-zero",
-            "--force-exclude",
-            "--quiet",
-        ])
-        .args(["--output-format", "json-lines", "--"])
-        .args(files.iter().map(|file| &**file))
-        .cwd(view.root());
+    let launch = command(&program, view.root())
+        .args(["--exit-zero", "--output-format", "json-lines", "--"])
+        .args(files.iter().map(|file| &**file));
     let output = launch
         .output(timeout)
         .await
@@ -74,7 +100,7 @@ async fn check_some(view: &View, files: &[Arc<str>], timeout: Duration) -> Resul
     // The last line of an answer that is too long is cut off.
     let raw = lines.filter_map(|line| serde_json::from_str::<Raw>(line).ok());
     let found = raw.map(|raw| {
-        let file = std::path::Path::new(&raw.filename);
+        let file = Path::new(&raw.filename);
         let file = file.strip_prefix(view.root()).unwrap_or(file);
         Finding {
             file: file.to_string_lossy().into_owned(),
@@ -91,5 +117,5 @@ async fn check_some(view: &View, files: &[Arc<str>], timeout: Duration) -> Resul
             source: "ruff".into(),
         }
     });
-    Ok(found.collect())
+    Ok((found.collect(), output.is_cut))
 }

@@ -52,10 +52,15 @@ pub(crate) async fn worker(
                     let package = worker_dir(&dirs).map_err(|error| {
                         Error::new(Code::StartFailed, error.to_string()).hint(error.hint())
                     })?;
+                    // What they keep is pillion's: byte-code of the tools, parsed libraries.
+                    let cache = dirs.usable_cache();
+                    let kept = [python.prefix.clone(), package.clone(), cache.clone()];
                     Ok(Launch::new(&python.executable)
                         .arg("-u")
                         .arg(package)
                         .arg("worker")
+                        .env("XDG_CACHE_HOME", cache)
+                        .read_only(kept)
                         .cwd(&folder))
                 }),
                 opening: None,

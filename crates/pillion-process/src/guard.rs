@@ -6,16 +6,19 @@ use std::fs::File;
 use std::io::Read;
 use std::os::fd::RawFd;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::{Path, PathBuf};
 use std::process::{Command, exit};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use rustix::process::{Pid, Resource, Rlimit, Signal, WaitOptions, WaitStatus};
 
-use crate::{sys, tree};
+use crate::{read_only, sys, tree};
 
 /// Carries the number of the life pipe's descriptor into the guard.
 const LIFE_FD: &str = "PILLION_GUARD_FD";
+/// Says that the program may write only below the first so many arguments.
+const WRITABLE: &str = "PILLION_GUARD_WRITABLE";
 /// The guard's name in process listings.
 const NAME: &str = "pillion-guard";
 /// This executable can serve as guard, because its `main` called [`init`].
@@ -44,14 +47,17 @@ pub fn available() -> bool {
     AVAILABLE.load(Ordering::Relaxed)
 }
 
-/// The command that runs `program` under a guard whose life hangs on `life`.
-pub(crate) fn command(program: &std::path::Path, life: RawFd) -> Command {
+/// The command that runs `program` under a guard whose life hangs on `life`. It may write
+/// anywhere, or only at `writable`.
+pub(crate) fn command(program: &Path, life: RawFd, writable: Option<&[PathBuf]>) -> Command {
     #[expect(clippy::disallowed_methods, reason = "this is the one door")]
     let mut command = Command::new("/proc/self/exe");
-    command
-        .arg0(NAME)
-        .arg(program)
-        .env(LIFE_FD, life.to_string());
+    command.arg0(NAME).env(LIFE_FD, life.to_string());
+    if let Some(writable) = writable {
+        command.env(WRITABLE, writable.len().to_string());
+        command.args(writable);
+    }
+    command.arg(program);
     command
 }
 
@@ -63,12 +69,25 @@ fn run(life: RawFd, mut args: impl Iterator<Item = OsString>) -> i32 {
     // Orphans below us become our children instead of init's.
     #[cfg(target_os = "linux")]
     let _ = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
+    let writable = std::env::var(WRITABLE).ok().and_then(|n| n.parse().ok());
+    let writable: Option<Vec<PathBuf>> =
+        writable.map(|count: usize| args.by_ref().take(count).map(PathBuf::from).collect());
     let Some(program) = args.next() else {
         return NOT_STARTED;
     };
+    if let Some(writable) = writable
+        && let Err(error) = read_only::restrict(writable.iter().map(PathBuf::as_path))
+    {
+        complain(&format!(
+            "cannot keep {} from writing: {error}\n",
+            program.display()
+        ));
+        return NOT_STARTED;
+    }
     #[expect(clippy::disallowed_methods, reason = "this is the one door")]
     let mut command = Command::new(&program);
-    command.args(args).env_remove(LIFE_FD).process_group(0);
+    command.args(args).process_group(0);
+    command.env_remove(LIFE_FD).env_remove(WRITABLE);
     sys::die_with_parent(&mut command);
     let child = match command.spawn() {
         Ok(child) => child.id(),

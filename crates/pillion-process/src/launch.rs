@@ -67,6 +67,8 @@ pub struct Launch {
     cwd: Option<PathBuf>,
     env: Vec<(OsString, OsString)>,
     pass_env: Vec<String>,
+    without_env: Vec<&'static str>,
+    writable: Option<Vec<PathBuf>>,
     stdin: Stream,
     stdout: Stream,
     stderr: Stream,
@@ -86,6 +88,8 @@ impl Launch {
             cwd: None,
             env: Vec::new(),
             pass_env: Vec::new(),
+            without_env: Vec::new(),
+            writable: None,
             stdin: Stream::Null,
             stdout: Stream::Null,
             stderr: Stream::Null,
@@ -153,6 +157,23 @@ impl Launch {
         self
     }
 
+    /// Without our own variables whose names begin like this: a tool's settings, of whoever
+    /// started us, are not those of the caller. [`Launch::env`] can still set them.
+    #[must_use]
+    pub fn without_env(mut self, prefix: &'static str) -> Self {
+        self.without_env.push(prefix);
+        self
+    }
+
+    /// It may write only at or below these paths, as far as the kernel can see to that: for
+    /// programs that are asked something, and whose configuration may want more. Paths that
+    /// are not there yet stay closed.
+    #[must_use]
+    pub fn read_only(mut self, but: impl IntoIterator<Item = PathBuf>) -> Self {
+        self.writable.get_or_insert_default().extend(but);
+        self
+    }
+
     /// Where its standard input comes from.
     #[must_use]
     pub fn stdin(mut self, stream: Stream) -> Self {
@@ -201,7 +222,7 @@ impl Launch {
         let is_guarded = self.guarded && guard::available();
         let life = if is_guarded {
             let life = Pipe::new().map_err(|e| self.refused(e))?;
-            command = guard::command(&program, life.read.as_raw_fd());
+            command = guard::command(&program, life.read.as_raw_fd(), self.writable.as_deref());
             self.inherit.push(life.read);
             Some(life.write)
         } else {
@@ -248,10 +269,15 @@ impl Launch {
                 .filter_map(|(k, v)| Some((k.to_owned(), v?.to_owned())))
                 .collect::<Vec<_>>()
         });
-        let inherited = match self.bare {
+        let mut inherited = match self.bare {
             true => Vec::new(),
             false => environment::for_child(&self.pass_env),
         };
+        inherited.retain(|(name, _)| {
+            let bytes = name.as_encoded_bytes();
+            let mut prefixes = self.without_env.iter();
+            !prefixes.any(|prefix| bytes.starts_with(prefix.as_bytes()))
+        });
         command
             .args(self.args)
             .env_clear()

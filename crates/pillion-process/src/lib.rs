@@ -25,6 +25,7 @@ pub mod guard;
 mod launch;
 mod output;
 pub mod private;
+mod read_only;
 mod running;
 pub mod stat;
 mod sys;

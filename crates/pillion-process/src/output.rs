@@ -18,6 +18,8 @@ pub struct Output {
     pub stdout: String,
     /// The first 4 MiB of its standard error.
     pub stderr: String,
+    /// Whether there was more on its standard output.
+    pub is_cut: bool,
 }
 
 impl Launch {
@@ -32,8 +34,9 @@ impl Launch {
             let exit = running.wait().await;
             Output {
                 exit,
-                stdout,
-                stderr,
+                is_cut: stdout.1,
+                stdout: stdout.0,
+                stderr: stderr.0,
             }
         };
         tokio::time::timeout(limit, all)
@@ -46,11 +49,12 @@ impl Launch {
 }
 
 /// Keep the head of a stream and drain the rest, so that its writer never blocks.
-async fn read(stream: Option<impl AsyncRead + Unpin>) -> String {
-    let mut kept = Vec::new();
+async fn read(stream: Option<impl AsyncRead + Unpin>) -> (String, bool) {
+    let (mut kept, mut rest) = (Vec::new(), 0);
     if let Some(mut stream) = stream {
         let _ = (&mut stream).take(KEEP as u64).read_to_end(&mut kept).await;
-        let _ = tokio::io::copy(&mut stream, &mut tokio::io::sink()).await;
+        let drained = tokio::io::copy(&mut stream, &mut tokio::io::sink()).await;
+        rest = drained.unwrap_or_default();
     }
-    String::from_utf8_lossy(&kept).into_owned()
+    (String::from_utf8_lossy(&kept).into_owned(), rest > 0)
 }

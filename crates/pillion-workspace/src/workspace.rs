@@ -10,7 +10,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use pillion_protocol::{Error, Result, vars};
+use pillion_catalogue::work;
+use pillion_protocol::{Result, vars};
 
 use crate::changes::{Changes, Log};
 use crate::clock::Clock;
@@ -105,11 +106,11 @@ impl Workspace {
             Glance::Current => Ok(self.report(&state, arrived)),
             Glance::News(news) => {
                 // The lock goes along: who stops waiting leaves nothing half done.
-                let work = tokio::task::spawn_blocking(move || {
+                let scan = work(move |_| {
                     let done = state.work(news);
                     (state, done)
                 });
-                let (state, done) = work.await.map_err(Error::internal)?;
+                let (state, done) = scan.await?;
                 done?;
                 Ok(self.report(&state, arrived))
             }

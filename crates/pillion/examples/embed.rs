@@ -33,6 +33,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             say(&line.to_string());
         }
         let wait = || std::io::stdin().read_to_end(&mut Vec::new());
+        #[expect(clippy::disallowed_methods, reason = "no request is at work here")]
         let _ = tokio::task::spawn_blocking(wait).await;
         engine.stop().await;
     });

@@ -22,7 +22,8 @@ pub mod system;
 
 pub use engine::{Engine, EngineOptions, definitions};
 pub use pillion_catalogue::{
-    Catalogue, Code, Definition, Door, Error, Local, Operation, Part, Request, Result, Safety,
+    Catalogue, Code, Definition, Door, Error, Local, MAX_ANSWER, Operation, Part, Request, Result,
+    Safety,
 };
 pub use pillion_process::guard;
 

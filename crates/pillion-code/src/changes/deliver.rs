@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use pillion_catalogue::{Error, Result};
+use pillion_catalogue::{Result, commit, work};
 
 use super::{ChangeSet, PatchFormat, Patched};
 use crate::project::View;
@@ -18,17 +18,12 @@ pub(crate) async fn deliver(
 ) -> Result<Patched> {
     let (clock, title) = (view.clock(), title.into());
     let journal = view.project.journal().clone();
-    let work = tokio::task::spawn_blocking(move || {
-        let mut patched = set.patched(format, clock)?;
-        if apply {
-            let applied = journal.apply(&set, &title)?;
-            patched.applied = true;
-            patched.undo = applied.id;
-        }
-        Ok::<_, Error>(patched)
-    });
-    let mut patched = work.await.map_err(Error::internal)??;
-    if patched.applied {
+    let shown = work(move |_| set.patched(format, clock).map(|patched| (set, patched)));
+    let (set, mut patched) = shown.await??;
+    if apply {
+        let applied = commit(move || journal.apply(&set, &title)).await??;
+        patched.applied = true;
+        patched.undo = applied.id;
         let project = Arc::clone(&view.project);
         patched.clock = project.view().await?.clock();
     }

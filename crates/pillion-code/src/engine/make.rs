@@ -127,7 +127,11 @@ impl Make {
     fn launch(&self) -> Launch {
         let launch = Launch::new(&self.program).cwd(&self.root);
         match self.engine {
-            Engine::Ty => launch.arg("server").env("XDG_CACHE_HOME", &self.cache),
+            Engine::Ty => launch
+                .arg("server")
+                .without_env("TY_")
+                .env("XDG_CACHE_HOME", &self.cache)
+                .read_only([self.cache.clone()]),
             Engine::Basedpyright => launch.arg("--stdio"),
         }
     }

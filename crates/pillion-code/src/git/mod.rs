@@ -1,34 +1,38 @@
 //! What git sees as changed.
 
 mod diff;
+mod quiet;
 
 use std::collections::HashSet;
 use std::path::Path;
-use std::time::Duration;
 
+use futures::future::{BoxFuture, FutureExt};
 use pillion_catalogue::{Code, Error, Result};
-use pillion_process::Launch;
 
 pub(crate) use diff::{Changed, Hunk, Status};
-
-/// How long git may take.
-const PATIENCE: Duration = Duration::from_secs(20);
+use quiet::Git;
 
 /// Files below `root` that differ from the last commit, or are new; relative to `root`.
 pub(crate) async fn changed(root: &Path) -> Result<Vec<String>> {
-    let arguments = [
-        "status",
-        "--porcelain=v1",
-        "-z",
-        "--no-renames",
-        "--untracked-files=all",
-    ];
-    let output = run(git(root).args(arguments).args(["--", "."])).await?;
-    let prefix = prefix(root).await?;
+    let git = Git::open(root).await?;
+    let output = git
+        .run(&[
+            "status",
+            "--porcelain=v1",
+            "-z",
+            "--no-renames",
+            "--untracked-files=all",
+            // To look into one, git would ask a git that believes its configuration.
+            "--ignore-submodules=dirty",
+            "--",
+            ".",
+        ])
+        .await?;
+    let prefix = git.prefix();
     let entries = output.split('\0').filter(|entry| entry.len() > 3);
     Ok(entries
         .filter(|entry| !entry[..2].contains('D'))
-        .filter_map(|entry| entry[3..].strip_prefix(&prefix))
+        .filter_map(|entry| entry[3..].strip_prefix(prefix))
         .map(ToOwned::to_owned)
         .collect())
 }
@@ -53,33 +57,38 @@ pub(crate) struct Compared {
     pub(crate) is_cut: bool,
 }
 
+/// Submodules within submodules that are looked into.
+const DEPTH: usize = 4;
+
 /// Files below `root` that differ from a commit now, whether committed, staged or neither,
 /// and those that git does not know yet.
 pub(crate) async fn changed_since(root: &Path, base: Base<'_>) -> Result<Compared> {
-    // Where there is no repository, this says so.
-    run(git(root).args(["rev-parse", "--git-dir"])).await?;
-    let base = start(root, base).await?;
-    let compare = |how: &[&str]| {
-        git(root)
-            .args(["-c", "core.quotePath=false", "diff", "--no-color"])
-            .args(["--no-ext-diff", "--no-textconv", "--relative", "-M"])
-            .args(how)
-            .args([&*base, "--"])
+    let git = Git::open(root).await?;
+    let base = start(&git, base).await?;
+    let mut compared = compare(&git, &base, DEPTH).await?;
+    compared.files.sort_by(|a, b| a.path.cmp(&b.path));
+    Ok(compared)
+}
+
+async fn compare(git: &Git, base: &str, depth: usize) -> Result<Compared> {
+    let diff = |how: &[&str]| {
+        let mut words = vec!["diff", "--no-color", "--no-ext-diff", "--no-textconv"];
+        words.extend(["--relative", "-M", "--ignore-submodules=dirty"]);
+        words.extend(how);
+        words.extend([base, "--"]);
+        words.into_iter().map(ToOwned::to_owned).collect::<Vec<_>>()
     };
-    let how = [
-        "-U0",
-        "--src-prefix=a/",
-        "--dst-prefix=b/",
-        "--submodule=diff",
-    ];
-    let text = run(compare(&how)).await?;
+    let text = git
+        .run(&diff(&["-U0", "--src-prefix=a/", "--dst-prefix=b/"]))
+        .await?;
     let mut all = diff::parse(&text);
-    let is_cut = text.len() >= KEPT;
+    let mut is_cut = text.len() >= KEPT;
     if is_cut {
         // Of the files whose lines were cut off, at least the names.
         all.pop();
         let known: HashSet<String> = all.iter().map(|file| file.path.clone()).collect();
-        let names = run(compare(&["--no-renames", "--name-status", "-z"])).await?;
+        let names = diff(&["--no-renames", "--name-status", "-z"]);
+        let names = git.run(&names).await?;
         let mut words = names.split('\0').filter(|word| !word.is_empty());
         while let (Some(status), Some(path)) = (words.next(), words.next()) {
             let status = match status {
@@ -93,11 +102,49 @@ pub(crate) async fn changed_since(root: &Path, base: Base<'_>) -> Result<Compare
         }
     }
     let others = ["ls-files", "--others", "--exclude-standard", "-z"];
-    let others = run(git(root).args(others)).await?;
+    let others = git.run(&others).await?;
     let others = others.split('\0').filter(|path| !path.is_empty());
     all.extend(others.map(|path| whole(path, Status::Added)));
-    all.sort_by(|a, b| a.path.cmp(&b.path));
+    for (path, commit) in git.submodules(base).await? {
+        // That it is at another commit is told by its files.
+        all.retain(|file| file.path != path);
+        if let Some(below) = submodule(git, &path, commit, depth).await? {
+            is_cut |= below.is_cut;
+            all.extend(below.files);
+        }
+    }
     Ok(Compared { files: all, is_cut })
+}
+
+/// How the files of a submodule differ from the commit that `base` has of it.
+fn submodule<'a>(
+    git: &'a Git,
+    path: &'a str,
+    commit: Option<String>,
+    depth: usize,
+) -> BoxFuture<'a, Result<Option<Compared>>> {
+    async move {
+        let folder = git.root().join(path);
+        // One that is not checked out has no files that could differ.
+        if depth == 0 || !folder.join(".git").exists() {
+            return Ok(None);
+        }
+        let inner = Git::open(&folder).await?;
+        let base = match commit {
+            // The commit need not have been fetched.
+            Some(commit) if inner.commit(&commit).await.is_ok() => commit,
+            _ => start(&inner, Base::Named("HEAD")).await?,
+        };
+        let mut compared = compare(&inner, &base, depth - 1).await?;
+        for file in &mut compared.files {
+            file.path = format!("{path}/{}", file.path);
+            if let Some(old) = &mut file.old_path {
+                *old = format!("{path}/{old}");
+            }
+        }
+        Ok(Some(compared))
+    }
+    .boxed()
 }
 
 fn whole(path: &str, status: Status) -> Changed {
@@ -110,57 +157,23 @@ fn whole(path: &str, status: Status) -> Changed {
 }
 
 /// The name of the commit to compare with.
-async fn start(root: &Path, base: Base<'_>) -> Result<String> {
-    let commit = async |name: &str| {
-        let words = ["rev-parse", "--verify", "--quiet", "--end-of-options"];
-        let launch = git(root).args(words).arg(format!("{name}^{{commit}}"));
-        run(launch).await.map(|id| id.trim().to_owned())
-    };
+async fn start(git: &Git, base: Base<'_>) -> Result<String> {
     let names: &[&str] = match base {
         // In a repository without commits, too, it is where one is.
         Base::Named("HEAD") => &["HEAD"],
         Base::BeforeLast => &["HEAD~1", "HEAD"],
         Base::Named(base) => {
-            return commit(base).await.map_err(|_| {
+            return git.commit(base).await.map_err(|_| {
                 Error::new(Code::InvalidParams, format!("git knows no commit `{base}`"))
                     .hint("name a commit, a branch or a tag, such as `HEAD` or `main`")
             });
         }
     };
     for name in names {
-        if let Ok(id) = commit(name).await {
+        if let Ok(id) = git.commit(name).await {
             return Ok(id);
         }
     }
-    let empty = git(root).args(["hash-object", "-t", "tree", "/dev/null"]);
-    Ok(run(empty).await?.trim().to_owned())
-}
-
-fn git(root: &Path) -> Launch {
-    // A look must not write: it would compete with the user's own git for a lock.
-    Launch::new("git").cwd(root).env("GIT_OPTIONAL_LOCKS", "0")
-}
-
-/// Where `root` is below the top of the repository; git names files from there.
-async fn prefix(root: &Path) -> Result<String> {
-    let launch = git(root).args(["rev-parse", "--show-prefix"]);
-    Ok(run(launch).await?.trim_end_matches('\n').to_owned())
-}
-
-async fn run(launch: Launch) -> Result<String> {
-    let failed = |why: String| {
-        Error::new(
-            Code::InvalidParams,
-            format!("git does not tell what changed: {why}"),
-        )
-        .hint("name a file or folder, or run it inside of a git repository")
-    };
-    let output = launch
-        .output(PATIENCE)
-        .await
-        .map_err(|error| failed(error.to_string()))?;
-    if !output.exit.success() {
-        return Err(failed(output.stderr.trim().to_owned()));
-    }
-    Ok(output.stdout)
+    let empty = ["hash-object", "-t", "tree", "/dev/null"];
+    Ok(git.run(&empty).await?.trim().to_owned())
 }

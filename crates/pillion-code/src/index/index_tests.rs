@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use pillion_catalogue::Code;
 use pillion_workspace::{Options, Workspace};
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseError;
@@ -35,7 +36,12 @@ fn known(index: &Index) -> Vec<(String, Facts)> {
 fn fresh(root: &Path) -> Index {
     let workspace = Workspace::new(root.to_owned(), Options::default());
     let mut index = Index::default();
-    index.follow(&runtime().block_on(workspace.synced()).unwrap());
+    index
+        .follow(
+            &runtime().block_on(workspace.synced()).unwrap(),
+            &CancellationToken::new(),
+        )
+        .unwrap();
     index
 }
 
@@ -121,7 +127,7 @@ proptest! {
                 workspace = Workspace::new(root.clone(), Options::default());
             }
             if matches!(edit, Edit::Look | Edit::Restart) {
-                index.follow(&runtime.block_on(workspace.synced()).unwrap());
+                index.follow(&runtime.block_on(workspace.synced()).unwrap(), &CancellationToken::new()).unwrap();
                 prop_assert_eq!(known(&index), known(&fresh(&root)));
             }
         }
@@ -146,7 +152,12 @@ fn what_is_on_disk_is_parsed_only_if_it_changed() {
     let store = Store::new(&temp.path().join("cache"), &root);
     let follow = |index: &mut Index| {
         let workspace = Workspace::new(root.clone(), Options::default());
-        index.follow(&runtime.block_on(workspace.synced()).unwrap())
+        index
+            .follow(
+                &runtime.block_on(workspace.synced()).unwrap(),
+                &CancellationToken::new(),
+            )
+            .unwrap()
     };
     let mut first = Index::default();
     assert_eq!(follow(&mut first).parsed, 40);
@@ -197,7 +208,9 @@ fn symbols_are_found_by_parts_of_their_names() {
     .unwrap();
     let index = fresh(&root);
     let names = |query: &str, kinds: &[Kind]| -> Vec<String> {
-        let found = index.search(query, kinds);
+        let found = index
+            .search(query, kinds, &CancellationToken::new())
+            .unwrap();
         let name = |f: &Found| index.get(&f.path).unwrap().name_path(f.index);
         found.iter().map(name).collect()
     };
@@ -228,4 +241,25 @@ fn deep_nesting_does_not_overflow_the_stack() {
         fs::write(root.join(name), text).unwrap();
     }
     assert_eq!(fresh(&root).len(), 4);
+}
+
+#[test]
+fn what_was_read_before_the_caller_went_away_is_not_read_again() {
+    let (_temp, root) = folder();
+    fs::write(root.join("a.py"), "def a(): ...\n").unwrap();
+    let workspace = Workspace::new(root.clone(), Options::default());
+    let token = CancellationToken::new();
+    let synced = || runtime().block_on(workspace.synced()).unwrap();
+    let mut index = Index::default();
+    index.follow(&synced(), &token).unwrap();
+    fs::write(root.join("b.py"), "def b(): ...\n").unwrap();
+    let gone = CancellationToken::new();
+    gone.cancel();
+    let stopped = index.follow(&synced(), &gone).unwrap_err();
+    assert_eq!(stopped.code, Code::Cancelled);
+    assert!(index.get("a.py").is_some());
+    // It still knows that it has not seen everything.
+    let followed = index.follow(&synced(), &token).unwrap();
+    assert_eq!(followed.parsed, 1);
+    assert!(index.get("b.py").is_some());
 }

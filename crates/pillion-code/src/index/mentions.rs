@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use pillion_catalogue::{CancellationToken, Result, wanted};
 use rayon::prelude::*;
 use ruff_python_ast::token::TokenKind;
 use ruff_python_parser::parse_unchecked_source;
@@ -27,17 +28,24 @@ pub(crate) struct Mention {
 
 impl Index {
     /// Every place where a name is written as a name. Blocks: it reads the files.
-    pub(crate) fn mentions(&self, root: &Path, name: &str) -> Vec<Mention> {
+    pub(crate) fn mentions(
+        &self,
+        root: &Path,
+        name: &str,
+        token: &CancellationToken,
+    ) -> Result<Vec<Mention>> {
         let files = self.files_with(name);
         let found: Vec<Vec<Mention>> = files
             .par_iter()
+            .take_any_while(|_| !token.is_cancelled())
             .map(|path| match std::fs::read(root.join(&**path)) {
                 Ok(bytes) => mentions_in(&Source::decode(&bytes), path, name),
                 // It vanished a moment ago.
                 Err(_) => Vec::new(),
             })
             .collect();
-        found.into_iter().flatten().collect()
+        wanted(token)?;
+        Ok(found.into_iter().flatten().collect())
     }
 }
 

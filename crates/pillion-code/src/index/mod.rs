@@ -15,6 +15,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
+use pillion_catalogue::{CancellationToken, Result, wanted};
 use pillion_workspace::{Changes, Clock, FileEntry, Snapshot, Stamp};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -62,8 +63,10 @@ pub struct Followed {
 }
 
 impl Index {
-    /// Take in what changed since the last time. Blocks: it reads and parses files.
-    pub fn follow(&mut self, snapshot: &Snapshot) -> Followed {
+    /// Take in what changed since the last time. Blocks: it reads and parses files, until
+    /// nobody waits for it any more. What it has read by then it knows, and the next time
+    /// begins there.
+    pub fn follow(&mut self, snapshot: &Snapshot, token: &CancellationToken) -> Result<Followed> {
         let mut followed = Followed::default();
         let mut look: Vec<&FileEntry> = Vec::new();
         let mut gone: Vec<Arc<str>> = Vec::new();
@@ -84,12 +87,13 @@ impl Index {
                 gone.extend(known.filter(|path| files.get(path).is_none()).cloned());
             }
         }
-        self.clock = Some(snapshot.clock());
         if look.is_empty() && gone.is_empty() {
-            return followed;
+            self.clock = Some(snapshot.clock());
+            return Ok(followed);
         }
         let fresh: Vec<_> = look
             .par_iter()
+            .take_any_while(|_| !token.is_cancelled())
             .map(|file| (Arc::clone(&file.path), self.read(snapshot.root(), file)))
             .collect();
         let entries = Arc::make_mut(&mut self.entries);
@@ -106,7 +110,9 @@ impl Index {
         for path in gone {
             followed.forgotten += usize::from(entries.remove(&path).is_some());
         }
-        followed
+        wanted(token)?;
+        self.clock = Some(snapshot.clock());
+        Ok(followed)
     }
 
     /// Whether a file is proven to be the one that was parsed.

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use nucleo_matcher::pattern::{CaseMatching, Normalization, Pattern};
 use nucleo_matcher::{Config, Matcher, Utf32Str};
+use pillion_catalogue::{CancellationToken, Result, wanted};
 
 use super::{Index, Kind, Symbol};
 
@@ -21,13 +22,19 @@ pub struct Found {
 impl Index {
     /// Symbols that fit a query, best first: `Class/method` paths where it has a `/`, names
     /// otherwise.
-    pub fn search(&self, query: &str, kinds: &[Kind]) -> Vec<Found> {
+    pub fn search(
+        &self,
+        query: &str,
+        kinds: &[Kind],
+        token: &CancellationToken,
+    ) -> Result<Vec<Found>> {
         let mut matcher = Matcher::new(Config::DEFAULT.match_paths());
         let pattern = Pattern::parse(query, CaseMatching::Smart, Normalization::Smart);
         let by_path = query.contains('/');
         let mut buffer = Vec::new();
         let mut found = Vec::new();
         for (path, facts) in self.iter() {
+            wanted(token)?;
             for (index, symbol) in facts.symbols.iter().enumerate() {
                 if !kinds.is_empty() && !kinds.contains(&symbol.kind) {
                     continue;
@@ -52,7 +59,7 @@ impl Index {
             let by_score = b.score.cmp(&a.score);
             by_score.then_with(|| (&a.path, a.index).cmp(&(&b.path, b.index)))
         });
-        found
+        Ok(found)
     }
 }
 

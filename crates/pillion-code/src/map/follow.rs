@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
 use std::sync::Arc;
 
+use pillion_catalogue::{CancellationToken, Result, wanted};
 use rayon::prelude::*;
 
 use super::graph::Graph;
@@ -58,8 +59,15 @@ impl Map {
     }
 
     /// Take in what the index knows now. `kept` gives a sketch from an earlier life. Blocks:
-    /// it reads and parses files.
-    pub(crate) fn follow(&mut self, index: &Index, root: &Path, kept: &mut Kept) -> Followed {
+    /// it reads and parses files, until nobody waits for it any more; `kept` then has the
+    /// sketches that are made.
+    pub(crate) fn follow(
+        &mut self,
+        index: &Index,
+        root: &Path,
+        kept: &mut Kept,
+        token: &CancellationToken,
+    ) -> Result<Followed> {
         let mut followed = Followed::default();
         let gone: Vec<Arc<str>> = {
             let is_gone = |path: &&Arc<str>| index.get(path).is_none();
@@ -77,23 +85,45 @@ impl Map {
             })
             .collect();
         if gone.is_empty() && stale.is_empty() {
-            return followed;
+            return Ok(followed);
         }
         let fresh: Vec<Option<Arc<Sketched>>> = stale
             .into_par_iter()
-            .map(|(path, hash, old)| read(root, path, hash, old))
+            .map(
+                |(path, hash, old)| match token.is_cancelled() && old.is_none() {
+                    true => None,
+                    false => read(root, path, hash, old),
+                },
+            )
             .collect();
         let fresh: Vec<Arc<Sketched>> = fresh.into_iter().flatten().collect();
+        if let Err(stopped) = wanted(token) {
+            keep(fresh, kept);
+            return Err(stopped);
+        }
         followed.sketched = fresh.len();
         followed.forgotten = gone.len();
-        followed.linked = self.update(fresh, &gone);
-        followed
+        followed.linked = match self.update(fresh, &gone, token) {
+            Ok(linked) => linked,
+            Err(stopped) => {
+                // Files without their links are no map: it is made anew from the sketches.
+                keep(self.sketches(), kept);
+                *self = Self::default();
+                return Err(stopped);
+            }
+        };
+        Ok(followed)
     }
 
     /// Take in files that are new or changed, and forget others; gives how many were linked.
-    fn update(&mut self, fresh: Vec<Arc<Sketched>>, gone: &[Arc<str>]) -> usize {
+    fn update(
+        &mut self,
+        fresh: Vec<Arc<Sketched>>,
+        gone: &[Arc<str>],
+        token: &CancellationToken,
+    ) -> Result<usize> {
         let relink = self.take_in(fresh, gone);
-        self.link(&relink)
+        self.link(&relink, token)
     }
 
     /// Replace what changed; gives the files that have to be linked anew.
@@ -141,7 +171,7 @@ impl Map {
     }
 
     /// Link what has to be, and put the graph together; gives how many were linked.
-    fn link(&mut self, relink: &Relink) -> usize {
+    fn link(&mut self, relink: &Relink, token: &CancellationToken) -> Result<usize> {
         let world = World {
             files: self
                 .files
@@ -155,10 +185,16 @@ impl Map {
             .filter(|(_, (path, known))| relink.wants(path, &known.links))
             .map(|(id, _)| id)
             .collect();
+        // A few files are done sooner than all would be begun again.
+        let stops = || matches!(relink, Relink::All) && token.is_cancelled();
         let linked: Vec<(u32, Links)> = todo
             .par_iter()
+            .take_any_while(|_| !stops())
             .map(|id| (*id, links(&world, *id)))
             .collect();
+        if linked.len() < todo.len() {
+            wanted(token)?;
+        }
         let mut linked = linked.into_iter().peekable();
         for (id, known) in (0..).zip(self.files.values_mut()) {
             if let Some((_, links)) = linked.next_if(|(next, _)| *next == id) {
@@ -176,7 +212,7 @@ impl Map {
             self.places = Places::of(&all);
             Graph::of(all)
         }));
-        todo.len()
+        Ok(todo.len())
     }
 }
 
@@ -214,6 +250,15 @@ fn differences(old: &Sketched, new: &Sketched) -> Vec<Key> {
     let mut keys: Vec<Key> = before.iter().filter_map(differs).collect();
     keys.extend(after.keys().filter(|key| !before.contains_key(key)));
     keys
+}
+
+/// Sketches for the next time.
+fn keep(sketches: Vec<Arc<Sketched>>, kept: &mut Kept) {
+    for one in sketches {
+        let (path, hash) = ((&*one.path).into(), one.hash);
+        let sketch = Arc::try_unwrap(one).map_or_else(|one| one.sketch.clone(), |one| one.sketch);
+        kept.insert(path, (hash, sketch));
+    }
 }
 
 /// The sketch of a file: one that is kept, or from its text.
@@ -255,6 +300,7 @@ impl Map {
                 None => gone.push(path),
             }
         }
-        self.update(fresh, &gone)
+        let update = self.update(fresh, &gone, &CancellationToken::new());
+        update.expect("nobody stops it")
     }
 }

@@ -170,6 +170,11 @@ impl Graph {
         self.sure_calls = calls.filter(|edge| edge.is_sure).count();
     }
 
+    /// How many nodes there are.
+    pub(crate) fn len(&self) -> usize {
+        self.file_of.len()
+    }
+
     /// All nodes, by file and by where they are defined.
     pub(crate) fn nodes(&self) -> impl Iterator<Item = NodeId> + use<> {
         0..u32::try_from(self.file_of.len()).unwrap_or(u32::MAX)

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use pillion_catalogue::{Error, Result};
+use pillion_catalogue::{Error, Result, work};
 use tokio::sync::Mutex;
 
 use super::follow::{Kept, Map};
@@ -37,6 +37,8 @@ struct State {
     first: Option<Index>,
     /// When it last took something in.
     changed: Option<Instant>,
+    /// Sketches of a map that was on its way when its caller went away.
+    begun: Kept,
 }
 
 /// The map at one moment.
@@ -136,19 +138,25 @@ impl Keeper {
         }
         let (index, root, store) = (index.clone(), self.root.clone(), self.store.clone());
         // The lock goes along: a caller who gives up leaves nothing half done.
-        let work = tokio::task::spawn_blocking(move || {
+        let follow = work(move |token| {
+            let state = &mut *state;
             let mut kept = Kept::new();
             if state.index.is_none() {
                 kept.extend(store.read().unwrap_or_default());
             }
-            let followed = state.map.follow(&index, &root, &mut kept);
+            kept.append(&mut state.begun);
+            let followed = state.map.follow(&index, &root, &mut kept, token);
+            if followed.is_err() {
+                state.begun = kept;
+            }
+            let followed = followed?;
             state.first.get_or_insert_with(|| index.clone());
             state.index = Some(index);
             state.changed = Some(Instant::now());
             tracing::debug!(?followed, "the map follows");
-            (state.mapped(), followed)
+            Ok::<_, Error>((state.mapped(), followed))
         });
-        let (mapped, followed) = work.await.map_err(Error::internal)?;
+        let (mapped, followed) = follow.await??;
         if followed.sketched + followed.forgotten > 0 {
             self.save_later();
         }
@@ -175,7 +183,7 @@ impl Keeper {
                     break state.map.sketches();
                 }
             };
-            let write = tokio::task::spawn_blocking(move || {
+            let write = work(move |_| {
                 let all: Vec<_> = sketches
                     .iter()
                     .map(|file| (&*file.path, (file.hash, &file.sketch)))

@@ -116,7 +116,7 @@ async fn everything(engine: Engine, spot: Spotted, asked: &Everything) -> Result
     {
         let first = defined.span.start.line;
         let last = last_line(defined.span);
-        let end = last.min(first + asked.lines.unwrap_or(LINES).saturating_sub(1));
+        let end = last.min(first.saturating_add(asked.lines.unwrap_or(LINES).saturating_sub(1)));
         let lines: Vec<&str> = (first..=end).map_while(|line| text.line(line)).collect();
         source = Some(lines.join("\n"));
         source_truncated = end < last;

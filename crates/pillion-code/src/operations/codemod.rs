@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use pillion_catalogue::{Code, Context, Error, Local, Operation, Result, Safety};
+use pillion_catalogue::{Code, Context, Error, Local, Operation, Result, Safety, work};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -88,15 +88,15 @@ impl Operation for Codemod {
         };
         let files = organize::below(view.index.iter().map(|(file, _)| file), Path::new(&path));
         let (root, max) = (view.root().to_owned(), limit(self.limit));
-        let work = tokio::task::spawn_blocking(move || rules.run(&root, &files, max));
-        let done = work.await.map_err(Error::internal)?;
+        let done = work(move |_| rules.run(&root, &files, max)).await?;
         let set = set_of(
             &view,
             Refactored {
                 files: done.files,
                 warnings: done.warnings,
             },
-        )?;
+        )
+        .await?;
         let Writing {
             output_format,
             apply,

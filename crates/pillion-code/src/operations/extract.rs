@@ -176,7 +176,7 @@ impl Extract<'_> {
             }
             What::Variable => rope.extract_variable(file, asked, name, timeout).await?,
         };
-        let set = set_of(&view, done)?;
+        let set = set_of(&view, done).await?;
         let title = format!("extract {name}");
         answer(&view, set, self.writing, self.given, title).await
     }

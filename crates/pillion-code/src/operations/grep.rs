@@ -1,13 +1,11 @@
 //! `code.grep`: text in the files of a workspace.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use grep_matcher::{LineTerminator, Matcher};
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder, Sink, SinkContext, SinkMatch};
-use pillion_catalogue::{Code, Context, Error, Local, Operation, Result, Safety};
+use pillion_catalogue::{Code, Context, Error, Local, Operation, Result, Safety, wanted, work};
 use rayon::prelude::*;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -113,11 +111,8 @@ impl Operation for Grep {
             None => String::new(),
         };
         let context = self.context.unwrap_or(0).min(MAX_CONTEXT);
-        // A search that nobody waits for ends soon.
-        let given_up = Arc::new(AtomicBool::new(false));
-        let _stop = StopOnDrop(Arc::clone(&given_up));
         let (seen, max) = (view.clone(), limit(self.max));
-        let search = tokio::task::spawn_blocking(move || {
+        let search = work(move |token| {
             let files = seen.snapshot.files();
             let mut paths: Vec<&str> = match files.get(&within) {
                 Some(file) => vec![&*file.path],
@@ -128,9 +123,7 @@ impl Operation for Grep {
             paths.sort_unstable();
             let (mut matches, mut total) = (Vec::new(), 0);
             for chunk in paths.chunks(CHUNK) {
-                if given_up.load(Ordering::Relaxed) {
-                    break;
-                }
+                wanted(token)?;
                 let room = max - matches.len();
                 let found = chunk.par_iter().map(|path| {
                     let is_foreign = seen.index.get(path).is_some_and(|facts| !facts.is_plain);
@@ -146,9 +139,9 @@ impl Operation for Grep {
                 total += found.iter().map(|(_, count)| count).sum::<usize>();
                 matches.extend(found.into_iter().flat_map(|(found, _)| found).take(room));
             }
-            (matches, total)
+            Ok::<_, Error>((matches, total))
         });
-        let (matches, total) = search.await.map_err(Error::internal)?;
+        let (matches, total) = search.await??;
         let matches = Matches {
             truncated: matches.len() < total,
             matches,
@@ -180,14 +173,6 @@ impl Grep {
             )
             .hint("without `regex` the pattern is plain text on one line")
         })
-    }
-}
-
-struct StopOnDrop(Arc<AtomicBool>);
-
-impl Drop for StopOnDrop {
-    fn drop(&mut self) {
-        self.0.store(true, Ordering::Relaxed);
     }
 }
 

@@ -1,6 +1,6 @@
 //! `code.history`: the changes that were carried out.
 
-use pillion_catalogue::{Context, Error, Local, Operation, Result, Safety};
+use pillion_catalogue::{Context, Local, Operation, Result, Safety, work};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -43,9 +43,8 @@ impl Operation for History {
     async fn run(self, cx: Context<CodeService>) -> Result<Answer<Pasts>> {
         let view = CodeService::view(&cx, &self.given, None).await?;
         let journal = view.project.journal().clone();
-        let history = tokio::task::spawn_blocking(move || journal.history());
         let pasts = Pasts {
-            history: history.await.map_err(Error::internal)??,
+            history: work(move |_| journal.history()).await??,
             clock: view.clock(),
         };
         Ok(Answer::One(pasts).in_format(self.given.format()))

@@ -99,7 +99,7 @@ impl Operation for Inline {
             source: &source,
         };
         let done = rope.inline(file, at.start, &other_files, timeout).await?;
-        let mut set = set_of(&view, done)?;
+        let mut set = set_of(&view, done).await?;
         let possible = uses.references.into_iter();
         for use_ in possible.filter(|use_| use_.confidence == Confidence::Possible) {
             set.leave(LeftAlone {

@@ -2,7 +2,9 @@
 
 use std::path::PathBuf;
 
-use pillion_catalogue::{Context, Local, Operation, Result, Safety};
+use pillion_catalogue::{
+    CancellationToken, Context, Local, Operation, Result, Safety, wanted, work_unless,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -12,6 +14,7 @@ use crate::index::{extract_facts, is_python};
 use crate::outline::outlined;
 use crate::params::{Where, limit};
 use crate::place;
+use crate::project::View;
 use crate::text::shown;
 
 /// List what a file or a folder defines.
@@ -58,41 +61,55 @@ impl Operation for List {
             Some(path) => place::inside(view.root(), path)?,
             None => String::new(),
         };
-        let is_file = view.index.get(&path).is_some();
-        let wanted = |file: &str| {
+        let format = self.given.format();
+        // Of a single file that is known, nothing has to be read or searched.
+        let is_short = view.index.get(&path).is_some();
+        let outline = work_unless(is_short, move |token| self.list(&view, &path, token));
+        Ok(Answer::One(outline.await??).in_format(format))
+    }
+}
+
+impl List {
+    fn list(&self, view: &View, path: &str, token: &CancellationToken) -> Result<Outline> {
+        let is_file = view.index.get(path).is_some();
+        let is_meant = |file: &str| {
             if is_file || path.is_empty() {
                 return path.is_empty() && (self.recursive || !file.contains('/')) || file == path;
             }
-            let below = file.strip_prefix(&*path).and_then(|f| f.strip_prefix('/'));
+            let below = file.strip_prefix(path).and_then(|f| f.strip_prefix('/'));
             below.is_some_and(|below| self.recursive || !below.contains('/'))
         };
-        let depth = self.depth.unwrap_or(usize::MAX);
-        let mut symbols = Vec::new();
+        let (depth, most) = (self.depth.unwrap_or(usize::MAX), limit(self.limit));
+        let (mut symbols, mut total) = (Vec::new(), 0);
         let mut parse_errors = Vec::new();
         // Whoever names a file means it, also one that is ignored.
         let ignored = match view.source(path.as_ref()) {
-            Some(source) if !is_file && is_python(&path) => Some(extract_facts(&source, &path)),
+            Some(source) if !is_file && is_python(path) => Some(extract_facts(&source, path)),
             _ => None,
         };
         let known = view.index.iter().map(|(file, facts)| (&**file, facts));
-        let listed = known.filter(|(file, _)| wanted(file));
-        for (file, facts) in listed.chain(ignored.iter().map(|facts| (&*path, facts))) {
-            let all = (0..facts.symbols.len()).map(|index| outlined(file, facts, index));
-            symbols.extend(all.filter(|s| s.name_path.matches('/').count() < depth));
+        let listed = known.filter(|(file, _)| is_meant(file));
+        for (file, facts) in listed.chain(ignored.iter().map(|facts| (path, facts))) {
+            wanted(token)?;
+            for index in 0..facts.symbols.len() {
+                if facts.name_path(index).matches('/').count() < depth {
+                    total += 1;
+                    if symbols.len() < most {
+                        symbols.push(outlined(file, facts, index));
+                    }
+                }
+            }
             parse_errors.extend(facts.parse_errors.iter().map(|error| FileError {
-                file: file.to_string(),
+                file: file.to_owned(),
                 error: error.clone(),
             }));
         }
-        let total = symbols.len();
-        symbols.truncate(limit(self.limit));
-        let outline = Outline {
+        Ok(Outline {
             truncated: symbols.len() < total,
             symbols,
             total,
             clock: view.clock(),
             parse_errors,
-        };
-        Ok(Answer::One(outline).in_format(self.given.format()))
+        })
     }
 }

@@ -1,6 +1,6 @@
 //! `code.occurrences`: what a rename would touch.
 
-use pillion_catalogue::{Context, Error, Local, Operation, Result, Safety};
+use pillion_catalogue::{Context, Local, Operation, Result, Safety, work};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -58,14 +58,14 @@ async fn occurrences(engine: Engine, spot: Spotted, max: usize) -> Result<Locati
     let places = occurrences::places(&engine, &spot).await?.places;
     let total = places.len();
     let mut desk = Desk::new(&engine.view);
-    let describe = tokio::task::spawn_blocking(move || {
+    let describe = work(move |_| {
         let shown = places.into_iter().take(max);
         let all: Vec<_> = shown
             .map(|(path, span)| desk.location(&path, span))
             .collect();
         all
     });
-    let locations = describe.await.map_err(Error::internal)?;
+    let locations = describe.await?;
     Ok(Locations {
         truncated: locations.len() < total,
         locations,

@@ -69,7 +69,7 @@ impl Operation for OrganizeImports {
             remove_unused: self.remove_unused,
             timeout: std::time::Duration::from_secs_f64(around.config.code.timeout_s),
         };
-        let set = set_of(&view, organize.run(&files).await?)?;
+        let set = set_of(&view, organize.run(&files).await?).await?;
         let title = format!("organize imports of {path}");
         answer(&view, set, &self.writing, &self.given, title).await
     }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use pillion_catalogue::{Code, Context, Error, Result};
+use pillion_catalogue::{Code, Context, Error, Result, wanted, work};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -41,15 +41,19 @@ pub(crate) async fn answer(
 }
 
 /// New texts as a change set.
-pub(crate) fn set_of(view: &View, done: Refactored) -> Result<ChangeSet> {
+pub(crate) async fn set_of(view: &View, done: Refactored) -> Result<ChangeSet> {
     let mut set = ChangeSet::new(view.root().to_owned());
-    for file in done.files {
-        set.set_text(&file.path, &file.text)?;
-    }
-    for warning in done.warnings {
-        set.warn(warning);
-    }
-    Ok(set)
+    let compare = work(move |token| {
+        for file in done.files {
+            wanted(token)?;
+            set.set_text(&file.path, &file.text)?;
+        }
+        for warning in done.warnings {
+            set.warn(warning);
+        }
+        Ok(set)
+    });
+    compare.await?
 }
 
 /// Rope for the workspace of a view, and how long it may take.

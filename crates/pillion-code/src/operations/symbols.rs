@@ -1,6 +1,6 @@
 //! `code.symbols`: definitions of the whole workspace by a part of their name.
 
-use pillion_catalogue::{Context, Error, Local, Operation, Result, Safety};
+use pillion_catalogue::{Context, Local, Operation, Result, Safety, work};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -87,8 +87,7 @@ impl Operation for Symbols {
         let view = CodeService::view(&cx, &self.given, None).await?;
         let index = view.index.clone();
         let (query, kinds) = (self.query, self.kinds);
-        let search = tokio::task::spawn_blocking(move || index.search(&query, &kinds));
-        let mut found = search.await.map_err(Error::internal)?;
+        let mut found = work(move |token| index.search(&query, &kinds, token)).await??;
         let total = found.len();
         found.truncate(limit(self.limit.or(Some(BEST))));
         let symbols = found.iter().filter_map(|found| {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use pillion_catalogue::{Context, Error, Local, Operation, Result, Safety};
+use pillion_catalogue::{Context, Local, Operation, Result, Safety, commit};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -58,8 +58,7 @@ impl Operation for Undo {
         let view = CodeService::view(&cx, &self.given, None).await?;
         let journal = view.project.journal().clone();
         let id = self.id;
-        let undo = tokio::task::spawn_blocking(move || journal.undo(id.as_deref()));
-        let applied = undo.await.map_err(Error::internal)??;
+        let applied = commit(move || journal.undo(id.as_deref())).await??;
         let view = Arc::clone(&view.project).view().await?;
         let undone = Undone {
             undone: applied.undoes.unwrap_or_default(),

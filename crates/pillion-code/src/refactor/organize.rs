@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::{StreamExt, TryStreamExt, stream};
-use pillion_catalogue::{Code, Error, Result};
+use pillion_catalogue::{Code, Error, Result, work};
 use pillion_process::{Launch, Stream};
 use pillion_runtime::Dirs;
 use serde::Deserialize;
@@ -16,7 +16,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use super::{NewText, Refactored, syntax_error};
 use crate::source::Source;
-use crate::tools;
+use crate::{ruff, tools};
 
 /// Files that are fixed at the same time.
 const AT_ONCE: usize = 2;
@@ -94,20 +94,29 @@ impl Organize {
             if !output.exit.success() {
                 return Err(refused(&output.stderr));
             }
+            if output.is_cut {
+                // Who knows of which others it had something to say.
+                found.extend(some.iter().map(|file| self.root.join(&**file)));
+            }
             for line in output.stdout.lines() {
                 if let Ok(Found { filename }) = serde_json::from_str(line) {
                     found.insert(filename);
                 }
             }
         }
-        let is_plain = |file: &str| {
-            let bytes = std::fs::read(self.root.join(file)).unwrap_or_default();
-            Source::decode(&bytes).is_plain()
-        };
-        let suspects = files
-            .iter()
-            .filter(|file| found.contains(&self.root.join(&***file)) || !is_plain(file));
-        Ok(suspects.cloned().collect())
+        let (root, mut files) = (self.root.clone(), files.to_vec());
+        let choose = work(move |token| {
+            let is_plain = |path: &Path| {
+                let bytes = std::fs::read(path).unwrap_or_default();
+                Source::decode(&bytes).is_plain()
+            };
+            files.retain(|file| {
+                let path = root.join(&**file);
+                found.contains(&path) || !token.is_cancelled() && !is_plain(&path)
+            });
+            files
+        });
+        choose.await
     }
 
     async fn one(&self, file: &str) -> Result<Outcome> {
@@ -140,12 +149,9 @@ impl Organize {
 
     fn launch(&self, unused: bool) -> Launch {
         let rules = if unused { "I,F401" } else { "I" };
-        Launch::new(&self.ruff)
-            // Its cache would be a folder in the user's project.
-            .args(["check", "--no-cache", "--quiet", "--force-exclude"])
-            // The project may have more rules switched on, which are not asked about here.
-            .args(["--select", rules, "--fixable", rules])
-            .cwd(&self.root)
+        // The project may have more rules switched on, which are not asked about here.
+        let rules = ["--select", rules, "--fixable", rules];
+        ruff::command(&self.ruff, &self.root).args(rules)
     }
 
     /// The text as ruff would have it.

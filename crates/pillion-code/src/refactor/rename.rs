@@ -8,7 +8,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use pillion_catalogue::{Code, Error, Result};
+use pillion_catalogue::{Code, Error, Result, work};
 
 use super::moving::{self, Wanted};
 use super::names::check_name;
@@ -194,7 +194,7 @@ async fn list_possible(engine: &Engine, subject: &Subject, set: &mut ChangeSet) 
     let (index, root) = (engine.view.index.clone(), engine.view.root().to_owned());
     let (name, mut desk) = (subject.name.clone(), Desk::new(&engine.view));
     let possible = subject.possible.clone();
-    let found = tokio::task::spawn_blocking(move || {
+    let found = work(move |_| {
         let unknown = possible.into_iter().map(|(path, span)| LeftAlone {
             location: desk.location(&path, span),
             why: "the type of what stands before the dot is not known".into(),
@@ -213,7 +213,7 @@ async fn list_possible(engine: &Engine, subject: &Subject, set: &mut ChangeSet) 
         let described: Vec<LeftAlone> = described.collect();
         unknown.into_iter().chain(described).collect::<Vec<_>>()
     });
-    for left in found.await.map_err(Error::internal)? {
+    for left in found.await? {
         let place = &left.location;
         let touched = subject.places.get(&place.file).is_some_and(|spans| {
             spans

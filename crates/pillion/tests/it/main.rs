@@ -19,6 +19,7 @@ mod context;
 
 mod bench;
 mod calls;
+mod catalogue;
 mod cli;
 mod code;
 mod embedded;

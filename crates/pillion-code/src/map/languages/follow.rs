@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 use std::sync::Arc;
 
-use pillion_catalogue::{Error, Result};
+use pillion_catalogue::{CancellationToken, Result, wanted, work};
 use pillion_workspace::{Clock, FileEntry, Snapshot, Stamp};
 use rayon::prelude::*;
 use tokio::sync::Mutex;
@@ -47,11 +47,11 @@ impl Charts {
         if chart.clock != Some(snapshot.clock()) {
             let snapshot = snapshot.clone();
             // The lock goes along: a caller who gives up leaves nothing half done.
-            let work = tokio::task::spawn_blocking(move || {
-                chart.follow(language, &snapshot);
-                chart
+            let follow = work(move |token| {
+                let followed = chart.follow(language, &snapshot, token);
+                followed.map(|()| chart)
             });
-            chart = work.await.map_err(Error::internal)?;
+            chart = follow.await??;
         }
         Ok(Charted {
             graph: Arc::clone(&chart.graph),
@@ -78,11 +78,19 @@ pub(super) struct Chart {
     manifests: Arc<Manifests>,
     graph: Arc<Graph>,
     first: Arc<BTreeMap<Arc<str>, [u8; 16]>>,
+    /// Files that were read for a map that was on its way when its caller went away.
+    begun: HashMap<Arc<str>, Arc<Page>>,
 }
 
 impl Chart {
-    /// Take in what a snapshot shows. Blocks: it reads and parses files.
-    fn follow(&mut self, language: Language, snapshot: &Snapshot) {
+    /// Take in what a snapshot shows. Blocks: it reads and parses files, until nobody waits
+    /// for it any more. What it has read by then is used the next time.
+    fn follow(
+        &mut self,
+        language: Language,
+        snapshot: &Snapshot,
+        token: &CancellationToken,
+    ) -> Result<()> {
         let files = snapshot.files();
         let sources = files.iter().filter(|file| is_source(language, &file.path));
         let is_known = |file: &&FileEntry| {
@@ -92,8 +100,14 @@ impl Chart {
         let look: Vec<&FileEntry> = sources.filter(|file| !is_known(file)).collect();
         let fresh: Vec<(&FileEntry, Option<Arc<Page>>)> = look
             .into_par_iter()
+            .take_any_while(|_| !token.is_cancelled())
             .map(|file| (file, self.read(language, snapshot.root(), file)))
             .collect();
+        if let Err(stopped) = wanted(token) {
+            let read = fresh.into_iter().filter_map(|(_, page)| page);
+            self.begin_with(read.collect());
+            return Err(stopped);
+        }
         let is_gone = |path: &&Arc<str>| files.get(path).is_none();
         let mut gone: Vec<Arc<str>> = self.pages.keys().filter(is_gone).cloned().collect();
         let mut pages = Vec::new();
@@ -108,18 +122,38 @@ impl Chart {
         }
         let paths = files.iter().map(|file| &*file.path);
         let manifests = Manifests::read(snapshot.root(), paths.filter(|path| is_manifest(path)));
-        let count = self.update(language, pages, &gone, manifests);
+        let count = match self.update(language, pages, &gone, manifests, token) {
+            Ok(count) => count,
+            Err(stopped) => {
+                // Files without their links are no map: it is made anew from what was read.
+                let read = self.pages.values().cloned().collect();
+                *self = Self {
+                    first: Arc::clone(&self.first),
+                    ..Self::default()
+                };
+                self.begin_with(read);
+                return Err(stopped);
+            }
+        };
+        self.begun = HashMap::new();
         tracing::debug!(
             language = language.name(),
             linked = count,
             "the map follows"
         );
-        if self.clock.is_none() {
+        if self.clock.is_none() && self.first.is_empty() {
             let hashes = self.pages.iter();
             let hashes = hashes.map(|(path, page)| (Arc::clone(path), page.sketched.hash));
             self.first = Arc::new(hashes.collect());
         }
         self.clock = Some(snapshot.clock());
+        Ok(())
+    }
+
+    fn begin_with(&mut self, read: Vec<Arc<Page>>) {
+        let named = read.into_iter();
+        let named = named.map(|page| (Arc::clone(&page.sketched.path), page));
+        self.begun.extend(named);
     }
 
     /// A file as it is now: the one that is known if its bytes are.
@@ -129,9 +163,9 @@ impl Chart {
             false => std::fs::read(root.join(&*file.path)).ok()?,
         };
         let hash = content_hash(&bytes);
-        if let Some(known) = self.pages.get(&file.path)
-            && known.sketched.hash == hash
-        {
+        let known = [self.pages.get(&file.path), self.begun.get(&file.path)];
+        let mut known = known.into_iter().flatten();
+        if let Some(known) = known.find(|known| known.sketched.hash == hash) {
             return Some(Arc::clone(known));
         }
         let source = Source::decode(&bytes);
@@ -146,7 +180,8 @@ impl Chart {
         fresh: Vec<Arc<Page>>,
         gone: &[Arc<str>],
         manifests: Manifests,
-    ) -> usize {
+        token: &CancellationToken,
+    ) -> Result<usize> {
         let mut is_seen = *self.manifests != manifests;
         let mut changed: Vec<Arc<str>> = Vec::new();
         self.manifests = Arc::new(manifests);
@@ -167,7 +202,7 @@ impl Chart {
             changed.push(path);
         }
         if !is_seen && changed.is_empty() {
-            return 0;
+            return Ok(0);
         }
         let all: Vec<Arc<Page>> = pages.values().cloned().collect();
         let atlas = Atlas::new(language, all, Arc::clone(&self.manifests));
@@ -176,18 +211,22 @@ impl Chart {
             .zip(self.pages.keys())
             .filter(|(_, path)| is_seen || changed.contains(path))
             .collect();
+        let count = todo.len();
         let linked: Vec<(Arc<str>, Arc<Links>)> = todo
             .into_par_iter()
+            .take_any_while(|_| !token.is_cancelled())
             .map(|(id, path)| (Arc::clone(path), Arc::new(links(&atlas, id))))
             .collect();
-        let count = linked.len();
+        if linked.len() < count {
+            wanted(token)?;
+        }
         self.links.extend(linked);
         let files = self.pages.iter().map(|(path, page)| {
             let links = self.links.get(path).cloned().unwrap_or_default();
             (Arc::clone(&page.sketched), links)
         });
         self.graph = Arc::new(Graph::of_language(language, files.collect()));
-        count
+        Ok(count)
     }
 }
 
@@ -209,7 +248,9 @@ impl Chart {
                 None => gone.push((*path).into()),
             }
         }
-        self.update(language, fresh, &gone, manifests.sorted())
+        let token = CancellationToken::new();
+        let update = self.update(language, fresh, &gone, manifests.sorted(), &token);
+        update.expect("nobody stops it")
     }
 
     pub(super) fn graph(&self) -> &Graph {

@@ -20,6 +20,7 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use pillion_catalogue::{CancellationToken, Result, wanted};
 use rayon::prelude::*;
 
 use crate::index::{Index, MAX_FILE};
@@ -63,26 +64,37 @@ struct State {
 }
 
 impl Memo {
-    /// The patterns in the files of an index, by kind and place. Blocks: it reads files.
-    pub(crate) fn follow(&self, index: &Index, root: &Path) -> Arc<[Pattern]> {
+    /// The patterns in the files of an index, by kind and place. Blocks: it reads files, until
+    /// nobody waits for it any more; what it has read by then is used the next time.
+    pub(crate) fn follow(
+        &self,
+        index: &Index,
+        root: &Path,
+        token: &CancellationToken,
+    ) -> Result<Arc<[Pattern]>> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((known, all)) = &state.all
             && known.is_same(index)
         {
-            return Arc::clone(all);
+            return Ok(Arc::clone(all));
         }
         let known = std::mem::take(&mut state.files);
         let hashes: Vec<(&Arc<str>, [u8; 16])> = index.hashes().collect();
         let files: HashMap<_, _> = hashes
             .into_par_iter()
-            .map(|(path, hash)| {
+            .filter_map(|(path, hash)| {
                 let found = match known.get(path).filter(|(known, _)| *known == hash) {
                     Some((_, found)) => Arc::clone(found),
+                    None if token.is_cancelled() => return None,
                     None => read(root, path).into(),
                 };
-                (Arc::clone(path), (hash, found))
+                Some((Arc::clone(path), (hash, found)))
             })
             .collect();
+        if let Err(stopped) = wanted(token) {
+            state.files = files;
+            return Err(stopped);
+        }
         let mut all: Vec<Pattern> = Vec::new();
         for (path, (_, found)) in &files {
             all.extend(found.iter().map(|one| one.clone().in_file(path)));
@@ -96,7 +108,7 @@ impl Memo {
         let all: Arc<[Pattern]> = all.into();
         state.files = files;
         state.all = Some((index.clone(), Arc::clone(&all)));
-        all
+        Ok(all)
     }
 }
 

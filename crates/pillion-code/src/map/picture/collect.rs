@@ -7,15 +7,15 @@ use crate::map::{Graph, NodeId, NodeKind};
 
 /// What a picture shows.
 #[derive(Debug)]
-pub(crate) enum Wanted<'a> {
+pub(crate) enum Wanted {
     /// Packages, or modules if there are few, and who uses whom.
     Packages,
     /// The functions that most calls lead to and from.
     Calls,
     /// What is called by some functions, and what calls them.
-    Around(&'a [NodeId]),
+    Around(Vec<NodeId>),
     /// Who is affected if some functions change.
-    Impact(&'a [NodeId]),
+    Impact(Vec<NodeId>),
 }
 
 /// How much of it.
@@ -31,7 +31,7 @@ pub(crate) struct Bounds {
 
 impl Graph {
     /// A picture of a part of it.
-    pub(crate) fn picture(&self, wanted: &Wanted<'_>, bounds: Bounds) -> Picture {
+    pub(crate) fn picture(&self, wanted: &Wanted, bounds: Bounds) -> Picture {
         match wanted {
             Wanted::Packages => self.packages(bounds),
             Wanted::Calls => self.busiest(bounds),

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use ignore::{DirEntry, WalkBuilder};
-use pillion_catalogue::{Code, Error, Result};
+use pillion_catalogue::{CancellationToken, Code, Error, Result, wanted};
 
 use super::branch::branch;
 use crate::map::Language;
@@ -56,7 +56,7 @@ fn is_project(folder: &Path) -> bool {
 }
 
 /// The projects at and below a folder, by group and name. What git ignores is left out.
-pub(crate) fn all(root: &Path) -> Result<Vec<Project>> {
+pub(crate) fn all(root: &Path, token: &CancellationToken) -> Result<Vec<Project>> {
     let walk = WalkBuilder::new(root)
         .max_depth(Some(MAX_DEPTH))
         .require_git(false)
@@ -66,6 +66,7 @@ pub(crate) fn all(root: &Path) -> Result<Vec<Project>> {
     let mut found = Vec::new();
     let folders = walk.filter_map(std::result::Result::ok);
     for (count, folder) in folders.enumerate() {
+        wanted(token)?;
         if count >= MAX_FOLDERS || found.len() >= MAX_PROJECTS {
             return Err(too_many(root));
         }
@@ -120,7 +121,7 @@ mod tests {
     use super::*;
 
     fn names(root: &Path) -> Vec<(String, String)> {
-        let all = all(root).unwrap().into_iter();
+        let all = all(root, &CancellationToken::new()).unwrap().into_iter();
         all.map(|project| (project.group, project.name)).collect()
     }
 

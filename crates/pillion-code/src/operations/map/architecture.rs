@@ -6,7 +6,7 @@ use pillion_catalogue::{Context, Local, Operation, Result, Safety};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::opened;
+use super::{of_graph, opened};
 use crate::CodeService;
 use crate::answers::Answer;
 use crate::map::{Language, Layer, Precision};
@@ -94,6 +94,11 @@ impl Operation for Architecture {
         let (view, language) =
             opened(&cx, self.project.as_ref(), self.language, &self.given).await?;
         let graph = view.map(language).await?.graph;
+        // The graph keeps them once they are known.
+        of_graph(&graph, |graph, _| {
+            graph.layers();
+        })
+        .await?;
         let layers = graph.layers();
         let in_layer = |layer: Layer| -> Vec<String> {
             let all = layers.folders.iter().filter(|(_, f)| f.layer() == layer);

@@ -2,14 +2,14 @@
 
 use std::path::PathBuf;
 
-use pillion_catalogue::{Context, Local, Operation, Result, Safety};
+use pillion_catalogue::{CancellationToken, Context, Local, Operation, Result, Safety, wanted};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Certainty, TypesAsked, below, is_below, opened, typed};
+use super::{Certainty, TypesAsked, below, is_below, of_graph, opened, typed};
 use crate::CodeService;
 use crate::answers::Answer;
-use crate::map::{Language, Precision, Wanted};
+use crate::map::{Graph, Language, Precision, Types, Wanted};
 use crate::params::{MAX_LIMIT, Where};
 use crate::text::{Text, shown};
 
@@ -94,14 +94,14 @@ impl Operation for CallGraph {
             opened(&cx, self.project.as_ref(), self.language, &self.given).await?;
         let only = below(&view, self.path.as_deref())?;
         let mapped = view.map(language).await?;
-        let graph = &*mapped.graph;
         // The whole project does not wait for an engine.
         let wants_types = (!only.is_empty()).then_some(self.types.unwrap_or(true));
         let wanted = || Wanted::Below(only.clone());
         let given = (wants_types.or(Some(false)), &self.given);
         let (asked, types) = typed(&view, &mapped, wanted, given).await;
         let most = self.max_edges.unwrap_or(EDGES).min(MAX_LIMIT);
-        let mut calls = Calls {
+        let resolved_only = self.resolved_only;
+        let calls = Calls {
             edges: Vec::new(),
             certainties: Vec::new(),
             edge_count: 0,
@@ -112,43 +112,75 @@ impl Operation for CallGraph {
             types,
             clock: view.clock(),
         };
-        if only.is_empty() {
-            calls.resolved_count = graph.sure_calls;
-            calls.edge_count = if self.resolved_only {
-                graph.sure_calls
-            } else {
-                graph.calls
+        let calls = of_graph(&mapped.graph, move |graph, token| {
+            let wanted = Listed {
+                only: &only,
+                resolved_only,
+                most,
             };
+            list(calls, graph, &asked.types, &wanted, token)
+        });
+        Ok(Answer::One(calls.await??).in_format(self.given.format()))
+    }
+}
+
+/// Which calls are given.
+struct Listed<'a> {
+    only: &'a str,
+    resolved_only: bool,
+    most: usize,
+}
+
+/// Fill in the calls of a graph.
+fn list(
+    mut calls: Calls,
+    graph: &Graph,
+    types: &Types,
+    listed: &Listed<'_>,
+    token: &CancellationToken,
+) -> Result<Calls> {
+    let Listed {
+        only,
+        resolved_only,
+        most,
+    } = *listed;
+    if only.is_empty() {
+        calls.resolved_count = graph.sure_calls;
+        calls.edge_count = if resolved_only {
+            graph.sure_calls
+        } else {
+            graph.calls
+        };
+    }
+    for (at, file) in (0..).zip(&graph.files) {
+        if only.is_empty() && calls.edges.len() >= most {
+            break;
         }
-        for (at, file) in (0..).zip(&graph.files) {
-            if only.is_empty() && calls.edges.len() >= most {
-                break;
-            }
-            if !is_below(&file.sketched.path, &only) {
-                continue;
-            }
-            for node in graph.nodes_of(at) {
-                for edge in graph.calls_of(node, &asked.types) {
-                    if self.resolved_only && !edge.is_sure {
-                        continue;
-                    }
-                    if !only.is_empty() {
-                        calls.edge_count += 1;
-                        calls.resolved_count += usize::from(edge.is_sure);
-                    }
-                    if calls.edges.len() < most {
-                        let ends = [node, edge.node];
-                        let [from, to] = ends.map(|n| [graph.path(n), graph.name(n)]);
-                        let ends = [from[0], from[1], to[0], to[1]];
-                        calls.edges.push(ends.map(ToOwned::to_owned));
-                        calls.certainties.push(Certainty::of(edge.is_sure));
-                    }
+        if !is_below(&file.sketched.path, only) {
+            continue;
+        }
+        wanted(token)?;
+        for node in graph.nodes_of(at) {
+            for edge in graph.calls_of(node, types) {
+                if resolved_only && !edge.is_sure {
+                    continue;
+                }
+                if !only.is_empty() {
+                    calls.edge_count += 1;
+                    calls.resolved_count += usize::from(edge.is_sure);
+                }
+                if calls.edges.len() < most {
+                    let ends = [node, edge.node];
+                    let [from, to] = ends.map(|n| [graph.path(n), graph.name(n)]);
+                    let ends = [from[0], from[1], to[0], to[1]];
+                    calls.edges.push(ends.map(ToOwned::to_owned));
+                    calls.certainties.push(Certainty::of(edge.is_sure));
                 }
             }
         }
-        calls.truncated = calls.edges.len() < calls.edge_count;
-        Ok(Answer::One(calls).in_format(self.given.format()))
     }
+    calls.truncated = calls.edges.len() < calls.edge_count;
+    Ok(calls)
 }
 
 impl Text for Calls {

@@ -3,11 +3,13 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use pillion_catalogue::{Context, Local, Operation, Result, Safety};
+use pillion_catalogue::{
+    CancellationToken, Context, Local, Operation, Result, Safety, wanted, work,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{TypesAsked, opened, typed};
+use super::{TypesAsked, of_graph, opened, typed};
 use crate::CodeService;
 use crate::answers::Answer;
 use crate::git;
@@ -126,7 +128,11 @@ impl Operation for ChangeImpact {
             depth: usize::MAX,
         };
         let (asked, types) = typed(&view, &mapped, wanted, (self.types, &self.given)).await;
-        let mut reach = reached(graph, &changed, &asked.types, view.root());
+        let root = view.root().to_owned();
+        let reach = of_graph(&mapped.graph, move |graph, _| {
+            reached(graph, &changed, &asked.types, &root)
+        });
+        let mut reach = reach.await?;
         reach.types = types;
         reach.source = source.to_owned();
         reach.language = language;
@@ -140,6 +146,16 @@ impl Operation for ChangeImpact {
 async fn by_git(view: &View, mapped: &Mapped, base: Option<&str>) -> Result<Vec<ChangedFile>> {
     let base = base.map_or(git::Base::BeforeLast, git::Base::Named);
     let all = git::changed_since(view.root(), base).await?.files;
+    let (view, mapped) = (view.clone(), mapped.clone());
+    work(move |token| read_changed(&view, &mapped, &all, token)).await?
+}
+
+fn read_changed(
+    view: &View,
+    mapped: &Mapped,
+    all: &[git::Changed],
+    token: &CancellationToken,
+) -> Result<Vec<ChangedFile>> {
     let language = mapped.graph.language;
     let is_ours = |file: &&git::Changed| {
         let old = file.old_path.as_deref();
@@ -158,11 +174,15 @@ async fn by_git(view: &View, mapped: &Mapped, base: Option<&str>) -> Result<Vec<
             }
         }
     };
-    let ours = all.iter().filter(is_ours);
+    let ours = all
+        .iter()
+        .filter(is_ours)
+        .map(|file| wanted(token).map(|()| read(file)));
     // What is ignored here is no part of the project, whatever git says.
     let is_part =
         |file: &ChangedFile| file.gone.is_some() || mapped.graph.file_at(&file.path).is_some();
-    Ok(ours.map(read).filter(is_part).collect())
+    let ours: Vec<ChangedFile> = ours.collect::<Result<_>>()?;
+    Ok(ours.into_iter().filter(is_part).collect())
 }
 
 /// The files that changed since the map was first asked for.

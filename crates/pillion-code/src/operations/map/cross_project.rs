@@ -1,6 +1,6 @@
 //! `map.cross_project`: which project uses which.
 
-use pillion_catalogue::{Context, Error, Local, Operation, Result, Safety};
+use pillion_catalogue::{Context, Local, Operation, Result, Safety, work};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -93,11 +93,11 @@ impl Operation for CrossProject {
     async fn run(self, cx: Context<CodeService>) -> Result<Answer<Dependencies>> {
         let root = place::folder_of(&cx, &self.below)?;
         let all = found_below(&root).await?;
-        let read = tokio::task::spawn_blocking(move || {
+        let read = work(move |_| {
             let edges = projects::dependencies(&all);
             depending(&all, &edges)
         });
-        let projects = read.await.map_err(Error::internal)?;
+        let projects = read.await?;
         let dependencies = Dependencies {
             root: root.display().to_string(),
             total_projects: projects.len(),

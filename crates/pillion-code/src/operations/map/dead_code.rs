@@ -3,11 +3,11 @@
 use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 
-use pillion_catalogue::{Context, Local, Operation, Result, Safety};
+use pillion_catalogue::{Context, Error, Local, Operation, Result, Safety};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::opened;
+use super::{of_graph, opened};
 use crate::CodeService;
 use crate::answers::Answer;
 use crate::map::{Language, Precision};
@@ -105,11 +105,15 @@ impl Operation for DeadCode {
         let (view, language) =
             opened(&cx, self.project.as_ref(), self.language, &self.given).await?;
         let graph = view.map(language).await?.graph;
-        let mut given = Vec::new();
-        for entry in &self.entry_points {
-            given.extend(graph.targets(entry)?);
-        }
-        let (dead, total_functions) = graph.dead(&given, &mentioned(view.root()));
+        let (entries, root) = (self.entry_points, view.root().to_owned());
+        let dead = of_graph(&graph, move |graph, _| {
+            let mut given = Vec::new();
+            for entry in &entries {
+                given.extend(graph.targets(entry)?);
+            }
+            Ok::<_, Error>(graph.dead(&given, &mentioned(&root)))
+        });
+        let (dead, total_functions) = dead.await??;
         let total_dead = dead.len();
         let functions: Vec<DeadFunction> = dead
             .into_iter()

@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use pillion_catalogue::{Context, Error, Local, Operation, Result, Safety};
+use pillion_catalogue::{Context, Local, Operation, Result, Safety, work};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -187,8 +187,11 @@ impl ProjectDiagnostics {
 /// What is no syntax in the files of another language.
 async fn syntax(view: &View, language: Language, only: String) -> Result<Checked> {
     let view = view.clone();
-    let check = tokio::task::spawn_blocking(move || {
-        let leaves = view.project.trees().follow(language, &view.snapshot);
+    let check = work(move |token| {
+        let leaves = view
+            .project
+            .trees()
+            .follow(language, &view.snapshot, token)?;
         let files = leaves.files.iter().filter(|file| is_below(file, &only));
         let files = files.count();
         let wrong = leaves.mistakes.iter();
@@ -202,14 +205,14 @@ async fn syntax(view: &View, language: Language, only: String) -> Result<Checked
             rule: Some("syntax".to_owned()),
             source: SYNTAX.to_owned(),
         });
-        Checked {
+        Ok(Checked {
             tools: vec![SYNTAX.to_owned()],
             found: found.collect(),
             files,
             all: files,
-        }
+        })
     });
-    check.await.map_err(Error::internal)
+    check.await?
 }
 
 impl Text for Diagnosed {

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::path::PathBuf;
 
-use pillion_catalogue::{Code, Context, Error, Local, Operation, Result, Safety};
+use pillion_catalogue::{Code, Context, Error, Local, Operation, Result, Safety, work};
 use ruff_python_ast::statement_visitor::{StatementVisitor, walk_stmt};
 use ruff_python_ast::{AnyParameterRef, Parameters, Stmt};
 use ruff_python_parser::parse_unchecked_source;
@@ -120,37 +120,43 @@ impl Operation for Extract {
             );
             return Err(Error::new(Code::InvalidParams, what).hint(hint));
         }
-        if language != Language::Python {
-            let extracted = outlined(&view, language, path)?;
-            return Ok(Answer::One(extracted).in_format(self.given.format()));
-        }
-        let source = place::readable(&view, &path)?;
-        let read = File::read(&source, &path);
-        let facts = &read.facts;
-        if let Some(error) = facts.parse_errors.first().filter(|_| self.strict) {
-            let (line, message) = (error.line, &error.message);
-            let what = format!("`{path}` has a syntax error in line {line}: {message}");
-            return Err(Error::new(Code::ParseError, what)
-                .hint("leave `strict` out for what can be understood all the same"));
-        }
-        let mut imports: Vec<String> = facts.imports.iter().map(imported).collect();
-        imports.dedup();
-        let errors = facts.parse_errors.iter().map(|error| FileError {
-            file: path.clone(),
-            error: error.clone(),
+        let strict = self.strict;
+        // A file may be long, or odd.
+        let extracted = work(move |_| match language {
+            Language::Python => read(&view, path, strict),
+            other => outlined(&view, other, path),
         });
-        let extracted = Extracted {
-            language,
-            precision: language.precision(),
-            functions: read.functions(None),
-            classes: read.classes(),
-            imports,
-            parse_errors: errors.collect(),
-            clock: view.clock(),
-            file: path,
-        };
-        Ok(Answer::One(extracted).in_format(self.given.format()))
+        Ok(Answer::One(extracted.await??).in_format(self.given.format()))
     }
+}
+
+/// What is in a file of Python.
+fn read(view: &View, path: String, strict: bool) -> Result<Extracted> {
+    let source = place::readable(view, &path)?;
+    let read = File::read(&source, &path);
+    let facts = &read.facts;
+    if let Some(error) = facts.parse_errors.first().filter(|_| strict) {
+        let (line, message) = (error.line, &error.message);
+        let what = format!("`{path}` has a syntax error in line {line}: {message}");
+        return Err(Error::new(Code::ParseError, what)
+            .hint("leave `strict` out for what can be understood all the same"));
+    }
+    let mut imports: Vec<String> = facts.imports.iter().map(imported).collect();
+    imports.dedup();
+    let errors = facts.parse_errors.iter().map(|error| FileError {
+        file: path.clone(),
+        error: error.clone(),
+    });
+    Ok(Extracted {
+        language: Language::Python,
+        precision: Language::Python.precision(),
+        functions: read.functions(None),
+        classes: read.classes(),
+        imports,
+        parse_errors: errors.collect(),
+        clock: view.clock(),
+        file: path,
+    })
 }
 
 /// A file of another language than Python.

@@ -6,7 +6,7 @@ use pillion_catalogue::{Code, Context, Error, Local, Operation, Result, Safety};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Certainty, opened};
+use super::{Certainty, of_graph, opened};
 use crate::CodeService;
 use crate::map::Language;
 use crate::map::picture::{self, Bounds, Picture, Wanted};
@@ -168,15 +168,17 @@ impl Operation for Draw {
         };
         let (view, language) = opened(&cx, self.project.as_ref(), self.language, &given).await?;
         let graph = view.map(language).await?.graph;
-        let targets = match &self.target {
-            Some(target) => graph.targets(target)?,
-            None => Vec::new(),
-        };
+        let named = self.target;
+        let targets = of_graph(&graph, move |graph, _| match &named {
+            Some(target) => graph.targets(target),
+            None => Ok(Vec::new()),
+        });
+        let targets = targets.await??;
         let wanted = match (self.what, targets.is_empty()) {
             (Subject::Packages, _) => Wanted::Packages,
             (Subject::Calls, true) => Wanted::Calls,
-            (Subject::Calls, false) => Wanted::Around(&targets),
-            (Subject::Impact, false) => Wanted::Impact(&targets),
+            (Subject::Calls, false) => Wanted::Around(targets),
+            (Subject::Impact, false) => Wanted::Impact(targets),
             (Subject::Impact, true) => {
                 return Err(
                     Error::new(Code::InvalidParams, "whose impact? name a function")
@@ -189,7 +191,8 @@ impl Operation for Draw {
             depth: self.max_depth.unwrap_or(DEPTH).min(MAX_DEPTH),
             tests: self.tests,
         };
-        let picture = graph.picture(&wanted, bounds);
+        let picture = of_graph(&graph, move |graph, _| graph.picture(&wanted, bounds));
+        let picture = picture.await?;
         let mut drawn = Drawn {
             format: self.format,
             text: String::new(),

@@ -7,7 +7,7 @@ use pillion_catalogue::{Context, Local, Operation, Result, Safety};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Certainty, TypesAsked, opened, typed};
+use super::{Certainty, TypesAsked, of_graph, opened, typed};
 use crate::CodeService;
 use crate::answers::Answer;
 use crate::map::{Graph, Language, Precision, Tree, Via, Wanted};
@@ -105,22 +105,24 @@ impl Operation for Impact {
         let (view, language) =
             opened(&cx, self.project.as_ref(), self.language, &self.given).await?;
         let mapped = view.map(language).await?;
-        let graph = &*mapped.graph;
-        let targets = graph.targets(&self.target)?;
+        let target = self.target;
+        let targets = of_graph(&mapped.graph, move |graph, _| graph.targets(&target));
+        let targets = targets.await??;
         let depth = self.max_depth.unwrap_or(DEPTH).min(MAX_DEPTH);
         let wanted = || Wanted::Users {
             of: targets.clone(),
             depth,
         };
         let (asked, types) = typed(&view, &mapped, wanted, (self.types, &self.given)).await;
-        let trees = graph.impact(&targets, depth, &asked.types);
-        let targets: BTreeMap<String, Affected> = trees
-            .iter()
-            .map(|tree| {
+        let targets = of_graph(&mapped.graph, move |graph, _| {
+            let trees = graph.impact(&targets, depth, &asked.types);
+            let trees = trees.iter().map(|tree| {
                 let place = [graph.path(tree.node), graph.name(tree.node)];
                 (place.join(":"), affected(graph, tree))
-            })
-            .collect();
+            });
+            trees.collect::<BTreeMap<String, Affected>>()
+        });
+        let targets = targets.await?;
         let impacts = Impacts {
             total_targets: targets.len(),
             targets,

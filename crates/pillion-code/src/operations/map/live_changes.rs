@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use pillion_catalogue::{Context, Error, Local, Operation, Result, Safety};
+use pillion_catalogue::{Context, Local, Operation, Result, Safety, wanted, work};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -139,7 +139,7 @@ impl Operation for LiveChanges {
         let baseline = self.baseline.as_deref().unwrap_or(BASELINE);
         let compared = git::changed_since(view.root(), Base::Named(baseline)).await?;
         let seen = view.clone();
-        let read = tokio::task::spawn_blocking(move || {
+        let read = work(move |token| {
             let files = compared.files.iter();
             // What is ignored here is no part of the project, whatever git says.
             let is_part = |file: &&Changed| {
@@ -147,10 +147,10 @@ impl Operation for LiveChanges {
             };
             files
                 .filter(is_part)
-                .map(|file| live(&seen, file))
-                .collect()
+                .map(|file| wanted(token).map(|()| live(&seen, file)))
+                .collect::<Result<_>>()
         });
-        let changes: Vec<LiveChange> = read.await.map_err(Error::internal)?;
+        let changes: Vec<LiveChange> = read.await??;
         let live = Live {
             project: view.root().display().to_string(),
             baseline: baseline.to_owned(),

@@ -19,7 +19,7 @@ mod structure;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use pillion_catalogue::{Context, Operations, Result};
+use pillion_catalogue::{CancellationToken, Context, Operations, Result, work_unless};
 
 pub use agents::{Agents, MappedAgent, MappedAgents};
 pub use architecture::{Architecture, Circle, DirectoryLayer, Layered};
@@ -38,7 +38,7 @@ pub use references::{DefinedSymbol, ReferenceEdge, ReferenceEdges, References};
 pub use structure::{Structure, Structured, StructuredFile};
 
 use crate::CodeService;
-use crate::map::{Asked, Language, Mapped, Wanted};
+use crate::map::{Asked, Graph, Language, Mapped, Wanted};
 use crate::params::Where;
 use crate::place::is_below;
 use crate::project::View;
@@ -85,6 +85,18 @@ fn below(view: &View, path: Option<&Path>) -> Result<String> {
     path.map_or(Ok(String::new()), |path| {
         crate::place::inside(view.root(), path)
     })
+}
+
+/// Nodes of a graph that is walked sooner than another thread would begin.
+const SMALL: usize = 50_000;
+
+/// Make an answer of a graph: at once if it is small, else where nobody else has to wait.
+async fn of_graph<T: Send + 'static>(
+    graph: &Arc<Graph>,
+    walk: impl FnOnce(&Graph, &CancellationToken) -> T + Send + 'static,
+) -> Result<T> {
+    let graph = Arc::clone(graph);
+    work_unless(graph.len() <= SMALL, move |token| walk(&graph, token)).await
 }
 
 /// What the types of an engine added to an answer.

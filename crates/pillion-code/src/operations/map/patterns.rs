@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use pillion_catalogue::{Context, Error, Local, Operation, Result, Safety};
+use pillion_catalogue::{Context, Error, Local, Operation, Result, Safety, work};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -108,17 +108,20 @@ impl Operation for Patterns {
         let (view, language) =
             opened(&cx, self.project.as_ref(), Some(language), &self.given).await?;
         let seen = view.clone();
-        let find = tokio::task::spawn_blocking(move || {
+        let find = work(move |token| {
             let (project, root) = (&seen.project, seen.root());
-            match language {
-                Language::Python => (project.patterns().follow(&seen.index, root), scripts(root)),
+            Ok::<_, Error>(match language {
+                Language::Python => {
+                    let patterns = project.patterns().follow(&seen.index, root, token)?;
+                    (patterns, scripts(root))
+                }
                 other => {
-                    let leaves = project.trees().follow(other, &seen.snapshot);
+                    let leaves = project.trees().follow(other, &seen.snapshot, token)?;
                     (leaves.patterns, programs(other, root))
                 }
-            }
+            })
         });
-        let (all, scripts) = find.await.map_err(Error::internal)?;
+        let (all, scripts) = find.await??;
         let mut all: Vec<&Pattern> = all.iter().chain(&scripts).collect();
         all.sort();
         let least = self.min_confidence.unwrap_or(0.0);

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use pillion_catalogue::{Code, Context, Error, Local, Operation, Result, Safety};
+use pillion_catalogue::{Code, Context, Error, Local, Operation, Result, Safety, work};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -84,8 +84,7 @@ impl Operation for Projects {
 /// The projects at and below a folder.
 pub(super) async fn found_below(root: &Path) -> Result<Vec<projects::Project>> {
     let root = root.to_owned();
-    let find = tokio::task::spawn_blocking(move || projects::all(&root));
-    find.await.map_err(Error::internal)?
+    work(move |token| projects::all(&root, token)).await?
 }
 
 /// Say which project a path belongs to.
@@ -127,9 +126,8 @@ impl Operation for Resolve {
             )
             .hint("name something that exists")
         })?;
-        let find = move || projects::around(&path, base.as_deref());
-        let found = tokio::task::spawn_blocking(find).await;
-        let project = found.map_err(Error::internal)?.ok_or_else(|| {
+        let found = work(move |_| projects::around(&path, base.as_deref())).await?;
+        let project = found.ok_or_else(|| {
             Error::new(Code::NotFound, format!("`{shown}` is in no project"))
                 .hint("a project has a `.git`, or a file such as `pyproject.toml` or `go.mod`")
         })?;

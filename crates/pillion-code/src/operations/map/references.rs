@@ -3,14 +3,14 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-use pillion_catalogue::{Context, Local, Operation, Result, Safety};
+use pillion_catalogue::{CancellationToken, Context, Local, Operation, Result, Safety, wanted};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::opened;
+use super::{of_graph, opened};
 use crate::CodeService;
 use crate::answers::Answer;
-use crate::map::{Language, NodeKind, Precision};
+use crate::map::{Graph, Language, NodeKind, Precision};
 use crate::params::{MAX_LIMIT, Where};
 use crate::text::{Text, shown};
 
@@ -107,34 +107,8 @@ impl Operation for References {
         let (view, language) = opened(&cx, self.project.as_ref(), language, &self.given).await?;
         let graph = view.map(language).await?.graph;
         let most = self.max_files.unwrap_or(FILES).min(MAX_LIMIT);
-        let files = u32::try_from(graph.files.len().min(most)).unwrap_or(u32::MAX);
-        let mut definitions = Vec::new();
-        let mut edges = Vec::new();
-        for node in (0..files).flat_map(|file| graph.nodes_of(file)) {
-            let name = graph.name(node);
-            let (scope, own) = name.rsplit_once('.').unwrap_or(("", name));
-            let kind = match graph.kind(node) {
-                NodeKind::Module => None,
-                NodeKind::Class => Some("class"),
-                NodeKind::Function => Some("function"),
-                NodeKind::Method => Some("method"),
-            };
-            definitions.extend(kind.map(|kind| DefinedSymbol {
-                file: graph.path(node).to_owned(),
-                name: own.to_owned(),
-                line: graph.line(node),
-                kind: kind.to_owned(),
-                scope: scope.to_owned(),
-            }));
-            let out = graph.out(node).iter().filter(|edge| edge.is_sure);
-            let used: BTreeSet<u32> = out.map(|edge| edge.node).collect();
-            edges.extend(used.into_iter().map(|used| ReferenceEdge {
-                src_file: graph.path(node).to_owned(),
-                src_symbol: name.to_owned(),
-                dst_file: graph.path(used).to_owned(),
-                dst_symbol: graph.name(used).to_owned(),
-            }));
-        }
+        let found = of_graph(&graph, move |graph, token| listed(graph, most, token));
+        let (definitions, edges) = found.await??;
         let references = ReferenceEdges {
             definitions,
             edge_count: edges.len(),
@@ -147,6 +121,44 @@ impl Operation for References {
         };
         Ok(Answer::One(references).in_format(self.given.format()))
     }
+}
+
+/// What the first files define, and who uses whom.
+fn listed(
+    graph: &Graph,
+    most: usize,
+    token: &CancellationToken,
+) -> Result<(Vec<DefinedSymbol>, Vec<ReferenceEdge>)> {
+    let files = u32::try_from(graph.files.len().min(most)).unwrap_or(u32::MAX);
+    let mut definitions = Vec::new();
+    let mut edges = Vec::new();
+    for node in (0..files).flat_map(|file| graph.nodes_of(file)) {
+        wanted(token)?;
+        let name = graph.name(node);
+        let (scope, own) = name.rsplit_once('.').unwrap_or(("", name));
+        let kind = match graph.kind(node) {
+            NodeKind::Module => None,
+            NodeKind::Class => Some("class"),
+            NodeKind::Function => Some("function"),
+            NodeKind::Method => Some("method"),
+        };
+        definitions.extend(kind.map(|kind| DefinedSymbol {
+            file: graph.path(node).to_owned(),
+            name: own.to_owned(),
+            line: graph.line(node),
+            kind: kind.to_owned(),
+            scope: scope.to_owned(),
+        }));
+        let out = graph.out(node).iter().filter(|edge| edge.is_sure);
+        let used: BTreeSet<u32> = out.map(|edge| edge.node).collect();
+        edges.extend(used.into_iter().map(|used| ReferenceEdge {
+            src_file: graph.path(node).to_owned(),
+            src_symbol: name.to_owned(),
+            dst_file: graph.path(used).to_owned(),
+            dst_symbol: graph.name(used).to_owned(),
+        }));
+    }
+    Ok((definitions, edges))
 }
 
 impl Text for ReferenceEdges {

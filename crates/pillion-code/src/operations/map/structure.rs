@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use pillion_catalogue::{Context, Local, Operation, Result, Safety};
+use pillion_catalogue::{Context, Error, Local, Operation, Result, Safety, wanted, work_unless};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -92,25 +92,35 @@ impl Operation for Structure {
             opened(&cx, self.project.as_ref(), self.language, &self.given).await?;
         let only = below(&view, self.path.as_deref())?;
         let most = self.max_results.unwrap_or(FILES).min(MAX_LIMIT);
-        let mut listed = Listed {
-            only: &only,
-            most,
-            files: Vec::new(),
-            total: 0,
+        let charted = match language {
+            Language::Python => None,
+            other => Some(view.chart(other).await?),
         };
-        match language {
-            Language::Python => {
-                let all = view.index.iter();
-                all.for_each(|(path, facts)| listed.add(path, || structured(path, facts)));
-            }
-            _ => {
-                let charted = view.chart(language).await?;
-                for (path, page) in charted.pages.iter() {
-                    listed.add(path, || outlined(path, &page.outline));
+        let index = view.index.clone();
+        let list = work_unless(most <= FILES, move |token| {
+            let mut listed = Listed {
+                only: &only,
+                most,
+                files: Vec::new(),
+                total: 0,
+            };
+            match charted {
+                None => {
+                    for (path, facts) in index.iter() {
+                        wanted(token)?;
+                        listed.add(path, || structured(path, facts));
+                    }
+                }
+                Some(charted) => {
+                    for (path, page) in charted.pages.iter() {
+                        wanted(token)?;
+                        listed.add(path, || outlined(path, &page.outline));
+                    }
                 }
             }
-        }
-        let Listed { files, total, .. } = listed;
+            Ok::<_, Error>((listed.files, listed.total))
+        });
+        let (files, total) = list.await??;
         let structure = Structured {
             root: view.root().display().to_string(),
             language,

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use pillion_catalogue::{Code, Error, Result};
+use pillion_catalogue::{Code, Error, Result, work};
 use serde_json::json;
 
 use super::cycles::{self, Imports};
@@ -75,14 +75,14 @@ pub(crate) async fn relocate(view: &View, file: &str, wanted: Wanted<'_>) -> Res
     let to = destination(view, &from, &wanted)?;
     let (view, from) = (view.clone(), from.clone());
     let check = matches!(wanted, Wanted::At { allow_cycles, .. } if !allow_cycles);
-    let made = tokio::task::spawn_blocking(move || {
+    let made = work(move |_| {
         let (set, relocation) = change(&view, before, from, to)?;
         if check {
             check_cycles(&view, &relocation, &set)?;
         }
         Ok(set)
     });
-    made.await.map_err(Error::internal)?
+    made.await?
 }
 
 /// The key that the module will have.

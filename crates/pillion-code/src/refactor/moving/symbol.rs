@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use pillion_catalogue::{Code, Error, Result};
+use pillion_catalogue::{Code, Error, Result, work};
 use ruff_text_size::TextRange;
 use serde_json::json;
 
@@ -38,8 +38,7 @@ pub(crate) struct Moving {
 /// The change that moves a definition of a module to another module.
 pub(crate) async fn move_symbol(view: &View, moving: Moving) -> Result<ChangeSet> {
     let view = view.clone();
-    let made = tokio::task::spawn_blocking(move || Move::new(&view, &moving)?.change());
-    made.await.map_err(Error::internal)?
+    work(move |_| Move::new(&view, &moving)?.change()).await?
 }
 
 pub(super) struct Move<'a> {

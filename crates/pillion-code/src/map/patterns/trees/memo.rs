@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use pillion_catalogue::{CancellationToken, Result, wanted};
 use pillion_workspace::{Clock, FileEntry, Snapshot, Stamp};
 use rayon::prelude::*;
 
@@ -48,8 +49,14 @@ pub(crate) struct Leaves {
 }
 
 impl Trees {
-    /// What the files of a snapshot show. Blocks: it reads and parses files.
-    pub(crate) fn follow(&self, language: Language, snapshot: &Snapshot) -> Leaves {
+    /// What the files of a snapshot show. Blocks: it reads and parses files, until nobody
+    /// waits for it any more; what it has read by then is used the next time.
+    pub(crate) fn follow(
+        &self,
+        language: Language,
+        snapshot: &Snapshot,
+        token: &CancellationToken,
+    ) -> Result<Leaves> {
         let state = {
             let mut all = self
                 .by_language
@@ -61,7 +68,7 @@ impl Trees {
         if let Some((clock, leaves)) = &state.told
             && *clock == snapshot.clock()
         {
-            return leaves.clone();
+            return Ok(leaves.clone());
         }
         let all = snapshot.files().iter();
         let sources: Vec<&FileEntry> = all.filter(|f| is_source(language, &f.path)).collect();
@@ -70,13 +77,17 @@ impl Trees {
             .into_par_iter()
             .filter_map(|file| {
                 let before = known.get(&file.path);
+                if token.is_cancelled() {
+                    return Some((Arc::clone(&file.path), before?.clone()));
+                }
                 let now = known_now(language, snapshot.root(), file, before)?;
                 Some((Arc::clone(&file.path), now))
             })
             .collect();
+        wanted(token)?;
         let leaves = leaves(language, &state.files);
         state.told = Some((snapshot.clock(), leaves.clone()));
-        leaves
+        Ok(leaves)
     }
 }
 

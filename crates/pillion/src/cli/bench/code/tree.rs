@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use pillion::{Code, Error, Result};
+use pillion_catalogue::work;
 use pillion_code::index::Index;
 use pillion_process::Launch;
 use pillion_runtime::Dirs;
@@ -149,10 +150,5 @@ pub(in crate::cli::bench) async fn copy(source: &Path, root: &Path) -> Result<In
     let copied = Workspace::new(root.to_owned(), Options::default());
     let snapshot = copied.synced().await?;
     let mut index = Index::default();
-    tokio::task::spawn_blocking(move || {
-        index.follow(&snapshot);
-        index
-    })
-    .await
-    .map_err(Error::internal)
+    work(move |token| index.follow(&snapshot, token).map(|_| index)).await?
 }

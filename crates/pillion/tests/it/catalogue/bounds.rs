@@ -1,0 +1,48 @@
+//! No parameter makes an operation fall over, write, or answer without end.
+
+use pillion::Safety;
+use serde_json::json;
+
+use super::examples::{oddities, previews, write_shop};
+use super::tree::Tree;
+use crate::code::project::{bare, git};
+
+#[test]
+fn odd_parameters_are_refused_or_answered_and_nothing_is_written() {
+    let context = bare();
+    context.write("things.py", include_str!("../things.py"));
+    write_shop(&context);
+    git(&context, &["init", "-q", "-b", "main"]);
+    git(&context, &["add", "."]);
+    git(&context, &["commit", "-q", "-m", "first"]);
+    let daemon = context.daemon();
+    let mut rpc = daemon.connect();
+    let mut wrong = Vec::new();
+    for definition in pillion::definitions() {
+        if definition.safety != Safety::Read && !previews(&definition) {
+            continue;
+        }
+        let before = Tree::of(&context.project);
+        for mut params in oddities(&definition, &context) {
+            // Some wait for what never comes.
+            if params.get("timeout_ms").is_none() {
+                params["timeout_ms"] = json!(1_000);
+            }
+            let said: String = params.to_string().chars().take(300).collect();
+            match rpc.call(definition.name, params) {
+                Ok(answer) if answer.to_string().len() > pillion::MAX_ANSWER => {
+                    wrong.push(format!("{} {said}: too long", definition.name));
+                }
+                Err(error) if error["data"]["kind"] == "internal" => {
+                    wrong.push(format!("{} {said}: {:#}", definition.name, error["data"]));
+                }
+                Ok(_) | Err(_) => {}
+            }
+        }
+        let differences = before.differences(&Tree::of(&context.project));
+        if !differences.is_empty() {
+            wrong.push(format!("{}: {differences:?}", definition.name));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}

@@ -1,0 +1,138 @@
+//! A read writes nothing, a preview applies nothing, and neither runs what a project brings
+//! along: on a project whose every configuration invites to it.
+
+use std::os::unix::fs::PermissionsExt;
+
+use pillion::Safety;
+use serde_json::json;
+
+use super::examples::{example, previews, variations, write_shop};
+use super::tree::Tree;
+use crate::code::project::{bare, git};
+use crate::context::TestContext;
+
+/// ruff writes where its configuration says so, whatever else it is asked for.
+const RUFF: &str = "
+[project]
+name = \"shop\"
+[tool.ruff]
+fix = true
+fix-only = true
+unsafe-fixes = true
+show-fixes = true
+output-format = \"grouped\"
+cache-dir = \"cache-of-ruff\"
+[tool.ruff.lint]
+select = [\"ALL\"]
+[tool.rope]
+autoimport.autoimported = true
+save_history = true
+";
+
+/// A project that wants every tool to write or to run something. A program of the project
+/// that was run leaves a file beside the project.
+fn inviting() -> TestContext {
+    let context = bare();
+    context.write("things.py", include_str!("../things.py"));
+    context.write("pyproject.toml", RUFF);
+    write_shop(&context);
+    let ran = |name: &str| format!("open({:?}, 'w')\n", context.path(&format!("ran-{name}")));
+    context.write(".ropeproject/config.py", &ran("rope"));
+    // Names that pillion's own tools import.
+    for name in ["jedi", "rope", "parso", "pytoolconfig"] {
+        context.write(&format!("{name}.py"), &ran(name));
+    }
+    context.write(".gitattributes", "*.py filter=own diff=own\n");
+    git(&context, &["init", "-q", "-b", "main"]);
+    git(&context, &["add", "."]);
+    git(&context, &["commit", "-q", "-m", "first"]);
+    let script = |name: &str| {
+        let path = context.write(
+            &format!(".git/own/{name}"),
+            &format!(
+                "#!/bin/sh\ntouch {}\ncat\n",
+                context.path(&format!("ran-{name}"))
+            ),
+        );
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+        path.to_str().unwrap().to_owned()
+    };
+    for (key, name) in [
+        ("core.fsmonitor", "fsmonitor"),
+        ("core.pager", "pager"),
+        ("core.sshCommand", "ssh"),
+        ("filter.own.clean", "clean"),
+        ("filter.own.smudge", "smudge"),
+        ("filter.process-own.process", "process"),
+        ("diff.external", "external"),
+        ("diff.own.command", "command"),
+        ("diff.own.textconv", "textconv"),
+    ] {
+        git(&context, &["config", key, &script(name)]);
+    }
+    for hook in ["post-index-change", "pre-commit", "fsmonitor-watchman"] {
+        script(hook);
+    }
+    git(&context, &["config", "filter.own.required", "true"]);
+    git(&context, &["config", "core.hooksPath", ".git/own"]);
+    // A change that git sees, and a file that only seems to have changed.
+    context.write(
+        "shop/other.py",
+        "import sys\nimport os\n\n\ndef other():\n    return os.sep + os.sep\n",
+    );
+    context.write("web/b.ts", "export function b() { return 1; }\n");
+    // Variables that make tools write.
+    let mut context = context;
+    let trace = context.path("ran-git-trace");
+    context.set_env("GIT_TRACE", &trace);
+    context.set_env("GIT_TRACE2_EVENT", &trace);
+    let external = context.project.join(".git/own/external");
+    context.set_env("GIT_EXTERNAL_DIFF", external);
+    context.set_env("RUFF_OUTPUT_FILE", context.path("ran-ruff-output"));
+    context
+}
+
+fn ran(context: &TestContext) -> Vec<String> {
+    let beside = std::fs::read_dir(&context.base).unwrap();
+    let names = beside.map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned());
+    names.filter(|name| name.starts_with("ran-")).collect()
+}
+
+#[test]
+fn reads_and_previews_leave_the_project_as_it_is() {
+    let context = inviting();
+    let daemon = context.daemon();
+    let mut rpc = daemon.connect();
+    let job = json!({"code": "print(1)", "root": context.project});
+    let job = rpc.call("exec.start", job).unwrap()["job_id"].clone();
+    let before = Tree::of(&context.project);
+    let mut wrong = Vec::new();
+    for definition in pillion::definitions() {
+        if definition.safety != Safety::Read && !previews(&definition) {
+            continue;
+        }
+        let plain = example(&definition, &context);
+        let requests = std::iter::once(plain).chain(variations(&definition, &context));
+        for (number, mut params) in requests.enumerate() {
+            if params.get("job_id").is_some() {
+                params["job_id"] = job.clone();
+            }
+            let outcome = rpc.call(definition.name, params.clone());
+            // Only the first is sure to mean something.
+            if let (0, Err(error)) = (number, &outcome) {
+                wrong.push(format!("{} {params}: {:#}", definition.name, error["data"]));
+            }
+            let differences = before.differences(&Tree::of(&context.project));
+            let ran = ran(&context);
+            if !differences.is_empty() || !ran.is_empty() {
+                wrong.push(format!(
+                    "{} {params}: {differences:?} {ran:?}",
+                    definition.name
+                ));
+                // What the next one does cannot be told any more.
+                assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
