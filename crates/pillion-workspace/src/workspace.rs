@@ -14,7 +14,7 @@ use pillion_protocol::{Error, Result, vars};
 
 use crate::changes::{Changes, Log};
 use crate::clock::Clock;
-use crate::files::Files;
+use crate::files::{Files, LeftOut};
 use crate::state::{Finding, Glance, RETRY, State};
 use crate::status::{ClockStatus, Mode};
 
@@ -145,6 +145,7 @@ impl Workspace {
             clock: known.clock,
             files: known.files.clone(),
             log: known.log.clone(),
+            left_out: Arc::clone(&state.left_out),
         }
     }
 }
@@ -156,6 +157,7 @@ pub struct Snapshot {
     clock: Clock,
     files: Files,
     log: Arc<Mutex<Log>>,
+    left_out: Arc<[LeftOut]>,
 }
 
 impl Snapshot {
@@ -172,6 +174,11 @@ impl Snapshot {
     /// The files.
     pub fn files(&self) -> &Files {
         &self.files
+    }
+
+    /// What is there and not ignored, and cannot be worked with: the first of it.
+    pub fn left_out(&self) -> &[LeftOut] {
+        &self.left_out
     }
 
     /// What is not as it was at an earlier moment. It knows less the longer the snapshot

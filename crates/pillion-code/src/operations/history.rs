@@ -48,7 +48,7 @@ impl Operation for History {
             history: history.await.map_err(Error::internal)??,
             clock: view.clock(),
         };
-        Ok(Answer::One(pasts).in_format(self.given.format()))
+        Ok(Answer::one(pasts, None).in_format(self.given.format()))
     }
 }
 
