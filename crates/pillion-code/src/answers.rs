@@ -3,6 +3,7 @@
 //! Lines and columns count from 1, columns in characters; a range ends one past its last
 //! character; paths are relative to the workspace, with `/`.
 
+use pillion_workspace::Snapshot;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -36,9 +37,62 @@ pub enum Answer<T> {
     Many {
         /// An answer or an error for each.
         results: Vec<Outcome<T>>,
+        /// Files and folders that are there, but could not be looked at.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        left_out: Option<LeftOut>,
     },
     /// To one.
-    One(T),
+    One(Whole<T>),
+}
+
+/// An answer, and what it does not speak of.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Whole<T> {
+    /// The answer.
+    #[serde(flatten)]
+    pub answer: T,
+    /// Files and folders that are there, but could not be looked at.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub left_out: Option<LeftOut>,
+}
+
+/// Files and folders that are there, but could not be looked at.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct LeftOut {
+    /// How many there are.
+    pub total: usize,
+    /// The first of them.
+    pub files: Vec<LeftOutFile>,
+}
+
+/// A file or folder that could not be looked at.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct LeftOutFile {
+    /// The file, or a folder with a `/` behind it. Bytes that are no UTF-8 are written as
+    /// `\\xe9`.
+    pub file: String,
+    /// Why.
+    pub why: String,
+}
+
+/// Files that an answer names as left out.
+const MAX_LEFT_OUT: usize = 20;
+
+impl LeftOut {
+    /// Those among the ones of a snapshot that count; nothing if none does.
+    pub(crate) fn of(snapshot: &Snapshot, counts: impl Fn(&str) -> bool) -> Option<Self> {
+        let all = snapshot.left_out().iter();
+        let all = all.filter(|one| one.path.ends_with('/') || counts(&one.path));
+        let total = all.clone().count();
+        let files = all.take(MAX_LEFT_OUT).map(|one| LeftOutFile {
+            file: one.path.to_string(),
+            why: one.why.to_owned(),
+        });
+        (total > 0).then(|| Self {
+            total,
+            files: files.collect(),
+        })
+    }
 }
 
 /// An answer to one of several questions.
@@ -52,6 +106,13 @@ pub enum Outcome<T> {
     },
     /// The answer.
     Answered(T),
+}
+
+impl<T> Answer<T> {
+    /// To one question, with what it does not speak of.
+    pub(crate) fn one(answer: T, left_out: Option<LeftOut>) -> Self {
+        Self::One(Whole { answer, left_out })
+    }
 }
 
 impl<T: Text> Answer<T> {

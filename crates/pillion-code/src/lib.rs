@@ -24,8 +24,11 @@ mod occurrences;
 pub mod operations;
 mod outline;
 pub mod params;
+mod parsed;
 mod place;
 mod project;
+#[doc(hidden)]
+pub mod reading;
 pub mod refactor;
 mod references;
 mod ruff;

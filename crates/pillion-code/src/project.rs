@@ -13,11 +13,12 @@ use pillion_runtime::Dirs;
 use pillion_workspace::{Changes, Clock, Options, Snapshot, Workspace};
 use tokio::sync::Mutex;
 
+use crate::answers::LeftOut;
 use crate::changes::Journal;
 use crate::engines::Engines;
 use crate::index::{Index, Store};
 use crate::map::patterns::{Memo, Trees};
-use crate::map::{Charts, Inquiries, Keeper};
+use crate::map::{Charts, Inquiries, Keeper, is_any_source};
 use crate::source::Source;
 
 /// How long after the last change the index is written to disk.
@@ -203,6 +204,11 @@ impl View {
 
     pub(crate) fn clock(&self) -> String {
         self.snapshot.clock().to_string()
+    }
+
+    /// Sources that are there, but could not be looked at.
+    pub(crate) fn left_out(&self) -> Option<LeftOut> {
+        LeftOut::of(&self.snapshot, is_any_source)
     }
 
     /// The text of a file as it is now, if it can be read.

@@ -10,10 +10,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use ruff_python_ast::Stmt;
 use ruff_python_ast::visitor::Visitor;
-use ruff_python_parser::parse_unchecked_source;
 use ruff_text_size::{Ranged, TextRange};
 
-use crate::index::source_type;
+use crate::parsed::parsed;
 use collect::Collector;
 
 /// The scope of the module itself.
@@ -145,20 +144,21 @@ pub(crate) enum What {
 
 impl Scopes {
     pub(crate) fn of(text: &str, path: &str) -> Self {
-        let parsed = parse_unchecked_source(text, source_type(path));
-        let body = &parsed.syntax().body;
-        let mut collector = Collector::new(text, body);
-        collector.visit_body(body);
-        let statements = body.iter().map(|stmt| Statement {
-            range: stmt.range(),
-            what: what(stmt, text),
-        });
-        Self {
-            statements: statements.collect(),
-            scopes: collector.scopes,
-            uses: collector.uses,
-            imports: collector.imports,
-        }
+        parsed(text, path, |parsed| {
+            let body = parsed.body();
+            let mut collector = Collector::new(text, body);
+            collector.visit_body(body);
+            let statements = body.iter().map(|stmt| Statement {
+                range: stmt.range(),
+                what: what(stmt, text),
+            });
+            Self {
+                statements: statements.collect(),
+                scopes: collector.scopes,
+                uses: collector.uses,
+                imports: collector.imports,
+            }
+        })
     }
 
     /// The scope whose name a use means; nothing for builtins and what nobody binds.

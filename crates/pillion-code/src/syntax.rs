@@ -2,11 +2,11 @@
 
 use ruff_python_ast::token::TokenKind;
 use ruff_python_ast::visitor::{self, Visitor};
-use ruff_python_ast::{ModModule, Parameter, Stmt, TypeParam};
-use ruff_python_parser::{Parsed, parse_unchecked_source};
+use ruff_python_ast::{Parameter, Stmt, TypeParam};
 use ruff_text_size::{Ranged, TextRange, TextSize};
 
-use crate::index::{Kind, source_type};
+use crate::index::Kind;
+use crate::parsed::parsed;
 use crate::source::{Position, Source};
 
 /// Words that can be no name; soft keywords such as `match` can.
@@ -24,11 +24,11 @@ pub(crate) fn may_be_keyword(word: &str) -> bool {
     KEYWORDS.contains(&word) || SOFT_KEYWORDS.contains(&word)
 }
 
-/// A file that was parsed to look at it closely.
+/// A file to look at closely; it is parsed for every question.
 #[derive(Debug)]
 pub(crate) struct Syntax<'a> {
     source: &'a Source,
-    parsed: Parsed<ModModule>,
+    path: &'a str,
 }
 
 /// What the token at a place is.
@@ -43,22 +43,20 @@ pub(crate) enum Word {
 impl Syntax<'_> {
     /// What is wrong with a text, with the lines.
     pub(crate) fn errors(text: &str, path: &str) -> Vec<String> {
-        let parsed = parse_unchecked_source(text, source_type(path));
-        let errors = parsed.errors().iter().map(|error| {
-            let before = &text[..error.location.start().to_usize()];
-            let line = before.matches('\n').count() + 1;
-            format!("line {line}: {}", error.error)
-        });
-        errors.collect()
+        parsed(text, path, |parsed| {
+            let errors = parsed.errors().iter().map(|error| {
+                let before = &text[..error.location.start().to_usize()];
+                let line = before.matches('\n').count() + 1;
+                format!("line {line}: {}", error.error)
+            });
+            errors.collect()
+        })
     }
 }
 
 impl<'a> Syntax<'a> {
-    pub(crate) fn of(source: &'a Source, path: &str) -> Self {
-        Self {
-            source,
-            parsed: parse_unchecked_source(source.text(), source_type(path)),
-        }
+    pub(crate) fn of(source: &'a Source, path: &'a str) -> Self {
+        Self { source, path }
     }
 
     fn offset(&self, at: Position) -> Option<TextSize> {
@@ -74,15 +72,17 @@ impl<'a> Syntax<'a> {
         let touching = |token: &&ruff_python_ast::token::Token| {
             token.start() <= offset && offset <= token.end()
         };
-        let mut best = Word::Other;
-        for token in self.parsed.tokens().iter().filter(touching) {
-            match token.kind() {
-                TokenKind::Name => return Word::Name,
-                kind if kind.is_keyword() => best = Word::Keyword,
-                _ => {}
+        parsed(self.source.text(), self.path, |parsed| {
+            let mut best = Word::Other;
+            for token in parsed.tokens().iter().filter(touching) {
+                match token.kind() {
+                    TokenKind::Name => return Word::Name,
+                    kind if kind.is_keyword() => best = Word::Keyword,
+                    _ => {}
+                }
             }
-        }
-        best
+            best
+        })
     }
 
     /// What a name that is defined at a place is, where it is no symbol of the index.
@@ -92,24 +92,30 @@ impl<'a> Syntax<'a> {
             offset,
             found: None,
         };
-        finder.visit_body(&self.parsed.syntax().body);
+        parsed(self.source.text(), self.path, |parsed| {
+            finder.visit_body(parsed.body());
+        });
         finder.found
     }
 
     /// The documentation of what is defined at a place: of a class or function by the place
     /// of its name, of the module for the first place of the file.
     pub(crate) fn docstring(&self, name_at: Option<Position>) -> Option<String> {
-        let body = &self.parsed.syntax().body;
-        let Some(at) = name_at else {
-            return docstring(body);
+        let offset = match name_at {
+            Some(at) => Some(self.offset(at)?),
+            None => None,
         };
-        let offset = self.offset(at)?;
-        let mut finder = BodyFinder {
-            offset,
-            found: None,
-        };
-        finder.visit_body(body);
-        docstring(finder.found?)
+        parsed(self.source.text(), self.path, |parsed| {
+            let Some(offset) = offset else {
+                return docstring(parsed.body());
+            };
+            let mut finder = BodyFinder {
+                offset,
+                found: None,
+            };
+            finder.visit_body(parsed.body());
+            docstring(finder.found?)
+        })
     }
 }
 

@@ -34,5 +34,5 @@ mod tree;
 pub use launch::{Detached, Launch, LaunchError, Stream};
 pub use output::Output;
 pub use running::{Exit, Running};
-pub use sys::{Pipe, effective_uid};
+pub use sys::{Pipe, effective_uid, is_open_for_writing};
 pub use tree::descendants;

@@ -1,8 +1,9 @@
-//! The only unsafe code of this crate: what must happen between fork and exec.
+//! The only unsafe code of this crate: what must happen between fork and exec, and the one
+//! question about files that no safe crate asks.
 
 #![expect(
     unsafe_code,
-    reason = "std offers no safe way to run code between fork and exec"
+    reason = "std offers no safe way to run code between fork and exec, and nobody one to ask for a lease"
 )]
 
 use std::io;
@@ -102,4 +103,40 @@ pub(crate) fn is_inheritable(fd: RawFd) -> bool {
     // SAFETY: only asked about; fcntl fails cleanly on a number that is not open.
     let borrowed = unsafe { BorrowedFd::borrow_raw(fd) };
     rustix::io::fcntl_getfd(borrowed).is_ok_and(|flags| !flags.contains(FdFlags::CLOEXEC))
+}
+
+/// Which signal the end of a lease is told by; the number is the same on every platform.
+#[cfg(target_os = "linux")]
+const F_SETSIG: libc::c_int = 10;
+
+/// Whether anybody has a file open for writing; nothing if the kernel does not tell: the file
+/// is another user's, or its file system knows no leases.
+///
+/// A read lease is given only while no descriptor and no mapping can write to the file. It is
+/// given back at once.
+#[cfg(target_os = "linux")]
+pub fn is_open_for_writing(file: &std::fs::File) -> Option<bool> {
+    let fd = file.as_raw_fd();
+    // Somebody who opens it just now would have a signal sent to this process; the usual one
+    // ends it, this one is ignored unless it is asked for.
+    // SAFETY: the descriptor is open, and these commands take an integer.
+    let asked = unsafe {
+        libc::fcntl(fd, F_SETSIG, libc::SIGURG);
+        libc::fcntl(fd, libc::F_SETLEASE, libc::F_RDLCK)
+    };
+    if asked == 0 {
+        // SAFETY: as above.
+        unsafe { libc::fcntl(fd, libc::F_SETLEASE, libc::F_UNLCK) };
+        return Some(false);
+    }
+    match io::Error::last_os_error().raw_os_error() {
+        Some(libc::EAGAIN) => Some(true),
+        _ => None,
+    }
+}
+
+/// Elsewhere nobody tells.
+#[cfg(not(target_os = "linux"))]
+pub fn is_open_for_writing(_file: &std::fs::File) -> Option<bool> {
+    None
 }

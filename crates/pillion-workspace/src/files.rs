@@ -94,6 +94,15 @@ pub struct FileEntry {
     pub settled: bool,
 }
 
+/// A file or folder that is there and cannot be worked with.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LeftOut {
+    /// Relative to the root; bytes that are no UTF-8 are written as `\\xe9`.
+    pub path: Box<str>,
+    /// Why not.
+    pub why: &'static str,
+}
+
 /// Files, ordered by path. A copy is cheap.
 #[derive(Debug, Clone, Default)]
 pub struct Files {

@@ -26,6 +26,6 @@ mod workspace;
 pub use changes::{Change, ChangeKind, Changes};
 pub use clock::{Clock, NoClock};
 pub use config::{Config, LaneConfig, Lanes};
-pub use files::{FileEntry, Files, Stamp};
+pub use files::{FileEntry, Files, LeftOut, Stamp};
 pub use status::{ClockStatus, Mode};
 pub use workspace::{Options, Snapshot, Workspace};

@@ -3,13 +3,14 @@
 //! Each folder is watched first and listed then: what happens in between is told, and
 //! what happened before is listed.
 
+use std::ffi::{OsStr, OsString};
 use std::fs::{self, FileType, Metadata};
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::files::{FileEntry, Look, Stamp};
+use crate::files::{FileEntry, LeftOut, Look, Stamp};
 use crate::rules::{Library, RULE_FILES, Rules, is_built_in, is_marker};
 use crate::watch::{self, Refused, Watch, join};
 
@@ -21,10 +22,15 @@ pub(crate) struct Folder {
     pub(crate) rules: Rules,
     /// It is ignored for what is in it; it is only known so that the end of that is seen.
     pub(crate) marked: bool,
-    /// How much in it is left out: names that are no UTF-8, or all if it is unreadable.
-    pub(crate) skipped: u64,
+    /// What in it is left out: names that are no UTF-8, or all if it is unreadable.
+    pub(crate) left_out: Vec<LeftOut>,
     pub(crate) dev: u64,
 }
+
+/// Why a name is left out.
+const NOT_UTF8: &str = "its name is not UTF-8";
+/// Why a folder is left out.
+const UNREADABLE: &str = "it cannot be read";
 
 /// Why a scan could not go on.
 #[derive(Debug)]
@@ -53,7 +59,9 @@ pub(crate) struct Scan<'a> {
 }
 
 /// What is in a folder: name, kind and entry of each, and when it was looked at.
-type Listing = (Vec<(String, FileType, fs::DirEntry)>, Look);
+type Listing = (Vec<(String, FileType, fs::DirEntry)>, Vec<Unnamed>, Look);
+/// A name that is no UTF-8, and whether it is a folder.
+type Unnamed = (OsString, bool);
 /// A folder yet to be listed: its path, its device, and the rules of its parent.
 type Next = (Arc<str>, u64, Rules);
 
@@ -80,11 +88,11 @@ impl Scan<'_> {
             watch: None,
             rules: above,
             marked: false,
-            skipped: 0,
+            left_out: Vec::new(),
             dev,
         };
         let listed = self.list(&full, &path, &mut folder);
-        let (listed, look) = match listed {
+        let (listed, unnamed, look) = match listed {
             Ok(listed) => listed,
             Err(Refused::Limit(why)) => return Err(Stop::Limit(why)),
             Err(Refused::This(error)) if path.is_empty() => return Err(Stop::Root(error)),
@@ -92,7 +100,7 @@ impl Scan<'_> {
                 // Gone again, or a link by now: then there will be news of it.
                 let gone = [io::ErrorKind::NotFound, io::ErrorKind::NotADirectory];
                 if !gone.contains(&error.kind()) {
-                    folder.skipped = 1;
+                    folder.left_out.push(unreadable(&path));
                     self.folders.push((path, folder));
                 }
                 return Ok(());
@@ -108,6 +116,8 @@ impl Scan<'_> {
             entries.any(|(known, kind, _)| known == name && kind.is_file())
         });
         folder.rules = self.library.rules(folder.rules, &full, has);
+        let unnamed = left_out(&full, &path, &folder.rules, unnamed);
+        folder.left_out.extend(unnamed);
         for (name, kind, entry) in listed {
             if is_built_in(&name, kind.is_dir())
                 || folder.rules.ignore(&full.join(&name), kind.is_dir())
@@ -145,22 +155,22 @@ impl Scan<'_> {
             folder.watch = Some(watch.folder(full, path)?);
         }
         let look = Look::now(self.distrust);
-        let mut listed = Vec::new();
+        let (mut listed, mut unnamed) = (Vec::new(), Vec::new());
         for entry in fs::read_dir(full).map_err(Refused::This)? {
             let Ok(entry) = entry else {
-                folder.skipped += 1;
+                folder.left_out.push(unreadable(path));
                 break;
             };
             let Ok(kind) = entry.file_type() else {
                 continue;
             };
             match entry.file_name().into_string() {
-                Err(_) => folder.skipped += 1,
+                Err(name) => unnamed.push((name, kind.is_dir())),
                 Ok(name) if kind.is_dir() || kind.is_file() => listed.push((name, kind, entry)),
                 Ok(_) => {}
             }
         }
-        Ok((listed, look))
+        Ok((listed, unnamed, look))
     }
 
     fn file(&mut self, path: Arc<str>, meta: &Metadata, look: Look) -> Result<(), Stop> {
@@ -198,11 +208,54 @@ pub(crate) fn watch_links(
     }
 }
 
-/// How many names in a folder are no UTF-8.
-pub(crate) fn unnamed(folder: &Path) -> u64 {
-    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-    let unnamed = entries.filter(|entry| entry.file_name().to_str().is_none());
-    unnamed.count() as u64
+/// The names in a folder that are no UTF-8, and are not ignored.
+pub(crate) fn unnamed(full: &Path, path: &str, rules: &Rules) -> Vec<LeftOut> {
+    let entries = fs::read_dir(full).into_iter().flatten().flatten();
+    let unnamed = entries.filter_map(|entry| {
+        let name = entry.file_name().into_string().err()?;
+        Some((name, entry.file_type().is_ok_and(|kind| kind.is_dir())))
+    });
+    left_out(full, path, rules, unnamed.collect())
+}
+
+fn left_out(full: &Path, path: &str, rules: &Rules, unnamed: Vec<Unnamed>) -> Vec<LeftOut> {
+    let all = unnamed.into_iter();
+    all.filter(|(name, is_folder)| !rules.ignore(&full.join(name), *is_folder))
+        .map(|(name, is_folder)| LeftOut {
+            path: format!(
+                "{}{}",
+                join(path, &escaped(&name)),
+                if is_folder { "/" } else { "" }
+            )
+            .into(),
+            why: NOT_UTF8,
+        })
+        .collect()
+}
+
+fn unreadable(path: &str) -> LeftOut {
+    LeftOut {
+        path: format!("{path}/").into(),
+        why: UNREADABLE,
+    }
+}
+
+/// A name as it can be shown: bytes that are no UTF-8, and characters that would do something
+/// to a terminal, are written as what they are.
+fn escaped(name: &OsStr) -> String {
+    let mut shown = String::new();
+    for chunk in name.as_encoded_bytes().utf8_chunks() {
+        for c in chunk.valid().chars() {
+            match c.is_control() {
+                true => shown.extend(c.escape_default()),
+                false => shown.push(c),
+            }
+        }
+        for byte in chunk.invalid() {
+            shown.push_str(&format!("\\x{byte:02x}"));
+        }
+    }
+    shown
 }
 
 /// The root's device and number.

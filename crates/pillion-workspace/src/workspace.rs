@@ -15,7 +15,7 @@ use pillion_protocol::{Result, vars};
 
 use crate::changes::{Changes, Log};
 use crate::clock::Clock;
-use crate::files::Files;
+use crate::files::{Files, LeftOut};
 use crate::state::{Finding, Glance, RETRY, State};
 use crate::status::{ClockStatus, Mode};
 
@@ -146,6 +146,7 @@ impl Workspace {
             clock: known.clock,
             files: known.files.clone(),
             log: known.log.clone(),
+            left_out: Arc::clone(&state.left_out),
         }
     }
 }
@@ -157,6 +158,7 @@ pub struct Snapshot {
     clock: Clock,
     files: Files,
     log: Arc<Mutex<Log>>,
+    left_out: Arc<[LeftOut]>,
 }
 
 impl Snapshot {
@@ -173,6 +175,11 @@ impl Snapshot {
     /// The files.
     pub fn files(&self) -> &Files {
         &self.files
+    }
+
+    /// What is there and not ignored, and cannot be worked with: the first of it.
+    pub fn left_out(&self) -> &[LeftOut] {
+        &self.left_out
     }
 
     /// What is not as it was at an earlier moment. It knows less the longer the snapshot

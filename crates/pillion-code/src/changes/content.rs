@@ -105,12 +105,19 @@ pub(crate) fn held(root: &Path, path: &str) -> io::Result<Held> {
             Err(error) => return Err(error),
         }
     }
-    let at = root.join(path);
-    match fs::symlink_metadata(&at) {
-        Ok(meta) if meta.is_file() => read(&at).map(Held::File),
-        Ok(_) => Ok(Held::Other),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Held::Nothing),
+    held_at(&root.join(path))
+}
+
+/// What is at a path whose folders are known. A link is not followed.
+pub(crate) fn held_at(at: &Path) -> io::Result<Held> {
+    let read = match fs::symlink_metadata(at) {
+        Ok(meta) if meta.is_file() => read(at).map(Held::File),
+        Ok(_) => return Ok(Held::Other),
         Err(error) => Err(error),
+    };
+    match read {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Held::Nothing),
+        other => other,
     }
 }
 

@@ -17,6 +17,7 @@ use serde::{Deserialize, Serialize};
 use super::content::{Change, hash};
 use super::manifest::{Manifest, sync_folder};
 use super::set::ChangeSet;
+use super::swap::Swap;
 use super::transact::unwritten;
 
 /// Transactions that are kept.
@@ -32,6 +33,7 @@ pub(crate) struct Journal {
     pub(super) root: PathBuf,
     pub(super) max_kept: usize,
     pub(super) max_bytes: u64,
+    pub(super) swap: Swap,
 }
 
 /// A transaction that was carried out.
@@ -86,6 +88,7 @@ impl Journal {
             root: root.to_owned(),
             max_kept: MAX_KEPT,
             max_bytes: MAX_BYTES,
+            swap: Swap { can_exchange: true },
         }
     }
 

@@ -23,6 +23,7 @@ mod patched;
 mod place;
 mod set;
 mod splice;
+mod swap;
 #[cfg(test)]
 mod tests;
 mod transact;

@@ -51,6 +51,12 @@ pub(super) fn refuse_link(root: &Path, tidy: &str) -> Result<()> {
     }
 }
 
+/// Whether a path lies in the root as it is written, and a link on it leads out.
+pub(super) fn leads_outside(root: &Path, path: &str) -> bool {
+    let is_outside = |error: Error| error.code == Code::OutsideRoot;
+    tidy(root, path).is_ok() && place::inside(root, Path::new(path)).is_err_and(is_outside)
+}
+
 /// A path for a new file, without links: what lies above it is inside of the root. Says also
 /// what is in the way: a file where a folder has to be, or something at the path itself.
 pub(super) fn new_file(root: &Path, tidy: &str) -> Result<(String, Option<String>)> {

@@ -11,7 +11,9 @@ use super::content::{Change, Content};
 use super::patched::LeftAlone;
 use super::place;
 use super::splice::{self, Splice};
-use crate::source::{Source, Span};
+use crate::answers::Location;
+use crate::index::preview;
+use crate::source::{LineColumn, Source, Span};
 
 /// A piece of a file, and what stands there instead.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -100,7 +102,14 @@ impl ChangeSet {
 
     /// Edit a file. All places are those of the file as it is now, whatever was edited
     /// before; or those of the text that this set gave it.
+    ///
+    /// Nothing is written through a link that leads out of the workspace: its places are left
+    /// alone, and listed.
     pub(crate) fn edit(&mut self, path: &str, edits: Vec<TextEdit>) -> Result<()> {
+        if place::leads_outside(&self.root, path) {
+            self.leave_link(path, &edits);
+            return Ok(());
+        }
         let planned = self.planned(path)?;
         let end = splice::dominant_end(planned.base.text());
         let mut splices = Vec::with_capacity(edits.len());
@@ -202,6 +211,28 @@ impl ChangeSet {
     /// Name a place that may belong to the change, but was not touched.
     pub(crate) fn leave(&mut self, left: LeftAlone) {
         self.left.push(left);
+    }
+
+    fn leave_link(&mut self, path: &str, edits: &[TextEdit]) {
+        let bytes = std::fs::read(self.root.join(path)).unwrap_or_default();
+        let source = Source::decode(&bytes);
+        for TextEdit { span, .. } in edits {
+            let (start, end) = (LineColumn::from(span.start), LineColumn::from(span.end));
+            self.leave(LeftAlone {
+                location: Location {
+                    file: path.to_owned(),
+                    line: start.line,
+                    column: start.column,
+                    end_line: end.line,
+                    end_column: end.column,
+                    name: source.slice(*span).map(ToOwned::to_owned),
+                    kind: None,
+                    preview: preview(&source, *span),
+                    external: true,
+                },
+                why: "the file is a link that leads out of the workspace".into(),
+            });
+        }
     }
 
     /// Whether every file stays as it is.

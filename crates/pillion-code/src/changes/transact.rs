@@ -166,7 +166,7 @@ impl Journal {
 
     fn complete(&self, manifest: &Manifest, changes: &[Change], recovered: &mut Recovered) {
         let carry = self.carry(manifest);
-        carry.clean(changes);
+        recovered.left.extend(carry.reclaim(changes));
         let (mut old, mut new) = (Vec::new(), Vec::new());
         for change in changes {
             match held(&self.root, &change.path) {
@@ -175,6 +175,8 @@ impl Journal {
                 _ => recovered.left.push(change.path.clone()),
             }
         }
+        recovered.left.sort();
+        recovered.left.dedup();
         let id = manifest.id.clone();
         match carry.out(&old, &mut || Ok(())) {
             Ok(()) => recovered.completed.push(id),
@@ -203,6 +205,7 @@ impl Journal {
             id: &manifest.id,
             folders: &manifest.folders,
             wanted: manifest.wanted.as_ref(),
+            swap: self.swap,
         }
     }
 
@@ -302,6 +305,14 @@ fn explain(failed: &Failed) -> Error {
     let path = &failed.path;
     let (code, what) = match &failed.why {
         Why::Changed => (Code::Conflict, format!("`{path}` was changed meanwhile")),
+        Why::Kept(kept) => (
+            Code::Conflict,
+            format!("`{path}` was changed twice meanwhile (the first is kept as `{kept}`)"),
+        ),
+        Why::Open => (
+            Code::Conflict,
+            format!("another program has `{path}` open for writing"),
+        ),
         Why::Io(error) => (
             Code::WriteFailed,
             format!("`{path}` cannot be written: {error}"),
@@ -313,7 +324,7 @@ fn explain(failed: &Failed) -> Error {
     }
     let stuck = named(&failed.stuck);
     Error::new(
-        Code::WriteFailed,
+        code,
         format!("{what}; these could not be taken back: {stuck}"),
     )
     .hint("the next change, or opening the workspace again, completes it")

@@ -5,11 +5,11 @@ use std::collections::HashSet;
 use ruff_python_ast::statement_visitor::{StatementVisitor, walk_stmt};
 use ruff_python_ast::token::TokenKind;
 use ruff_python_ast::{Expr, PySourceType, Stmt, StmtClassDef, StmtFunctionDef, StmtImportFrom};
-use ruff_python_parser::parse_unchecked_source;
 use ruff_text_size::{Ranged, TextRange};
 
 use super::facts::{Facts, Import, Kind, ParseError, Symbol, name_hash};
 use super::offers;
+use crate::parsed::{Parsed, parsed};
 use crate::source::{LineColumn, Source, Span};
 
 /// Parse errors that are kept; more say nothing new.
@@ -19,7 +19,10 @@ const MAX_HEAD: usize = 300;
 
 /// What a file defines, imports and mentions.
 pub(crate) fn facts(source: &Source, path: &str) -> Facts {
-    let parsed = parse_unchecked_source(source.text(), source_type(path));
+    parsed(source.text(), path, |parsed| read(source, parsed))
+}
+
+fn read(source: &Source, parsed: &Parsed) -> Facts {
     let errors = parsed.errors().iter().take(MAX_ERRORS).map(|error| {
         let at = LineColumn::from(source.position(error.location.start().to_usize()));
         ParseError {
@@ -36,7 +39,7 @@ pub(crate) fn facts(source: &Source, path: &str) -> Facts {
         .collect();
     let mut names: Box<[u32]> = names.into_iter().collect();
     names.sort_unstable();
-    let body = &parsed.syntax().body;
+    let body = parsed.body();
     let mut extractor = Extractor::new(source);
     extractor.visit_body(body);
     Facts {

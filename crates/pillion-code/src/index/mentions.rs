@@ -6,11 +6,10 @@ use std::sync::Arc;
 use pillion_catalogue::{CancellationToken, Result, wanted};
 use rayon::prelude::*;
 use ruff_python_ast::token::TokenKind;
-use ruff_python_parser::parse_unchecked_source;
 use ruff_text_size::Ranged;
 
 use super::Index;
-use super::extract::source_type;
+use crate::parsed::parsed;
 use crate::source::{Source, Span};
 
 /// A name in a file.
@@ -55,28 +54,28 @@ pub(crate) fn mentions_in(source: &Source, path: &Arc<str>, name: &str) -> Vec<M
     if memchr::memmem::find(text.as_bytes(), name.as_bytes()).is_none() {
         return Vec::new();
     }
-    let parsed = parse_unchecked_source(text, source_type(path));
-    let tokens = parsed.tokens();
-    let mut found = Vec::new();
-    let mut after_dot = false;
-    for token in tokens.iter() {
-        if token.kind() == TokenKind::Name && &text[token.range()] == name {
-            let span = Span {
-                start: source.position(token.start().to_usize()),
-                end: source.position(token.end().to_usize()),
-            };
-            found.push(Mention {
-                path: Arc::clone(path),
-                span,
-                preview: preview(source, span),
-                is_attribute: after_dot,
-            });
+    parsed(text, path, |parsed| {
+        let mut found = Vec::new();
+        let mut after_dot = false;
+        for token in parsed.tokens().iter() {
+            if token.kind() == TokenKind::Name && &text[token.range()] == name {
+                let span = Span {
+                    start: source.position(token.start().to_usize()),
+                    end: source.position(token.end().to_usize()),
+                };
+                found.push(Mention {
+                    path: Arc::clone(path),
+                    span,
+                    preview: preview(source, span),
+                    is_attribute: after_dot,
+                });
+            }
+            if !token.kind().is_trivia() {
+                after_dot = token.kind() == TokenKind::Dot;
+            }
         }
-        if !token.kind().is_trivia() {
-            after_dot = token.kind() == TokenKind::Dot;
-        }
-    }
-    found
+        found
+    })
 }
 
 /// Characters of a line that an answer shows.

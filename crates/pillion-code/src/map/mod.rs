@@ -50,8 +50,11 @@ pub(crate) use inquiry::{Asked, Inquiries, Wanted};
 pub(crate) use keeper::{Files, Keeper, Mapped};
 pub use language::{Language, Precision};
 pub(crate) use languages::{Charts, Def, DefKind, MAX_TEXT, Outline, Path};
-pub(crate) use languages::{changed as changed_in, command, is_source, outline, quoted};
+pub(crate) use languages::{
+    changed as changed_in, command, is_any_source, is_source, outline, quoted,
+};
 pub(crate) use layers::Layer;
+pub(crate) use read::sketch as sketch_of;
 pub(crate) use typed::Types;
 pub(crate) use world::NodeKind;
 

@@ -109,7 +109,7 @@ impl Operation for Codemod {
             skipped: done.skipped,
             change,
         };
-        Ok(Answer::One(answer).in_format(self.given.format()))
+        Ok(Answer::one(answer, view.left_out()).in_format(self.given.format()))
     }
 }
 

@@ -47,7 +47,7 @@ impl Operation for History {
             history: work(move |_| journal.history()).await??,
             clock: view.clock(),
         };
-        Ok(Answer::One(pasts).in_format(self.given.format()))
+        Ok(Answer::one(pasts, None).in_format(self.given.format()))
     }
 }
 

@@ -64,8 +64,9 @@ impl Operation for List {
         let format = self.given.format();
         // Of a single file that is known, nothing has to be read or searched.
         let is_short = view.index.get(&path).is_some();
+        let left_out = view.left_out();
         let outline = work_unless(is_short, move |token| self.list(&view, &path, token));
-        Ok(Answer::One(outline.await??).in_format(format))
+        Ok(Answer::one(outline.await??, left_out).in_format(format))
     }
 }
 

@@ -100,6 +100,6 @@ impl Operation for Symbols {
             truncated: found.len() < total,
             clock: view.clock(),
         };
-        Ok(Answer::One(symbols).in_format(self.given.format()))
+        Ok(Answer::one(symbols, view.left_out()).in_format(self.given.format()))
     }
 }

@@ -67,7 +67,7 @@ impl Operation for Undo {
             undo: applied.id,
             clock: view.clock(),
         };
-        Ok(Answer::One(undone).in_format(self.given.format()))
+        Ok(Answer::one(undone, None).in_format(self.given.format()))
     }
 }
 

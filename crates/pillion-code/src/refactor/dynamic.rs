@@ -9,10 +9,10 @@ use std::path::Path;
 use rayon::prelude::*;
 use ruff_python_ast::visitor::{self, Visitor};
 use ruff_python_ast::{Expr, InterpolatedStringElement};
-use ruff_python_parser::parse_unchecked_source;
 use ruff_text_size::{Ranged, TextRange};
 
-use crate::index::{Index, source_type};
+use crate::index::Index;
+use crate::parsed::parsed;
 use crate::source::{Source, Span};
 
 /// Shorter texts begin too many names.
@@ -74,12 +74,11 @@ fn lookups_in(text: &str, path: &str, name: &str) -> Vec<TextRange> {
             visitor::walk_expr(self, expr);
         }
     }
-    let parsed = parse_unchecked_source(text, source_type(path));
     let mut finder = Finder {
         name,
         found: Vec::new(),
     };
-    finder.visit_body(&parsed.syntax().body);
+    parsed(text, path, |parsed| finder.visit_body(parsed.body()));
     finder.found
 }
 

@@ -17,9 +17,8 @@ mod sound;
 mod strings;
 
 use pillion_catalogue::{Error, Result};
-use ruff_python_parser::parse_unchecked_source;
 
-use crate::index::source_type;
+use crate::parsed::parsed;
 
 /// A file as it would be after a refactoring.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -41,8 +40,9 @@ pub struct Refactored {
 
 /// Where a text has its first syntax error, if it has one.
 pub(crate) fn syntax_error(text: &str, path: &str) -> Option<String> {
-    let parsed = parse_unchecked_source(text, source_type(path));
-    parsed.errors().first().map(|error| error.error.to_string())
+    parsed(text, path, |parsed| {
+        parsed.errors().first().map(|error| error.error.to_string())
+    })
 }
 
 /// Refuse a text that a refactoring broke.

@@ -2,8 +2,9 @@
 
 use pillion_catalogue::{Code, Error, Result};
 use ruff_python_ast::{Expr, Stmt};
-use ruff_python_parser::parse_module;
 use ruff_text_size::Ranged;
+
+use crate::parsed::parsed;
 
 /// Words that are names, but mean something else in some places.
 const SOFT: &[&str] = &["_", "case", "match", "type", "__debug__"];
@@ -22,8 +23,9 @@ pub fn check_name(name: &str) -> Result<()> {
         return Err(wrong("has a meaning of its own in Python"));
     }
     // The parser knows best: keywords, and letters of all alphabets.
-    let parsed = parse_module(&format!("{name} = 0\n"));
-    let is_name = parsed.is_ok_and(|parsed| match parsed.syntax().body.as_slice() {
+    let code = format!("{name} = 0\n");
+    let is_name = parsed(&code, "name.py", |parsed| match parsed.body() {
+        _ if !parsed.errors().is_empty() => false,
         [Stmt::Assign(assign)] => match assign.targets.as_slice() {
             [Expr::Name(found)] => {
                 found.id == *name && found.range().len().to_usize() == name.len()

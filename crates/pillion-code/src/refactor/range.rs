@@ -5,10 +5,9 @@ use std::ops::Range;
 use pillion_catalogue::{Code, Error, Result};
 use ruff_python_ast::visitor::{self, Visitor};
 use ruff_python_ast::{Decorator, Expr, ExprContext, Pattern, Stmt, TypeParams};
-use ruff_python_parser::parse_unchecked_source;
 use ruff_text_size::Ranged;
 
-use crate::index::source_type;
+use crate::parsed::{Parsed, parsed};
 use crate::source::{Position, Source};
 
 /// A range as callers write it: lines and columns from 1, the end one past the last
@@ -73,7 +72,10 @@ impl Asked {
 /// value.
 pub fn expression(source: &Source, path: &str, wanted: Range<usize>) -> Result<Range<usize>> {
     let text = source.text();
-    let parsed = parse_unchecked_source(text, source_type(path));
+    parsed(text, path, |parsed| smallest(text, parsed, wanted))
+}
+
+fn smallest(text: &str, parsed: &Parsed, wanted: Range<usize>) -> Result<Range<usize>> {
     let find = |wanted: &Range<usize>| {
         let mut finder = Finder {
             wanted: wanted.clone(),
@@ -82,7 +84,7 @@ pub fn expression(source: &Source, path: &str, wanted: Range<usize>) -> Result<R
             in_string: false,
             is_call: false,
         };
-        finder.visit_body(&parsed.syntax().body);
+        finder.visit_body(parsed.body());
         finder
     };
     let finder = find(&wanted);

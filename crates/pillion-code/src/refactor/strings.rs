@@ -9,13 +9,13 @@ use rayon::prelude::*;
 use ruff_python_ast::token::TokenKind;
 use ruff_python_ast::visitor::{self, Visitor};
 use ruff_python_ast::{Expr, Keyword, Pattern, PatternMatchClass, Stmt};
-use ruff_python_parser::parse_unchecked_source;
 use ruff_text_size::{Ranged, TextRange, TextSize};
 
 use super::rename::{Subject, absolute, relative};
 use crate::ask::Engine;
 use crate::desk::Desk;
-use crate::index::{Index, Kind, source_type};
+use crate::index::{Index, Kind};
+use crate::parsed::parsed;
 use crate::source::{Source, Span};
 
 /// Mentions in strings and comments that are listed.
@@ -111,15 +111,14 @@ impl<'a> Visitor<'a> for AllFinder<'_> {
 
 /// Where `__all__` of a file names something, between the quotes.
 pub(super) fn offers(source: &Source, path: &str, name: &str) -> Vec<TextRange> {
-    let parsed = parse_unchecked_source(source.text(), source_type(path));
     let mut finder = AllFinder {
         name,
         source,
         found: Vec::new(),
     };
-    for stmt in &parsed.syntax().body {
-        finder.statement(stmt);
-    }
+    parsed(source.text(), path, |parsed| {
+        parsed.body().iter().for_each(|stmt| finder.statement(stmt));
+    });
     finder.found
 }
 
@@ -183,13 +182,14 @@ fn keywords_of_patterns(source: &Source, path: &Arc<str>, name: &str) -> Vec<(Sp
             visitor::walk_pattern(self, pattern);
         }
     }
-    let parsed = parse_unchecked_source(source.text(), source_type(path));
     let mut finder = Finder {
         source,
         name,
         found: Vec::new(),
     };
-    finder.visit_body(&parsed.syntax().body);
+    parsed(source.text(), path, |parsed| {
+        finder.visit_body(parsed.body());
+    });
     finder.found
 }
 
@@ -209,13 +209,14 @@ pub(super) fn keywords(source: &Source, path: &str, name: &str) -> Vec<Span> {
             visitor::walk_keyword(self, keyword);
         }
     }
-    let parsed = parse_unchecked_source(source.text(), source_type(path));
     let mut finder = Finder {
         source,
         name,
         found: Vec::new(),
     };
-    finder.visit_body(&parsed.syntax().body);
+    parsed(source.text(), path, |parsed| {
+        finder.visit_body(parsed.body());
+    });
     finder.found
 }
 
@@ -280,24 +281,25 @@ fn words<'a>(text: &'a str, name: &'a str) -> impl Iterator<Item = usize> + 'a {
 }
 
 fn mentions_in(source: &Source, path: &Arc<str>, name: &str) -> Vec<(String, Span, &'static str)> {
-    let parsed = parse_unchecked_source(source.text(), source_type(path));
-    let mut found = Vec::new();
-    for token in parsed.tokens().iter() {
-        let why = match token.kind() {
-            TokenKind::String | TokenKind::FStringMiddle | TokenKind::TStringMiddle => {
-                "in a string"
+    parsed(source.text(), path, |parsed| {
+        let mut found = Vec::new();
+        for token in parsed.tokens().iter() {
+            let why = match token.kind() {
+                TokenKind::String | TokenKind::FStringMiddle | TokenKind::TStringMiddle => {
+                    "in a string"
+                }
+                TokenKind::Comment => "in a comment",
+                _ => continue,
+            };
+            let text = &source.text()[token.range()];
+            for at in words(text, name) {
+                let start = token.start() + TextSize::try_from(at).unwrap_or_default();
+                let range = TextRange::new(start, start + TextSize::of(name));
+                found.push((path.to_string(), span_of(source, range), why));
             }
-            TokenKind::Comment => "in a comment",
-            _ => continue,
-        };
-        let text = &source.text()[token.range()];
-        for at in words(text, name) {
-            let start = token.start() + TextSize::try_from(at).unwrap_or_default();
-            let range = TextRange::new(start, start + TextSize::of(name));
-            found.push((path.to_string(), span_of(source, range), why));
         }
-    }
-    found
+        found
+    })
 }
 
 fn span_of(source: &Source, range: TextRange) -> Span {

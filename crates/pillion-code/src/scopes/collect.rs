@@ -7,10 +7,10 @@ use ruff_python_ast::{
     Alias, ExceptHandler, Expr, ExprContext, Parameters, Pattern, Stmt, StmtClassDef,
     StmtFunctionDef, StmtImportFrom, StringLiteral, TypeParam, TypeParams,
 };
-use ruff_python_parser::parse_string_annotation;
 use ruff_text_size::{Ranged, TextRange, TextSize};
 
 use super::{ImportStmt, ImportedName, MODULE, Owner, Role, Scope, Use, When};
+use crate::parsed;
 
 pub(super) struct Collector<'t> {
     text: &'t str,
@@ -278,10 +278,10 @@ impl<'t> Collector<'t> {
 
     /// A string in an annotation is the expression it holds.
     fn quoted(&mut self, literal: &StringLiteral) {
-        let Ok(parsed) = parse_string_annotation(self.text, literal) else {
-            return;
-        };
-        self.at(When::Never, |this| this.visit_expr(parsed.expr()));
+        let text = self.text;
+        parsed::annotation(text, literal, |expr| {
+            self.at(When::Never, |this| this.visit_expr(expr));
+        });
     }
 }
 

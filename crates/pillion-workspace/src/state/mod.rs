@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use pillion_protocol::{Code, Error, Result};
 
-use crate::files::{FileEntry, RACY};
+use crate::files::{FileEntry, LeftOut, RACY};
 use crate::known::{Cause, Known};
 use crate::rules::outer::Outer;
 use crate::rules::{Library, Rules};
@@ -20,6 +20,8 @@ use crate::workspace::Options;
 /// While things keep happening, news is asked for so often in one sync. What was written
 /// before it began is in the first.
 const ROUNDS: usize = 8;
+/// Names of what is left out that are kept.
+const MAX_LEFT_OUT: usize = 1_000;
 /// So often, at most, is watching tried again after a limit was reached.
 const TRIES: u32 = 20;
 
@@ -47,6 +49,8 @@ pub(crate) struct State {
     /// How many of them are listed, and how much could not be.
     pub(crate) listed: usize,
     pub(crate) skipped: u64,
+    /// The first of what could not be.
+    pub(crate) left_out: Arc<[LeftOut]>,
     /// The folders are others than when these were counted.
     reshaped: bool,
     pub(crate) finding: Finding,
@@ -82,6 +86,7 @@ impl State {
             folders: BTreeMap::new(),
             listed: 0,
             skipped: 0,
+            left_out: Arc::default(),
             reshaped: false,
             finding: Finding::Unknown,
             distrust: false,
@@ -160,7 +165,9 @@ impl State {
         if std::mem::take(&mut self.reshaped) {
             let folders = self.folders.values();
             self.listed = folders.clone().filter(|folder| !folder.marked).count();
-            self.skipped = folders.map(|folder| folder.skipped).sum();
+            let left_out = folders.flat_map(|folder| &folder.left_out);
+            self.skipped = left_out.clone().count() as u64;
+            self.left_out = left_out.take(MAX_LEFT_OUT).cloned().collect();
         }
         self.known.commit();
         done.map_err(|stop| self.error(stop))?;

@@ -38,7 +38,7 @@ impl State {
         for path in &news.unnamed {
             if let Some(folder) = self.folders.get_mut(path).filter(|folder| !folder.marked) {
                 self.reshaped = true;
-                folder.skipped = scan::unnamed(&self.root.join(&**path));
+                folder.left_out = scan::unnamed(&self.root.join(&**path), path, &folder.rules);
             }
         }
         Ok(())

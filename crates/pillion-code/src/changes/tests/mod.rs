@@ -6,6 +6,7 @@ mod kill;
 mod patches;
 mod project;
 mod set;
+mod writers;
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -58,6 +58,19 @@ pub(crate) fn is_source(language: Language, path: &str) -> bool {
     }
 }
 
+/// Whether a path is source of any language.
+pub(crate) fn is_any_source(path: &str) -> bool {
+    let all = [
+        Language::Python,
+        Language::Typescript,
+        Language::Go,
+        Language::Rust,
+        Language::Java,
+        Language::C,
+    ];
+    all.into_iter().any(|language| is_source(language, path))
+}
+
 /// The outline of a text in a language; that of Python is read elsewhere.
 pub(crate) fn outline(language: Language, path: &str, text: &str) -> Outline {
     match language {

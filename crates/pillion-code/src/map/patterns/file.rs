@@ -1,13 +1,12 @@
 //! The patterns of one file.
 
 use ruff_python_ast::{Expr, ExprList, Stmt};
-use ruff_python_parser::parse_unchecked_source;
 use ruff_text_size::{Ranged, TextSize};
 
 use super::ast::{Parts, dotted, is_name, last, string};
 use super::{Found, classes, functions};
-use crate::index::source_type;
 use crate::map::tests_of::{is_conftest, is_test_file};
+use crate::parsed::parsed;
 use crate::source::Source;
 
 /// What rules know about the file they look at, and what they found.
@@ -37,20 +36,21 @@ pub(super) fn patterns(source: &Source, path: &str) -> Vec<Found> {
     if path.ends_with(".pyi") {
         return Vec::new();
     }
-    let parsed = parse_unchecked_source(source.text(), source_type(path));
-    let body = &parsed.syntax().body;
-    let mut reader = Reader {
-        source,
-        containers: containers(body),
-        imports: imports(body),
-        found: Vec::new(),
-    };
-    let is_test = is_of_tests(path);
-    walk(&mut reader, body, is_test);
-    if !is_test {
-        module(&mut reader, body);
-    }
-    reader.found
+    parsed(source.text(), path, |parsed| {
+        let body = parsed.body();
+        let mut reader = Reader {
+            source,
+            containers: containers(body),
+            imports: imports(body),
+            found: Vec::new(),
+        };
+        let is_test = is_of_tests(path);
+        walk(&mut reader, body, is_test);
+        if !is_test {
+            module(&mut reader, body);
+        }
+        reader.found
+    })
 }
 
 /// Whether a file belongs to tests, if only as what they are tried on.

@@ -16,6 +16,14 @@ mod trees;
 pub(crate) use layout::scripts;
 pub(crate) use trees::{Trees, programs};
 
+/// Read the patterns of a text, for whoever wants to know that it can be read.
+pub(crate) fn try_text(language: crate::map::Language, path: &str, source: &Source) {
+    match language {
+        crate::map::Language::Python => drop(file::patterns(source, path)),
+        other => drop(trees::read(other, path, source)),
+    }
+}
+
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};

@@ -1,10 +1,10 @@
 //! Expressions and annotations in the few words that the map understands.
 
 use ruff_python_ast::{self as ast, Decorator, Operator};
-use ruff_python_parser::parse_expression;
 
 use super::super::sketch::{Binding, Expr, ExprId, Nature, ScopeId};
 use super::Reader;
+use crate::parsed;
 
 /// How deep an expression may lie in others.
 const MAX_DEPTH: usize = 64;
@@ -83,9 +83,9 @@ impl Reader<'_> {
             ast::Expr::Name(_) | ast::Expr::Attribute(_) => found.push(self.lower(annotation)),
             ast::Expr::NoneLiteral(_) => {}
             ast::Expr::StringLiteral(text) => {
-                if let Ok(parsed) = parse_expression(text.value.to_str()) {
-                    self.classes(&parsed.into_syntax().body, found, depth + 1);
-                }
+                parsed::expression(text.value.to_str(), |inner| {
+                    self.classes(inner, found, depth + 1);
+                });
             }
             ast::Expr::BinOp(either) if either.op == Operator::BitOr => {
                 self.classes(&either.left, found, depth + 1);

@@ -9,24 +9,23 @@ use std::collections::{HashMap, HashSet};
 
 use ruff_python_ast::visitor::Visitor;
 use ruff_python_ast::{self as ast, Decorator, Parameters, StmtClassDef, StmtFunctionDef};
-use ruff_python_parser::parse_unchecked_source;
 use ruff_text_size::{Ranged, TextRange};
 
 use super::sketch::{
     Binding, Expr, ExprId, Head, MODULE, Name, Nature, ScopeId, ScopeKind, Site, Sketch, Use,
 };
-use crate::index::source_type;
+use crate::parsed::parsed;
 use crate::source::Source;
 
 /// What a file tells the map.
 pub(crate) fn sketch(source: &Source, path: &str) -> Sketch {
-    let parsed = parse_unchecked_source(source.text(), source_type(path));
-    let body = &parsed.syntax().body;
     let last = u32::try_from(source.line_count()).unwrap_or(u32::MAX);
-    let mut reader = Reader::new(source, last.max(1));
-    reader.visit_body(body);
-    let all = crate::index::offered(body);
-    reader.finish(all.as_deref())
+    parsed(source.text(), path, |parsed| {
+        let mut reader = Reader::new(source, last.max(1));
+        reader.visit_body(parsed.body());
+        let all = crate::index::offered(parsed.body());
+        reader.finish(all.as_deref())
+    })
 }
 
 /// A scope that is being read.

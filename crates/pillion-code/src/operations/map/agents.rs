@@ -107,7 +107,7 @@ impl Operation for Agents {
             agents_error: known.error,
             project_count: projects.len(),
         };
-        Ok(Answer::One(answer).in_format(self.below.format()))
+        Ok(Answer::one(answer, None).in_format(self.below.format()))
     }
 }
 

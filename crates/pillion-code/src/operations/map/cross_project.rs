@@ -104,7 +104,7 @@ impl Operation for CrossProject {
             total_edges: projects.iter().map(|one| one.depends_on.len()).sum(),
             projects,
         };
-        Ok(Answer::One(dependencies).in_format(self.below.format()))
+        Ok(Answer::one(dependencies, None).in_format(self.below.format()))
     }
 }
 

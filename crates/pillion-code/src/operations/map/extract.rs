@@ -6,7 +6,6 @@ use std::path::PathBuf;
 use pillion_catalogue::{Code, Context, Error, Local, Operation, Result, Safety, work};
 use ruff_python_ast::statement_visitor::{StatementVisitor, walk_stmt};
 use ruff_python_ast::{AnyParameterRef, Parameters, Stmt};
-use ruff_python_parser::parse_unchecked_source;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -14,9 +13,10 @@ use super::opened;
 use super::structure::imported;
 use crate::CodeService;
 use crate::answers::{Answer, FileError};
-use crate::index::{Facts, Kind, ParseError, extract_facts, source_type};
+use crate::index::{Facts, Kind, ParseError, extract_facts};
 use crate::map::{Def, DefKind, Language, MAX_TEXT, Outline, Path, Precision, is_source, outline};
 use crate::params::Where;
+use crate::parsed::parsed;
 use crate::place;
 use crate::project::View;
 use crate::source::{Position, Source};
@@ -121,12 +121,13 @@ impl Operation for Extract {
             return Err(Error::new(Code::InvalidParams, what).hint(hint));
         }
         let strict = self.strict;
+        let left_out = view.left_out();
         // A file may be long, or odd.
         let extracted = work(move |_| match language {
             Language::Python => read(&view, path, strict),
             other => outlined(&view, other, path),
         });
-        Ok(Answer::One(extracted.await??).in_format(self.given.format()))
+        Ok(Answer::one(extracted.await??, left_out).in_format(self.given.format()))
     }
 }
 
@@ -255,12 +256,13 @@ impl<'a> StatementVisitor<'a> for Heads<'_> {
 }
 
 fn heads(source: &Source, path: &str) -> HashMap<Position, Vec<String>> {
-    let parsed = parse_unchecked_source(source.text(), source_type(path));
     let mut heads = Heads {
         source,
         params: HashMap::new(),
     };
-    heads.visit_body(&parsed.syntax().body);
+    parsed(source.text(), path, |parsed| {
+        heads.visit_body(parsed.body());
+    });
     heads.params
 }
 

@@ -77,7 +77,7 @@ impl Operation for Projects {
         let root = place::folder_of(&cx, &self.below)?;
         let all = found_below(&root).await?.into_iter();
         let all = FoundProjects(all.map(FoundProject::from).collect());
-        Ok(Answer::One(all).in_format(self.below.format()))
+        Ok(Answer::one(all, None).in_format(self.below.format()))
     }
 }
 
@@ -131,7 +131,7 @@ impl Operation for Resolve {
             Error::new(Code::NotFound, format!("`{shown}` is in no project"))
                 .hint("a project has a `.git`, or a file such as `pyproject.toml` or `go.mod`")
         })?;
-        Ok(Answer::One(project.into()).in_format(self.below.format()))
+        Ok(Answer::one(project.into(), None).in_format(self.below.format()))
     }
 }
 

@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 
 use futures::{StreamExt, stream};
 use pillion_catalogue::Result;
-use ruff_python_parser::parse_unchecked_source;
 use ruff_text_size::TextRange;
 
 use super::function::{self, Sort};
@@ -15,7 +14,7 @@ use super::writing::Call;
 use crate::ask::{Engine, span as span_of, to_engine};
 use crate::closure::{self, Place};
 use crate::desk::Desk;
-use crate::index::source_type;
+use crate::parsed::{Parsed, parsed};
 use crate::references;
 use crate::source::{Source, Span};
 
@@ -179,8 +178,19 @@ impl Finder<'_> {
     /// The calls in a file; what is no call is left, with the reason.
     fn in_file(&mut self, path: &Path, source: &Source, places: &[(Span, Way)]) -> Vec<Open> {
         let file = self.desk.name(path).0;
-        let parsed = parse_unchecked_source(source.text(), source_type(&file));
-        let body = &parsed.syntax().body;
+        parsed(source.text(), &file, |parsed| {
+            self.in_parsed(path, source, parsed, places)
+        })
+    }
+
+    fn in_parsed(
+        &mut self,
+        path: &Path,
+        source: &Source,
+        parsed: &Parsed,
+        places: &[(Span, Way)],
+    ) -> Vec<Open> {
+        let body = parsed.body();
         let mut ways: BTreeMap<usize, Vec<Way>> = BTreeMap::new();
         for (span, way) in places {
             // An engine may point at all of `self.name`.

@@ -20,7 +20,6 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use pillion_catalogue::{Code, Error, Result};
-use ruff_python_parser::parse_unchecked_source;
 use serde_json::json;
 
 pub(crate) use wanted::Wanted;
@@ -32,8 +31,8 @@ use crate::ask::Engine;
 use crate::changes::{ChangeSet, LeftAlone, TextEdit};
 use crate::desk::Desk;
 use crate::index::facts::name_hash;
-use crate::index::source_type;
 use crate::operations::Spotted;
+use crate::parsed::{Parsed, parsed};
 use crate::references;
 use crate::source::{Source, Span};
 use callers::Callers;
@@ -93,13 +92,9 @@ impl Change<'_> {
         let Some(source) = self.desk.source(path) else {
             return Ok(());
         };
-        let parsed = parse_unchecked_source(source.text(), source_type(&file));
-        let written = writing::write(source.text(), &parsed, heads, calls);
-        for head in heads {
-            let found = function::find(&parsed.syntax().body, head.at);
-            let Some((function, _)) = found else { continue };
-            self.check_body(path, &source, head, function, &written)?;
-        }
+        let written = parsed(source.text(), &file, |parsed| {
+            self.written(path, &source, parsed, heads, calls)
+        })?;
         for range in &written.misfits {
             let why = "it does not fit the parameters as they are";
             self.leave(path, span_of(&source, range), why.to_owned());
@@ -123,6 +118,24 @@ impl Change<'_> {
             true => Ok(()),
             false => self.set.edit(&file, edits),
         }
+    }
+
+    /// What becomes of a file, if nothing that is removed is used.
+    fn written(
+        &mut self,
+        path: &Path,
+        source: &Source,
+        parsed: &Parsed,
+        heads: &[Head<'_>],
+        calls: &[Call],
+    ) -> Result<Written> {
+        let written = writing::write(source.text(), parsed, heads, calls);
+        for head in heads {
+            let found = function::find(parsed.body(), head.at);
+            let Some((function, _)) = found else { continue };
+            self.check_body(path, source, head, function, &written)?;
+        }
+        Ok(written)
     }
 
     /// What is removed must not be used; what is added may now mean what was another.

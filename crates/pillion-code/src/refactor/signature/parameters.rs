@@ -2,9 +2,9 @@
 
 use pillion_catalogue::{Error, Result};
 use ruff_python_ast::{Expr, StmtFunctionDef, UnaryOp};
-use ruff_python_parser::parse_expression;
 
 use super::wanted::{AddedParameter, Wanted, invalid};
+use crate::parsed;
 
 /// How a parameter takes its argument, in the order in which they stand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -67,13 +67,12 @@ impl Parameter {
     /// The default, if it means the same in every file.
     pub(super) fn plain_default(&self) -> Option<&str> {
         let text = self.added.as_ref()?.default.as_deref()?;
-        let parsed = parse_expression(text).ok()?;
         let is_literal = |expr: &Expr| expr.is_literal_expr();
-        let is_plain = match parsed.expr() {
+        let is_plain = parsed::expression(text, |expr| match expr {
             Expr::UnaryOp(unary) => unary.op == UnaryOp::USub && is_literal(&unary.operand),
             other => is_literal(other),
-        };
-        is_plain.then_some(text)
+        });
+        is_plain.unwrap_or(false).then_some(text)
     }
 }
 

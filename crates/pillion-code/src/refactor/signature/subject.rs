@@ -4,7 +4,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use pillion_catalogue::{Code, Error, Result};
-use ruff_python_parser::parse_unchecked_source;
 use serde_json::json;
 
 use super::family::follow;
@@ -17,8 +16,9 @@ use crate::ask::Engine;
 use crate::closure::{self, Place};
 use crate::definitions;
 use crate::desk::{self, Desk};
-use crate::index::{Kind, source_type};
+use crate::index::Kind;
 use crate::operations::{Spotted, nothing_here};
+use crate::parsed::parsed;
 use crate::source::{Position, Source, Span};
 
 /// Decorators that make an `__init__` out of the fields of a class.
@@ -216,15 +216,17 @@ fn refuse_new(desk: &mut Desk, path: &Path, class: &str) -> Result<()> {
 fn without_init(engine: &Engine, desk: &mut Desk, place: &Place, name: &str) -> Error {
     let maker = desk.source(&place.0).and_then(|source| {
         let file = desk::inside(engine.view.root(), &engine.view.index, &place.0)?;
-        let parsed = parse_unchecked_source(source.text(), source_type(&file));
-        let class = function::find_class(&parsed.syntax().body, source.offset(place.1.start)?)?;
-        let mut names = class
-            .decorator_list
-            .iter()
-            .filter_map(|d| last_name(&d.expression));
-        names
-            .find(|name| FIELDS.contains(name))
-            .map(ToOwned::to_owned)
+        let at = source.offset(place.1.start)?;
+        parsed(source.text(), &file, |parsed| {
+            let class = function::find_class(parsed.body(), at)?;
+            let mut names = class
+                .decorator_list
+                .iter()
+                .filter_map(|d| last_name(&d.expression));
+            names
+                .find(|name| FIELDS.contains(name))
+                .map(ToOwned::to_owned)
+        })
     });
     match maker {
         Some(maker) => Error::new(
@@ -274,10 +276,26 @@ fn read(engine: &Engine, desk: &mut Desk, place: &Place) -> Result<Definition> {
     let file = desk::inside(engine.view.root(), &engine.view.index, path);
     let file = file.ok_or_else(no_function)?;
     let offset = source.offset(span.start).ok_or_else(no_function)?;
-    let parsed = parse_unchecked_source(source.text(), source_type(&file));
-    let body = &parsed.syntax().body;
-    let (found, class) = function::find(body, offset).ok_or_else(no_function)?;
-    let function = Function::of(found, class);
+    let same_name = desk.with_facts(path, |facts| {
+        let here = &facts.symbols[facts.named_at(span.start)?];
+        let all = facts.symbols.iter();
+        let same = all.filter(|s| s.name == here.name && s.container == here.container);
+        Some(same.map(|s| s.name_span.start).collect::<Vec<_>>())
+    });
+    let same_name = same_name.unwrap_or_default();
+    let (function, has_overloads) = parsed(source.text(), &file, |parsed| {
+        let find = |at: usize| {
+            let (found, class) = function::find(parsed.body(), at)?;
+            Some(Function::of(found, class))
+        };
+        let is_overload = |f: Function| f.decorators.iter().any(|d| d == "overload");
+        let mut others = same_name.iter().filter_map(|at| source.offset(*at));
+        Some((
+            find(offset)?,
+            others.any(|at| find(at).is_some_and(is_overload)),
+        ))
+    })
+    .ok_or_else(no_function)?;
     let has = |names: &[&str]| function.decorators.iter().any(|d| names.contains(&&**d));
     if has(ATTRIBUTES) {
         let what = "it is read like an attribute, and takes no arguments";
@@ -287,19 +305,9 @@ fn read(engine: &Engine, desk: &mut Desk, place: &Place) -> Result<Definition> {
         let what = "`self` comes through `*` here";
         return Err(refuse(what, "name the first parameter"));
     }
-    let same_name = desk.with_facts(path, |facts| {
-        let here = &facts.symbols[facts.named_at(span.start)?];
-        let all = facts.symbols.iter();
-        let same = all.filter(|s| s.name == here.name && s.container == here.container);
-        Some(same.map(|s| s.name_span.start).collect::<Vec<_>>())
-    });
-    for at in same_name.unwrap_or_default() {
-        let other = source.offset(at).and_then(|at| function::find(body, at));
-        let other = other.map(|(other, class)| Function::of(other, class));
-        if other.is_some_and(|other| other.decorators.iter().any(|d| d == "overload")) {
-            let what = "it has overloads, each with parameters of its own";
-            return Err(refuse(what, "change the overloads by hand"));
-        }
+    if has_overloads {
+        let what = "it has overloads, each with parameters of its own";
+        return Err(refuse(what, "change the overloads by hand"));
     }
     Ok(Definition {
         path: path.clone(),

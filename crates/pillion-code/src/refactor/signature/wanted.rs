@@ -5,11 +5,11 @@ use std::str::FromStr;
 use pillion_catalogue::{Code, Error, Result};
 use ruff_python_ast::visitor::{self, Visitor};
 use ruff_python_ast::{Expr, Stmt};
-use ruff_python_parser::{parse_expression, parse_module};
 use ruff_text_size::Ranged;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::parsed::{self, Parsed, parsed};
 use crate::refactor::names::check_name;
 
 /// A parameter that is added.
@@ -69,37 +69,11 @@ impl FromStr for AddedParameter {
             None => (false, text.trim()),
         };
         let code = format!("def f({text}): pass\n");
-        let parsed = parse_module(&code).map_err(|_| wrong())?;
-        let [Stmt::FunctionDef(function)] = parsed.syntax().body.as_slice() else {
-            return Err(wrong());
-        };
-        let parameters = &function.parameters;
-        let ([one], None, None, true, true) = (
-            parameters.args.as_slice(),
-            &parameters.vararg,
-            &parameters.kwarg,
-            parameters.posonlyargs.is_empty(),
-            parameters.kwonlyargs.is_empty(),
-        ) else {
-            return Err(wrong());
-        };
-        // From the text, so that brackets stay.
-        let code_end = code.len() - "): pass\n".len();
-        let name_end = one.parameter.name.range.end().to_usize();
-        let annotation = one.parameter.annotation.as_ref();
-        let default_at = one.default.as_ref().map(|default| {
-            let from = annotation.map_or(name_end, |a| a.range().end().to_usize());
-            let equals = code[from..default.range().start().to_usize()].find('=');
-            from + equals.unwrap_or(0)
-        });
-        let head = &code[name_end..default_at.unwrap_or(code_end)];
-        let source = |text: &str| text.trim().to_owned();
+        let one = parsed(&code, "parameter.py", |parsed| Self::read(&code, parsed));
+        let one = one.ok_or_else(wrong)?;
         Ok(Self {
-            name: one.parameter.name.to_string(),
-            annotation: annotation.map(|_| source(head.trim_start().trim_start_matches(':'))),
-            default: default_at.map(|at| source(&code[at + 1..code_end])),
             keyword_only,
-            ..Self::default()
+            ..one
         })
     }
 }
@@ -121,6 +95,42 @@ impl FromStr for PassedValue {
 }
 
 impl AddedParameter {
+    /// The one parameter of a function, by the text of the function.
+    fn read(code: &str, parsed: &Parsed) -> Option<Self> {
+        let [Stmt::FunctionDef(function)] = parsed.body() else {
+            return None;
+        };
+        if !parsed.errors().is_empty() {
+            return None;
+        }
+        let parameters = &function.parameters;
+        let ([one], None, None, true, true) = (
+            parameters.args.as_slice(),
+            &parameters.vararg,
+            &parameters.kwarg,
+            parameters.posonlyargs.is_empty(),
+            parameters.kwonlyargs.is_empty(),
+        ) else {
+            return None;
+        };
+        // From the text, so that brackets stay.
+        let code_end = code.len() - "): pass\n".len();
+        let name_end = one.parameter.name.range.end().to_usize();
+        let annotation = one.parameter.annotation.as_ref();
+        let default_at = one.default.as_ref().map(|default| {
+            let from = annotation.map_or(name_end, |a| a.range().end().to_usize());
+            let equals = code[from..default.range().start().to_usize()].find('=');
+            from + equals.unwrap_or(0)
+        });
+        let head = &code[name_end..default_at.unwrap_or(code_end)];
+        let source = |text: &str| text.trim().to_owned();
+        Some(Self {
+            name: one.parameter.name.to_string(),
+            annotation: annotation.map(|_| source(head.trim_start().trim_start_matches(':'))),
+            default: default_at.map(|at| source(&code[at + 1..code_end])),
+            ..Self::default()
+        })
+    }
     /// The parameter as it is written in the definition.
     pub(super) fn written(&self) -> String {
         match (&self.annotation, &self.default) {
@@ -135,11 +145,10 @@ impl AddedParameter {
 
     /// The names that the place where a text of it is written must know.
     pub(super) fn names(text: Option<&String>) -> Vec<String> {
-        let parsed = text.and_then(|text| parse_expression(text).ok());
         let mut names = Names(Vec::new());
-        parsed
-            .iter()
-            .for_each(|parsed| names.visit_expr(parsed.expr()));
+        if let Some(text) = text {
+            parsed::expression(text, |expr| names.visit_expr(expr));
+        }
         names.0
     }
 
@@ -152,8 +161,8 @@ impl AddedParameter {
         ];
         for (what, text) in texts {
             let Some(text) = text else { continue };
-            let is_one = parse_expression(text).is_ok_and(|parsed| {
-                let is_bare = match parsed.expr() {
+            let is_one = parsed::expression(text, |expr| {
+                let is_bare = match expr {
                     Expr::Starred(_) => true,
                     Expr::Tuple(tuple) => !tuple.parenthesized,
                     Expr::Generator(generator) => !generator.parenthesized,
@@ -164,7 +173,7 @@ impl AddedParameter {
                 };
                 !is_bare && !text.contains(['\n', '#'])
             });
-            if !is_one {
+            if is_one != Some(true) {
                 return Err(invalid(format!(
                     "the {what} of `{}` is not one expression: `{text}`",
                     self.name

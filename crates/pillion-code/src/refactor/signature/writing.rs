@@ -3,14 +3,14 @@
 use std::ops::Range;
 
 use ruff_python_ast::visitor::{self, Visitor};
-use ruff_python_ast::{ArgOrKeyword, Expr, ExprCall, ModModule, StmtFunctionDef};
-use ruff_python_parser::Parsed;
+use ruff_python_ast::{ArgOrKeyword, Expr, ExprCall, StmtFunctionDef};
 use ruff_text_size::{Ranged, TextRange};
 
 use super::binding::{self, Argument, Hindrance, Part};
 use super::function::{self, Function, has_effects, offsets};
 use super::list::{List, New, Splice, is_moved};
 use super::parameters::{Kind, Parameter};
+use crate::parsed::Parsed;
 
 /// A call to write anew, and the parameters that it may be meant for, before and after.
 #[derive(Debug)]
@@ -42,19 +42,14 @@ pub(super) struct Written {
 }
 
 /// The edits of a file.
-pub(super) fn write(
-    text: &str,
-    parsed: &Parsed<ModModule>,
-    heads: &[Head<'_>],
-    calls: &[Call],
-) -> Written {
+pub(super) fn write(text: &str, parsed: &Parsed, heads: &[Head<'_>], calls: &[Call]) -> Written {
     let mut written = Written::default();
     let wanted = calls.iter().map(|call| call.arguments).collect();
     let mut finder = CallFinder {
         wanted,
         found: Vec::new(),
     };
-    finder.visit_body(&parsed.syntax().body);
+    finder.visit_body(parsed.body());
     // The inner ones first: what an outer one moves is what the inner one became.
     finder.found.sort_by_key(|call| call.arguments.range.len());
     for found in finder.found {
@@ -66,7 +61,7 @@ pub(super) fn write(
         }
     }
     for head in heads {
-        if let Some((function, _)) = function::find(&parsed.syntax().body, head.at) {
+        if let Some((function, _)) = function::find(parsed.body(), head.at) {
             one_head(text, parsed, function, head, &mut written);
         }
     }
@@ -92,13 +87,7 @@ impl<'a> Visitor<'a> for CallFinder<'a> {
     }
 }
 
-fn one_call(
-    text: &str,
-    parsed: &Parsed<ModModule>,
-    found: &ExprCall,
-    call: &Call,
-    written: &mut Written,
-) {
+fn one_call(text: &str, parsed: &Parsed, found: &ExprCall, call: &Call, written: &mut Written) {
     let place = offsets(found.arguments.range);
     let source: Vec<ArgOrKeyword<'_>> = found.arguments.iter_source_order().collect();
     let nodes: Vec<Range<usize>> = source.iter().map(|arg| offsets(arg.range())).collect();
@@ -229,7 +218,7 @@ fn note_comments(text: &str, list: &List, new: &[New], place: &Range<usize>, to:
 
 fn one_head(
     text: &str,
-    parsed: &Parsed<ModModule>,
+    parsed: &Parsed,
     function: &StmtFunctionDef,
     head: &Head<'_>,
     written: &mut Written,

@@ -80,7 +80,7 @@ fn rules(language: Language) -> Option<Rules> {
 }
 
 /// Read a file.
-fn read(language: Language, path: &str, source: &Source) -> Read {
+pub(super) fn read(language: Language, path: &str, source: &Source) -> Read {
     let text = source.text();
     let (Some(tree), Some((dialect, look, fixtures))) =
         (tree(language, path, text), rules(language))

@@ -1,0 +1,42 @@
+//! All that is read of a file by its text alone, in one call: what fuzzing and tests of hostile
+//! files go through.
+
+use crate::index::extract_facts;
+use crate::map::{Language, outline, patterns, sketch_of};
+use crate::parsed;
+use crate::scopes::Scopes;
+use crate::source::Source;
+use crate::syntax::Syntax;
+
+/// How Python files and those of other languages end.
+const ENDINGS: [(&str, Language); 7] = [
+    (".ts", Language::Typescript),
+    (".tsx", Language::Typescript),
+    (".js", Language::Javascript),
+    (".go", Language::Go),
+    (".rs", Language::Rust),
+    (".java", Language::Java),
+    (".c", Language::C),
+];
+
+/// Read a file as every reader of its language does. What is wrong with it, in a few words.
+pub fn read(path: &str, bytes: &[u8]) -> Vec<String> {
+    let source = Source::decode(bytes);
+    let text = source.text();
+    if let Some((_, language)) = ENDINGS.iter().find(|(end, _)| path.ends_with(end)) {
+        let _ = outline(*language, path, text);
+        patterns::try_text(*language, path, &source);
+        return Vec::new();
+    }
+    let facts = extract_facts(&source, path);
+    let _ = Scopes::of(text, path);
+    let _ = sketch_of(&source, path);
+    patterns::try_text(Language::Python, path, &source);
+    let middle = source.position(text.floor_char_boundary(text.len() / 2));
+    let _ = Syntax::of(&source, path).kind(middle);
+    let _ = Syntax::of(&source, path).docstring(Some(middle));
+    let _ = crate::refactor::range::expression(&source, path, 0..0);
+    let _ = parsed::expression(text.trim(), |_| ());
+    let errors = facts.parse_errors.iter();
+    errors.map(|error| error.message.clone()).collect()
+}
