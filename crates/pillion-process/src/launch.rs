@@ -291,6 +291,8 @@ fn find_program(program: &Path) -> Option<PathBuf> {
         return is_executable(program).then(|| program.to_owned());
     }
     std::env::split_paths(&std::env::var_os("PATH")?)
+        // An entry such as `.` would mean whatever lies in the folder that the child starts in.
+        .filter(|dir| dir.is_absolute())
         .map(|dir| dir.join(program))
         .find(|candidate| is_executable(candidate))
 }

@@ -21,6 +21,7 @@ mod bench;
 mod calls;
 mod cli;
 mod code;
+mod descriptors;
 mod embedded;
 mod exec;
 mod expose;
