@@ -15,7 +15,7 @@ mod stats;
 
 pub use activity::{Activity, Lease};
 pub use catalogue::{Catalogue, Operations};
-pub use context::{Context, Door, Part, Request};
+pub use context::{Caller, Context, Door, Part, Request};
 pub use definition::Definition;
 pub use operation::{Local, Operation, Safety, Streams};
 pub use pillion_protocol::{Code, Error, Result};

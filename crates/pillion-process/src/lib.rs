@@ -3,7 +3,7 @@
 //! # Theory of operation
 //!
 //! Every child is started by a [`Launch`]. It runs in a process group of its own,
-//! with an environment from which secrets were removed ([`environment`]), and its
+//! with variables that were chosen for it ([`environment`]), and its
 //! owner is a [`Running`] handle: dropping the handle kills the child *and all its
 //! descendants*.
 //!

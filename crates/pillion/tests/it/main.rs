@@ -23,6 +23,7 @@ mod cli;
 mod code;
 mod descriptors;
 mod embedded;
+mod environment;
 mod exec;
 mod expose;
 mod faults;
