@@ -7,7 +7,7 @@ use std::time::Duration;
 use pillion_catalogue::{Code, Error, Result};
 use pillion_process::Launch;
 use pillion_process::environment::Variables;
-use pillion_runtime::{Dirs, worker_dir};
+use pillion_runtime::{Dirs, bytecode, worker_dir};
 use pillion_supervisor::{Dialect, Kind, Limits, Spec};
 
 use crate::project::Project;
@@ -50,8 +50,13 @@ fn launch(
     let package = worker_dir(dirs)
         .map_err(|error| Error::new(Code::StartFailed, error.to_string()).hint(error.hint()))?;
     let config = &project.config.python;
-    let mut launch = Launch::new(&interpreter.executable)
-        .arg("-u")
+    let mut launch = Launch::new(&interpreter.executable).arg("-u");
+    if !bytecode::is_ready(&package, interpreter) {
+        // Only what was compiled as a whole may be left in there.
+        launch = launch.arg("-B");
+        bytecode::compile_soon(package.clone(), interpreter.clone());
+    }
+    launch = launch
         .arg(package)
         .args(["worker", "--root"])
         .arg(&project.root)

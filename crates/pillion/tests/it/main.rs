@@ -27,6 +27,7 @@ mod environment;
 mod exec;
 mod expose;
 mod faults;
+mod full_disk;
 mod http;
 mod lanes;
 mod lanes_jobs;
