@@ -24,11 +24,8 @@ def main(argv: list[str] | None = None) -> int:
         print(USAGE, end="")
         return 0
     if mode == "worker":
-        # Whoever wants no byte-code means their own folders. Ours decides how fast a start is.
-        wanted, sys.dont_write_bytecode = sys.dont_write_bytecode, False
         from pillion import worker
 
-        sys.dont_write_bytecode = wanted
         return worker.main(rest)
     if mode == "serve":
         from pillion import serve

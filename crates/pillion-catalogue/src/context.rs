@@ -1,7 +1,10 @@
 //! What an operation knows about the request it answers.
 
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::fmt;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
@@ -53,11 +56,46 @@ pub enum Part {
     Progress(Box<RawValue>),
 }
 
+/// Who asks, as far as the door knows: by default whoever owns this process.
+#[derive(Clone, Default)]
+pub struct Caller {
+    variables: Option<Arc<LazyLock<Read, Reader>>>,
+}
+
+/// Variables by their names, if they could be read.
+type Read = Option<BTreeMap<OsString, OsString>>;
+type Reader = Box<dyn FnOnce() -> Read + Send + Sync>;
+
+impl Caller {
+    /// Somebody whose variables `read` gives, once they are needed.
+    pub fn new(
+        read: impl FnOnce() -> Option<BTreeMap<OsString, OsString>> + Send + Sync + 'static,
+    ) -> Self {
+        Self {
+            variables: Some(Arc::new(LazyLock::new(Box::new(read) as Reader))),
+        }
+    }
+
+    /// The variables of another process that asks; none if it is our own, or cannot be seen.
+    pub fn variables(&self) -> Option<&BTreeMap<OsString, OsString>> {
+        let reading = self.variables.as_ref()?;
+        LazyLock::force(reading).as_ref()
+    }
+}
+
+impl fmt::Debug for Caller {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Caller").finish_non_exhaustive()
+    }
+}
+
 /// A request as the doors describe it.
 #[derive(Debug, Clone)]
 pub struct Request {
     /// Which way it came.
     pub door: Door,
+    /// Who asks.
+    pub caller: Caller,
     /// The folder that stands for `root` where the parameters name none.
     pub root: Option<PathBuf>,
     /// When an answer is of no use any more.
@@ -75,6 +113,7 @@ impl Request {
     pub fn new(door: Door) -> Self {
         Self {
             door,
+            caller: Caller::default(),
             root: None,
             deadline: None,
             timeout: None,

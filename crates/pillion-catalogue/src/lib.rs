@@ -17,7 +17,7 @@ mod work;
 
 pub use activity::{Activity, Lease};
 pub use catalogue::{Catalogue, MAX_ANSWER, Operations};
-pub use context::{Context, Door, Part, Request};
+pub use context::{Caller, Context, Door, Part, Request};
 pub use definition::Definition;
 pub use operation::{Local, Operation, Safety, Streams};
 pub use pillion_protocol::{Code, Error, Result};

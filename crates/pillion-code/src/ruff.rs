@@ -33,12 +33,11 @@ struct Place {
 }
 
 /// `ruff check`, about to be asked something in `root`: it writes nothing, neither fixes nor
-/// a cache nor its answer into a file, though the project or a variable say so.
+/// a cache, though the project says so.
 pub(crate) fn command(program: &Path, root: &Path) -> Launch {
     Launch::new(program)
         .args(["check", "--no-cache", "--quiet", "--force-exclude"])
         .args(["--no-fix", "--no-fix-only", "--no-show-fixes"])
-        .without_env("RUFF_")
         .read_only([])
         .cwd(root)
 }

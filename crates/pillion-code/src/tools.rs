@@ -7,7 +7,7 @@ use std::time::Duration;
 use pillion_catalogue::{Code, Error, Result};
 use pillion_process::Launch;
 use pillion_runtime::managed::Silent;
-use pillion_runtime::{Dirs, Interpreter, Managed, worker_dir};
+use pillion_runtime::{Dirs, Interpreter, Managed, bytecode, worker_dir};
 use pillion_supervisor::{Dialect, Kind, Limits, Pool, Spec, Supervisor};
 use pillion_workspace::config::CodeConfig;
 
@@ -52,11 +52,15 @@ pub(crate) async fn worker(
                     let package = worker_dir(&dirs).map_err(|error| {
                         Error::new(Code::StartFailed, error.to_string()).hint(error.hint())
                     })?;
+                    let mut launch = Launch::new(&python.executable).arg("-u");
+                    if !bytecode::is_ready(&package, &python) {
+                        launch = launch.arg("-B");
+                        bytecode::compile_soon(package.clone(), python.clone());
+                    }
                     // What they keep is pillion's: byte-code of the tools, parsed libraries.
                     let cache = dirs.usable_cache();
-                    let kept = [python.prefix.clone(), package.clone(), cache.clone()];
-                    Ok(Launch::new(&python.executable)
-                        .arg("-u")
+                    let kept = [python.prefix.clone(), cache.clone()];
+                    Ok(launch
                         .arg(package)
                         .arg("worker")
                         .env("XDG_CACHE_HOME", cache)

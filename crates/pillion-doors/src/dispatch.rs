@@ -39,6 +39,7 @@ where
     } = asked;
     let mut request = Request::new(door).root(root.or_else(|| house.root.clone()));
     request.cancel = cancel;
+    request.caller = house.caller.clone();
     let definition = house.catalogue.get(operation);
     if !definition.is_some_and(|definition| definition.wants_stream(params)) {
         return house.catalogue.call(operation, params, request).await;

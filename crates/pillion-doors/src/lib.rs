@@ -19,7 +19,7 @@ pub mod stdio;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use pillion_catalogue::Catalogue;
+use pillion_catalogue::{Caller, Catalogue};
 use tokio_util::sync::CancellationToken;
 
 pub use exposed::{Exposed, Failed, Function, Listing};
@@ -33,6 +33,8 @@ pub struct House {
     pub shutdown: CancellationToken,
     /// The folder that stands for `root` where a request names none.
     pub root: Option<PathBuf>,
+    /// Who comes in by this door.
+    pub caller: Caller,
     /// Functions of Python modules, which are there under names of their own.
     pub exposed: Option<Arc<Exposed>>,
 }

@@ -3,8 +3,8 @@
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 
-use pillion_catalogue::Door;
-use pillion_process::effective_uid;
+use pillion_catalogue::{Caller, Door};
+use pillion_process::{effective_uid, environment};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::Semaphore;
@@ -29,7 +29,8 @@ pub async fn serve(listener: UnixListener, house: House) {
         };
         match accepted {
             Ok((stream, _)) if is_ours(&stream) => {
-                let house = house.clone();
+                let mut house = house.clone();
+                house.caller = caller(&stream);
                 open.spawn(async move {
                     connection(stream, house).await;
                     drop(place);
@@ -69,6 +70,18 @@ fn hung_up(socket: BorrowedFd<'_>) -> bool {
     };
     let _ = poll(&mut fds, Some(&now));
     fds[0].revents().intersects(PollFlags::HUP | PollFlags::ERR)
+}
+
+/// The process that connected. Its variables are read when they are needed, which is while it
+/// waits for an answer.
+fn caller(stream: &UnixStream) -> Caller {
+    let pid = stream.peer_cred().ok().and_then(|peer| peer.pid());
+    let pid = pid.and_then(|pid| u32::try_from(pid).ok());
+    Caller::new(move || {
+        let read = pid.map(environment::of_process)?;
+        let read = read.inspect_err(|error| tracing::debug!(%error, "a caller cannot be seen"));
+        read.ok()
+    })
 }
 
 /// Whether a peer belongs to the user we work for. The folder's mode already keeps others

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use pillion_catalogue::{Code, Error, Result};
+use pillion_catalogue::{Caller, Code, Error, Result};
 use pillion_sandbox::walls::rlimits;
 use pillion_sandbox::{Disk, Level, Limits, Outputs, WORK, Watch};
 use pillion_workspace::LaneConfig;
@@ -40,6 +40,8 @@ pub(crate) struct Request {
     /// Never from a zygote.
     pub(crate) fresh: bool,
     pub(crate) whereabouts: Whereabouts,
+    /// Who asked for it: functions that it calls get his variables.
+    pub(crate) asker: Caller,
 }
 
 /// The most memory that a run can ask for, in megabytes.
@@ -108,6 +110,7 @@ pub(crate) async fn perform(
             let caller = tools::Caller {
                 host: service.host(),
                 whereabouts: request.whereabouts.clone(),
+                asker: request.asker.clone(),
                 deadline: bounds.deadline,
             };
             let serving = tools::serve(&request.tools, ends.tools.take(), caller);

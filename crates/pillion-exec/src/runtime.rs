@@ -1,16 +1,12 @@
 //! The Python that lanes run: what of the machine it needs to see, and where its packages are.
 
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use pillion_catalogue::Result;
-use pillion_process::Launch;
 use pillion_runtime::discovery::{Proven, Request};
-use pillion_runtime::{Dirs, Interpreter, Proof, worker_dir};
+use pillion_runtime::{Dirs, Interpreter, Proof, bytecode, worker_dir};
 use pillion_workspace::{Config, config, root};
 
-/// How long compiling may take.
-const COMPILE: Duration = Duration::from_secs(30);
 /// How many links an executable may be behind.
 const MAX_LINKS: usize = 16;
 
@@ -75,29 +71,13 @@ impl Project {
             pillion_catalogue::Error::new(pillion_catalogue::Code::StartFailed, error.to_string())
                 .hint(error.hint())
         })?;
-        compile(interpreter, &worker).await;
+        // What runs behind walls cannot keep what it compiles, and would do it again each time.
+        if !bytecode::is_ready(&worker, interpreter) {
+            bytecode::compile(&worker, interpreter).await;
+        }
         let runtime = Runtime::of(interpreter, worker);
         *known = Some(runtime.clone());
         Ok(runtime)
-    }
-}
-
-/// Compile pillion's own package for this Python: what runs behind walls cannot keep what it
-/// compiles, and would do it again each time.
-async fn compile(interpreter: &Interpreter, worker: &Path) {
-    let compiled = format!("__pycache__/runner.{}.pyc", interpreter.cache_tag);
-    let lane = worker.join("pillion/lane");
-    if interpreter.cache_tag.is_empty() || lane.join(compiled).exists() {
-        return;
-    }
-    let script =
-        "import compileall, sys; sys.exit(not compileall.compile_dir(sys.argv[1], quiet=2))";
-    let launch = Launch::new(&interpreter.executable)
-        .args(["-I", "-S", "-c", script])
-        .arg(worker.join("pillion"));
-    // Without it everything works, only later.
-    if let Err(error) = launch.output(COMPILE).await {
-        tracing::debug!(%error, "the lane's modules are not compiled");
     }
 }
 

@@ -9,7 +9,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::{Arc, OnceLock};
 
-use crate::{Exit, Pipe, Running, environment, guard, sys};
+use crate::environment::{self, Variables};
+use crate::{Exit, Pipe, Running, guard, sys};
 
 /// Why a child could not be started.
 #[derive(Debug, thiserror::Error)]
@@ -67,7 +68,7 @@ pub struct Launch {
     cwd: Option<PathBuf>,
     env: Vec<(OsString, OsString)>,
     pass_env: Vec<String>,
-    without_env: Vec<&'static str>,
+    variables: Option<Variables>,
     writable: Option<Vec<PathBuf>>,
     stdin: Stream,
     stdout: Stream,
@@ -88,7 +89,7 @@ impl Launch {
             cwd: None,
             env: Vec::new(),
             pass_env: Vec::new(),
-            without_env: Vec::new(),
+            variables: None,
             writable: None,
             stdin: Stream::Null,
             stdout: Stream::Null,
@@ -142,7 +143,14 @@ impl Launch {
         self
     }
 
-    /// A variable on top of what [`environment::for_child`] lets through.
+    /// All of its variables, instead of those that pillion's own tools get.
+    #[must_use]
+    pub fn variables(mut self, variables: Variables) -> Self {
+        self.variables = Some(variables);
+        self
+    }
+
+    /// One more variable; see [`environment`] for those that it has without it.
     #[must_use]
     pub fn env(mut self, name: impl AsRef<OsStr>, value: impl AsRef<OsStr>) -> Self {
         self.env
@@ -150,18 +158,10 @@ impl Launch {
         self
     }
 
-    /// Variables to hand on although they look like credentials.
+    /// Variables of our own to hand on besides.
     #[must_use]
     pub fn pass_env(mut self, names: &[String]) -> Self {
         self.pass_env.extend_from_slice(names);
-        self
-    }
-
-    /// Without our own variables whose names begin like this: a tool's settings, of whoever
-    /// started us, are not those of the caller. [`Launch::env`] can still set them.
-    #[must_use]
-    pub fn without_env(mut self, prefix: &'static str) -> Self {
-        self.without_env.push(prefix);
         self
     }
 
@@ -248,10 +248,7 @@ impl Launch {
     pub fn detach(mut self) -> Result<Detached, LaunchError> {
         let program = self.resolve()?;
         let mut command = plain(&program);
-        // A daemon is pillion itself: it needs our own variables too.
-        let mut env: Vec<_> = std::env::vars_os().collect();
-        env.append(&mut self.env);
-        self.env = env;
+        self.variables = Some(environment::for_daemon());
         let named = self.program.clone();
         self.apply(&mut command, false);
         sys::new_session(&mut command);
@@ -269,15 +266,11 @@ impl Launch {
                 .filter_map(|(k, v)| Some((k.to_owned(), v?.to_owned())))
                 .collect::<Vec<_>>()
         });
-        let mut inherited = match self.bare {
-            true => Vec::new(),
-            false => environment::for_child(&self.pass_env),
+        let inherited = match (self.bare, self.variables) {
+            (true, _) => Variables::default(),
+            (false, Some(variables)) => variables,
+            (false, None) => environment::for_tool(&self.pass_env),
         };
-        inherited.retain(|(name, _)| {
-            let bytes = name.as_encoded_bytes();
-            let mut prefixes = self.without_env.iter();
-            !prefixes.any(|prefix| bytes.starts_with(prefix.as_bytes()))
-        });
         command
             .args(self.args)
             .env_clear()
@@ -295,7 +288,12 @@ impl Launch {
 
     /// Find the program now, so that a missing one is told apart from a child that failed.
     fn resolve(&self) -> Result<PathBuf, LaunchError> {
-        find_program(&self.program).ok_or_else(|| LaunchError::NotFound(self.program.clone()))
+        let path = self.variables.as_ref().and_then(|all| all.get("PATH"));
+        let path = path
+            .map(OsStr::to_owned)
+            .or_else(|| std::env::var_os("PATH"));
+        find_program(&self.program, path.as_deref())
+            .ok_or_else(|| LaunchError::NotFound(self.program.clone()))
     }
 
     fn refused(&self, source: io::Error) -> LaunchError {
@@ -311,12 +309,14 @@ fn plain(program: &Path) -> Command {
     Command::new(program)
 }
 
-/// `program` itself if it names a path, else the first executable of that name on `PATH`.
-fn find_program(program: &Path) -> Option<PathBuf> {
+/// `program` itself if it names a path, else the first executable of that name on `path`.
+fn find_program(program: &Path, path: Option<&OsStr>) -> Option<PathBuf> {
     if program.components().count() > 1 {
         return is_executable(program).then(|| program.to_owned());
     }
-    std::env::split_paths(&std::env::var_os("PATH")?)
+    std::env::split_paths(path?)
+        // An entry such as `.` would mean whatever lies in the folder that the child starts in.
+        .filter(|dir| dir.is_absolute())
         .map(|dir| dir.join(program))
         .find(|candidate| is_executable(candidate))
 }

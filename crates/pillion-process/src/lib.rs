@@ -3,7 +3,7 @@
 //! # Theory of operation
 //!
 //! Every child is started by a [`Launch`]. It runs in a process group of its own,
-//! with an environment from which secrets were removed ([`environment`]), and its
+//! with variables that were chosen for it ([`environment`]), and its
 //! owner is a [`Running`] handle: dropping the handle kills the child *and all its
 //! descendants*.
 //!
@@ -14,6 +14,10 @@
 //! nothing below it can escape by forking twice; it holds the read end of a *life
 //! pipe* whose write end only the owner has. When the pipe closes, for whatever
 //! reason, the guard kills everything below it and exits.
+//!
+//! A child has its standard streams and the descriptors that its [`Launch`] names, and no
+//! other: neither ours nor those that whoever started us left open. A daemon, which outlives
+//! its starter, begins by closing those ([`disown_descriptors`]).
 //!
 //! A host that embeds pillion calls [`guard::init`] first in `main`. One that does not
 //! still gets process groups, and a kill takes everything below the child along; but what
@@ -36,3 +40,10 @@ pub use output::Output;
 pub use running::{Exit, Running};
 pub use sys::{Pipe, effective_uid, is_open_for_writing};
 pub use tree::descendants;
+
+/// Close every descriptor but the standard streams. For a program that outlives whoever
+/// started it, first of all in `main`: a lock that was left open to it would be held, and a
+/// pipe kept from ending, for as long as it runs.
+pub fn disown_descriptors() {
+    sys::close_all();
+}

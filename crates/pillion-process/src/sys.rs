@@ -47,20 +47,80 @@ pub fn effective_uid() -> u32 {
     rustix::process::geteuid().as_raw()
 }
 
-/// Let the child keep `fds` open under the same numbers.
+/// The first descriptor after the standard streams.
+const FIRST: RawFd = 3;
+/// As far as is looked where the kernel knows no ranges of descriptors.
+const MOST: RawFd = 65_536;
+
+/// Let the child have its standard streams and `fds`, under the same numbers, and nothing
+/// else: what whoever started us left open is not the child's either.
 pub(crate) fn inherit(command: &mut Command, fds: Vec<OwnedFd>) {
-    if fds.is_empty() {
-        return;
-    }
-    // SAFETY: fcntl is async-signal-safe, and the closure neither allocates nor locks.
+    // SAFETY: the closure makes system calls only; it neither allocates nor locks.
     unsafe {
         command.pre_exec(move || {
+            close_on_exec()?;
             for fd in &fds {
                 fcntl_setfd(fd.as_fd(), FdFlags::empty())?;
             }
             Ok(())
         });
     }
+}
+
+/// Mark everything behind the standard streams as not to survive an exec. Async-signal-safe.
+fn close_on_exec() -> io::Result<()> {
+    #[cfg(target_os = "linux")]
+    match close_range(libc::CLOSE_RANGE_CLOEXEC) {
+        // From Linux 5.11 on.
+        Err(error) if is_unknown(&error) => {}
+        other => return other,
+    }
+    for fd in FIRST..last_descriptor() {
+        use std::os::fd::BorrowedFd;
+        // SAFETY: fcntl fails cleanly on a number that is not open.
+        let _ = fcntl_setfd(unsafe { BorrowedFd::borrow_raw(fd) }, FdFlags::CLOEXEC);
+    }
+    Ok(())
+}
+
+/// Close everything behind the standard streams. Only to be called first in a program, when
+/// nothing in it has opened anything yet: what is open then, somebody else left open.
+pub(crate) fn close_all() {
+    #[cfg(target_os = "linux")]
+    if close_range(0).is_ok() {
+        return;
+    }
+    for fd in FIRST..last_descriptor() {
+        // SAFETY: nobody in this process has a descriptor yet, so none is pulled from under
+        // its owner; close fails cleanly on a number that is not open.
+        unsafe { libc::close(fd) };
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn close_range(flags: libc::c_uint) -> io::Result<()> {
+    // SAFETY: the call takes numbers only. Its callers see to whose descriptors they are.
+    let done = unsafe { libc::syscall(libc::SYS_close_range, FIRST, libc::c_uint::MAX, flags) };
+    match done {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn is_unknown(error: &io::Error) -> bool {
+    // A filter of an older container answers EPERM to calls that it does not know.
+    matches!(
+        error.raw_os_error(),
+        Some(libc::ENOSYS | libc::EINVAL | libc::EPERM)
+    )
+}
+
+fn last_descriptor() -> RawFd {
+    let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
+    limit.map_or(MOST, |limit| {
+        RawFd::try_from(limit).map_or(MOST, |limit| limit.min(MOST))
+    })
 }
 
 /// Kill the child when the thread that starts it dies.

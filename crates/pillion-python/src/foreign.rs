@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use pillion_catalogue::{Code, Error, Result};
 use pillion_process::Launch;
+use pillion_process::environment::Variables;
 use pillion_supervisor::{Dialect, Kind, Limits, Spec};
 use pillion_workspace::config::Foreign;
 
@@ -33,8 +34,8 @@ pub(crate) fn find<'a>(project: &'a Project, name: &str) -> Result<&'a Foreign> 
     })
 }
 
-/// Its make.
-pub(crate) fn spec(project: &Project, name: &str, foreign: &Foreign) -> Spec {
+/// Its make, with the variables that it gets.
+pub(crate) fn spec(project: &Project, name: &str, foreign: &Foreign, variables: Variables) -> Spec {
     let limits = Limits {
         hello: Duration::from_secs_f64(foreign.ready_s),
         grace: GRACE,
@@ -48,12 +49,12 @@ pub(crate) fn spec(project: &Project, name: &str, foreign: &Foreign) -> Spec {
         workspace: project.root.clone(),
         dialect: Dialect::Line,
         limits,
-        launch: Arc::new(move || launch(&root, &made)),
+        launch: Arc::new(move || launch(&root, &made, &variables)),
         opening: None,
     }
 }
 
-fn launch(root: &Path, foreign: &Foreign) -> Result<Launch> {
+fn launch(root: &Path, foreign: &Foreign, variables: &Variables) -> Result<Launch> {
     let Some((program, args)) = foreign.command.split_first() else {
         return Err(Error::new(Code::InvalidConfig, "an empty `command`"));
     };
@@ -70,5 +71,5 @@ fn launch(root: &Path, foreign: &Foreign) -> Result<Launch> {
     Ok(Launch::new(program)
         .args(args)
         .cwd(cwd)
-        .pass_env(&foreign.pass_env))
+        .variables(variables.clone()))
 }

@@ -1,10 +1,12 @@
 //! The service behind the operations: projects, and the pools that work for them.
 
 use std::collections::HashMap;
+use std::hash::{Hash, Hasher};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
-use pillion_catalogue::Result;
+use pillion_catalogue::{Caller, Result};
+use pillion_process::environment::{self, Variables};
 use pillion_runtime::Dirs;
 use pillion_supervisor::{Pool, Supervisor};
 
@@ -16,6 +18,19 @@ const MAX_PROJECTS: usize = 256;
 
 /// One project, opened by the first caller while the others wait for it.
 type Slot = Arc<tokio::sync::Mutex<Option<Arc<Project>>>>;
+
+/// The variables of this process.
+fn own() -> &'static environment::Map {
+    static OWN: LazyLock<environment::Map> = LazyLock::new(environment::own);
+    &OWN
+}
+
+/// Tells variables apart without holding their values.
+fn fingerprint(variables: &Variables) -> u64 {
+    let mut hasher = std::hash::DefaultHasher::new();
+    variables.hash(&mut hasher);
+    hasher.finish()
+}
 
 /// Answers calls into Python modules and foreign sidecars.
 #[derive(Debug)]
@@ -57,31 +72,52 @@ impl PythonService {
 
     /// The workers of a project that import from `path` as well. Another path makes other
     /// workers: what is imported from one folder must not answer for another.
-    pub(crate) fn workers(&self, project: &Arc<Project>, path: &[PathBuf]) -> Result<Arc<Pool>> {
+    /// Neither must what has one value of a variable that the project asks for.
+    pub(crate) fn workers(
+        &self,
+        project: &Arc<Project>,
+        path: &[PathBuf],
+        caller: &Caller,
+    ) -> Result<Arc<Pool>> {
         use std::fmt::Write;
+        let (caller, own) = (caller.variables(), own());
+        let pass = &project.config.python.pass_env;
         let mut path: Vec<PathBuf> = path.iter().map(|p| project.root.join(p)).collect();
         path.retain(|dir| *dir != project.root && *dir != project.root.join("src"));
         let mut key = format!(
-            "worker\0{}\0{}",
+            "worker\0{}\0{}\0{:x}",
             project.root.display(),
-            project.interpreter()?.display()
+            project.interpreter()?.display(),
+            fingerprint(&Variables::telling(caller, own, pass)),
         );
         for dir in &path {
             let _ = write!(key, "\0{}", dir.display());
         }
         let size = project.config.python.workers;
-        Ok(self
-            .supervisor
-            .pool(&key, size, || worker::spec(project, path, &self.dirs)))
+        Ok(self.supervisor.pool(&key, size, || {
+            let variables = Variables::for_worker(caller, own, pass);
+            worker::spec(project, path, variables, &self.dirs)
+        }))
     }
 
     /// A foreign sidecar of a project.
-    pub(crate) fn foreign(&self, project: &Project, name: &str) -> Result<Arc<Pool>> {
+    pub(crate) fn foreign(
+        &self,
+        project: &Project,
+        name: &str,
+        caller: &Caller,
+    ) -> Result<Arc<Pool>> {
         let made = foreign::find(project, name)?;
-        let key = format!("foreign\0{}\0{name}", project.root.display());
-        Ok(self
-            .supervisor
-            .pool(&key, 1, || foreign::spec(project, name, made)))
+        let (caller, own) = (caller.variables(), own());
+        let key = format!(
+            "foreign\0{}\0{name}\0{:x}",
+            project.root.display(),
+            fingerprint(&Variables::telling(caller, own, &made.pass_env)),
+        );
+        Ok(self.supervisor.pool(&key, 1, || {
+            let variables = Variables::for_worker(caller, own, &made.pass_env);
+            foreign::spec(project, name, made, variables)
+        }))
     }
 
     fn slot(&self, whereabouts: &Whereabouts) -> Slot {

@@ -6,13 +6,19 @@ use std::time::Duration;
 
 use pillion_catalogue::{Code, Error, Result};
 use pillion_process::Launch;
-use pillion_runtime::{Dirs, worker_dir};
+use pillion_process::environment::Variables;
+use pillion_runtime::{Dirs, bytecode, worker_dir};
 use pillion_supervisor::{Dialect, Kind, Limits, Spec};
 
 use crate::project::Project;
 
-/// The make of a worker for `project` that imports from `path` as well.
-pub(crate) fn spec(project: &Arc<Project>, path: Vec<PathBuf>, dirs: &Dirs) -> Spec {
+/// The make of a worker for `project` that imports from `path` as well, and gets `variables`.
+pub(crate) fn spec(
+    project: &Arc<Project>,
+    path: Vec<PathBuf>,
+    variables: Variables,
+    dirs: &Dirs,
+) -> Spec {
     let config = &project.config.python;
     let limits = Limits {
         queue: config.queue,
@@ -28,24 +34,34 @@ pub(crate) fn spec(project: &Arc<Project>, path: Vec<PathBuf>, dirs: &Dirs) -> S
         workspace: project.root.clone(),
         dialect: Dialect::Worker,
         limits,
-        launch: Arc::new(move || launch(&for_launch, &path, &dirs)),
+        launch: Arc::new(move || launch(&for_launch, &path, &variables, &dirs)),
         opening: None,
     }
 }
 
-fn launch(project: &Project, path: &[PathBuf], dirs: &Dirs) -> Result<Launch> {
+fn launch(
+    project: &Project,
+    path: &[PathBuf],
+    variables: &Variables,
+    dirs: &Dirs,
+) -> Result<Launch> {
     let choice = project.python()?;
     let interpreter = &choice.interpreter;
     let package = worker_dir(dirs)
         .map_err(|error| Error::new(Code::StartFailed, error.to_string()).hint(error.hint()))?;
     let config = &project.config.python;
-    let mut launch = Launch::new(&interpreter.executable)
-        .arg("-u")
+    let mut launch = Launch::new(&interpreter.executable).arg("-u");
+    if !bytecode::is_ready(&package, interpreter) {
+        // Only what was compiled as a whole may be left in there.
+        launch = launch.arg("-B");
+        bytecode::compile_soon(package.clone(), interpreter.clone());
+    }
+    launch = launch
         .arg(package)
         .args(["worker", "--root"])
         .arg(&project.root)
         .cwd(&project.root)
-        .pass_env(&config.pass_env);
+        .variables(variables.clone());
     for dir in config.path.iter().chain(path) {
         launch = launch.arg("--path").arg(project.root.join(dir));
     }
@@ -53,17 +69,20 @@ fn launch(project: &Project, path: &[PathBuf], dirs: &Dirs) -> Result<Launch> {
         launch = launch.arg("--preload").arg(module);
     }
     if interpreter.is_environment() {
-        let path = search_path(&interpreter.prefix.join("bin"));
+        let path = search_path(&interpreter.prefix.join("bin"), variables);
         launch = launch
             .env("VIRTUAL_ENV", &interpreter.prefix)
             .env("PATH", path);
+    }
+    for (name, value) in &config.env {
+        launch = launch.env(name, value);
     }
     Ok(launch)
 }
 
 /// Programs of the environment first, as in an activated one.
-fn search_path(bin: &std::path::Path) -> std::ffi::OsString {
-    let inherited = std::env::var_os("PATH").unwrap_or_default();
+fn search_path(bin: &std::path::Path, variables: &Variables) -> std::ffi::OsString {
+    let inherited = variables.get("PATH").unwrap_or_default().to_owned();
     let mut all: Vec<PathBuf> = vec![bin.to_owned()];
     all.extend(std::env::split_paths(&inherited));
     std::env::join_paths(all).unwrap_or(inherited)

@@ -108,6 +108,7 @@ pub async fn report(request: Request<'_>, dirs: &Dirs) -> Report {
     let managed = choice
         .as_ref()
         .map(|choice| Managed::new(dirs, &choice.interpreter));
+    problems.extend(repaired(&worker_files::damages(dirs)));
     let worker = worker_files::worker_dir(dirs).map_err(|error| {
         problems.push(Problem {
             what: error.to_string(),
@@ -125,7 +126,7 @@ pub async fn report(request: Request<'_>, dirs: &Dirs) -> Report {
     let uv = managed.as_ref().and_then(Managed::uv);
     let managed = managed.map(|managed| ManagedReport {
         path: managed.path().to_owned(),
-        state: managed.state(),
+        state: managed.verified(),
     });
     problems.extend(managed.as_ref().and_then(damaged));
     Report {
@@ -213,6 +214,22 @@ fn unwritable(wanted: &Path, used: &Path) -> Option<Problem> {
         ),
         hint: "set `PILLION_HOME` to a folder that you can write, to keep what is stored there"
             .into(),
+    })
+}
+
+/// Told once: looking after it puts it right.
+fn repaired(damages: &[PathBuf]) -> Option<Problem> {
+    let first = damages.first()?;
+    Some(Problem {
+        what: match damages.len() {
+            1 => format!("`{}` was not as it was written", first.display()),
+            more => format!(
+                "`{}` and {} more were not as they were written",
+                first.display(),
+                more - 1
+            ),
+        },
+        hint: "it is put right by itself; is the disk full or broken?".into(),
     })
 }
 

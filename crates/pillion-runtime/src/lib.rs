@@ -19,6 +19,7 @@
 //! Invariant: nothing here prints, and nothing here runs a project's code. A probe runs
 //! isolated (`-I -S`), so that neither `sitecustomize` nor a `.pth` file is executed.
 
+pub mod bytecode;
 pub mod dirs;
 pub mod discovery;
 pub mod doctor;

@@ -13,7 +13,9 @@ use std::sync::OnceLock;
 use std::time::{Duration, SystemTime};
 
 use rust_embed::{Embed, EmbeddedFile};
+use serde::{Deserialize, Serialize};
 
+use crate::bytecode;
 use crate::dirs::{self, Dirs, DirsError};
 use crate::file::{self, Proof};
 
@@ -97,7 +99,36 @@ fn package() -> &'static Package {
     })
 }
 
-type Record = BTreeMap<String, Proof>;
+/// What proves a package.
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct Record {
+    /// A machine that stopped may have lost what it had not written to disk, without a trace
+    /// in any proof. What was written before is compared once after each start.
+    boot: String,
+    files: BTreeMap<String, Proof>,
+}
+
+/// The current run of this machine.
+pub(crate) fn boot() -> String {
+    let id = std::fs::read_to_string("/proc/sys/kernel/random/boot_id");
+    id.map(|id| id.trim().to_owned()).unwrap_or_default()
+}
+
+/// What is wrong with the package as it lies there, before it is put right: files that are
+/// missing or not as they should be. Nothing is wrong with one that is not there at all.
+pub(crate) fn damages(dirs: &Dirs) -> Vec<PathBuf> {
+    let package = package();
+    let path = dirs.usable_cache().join("worker").join(&package.hash[..16]);
+    if !path.is_dir() {
+        return Vec::new();
+    }
+    let wrong = package.files.iter().filter_map(|(name, embedded)| {
+        let target = path.join(name);
+        let found = std::fs::read(&target).ok();
+        (found.as_deref() != Some(&*embedded.data)).then_some(target)
+    });
+    wrong.chain(bytecode::forget_damaged(&path)).collect()
+}
 
 impl Package {
     fn lay_out(&self, path: &Path) -> io::Result<()> {
@@ -143,16 +174,19 @@ impl Package {
         let Ok(record) = serde_json::from_slice::<Record>(&bytes) else {
             return false;
         };
-        record.len() == self.files.len()
-            && self
-                .files
-                .iter()
-                .all(|(name, _)| Proof::of(&path.join(name)).ok().as_ref() == record.get(name))
+        record.boot == boot()
+            && record.files.len() == self.files.len()
+            && self.files.iter().all(|(name, _)| {
+                Proof::of(&path.join(name)).ok().as_ref() == record.files.get(name)
+            })
     }
 
     /// Write what is missing or differs, then record it all.
     fn repair(&self, path: &Path) -> io::Result<()> {
-        let mut record = Record::new();
+        let mut record = Record {
+            boot: boot(),
+            ..Record::default()
+        };
         for (name, embedded) in &self.files {
             let target = path.join(name);
             if let Some(folder) = target.parent() {
@@ -165,7 +199,7 @@ impl Package {
                 file::write_atomically(&target, &embedded.data)?;
             }
             make_readable(path, &target)?;
-            record.insert(name.clone(), Proof::of(&target)?);
+            record.files.insert(name.clone(), Proof::of(&target)?);
         }
         file::write_atomically(&path.join(RECORD), &serde_json::to_vec(&record)?)
     }

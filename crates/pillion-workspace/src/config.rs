@@ -47,8 +47,10 @@ pub struct Python {
     pub idle_minutes: f64,
     /// Calls that may wait for a worker before callers get `busy`.
     pub queue: usize,
-    /// Environment variables that workers get although they look like credentials.
+    /// Variables of the caller's environment that workers get besides the usual ones.
     pub pass_env: Vec<String>,
+    /// Variables that workers get with these values.
+    pub env: BTreeMap<String, String>,
 }
 
 impl Default for Python {
@@ -64,6 +66,7 @@ impl Default for Python {
             idle_minutes: 30.0,
             queue: 256,
             pass_env: Vec::new(),
+            env: BTreeMap::new(),
         }
     }
 }
@@ -223,7 +226,7 @@ pub struct Foreign {
     /// Resident megabytes at which it is restarted.
     #[serde(default)]
     pub memory_hard_mb: Option<u64>,
-    /// Environment variables it gets although they look like credentials.
+    /// Variables of the caller's environment that it gets besides the usual ones.
     #[serde(default)]
     pub pass_env: Vec<String>,
 }

@@ -129,7 +129,6 @@ impl Make {
         match self.engine {
             Engine::Ty => launch
                 .arg("server")
-                .without_env("TY_")
                 .env("XDG_CACHE_HOME", &self.cache)
                 .read_only([self.cache.clone()]),
             Engine::Basedpyright => launch.arg("--stdio"),

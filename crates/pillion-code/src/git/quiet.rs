@@ -178,8 +178,6 @@ impl Git {
             .args(settings)
             .args(words.iter().map(AsRef::as_ref))
             .cwd(&self.root)
-            // Which repository is meant, and where traces go, is not for whoever started us.
-            .without_env("GIT_")
             // A look must not compete with the user's own git for a lock.
             .env("GIT_OPTIONAL_LOCKS", "0")
             // Objects that are missing would be fetched by programs of the repository's choice.

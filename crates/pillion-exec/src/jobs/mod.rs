@@ -12,7 +12,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use pillion_catalogue::{Code, Error, Lease, Result};
+use pillion_catalogue::{Caller, Code, Error, Lease, Result};
 use pillion_store::{End, Job, NewJob};
 use serde_json::value::{RawValue, to_raw_value};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -119,6 +119,7 @@ pub(crate) async fn start(
     service: &Arc<ExecService>,
     run: Run,
     root: Option<std::path::PathBuf>,
+    asker: &Caller,
 ) -> Result<Job> {
     let jobs = service.jobs();
     if jobs.ending.is_cancelled() {
@@ -127,7 +128,9 @@ pub(crate) async fn start(
     let mut asked = run.clone();
     asked.root.clone_from(&root);
     let asked = to_raw_value(&asked).map_err(Error::internal)?;
-    let request = run.request(root)?;
+    let request = run.request(root, asker)?;
+    // Now, while the caller is there: a job outlives him.
+    let _ = asker.variables();
     let place = Arc::clone(&jobs.queue).try_acquire_owned().map_err(|_| {
         Error::new(Code::Busy, format!("{QUEUED} jobs are waiting already"))
             .hint("try again when some have ended, or cancel one")

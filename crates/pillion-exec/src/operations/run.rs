@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use pillion_catalogue::{Code, Context, Error, Local, Operation, Result, Safety, Streams};
+use pillion_catalogue::{Caller, Code, Context, Error, Local, Operation, Result, Safety, Streams};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -172,7 +172,7 @@ impl Operation for Run {
     async fn run(self, cx: Context<ExecService>) -> Result<Reply> {
         let stream = self.stream;
         let root = cx.root(self.root.as_deref()).map(PathBuf::from);
-        let request = self.request(root)?;
+        let request = self.request(root, &cx.request().caller)?;
         let cancel = cx.request().cancel.clone();
         let mut listener = Passing {
             to: cx.request().parts.as_ref().filter(|_| stream).map(|_| &cx),
@@ -205,7 +205,7 @@ impl Listener for Passing<'_> {
 
 impl Run {
     /// What is meant, if it can be meant.
-    pub(crate) fn request(self, root: Option<PathBuf>) -> Result<Request> {
+    pub(crate) fn request(self, root: Option<PathBuf>, asker: &Caller) -> Result<Request> {
         let (program, name) = self.program()?;
         if let Some(session) = &self.session {
             if self.lane == Lane::Expert {
@@ -261,6 +261,7 @@ impl Run {
                 virtual_env: self.virtual_env,
                 conda_prefix: self.conda_prefix,
             },
+            asker: asker.clone(),
         })
     }
 

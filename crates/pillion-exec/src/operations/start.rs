@@ -52,7 +52,7 @@ impl Operation for Start {
 
     async fn run(self, cx: Context<ExecService>) -> Result<JobInfo> {
         let root = cx.root(self.run.root.as_deref()).map(PathBuf::from);
-        let job = jobs::start(cx.service(), self.run, root).await?;
+        let job = jobs::start(cx.service(), self.run, root, &cx.request().caller).await?;
         Ok(job.into())
     }
 }

@@ -33,6 +33,8 @@ pub struct FunctionCall {
     pub virtual_env: Option<PathBuf>,
     /// The owner's conda environment.
     pub conda_prefix: Option<PathBuf>,
+    /// Who asked for the run.
+    pub asker: pillion_catalogue::Caller,
     /// When an answer is of no use any more.
     pub deadline: Instant,
 }

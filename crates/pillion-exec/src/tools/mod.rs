@@ -50,6 +50,7 @@ const NAME: usize = 100;
 pub(crate) struct Caller {
     pub(crate) host: Option<Arc<dyn Host>>,
     pub(crate) whereabouts: Whereabouts,
+    pub(crate) asker: pillion_catalogue::Caller,
     pub(crate) deadline: Instant,
 }
 
@@ -285,6 +286,7 @@ impl Desk {
                 python,
                 virtual_env,
                 conda_prefix,
+                asker: self.caller.asker.clone(),
                 deadline: self.caller.deadline,
             })
             .await?;

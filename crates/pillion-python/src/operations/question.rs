@@ -38,7 +38,7 @@ impl Question {
         let service = cx.service();
         let place = whereabouts(cx, self.root.as_deref(), self.python, self.environments)?;
         let project = service.project(place).await?;
-        let pool = service.workers(&project, &self.path)?;
+        let pool = service.workers(&project, &self.path, &cx.request().caller)?;
         let call = Call {
             ask: Ask {
                 method: method.into(),

@@ -57,7 +57,9 @@ impl Operation for SidecarCall {
             .service()
             .project(whereabouts(&cx, self.root.as_deref(), None, [None, None])?)
             .await?;
-        let pool = cx.service().foreign(&project, &self.sidecar)?;
+        let pool = cx
+            .service()
+            .foreign(&project, &self.sidecar, &cx.request().caller)?;
         let made = foreign::find(&project, &self.sidecar)?;
         let call = pillion_supervisor::Call {
             safe: self.idempotent || made.safe_commands.contains(&self.command),

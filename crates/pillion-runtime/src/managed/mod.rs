@@ -11,9 +11,11 @@ mod install;
 mod progress;
 mod tool;
 
+use std::collections::HashSet;
 use std::ffi::{OsStr, OsString};
 use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
+use std::sync::{LazyLock, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
 use serde::{Deserialize, Serialize};
@@ -28,6 +30,8 @@ use crate::{Dirs, Interpreter, dirs, file};
 const REQUIREMENTS: &str = include_str!("../../../../python/requirements/tools.txt");
 /// Says that an environment is complete.
 const RECORD: &str = ".complete";
+/// Every file of an environment with its size, as it was built.
+const FILES: &str = ".files";
 /// How long to wait for another process that builds.
 const PATIENCE: Duration = Duration::from_secs(30 * 60);
 /// How many environments of other releases are kept.
@@ -169,14 +173,50 @@ impl Managed {
         }
     }
 
+    /// How it is, with a look at every file of it: that each is there, and as long as it was.
+    pub fn verified(&self) -> State {
+        match (self.state(), self.lost()) {
+            (State::Ready { .. }, Some(lost)) => State::Broken {
+                reason: format!("`{}` is not as it was installed", lost.display()),
+            },
+            (state, _) => state,
+        }
+    }
+
+    /// A file that is gone, or has another size than when it was built.
+    fn lost(&self) -> Option<PathBuf> {
+        // One that an older pillion built has no list.
+        let list = std::fs::read_to_string(self.path.join(FILES)).ok()?;
+        let mut files = list.lines().filter_map(|line| {
+            let (size, name) = line.split_once(' ')?;
+            Some((size.parse::<u64>().ok()?, self.path.join(name)))
+        });
+        let found = files.find(|(size, path)| path.metadata().map_or(true, |m| m.len() != *size));
+        found.map(|(_, path)| path)
+    }
+
+    /// The state, looked at closely once by each process.
+    fn trusted_state(&self) -> State {
+        static SEEN: LazyLock<Mutex<HashSet<PathBuf>>> = LazyLock::new(Mutex::default);
+        let mut seen = SEEN.lock().unwrap_or_else(PoisonError::into_inner);
+        if seen.contains(&self.path) {
+            return self.state();
+        }
+        let state = self.verified();
+        if matches!(state, State::Ready { .. }) {
+            seen.insert(self.path.clone());
+        }
+        state
+    }
+
     /// Its Python, after building or repairing it if need be.
     pub async fn ensure(&self, progress: &dyn Progress) -> Result<Interpreter, ManagedError> {
-        if let State::Ready { interpreter, .. } = self.state() {
+        if let State::Ready { interpreter, .. } = self.trusted_state() {
             return Ok(*interpreter);
         }
         let _lock = self.lock(progress).await?;
         // Another process may have built it while we waited.
-        if let State::Ready { interpreter, .. } = self.state() {
+        if let State::Ready { interpreter, .. } = self.trusted_state() {
             return Ok(*interpreter);
         }
         self.build(progress).await
@@ -202,6 +242,9 @@ impl Managed {
         let built_with = builder.build().await?;
         progress.step("checking the environment");
         let interpreter = Interpreter::probe(&Interpreter::executable_below(&self.path)).await?;
+        let list = self.path.join(FILES);
+        file::write_atomically(&list, files(&self.path).as_bytes())
+            .map_err(ManagedError::io("write", &list))?;
         let record = Record {
             requirements: self.requirements_hash(),
             packages: packages(&interpreter, &self.path),
@@ -288,6 +331,28 @@ impl Managed {
     fn requirements_hash(&self) -> String {
         file::sha256([self.requirements.as_bytes()])
     }
+}
+
+/// Every file below a folder with its size, but for byte-code, which Python may write again.
+fn files(environment: &Path) -> String {
+    use std::fmt::Write;
+    let mut list = String::new();
+    let mut folders = vec![environment.to_owned()];
+    while let Some(folder) = folders.pop() {
+        let entries = folder.read_dir().into_iter().flatten().flatten();
+        for path in entries.map(|entry| entry.path()) {
+            let Ok(found) = path.symlink_metadata() else {
+                continue;
+            };
+            let name = path.strip_prefix(environment).ok().and_then(Path::to_str);
+            if found.is_dir() && !path.ends_with("__pycache__") {
+                folders.push(path);
+            } else if let Some(name) = name.filter(|name| found.is_file() && !name.contains('\n')) {
+                let _ = writeln!(list, "{} {name}", found.len());
+            }
+        }
+    }
+    list
 }
 
 /// The `.dist-info` folders of the packages in an environment.

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Mutex;
 use std::time::Duration;
 
-use pillion_process::{Launch, Stream};
+use pillion_process::{Launch, Stream, environment};
 use tokio::io::{AsyncBufReadExt, AsyncRead, BufReader};
 
 use super::{Attempt, Progress};
@@ -56,7 +56,7 @@ impl<'a> Tool<'a> {
         let mut launch = Launch::new(program)
             .cwd(folder)
             .env("NO_COLOR", "1")
-            .pass_env(&index_credentials());
+            .pass_env(&package_settings());
         for (name, value) in PIP_OVERRIDES {
             launch = launch.env(name, value);
         }
@@ -142,11 +142,11 @@ async fn read(
     }
 }
 
-/// Credentials that package tools need themselves, by name: those of their own settings.
-fn index_credentials() -> Vec<String> {
+/// Settings of package tools by name, with the credentials that they need.
+fn package_settings() -> Vec<String> {
     std::env::vars_os()
         .filter_map(|(name, _)| name.into_string().ok())
-        .filter(|name| name.starts_with("PIP_") || name.starts_with("UV_INDEX_"))
+        .filter(|name| environment::is_of_package_tools(name))
         .collect()
 }
 

@@ -123,6 +123,16 @@ async fn pip_serves_where_uv_does_not() {
     let python = managed.ensure(&Silent).await.unwrap();
     assert!(matches!(managed.state(), State::Ready { built_with, .. } if built_with == "pip"));
     assert!(!leftover.exists());
+    assert_eq!(managed.verified(), managed.state());
+    let module = python.site_packages[0].join("iniconfig/__init__.py");
+    let whole = std::fs::read(&module).unwrap();
+    std::fs::write(&module, &whole[..whole.len() / 2]).unwrap();
+    let cut = managed.verified();
+    assert!(
+        matches!(&cut, State::Broken { reason } if reason.contains("iniconfig")),
+        "{cut:?}"
+    );
+    std::fs::write(&module, whole).unwrap();
     run(
         &python.executable,
         ["-I", "-c", "import iniconfig"],

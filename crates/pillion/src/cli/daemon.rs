@@ -12,6 +12,8 @@ use pillion_process::stat::Identity;
 
 use super::{Global, backend, logging, output};
 
+/// The command's name.
+pub(crate) const NAME: &str = "daemon";
 /// Exit code of a daemon that lost the race for the socket (EX_TEMPFAIL).
 const LOST_THE_RACE: u8 = 75;
 /// How long a stopped daemon may take to be gone.

@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use clap::Args;
 use pillion::{Error, Result};
 use pillion_client::Client;
+use pillion_process::environment;
 use pillion_protocol::vars;
 use pillion_runtime::Dirs;
 use pillion_runtime::discovery::Request;
@@ -56,15 +57,21 @@ impl Doctor {
             });
         }
         let daemon = daemon_line(global).await;
+        let passed = config
+            .as_ref()
+            .map(|config| config.python.pass_env.as_slice());
+        let held_back = environment::held_back(&environment::own(), passed.unwrap_or_default());
         if global.json {
             let mut value = serde_json::to_value(&report).map_err(Error::internal)?;
             value["root"] = serde_json::json!(root);
             value["daemon"] = daemon.into();
+            value["held_back"] = serde_json::json!(held_back);
             output::say_json(&value.to_string());
         } else {
             say(&format!("root      {}", root.display()));
             show(&report);
             say(&format!("daemon    {daemon}"));
+            show_held_back(&held_back);
             problems(&report);
         }
         Ok(if report.problems.is_empty() {
@@ -100,6 +107,19 @@ fn show(report: &Report) {
             || "not found; `python -m venv` is used".into(),
             |uv| uv.display().to_string()
         )
+    ));
+}
+
+/// Names only: a value may be a credential.
+fn show_held_back(names: &[String]) {
+    if names.is_empty() {
+        return;
+    }
+    say(&format!(
+        "variables {} of yours are held back from workers: {}\n          \
+         name those that your code needs in `pass_env` of `pillion.toml`",
+        names.len(),
+        names.join(", ")
     ));
 }
 

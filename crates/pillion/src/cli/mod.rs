@@ -154,6 +154,10 @@ pub(crate) fn main() -> ExitCode {
 fn run(matches: &clap::ArgMatches, json: bool) -> Result<ExitCode> {
     let mut global = Global::from_arg_matches(matches).map_err(Error::internal)?;
     global.json = json;
+    if matches.subcommand_name() == Some(daemon::NAME) {
+        // Before anything of our own is opened.
+        pillion_process::disown_descriptors();
+    }
     logging::init(&global, matches.subcommand_name());
     // One thread: a relay gains nothing from more, and every hand-over between threads
     // costs more than the work it hands over. Heavy work has threads of its own.

@@ -24,8 +24,9 @@ use processes::Process;
 pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 /// What the faults must be over by: "every child gone within 2 s".
 pub(crate) const TWO_SECONDS: Duration = Duration::from_secs(2);
-/// Marks every process of a context. pillion hands it on to all its children.
-const MARKER: &str = "IT_CONTEXT_ID";
+/// Marks every process of a context. pillion hands it on to all its children: its name makes it
+/// one of the variables that do not depend on a project.
+const MARKER: &str = "XDG_IT_CONTEXT";
 /// The functions that tests call, as module `things`.
 const THINGS: &str = include_str!("things.py");
 

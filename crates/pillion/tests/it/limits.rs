@@ -300,14 +300,16 @@ fn secrets_stay_outside_unless_the_project_asks_for_them() {
     let mut context = TestContext::new();
     context.set_env("X_API_KEY", "secret");
     context.set_env("GITHUB_TOKEN", "secret");
-    context.set_env("HARMLESS", "seen");
+    context.set_env("XDG_HARMLESS", "seen");
+    context.set_env("OTHER_SETTING", "not asked for");
     let daemon = context.daemon();
     let mut rpc = daemon.connect();
     let see = |rpc: &mut Rpc, name: &str| rpc.py("things:env", json!([name])).unwrap();
-    assert_eq!(see(&mut rpc, "HARMLESS"), "seen");
+    assert_eq!(see(&mut rpc, "XDG_HARMLESS"), "seen");
     for name in [
         "X_API_KEY",
         "GITHUB_TOKEN",
+        "OTHER_SETTING",
         "PILLION_HOME",
         "PILLION_GUARD_FD",
     ] {

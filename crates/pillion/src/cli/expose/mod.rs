@@ -139,6 +139,7 @@ pub(crate) fn beside(house: House, modules: &[String], fill: &Map<String, Value>
     let place = serde_json::from_str(place.get()).map_err(Error::internal)?;
     let exposed = Exposed::new(house.clone(), place);
     Ok(House {
+        caller: pillion_catalogue::Caller::default(),
         exposed: Some(Arc::new(exposed)),
         ..house
     })
@@ -152,6 +153,7 @@ fn only(relay: &Arc<Relay>, place: Map<String, Value>) -> House {
         catalogue: Arc::new(Catalogue::default()),
         shutdown: CancellationToken::new(),
         root: None,
+        caller: pillion_catalogue::Caller::default(),
         exposed: Some(Arc::new(Exposed::new(behind, place))),
     }
 }

@@ -102,6 +102,7 @@ pub(crate) fn house(relay: &Arc<Relay>, root: Option<PathBuf>) -> House {
         catalogue: Arc::new(catalogue),
         shutdown: CancellationToken::new(),
         root,
+        caller: pillion_catalogue::Caller::default(),
         exposed: None,
     }
 }

@@ -50,7 +50,7 @@ impl Walk {
         if let Answer::One(refs) = refs {
             stop.say(&format!(
                 "uses of `total`: {} confirmed, {} possible (on something without a type)",
-                refs.confirmed, refs.possible
+                refs.answer.confirmed, refs.answer.possible
             ));
         }
         Ok(())
@@ -65,7 +65,7 @@ impl Walk {
         let Answer::One(found) = found else {
             return Err(Error::internal("an answer to another question"));
         };
-        let place = found.locations.first().map(|place| {
+        let place = found.answer.locations.first().map(|place| {
             let (file, line, column) = (&place.file, place.line, place.column);
             format!("{file}:{line}:{column}")
         });

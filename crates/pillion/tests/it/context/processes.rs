@@ -61,6 +61,13 @@ pub(crate) fn zombies_of(parent: u32) -> Vec<u32> {
         .collect()
 }
 
+/// The living children of a process.
+pub(crate) fn children_of(parent: u32) -> Vec<u32> {
+    all_pids()
+        .filter(|pid| stat(*pid).is_some_and(|(state, of)| state != 'Z' && of == parent))
+        .collect()
+}
+
 /// Whether a process runs. A zombie does not.
 pub(crate) fn is_alive(pid: u32) -> bool {
     stat(pid).is_some_and(|(state, _)| state != 'Z')
