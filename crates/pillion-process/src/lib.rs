@@ -24,6 +24,7 @@ pub mod environment;
 pub mod guard;
 mod launch;
 mod output;
+pub mod peer;
 pub mod private;
 mod running;
 pub mod stat;

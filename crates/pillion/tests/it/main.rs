@@ -17,6 +17,7 @@
 
 mod context;
 
+mod access;
 mod bench;
 mod calls;
 mod cli;
