@@ -9,7 +9,7 @@ use serde_json::value::{RawValue, to_raw_value};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use crate::{Code, Error, Result};
+use crate::{Code, Error, Result, Room};
 
 /// The way in that a request took.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -66,6 +66,8 @@ pub struct Request {
     pub cancel: CancellationToken,
     /// Where items and progress go; nobody wants them if there is none.
     pub parts: Option<mpsc::Sender<Part>>,
+    /// Where the answer will wait for its reader.
+    pub room: Room,
 }
 
 impl Request {
@@ -77,6 +79,7 @@ impl Request {
             deadline: None,
             cancel: CancellationToken::new(),
             parts: None,
+            room: Room::default(),
         }
     }
 

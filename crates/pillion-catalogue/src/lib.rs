@@ -11,6 +11,7 @@ mod catalogue;
 mod context;
 mod definition;
 mod operation;
+mod room;
 mod stats;
 
 pub use activity::{Activity, Lease};
@@ -19,4 +20,5 @@ pub use context::{Context, Door, Part, Request};
 pub use definition::Definition;
 pub use operation::{Local, Operation, Safety, Streams};
 pub use pillion_protocol::{Code, Error, Result};
+pub use room::{Held, Room};
 pub use stats::{OperationStats, Stats};

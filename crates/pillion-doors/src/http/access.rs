@@ -25,7 +25,7 @@ use std::time::{Duration, Instant};
 
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
-use pillion_catalogue::{Code, Error, Result};
+use pillion_catalogue::{Code, Error, Result, Room};
 use pillion_process::peer::{self, End, Peer};
 use pillion_process::private;
 use tokio::net::TcpStream;
@@ -270,6 +270,8 @@ pub(super) struct Connection {
     peer: Arc<OnceCell<Peer>>,
     /// A request of it was let in.
     pub(super) admitted: Arc<AtomicBool>,
+    /// Where its answers wait.
+    pub(super) room: Room,
 }
 
 impl Connection {
@@ -286,6 +288,7 @@ impl Connection {
             end: end().ok(),
             peer: Arc::default(),
             admitted: Arc::default(),
+            room: Room::new(),
         }
     }
 }

@@ -20,7 +20,8 @@ use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use axum::Router;
-use axum::extract::{DefaultBodyLimit, State};
+use axum::body::Body;
+use axum::extract::{ConnectInfo, State};
 use axum::http::HeaderMap;
 use axum::response::{Html, IntoResponse, Json, Response};
 use axum::routing::{get, post};
@@ -118,8 +119,11 @@ fn router(house: House, agents: mcp::Settings, access: Arc<Access>) -> Router {
         router = router.route("/{function}", post(calls::call));
     }
     for (path, operation, method) in aliases(&house) {
-        let handler = |State(house): State<House>, headers: HeaderMap, body| {
-            calls::aliased(house, operation, headers, body)
+        let handler = async |State(house): State<House>,
+                             ConnectInfo(connection): ConnectInfo<access::Connection>,
+                             headers: HeaderMap,
+                             body: Body| {
+            calls::aliased(house, &connection.room, operation, headers, body).await
         };
         router = router.route(
             path,
@@ -132,7 +136,6 @@ fn router(house: House, agents: mcp::Settings, access: Arc<Access>) -> Router {
     router
         .fallback(calls::no_route)
         .method_not_allowed_fallback(calls::no_method)
-        .layer(DefaultBodyLimit::max(MAX_BODY))
         .layer(axum::middleware::from_fn_with_state(access, guard::guard))
         .with_state(house)
 }

@@ -7,7 +7,7 @@ use axum::extract::{Request, State};
 use axum::http::Method;
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::Response;
-use pillion_catalogue::{Code, Error};
+use pillion_catalogue::{Code, Error, Room};
 use rmcp::transport::StreamableHttpServerConfig;
 use rmcp::transport::streamable_http_server::StreamableHttpService;
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
@@ -41,7 +41,7 @@ pub(crate) fn route(house: House, settings: Settings) -> Router<House> {
     let shared = Arc::new(Shared::new(house, settings));
     let sessions = Arc::new(LocalSessionManager::default());
     let service = StreamableHttpService::new(
-        move || Ok(Agent::new(Arc::clone(&shared))),
+        move || Ok(Agent::new(Arc::clone(&shared), Room::default())),
         Arc::clone(&sessions),
         config,
     );

@@ -1,15 +1,16 @@
 //! MCP on standard input and output: one JSON message per line.
 //!
-//! A line that is no message is answered with a JSON-RPC error, and the session goes on.
+//! A line that is no message is answered with a JSON-RPC error, and the session goes on. While
+//! an agent does not read, its requests wait here; cancels among them are still heard.
 
-use std::collections::HashSet;
+use std::collections::{HashSet, VecDeque};
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use bytes::{Bytes, BytesMut};
 use futures::StreamExt;
-use pillion_protocol::frame::{Lines, write_line};
+use pillion_catalogue::Room;
+use pillion_protocol::frame::Lines;
 use rmcp::RoleServer;
 use rmcp::model::{
     ClientJsonRpcMessage, ClientNotification, ClientRequest, JsonRpcMessage, JsonRpcNotification,
@@ -17,15 +18,22 @@ use rmcp::model::{
 };
 use rmcp::transport::Transport;
 use serde_json::{Value, json};
-use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
-use tokio::sync::{Notify, mpsc};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 use tokio_util::codec::FramedRead;
 use tokio_util::sync::CancellationToken;
 
-/// Lines that may wait for a slow reader.
-const ANSWERS: usize = 64;
+use crate::intake::{Claimed, too_much};
+use crate::outbox::{self, Outbox};
+use crate::stdio::encode;
+
+/// Requests that are worked on at once; further ones wait.
+const IN_FLIGHT: usize = 256;
+/// Requests that may wait, and their bytes; then reading pauses.
+const WAITING: usize = 1024;
+const WAITING_BYTES: usize = 16 << 20;
 
 /// How long requests may go on when the input has ended.
 const GO_ON: Duration = Duration::from_secs(60);
@@ -36,8 +44,12 @@ const INVALID_REQUEST: i64 = -32600;
 
 /// A pair of streams as a transport of MCP.
 pub(super) struct LineTransport<R> {
-    lines: FramedRead<R, Lines>,
-    answers: mpsc::Sender<Bytes>,
+    lines: FramedRead<R, Claimed<Lines>>,
+    outbox: Outbox,
+    /// Requests that wait until there is room for their answers.
+    waiting: VecDeque<Waiting>,
+    /// The input has no more.
+    no_more: bool,
     /// Whether the session has been opened.
     opened: bool,
     /// Cancelled when the input has ended.
@@ -45,6 +57,13 @@ pub(super) struct LineTransport<R> {
     /// How long requests may go on, once the input has ended.
     until: Option<Instant>,
     pending: Arc<Pending>,
+}
+
+/// A request that waits.
+struct Waiting {
+    message: ClientJsonRpcMessage,
+    id: RequestId,
+    bytes: usize,
 }
 
 /// The requests that were read and are not answered yet.
@@ -57,22 +76,6 @@ struct Pending {
 impl Pending {
     fn ids(&self) -> MutexGuard<'_, HashSet<RequestId>> {
         self.ids.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// A request has come, or is not wanted any more.
-    fn heard(&self, message: &ClientJsonRpcMessage) {
-        match message {
-            JsonRpcMessage::Request(request) => drop(self.ids().insert(request.id.clone())),
-            JsonRpcMessage::Notification(JsonRpcNotification {
-                notification: ClientNotification::CancelledNotification(cancelled),
-                ..
-            }) => {
-                if let Some(id) = &cancelled.params.request_id {
-                    self.ids().remove(id);
-                }
-            }
-            _ => {}
-        }
     }
 
     fn said(&self, message: &ServerJsonRpcMessage) {
@@ -95,47 +98,121 @@ impl Pending {
 }
 
 impl<R: AsyncRead + Unpin + Send> LineTransport<R> {
-    /// The transport, what tells that its input has ended, and the task that writes: it
+    /// The transport, where its answers wait, what tells that its input has ended, and the task that writes: it
     /// ends after the transport, when all that was said is written.
     pub(super) fn new(
         input: R,
         output: impl AsyncWrite + Unpin + Send + 'static,
-    ) -> (Self, CancellationToken, JoinHandle<()>) {
-        let (answers, queue) = mpsc::channel(ANSWERS);
+    ) -> (Self, Room, CancellationToken, JoinHandle<()>) {
+        let (outbox, waiting) = Outbox::new();
+        let room = outbox.room().clone();
         let ended = CancellationToken::new();
+        let decoder = Claimed::new(Lines::default());
         let transport = Self {
-            lines: FramedRead::with_capacity(input, Lines::default(), 64 * 1024),
-            answers,
+            lines: FramedRead::with_capacity(input, decoder, 64 * 1024),
+            outbox,
+            waiting: VecDeque::new(),
+            no_more: false,
             opened: false,
             ended: ended.clone(),
             until: None,
             pending: Arc::default(),
         };
-        (transport, ended, tokio::spawn(write_lines(output, queue)))
+        // A host may take its time; it ends us when it wants to.
+        let writing = tokio::spawn(outbox::write(output, waiting, false));
+        (transport, room, ended, writing)
     }
 
-    /// The next message; `None` is the end.
+    /// The next message that can be dealt with; `None` is the end. Loses nothing when it is
+    /// dropped.
     async fn next(&mut self) -> Option<ClientJsonRpcMessage> {
         loop {
+            if self.has_room()
+                && let Some(next) = self.waiting.pop_front()
+            {
+                return Some(next.message);
+            }
+            let bytes: usize = self.waiting.iter().map(|waiting| waiting.bytes).sum();
+            let full = self.waiting.len() >= WAITING || bytes >= WAITING_BYTES;
+            if self.no_more && self.waiting.is_empty() {
+                return None;
+            }
             let line = tokio::select! {
-                line = self.lines.next() => line?,
+                line = self.lines.next(), if !full && !self.no_more => line,
+                () = room(&self.outbox, &self.pending), if !self.waiting.is_empty() => continue,
                 // The writer only ends early when nobody reads.
-                () = self.answers.closed() => return None,
+                () = self.outbox.closed() => return None,
             };
-            let line = match line {
-                Ok(line) => line,
-                Err(error) => {
-                    self.refuse(&Value::Null, INVALID_REQUEST, &error.to_string())
-                        .await;
-                    return None;
+            let (line, _claim) = match line {
+                Some(Ok(line)) => line,
+                Some(Err(error)) => {
+                    let what = match error.kind() {
+                        io::ErrorKind::OutOfMemory => too_much().message,
+                        _ => error.to_string(),
+                    };
+                    self.refuse(&Value::Null, INVALID_REQUEST, &what).await;
+                    self.no_more = true;
+                    continue;
+                }
+                None => {
+                    self.no_more = true;
+                    continue;
                 }
             };
             match read(&line) {
-                Ok(message) if self.fits(&message) => return Some(message),
-                Ok(_) => tracing::debug!("a message before the session was opened is dropped"),
+                Ok(message) if !self.fits(&message) => {
+                    tracing::debug!("a message before the session was opened is dropped");
+                }
+                Ok(message) => {
+                    if let Some(message) = self.sort(message, line.len()).await {
+                        return Some(message);
+                    }
+                }
                 Err((id, code, what)) => self.refuse(&id, code, &what).await,
             }
         }
+    }
+
+    /// What to do with a message: hand it on, or let it wait, or refuse it.
+    async fn sort(
+        &mut self,
+        message: ClientJsonRpcMessage,
+        bytes: usize,
+    ) -> Option<ClientJsonRpcMessage> {
+        match &message {
+            JsonRpcMessage::Request(request) => {
+                let id = request.id.clone();
+                if self.pending.ids().contains(&id) {
+                    let what = "another request with this id is being worked on";
+                    let id = serde_json::to_value(&id).unwrap_or_default();
+                    self.refuse(&id, INVALID_REQUEST, what).await;
+                    return None;
+                }
+                let has_room = self.has_room() && self.waiting.is_empty();
+                self.pending.ids().insert(id.clone());
+                if !has_room {
+                    self.waiting.push_back(Waiting { message, id, bytes });
+                    return None;
+                }
+            }
+            JsonRpcMessage::Notification(JsonRpcNotification {
+                notification: ClientNotification::CancelledNotification(cancelled),
+                ..
+            }) => {
+                if let Some(id) = &cancelled.params.request_id {
+                    self.pending.ids().remove(id);
+                    // One that has not begun never does, and needs no answer.
+                    self.waiting.retain(|waiting| waiting.id != *id);
+                }
+            }
+            _ => {}
+        }
+        Some(message)
+    }
+
+    fn has_room(&self) -> bool {
+        let begun = self.pending.ids().len() - self.waiting.len();
+        self.outbox.room().is_free() && begun < IN_FLIGHT
     }
 
     /// Before the session is opened only requests make sense: anything else would end it.
@@ -153,8 +230,8 @@ impl<R: AsyncRead + Unpin + Send> LineTransport<R> {
             "id": id,
             "error": { "code": code, "message": what },
         });
-        let answers = self.answers.clone();
-        async move { drop(answers.send(encode(&error)).await) }
+        let outbox = self.outbox.clone();
+        async move { outbox.refuse(encode(&error)).await }
     }
 }
 
@@ -165,17 +242,26 @@ impl<R: AsyncRead + Unpin + Send> Transport<RoleServer> for LineTransport<R> {
         &mut self,
         message: ServerJsonRpcMessage,
     ) -> impl Future<Output = io::Result<()>> + Send + 'static {
-        let (answers, pending) = (self.answers.clone(), Arc::clone(&self.pending));
+        let (outbox, pending) = (self.outbox.clone(), Arc::clone(&self.pending));
         async move {
+            let is_news = matches!(message, JsonRpcMessage::Notification(_));
+            let line = encode(&message);
+            // Before it counts as answered it counts as waiting.
+            let sent = match is_news {
+                true => outbox.send_part(line).await,
+                false => {
+                    outbox.send(line);
+                    !outbox.is_closed()
+                }
+            };
             pending.said(&message);
-            let gone = |_| io::Error::from(io::ErrorKind::BrokenPipe);
-            answers.send(encode(&message)).await.map_err(gone)
+            sent.then_some(())
+                .ok_or_else(|| io::ErrorKind::BrokenPipe.into())
         }
     }
 
     async fn receive(&mut self) -> Option<ClientJsonRpcMessage> {
         if let Some(message) = self.next().await {
-            self.pending.heard(&message);
             return Some(message);
         }
         self.ended.cancel();
@@ -185,7 +271,7 @@ impl<R: AsyncRead + Unpin + Send> Transport<RoleServer> for LineTransport<R> {
         tokio::select! {
             () = self.pending.none() => {}
             () = tokio::time::sleep_until(until) => {}
-            () = self.answers.closed() => {}
+            () = self.outbox.closed() => {}
         }
         None
     }
@@ -216,18 +302,12 @@ fn read(line: &[u8]) -> Result<ClientJsonRpcMessage, (Value, i64, String)> {
     Err((id.unwrap_or(Value::Null), INVALID_REQUEST, what.to_owned()))
 }
 
-async fn write_lines(mut output: impl AsyncWrite + Unpin, mut queue: mpsc::Receiver<Bytes>) {
-    while let Some(line) = queue.recv().await {
-        if output.write_all(&line).await.is_err() || output.flush().await.is_err() {
-            return;
-        }
+/// Wait until one more request can be begun.
+async fn room(outbox: &Outbox, pending: &Pending) {
+    tokio::select! {
+        () = outbox.room().free(), if !outbox.room().is_free() => {}
+        () = pending.answered.notified() => {}
     }
-}
-
-fn encode(message: &impl serde::Serialize) -> Bytes {
-    let mut line = BytesMut::new();
-    write_line(&serde_json::to_vec(message).unwrap_or_default(), &mut line);
-    line.freeze()
 }
 
 #[cfg(test)]

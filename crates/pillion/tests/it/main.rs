@@ -36,6 +36,7 @@ mod map;
 mod mcp;
 mod parity;
 mod python_client;
+mod readers;
 mod reload;
 mod sidecars;
 mod socket;
