@@ -88,7 +88,7 @@ async fn read(headers: &HeaderMap, body: Body) -> Result<Parameters, Box<Respons
 }
 
 /// A whole body, if there is room for it among those of others.
-async fn collect(body: Body) -> Result<(Vec<u8>, Claim), Box<Response>> {
+pub(crate) async fn collect(body: Body) -> Result<(Vec<u8>, Claim), Box<Response>> {
     let refused = |what: String, status| {
         let error = Error::new(Code::InvalidRequest, what);
         Box::new(refusal(&error, status))

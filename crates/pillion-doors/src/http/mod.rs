@@ -31,7 +31,7 @@ use tokio::net::TcpListener;
 use crate::{House, mcp};
 
 pub use access::Access;
-pub(crate) use calls::refusal;
+pub(crate) use calls::{collect, refusal};
 
 /// Bytes of a request's body.
 pub(crate) const MAX_BODY: usize = pillion_protocol::frame::MAX_BODY;

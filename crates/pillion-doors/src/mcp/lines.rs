@@ -11,12 +11,15 @@ use std::time::Duration;
 use futures::StreamExt;
 use pillion_catalogue::Room;
 use pillion_protocol::frame::Lines;
+use pillion_protocol::jsonrpc::Id;
 use rmcp::RoleServer;
 use rmcp::model::{
     ClientJsonRpcMessage, ClientNotification, ClientRequest, JsonRpcMessage, JsonRpcNotification,
     RequestId, ServerJsonRpcMessage,
 };
 use rmcp::transport::Transport;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::Notify;
@@ -41,6 +44,7 @@ const GO_ON: Duration = Duration::from_secs(60);
 /// JSON-RPC's numbers for what cannot be read.
 const PARSE_ERROR: i64 = -32700;
 const INVALID_REQUEST: i64 = -32600;
+const INVALID_PARAMS: i64 = -32602;
 
 /// A pair of streams as a transport of MCP.
 pub(super) struct LineTransport<R> {
@@ -150,7 +154,7 @@ impl<R: AsyncRead + Unpin + Send> LineTransport<R> {
                         io::ErrorKind::OutOfMemory => too_much().message,
                         _ => error.to_string(),
                     };
-                    self.refuse(&Value::Null, INVALID_REQUEST, &what).await;
+                    self.refuse(&Id::Null, INVALID_REQUEST, &what).await;
                     self.no_more = true;
                     continue;
                 }
@@ -184,7 +188,6 @@ impl<R: AsyncRead + Unpin + Send> LineTransport<R> {
                 let id = request.id.clone();
                 if self.pending.ids().contains(&id) {
                     let what = "another request with this id is being worked on";
-                    let id = serde_json::to_value(&id).unwrap_or_default();
                     self.refuse(&id, INVALID_REQUEST, what).await;
                     return None;
                 }
@@ -224,14 +227,26 @@ impl<R: AsyncRead + Unpin + Send> LineTransport<R> {
         self.opened
     }
 
-    fn refuse(&self, id: &Value, code: i64, what: &str) -> impl Future<Output = ()> + use<R> {
-        let error = json!({
-            "jsonrpc": "2.0",
-            "id": id,
-            "error": { "code": code, "message": what },
-        });
+    fn refuse<I: Serialize>(
+        &self,
+        id: &I,
+        code: i64,
+        what: &str,
+    ) -> impl Future<Output = ()> + use<R, I> {
+        #[derive(Serialize)]
+        struct Refused<'a, I> {
+            jsonrpc: &'static str,
+            id: &'a I,
+            error: Value,
+        }
+        let error = Refused {
+            jsonrpc: "2.0",
+            id,
+            error: json!({ "code": code, "message": what }),
+        };
         let outbox = self.outbox.clone();
-        async move { outbox.refuse(encode(&error)).await }
+        let line = encode(&error);
+        async move { outbox.refuse(line).await }
     }
 }
 
@@ -281,25 +296,52 @@ impl<R: AsyncRead + Unpin + Send> Transport<RoleServer> for LineTransport<R> {
     }
 }
 
-/// A line as a message, or what to answer: the id it had, JSON-RPC's number, what is wrong.
-fn read(line: &[u8]) -> Result<ClientJsonRpcMessage, (Value, i64, String)> {
-    if let Ok(message) = serde_json::from_slice(line) {
-        return Ok(message);
-    }
-    let value: Value = serde_json::from_slice(line).map_err(|error| {
-        let what = format!("the line is not JSON: {error}");
-        (Value::Null, PARSE_ERROR, what)
-    })?;
-    let what = match &value {
-        Value::Array(_) => "MCP has no batches; send one message per line",
-        Value::Object(object) if object.contains_key("method") => {
-            "not a request of MCP: check `jsonrpc`, `id` and `params`"
-        }
-        _ => "a line is one JSON-RPC 2.0 message",
+/// Why a line is no message: the id it had, JSON-RPC's number, what is wrong.
+type Refusal = (Id, i64, String);
+
+/// A line as a message, or what to answer.
+fn read(line: &[u8]) -> Result<ClientJsonRpcMessage, Refusal> {
+    let why = match serde_json::from_slice(line) {
+        Ok(message) => return Ok(message),
+        Err(why) => why,
     };
-    let id = value.get("id").cloned();
-    let id = id.filter(|id| id.is_string() || id.is_number());
-    Err((id.unwrap_or(Value::Null), INVALID_REQUEST, what.to_owned()))
+    let nobody = |code, what: String| (Id::Null, code, what);
+    // What is wrong with a value does not hide whose it is.
+    let value: &RawValue = serde_json::from_slice(line)
+        .map_err(|error| nobody(PARSE_ERROR, format!("the line is not JSON: {error}")))?;
+    if value.get().starts_with('[') {
+        let what = "MCP has no batches; send one message per line";
+        return Err(nobody(INVALID_REQUEST, what.to_owned()));
+    }
+    #[derive(Deserialize)]
+    struct Outside<'a> {
+        #[serde(default, borrow)]
+        id: Option<&'a RawValue>,
+        #[serde(default, borrow)]
+        method: Option<&'a RawValue>,
+    }
+    let Ok(Outside { id, method }) = serde_json::from_str(value.get()) else {
+        let what = "a line is one JSON-RPC 2.0 message";
+        return Err(nobody(INVALID_REQUEST, what.to_owned()));
+    };
+    let id = id.and_then(|id| serde_json::from_str(id.get()).ok());
+    // Values take what serde's own limits let in.
+    let taken_apart: Result<Value, _> = serde_json::from_str(value.get());
+    let (code, what) = match (taken_apart, method) {
+        (Err(_), Some(_)) => (
+            INVALID_PARAMS,
+            format!("the parameters hold what cannot be read: {why}"),
+        ),
+        (_, Some(_)) => (
+            INVALID_REQUEST,
+            "not a request of MCP: check `jsonrpc`, `id` and `params`".to_owned(),
+        ),
+        (_, None) => (
+            INVALID_REQUEST,
+            "a line is one JSON-RPC 2.0 message".to_owned(),
+        ),
+    };
+    Err((id.unwrap_or(Id::Null), code, what))
 }
 
 /// Wait until one more request can be begun.
@@ -321,7 +363,16 @@ mod tests {
         assert_eq!(wrong("[1, 2]").1, INVALID_REQUEST);
         assert_eq!(wrong("7").1, INVALID_REQUEST);
         let (id, code, _) = wrong(r#"{"id": 7, "method": "ping"}"#);
-        assert_eq!((id, code), (json!(7), INVALID_REQUEST));
+        assert_eq!((id, code), (Id::Number(7), INVALID_REQUEST));
+        let deep = "[".repeat(1_000) + &"]".repeat(1_000);
+        for bad in [&deep, "1e400", r#""\ud800""#] {
+            let call = format!(
+                r#"{{"jsonrpc":"2.0","id":12345678901234567890,"method":"tools/call","params":{{"name":"x","arguments":{{"a":{bad}}}}}}}"#
+            );
+            let (id, code, what) = wrong(&call);
+            assert_eq!(id, Id::Other("12345678901234567890".into()), "{what}");
+            assert_eq!(code, INVALID_PARAMS, "{what}");
+        }
         let ping = br#"{"jsonrpc": "2.0", "id": "a", "method": "ping"}"#;
         assert!(read(ping).is_ok());
     }

@@ -57,6 +57,9 @@ impl Operation for SidecarCall {
             .service()
             .project(whereabouts(&cx, self.root.as_deref(), None, [None, None])?)
             .await?;
+        if let Some(args) = &self.args {
+            pillion_protocol::readable::check(args.get())?;
+        }
         let pool = cx.service().foreign(&project, &self.sidecar)?;
         let made = foreign::find(&project, &self.sidecar)?;
         let call = pillion_supervisor::Call {

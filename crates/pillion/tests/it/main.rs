@@ -42,3 +42,4 @@ mod sidecars;
 mod socket;
 mod start;
 mod stdio;
+mod unreadable;
