@@ -80,19 +80,12 @@ fn check_answer(id: Id, outcome: Result<Box<RawValue>, Error>) {
     let Ok(FromServer::Response(back)) = FromServer::read(&text) else {
         panic!("not read as an answer: {}", String::from_utf8_lossy(&text));
     };
-    if is_exact(&id) {
-        assert_eq!(back.id, id);
-    }
+    assert_eq!(back.id, id);
     match (back.into_outcome(), outcome) {
         (Ok(back), Ok(result)) => assert_eq!(back.get(), result.get()),
         (Err(back), Err(error)) => check_same(&back, &error),
         (back, outcome) => panic!("{outcome:?} became {back:?}"),
     }
-}
-
-/// A fraction may lose its last digit on the way: serde_json reads it fast, not exactly.
-fn is_exact(id: &Id) -> bool {
-    !matches!(id, Id::Other(number) if number.is_f64())
 }
 
 /// All but `data`, which may hold fractions.

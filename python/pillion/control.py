@@ -153,10 +153,11 @@ class InBandReader:
 class BadLine(Exception):  # noqa: N818
     """A line that cannot become a request."""
 
-    def __init__(self, code: str, type: str, message: str) -> None:
+    def __init__(self, code: str, type: str, message: str, id: int | None = None) -> None:
         super().__init__(message)
         self.code = code
         self.type = type
+        self.id = id
 
 
 def parse_line(line: bytes | None) -> Any:
@@ -167,6 +168,9 @@ def parse_line(line: bytes | None) -> Any:
         return None
     try:
         request = wire.loads(line)
+    except wire.TooMuch as error:
+        # A host waits for it: only what it sent along cannot be read.
+        return BadLine("invalid_params", "ValueError", str(error), wire.leading_id(line))
     except ValueError as error:
         if not line.strip():
             return False

@@ -88,9 +88,28 @@ def make_dumps(default: Callable[[Any], Any]) -> Callable[[Any], str]:
 _loads = _make_loads()
 
 
+class TooMuch(ValueError):  # noqa: N818
+    """JSON that this interpreter cannot hold."""
+
+
 def loads(line: bytes) -> Any:
-    """Parse one line. Raises `ValueError` for anything that is not strict JSON in UTF-8."""
+    """Parse one line. Raises `ValueError` for anything that is not strict JSON in UTF-8, and
+    `TooMuch` for what is, but not for this interpreter.
+    """
     try:
         return _loads(line.decode().strip(" \t\r\n"))
     except RecursionError:
-        raise ValueError("nested too deeply") from None
+        raise TooMuch("nested too deeply for Python") from None
+    except ValueError as error:
+        if "integer string conversion" in str(error):
+            raise TooMuch("an integer has too many digits for Python") from None
+        raise
+
+
+def leading_id(line: bytes) -> int | None:
+    """The id of a line that cannot be parsed, if it comes first, as our hosts write it."""
+    head, found, rest = line[:64].partition(b'{"id":')
+    if head.strip() or not found:
+        return None
+    number = rest.partition(b",")[0].strip()
+    return int(number) if number.isdigit() else None

@@ -178,7 +178,7 @@ class Worker:
     def _answer(self, request: Any) -> None:
         if type(request) is not dict:
             if isinstance(request, BadLine):
-                self.runner.reject(None, request.code, str(request), request.type)
+                self.runner.reject(request.id, request.code, str(request), request.type)
             return
         id = request.get("id")
         method = request.get("method")

@@ -12,7 +12,7 @@ use serde_json::value::{RawValue, to_raw_value};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use crate::{Code, Error, Result};
+use crate::{Code, Error, Result, Room};
 
 /// The way in that a request took.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -106,6 +106,8 @@ pub struct Request {
     pub cancel: CancellationToken,
     /// Where items and progress go; nobody wants them if there is none.
     pub parts: Option<mpsc::Sender<Part>>,
+    /// Where the answer will wait for its reader.
+    pub room: Room,
 }
 
 impl Request {
@@ -119,6 +121,7 @@ impl Request {
             timeout: None,
             cancel: CancellationToken::new(),
             parts: None,
+            room: Room::default(),
         }
     }
 

@@ -24,6 +24,8 @@ use crate::wire;
 const WRITE_QUEUE: usize = 64;
 /// How many events of a stream may wait for its consumer.
 const EVENT_QUEUE: usize = 64;
+/// Bytes of an event that waits alone.
+const LARGE: usize = 256 * 1024;
 /// What the reader asks the system for at once.
 const READ_BUFFER: usize = 64 * 1024;
 /// Small frames are written together up to about this size.
@@ -226,7 +228,7 @@ async fn read_frames(socket: OwnedReadHalf, pending: Arc<Pending>, ended: Cancel
                     && let Some(events) = pending.events(id)
                 {
                     // Waiting here is the backpressure. A stream has its connection to itself.
-                    let _ = events.send(event).await;
+                    hand_over(&events, event).await;
                 }
             }
             Ok(FromServer::Notification(_)) => {}
@@ -234,6 +236,21 @@ async fn read_frames(socket: OwnedReadHalf, pending: Arc<Pending>, ended: Cancel
         }
     };
     pending.close(&reason);
+}
+
+/// Hand an event to its consumer; a large one waits until the queue is empty, which counts
+/// events and not bytes.
+async fn hand_over(events: &mpsc::Sender<Event>, event: Event) {
+    let (Event::Item(json) | Event::Progress(json)) = &event;
+    let places = match json.get().len() > LARGE {
+        true => events.max_capacity(),
+        false => 1,
+    };
+    if let Ok(mut permits) = events.reserve_many(places).await
+        && let Some(permit) = permits.next()
+    {
+        permit.send(event);
+    }
 }
 
 /// The reason that calls see when their connection broke.

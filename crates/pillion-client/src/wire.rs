@@ -1,16 +1,13 @@
 //! Requests as bytes, and the one notification that clients read.
 
-use bytes::{Buf, Bytes};
-use pillion_protocol::frame::MAX_BODY;
+use bytes::Bytes;
+use pillion_protocol::frame::{HEADER_ROOM, MAX_BODY, with_header};
 use pillion_protocol::jsonrpc::{Id, Progress, method};
 use pillion_protocol::{Code, Error, Result};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
 use crate::stream::Event;
-
-/// Room for the header in front of a body whose length is not known yet.
-const HEADER_ROOM: usize = 40;
 
 /// The frame of a request, header and body in one buffer: one write sends it.
 pub(crate) fn request(id: u64, method: &str, params: &impl Serialize) -> Result<Bytes> {
@@ -38,7 +35,7 @@ pub(crate) fn request(id: u64, method: &str, params: &impl Serialize) -> Result<
         ))
         .hint("put large data into a file and send its path"));
     }
-    Ok(with_header(frame, body))
+    Ok(with_header(frame))
 }
 
 /// The frame that asks the daemon to stop working on a request.
@@ -49,17 +46,7 @@ pub(crate) fn cancel(id: u64) -> Bytes {
         method::CANCEL
     );
     frame.extend_from_slice(body.as_bytes());
-    with_header(frame, body.len())
-}
-
-/// Write the header just in front of the body.
-fn with_header(mut frame: Vec<u8>, body: usize) -> Bytes {
-    let header = format!("Content-Length: {body}\r\n\r\n");
-    let start = HEADER_ROOM - header.len();
-    frame[start..HEADER_ROOM].copy_from_slice(header.as_bytes());
-    let mut frame = Bytes::from(frame);
-    frame.advance(start);
-    frame
+    with_header(frame)
 }
 
 /// Read the parameters of `$/progress`: whose they are, and what.

@@ -2,7 +2,7 @@
 
 use std::future::Future;
 
-use pillion_catalogue::{Door, Part, Request, Result};
+use pillion_catalogue::{Code, Door, Error, Part, Request, Result, Room};
 use serde_json::value::RawValue;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -19,6 +19,8 @@ pub(crate) struct Asked<'a> {
     pub(crate) params: Option<&'a RawValue>,
     pub(crate) root: Option<std::path::PathBuf>,
     pub(crate) cancel: CancellationToken,
+    /// Where the answer will wait for its reader.
+    pub(crate) room: Room,
 }
 
 /// Answer a request; `tell` gets every part, in order and before the outcome.
@@ -36,10 +38,19 @@ where
         params,
         root,
         cancel,
+        room,
     } = asked;
+    // A caller that does not read what it asked for before gets nothing more done.
+    tokio::select! {
+        () = room.free() => {}
+        () = cancel.cancelled() => {
+            return Err(Error::new(Code::Cancelled, "the request was cancelled"));
+        }
+    }
     let mut request = Request::new(door).root(root.or_else(|| house.root.clone()));
     request.cancel = cancel;
     request.caller = house.caller.clone();
+    request.room = room;
     let definition = house.catalogue.get(operation);
     if !definition.is_some_and(|definition| definition.wants_stream(params)) {
         return house.catalogue.call(operation, params, request).await;

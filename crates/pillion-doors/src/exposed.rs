@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use pillion_catalogue::{Door, Error, Part, Result, Safety};
+use pillion_catalogue::{Door, Error, Part, Result, Room, Safety};
 use serde::{Deserialize, Serialize};
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value};
@@ -128,6 +128,7 @@ impl Exposed {
             params: Some(&params),
             root: None,
             cancel: CancellationToken::new(),
+            room: Room::default(),
         };
         // Before the question: an edit that comes while it is answered must not be missed.
         let before = self.last().map(|known| look(&known.files));

@@ -28,6 +28,7 @@ pub mod environment;
 pub mod guard;
 mod launch;
 mod output;
+pub mod peer;
 pub mod private;
 mod read_only;
 mod running;

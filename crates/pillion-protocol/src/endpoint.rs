@@ -37,12 +37,7 @@ impl Endpoint {
             .map(str::to_owned)
             .or_else(|| set(vars::PILLION_INSTANCE)?.into_string().ok());
         let name = instance.as_deref().unwrap_or("daemon");
-        let temp = || set(vars::TMPDIR).map_or_else(|| "/tmp".into(), PathBuf::from);
-        let dir = match set(vars::XDG_RUNTIME_DIR) {
-            Some(dir) => Path::new(&dir).join("pillion"),
-            None => temp().join(format!("pillion-{uid}")),
-        };
-        let socket = dir.join(format!("{}.sock", file_name(name)));
+        let socket = runtime_dir(env, uid).join(format!("{}.sock", file_name(name)));
         if fits(&socket) {
             return Self { socket };
         }
@@ -86,6 +81,19 @@ impl Endpoint {
         path.push(".");
         path.push(extension);
         path.into()
+    }
+}
+
+/// The folder of what lives only as long as pillion runs: sockets, tokens. Private to the
+/// user, once it is made.
+pub fn runtime_dir(env: impl Fn(&str) -> Option<OsString>, uid: u32) -> PathBuf {
+    let set = |name| env(name).filter(|value| !value.is_empty());
+    match set(vars::XDG_RUNTIME_DIR) {
+        Some(dir) => Path::new(&dir).join("pillion"),
+        None => {
+            let temp = set(vars::TMPDIR).map_or_else(|| "/tmp".into(), PathBuf::from);
+            temp.join(format!("pillion-{uid}"))
+        }
     }
 }
 

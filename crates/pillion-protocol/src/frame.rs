@@ -14,6 +14,11 @@ pub const MAX_BODY: usize = 100 * 1024 * 1024;
 /// Most bytes of a line.
 pub const MAX_LINE: usize = 64 * 1024 * 1024;
 
+/// A buffer keeps this much after a frame; what a larger frame needed is given back.
+const KEPT: usize = 256 * 1024;
+/// Room for the header in front of a body whose length is not known yet.
+pub const HEADER_ROOM: usize = 40;
+
 /// Why a stream of bytes cannot be cut into frames. After this the stream is useless.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FrameError {
@@ -74,7 +79,7 @@ impl ContentLength {
             return Ok(None);
         }
         self.body = None;
-        Ok(Some(buffer.split_to(length).freeze()))
+        Ok(Some(cut(buffer, length).freeze()))
     }
 
     /// Take the headers, and give the length they announce.
@@ -143,6 +148,16 @@ fn content_length(line: &[u8]) -> Result<Option<&str>, FrameError> {
         .then(|| value.trim()))
 }
 
+/// Take a frame from the front. After a large one the buffer begins anew: it would keep the
+/// room for as long as the stream lives.
+fn cut(buffer: &mut BytesMut, length: usize) -> BytesMut {
+    let frame = buffer.split_to(length);
+    if length > KEPT {
+        *buffer = BytesMut::from(&buffer[..]);
+    }
+    frame
+}
+
 fn shorten(text: &str) -> String {
     text.chars().take(40).collect()
 }
@@ -154,6 +169,20 @@ pub fn write_content_length(body: &[u8], out: &mut BytesMut) {
     // Writing into a BytesMut cannot fail: it grows.
     let _ = write!(out, "Content-Length: {}\r\n\r\n", body.len());
     out.extend_from_slice(body);
+}
+
+/// Write the header into the [`HEADER_ROOM`] in front of a body: a frame in one piece.
+pub fn with_header(mut frame: Vec<u8>) -> Bytes {
+    let header = format!(
+        "Content-Length: {}\r\n\r\n",
+        frame.len().saturating_sub(HEADER_ROOM)
+    );
+    // The longest header there can be is shorter than the room.
+    let start = HEADER_ROOM - header.len();
+    frame[start..HEADER_ROOM].copy_from_slice(header.as_bytes());
+    let mut frame = Bytes::from(frame);
+    frame.advance(start);
+    frame
 }
 
 /// One frame per line.
@@ -184,7 +213,7 @@ impl Lines {
                 return Err(FrameError::LineTooLong(self.max));
             }
             self.scanned = 0;
-            let line = buffer.split_to(end);
+            let line = cut(buffer, end);
             buffer.advance(1);
             if let Some(line) = without_blanks(&line.freeze()) {
                 return Ok(Some(line));

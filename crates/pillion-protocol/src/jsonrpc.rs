@@ -4,23 +4,54 @@
 //! look into what it passes on.
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::{Code, Error};
 
-/// A request's id: a number or a string, or null where it could not be read.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(untagged)]
+/// A request's id: a number or a string, or null where it could not be read. It comes back
+/// as it came: a number that no type of ours holds stays the text it was.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Id {
     /// A whole number.
     Number(i64),
-    /// A large or fractional number.
-    Other(serde_json::Number),
+    /// A large or fractional number, or a string that is no text: as it was written.
+    Other(Box<str>),
     /// A string.
     String(Box<str>),
     /// Not known.
     Null,
+}
+
+impl Serialize for Id {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Number(number) => serializer.serialize_i64(*number),
+            Self::String(text) => serializer.serialize_str(text),
+            Self::Null => serializer.serialize_unit(),
+            Self::Other(json) => RawValue::from_string(json.to_string())
+                .map_err(serde::ser::Error::custom)?
+                .serialize(serializer),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Id {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let raw = Box::<RawValue>::deserialize(deserializer)?;
+        let json = raw.get();
+        match json.as_bytes().first() {
+            Some(b'n') => Ok(Self::Null),
+            Some(b'"') => Ok(match serde_json::from_str(json) {
+                Ok(text) => Self::String(text),
+                Err(_) => Self::Other(json.into()),
+            }),
+            Some(b'-' | b'0'..=b'9') => Ok(match json.parse::<i64>() {
+                Ok(number) if number.to_string() == json => Self::Number(number),
+                _ => Self::Other(json.into()),
+            }),
+            _ => Err(serde::de::Error::custom("an id is a number or a string")),
+        }
+    }
 }
 
 /// The version marker: only `"2.0"` is read.
@@ -99,14 +130,17 @@ pub fn read(frame: &[u8]) -> Incoming {
 fn one(value: &RawValue) -> Result<Request, (Id, Error)> {
     match serde_json::from_str::<Request>(value.get()) {
         Ok(request) => checked(request),
-        Err(error) => {
-            let id = serde_json::from_str::<Value>(value.get())
-                .ok()
-                .and_then(|v| serde_json::from_value(v.get("id")?.clone()).ok())
-                .unwrap_or(Id::Null);
-            Err((id, invalid(error)))
-        }
+        Err(error) => Err((id_of(value), invalid(error))),
     }
+}
+
+/// The id of what is no request, if it has one.
+fn id_of(value: &RawValue) -> Id {
+    #[derive(Deserialize)]
+    struct WithId {
+        id: Id,
+    }
+    serde_json::from_str::<WithId>(value.get()).map_or(Id::Null, |found| found.id)
 }
 
 fn checked(request: Request) -> Result<Request, (Id, Error)> {
@@ -322,6 +356,44 @@ mod tests {
             panic!()
         };
         assert_eq!(request.id, Some(Id::Null));
+    }
+
+    #[test]
+    fn an_id_comes_back_as_it_came() {
+        for id in [
+            "0",
+            "-0",
+            "7",
+            "-7",
+            "9223372036854775807",
+            "9223372036854775808",
+            "18446744073709551616",
+            "123456789012345678901234567890",
+            "1.0",
+            "1.10",
+            "1e3",
+            "1E+3",
+            "-0.0",
+            "1e400",
+            "3.14159265358979323846264338327950288",
+            "\"7\"",
+            "\"\"",
+            r#""\ud800""#,
+            "null",
+        ] {
+            let read: Id = serde_json::from_str(id).unwrap();
+            assert_eq!(serde_json::to_string(&read).unwrap(), id);
+            let request = format!(r#"{{"jsonrpc":"2.0","method":"a","id": {id} }}"#);
+            let Incoming::Single(Ok(request)) = super::read(request.as_bytes()) else {
+                panic!("{id}")
+            };
+            assert_eq!(request.id, Some(read.clone()));
+            let wrong = format!(r#"{{"jsonrpc":"1.0","method":"a","id":{id}}}"#);
+            assert_eq!(code(&wrong).0, read);
+        }
+        for wrong in ["true", "[1]", "{}"] {
+            assert!(serde_json::from_str::<Id>(wrong).is_err(), "{wrong}");
+        }
     }
 
     #[test]

@@ -11,6 +11,7 @@ pub mod error;
 pub mod frame;
 pub mod jsonrpc;
 pub mod line;
+pub mod readable;
 pub mod vars;
 pub mod worker;
 

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::time::{Duration, Instant};
 
-use pillion_catalogue::{Error, Part, Result};
+use pillion_catalogue::{Error, Part, Result, Room};
 use serde_json::value::RawValue;
 use tokio::sync::{mpsc, oneshot};
 
@@ -31,6 +31,8 @@ pub struct Call {
     pub timeout: Duration,
     /// Where items and progress go; slow readers slow the sidecar down.
     pub parts: Option<mpsc::Sender<Part>>,
+    /// Where the answer will wait; the call begins only while there is room.
+    pub room: Room,
 }
 
 /// An answer and where it came from.
@@ -46,6 +48,19 @@ pub struct Answer {
     pub took: Duration,
 }
 
+/// What becomes of a call in the hands of an actor.
+#[derive(Debug)]
+pub(crate) enum Outcome {
+    /// Its answer.
+    Done(Result<Answer>),
+    /// Nothing yet: its caller has not read what it asked for before. It comes back when it
+    /// has, and is in nobody's way until then.
+    NoRoom {
+        ask: Ask,
+        parts: Option<mpsc::Sender<Part>>,
+    },
+}
+
 /// A call in the hands of an actor. Answering consumes the way back, so that there is
 /// exactly one answer; dropping it unanswered is seen by the caller too.
 #[derive(Debug)]
@@ -58,14 +73,21 @@ pub(crate) struct Pending {
     /// How often the process itself wanted to be asked again.
     pub(crate) put_off: u8,
     pub(crate) parts: Option<mpsc::Sender<Part>>,
-    pub(crate) way_back: oneshot::Sender<Result<Answer>>,
+    pub(crate) room: Room,
+    pub(crate) way_back: oneshot::Sender<Outcome>,
     pub(crate) load: LoadToken,
 }
 
 impl Pending {
     pub(crate) fn answer(self, outcome: Result<Answer>) {
         // A caller that went away has cancelled; nobody misses the answer.
-        let _ = self.way_back.send(outcome);
+        let _ = self.way_back.send(Outcome::Done(outcome));
+    }
+
+    /// Hand it back until its caller has room for the answer.
+    pub(crate) fn put_back(self) {
+        let (ask, parts) = (self.ask, self.parts);
+        let _ = self.way_back.send(Outcome::NoRoom { ask, parts });
     }
 
     pub(crate) fn fail(self, error: Error) {

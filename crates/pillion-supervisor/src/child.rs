@@ -17,7 +17,9 @@ use tokio_util::codec::FramedRead;
 
 use crate::call::InFlight;
 use crate::frames::{Frames, is_too_large};
-use crate::streams::{Control, Deaf, at, control_pair, deliver_held, read_control, write_backlog};
+use crate::streams::{
+    Control, Deaf, at, control_pair, deliver_held, places, read_control, write_backlog,
+};
 use crate::tail::Tail;
 use crate::{Events, Notice, Spec};
 
@@ -247,14 +249,15 @@ impl Child {
 
     /// Hand a part to its reader, or hold it until the reader has room.
     pub(crate) fn deliver(&mut self, to: &mpsc::Sender<Part>, part: Part) -> bool {
-        match to.try_send(part) {
-            Ok(()) => true,
-            Err(mpsc::error::TrySendError::Full(part)) => {
+        let permits = to.try_reserve_many(places(to, &part));
+        match permits.map(|mut permits| permits.next()) {
+            Ok(Some(permit)) => permit.send(part),
+            Ok(None) | Err(mpsc::error::TrySendError::Full(())) => {
                 self.held = Some((to.clone(), part));
-                true
             }
-            Err(mpsc::error::TrySendError::Closed(_)) => false,
+            Err(mpsc::error::TrySendError::Closed(())) => return false,
         }
+        true
     }
 
     /// What it does next. Cancel-safe.

@@ -2,17 +2,20 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Instant, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use pillion_catalogue::Activity;
 use pillion_protocol::Result;
 use tokio::sync::{mpsc, oneshot};
 
 use crate::actor::Actor;
-use crate::call::Pending;
+use crate::call::{Outcome, Pending};
 use crate::failure::{busy, stopped, too_slow};
 use crate::status::Shared;
 use crate::{Answer, Call, Events, Notice, SidecarStatus, Spec, State};
+
+/// How long a call that was handed back waits for a place in a full queue, at a time.
+const NO_PLACE: Duration = Duration::from_millis(10);
 
 /// What handles tell the owner.
 #[derive(Debug)]
@@ -60,39 +63,59 @@ impl Sidecar {
 
     /// Ask it something. Dropping the future cancels the call.
     pub async fn call(&self, call: Call) -> Result<Answer> {
-        let load = LoadToken::take(
-            &self.shared,
-            self.spec.limits.queue + self.spec.limits.in_flight,
-        )
-        .ok_or_else(|| busy(&self.spec))?;
         let deadline = Instant::now() + call.timeout;
-        let (way_back, answer) = oneshot::channel();
-        let ticket = self.tickets.fetch_add(1, Ordering::Relaxed);
-        let pending = Pending {
-            ticket,
-            came: Instant::now(),
-            ask: call.ask,
-            safe: call.safe,
-            repeated: false,
-            put_off: 0,
-            parts: call.parts,
-            way_back,
-            load,
-        };
-        if self.to_actor.send(Message::Call(pending)).is_err() {
-            return Err(stopped(&self.spec));
-        }
-        let mut cancel = CancelOnDrop {
-            to_actor: &self.to_actor,
-            ticket,
-            armed: true,
-        };
-        match tokio::time::timeout_at(deadline.into(), answer).await {
-            Ok(outcome) => {
-                cancel.armed = false;
-                outcome.unwrap_or_else(|_| Err(stopped(&self.spec)))
+        let timeout = call.timeout;
+        tokio::time::timeout_at(deadline.into(), self.until_answered(call))
+            .await
+            .unwrap_or_else(|_| Err(too_slow(&self.spec, timeout)))
+    }
+
+    async fn until_answered(&self, call: Call) -> Result<Answer> {
+        let came = Instant::now();
+        let (mut ask, mut parts) = (call.ask, call.parts);
+        let mut handed_back = false;
+        loop {
+            call.room.free().await;
+            let limit = self.spec.limits.queue + self.spec.limits.in_flight;
+            let load = match LoadToken::take(&self.shared, limit) {
+                Some(load) => load,
+                // It had its place already.
+                None if handed_back => {
+                    tokio::time::sleep(NO_PLACE).await;
+                    continue;
+                }
+                None => return Err(busy(&self.spec)),
+            };
+            let (way_back, answer) = oneshot::channel();
+            let ticket = self.tickets.fetch_add(1, Ordering::Relaxed);
+            let pending = Pending {
+                ticket,
+                came,
+                ask,
+                safe: call.safe,
+                repeated: false,
+                put_off: 0,
+                parts,
+                room: call.room.clone(),
+                way_back,
+                load,
+            };
+            if self.to_actor.send(Message::Call(pending)).is_err() {
+                return Err(stopped(&self.spec));
             }
-            Err(_) => Err(too_slow(&self.spec, call.timeout)),
+            let mut cancel = CancelOnDrop {
+                to_actor: &self.to_actor,
+                ticket,
+                armed: true,
+            };
+            let outcome = answer.await;
+            cancel.armed = false;
+            match outcome {
+                Ok(Outcome::Done(outcome)) => return outcome,
+                Ok(Outcome::NoRoom { ask: a, parts: p }) => (ask, parts) = (a, p),
+                Err(_) => return Err(stopped(&self.spec)),
+            }
+            handed_back = true;
         }
     }
 

@@ -59,12 +59,29 @@ pub(crate) async fn read_control(control: &mut Option<Control>) -> Option<std::i
     }
 }
 
+/// Bytes of a part that waits alone: many of them would be too much for a queue that counts
+/// parts.
+const LARGE: usize = 256 * 1024;
+
+/// How many places of a queue a part takes.
+pub(crate) fn places(to: &mpsc::Sender<Part>, part: &Part) -> usize {
+    let (Part::Item(json) | Part::Progress(json)) = part;
+    match json.get().len() > LARGE {
+        true => to.max_capacity(),
+        false => 1,
+    }
+}
+
 pub(crate) async fn deliver_held(held: &mut Option<(mpsc::Sender<Part>, Part)>) {
-    let permit = match held {
-        Some((to, _)) => to.clone().reserve_owned().await,
+    let to = match held {
+        Some((to, _)) => to.clone(),
         None => return,
     };
-    if let (Ok(permit), Some((_, part))) = (permit, held.take()) {
+    let places = held.as_ref().map_or(1, |(to, part)| places(to, part));
+    let permits = to.reserve_many(places).await;
+    if let (Ok(mut permits), Some((_, part))) = (permits, held.take())
+        && let Some(permit) = permits.next()
+    {
         permit.send(part);
     }
 }

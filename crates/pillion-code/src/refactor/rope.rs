@@ -187,6 +187,7 @@ impl Rope {
             safe: true,
             timeout,
             parts: None,
+            room: pillion_catalogue::Room::default(),
         };
         let answer = self.pool.call(call).await.map_err(without_exception)?;
         let answer: Answer = serde_json::from_str(answer.result.get()).map_err(Error::internal)?;

@@ -3,60 +3,67 @@
 use std::convert::Infallible;
 
 use axum::body::{Body, Bytes};
-use axum::extract::rejection::BytesRejection;
-use axum::extract::{Path, State};
+use axum::extract::{ConnectInfo, Path, State};
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
 use futures::StreamExt;
-use pillion_catalogue::{Code, Door, Error, Part};
+use pillion_catalogue::{Code, Door, Error, Held, Part, Room};
 use serde_json::value::RawValue;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
+use super::MAX_BODY;
+use super::access::Connection;
 use crate::House;
 use crate::dispatch::Asked;
 use crate::exposed;
+use crate::intake::{Claim, too_much};
 
 /// Events that may wait for a slow reader.
 const EVENTS: usize = 16;
+/// What of a large answer is handed over for writing at once.
+const PIECE: usize = 64 * 1024;
 
 /// `POST /v1/{operation}`, and `POST /{function}` for what is exposed.
 pub(super) async fn call(
     State(house): State<House>,
+    ConnectInfo(connection): ConnectInfo<Connection>,
     Path(operation): Path<String>,
     headers: HeaderMap,
-    body: Result<Bytes, BytesRejection>,
+    body: Body,
 ) -> Response {
-    let params = match read(&headers, body) {
-        Ok(params) => params,
+    let asked = match read(&headers, body).await {
+        Ok(asked) => asked,
         Err(refused) => return *refused,
     };
+    let params = asked.params.as_deref();
     let streams = house
         .catalogue
         .get(&operation)
-        .is_some_and(|definition| definition.wants_stream(params.as_deref()));
+        .is_some_and(|definition| definition.wants_stream(params));
     // Whether a function gives its values one by one is known when it does; the caller says
     // how it wants them then.
     let wants = house.exposing(&operation).is_some() && reads_events(&headers);
     if streams || wants {
-        stream(house, operation, params)
+        stream(house, operation, asked, connection.room)
     } else {
-        answer(&house, &operation, params).await
+        answer(&house, &operation, asked, &connection.room).await
     }
 }
 
 /// An operation under an older path.
 pub(super) async fn aliased(
     house: House,
+    room: &Room,
     operation: &'static str,
     headers: HeaderMap,
-    body: Result<Bytes, BytesRejection>,
+    body: Body,
 ) -> Response {
-    let params = match read(&headers, body) {
-        Ok(params) => params,
+    let asked = match read(&headers, body).await {
+        Ok(asked) => asked,
         Err(refused) => return *refused,
     };
-    let mut response = answer(&house, operation, params).await;
+    let mut response = answer(&house, operation, asked, room).await;
     // Older clients read 404 as: there is no such route.
     if response.status() == StatusCode::NOT_FOUND {
         *response.status_mut() = StatusCode::BAD_REQUEST;
@@ -64,18 +71,42 @@ pub(super) async fn aliased(
     response
 }
 
+/// The parameters of a request, which are counted until it is answered.
+struct Parameters {
+    params: Option<Box<RawValue>>,
+    _claim: Claim,
+}
+
 /// The parameters of a request, or what to say instead of an answer.
-fn read(
-    headers: &HeaderMap,
-    body: Result<Bytes, BytesRejection>,
-) -> Result<Option<Box<RawValue>>, Box<Response>> {
-    match body {
-        Ok(body) => params(headers, &body).map_err(|error| Box::new(failure(&error))),
-        Err(rejection) => {
-            let error = Error::new(Code::InvalidRequest, rejection.body_text());
-            Err(Box::new(refusal(&error, rejection.status().as_u16())))
+async fn read(headers: &HeaderMap, body: Body) -> Result<Parameters, Box<Response>> {
+    let (body, claim) = collect(body).await?;
+    let params = params(headers, &body).map_err(|error| Box::new(failure(&error)))?;
+    Ok(Parameters {
+        params,
+        _claim: claim,
+    })
+}
+
+/// A whole body, if there is room for it among those of others.
+pub(crate) async fn collect(body: Body) -> Result<(Vec<u8>, Claim), Box<Response>> {
+    let refused = |what: String, status| {
+        let error = Error::new(Code::InvalidRequest, what);
+        Box::new(refusal(&error, status))
+    };
+    let (mut whole, mut claim) = (Vec::new(), Claim::default());
+    let mut pieces = body.into_data_stream();
+    while let Some(piece) = pieces.next().await {
+        let piece = piece.map_err(|error| refused(format!("the body broke off: {error}"), 400))?;
+        if whole.len() + piece.len() > MAX_BODY {
+            let what = format!("a body of more than {MAX_BODY} bytes");
+            return Err(refused(what, 413));
         }
+        if !claim.grow_to(whole.len() + piece.len()) {
+            return Err(Box::new(failure(&too_much())));
+        }
+        whole.extend_from_slice(&piece);
     }
+    Ok((whole, claim))
 }
 
 /// Anything else.
@@ -98,33 +129,54 @@ pub(super) async fn no_method(method: Method, uri: Uri) -> Response {
     refusal(&error, 405)
 }
 
-async fn answer(house: &House, operation: &str, params: Option<Box<RawValue>>) -> Response {
+async fn answer(house: &House, operation: &str, asked: Parameters, room: &Room) -> Response {
     // Dropped with this future when the caller hangs up, which cancels the call.
     let cancel = CancellationToken::new();
     let _gone = cancel.clone().drop_guard();
     let asked = Asked {
         door: Door::Http,
         operation,
-        params: params.as_deref(),
+        params: asked.params.as_deref(),
         root: None,
         cancel,
+        room: room.clone(),
     };
     match exposed::answer(house, asked, false, |_| async { true }).await {
-        Ok(result) => json(StatusCode::OK, result.get().to_owned()),
+        Ok(result) => {
+            let text: String = Box::<str>::from(result).into();
+            let (length, held) = (text.len(), room.hold(text.len()));
+            let mut response = json(StatusCode::OK, in_pieces(text.into(), held));
+            let headers = response.headers_mut();
+            headers.insert(header::CONTENT_LENGTH, length.into());
+            response
+        }
         Err(error) => failure(&error),
     }
 }
 
+/// A body that counts as waiting until it is all but written.
+fn in_pieces(text: Bytes, held: Held) -> Body {
+    if text.len() <= PIECE {
+        return text.into();
+    }
+    let pieces = futures::stream::unfold((text, held), |(mut text, held)| async move {
+        let piece = text.split_to(text.len().min(PIECE));
+        (!piece.is_empty()).then_some((Ok::<_, Infallible>(piece), (text, held)))
+    });
+    Body::from_stream(pieces)
+}
+
 /// Items and progress as they come, then the result, as server-sent events.
-fn stream(house: House, operation: String, params: Option<Box<RawValue>>) -> Response {
-    let (events, queue) = mpsc::channel::<String>(EVENTS);
+fn stream(house: House, operation: String, asked: Parameters, room: Room) -> Response {
+    let (events, queue) = mpsc::channel::<(String, Held)>(EVENTS);
     tokio::spawn(async move {
         let asked = Asked {
             door: Door::Http,
             operation: &operation,
-            params: params.as_deref(),
+            params: asked.params.as_deref(),
             root: None,
             cancel: CancellationToken::new(),
+            room: room.clone(),
         };
         let call = exposed::answer(&house, asked, true, |part| {
             let (name, value) = match &part {
@@ -132,7 +184,11 @@ fn stream(house: House, operation: String, params: Option<Box<RawValue>>) -> Res
                 Part::Progress(progress) => ("progress", progress),
             };
             let event = event(name, value.get());
-            async { events.send(event).await.is_ok() }
+            async {
+                room.free().await;
+                let held = room.hold(event.len());
+                events.send((event, held)).await.is_ok()
+            }
         });
         let last = tokio::select! {
             outcome = call => match outcome {
@@ -146,13 +202,14 @@ fn stream(house: House, operation: String, params: Option<Box<RawValue>>) -> Res
                 event("error", &serde_json::to_string(&error).unwrap_or_default())
             }
         };
-        let _ = events.send(last).await;
+        let held = room.hold(last.len());
+        let _ = events.send((last, held)).await;
     });
     let frames = futures::stream::unfold(queue, |mut queue| async {
         queue
             .recv()
             .await
-            .map(|event| (Ok::<_, Infallible>(event), queue))
+            .map(|(event, _held)| (Ok::<_, Infallible>(event), queue))
     });
     let mut response = Body::from_stream(frames.boxed()).into_response();
     let headers = response.headers_mut();
@@ -212,10 +269,11 @@ fn failure(error: &Error) -> Response {
 /// An error with a status of its own.
 pub(crate) fn refusal(error: &Error, status: u16) -> Response {
     let status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-    json(status, serde_json::to_string(error).unwrap_or_default())
+    let text = serde_json::to_string(error).unwrap_or_default();
+    json(status, text.into())
 }
 
-fn json(status: StatusCode, text: String) -> Response {
+fn json(status: StatusCode, text: Body) -> Response {
     let kind = HeaderValue::from_static("application/json");
     (status, [(header::CONTENT_TYPE, kind)], text).into_response()
 }

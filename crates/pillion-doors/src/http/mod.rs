@@ -1,22 +1,27 @@
 //! HTTP: `POST /v1/{operation}`, SSE for streams, `/mcp` for agents, and pages about it all.
 //! Functions that are exposed have routes of their own: `POST /{function}`.
 //!
-//! Local HTTP is hostile territory: every web page on this machine can send requests to a
-//! loopback port. `guard` lets in only requests whose `Host` is loopback and whose
-//! `Origin`, if there is one, is too; bodies must say that they are JSON, which a page
-//! cannot do across origins without asking first.
+//! Local HTTP is hostile territory: every web page, every user and every program on this
+//! machine can send requests to a loopback port. `guard` lets in only requests whose `Host` is
+//! loopback and whose `Origin`, if there is one, is too; bodies must say that they are JSON,
+//! which a page cannot do across origins without asking first. `access` decides who may ask at
+//! all, and `wire` how long a connection may take up its place.
 
+mod access;
 mod calls;
 mod guard;
 mod metrics;
 mod openapi;
 mod page;
+mod wire;
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::ops::RangeInclusive;
+use std::sync::Arc;
 
 use axum::Router;
-use axum::extract::{DefaultBodyLimit, State};
+use axum::body::Body;
+use axum::extract::{ConnectInfo, State};
 use axum::http::HeaderMap;
 use axum::response::{Html, IntoResponse, Json, Response};
 use axum::routing::{get, post};
@@ -25,7 +30,8 @@ use tokio::net::TcpListener;
 
 use crate::{House, mcp};
 
-pub(crate) use calls::refusal;
+pub use access::Access;
+pub(crate) use calls::{collect, refusal};
 
 /// Bytes of a request's body.
 pub(crate) const MAX_BODY: usize = pillion_protocol::frame::MAX_BODY;
@@ -54,9 +60,12 @@ pub async fn serve(
     listener: TcpListener,
     house: House,
     agents: mcp::Settings,
+    access: Access,
 ) -> std::io::Result<()> {
     let ended = house.shutdown.clone().cancelled_owned();
-    axum::serve(listener, router(house, agents))
+    let router = router(house, agents, Arc::new(access));
+    let service = router.into_make_service_with_connect_info::<access::Connection>();
+    axum::serve(wire::Places::new(listener), service)
         .with_graceful_shutdown(ended)
         .await
 }
@@ -94,19 +103,27 @@ fn aliases(house: &House) -> impl Iterator<Item = &'static (&'static str, &'stat
         .filter(move |(_, operation, _)| there(operation))
 }
 
-fn router(house: House, agents: mcp::Settings) -> Router {
+fn router(house: House, agents: mcp::Settings, access: Arc<Access>) -> Router {
+    let links = Arc::clone(&access);
     let mut router = Router::new()
         .merge(mcp::http::route(house.clone(), agents))
         .route("/v1/{operation}", post(calls::call))
         .route("/metrics", get(metrics::metrics))
         .route("/openapi.json", get(openapi_json))
-        .route("/docs", get(docs));
+        .route("/docs", get(docs))
+        .route(
+            access::OPEN,
+            post(async move || access::new_link(&links).await),
+        );
     if house.exposed.is_some() {
         router = router.route("/{function}", post(calls::call));
     }
     for (path, operation, method) in aliases(&house) {
-        let handler = |State(house): State<House>, headers: HeaderMap, body| {
-            calls::aliased(house, operation, headers, body)
+        let handler = async |State(house): State<House>,
+                             ConnectInfo(connection): ConnectInfo<access::Connection>,
+                             headers: HeaderMap,
+                             body: Body| {
+            calls::aliased(house, &connection.room, operation, headers, body).await
         };
         router = router.route(
             path,
@@ -119,8 +136,7 @@ fn router(house: House, agents: mcp::Settings) -> Router {
     router
         .fallback(calls::no_route)
         .method_not_allowed_fallback(calls::no_method)
-        .layer(DefaultBodyLimit::max(MAX_BODY))
-        .layer(axum::middleware::from_fn(guard::local_only))
+        .layer(axum::middleware::from_fn_with_state(access, guard::guard))
         .with_state(house)
 }
 

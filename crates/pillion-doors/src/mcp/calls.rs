@@ -2,6 +2,7 @@
 
 use std::future::Future;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use pillion_catalogue::{Code, Definition, Door, Error, Local, Part, Result, Streams};
 use rmcp::model::{
@@ -22,7 +23,13 @@ use crate::House;
 use crate::dispatch::{Asked, dispatch};
 
 /// Bytes of a stream's items that are kept for the answer; what comes later is counted.
-const MAX_ITEMS: usize = 8 << 20;
+const MAX_ITEMS: usize = 2 << 20;
+/// The same, of all calls that are worked on.
+const ALL_ITEMS: usize = 32 << 20;
+static KEPT: AtomicUsize = AtomicUsize::new(0);
+/// The most text that an answer shows, whatever a host says. More than is shown is never
+/// taken apart: values take many times the room of their text.
+const MAX_SHOWN: usize = 4 << 20;
 /// Bytes of an item that a progress message shows.
 const MESSAGE: usize = 2_000;
 /// A host may say with a call how much text its answer shows.
@@ -39,6 +46,11 @@ impl Agent {
         let answered = self.answer(entry, arguments, context).await;
         let shown = answered.and_then(|(result, items)| {
             let max = self.max_output(context);
+            if items.is_empty()
+                && let Some(cut) = cut(&self.shared.outputs, result.get(), max)
+            {
+                return Ok(cut);
+            }
             let value = items.beside(decoded(&result)?);
             let text = value.to_string();
             Ok(shown(&self.shared.outputs, value, text, entry.wraps, max))
@@ -78,6 +90,7 @@ impl Agent {
             params: Some(&params),
             root: None,
             cancel: context.ct.clone(),
+            room: self.room.clone(),
         };
         let mut items = Items::default();
         let mut news = News::new(token, &context.peer);
@@ -105,7 +118,8 @@ impl Agent {
     pub(super) fn max_output(&self, context: &RequestContext<RoleServer>) -> usize {
         let asked = context.meta.0.0.get(MAX_OUTPUT_META);
         let asked = asked.and_then(Value::as_u64);
-        asked.map_or(self.shared.settings.max_output, |max| max as usize)
+        let max = asked.map_or(self.shared.settings.max_output, |max| max as usize);
+        max.min(MAX_SHOWN)
     }
 }
 
@@ -162,17 +176,24 @@ pub(super) struct Items {
 
 impl Items {
     fn push(&mut self, item: Box<RawValue>) {
-        self.bytes += item.get().len();
-        if self.bytes > MAX_ITEMS {
+        let bytes = item.get().len();
+        let all = KEPT.fetch_add(bytes, Ordering::Relaxed);
+        if self.left_out > 0 || self.bytes + bytes > MAX_ITEMS || all + bytes > ALL_ITEMS {
+            KEPT.fetch_sub(bytes, Ordering::Relaxed);
             self.left_out += 1;
         } else {
+            self.bytes += bytes;
             self.kept.push(item);
         }
     }
 
+    pub(super) fn is_empty(&self) -> bool {
+        self.kept.is_empty() && self.left_out == 0
+    }
+
     /// Beside the result, if there are any.
     fn beside(self, result: Value) -> Value {
-        if self.kept.is_empty() && self.left_out == 0 {
+        if self.is_empty() {
             return result;
         }
         self.within(match result {
@@ -193,12 +214,26 @@ impl Items {
     }
 }
 
+impl Drop for Items {
+    fn drop(&mut self) {
+        KEPT.fetch_sub(self.bytes, Ordering::Relaxed);
+    }
+}
+
 /// A result as a value.
 pub(super) fn decoded(result: &RawValue) -> Result<Value> {
     serde_json::from_str(result.get()).map_err(|error| {
         let what = format!("the result is no JSON that can be shown: {error}");
         Error::new(Code::InvalidResult, what).hint("it may be nested too deeply; return less")
     })
+}
+
+/// What an agent sees of a text that is too long for it.
+pub(super) fn cut(outputs: &Outputs, text: &str, max: usize) -> Option<CallToolResult> {
+    let (head_and_tail, cut) = outputs.cut(text, max)?;
+    let mut answer = CallToolResult::success(vec![ContentBlock::text(head_and_tail)]);
+    answer.structured_content = Some(json!({ "cut": cut }));
+    Some(answer)
 }
 
 /// A result as the agent sees it: as text and as an object, or cut.
@@ -209,9 +244,7 @@ pub(super) fn shown(
     wraps: bool,
     max: usize,
 ) -> CallToolResult {
-    if let Some((head_and_tail, cut)) = outputs.cut(&text, max) {
-        let mut answer = CallToolResult::success(vec![ContentBlock::text(head_and_tail)]);
-        answer.structured_content = Some(json!({ "cut": cut }));
+    if let Some(answer) = cut(outputs, &text, max) {
         return answer;
     }
     let mut answer = CallToolResult::success(vec![ContentBlock::text(text)]);

@@ -9,7 +9,7 @@ use rmcp::service::{Peer, RequestContext, RoleServer};
 use serde_json::value::to_raw_value;
 use serde_json::{Map, Value, json};
 
-use super::calls::{Items, News, decoded, shown};
+use super::calls::{Items, News, cut, decoded, shown};
 use super::schemas::{WRAPPED, output_of};
 use super::server::{Agent, Shared};
 use super::{errors, tools};
@@ -91,6 +91,7 @@ impl Agent {
             params: Some(&params),
             root: None,
             cancel: context.ct.clone(),
+            room: self.room.clone(),
         };
         let mut items = Items::default();
         let mut news = News::new(context.meta.get_progress_token(), &context.peer);
@@ -98,6 +99,14 @@ impl Agent {
         let given = exposed
             .call(asked, true, |part| news.part(part, &mut items))
             .await?;
+        let max = self.max_output(context);
+        let is_text = given.result.get().starts_with('"');
+        if !given.streams
+            && !is_text
+            && let Some(cut) = cut(&self.shared.outputs, given.result.get(), max)
+        {
+            return Ok(cut);
+        }
         let mut value = decoded(&given.result)?;
         if given.streams {
             let mut object = Map::new();
@@ -112,7 +121,6 @@ impl Agent {
             .iter()
             .find(|function| function.name == name || function.qualified == name);
         let wraps = !given.streams && function.is_some_and(|function| output(function).1);
-        let max = self.max_output(context);
         let text = match &value {
             // As a model reads it best.
             Value::String(text) => text.clone(),

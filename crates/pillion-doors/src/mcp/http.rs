@@ -1,13 +1,20 @@
 //! `/mcp` of the HTTP door: streamable HTTP, a session for each agent that wants one.
+//!
+//! A session sorts its answers by the ids of requests: a second request with the id of one in
+//! flight would get the first one's answer, so it is refused before it comes there.
 
-use std::sync::Arc;
+use std::collections::HashSet;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use axum::Router;
+use axum::body::Body;
 use axum::extract::{Request, State};
-use axum::http::Method;
+use axum::http::{Method, StatusCode, header};
 use axum::middleware::{Next, from_fn_with_state};
-use axum::response::Response;
-use pillion_catalogue::{Code, Error};
+use axum::response::{IntoResponse, Response};
+use futures::StreamExt;
+use pillion_catalogue::{Code, Error, Room};
+use pillion_protocol::jsonrpc::{Id, Response as Answer};
 use rmcp::transport::StreamableHttpServerConfig;
 use rmcp::transport::streamable_http_server::StreamableHttpService;
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
@@ -15,7 +22,7 @@ use rmcp::transport::streamable_http_server::session::local::LocalSessionManager
 use super::Settings;
 use super::server::{Agent, Shared};
 use crate::House;
-use crate::http::{MAX_BODY, refusal};
+use crate::http::{MAX_BODY, collect, refusal};
 
 /// Sessions that may be open at once; one that is idle for 5 minutes ends.
 const MAX_SESSIONS: usize = 1_000;
@@ -41,12 +48,13 @@ pub(crate) fn route(house: House, settings: Settings) -> Router<House> {
     let shared = Arc::new(Shared::new(house, settings));
     let sessions = Arc::new(LocalSessionManager::default());
     let service = StreamableHttpService::new(
-        move || Ok(Agent::new(Arc::clone(&shared))),
+        move || Ok(Agent::new(Arc::clone(&shared), Room::default())),
         Arc::clone(&sessions),
         config,
     );
     Router::new()
         .route_service("/mcp", service)
+        .layer(from_fn_with_state(Arc::default(), one_by_one))
         .layer(from_fn_with_state(sessions, bounded))
 }
 
@@ -63,4 +71,84 @@ async fn bounded(
         return refusal(&error, error.code.http_status());
     }
     next.run(request).await
+}
+
+/// The requests in flight: sessions and ids.
+#[derive(Debug, Default)]
+struct InFlight(Mutex<HashSet<(String, Id)>>);
+
+impl InFlight {
+    fn lock(&self) -> MutexGuard<'_, HashSet<(String, Id)>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// One of them. Dropping it says that it is answered.
+struct Flying {
+    all: Arc<InFlight>,
+    key: (String, Id),
+}
+
+impl Drop for Flying {
+    fn drop(&mut self) {
+        self.all.lock().remove(&self.key);
+    }
+}
+
+/// Reads the message, if there is room for it, and lets it pass if its id is not in flight.
+async fn one_by_one(State(all): State<Arc<InFlight>>, request: Request, next: Next) -> Response {
+    if request.method() != Method::POST {
+        return next.run(request).await;
+    }
+    let (head, body) = request.into_parts();
+    let (body, _claim) = match collect(body).await {
+        Ok(collected) => collected,
+        Err(refused) => return *refused,
+    };
+    let session = head.headers.get(SESSION).and_then(|id| id.to_str().ok());
+    let flying = match (session, id_of(&body)) {
+        (Some(session), Some(id)) => {
+            let key = (session.to_owned(), id);
+            if !all.lock().insert(key.clone()) {
+                return taken(key.1);
+            }
+            Some(Flying { all, key })
+        }
+        _ => None,
+    };
+    let request = Request::from_parts(head, Body::from(body));
+    let response = next.run(request).await;
+    let Some(flying) = flying else {
+        return response;
+    };
+    // It is in flight until its last byte.
+    let (head, body) = response.into_parts();
+    let body = body.into_data_stream().map(move |piece| {
+        let _flying = &flying;
+        piece
+    });
+    Response::from_parts(head, Body::from_stream(body))
+}
+
+/// The id of a request, if it is one.
+fn id_of(body: &[u8]) -> Option<Id> {
+    #[derive(serde::Deserialize)]
+    struct WithId<'a> {
+        id: Id,
+        #[serde(rename = "method", borrow)]
+        _method: &'a serde_json::value::RawValue,
+    }
+    serde_json::from_slice::<WithId<'_>>(body)
+        .ok()
+        .map(|request| request.id)
+}
+
+fn taken(id: Id) -> Response {
+    let error = Error::new(
+        Code::InvalidRequest,
+        "another request with this id is being worked on",
+    );
+    let answer = serde_json::to_string(&Answer::new(id, Err(error))).unwrap_or_default();
+    let kind = [(header::CONTENT_TYPE, "application/json")];
+    (StatusCode::BAD_REQUEST, kind, answer).into_response()
 }

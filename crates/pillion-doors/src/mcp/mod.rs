@@ -76,8 +76,8 @@ pub async fn serve(
     gone: impl Fn() -> bool,
 ) {
     let shutdown = house.shutdown.child_token();
-    let agent = Agent::new(Arc::new(Shared::new(house, settings)));
-    let (transport, ended, writing) = LineTransport::new(input, output);
+    let (transport, room, ended, writing) = LineTransport::new(input, output);
+    let agent = Agent::new(Arc::new(Shared::new(house, settings)), room);
     let session = async {
         match rmcp::service::serve_server_with_ct(agent, transport, shutdown.clone()).await {
             Ok(running) => {

@@ -14,7 +14,7 @@ const MAX_COUNT: usize = 256;
 /// Of what is shown of a cut output, this part is its head.
 const HEAD: (usize, usize) = (3, 4);
 /// The most that can be fetched at once.
-const MAX_PAGE: usize = 1 << 20;
+const MAX_PAGE: usize = 256 << 10;
 
 /// Whole outputs by handle, the oldest first.
 pub(super) struct Outputs {

@@ -108,6 +108,7 @@ async fn ask(
         params,
         root: None,
         cancel: context.ct.clone(),
+        room: agent.room.clone(),
     };
     let result = dispatch(&agent.shared.house, asked, |_| async { true }).await?;
     Ok(result.get().to_owned())

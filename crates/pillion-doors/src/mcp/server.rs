@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use pillion_catalogue::Door;
+use pillion_catalogue::{Door, Room};
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, CustomRequest,
     CustomResult, ErrorCode, ErrorData, GetPromptRequestParams, GetPromptResponse, Implementation,
@@ -63,13 +63,16 @@ impl Shared {
 pub(crate) struct Agent {
     pub(super) shared: Arc<Shared>,
     pub(super) roots: Roots,
+    /// Where its answers wait.
+    pub(super) room: Room,
 }
 
 impl Agent {
-    pub(super) fn new(shared: Arc<Shared>) -> Self {
+    pub(super) fn new(shared: Arc<Shared>, room: Room) -> Self {
         Self {
             shared,
             roots: Roots::default(),
+            room,
         }
     }
 

@@ -5,17 +5,19 @@
 mod old;
 
 use std::collections::HashMap;
+use std::io;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::{Bytes, BytesMut};
-use futures::StreamExt;
+use futures::future::BoxFuture;
+use futures::{FutureExt, StreamExt};
 use pillion_catalogue::{Code, Door, Error, Part};
 use pillion_protocol::frame::{Lines, write_line};
 use pillion_protocol::line::{self, PROTOCOL, Ready, Reply, ReplyBody, Request};
 use serde_json::value::RawValue;
-use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
-use tokio::sync::{Semaphore, mpsc};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::sync::Semaphore;
 use tokio_util::codec::FramedRead;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -24,11 +26,14 @@ pub use old::OldCommand;
 
 use crate::House;
 use crate::dispatch::{Asked, dispatch};
+use crate::intake::{Claim, Claimed, too_much};
+use crate::outbox::{self, Outbox};
 
-/// Requests worked on at once; then reading pauses.
+/// Requests worked on at once; further ones wait their turn.
 const IN_FLIGHT: usize = 64;
-/// Lines that may wait for a slow reader.
-const ANSWERS: usize = 64;
+/// Requests that were read and are not answered; then reading pauses. Until then a cancel is
+/// heard, whatever is being done.
+const TAKEN: usize = 4096;
 
 /// Serve the contract until the input ends; what was read is still answered.
 pub async fn serve(
@@ -37,8 +42,9 @@ pub async fn serve(
     house: House,
     version: &str,
 ) {
-    let (answers, queue) = mpsc::channel(ANSWERS);
-    let writing = tokio::spawn(write_lines(output, queue));
+    let (outbox, waiting) = Outbox::new();
+    // A host may take its time; it ends us when it wants to.
+    let writing = tokio::spawn(outbox::write(output, waiting, false));
     let ready = Ready {
         status: "ready".into(),
         protocol: Some(PROTOCOL),
@@ -46,35 +52,41 @@ pub async fn serve(
         pid: Some(std::process::id()),
         ..Ready::default()
     };
-    let _ = answers.send(encode(&ready)).await;
+    outbox.send(encode(&ready));
     let desk = Arc::new(Desk {
         house,
-        answers,
+        outbox,
         running: Mutex::default(),
+        turns: Semaphore::new(IN_FLIGHT),
     });
-    let slots = Arc::new(Semaphore::new(IN_FLIGHT));
+    let taken = Arc::new(Semaphore::new(TAKEN));
     let open = TaskTracker::new();
-    let mut lines = FramedRead::with_capacity(input, Lines::default(), 64 * 1024);
+    let decoder = Claimed::new(Lines::default());
+    let mut lines = FramedRead::with_capacity(input, decoder, 64 * 1024);
     loop {
-        let Ok(slot) = Arc::clone(&slots).acquire_owned().await else {
+        let Ok(place) = Arc::clone(&taken).acquire_owned().await else {
             break;
         };
         let line = tokio::select! {
             line = lines.next() => line,
-            () = desk.answers.closed() => break,
+            () = desk.outbox.closed() => break,
             () = desk.house.shutdown.cancelled() => break,
         };
         match line {
-            Some(Ok(line)) => {
-                let desk = Arc::clone(&desk);
-                open.spawn(async move {
-                    desk.handle(&line).await;
-                    drop(slot);
-                });
+            Some(Ok((line, claim))) => {
+                if let Some(work) = desk.take(&line, claim) {
+                    open.spawn(async move {
+                        work.await;
+                        drop(place);
+                    });
+                }
             }
             Some(Err(error)) => {
-                let error = Error::new(Code::InvalidRequest, error.to_string());
-                desk.reply(None, ReplyBody::Error(error.into())).await;
+                let error = match error.kind() {
+                    io::ErrorKind::OutOfMemory => too_much(),
+                    _ => Error::new(Code::InvalidRequest, error.to_string()),
+                };
+                desk.reply(None, ReplyBody::Error(error.into()));
                 break;
             }
             None => break,
@@ -89,25 +101,55 @@ pub async fn serve(
 /// What is being worked on.
 struct Desk {
     house: House,
-    answers: mpsc::Sender<Bytes>,
+    outbox: Outbox,
     /// By the text of their id.
     running: Mutex<HashMap<String, CancellationToken>>,
+    turns: Semaphore,
 }
 
 impl Desk {
-    async fn handle(&self, line: &[u8]) {
-        match line::read(line) {
-            Ok(request) if request.method.is_some() => self.beyond(request).await,
-            Ok(request) => self.command(request).await,
-            Err((id, error)) => {
-                self.reply(id.as_deref(), ReplyBody::Error(error.into()))
-                    .await;
+    /// Take a line: what is left to do about it, if anything. A cancel that comes after it
+    /// finds it.
+    fn take(self: &Arc<Self>, line: &[u8], claim: Claim) -> Option<BoxFuture<'static, ()>> {
+        let request = match line::read(line) {
+            Ok(request) if request.method.is_some() => {
+                return self.beyond(&request).map(|reply| self.small(reply));
             }
+            Ok(request) => request,
+            Err((id, error)) => {
+                let (id, body) = (id.as_deref(), ReplyBody::Error(error.into()));
+                return Some(self.small(encode(&Reply { id, body })));
+            }
+        };
+        let cancel = CancellationToken::new();
+        let key = request.id.as_deref().map(|id| id.get().to_owned());
+        if let Some(key) = &key {
+            self.running().insert(key.clone(), cancel.clone());
         }
+        let desk = Arc::clone(self);
+        let work = async move {
+            let _claim = claim;
+            let _turn = tokio::select! {
+                turn = desk.turns.acquire() => turn.ok(),
+                // Its answer says so.
+                () = cancel.cancelled() => None,
+            };
+            desk.command(request, cancel).await;
+            if let Some(key) = &key {
+                desk.running().remove(key);
+            }
+        };
+        Some(work.boxed())
+    }
+
+    /// An answer that nothing had to be done for. They wait until the others are read.
+    fn small(&self, reply: Bytes) -> BoxFuture<'static, ()> {
+        let outbox = self.outbox.clone();
+        async move { outbox.refuse(reply).await }.boxed()
     }
 
     /// The old form: a command with its project and arguments.
-    async fn command(&self, request: Request) {
+    async fn command(&self, request: Request, cancel: CancellationToken) {
         let command = request.command.as_deref().unwrap_or_default();
         let id = request.id.as_deref();
         let old = OldCommand::find(command);
@@ -119,20 +161,15 @@ impl Desk {
                 "message": format!("Unknown command: {command}"),
             });
             if let Ok(unknown) = serde_json::value::to_raw_value(&unknown) {
-                self.reply(id, ReplyBody::Result(&unknown)).await;
+                self.reply(id, ReplyBody::Result(&unknown));
             }
             return;
         }
         let params = match old.map(|old| old.params(request.args.as_deref())) {
             None => request.args,
             Some(Ok(params)) => Some(params),
-            Some(Err(error)) => return self.reply(id, ReplyBody::Error(error.into())).await,
+            Some(Err(error)) => return self.reply(id, ReplyBody::Error(error.into())),
         };
-        let cancel = CancellationToken::new();
-        let key = id.map(|id| id.get().to_owned());
-        if let Some(key) = &key {
-            self.running().insert(key.clone(), cancel.clone());
-        }
         let asked = Asked {
             door: Door::Stdio,
             operation,
@@ -142,40 +179,38 @@ impl Desk {
                 .filter(|project| !project.is_empty())
                 .map(PathBuf::from),
             cancel,
+            room: self.outbox.room().clone(),
         };
         let wanted = request.progress;
         let outcome = dispatch(&self.house, asked, |part| async move {
-            match (&part, wanted) {
-                (_, false) => {}
-                (Part::Item(item), true) => self.reply(id, ReplyBody::Item(item)).await,
-                (Part::Progress(news), true) => self.reply(id, ReplyBody::Progress(news)).await,
-            }
-            !self.answers.is_closed()
+            let body = match (&part, wanted) {
+                (_, false) => return !self.outbox.is_closed(),
+                (Part::Item(item), true) => ReplyBody::Item(item),
+                (Part::Progress(news), true) => ReplyBody::Progress(news),
+            };
+            self.outbox.send_part(encode(&Reply { id, body })).await
         })
         .await;
-        if let Some(key) = &key {
-            self.running().remove(key);
-        }
         match outcome {
-            Ok(result) => self.reply(id, ReplyBody::Result(&result)).await,
+            Ok(result) => self.reply(id, ReplyBody::Result(&result)),
             Err(error) => {
                 let error = match old {
                     Some(old) => old.error(error),
                     None => error,
                 };
-                self.reply(id, ReplyBody::Error(error.into())).await;
+                self.reply(id, ReplyBody::Error(error.into()));
             }
         }
     }
 
     /// Beyond the old contract: ping and cancel.
-    async fn beyond(&self, request: Request) {
+    fn beyond(&self, request: &Request) -> Option<Bytes> {
         let id = request.id.as_deref();
         match request.method.as_deref() {
             Some("ping") => {
-                if let Ok(pong) = RawValue::from_string(r#"{"pong":true}"#.into()) {
-                    self.reply(id, ReplyBody::Result(&pong)).await;
-                }
+                let pong = RawValue::from_string(r#"{"pong":true}"#.into()).ok()?;
+                let body = ReplyBody::Result(&pong);
+                Some(encode(&Reply { id, body }))
             }
             Some("cancel") => {
                 let key = request.params.as_ref().and_then(|params| {
@@ -186,18 +221,20 @@ impl Desk {
                 if let Some(cancel) = key.and_then(|key| self.running().get(&key).cloned()) {
                     cancel.cancel();
                 }
+                None
             }
             other => {
                 let name = other.unwrap_or_default();
                 let error = Error::new(Code::UnknownOperation, format!("no method `{name}`"))
                     .hint("this contract has `ping` and `cancel`; everything else is a `command`");
-                self.reply(id, ReplyBody::Error(error.into())).await;
+                let body = ReplyBody::Error(error.into());
+                Some(encode(&Reply { id, body }))
             }
         }
     }
 
-    async fn reply(&self, id: Option<&RawValue>, body: ReplyBody<'_>) {
-        let _ = self.answers.send(encode(&Reply { id, body })).await;
+    fn reply(&self, id: Option<&RawValue>, body: ReplyBody<'_>) {
+        self.outbox.send(encode(&Reply { id, body }));
     }
 
     fn running(&self) -> std::sync::MutexGuard<'_, HashMap<String, CancellationToken>> {
@@ -205,15 +242,8 @@ impl Desk {
     }
 }
 
-async fn write_lines(mut output: impl AsyncWrite + Unpin, mut queue: mpsc::Receiver<Bytes>) {
-    while let Some(line) = queue.recv().await {
-        if output.write_all(&line).await.is_err() || output.flush().await.is_err() {
-            return;
-        }
-    }
-}
-
-fn encode(message: &impl serde::Serialize) -> Bytes {
+/// A message as a line.
+pub(crate) fn encode(message: &impl serde::Serialize) -> Bytes {
     let mut line = BytesMut::new();
     write_line(&serde_json::to_vec(message).unwrap_or_default(), &mut line);
     line.freeze()

@@ -281,6 +281,9 @@ impl Run {
                 if !function.contains(':') {
                     return Err(wrong("`function` is written `module:name`"));
                 }
+                if let Some(arguments) = &self.arguments {
+                    pillion_protocol::readable::check(arguments.get())?;
+                }
                 let program = Program::Function {
                     function: function.clone(),
                     arguments: self.arguments.clone(),

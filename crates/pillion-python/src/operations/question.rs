@@ -48,6 +48,7 @@ impl Question {
             safe: self.is_safe,
             timeout: timeout(self.timeout_ms, project.config.python.timeout_s)?,
             parts: cx.request().parts.clone().filter(|_| self.streams),
+            room: cx.request().room.clone(),
         };
         match pool.call(call).await {
             Ok(answer) => Ok((project, answer)),

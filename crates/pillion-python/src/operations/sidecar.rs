@@ -57,6 +57,9 @@ impl Operation for SidecarCall {
             .service()
             .project(whereabouts(&cx, self.root.as_deref(), None, [None, None])?)
             .await?;
+        if let Some(args) = &self.args {
+            pillion_protocol::readable::check(args.get())?;
+        }
         let pool = cx
             .service()
             .foreign(&project, &self.sidecar, &cx.request().caller)?;
@@ -72,6 +75,7 @@ impl Operation for SidecarCall {
                     .unwrap_or_else(|| project.root.display().to_string()),
             },
             parts: None,
+            room: cx.request().room.clone(),
         };
         let answer = pool.call(call).await?;
         Ok(Called {

@@ -134,7 +134,7 @@ fn refused(filter: Filter) -> Result<Rules, seccompiler::BackendError> {
     if alone {
         rules.extend(OF_OTHERS.iter().map(|call| (*call, vec![])));
     }
-    if is_program && !network {
+    if is_program {
         // A pair of these could be connected anew, to whoever listens on this machine.
         let kind = |kind: libc::c_int| {
             let op = SeccompCmpOp::MaskedEq(KIND_OF_SOCKET);
@@ -142,6 +142,8 @@ fn refused(filter: Filter) -> Result<Rules, seccompiler::BackendError> {
         };
         let kinds = vec![kind(libc::SOCK_DGRAM)?, kind(libc::SOCK_RAW)?];
         rules.insert(libc::SYS_socketpair, kinds);
+    }
+    if is_program && !network {
         // What waits in a socket is in nobody's account: it shall not be much.
         let sizes = vec![
             is(2, libc::SO_SNDBUF as u64)?,
@@ -196,9 +198,10 @@ const OF_OTHERS: &[i64] = &[
     libc::SYS_futimesat,
 ];
 
-/// Kinds of sockets that a program with network may make.
+/// Kinds of sockets that a program with network may make. Unix sockets are not the network:
+/// by them it would reach the daemon and whatever else listens for this user, where no
+/// namespace hides their names; and could hand its own sockets to them.
 const ALLOWED_FAMILIES: &[u64] = &[
-    libc::AF_UNIX as u64,
     libc::AF_INET as u64,
     libc::AF_INET6 as u64,
     libc::AF_NETLINK as u64,

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use pillion_catalogue::Part;
 use pillion_process::Exit;
 use pillion_protocol::line::{FromSidecar, Ready};
-use pillion_protocol::{Error, Result};
+use pillion_protocol::{Code, Error, Result};
 use serde_json::value::RawValue;
 
 use super::Actor;
@@ -31,11 +31,14 @@ impl Actor {
             return self.on_hello(line);
         }
         let Ok(message) = serde_json::from_slice::<FromSidecar>(line) else {
-            // A stray print of a foreign sidecar. Its answer may still come.
-            tracing::warn!(sidecar = self.spec.name, "wrote a line that is no answer");
+            return self.on_strange_line(line);
+        };
+        let Some(id) = message.id else {
+            if let Some(error) = message.error {
+                self.on_nobodys_error(error.into());
+            }
             return;
         };
-        let Some(id) = message.id else { return };
         let part = match (message.item, message.progress) {
             (Some(item), _) => Some(Part::Item(item.to_owned())),
             (None, Some(progress)) => Some(Part::Progress(progress.to_owned())),
@@ -57,6 +60,37 @@ impl Actor {
             )),
         };
         self.conclude(id, outcome);
+    }
+
+    /// A line that is no answer: a stray print of a foreign sidecar, whose answer may still
+    /// come; or its answer, with something in it that cannot be read.
+    fn on_strange_line(&mut self, line: &[u8]) {
+        #[derive(serde::Deserialize)]
+        struct WithId {
+            id: u64,
+        }
+        tracing::warn!(sidecar = self.spec.name, "wrote a line that is no answer");
+        if let Ok(WithId { id }) = serde_json::from_slice(line) {
+            let what = "the answer cannot be understood: its `result` or `error` is no such thing";
+            self.conclude(id, Err(Error::new(Code::InvalidResult, what)));
+        }
+    }
+
+    /// An error without an id: a line could not be read. If there is one call only, that was
+    /// its line.
+    fn on_nobodys_error(&mut self, mut error: Error) {
+        let Some(child) = &self.child else { return };
+        let unread = [Code::InvalidJson, Code::InvalidRequest, Code::InvalidParams];
+        let mut calls = child.in_flight.keys();
+        let (Some(id), None, true) = (calls.next(), calls.next(), unread.contains(&error.code))
+        else {
+            return;
+        };
+        let id = *id;
+        error.code = Code::InvalidParams;
+        error.kind = error.code.kind();
+        error.message = format!("the sidecar cannot read the arguments: {}", error.message);
+        self.conclude(id, Err(error));
     }
 
     /// A call is over: its caller gets what came of it.

@@ -149,6 +149,10 @@ impl Actor {
             && child.in_flight.len() < self.spec.limits.in_flight
             && let Some(pending) = self.queue.pop_front()
         {
+            if !pending.room.is_free() {
+                pending.put_back();
+                continue;
+            }
             let id = child.new_id();
             let mut frame = BytesMut::new();
             let progress = pending.parts.is_some();

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tokio::sync::Semaphore;
 
-use crate::call::Pending;
+use crate::call::{Outcome, Pending};
 use crate::sidecar::{Sidecar, Surroundings};
 use crate::{Call, Spec};
 
@@ -20,6 +20,7 @@ pub(super) async fn one_shot(
         ask,
         safe,
         parts,
+        room,
         mut way_back,
         load,
         ..
@@ -37,13 +38,14 @@ pub(super) async fn one_shot(
             safe,
             timeout,
             parts,
+            room,
         }))
         .await;
         sidecar.retire();
         outcome
     };
     tokio::select! {
-        outcome = work => drop(way_back.send(outcome)),
+        outcome = work => drop(way_back.send(Outcome::Done(outcome))),
         () = way_back.closed() => {}
     }
 }

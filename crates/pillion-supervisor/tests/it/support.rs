@@ -132,6 +132,7 @@ impl World {
             safe,
             timeout,
             parts: None,
+            room: pillion_catalogue::Room::default(),
         };
         self.pool.call(call).await
     }

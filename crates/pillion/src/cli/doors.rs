@@ -27,6 +27,44 @@ pub(crate) struct Serve {
     /// The folder for requests that name none.
     #[arg(long, value_name = "DIR")]
     root: Option<PathBuf>,
+    #[command(flatten)]
+    access: AccessArgs,
+}
+
+/// Who is let in over HTTP.
+#[derive(Debug, Args)]
+pub(crate) struct AccessArgs {
+    /// Let everybody in who can reach the port: every user of this machine, and every lane
+    /// with network.
+    #[arg(long)]
+    no_token: bool,
+}
+
+impl AccessArgs {
+    /// Who is let in at this port, and tell people how.
+    pub(crate) fn open(&self, port: u16) -> Result<http::Access> {
+        if self.no_token {
+            output::warn(
+                "`--no-token`: every user and every program on this machine, also code in a \
+                 lane with network, can run code as you through this port",
+            );
+            return Ok(http::Access::everybody());
+        }
+        let uid = pillion_process::effective_uid();
+        let folder = pillion_protocol::endpoint::runtime_dir(|name| std::env::var_os(name), uid);
+        let access = http::Access::guarded(port, &from_here(&folder))?;
+        if let Some((token, file)) = access.token() {
+            output::note(&format!(
+                "programs of your own are let in; others need the token {token}\n\
+                 which is also in {}",
+                file.display()
+            ));
+        }
+        if let Some(link) = access.link()? {
+            output::note(&format!("a browser, once and soon: {link}"));
+        }
+        Ok(access)
+    }
 }
 
 impl Serve {
@@ -35,6 +73,7 @@ impl Serve {
         let agents = mcp::settings(None);
         let listener = http::listen(self.port).await?;
         let address = listener.local_addr().map_err(Error::internal)?;
+        let access = self.access.open(address.port())?;
         let engine = engine(self.root.as_deref(), Some(address.port()));
         output::say(&format!("listening on http://{address}"));
         // Without the file it still serves; nobody finds it by itself, though.
@@ -46,7 +85,7 @@ impl Serve {
             tracing::warn!(%error, "no connection file");
         }
         let shutdown = engine.house().shutdown;
-        let serving = http::serve(listener, engine.house(), agents);
+        let serving = http::serve(listener, engine.house(), agents, access);
         tokio::pin!(serving);
         tokio::select! {
             outcome = &mut serving => outcome.map_err(Error::internal)?,

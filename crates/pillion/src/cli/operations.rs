@@ -2,6 +2,7 @@
 //!
 //! Every operation is `pillion AREA VERB`; the ones that people type have a short name.
 
+use std::collections::BTreeMap;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -354,8 +355,7 @@ fn sidecar_call(matches: &ArgMatches, definition: Option<Definition>) -> Result<
 /// What a person means by a path, the daemon cannot know: it lives in another folder.
 pub(crate) fn localise(params: &RawValue) -> Result<Box<RawValue>> {
     let here = here()?;
-    let mut params: Map<String, Value> =
-        serde_json::from_str(params.get()).map_err(Error::internal)?;
+    let (mut params, free) = apart(params)?;
     let root = params
         .get("root")
         .and_then(Value::as_str)
@@ -382,7 +382,34 @@ pub(crate) fn localise(params: &RawValue) -> Result<Box<RawValue>> {
     if !path.is_empty() {
         params.insert("path".into(), json!(path));
     }
-    to_raw_value(&params).map_err(Error::internal)
+    together(&params, free)
+}
+
+/// Members that hold whatever the called code wants: they stay the text they are. Taken apart
+/// they would lose digits, and could be nested too deeply for it.
+const FREE: [&str; 3] = ["params", "args", "arguments"];
+
+type Free = BTreeMap<String, Box<RawValue>>;
+
+fn apart(params: &RawValue) -> Result<(Map<String, Value>, Free)> {
+    let all: Free = serde_json::from_str(params.get()).map_err(Error::internal)?;
+    let (free, rest): (Free, Free) = all
+        .into_iter()
+        .partition(|(name, _)| FREE.contains(&name.as_str()));
+    let value = |json: Box<RawValue>| serde_json::from_str(json.get()).map_err(Error::internal);
+    let rest = rest
+        .into_iter()
+        .map(|(name, json)| Ok((name, value(json)?)));
+    Ok((rest.collect::<Result<_>>()?, free))
+}
+
+fn together(params: &Map<String, Value>, free: Free) -> Result<Box<RawValue>> {
+    let mut all = free;
+    for (name, value) in params {
+        let json = to_raw_value(value).map_err(Error::internal)?;
+        all.insert(name.clone(), json);
+    }
+    to_raw_value(&all).map_err(Error::internal)
 }
 
 /// A bare name or a version is looked up; anything else is a path from here.

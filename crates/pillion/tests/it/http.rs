@@ -396,3 +396,90 @@ fn a_body_that_is_too_large_is_refused() {
     );
     assert_eq!(web.post("system.ping", &json!({})).status, 200);
 }
+
+/// What two readers could understand in two ways is not answered at all.
+#[test]
+fn a_request_that_says_two_things_is_refused() {
+    let context = TestContext::new();
+    let web = context.serve();
+    let status = |head: &str| {
+        let mut connection = web.send(head.as_bytes());
+        let mut text = String::new();
+        std::io::Read::read_to_string(&mut connection, &mut text).unwrap();
+        let status = text.split(' ').nth(1).unwrap_or("none").to_owned();
+        (status, text)
+    };
+    let ping = "POST /v1/system.ping HTTP/1.1\r\nConnection: close\r\n";
+    let host = "Host: localhost\r\n";
+    let json = "Content-Type: application/json\r\n";
+    let body = "Content-Length: 2\r\n\r\n{}";
+    for bad in [
+        format!("{ping}{host}{host}{json}{body}"),
+        format!("{ping}{host}Host: evil.example\r\n{json}{body}"),
+        format!("{ping}Host: evil.example\r\n{host}{json}{body}"),
+        format!("{ping}{json}{body}"),
+        format!("{ping}{host}{json}{json}{body}"),
+        format!(
+            "{ping}{host}Origin: http://localhost\r\nOrigin: http://evil.example\r\n{json}{body}"
+        ),
+        format!("{ping}{host}{json}Content-Length: 3\r\n{body}"),
+        format!("{ping}{host}{json}Authorization: Bearer a\r\nAuthorization: Bearer b\r\n{body}"),
+        format!(
+            "POST http://evil.example/v1/system.ping HTTP/1.1\r\nConnection: close\r\n{host}{json}{body}"
+        ),
+        format!(
+            "POST http://127.0.0.1/v1/system.ping HTTP/1.1\r\nConnection: close\r\n{host}{json}{body}"
+        ),
+    ] {
+        let (status, text) = status(&bad);
+        assert_eq!(status, "400", "{bad}\n{text}");
+    }
+    for good in [
+        format!("{ping}{host}{json}{body}"),
+        format!(
+            "POST http://localhost/v1/system.ping HTTP/1.1\r\nConnection: close\r\n{host}{json}{body}"
+        ),
+        format!("{ping}{host}{json}Transfer-Encoding: chunked\r\n\r\n2\r\n{{}}\r\n0\r\n\r\n"),
+    ] {
+        let (status, text) = status(&good);
+        assert_eq!(status, "200", "{good}\n{text}");
+    }
+}
+
+#[test]
+fn two_requests_of_a_session_with_one_id() {
+    let context = TestContext::new();
+    let web = context.serve();
+    let accept = ("Accept", "application/json, text/event-stream");
+    let post = |session: Option<&str>, message: &Value| {
+        let mut headers = vec![JSON, accept];
+        headers.extend(session.map(|session| ("Mcp-Session-Id", session)));
+        web.request("POST", "/mcp", &headers, &message.to_string())
+    };
+    let hello = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {
+        "protocolVersion": "2025-11-25", "capabilities": {},
+        "clientInfo": {"name": "test", "version": "1"}}});
+    let reply = post(None, &hello);
+    let session = reply.header("mcp-session-id").unwrap().to_owned();
+    let ready = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
+    assert_eq!(post(Some(&session), &ready).status, 202);
+    let (started, until) = (context.path("started"), context.path("until"));
+    let call = json!({"jsonrpc": "2.0", "id": 5, "method": "tools/call", "params": {
+        "name": "py_call", "arguments": {"function": "things:block", "params": [started, until]}}});
+    std::thread::scope(|scope| {
+        let first = scope.spawn(|| post(Some(&session), &call));
+        wait_for_file(&started);
+        let list = json!({"jsonrpc": "2.0", "id": 5, "method": "tools/list"});
+        let second = post(Some(&session), &list);
+        assert_eq!(second.status, 400, "{second:?}");
+        assert_eq!(
+            (&second.json()["id"], &second.json()["error"]["code"]),
+            (&json!(5), &json!(-32600))
+        );
+        std::fs::write(&until, "").unwrap();
+        let first = first.join().unwrap();
+        assert_eq!(first.status, 200, "{first:?}");
+        assert!(first.body.contains("structuredContent"), "{first:?}");
+        assert_eq!(post(Some(&session), &list).status, 200, "it is free again");
+    });
+}

@@ -17,6 +17,7 @@
 
 mod context;
 
+mod access;
 mod bench;
 mod calls;
 mod catalogue;
@@ -39,8 +40,10 @@ mod map;
 mod mcp;
 mod parity;
 mod python_client;
+mod readers;
 mod reload;
 mod sidecars;
 mod socket;
 mod start;
 mod stdio;
+mod unreadable;

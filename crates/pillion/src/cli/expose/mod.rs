@@ -25,7 +25,7 @@ use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 
 use super::backend::Backend;
-use super::doors::{ports, until_signal};
+use super::doors::{AccessArgs, ports, until_signal};
 use super::mcp::relay::{self, Relay};
 use super::operations::{from_here, localise};
 use super::{Global, output, streams};
@@ -56,6 +56,8 @@ pub(crate) struct Expose {
     timeout_ms: Option<u64>,
     #[command(flatten)]
     way: Way,
+    #[command(flatten)]
+    access: AccessArgs,
     /// Call this function, with its arguments as flags.
     #[arg(last = true, value_name = "FUNCTION")]
     call: Vec<String>,
@@ -101,7 +103,7 @@ impl Expose {
             return Ok(table::show(&listed, &self.modules, global.json));
         }
         let relay = Arc::new(Relay::new(global.clone()));
-        let served = serve(self.way, only(&relay, place)).await;
+        let served = serve(self.way, &self.access, only(&relay, place)).await;
         relay.close().await;
         served
     }
@@ -158,14 +160,15 @@ fn only(relay: &Arc<Relay>, place: Map<String, Value>) -> House {
     }
 }
 
-async fn serve(way: Way, house: House) -> Result<ExitCode> {
+async fn serve(way: Way, access: &AccessArgs, house: House) -> Result<ExitCode> {
     let shutdown = house.shutdown.clone();
     if let Some(ports) = way.http {
         let signalled = daemon::signalled();
         let listener = http::listen(ports).await?;
         let address = listener.local_addr().map_err(Error::internal)?;
+        let access = access.open(address.port())?;
         output::say(&format!("listening on http://{address}"));
-        let serving = http::serve(listener, house, Settings::default());
+        let serving = http::serve(listener, house, Settings::default(), access);
         tokio::pin!(serving);
         tokio::select! {
             outcome = &mut serving => outcome.map_err(Error::internal)?,

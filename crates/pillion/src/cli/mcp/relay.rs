@@ -57,14 +57,18 @@ impl Relay {
                     .call_raw(definition.name, Some(params), request)
                     .await
             }
-            Backend::Daemon(client) => match request.parts {
-                Some(parts) => stream(client, definition.name, params, &parts).await,
-                None => {
-                    let asked = client.request(definition.name, params);
-                    let safe = definition.safety == Safety::Read;
-                    asked.safe_to_repeat(safe).send().await
+            Backend::Daemon(client) => {
+                // The daemon sees a reader that takes everything.
+                let _turn = request.room.turn().await;
+                match request.parts {
+                    Some(parts) => stream(client, definition.name, params, &parts).await,
+                    None => {
+                        let asked = client.request(definition.name, params);
+                        let safe = definition.safety == Safety::Read;
+                        asked.safe_to_repeat(safe).send().await
+                    }
                 }
-            },
+            }
         }
     }
 }

@@ -1,6 +1,7 @@
 //! `pillion serve`, and what curl would do.
 
-use std::io::{BufRead, BufReader, Read, Write};
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read, Seek, Write};
 use std::net::TcpStream;
 use std::process::{Child, Command, Stdio};
 
@@ -13,6 +14,7 @@ pub(crate) struct Web {
     child: Child,
     pub(crate) pid: u32,
     pub(crate) port: u16,
+    stderr: File,
 }
 
 /// An answer.
@@ -31,9 +33,10 @@ impl TestContext {
 
 impl Web {
     pub(crate) fn start(mut command: Command) -> Self {
+        let stderr = tempfile::tempfile().unwrap();
         let mut child = command
             .stdout(Stdio::piped())
-            .stderr(Stdio::null())
+            .stderr(stderr.try_clone().unwrap())
             .spawn()
             .unwrap();
         let mut line = String::new();
@@ -48,7 +51,17 @@ impl Web {
             pid: child.id(),
             port: port.parse().unwrap(),
             child,
+            stderr,
         }
+    }
+
+    /// What it said to people.
+    pub(crate) fn said(&self) -> String {
+        let mut text = String::new();
+        let mut file = &self.stderr;
+        file.rewind().unwrap();
+        file.read_to_string(&mut text).unwrap();
+        text
     }
 
     /// Send bytes and give the connection to read from.

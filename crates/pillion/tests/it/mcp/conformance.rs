@@ -117,7 +117,8 @@ fn the_official_suite_finds_nothing_new() {
             let listener = http::listen(0..=0).await.unwrap();
             let port = listener.local_addr().unwrap().port();
             tell.send((port, engine.house().shutdown)).unwrap();
-            let served = http::serve(listener, house(&engine), mcp::Settings::default());
+            let access = http::Access::everybody();
+            let served = http::serve(listener, house(&engine), mcp::Settings::default(), access);
             served.await.unwrap();
             engine.stop().await;
         });

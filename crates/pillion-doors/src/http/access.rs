@@ -1,0 +1,409 @@
+//! Who is let in over HTTP.
+//!
+//! Everybody on this machine can connect to a loopback port: other users, and programs in a
+//! lane with network. A connection is let in
+//!
+//! - by the kernel's word, if it shows that the other end is a process of our own user that
+//!   nothing confines ([`peer`]): `curl` and clients that know of no token just work;
+//! - by the token: `Authorization: Bearer`. It is random, new with every start, shown once,
+//!   and kept in a file that only our user can read;
+//! - by a cookie, which a browser gets for a link that holds once and for a few minutes.
+//!
+//! Everything else is 401, also where the kernel cannot tell. It is asked once for each
+//! connection, with its first request that brings nothing else.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::fs::{self, File};
+use std::io::{Read, Write};
+use std::os::fd::AsFd;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, Uri, header};
+use axum::response::{IntoResponse, Response};
+use pillion_catalogue::{Code, Error, Result, Room};
+use pillion_process::peer::{self, End, Peer};
+use pillion_process::private;
+use tokio::net::TcpStream;
+use tokio::sync::{OnceCell, Semaphore};
+
+use super::refusal;
+
+/// Where a link for browsers leads.
+pub(super) const OPEN: &str = "/open";
+/// Where it leads on to.
+const HOME: &str = "/docs";
+/// How long such a link holds.
+const LINK_HOLDS: Duration = Duration::from_secs(600);
+/// Links that wait to be used, and browsers that may come in; the oldest go first.
+const LINKS: usize = 16;
+const BROWSERS: usize = 64;
+/// Processes that are looked at first, because they came before.
+const LIKELY: usize = 8;
+/// Questions to the kernel at the same time.
+const LOOKS: usize = 4;
+
+/// Who is let in.
+#[derive(Debug)]
+pub struct Access(Option<Guarded>);
+
+#[derive(Debug)]
+struct Guarded {
+    port: u16,
+    token: Secret,
+    /// Gone with us.
+    file: TokenFile,
+    links: Mutex<VecDeque<(Secret, Instant)>>,
+    browsers: Mutex<VecDeque<Secret>>,
+    likely: Mutex<VecDeque<u32>>,
+    looks: Semaphore,
+}
+
+impl Access {
+    /// Our user outside of lanes, and whoever has the token, which is written into `folder`.
+    /// That is made if need be, and must be private.
+    pub fn guarded(port: u16, folder: &Path) -> Result<Self> {
+        let token = Secret::new()?;
+        let file = TokenFile::write(folder, port, &token)?;
+        Ok(Self(Some(Guarded {
+            port,
+            token,
+            file,
+            links: Mutex::default(),
+            browsers: Mutex::default(),
+            likely: Mutex::default(),
+            looks: Semaphore::new(LOOKS),
+        })))
+    }
+
+    /// Everybody who can reach the port.
+    pub fn everybody() -> Self {
+        Self(None)
+    }
+
+    /// The token and the file that holds it, if one is needed.
+    pub fn token(&self) -> Option<(&str, &Path)> {
+        let guarded = self.0.as_ref()?;
+        Some((&guarded.token.0, &guarded.file.path))
+    }
+
+    /// A link that lets a browser in, once, if one is needed.
+    pub fn link(&self) -> Result<Option<String>> {
+        self.0.as_ref().map(Guarded::link).transpose()
+    }
+
+    /// Let a request pass, or say what to answer instead.
+    pub(super) async fn check(
+        &self,
+        connection: &Connection,
+        (method, uri, headers): (&Method, &Uri, &HeaderMap),
+    ) -> std::result::Result<(), Box<Response>> {
+        let Some(guarded) = &self.0 else {
+            connection.admitted.store(true, Ordering::Relaxed);
+            return Ok(());
+        };
+        let opens = uri.path() == OPEN && method == Method::GET;
+        if opens && let Some(once) = once(uri) {
+            return Err(Box::new(guarded.open(once)));
+        }
+        match guarded.is_let_in(connection, headers).await {
+            true => {
+                connection.admitted.store(true, Ordering::Relaxed);
+                Ok(())
+            }
+            false => Err(Box::new(unauthorized(
+                "this server answers its own user and who has its token",
+            ))),
+        }
+    }
+}
+
+impl Guarded {
+    async fn is_let_in(&self, connection: &Connection, headers: &HeaderMap) -> bool {
+        if bearer(headers).is_some_and(|token| self.token.is(token)) {
+            return true;
+        }
+        let browser = self.is_browser(headers);
+        let peer = *connection.peer.get_or_init(|| self.look(connection)).await;
+        match peer {
+            Peer::Ours { .. } => true,
+            // A cookie goes to every port of this machine: what another user got to see of
+            // it does not help them.
+            Peer::OtherUser => false,
+            Peer::Unknown => browser,
+        }
+    }
+
+    /// Ask the kernel who is at the other end.
+    async fn look(&self, connection: &Connection) -> Peer {
+        let (Some(end), Ok(_place)) = (connection.end, self.looks.acquire().await) else {
+            return Peer::Unknown;
+        };
+        let likely: Vec<u32> = lock(&self.likely).iter().copied().collect();
+        let looked = tokio::task::spawn_blocking(move || peer::of(&end, &likely)).await;
+        let peer = looked.unwrap_or(Peer::Unknown);
+        if let Peer::Ours { pid } = peer {
+            let mut likely = lock(&self.likely);
+            likely.retain(|known| *known != pid);
+            likely.push_front(pid);
+            likely.truncate(LIKELY);
+        }
+        peer
+    }
+
+    fn link(&self) -> Result<String> {
+        let once = Secret::new()?;
+        let link = format!("http://127.0.0.1:{}{OPEN}?once={}", self.port, once.0);
+        let mut links = lock(&self.links);
+        links.push_front((once, Instant::now() + LINK_HOLDS));
+        links.truncate(LINKS);
+        Ok(link)
+    }
+
+    /// A browser comes by a link: it gets its cookie, and the link is used up.
+    fn open(&self, once: &str) -> Response {
+        let mut links = lock(&self.links);
+        let now = Instant::now();
+        links.retain(|(_, until)| *until > now);
+        let Some(at) = links.iter().position(|(link, _)| link.is(once)) else {
+            return unauthorized("this link was used already, or is too old");
+        };
+        links.remove(at);
+        drop(links);
+        let browser = match Secret::new() {
+            Ok(browser) => browser,
+            Err(error) => return refusal(&error, error.code.http_status()),
+        };
+        let cookie = format!(
+            "{}={}; Path=/; HttpOnly; SameSite=Strict",
+            self.cookie_name(),
+            browser.0
+        );
+        let mut browsers = lock(&self.browsers);
+        browsers.push_front(browser);
+        browsers.truncate(BROWSERS);
+        let mut response = StatusCode::SEE_OTHER.into_response();
+        let headers = response.headers_mut();
+        headers.insert(header::LOCATION, HeaderValue::from_static(HOME));
+        if let Ok(cookie) = HeaderValue::from_str(&cookie) {
+            headers.insert(header::SET_COOKIE, cookie);
+        }
+        no_traces(headers);
+        response
+    }
+
+    /// Cookies know no ports, so their names do.
+    fn cookie_name(&self) -> String {
+        format!("pillion-{}", self.port)
+    }
+
+    fn is_browser(&self, headers: &HeaderMap) -> bool {
+        let name = self.cookie_name();
+        let all = headers.get_all(header::COOKIE).iter();
+        let mut given = all
+            .filter_map(|cookies| cookies.to_str().ok())
+            .flat_map(|cookies| cookies.split(';'))
+            .filter_map(|cookie| cookie.trim().split_once('='))
+            .filter(|(given, _)| *given == name);
+        let browsers = lock(&self.browsers);
+        given.any(|(_, value)| browsers.iter().any(|browser| browser.is(value)))
+    }
+}
+
+/// `POST /open`: a new link, for who is let in.
+pub(super) async fn new_link(access: &Access) -> Response {
+    let mut response = match access.link() {
+        Ok(url) => axum::Json(serde_json::json!({ "url": url })).into_response(),
+        Err(error) => refusal(&error, error.code.http_status()),
+    };
+    no_traces(response.headers_mut());
+    response
+}
+
+/// The secret of a link.
+fn once(uri: &Uri) -> Option<&str> {
+    let query = uri.query()?;
+    query.split('&').find_map(|pair| pair.strip_prefix("once="))
+}
+
+fn bearer(headers: &HeaderMap) -> Option<&str> {
+    let given = headers.get(header::AUTHORIZATION)?.to_str().ok()?;
+    let (scheme, token) = given.split_once(' ')?;
+    scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
+}
+
+fn unauthorized(what: &str) -> Response {
+    let error = Error::new(Code::Unauthorized, what).hint(
+        "send `Authorization: Bearer TOKEN`: `pillion serve` and `expose --http` show the token \
+         and the file that keeps it when they start. A browser comes in by the link shown there, \
+         or by a new one from `POST /open`",
+    );
+    let mut response = refusal(&error, error.code.http_status());
+    let headers = response.headers_mut();
+    headers.insert(
+        header::WWW_AUTHENTICATE,
+        HeaderValue::from_static("Bearer realm=\"pillion\""),
+    );
+    // What follows on this connection would be refused as well, and is not read.
+    headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
+    no_traces(headers);
+    response
+}
+
+/// Nothing with a secret in it, or about one, is kept or told to others.
+fn no_traces(headers: &mut HeaderMap) {
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    headers.insert(
+        header::REFERRER_POLICY,
+        HeaderValue::from_static("no-referrer"),
+    );
+}
+
+/// A connection, and what is known about its other end.
+#[derive(Debug, Clone)]
+pub(super) struct Connection {
+    end: Option<End>,
+    peer: Arc<OnceCell<Peer>>,
+    /// A request of it was let in.
+    pub(super) admitted: Arc<AtomicBool>,
+    /// Where its answers wait.
+    pub(super) room: Room,
+}
+
+impl Connection {
+    pub(super) fn of(stream: &TcpStream) -> Self {
+        let end = || -> std::io::Result<End> {
+            let file = File::from(stream.as_fd().try_clone_to_owned()?);
+            Ok(End {
+                inode: file.metadata()?.ino(),
+                local: stream.local_addr()?,
+                remote: stream.peer_addr()?,
+            })
+        };
+        Self {
+            end: end().ok(),
+            peer: Arc::default(),
+            admitted: Arc::default(),
+            room: Room::new(),
+        }
+    }
+}
+
+/// 256 random bits, as text. Never shown by accident.
+struct Secret(Box<str>);
+
+impl Secret {
+    fn new() -> Result<Self> {
+        let mut bytes = [0; 32];
+        File::open("/dev/urandom")
+            .and_then(|mut random| random.read_exact(&mut bytes))
+            .map_err(|error| {
+                Error::new(
+                    Code::StartFailed,
+                    format!("`/dev/urandom` gives nothing: {error}"),
+                )
+            })?;
+        let text: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+        Ok(Self(text.into()))
+    }
+
+    /// Whether this is it. Takes as long for a near miss as for a far one.
+    fn is(&self, given: &str) -> bool {
+        let (ours, given) = (self.0.as_bytes(), given.as_bytes());
+        let differ = ours.iter().zip(given).fold(0, |d, (a, b)| d | (a ^ b));
+        ours.len() == given.len() && differ == 0
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Secret")
+    }
+}
+
+/// The file that holds the token. Dropping it removes the file, if it is still this one.
+#[derive(Debug)]
+struct TokenFile {
+    path: PathBuf,
+    identity: (u64, u64),
+}
+
+impl TokenFile {
+    fn write(folder: &Path, port: u16, token: &Secret) -> Result<Self> {
+        let failed = |path: &Path, error: &dyn fmt::Display| {
+            let what = format!("cannot keep the token in `{}`: {error}", path.display());
+            Error::new(Code::WriteFailed, what)
+                .hint("set `XDG_RUNTIME_DIR` to a folder of your own, or serve with `--no-token`")
+        };
+        private::ensure(folder).map_err(|error| failed(folder, &error))?;
+        let path = folder.join(format!("http-{port}.token"));
+        let written = || -> std::io::Result<(u64, u64)> {
+            // Whoever listened on this port before is gone: it is ours now.
+            match fs::remove_file(&path) {
+                Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error),
+                _ => {}
+            }
+            let mut file = File::options()
+                .write(true)
+                .create_new(true)
+                .mode(0o600)
+                .open(&path)?;
+            writeln!(file, "{}", token.0)?;
+            let facts = file.metadata()?;
+            Ok((facts.dev(), facts.ino()))
+        };
+        let identity = written().map_err(|error| failed(&path, &error))?;
+        Ok(Self { path, identity })
+    }
+}
+
+impl Drop for TokenFile {
+    fn drop(&mut self) {
+        let facts = fs::symlink_metadata(&self.path);
+        if facts.is_ok_and(|facts| (facts.dev(), facts.ino()) == self.identity) {
+            let _ = fs::remove_file(&self.path);
+        }
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+
+    #[test]
+    fn a_token_is_kept_privately_and_goes_with_its_server() {
+        let folder = tempfile::tempdir().unwrap();
+        let folder = folder.path().join("pillion");
+        let access = Access::guarded(7, &folder).unwrap();
+        let (token, file) = access.token().unwrap();
+        assert_eq!(fs::read_to_string(file).unwrap().trim(), token);
+        assert_eq!(token.len(), 64);
+        let mode = |path: &Path| path.metadata().unwrap().permissions().mode() & 0o777;
+        assert_eq!((mode(file), mode(&folder)), (0o600, 0o700));
+        assert!(!format!("{access:?}").contains(token));
+        let (first, file) = (token.to_owned(), file.to_owned());
+        let second = Access::guarded(7, &folder).unwrap();
+        assert_ne!(second.token().unwrap().0, first, "new with every start");
+        drop(access);
+        assert!(file.exists(), "it is another's now");
+        drop(second);
+        assert!(!file.exists());
+    }
+
+    #[test]
+    fn a_secret_is_itself_and_nothing_else() {
+        let secret = Secret::new().unwrap();
+        assert!(secret.is(&secret.0));
+        assert!(!secret.is("") && !secret.is(&secret.0[1..]));
+        assert!(!secret.is(&format!("{}0", secret.0)));
+    }
+}
