@@ -149,6 +149,10 @@ impl World {
         ] {
             fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
         }
+        for path in [&outside, &outside.join("secret.txt")] {
+            let (name, value) = ("user.secret", b"secret");
+            rustix::fs::setxattr(path, name, value, rustix::fs::XattrFlags::empty()).unwrap();
+        }
         let listeners = Listeners::new(&context);
         let daemon = context.daemon();
         let world = Self {
