@@ -253,6 +253,7 @@ async fn start(
 fn disk(setting: &Setting<'_>) -> Disk {
     let (limits, before) = (&setting.limits, setting.before);
     let names = limits.disk_files.saturating_mul(KEPT_FILES);
+    let names = names.min(session::MOST_NAMES);
     Disk {
         path: setting.place.seen.clone(),
         bytes: limits.disk.max(before.bytes),

@@ -20,8 +20,8 @@ use serde::{Deserialize, Serialize};
 
 /// Files that are listed.
 const MOST_LISTED: usize = 1000;
-/// Files and folders that are looked at.
-const MOST_NAMES: u64 = 1_000_000;
+/// Files and folders that are looked at; a session cannot have more.
+pub(crate) const MOST_NAMES: u64 = 1_000_000;
 /// How often a folder is tried to be removed that is made to resist.
 const ROUNDS: u32 = 2000;
 /// How names of folders begin that are no session's.

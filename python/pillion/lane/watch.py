@@ -322,6 +322,8 @@ class Watcher:
                 kind = os.readlink(f"{_PROC}/{name}/fd/{descriptor}")
             except (FileNotFoundError, PermissionError):
                 continue
+            except OSError:
+                kind = f"/{descriptor}"  # a file whose name is too long to be said
             if kind.startswith("/"):
                 # A process has its locks on a file once, however often it has that open.
                 if kind not in locked and kind != "/dev/null":

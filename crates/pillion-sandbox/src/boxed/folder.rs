@@ -23,8 +23,10 @@ use crate::walk::{self, Unseen, Walk};
 const A_WHILE: Duration = Duration::from_millis(5);
 const SHARE: u32 = 4;
 const REST: Duration = Duration::from_millis(100);
-/// How long it may take while everyone waits. What cannot be added up is too much.
-const AT_MOST: Duration = Duration::from_secs(2);
+/// How long it may take while everyone waits, and longer for each name that fits into the folder.
+/// What cannot be added up is too much.
+const AT_MOST: Duration = Duration::from_secs(1);
+const EACH: Duration = Duration::from_micros(20);
 /// Names that are looked at between two looks at the clock.
 const SOME: usize = 64;
 
@@ -143,7 +145,9 @@ impl Folder {
         self.going_on = None;
         everyone.held(|pids| {
             let mut adding = self.begin(pids)?;
-            let sum = adding.go_on(&self.disk, Instant::now() + AT_MOST)?;
+            let names = u32::try_from(self.disk.files).unwrap_or(u32::MAX);
+            let until = Instant::now() + AT_MOST + EACH * names;
+            let sum = adding.go_on(&self.disk, until)?;
             self.sum = sum.ok_or(TooMuch)?;
             self.at_sum = Left::of(&self.root);
             // What is neither there nor anybody else's.

@@ -7,8 +7,9 @@
 
 use std::collections::HashSet;
 use std::fs::{self, File};
-use std::io::ErrorKind::PermissionDenied;
+use std::io::ErrorKind::{NotFound, PermissionDenied};
 use std::io::{BufRead, BufReader};
+use std::path::Path;
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
@@ -258,8 +259,11 @@ fn in_the_kernel(pids: &[i32]) -> (u64, u64) {
         // A process has its locks on a file once, however often it has that open.
         let mut locked = HashSet::new();
         for file in files.flatten() {
-            let Ok(link) = fs::read_link(file.path()) else {
-                continue;
+            let link = match fs::read_link(file.path()) {
+                Ok(link) => link,
+                Err(error) if [NotFound, PermissionDenied].contains(&error.kind()) => continue,
+                // A file whose name is too long to be said.
+                Err(_) => Path::new("/").join(file.file_name()),
             };
             let name = link.to_string_lossy();
             let one = match name.as_ref() {

@@ -105,7 +105,8 @@ fn show(report: &Report) {
 
 fn problems(report: &Report) {
     if report.problems.is_empty() {
-        return say(&paint("all is well", "32"));
+        output::say_as_it_is(&paint("all is well", "32"));
+        return;
     }
     for problem in &report.problems {
         say(&format!(

@@ -307,6 +307,8 @@ def square(x):
 
 def database():
     for mode in ("delete", "wal"):
+        if os.path.exists(f"{mode}.db"):
+            os.unlink(f"{mode}.db")
         with sqlite3.connect(f"{mode}.db", timeout=5) as db:
             db.execute(f"pragma journal_mode = {mode}")
             db.execute("create table t (x)")
@@ -353,7 +355,7 @@ def files():
             made.write(b"y" * 100_000)
         if given_level == "L3":
             shutil.copy2(f"{folder}/a", f"{folder}/b")
-            shutil.copytree(folder, "tree")
+            shutil.copytree(folder, "tree", dirs_exist_ok=True)
         shutil.copyfile(f"{folder}/a", f"{folder}/c")
         with open(f"{folder}/c", "r+b") as made:
             os.posix_fallocate(made.fileno(), 0, 200_000)
@@ -405,7 +407,6 @@ fn two_files_of_one_name_are_refused() {
             "{output}"
         );
     }
-    let daemon = context.daemon();
     let mut rpc = daemon.connect();
     for names in [["x", "x"], ["x", "x/y"], ["x/y/z", "x/y"]] {
         let files = names.map(|name| json!({"name": name, "text": ""}));
@@ -419,4 +420,49 @@ fn two_files_of_one_name_are_refused() {
     let files = ["x/y", "x/z"].map(|name| json!({"name": name, "text": ""}));
     let params = json!({"code": "pass", "files": files, "root": context.project});
     assert_eq!(rpc.call("exec.run", params).unwrap()["outcome"], "ok");
+}
+
+#[test]
+fn names_and_code_of_others_are_no_commands_to_a_terminal() {
+    let context = TestContext::new();
+    let daemon = context.daemon();
+    let evil = "\u{1b}]0;evil\u{7}\u{9b}31m\u{202e}";
+    let code = format!("open('{evil}.x', 'w').close() # {evil}");
+    let clean = |args: &[&str]| {
+        let output = context.pillion(args);
+        let all = format!("{}{}", output.stdout, output.stderr);
+        let raw = ['\u{1b}', '\u{7}', '\u{9b}', '\u{202e}'];
+        assert!(!all.contains(raw), "{args:?}: {all:?}");
+        assert!(all.contains("evil"), "{args:?}: {all:?}");
+    };
+    clean(&[
+        "exec",
+        "-c",
+        &code,
+        "--session",
+        "s",
+        "--output",
+        "*.x",
+        "--output",
+        evil,
+    ]);
+    clean(&["runs", "s"]);
+    let started = context
+        .pillion(&["job-start", "-c", &code, "--json"])
+        .json();
+    let job = started["job_id"].as_str().unwrap();
+    clean(&["jobs"]);
+    clean(&["job", job]);
+    clean(&["exec", evil]);
+    context.write(&format!("{evil}.py"), "def found(): pass\n");
+    clean(&["grep", "def found", "--text"]);
+    clean(&["list", ".", "--text"]);
+    clean(&["call", &format!("{evil}:f")]);
+    // JSON stays what it was.
+    let past = context.pillion(&["runs", "s", "--json"]).json();
+    assert_eq!(past["runs"][0]["code"], code, "{past}");
+    // What a program prints is its own.
+    let print = context.pillion(&["exec", "-c", "print('\\x1b[31mred')"]);
+    assert_eq!(print.stdout, "\u{1b}[31mred\n");
+    drop(daemon);
 }
