@@ -96,6 +96,18 @@ time.sleep(1)
     assert done.report["cpu_ms"] > 100
 
 
+def disk_of(size):
+    """A folder that is empty, on a file system of which nothing is known before."""
+    return {
+        "path": FOLDER,
+        "bytes": size,
+        "files": 1000,
+        "used": 0,
+        "named": 0,
+        "left": [0, 0],
+    }
+
+
 def test_the_disk_is_watched(zygote):
     slot = {"mounts": [{"kind": "proc", "at": "/proc"}, {"kind": "tmpfs", "at": FOLDER}]}
     code = """
@@ -109,7 +121,7 @@ time.sleep(1000)
 """
     for more in ("", "os.unlink('a/b/big')", "os.chmod('a', 0)"):
         made = zygote.slot(**slot)
-        watch = {"disk": {"path": FOLDER, "bytes": 2 << 20}}
+        watch = {"disk": disk_of(2 << 20)}
         done = made.order(code.format(more=more), watch=watch).done()
         assert done.killed == "disk", more
 
@@ -121,7 +133,7 @@ x = bytearray(20 << 20)
 open("f", "wb").write(bytes(1 << 20))
 time.sleep(0.3)
 """
-    limits = {"memory": 200 << 20, "processes": 20, "disk": {"path": FOLDER, "bytes": 2 << 20}}
+    limits = {"memory": 200 << 20, "processes": 20, "disk": disk_of(2 << 20)}
     done = zygote.run(code, watch=limits, every_ms=5)
     assert (done.exit, done.killed) == (0, None)
     assert done.report["peak_bytes"] > 20 << 20

@@ -91,7 +91,7 @@ pub(crate) async fn perform(
         None => turn(service, &bounds).await?,
     };
     let recording = service.recorder().begin(&request, ticket.job);
-    let place = Place::of(service, &request, level)?;
+    let mut place = Place::of(service, &request, level)?;
     let before = place.prepare().await?;
     let setting = Setting {
         runtime: &runtime,
@@ -99,6 +99,7 @@ pub(crate) async fn perform(
         limits,
         level,
         place: &place,
+        before: &before,
     };
     let started = tokio::select! {
         started = start(service, &request, &setting) => started,
@@ -122,9 +123,8 @@ pub(crate) async fn perform(
         Err(error) => ("none", answer::not_started(&error)),
     };
     drop(turn);
-    let artifacts = session::made(&before, place.listed().await);
     let mut reply = answer::reply(finished, &setting, timeout);
-    reply.artifacts = artifacts;
+    reply.artifacts = place.made(before).await;
     reply.start = start.to_owned();
     reply.lane = request.lane.name().to_owned();
     reply.execution_time_ms = asked.elapsed().as_secs_f64() * 1e3;
@@ -164,6 +164,8 @@ pub(crate) struct Setting<'a> {
     pub(crate) limits: Limits,
     pub(crate) level: Level,
     pub(crate) place: &'a Place,
+    /// What its folder held before the run.
+    pub(crate) before: &'a session::Survey,
 }
 
 /// The level for this lane on this machine, or why it does not run here.
@@ -198,11 +200,7 @@ async fn start(
         watch: Watch {
             memory: Some(setting.limits.memory),
             processes: Some(setting.limits.processes),
-            disk: place.folder.as_ref().map(|_| Disk {
-                path: place.seen.clone(),
-                bytes: setting.limits.disk,
-                files: setting.limits.disk_files.saturating_mul(KEPT_FILES),
-            }),
+            disk: place.folder.as_ref().map(|_| disk(setting)),
         },
         outputs: Outputs {
             names: request.outputs.clone(),
@@ -246,12 +244,27 @@ async fn start(
     }
     if place.seen != Path::new(WORK) {
         std::fs::create_dir_all(&place.tmp)?;
-        session::give_to_stranger(&place.tmp)?;
+        session::survey(&place.tmp, session::Purpose::Run)?;
     }
     let fixed_hashes = lane == Lane::Expert;
     let walls = (setting.runtime, policy, setting.level);
     let (body, ends) = Body::spawn(walls, order, files, (with_input, fixed_hashes), &terms).await?;
     Ok((body, ends, "spawn"))
+}
+
+/// What its folder may hold: whatever it holds already is no reason to end a run that cleans up.
+fn disk(setting: &Setting<'_>) -> Disk {
+    let (limits, before) = (&setting.limits, setting.before);
+    let names = limits.disk_files.saturating_mul(KEPT_FILES);
+    let names = names.min(session::MOST_NAMES);
+    Disk {
+        path: setting.place.seen.clone(),
+        bytes: limits.disk.max(before.bytes),
+        files: names.max(before.names),
+        used: before.bytes,
+        named: before.names,
+        left: before.left,
+    }
 }
 
 fn order(request: &Request, setting: &Setting<'_>) -> Order {

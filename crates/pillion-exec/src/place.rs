@@ -1,16 +1,22 @@
 //! The folder of a run: in memory, of a session, or one that goes away with the run.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
+use std::time::Duration;
 
 use pillion_catalogue::{Code, Error, Result};
 use pillion_sandbox::{Level, TMP, WORK};
 
 use crate::lane::Lane;
 use crate::perform::Request;
+use crate::session::{InUse, Purpose, Survey};
 use crate::{ExecService, session};
 
 /// The session of runs in the user lane that name none.
 pub(crate) const NO_SESSION: &str = "default";
+
+/// How long a run waits for a session that is being emptied, and how often it looks.
+const CLEARING: Duration = Duration::from_secs(10);
+const AGAIN: Duration = Duration::from_millis(5);
 
 /// Where a run has its folder.
 #[derive(Debug)]
@@ -21,6 +27,8 @@ pub(crate) struct Place {
     pub(crate) part: Option<PathBuf>,
     /// It goes away with this.
     throwaway: bool,
+    /// Nobody empties it meanwhile.
+    in_use: Option<InUse>,
     /// As the program sees it.
     pub(crate) seen: PathBuf,
     pub(crate) tmp: PathBuf,
@@ -35,6 +43,7 @@ impl Place {
                 folder: None,
                 part: None,
                 throwaway: true,
+                in_use: None,
                 seen: WORK.into(),
                 tmp: TMP.into(),
             });
@@ -55,39 +64,54 @@ impl Place {
             folder: Some(folder),
             part: boxed.then(|| name.into()),
             throwaway: !kept,
+            in_use: None,
             seen,
             tmp,
         })
     }
 
-    /// The folder, if it stays.
-    fn kept(&self) -> Option<&Path> {
-        self.folder.as_deref().filter(|_| !self.throwaway)
-    }
-
-    /// Make the folder belong to whoever runs code; says what is in it. It may be much, and
-    /// must not hold up anybody else.
-    pub(crate) async fn prepare(&self) -> Result<Vec<session::Listed>> {
+    /// Make the folder ready for a run, and say what is in it. It may be much, and must not
+    /// hold up anybody else.
+    pub(crate) async fn prepare(&mut self) -> Result<Survey> {
         let Some(folder) = self.folder.clone() else {
-            return Ok(Vec::new());
+            return Ok(Survey::default());
         };
-        let name = folder.display().to_string();
-        let given = move || session::give_to_stranger(&folder);
-        let given = tokio::task::spawn_blocking(given).await;
-        given.map_err(Error::internal)?.map_err(|error| {
-            let message = format!("cannot prepare `{name}`: {error}");
+        let until = tokio::time::Instant::now() + CLEARING;
+        while self.in_use.is_none() {
+            self.in_use = session::lock_for_run(&folder).map_err(|error| {
+                let message = format!("cannot use `{}`: {error}", folder.display());
+                Error::new(Code::StartFailed, message)
+            })?;
+            if self.in_use.is_none() {
+                if tokio::time::Instant::now() > until {
+                    return Err(Error::new(Code::Busy, "its session is being emptied")
+                        .hint("try again when that is done"));
+                }
+                tokio::time::sleep(AGAIN).await;
+            }
+        }
+        let failed = |why: &dyn std::fmt::Display| {
+            let message = format!("cannot prepare `{}`: {why}", folder.display());
             Error::new(Code::StartFailed, message)
-        })?;
-        Ok(self.listed().await)
+        };
+        let looked = folder.clone();
+        let look = move || session::survey(&looked, Purpose::Run);
+        let survey = tokio::task::spawn_blocking(look).await;
+        let survey = survey.map_err(Error::internal)?;
+        let survey = survey.map_err(|error| failed(&error))?;
+        match survey.unseen {
+            None => Ok(survey),
+            Some(why) => Err(failed(&why).hint("`pillion session-clear` empties a session")),
+        }
     }
 
-    /// What is in the folder, if it stays.
-    pub(crate) async fn listed(&self) -> Vec<session::Listed> {
-        let Some(folder) = self.kept().map(Path::to_owned) else {
+    /// What is new in the folder since then, if it stays.
+    pub(crate) async fn made(&self, before: Survey) -> Vec<session::Artifact> {
+        let Some(folder) = self.folder.clone().filter(|_| !self.throwaway) else {
             return Vec::new();
         };
-        let listed = tokio::task::spawn_blocking(move || session::listed(&folder)).await;
-        listed.unwrap_or_default()
+        let made = tokio::task::spawn_blocking(move || session::made(&folder, &before)).await;
+        made.unwrap_or_default()
     }
 }
 

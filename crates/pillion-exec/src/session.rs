@@ -1,29 +1,31 @@
 //! Folders of sessions: one for each, below one root, and nothing in it leads out.
 
+use std::collections::HashSet;
+use std::ffi::{CStr, CString};
 use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use pillion_catalogue::{Code, Error, Result};
 use pillion_process::private;
-use rustix::fs::{AtFlags, Dir, FileType, Gid, Mode, OFlags, Uid, chownat, statat};
+use pillion_sandbox::{Found, Unseen, Walk};
+use rustix::fs::{
+    AtFlags, FileType, FlockOperation, Gid, Mode, OFlags, Timespec, Timestamps, Uid, chownat, fstat,
+};
+use rustix::io::Errno;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Files that are listed.
 const MOST_LISTED: usize = 1000;
-/// Files and folders that are looked at, and change hands where pillion is root.
-const MOST_OWNED: usize = 100_000;
-
-/// Folders that are open at the same time, meanwhile.
-const MOST_OPEN: usize = 256;
+/// Files and folders that are looked at; a session cannot have more.
+pub(crate) const MOST_NAMES: u64 = 1_000_000;
+/// How often a folder is tried to be removed that is made to resist.
+const ROUNDS: u32 = 2000;
 /// How names of folders begin that are no session's.
 const RUN: &str = ".run-";
-const FOLDER: OFlags = OFlags::RDONLY
-    .union(OFlags::DIRECTORY)
-    .union(OFlags::NOFOLLOW)
-    .union(OFlags::CLOEXEC);
 
 /// A file that a run made or changed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -81,84 +83,281 @@ fn private_for_lanes(path: &Path) -> Result<(), private::PrivateDirError> {
         let meta = std::fs::symlink_metadata(path);
         meta.is_ok_and(|meta| meta.is_dir() && Some(meta.uid()) == stranger)
     };
-    if given(path) {
-        return Ok(());
+    if !given(path) {
+        private::ensure(path)?;
     }
-    private::ensure(path)?;
-    let Some(id) = stranger else {
+    // A program may close its own folder.
+    let io = |source| private::PrivateDirError::Io {
+        path: path.to_owned(),
+        source,
+    };
+    let rights = std::fs::symlink_metadata(path).map_err(io)?.permissions();
+    if rights.mode() & 0o777 != 0o700 {
+        let open = std::fs::Permissions::from_mode(0o700);
+        std::fs::set_permissions(path, open).map_err(io)?;
+    }
+    let Some(id) = stranger.filter(|_| !given(path)) else {
         return Ok(());
     };
-    std::os::unix::fs::lchown(path, Some(id), Some(id)).map_err(|source| {
-        private::PrivateDirError::Io {
-            path: path.to_owned(),
-            source,
-        }
-    })
+    std::os::unix::fs::lchown(path, Some(id), Some(id)).map_err(io)
 }
 
-/// Where pillion is root, what is in a folder must belong to whoever runs code. Another run may
-/// be changing it meanwhile, so no name is followed: each step is from an open folder to what is
-/// in it.
-pub(crate) fn give_to_stranger(folder: &Path) -> io::Result<()> {
-    let Some(id) = pillion_sandbox::stranger() else {
-        return Ok(());
-    };
-    let root = rustix::fs::openat(rustix::fs::CWD, folder, FOLDER, Mode::empty())?;
-    let (uid, gid) = (Uid::from_raw(id), Gid::from_raw(id));
-    if rustix::fs::fstat(&root)?.st_uid != id {
-        rustix::fs::fchown(&root, Some(uid), Some(gid))?;
+/// Somebody uses the folder of a session. While this is there, nobody empties it.
+#[derive(Debug)]
+pub(crate) struct InUse {
+    _folder: OwnedFd,
+}
+
+/// Use a folder; `None` while somebody else has it for himself. This is known to all daemons,
+/// and to no run: those cannot lock.
+fn lock(folder: &Path, how: FlockOperation) -> io::Result<Option<InUse>> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let open = rustix::fs::open(folder, flags, Mode::empty())?;
+    match rustix::fs::flock(&open, how) {
+        Ok(()) => {}
+        Err(Errno::WOULDBLOCK) => return Ok(None),
+        Err(error) => return Err(error.into()),
     }
-    let mut open = vec![root];
-    let mut seen = 0;
-    while let Some(folder) = open.pop() {
-        for entry in Dir::read_from(&folder)?.flatten() {
-            let name = entry.file_name();
-            if [c".", c".."].contains(&name) {
-                continue;
-            }
-            seen += 1;
-            if seen > MOST_OWNED || open.len() > MOST_OPEN {
-                return Err(io::Error::other("too many files in the folder"));
-            }
-            // What is gone by now needs no owner.
-            let Ok(stat) = statat(&folder, name, AtFlags::SYMLINK_NOFOLLOW) else {
-                continue;
-            };
-            if stat.st_uid != id {
-                let _ = chownat(
-                    &folder,
-                    name,
-                    Some(uid),
-                    Some(gid),
-                    AtFlags::SYMLINK_NOFOLLOW,
-                );
-            }
-            if FileType::from_raw_mode(stat.st_mode) == FileType::Directory
-                && let Ok(below) = rustix::fs::openat(&folder, name, FOLDER, Mode::empty())
-            {
-                open.push(below);
-            }
+    // It may have been replaced meanwhile.
+    let (ours, there) = (fstat(&open)?, rustix::fs::lstat(folder)?);
+    let is_same = (ours.st_dev, ours.st_ino) == (there.st_dev, there.st_ino);
+    Ok(is_same.then_some(InUse { _folder: open }))
+}
+
+/// Use a folder for a run, beside others. Its time says when it was last used.
+pub(crate) fn lock_for_run(folder: &Path) -> io::Result<Option<InUse>> {
+    let held = lock(folder, FlockOperation::NonBlockingLockShared)?;
+    if let Some(held) = &held {
+        let now = Timespec {
+            tv_sec: 0,
+            tv_nsec: rustix::fs::UTIME_NOW,
+        };
+        let times = Timestamps {
+            last_access: now,
+            last_modification: now,
+        };
+        rustix::fs::futimens(&held._folder, &times)?;
+    }
+    Ok(held)
+}
+
+/// A session that there is.
+#[derive(Debug)]
+pub(crate) struct Kept {
+    pub(crate) id: String,
+    /// Seconds since 1970.
+    pub(crate) used: i64,
+}
+
+/// All sessions, the one that was used last first.
+pub(crate) fn all(root: &Path) -> Vec<Kept> {
+    let entries = std::fs::read_dir(root).into_iter().flatten().flatten();
+    let mut all: Vec<Kept> = entries
+        .filter_map(|entry| {
+            let id = entry.file_name().into_string().ok()?;
+            let meta = entry.metadata().ok().filter(std::fs::Metadata::is_dir)?;
+            let used = meta.mtime();
+            check_id(&id).ok().map(|()| Kept { id, used })
+        })
+        .collect();
+    all.sort_by(|a, b| b.used.cmp(&a.used).then_with(|| a.id.cmp(&b.id)));
+    all
+}
+
+/// Whether a run uses this folder.
+pub(crate) fn is_running(folder: &Path) -> bool {
+    matches!(
+        lock(folder, FlockOperation::NonBlockingLockExclusive),
+        Ok(None)
+    )
+}
+
+/// Empty the folder of a session, and say what was in it; `None` while it is used.
+pub(crate) fn clear(root: &Path, id: &str) -> Result<Option<Survey>> {
+    let folder = root.join(id);
+    let failed = |error: io::Error| {
+        let message = format!("cannot empty session `{id}`: {error}");
+        match error.kind() {
+            io::ErrorKind::NotFound => no_session(id),
+            _ => Error::new(Code::Conflict, message),
         }
+    };
+    let Some(held) = lock(&folder, FlockOperation::NonBlockingLockExclusive).map_err(failed)?
+    else {
+        return Ok(None);
+    };
+    let survey = survey(&folder, Purpose::Look).map_err(failed)?;
+    // It is replaced, so that even a very large one is empty at once.
+    let old = root.join(name_of_run());
+    std::fs::rename(&folder, &old).map_err(failed)?;
+    self::folder(root, id)?;
+    drop(held);
+    remove(&old);
+    Ok(Some(survey))
+}
+
+/// There is no such session.
+fn no_session(id: &str) -> Error {
+    Error::new(Code::NotFound, format!("there is no session `{id}`"))
+        .hint("`pillion sessions` lists them")
+}
+
+/// Why a folder is looked through.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    /// A run will use it: it is made ready for that.
+    Run,
+    /// Nothing is changed.
+    Look,
+}
+
+/// What a folder holds.
+#[derive(Debug, Default)]
+pub(crate) struct Survey {
+    /// Bytes on its disk.
+    pub(crate) bytes: u64,
+    /// Names of files and folders.
+    pub(crate) names: u64,
+    /// Bytes and files that are left of its file system.
+    pub(crate) left: (u64, u64),
+    /// What each file is, as far as that can be told without reading it.
+    known: HashSet<u64>,
+    /// What could not be looked at.
+    pub(crate) unseen: Option<&'static str>,
+}
+
+/// Look through a folder. For a run it is made ready: where pillion is root, what is in it is
+/// given to whoever runs code, and what a program closed to itself is opened again. Another run
+/// may be changing it meanwhile.
+pub(crate) fn survey(folder: &Path, purpose: Purpose) -> io::Result<Survey> {
+    let mut survey = Survey::default();
+    let id = pillion_sandbox::stranger().filter(|_| purpose == Purpose::Run);
+    let owner = id.map(|id| (Uid::from_raw(id), Gid::from_raw(id)));
+    let mut walk = Walk::open(folder)?;
+    if let Some((uid, gid)) = owner
+        && walk.root().st_uid != uid.as_raw()
+        && let Some(root) = walk.folder()
+    {
+        rustix::fs::fchown(root, Some(uid), Some(gid))?;
     }
+    if let Some(root) = walk.folder() {
+        let stat = rustix::fs::fstatvfs(root)?;
+        survey.left = (stat.f_bfree * stat.f_frsize, stat.f_ffree);
+    }
+    survey.bytes = u64::try_from(walk.root().st_blocks).unwrap_or(0) * 512;
+    let mut linked = HashSet::new();
+    let mut closed = None;
+    while let Some(step) = walk.next() {
+        let found = match step {
+            Ok(found) => found,
+            Err(Unseen::TooDeep) => {
+                survey.unseen = Some("its folders are too deep");
+                continue;
+            }
+            Err(Unseen::Closed) => {
+                if purpose == Purpose::Look || !open_up(&mut walk, closed.take()) {
+                    survey.unseen = Some("one of its folders cannot be opened");
+                }
+                continue;
+            }
+        };
+        survey.names += 1;
+        if survey.names > MOST_NAMES {
+            survey.unseen = Some("it holds too many files");
+            break;
+        }
+        let kind = found.kind();
+        let is_folder = kind == FileType::Directory;
+        if is_folder || found.stat.st_nlink < 2 || linked.insert(found.stat.st_ino) {
+            survey.bytes += found.bytes();
+        }
+        if let Some((uid, gid)) = owner
+            && found.stat.st_uid != uid.as_raw()
+            && let Some(at) = walk.folder()
+        {
+            // What is gone by now needs no owner.
+            let (name, flags) = (&found.name, AtFlags::SYMLINK_NOFOLLOW);
+            let _ = chownat(at, name, Some(uid), Some(gid), flags);
+        }
+        if kind == FileType::RegularFile {
+            survey.known.insert(mark(&walk, &found));
+        }
+        closed = is_folder.then_some(found.name);
+    }
+    Ok(survey)
+}
+
+/// A file that is the same has the same mark.
+fn mark(walk: &Walk, found: &Found) -> u64 {
+    use std::hash::{DefaultHasher, Hash, Hasher};
+    let mut hasher = DefaultHasher::new();
+    let stat = &found.stat;
+    walk.path(&found.name).hash(&mut hasher);
+    (stat.st_size, stat.st_mtime, stat.st_mtime_nsec).hash(&mut hasher);
+    hasher.finish()
+}
+
+/// Let the owner of a folder that was met last into it, once; says whether that can be.
+fn open_up(walk: &mut Walk, met: Option<CString>) -> bool {
+    let Some(name) = met else { return false };
+    let opened = walk.folder().is_some_and(|at| let_in(at, &name).is_ok());
+    if opened {
+        walk.retry(name);
+    }
+    opened
+}
+
+/// Let the owner of a folder into it.
+fn let_in(at: BorrowedFd<'_>, name: &CStr) -> io::Result<()> {
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let folder = rustix::fs::openat(at, name, flags, Mode::empty())?;
+    // What was opened, whatever has that name by now.
+    let path = format!("/proc/self/fd/{}", folder.as_raw_fd());
+    rustix::fs::chmod(path, Mode::from_raw_mode(0o700))?;
     Ok(())
 }
 
-/// Remove the folder of a run. Nobody is in there any more, but folders may be closed to their
-/// own owner.
+/// Remove a folder, with folders in it that are closed to their own owner, and with folders that
+/// are too deep to be removed from above: those are brought up first.
 pub(crate) fn remove(folder: &Path) {
-    if std::fs::remove_dir_all(folder).is_ok() {
-        return;
+    for _ in 0..ROUNDS {
+        if std::fs::remove_dir_all(folder).is_ok() || !flatten(folder) {
+            break;
+        }
     }
-    let mut open = vec![folder.to_owned()];
-    while let Some(path) = open.pop() {
-        let _ = std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o700));
-        let entries = std::fs::read_dir(&path).into_iter().flatten().flatten();
-        let folders = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
-        open.extend(folders.map(|entry| entry.path()));
+    match std::fs::remove_dir_all(folder) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            tracing::warn!(%error, folder = %folder.display(), "a folder is left");
+        }
+        _ => {}
     }
-    if let Err(error) = std::fs::remove_dir_all(folder) {
-        tracing::warn!(%error, folder = %folder.display(), "a folder is left");
+}
+
+/// Open what is closed, and bring up what is too deep; says whether there was any of it.
+fn flatten(folder: &Path) -> bool {
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let (Ok(root), Ok(mut walk)) = (
+        rustix::fs::open(folder, flags, Mode::empty()),
+        Walk::open(folder),
+    ) else {
+        return false;
+    };
+    let mut last = None;
+    let mut done = false;
+    while let Some(step) = walk.next() {
+        match step {
+            Ok(found) => last = (found.kind() == FileType::Directory).then_some(found.name),
+            Err(Unseen::Closed) => done |= open_up(&mut walk, last.take()),
+            Err(Unseen::TooDeep) => {
+                let Some((at, name)) = walk.folder().zip(last.take()) else {
+                    continue;
+                };
+                let _ = let_in(at, &name);
+                done |= rustix::fs::renameat(at, &name, &root, name_of_run()).is_ok();
+            }
+        }
     }
+    done
 }
 
 /// Remove what runs of daemons left that were killed.
@@ -174,47 +373,27 @@ pub(crate) fn sweep(root: &Path) {
     }
 }
 
-/// A file, with the time of its last change.
-pub(crate) type Listed = (Artifact, (i64, i64));
-
-/// What is in a folder.
-pub(crate) fn listed(folder: &Path) -> Vec<Listed> {
-    let mut open = vec![PathBuf::new()];
+/// Files of a folder that are new or different since it was looked through.
+pub(crate) fn made(folder: &Path, before: &Survey) -> Vec<Artifact> {
+    let Ok(mut walk) = Walk::open(folder) else {
+        return Vec::new();
+    };
     let mut all = Vec::new();
     let mut seen = 0;
-    while let Some(inside) = open.pop() {
-        let entries = std::fs::read_dir(folder.join(&inside));
-        for entry in entries.into_iter().flatten().flatten() {
-            seen += 1;
-            if seen > MOST_OWNED {
-                open.clear();
-                break;
-            }
-            let place = inside.join(entry.file_name());
-            let (Ok(meta), Some(name)) = (entry.metadata(), place.to_str()) else {
-                continue;
-            };
-            if meta.is_dir() {
-                open.push(place);
-            } else if meta.is_file() && all.len() < MOST_LISTED {
-                let artifact = Artifact {
-                    name: name.to_owned(),
-                    size_bytes: meta.len(),
-                };
-                all.push((artifact, (meta.mtime(), meta.mtime_nsec())));
-            }
+    while let Some(step) = walk.next() {
+        seen += 1;
+        if seen > MOST_NAMES || all.len() >= MOST_LISTED {
+            break;
+        }
+        let Ok(found) = step else { continue };
+        let is_new = || !before.known.contains(&mark(&walk, &found));
+        if found.kind() == FileType::RegularFile && is_new() {
+            all.push(Artifact {
+                name: walk.path(&found.name).to_string_lossy().into_owned(),
+                size_bytes: u64::try_from(found.stat.st_size).unwrap_or(0),
+            });
         }
     }
-    all.sort_by(|(a, _), (b, _)| a.name.cmp(&b.name));
+    all.sort_by(|a, b| a.name.cmp(&b.name));
     all
-}
-
-/// What is new or different in `after`.
-pub(crate) fn made(before: &[Listed], after: Vec<Listed>) -> Vec<Artifact> {
-    let is_new = |file: &Listed| !before.contains(file);
-    after
-        .into_iter()
-        .filter(is_new)
-        .map(|(file, _)| file)
-        .collect()
 }

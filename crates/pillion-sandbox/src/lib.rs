@@ -24,6 +24,8 @@ mod level;
 pub mod message;
 mod policy;
 #[cfg(target_os = "linux")]
+mod walk;
+#[cfg(target_os = "linux")]
 pub mod walls;
 
 #[cfg(target_os = "linux")]
@@ -31,6 +33,8 @@ pub use boxed::{Disk, LeftOut, OutputFile, Outputs, Said, Watch, stranger};
 pub use confined::{Confine, ConfineError, Confined, Held, Role};
 pub use level::{Enforcement, Guarantee, Level, Means, probe};
 pub use policy::{Folder, HANDED, Limits, Policy, SHM_BYTES, TMP, TMP_BYTES, WORK};
+#[cfg(target_os = "linux")]
+pub use walk::{Found, Unseen, Walk};
 
 /// Call this in `main` before anything else. In a box it does the box's work and never
 /// returns; in any other process it notes that this executable can be used as one.

@@ -57,6 +57,10 @@ def prepare(
     _add_builtins()
     _set_paths(order, prepared)
     _set_randomness(order.get("seed"))
+    if sys.version_info >= (3, 12):
+        from pillion.lane import late
+
+        late.after_import("asyncio.selector_events", _send_plainly)
     if order.get("clock") is not None:
         from pillion.lane import clock
 
@@ -66,6 +70,12 @@ def prepare(
 
         pillion.tools.connect(tools, order.get("tool_names") or {})
     return prepared
+
+
+def _send_plainly(events: Any) -> None:
+    """Where there is no network there is no `sendmsg`, and asyncio is content with `send`."""
+    if hasattr(events, "_HAS_SENDMSG"):
+        events._HAS_SENDMSG = False
 
 
 def _write(name: str, size: int, read: Callable[[int], bytes]) -> None:

@@ -2,22 +2,29 @@
 
 It never trusts what the payload can touch. What it cannot read although it should be there ends
 the run: a watcher that sees nothing must not go on as if all were well.
+
+A look asks only what the kernel answers at once (`status`), which is never less than the truth.
+Only if that is too much does a closer look say how much of it is shared. For that the kernel needs
+a lock that a process can hold for long, so it is asked on a thread: whoever does not let himself
+be looked at, and goes on growing, is ended. `crates/pillion-sandbox/src/boxed/watch.rs` does the
+same for runs without a zygote.
 """
 
 from __future__ import annotations
 
+import _thread
 import os
 import resource
 import select
 import signal
 import time
 
-from pillion.lane import messages, outputs
+from pillion.lane import disk, messages, outputs
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from _socket import socket
-    from collections.abc import Iterator
+    from collections.abc import Callable
     from typing import Any
 
 _PROC = "/proc"
@@ -33,13 +40,19 @@ _MOST_PROCESSES = 4096
 _UNTOLD_SECONDS = 5.0
 # How long killed processes may take to vanish. Those stuck in the kernel go with the namespace.
 _GONE_SECONDS = 5.0
-# How many files and folders a folder may hold, unless the order says.
-_MOST_FILES = 200_000
-# How much of the time the walk over a folder may take.
-_WALK_SHARE = 0.2
-# Bytes that can wait in one, in the kernel's memory.
-_WAITING = {"socket": 212_992, "pipe": 65_536}
-_FEW_FILES = 12
+# Bytes that can wait in one, and that there can be of an epoll, in the kernel's memory.
+_WAITING = {"socket": 212_992, "pipe": 65_536, "anon_inode": 65_536}
+_MOST_WAITING = 212_992
+# What the kernel needs for one lock, and how often they are counted, which takes longer.
+_LOCK = 256
+_LOCKS_EVERY = 0.2
+# How long a closer look may take, and how often is asked meanwhile whether it can be waited for. If
+# it takes longer than `_SOON`, no more than a part of the limit may be added meanwhile.
+_PATIENCE = 1.0
+_MEANWHILE = 0.01
+_SOON = 0.1
+_MORE_MEANWHILE = 8
+_CHUNK = 1 << 20
 _TICKS = os.sysconf("SC_CLK_TCK")
 
 
@@ -59,10 +72,10 @@ class Watcher:
         # CPU time of those seen at the last look, and of those seen before that are gone.
         self.ticks: dict[tuple[str, bytes], int] = {}
         self.ticks_of_gone = 0
-        # Sockets and pipes counted at this look.
-        self.waiting: set[str] = set()
-        self.walk: Iterator[int | None] | None = None
-        self.walk_after = 0.0
+        # What the kernel needs for locks, when they were counted last.
+        self.locks = 0
+        self.count_locks_at = time.monotonic() + _LOCKS_EVERY
+        self.folder: disk.Folder | None = None
 
     def run(self) -> int:
         """Watch until the payload ends, then report. The exit code of the init."""
@@ -71,6 +84,8 @@ class Watcher:
             self._kill_everything()
             if self.order is None and not self._wait_for_order():
                 return 1
+            if self.killed is None and self.folder is not None and self.folder.was_filled():
+                self.killed = "disk"
             self._report()
         except messages.Ended:
             return 0  # the daemon is gone, or wants this slot gone
@@ -105,6 +120,8 @@ class Watcher:
         message, _ = messages.receive(self.ctl)
         if self.order is None:
             self.order = message
+            watched = (message.get("watch") or {}).get("disk")
+            self.folder = watched and disk.Folder(watched, self._hold)
 
     def _wait_for_order(self) -> bool:
         poll = select.poll()
@@ -142,7 +159,6 @@ class Watcher:
         """The limit that is passed now, if one is."""
         watched = (self.order or {}).get("watch") or {}
         memory, processes = watched.get("memory"), watched.get("processes")
-        disk = watched.get("disk")
         names = self._others()
         # Before anything else: the more there are, the longer a closer look takes.
         if len(names) > min(processes or _MOST_PROCESSES, _MOST_PROCESSES):
@@ -151,21 +167,46 @@ class Watcher:
         used, tasks = self._sample(names)
         if processes is not None and tasks > processes:
             return "processes"
-        if memory is not None and used > memory:
+        if memory is not None and self._is_too_much(names, used, memory):
             time.sleep(_CONFIRM_SECONDS)
-            if self._sample(self._others()[:_MOST_PROCESSES])[0] > memory:
+            names = self._others()[:_MOST_PROCESSES]
+            used, tasks = self._sample(names)
+            if processes is not None and tasks > processes:
+                return "processes"
+            if self._is_too_much(names, used, memory):
                 return "memory"
-        if disk is not None and self._disk_is_full(disk):
+        if self.folder is not None and self.folder.is_full(names):
             return "disk"
         return None
 
     def _others(self) -> list[str]:
         return [name for name in os.listdir(self.proc) if name.isdecimal() and name != "1"]
 
+    def _hold(self, act: Callable[[list[str]], None]) -> None:
+        """Do something while nobody moves. Who stood still before still does afterwards."""
+        asleep = {name for name in self._others() if self._state(name) == b"T"}
+        try:
+            os.kill(-1, signal.SIGSTOP)
+        except ProcessLookupError:
+            pass  # there is nobody
+        names = self._others()
+        act(names)  # who is ended for what this finds does not move again
+        for name in names:
+            if name not in asleep:
+                try:
+                    os.kill(int(name), signal.SIGCONT)
+                except ProcessLookupError:
+                    continue
+
+    def _state(self, name: str) -> bytes:
+        try:
+            return self._read(f"{name}/stat").rpartition(b")")[2].split()[0]
+        except (FileNotFoundError, ProcessLookupError):
+            return b"X"
+
     def _sample(self, names: list[str]) -> tuple[int, int]:
-        """Memory and tasks of these processes."""
-        used = tasks = 0
-        self.waiting.clear()
+        """Memory and tasks of these processes; what is shared is counted for each that has it."""
+        used, tasks = self.locks, 0
         before, self.ticks = self.ticks, {}
         for name in names:
             try:
@@ -175,48 +216,135 @@ class Watcher:
             used += one
             tasks += its
         self.ticks_of_gone += sum(spent for who, spent in before.items() if who not in self.ticks)
-        self.peak_bytes = max(self.peak_bytes, used)
         self.most_tasks = max(self.most_tasks, tasks)
         return used, tasks
 
     def _process(self, name: str) -> tuple[int, int]:
         # The command's name comes first and may hold anything, also brackets.
         fields = self._read(f"{name}/stat").rpartition(b")")[2].split()
-        state, threads = fields[0], max(1, int(fields[17]))
+        threads = max(1, int(fields[17]))
         self.ticks[name, fields[19]] = int(fields[11]) + int(fields[12])
-        if state != b"Z":
-            return self._pss(f"{name}/smaps_rollup") + self._in_kernel(name), threads
-        if threads > 1:
-            # The first thread ended alone: the others have the memory.
+        return sum(self._memory(self._alive(name, fields[0], threads))), threads
+
+    def _alive(self, name: str, state: bytes, threads: int) -> str:
+        """The part of /proc that knows the memory: a first thread that ended alone has none."""
+        if state == b"Z" and threads > 1:
             for task in os.listdir(f"{_PROC}/{name}/task"):
                 if task != name:
-                    return self._pss(f"{name}/task/{task}/smaps_rollup"), threads
-        return 0, threads
+                    return f"{name}/task/{task}"
+        return name
 
-    def _pss(self, path: str) -> int:
+    def _memory(self, part: str) -> tuple[int, int]:
+        """What it has in memory, also if others have it too; and its page tables."""
+        text = self._read(f"{part}/status")
+        kb = {}
+        for line in text[text.find(b"VmRSS:") :].splitlines() if b"VmRSS:" in text else ():
+            key, _, value = line.partition(b":")
+            if key in (b"VmRSS", b"VmPTE", b"VmSwap"):
+                kb[key] = int(value.split()[0]) * 1024
+        return kb.get(b"VmRSS", 0) + kb.get(b"VmSwap", 0), kb.get(b"VmPTE", 0)
+
+    def _is_too_much(self, names: list[str], used: int, limit: int) -> bool:
+        """Whether all have more than that, by a closer look if there may be need for one."""
+        waiting = sum(self._open_files(name) for name in names) * _MOST_WAITING
+        may_be = used + waiting > limit
+        if may_be or time.monotonic() > self.count_locks_at:
+            found = self._closer(names, may_be, used + limit // _MORE_MEANWHILE)
+            if found is None:
+                self.peak_bytes = max(self.peak_bytes, used)
+                return True
+            memory, self.locks = found
+            self.count_locks_at = time.monotonic() + _LOCKS_EVERY
+            if may_be:
+                used = memory + self.locks
+        self.peak_bytes = max(self.peak_bytes, used)
+        return used > limit
+
+    def _open_files(self, name: str) -> int:
+        """How many files a process has open. Newer kernels say it at once."""
+        try:
+            return os.stat(f"{_PROC}/{name}/fd").st_size or len(self._descriptors(name))
+        except (FileNotFoundError, ProcessLookupError):
+            return 0
+
+    def _closer(self, names: list[str], with_memory: bool, most: int) -> tuple[int, int] | None:
+        """A closer look: memory, each page once, and what locks take.
+
+        None if it cannot be had while all together stay below `most`.
+        """
+        found: list[tuple[int, int]] = []
+        done = _thread.allocate_lock()
+        done.acquire()
+
+        def look() -> None:
+            try:
+                found.append(self._look_closer(names, with_memory))
+            finally:
+                done.release()
+
+        _thread.start_new_thread(look, ())
+        began = time.monotonic()
+        while not done.acquire(timeout=_MEANWHILE):
+            waited = time.monotonic() - began
+            if waited > _PATIENCE or (waited > _SOON and self._sample(names)[0] > most):
+                return None
+        return found[0] if found else None
+
+    def _look_closer(self, names: list[str], with_memory: bool) -> tuple[int, int]:
+        seen: set[str] = set()
+        memory = locks = 0
+        for name in names:
+            try:
+                if with_memory:
+                    fields = self._read(f"{name}/stat").rpartition(b")")[2].split()
+                    part = self._alive(name, fields[0], max(1, int(fields[17])))
+                    memory += self._pss(part) + self._memory(part)[1]
+                waiting, its = self._in_kernel(name, seen)
+            except (FileNotFoundError, ProcessLookupError):
+                continue  # it ended meanwhile
+            memory += waiting
+            locks += its
+        return memory, locks
+
+    def _pss(self, part: str) -> int:
         total = 0
-        for line in self._read(path).splitlines():
+        for line in self._read(f"{part}/smaps_rollup").splitlines():
             if line.startswith((b"Pss:", b"SwapPss:")):
                 total += int(line.split()[1])
         return total * 1024
 
-    def _in_kernel(self, name: str) -> int:
-        """Page tables, and what may wait in sockets and pipes: none of it is in a PSS."""
-        tables = self._read(f"{name}/status").partition(b"VmPTE:")[2].split(None, 1)
-        used = int(tables[0]) * 1024 if tables else 0
-        # Newer kernels say at once how many files are open; for few a closer look is not worth it.
-        folder = f"{_PROC}/{name}/fd"
-        if 0 < os.stat(folder).st_size <= _FEW_FILES:
-            return used
+    def _in_kernel(self, name: str, seen: set[str]) -> tuple[int, int]:
+        """What may wait in sockets and pipes, and what locks take: none of it is in a PSS."""
+        used = locks = 0
+        locked: set[str] = set()
         for descriptor in self._descriptors(name):
             try:
-                kind = os.readlink(f"{folder}/{descriptor}")
+                kind = os.readlink(f"{_PROC}/{name}/fd/{descriptor}")
             except (FileNotFoundError, PermissionError):
                 continue
-            if kind not in self.waiting:
-                self.waiting.add(kind)
+            except OSError:
+                kind = f"/{descriptor}"  # a file whose name is too long to be said
+            if kind.startswith("/"):
+                # A process has its locks on a file once, however often it has that open.
+                if kind not in locked and kind != "/dev/null":
+                    locked.add(kind)
+                    locks += self._count_locks(f"{name}/fdinfo/{descriptor}") * _LOCK
+            elif kind not in seen and (kind[:10] != "anon_inode" or "[eventpoll]" in kind):
+                # All epolls have the same name.
+                if kind[:10] != "anon_inode":
+                    seen.add(kind)
                 used += _WAITING.get(kind.partition(":")[0], 0)
-        return used
+        return used, locks
+
+    def _count_locks(self, path: str) -> int:
+        count = 0
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC, dir_fd=self.proc)
+        try:
+            while part := os.read(descriptor, _CHUNK):
+                count += part.count(b"lock:")
+        finally:
+            os.close(descriptor)
+        return count
 
     def _descriptors(self, name: str) -> list[str]:
         """What a process has open. One that is about to be gone shows nothing to anybody."""
@@ -234,48 +362,6 @@ class Watcher:
             return os.read(descriptor, _READ)
         finally:
             os.close(descriptor)
-
-    def _disk_is_full(self, disk: dict[str, Any]) -> bool:
-        """Go on with the walk over the folder, for a share of the time only."""
-        now = time.monotonic()
-        if self.walk is None:
-            if now < self.walk_after:
-                return False
-            self.walk = outputs.usage(
-                disk["path"], self._deleted_bytes(), disk.get("files") or _MOST_FILES
-            )
-        until = now + self._every() * _WALK_SHARE
-        for used in self.walk:
-            if used is not None and used > disk["bytes"]:
-                return True
-            if time.monotonic() > until:
-                return False
-        self.walk = None
-        self.walk_after = now + self._every() * 2
-        return False
-
-    def _deleted_bytes(self) -> int:
-        """What files that have no name any more, but are open, take on the disk."""
-        seen: dict[tuple[int, int], int] = {}
-        for name in self._others():
-            try:
-                for descriptor in self._descriptors(name):
-                    facts = os.stat(f"{_PROC}/{name}/fd/{descriptor}")
-                    if facts.st_nlink == 0:
-                        seen[facts.st_dev, facts.st_ino] = facts.st_blocks * 512
-            except (FileNotFoundError, ProcessLookupError):
-                continue
-            except PermissionError:
-                if not self._is_ending(name):
-                    raise
-        return sum(seen.values())
-
-    def _is_ending(self, name: str) -> bool:
-        """Whether it has given up its memory: what is left of it then belongs to the system."""
-        try:
-            return self._read(f"{name}/statm").startswith(b"0 ")
-        except (FileNotFoundError, ProcessLookupError):
-            return True
 
     def _report(self) -> None:
         order = self.order or {}

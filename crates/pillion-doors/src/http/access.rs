@@ -25,7 +25,7 @@ use std::time::{Duration, Instant};
 
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
-use pillion_catalogue::{Code, Error, Result, Room};
+use pillion_catalogue::{Code, Error, Result, Room, work};
 use pillion_process::peer::{self, End, Peer};
 use pillion_process::private;
 use tokio::net::TcpStream;
@@ -144,7 +144,7 @@ impl Guarded {
             return Peer::Unknown;
         };
         let likely: Vec<u32> = lock(&self.likely).iter().copied().collect();
-        let looked = tokio::task::spawn_blocking(move || peer::of(&end, &likely)).await;
+        let looked = work(move |_| peer::of(&end, &likely)).await;
         let peer = looked.unwrap_or(Peer::Unknown);
         if let Peer::Ours { pid } = peer {
             let mut likely = lock(&self.likely);

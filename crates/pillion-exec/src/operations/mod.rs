@@ -6,6 +6,7 @@ mod job;
 mod jobs;
 mod lanes;
 mod run;
+mod sessions;
 mod start;
 mod stream;
 
@@ -17,6 +18,7 @@ pub use job::{Job, JobReport};
 pub use jobs::{JobInfo, JobList, JobStatus, Jobs};
 pub use lanes::{LaneState, Lanes, LanesReport};
 pub use run::{FileGiven, Printed, Run};
+pub use sessions::{SessionClear, SessionCleared, SessionInfo, SessionList, Sessions};
 pub use start::Start;
 pub use stream::Stream;
 
@@ -32,5 +34,7 @@ pub fn operations() -> Operations<ExecService> {
         .with::<Cancel>()
         .with::<Stream>()
         .with::<History>()
+        .with::<Sessions>()
+        .with::<SessionClear>()
         .with::<Lanes>()
 }

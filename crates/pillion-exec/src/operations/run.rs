@@ -1,6 +1,6 @@
 //! `exec.run`: run code of others, and wait for its end.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use pillion_catalogue::{Caller, Code, Context, Error, Local, Operation, Result, Safety, Streams};
@@ -311,10 +311,17 @@ fn contents(files: Vec<FileGiven>) -> Result<Vec<(String, Vec<u8>)>> {
     if files.len() > FILES {
         return Err(wrong(&format!("at most {FILES} files go along")));
     }
-    let mut all = Vec::with_capacity(files.len());
+    let mut all: Vec<(String, Vec<u8>)> = Vec::with_capacity(files.len());
     let mut bytes = 0;
     for file in files {
         check_name(&file.name)?;
+        // One of them would be written over the other, or into it.
+        let name = Path::new(&file.name);
+        let same = |other: &Path| name.starts_with(other) || other.starts_with(name);
+        if all.iter().any(|(other, _)| same(Path::new(other))) {
+            let why = format!("two files are called `{}`", file.name);
+            return Err(wrong(&why).hint("each file that goes along has a name of its own"));
+        }
         let contents = match (file.text, file.base64) {
             (Some(text), None) => text.into_bytes(),
             (None, Some(text)) => base64::prelude::BASE64_STANDARD

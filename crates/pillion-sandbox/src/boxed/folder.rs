@@ -1,60 +1,221 @@
-//! Whether a folder holds more than it may. Untrusted code writes to it meanwhile, so every
-//! step is from an open folder to one below it, and what cannot be added up is too much.
+//! Whether a folder on disk holds more than it may. Untrusted code writes to it meanwhile.
+//!
+//! The file system says at once how much of it is left: as long as that did not shrink by what
+//! still fits into the folder, it cannot be full, and its files are added up at leisure. If it
+//! did, it may be this run or somebody else. Then everyone in the run is stopped while all is
+//! added up, so that nothing can be done meanwhile that would take long to find out.
 
 use std::collections::HashSet;
-use std::fs;
+use std::fs::{self, File};
+use std::io::{BufRead, BufReader};
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::MetadataExt;
+use std::time::{Duration, Instant};
 
-use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, fstat, openat, statat};
-use rustix::io::Errno;
+use rustix::fs::{FileType, Mode, OFlags, fstat, fstatvfs, open};
 
 use super::Disk;
+use super::watch::Everyone;
+use crate::walk::{self, Unseen, Walk};
 
-/// Deeper than any folder that people make.
-const DEPTH: u32 = 200;
+/// How long the files are added up at a look, while there is time; so many times longer is
+/// something else done, and for so long if all were added up.
+const A_WHILE: Duration = Duration::from_millis(5);
+const SHARE: u32 = 4;
+const REST: Duration = Duration::from_millis(100);
+/// How long it may take while everyone waits, and longer for each name that fits into the folder.
+/// What cannot be added up is too much.
+const AT_MOST: Duration = Duration::from_secs(1);
+const EACH: Duration = Duration::from_micros(20);
+/// Names that are looked at between two looks at the clock.
+const SOME: usize = 64;
 
-/// What still fits.
+/// A folder that is watched.
+pub(super) struct Folder {
+    disk: Disk,
+    root: OwnedFd,
+    device: u64,
+    /// The file system before the run, and when the folder was added up last.
+    before: Left,
+    at_sum: Left,
+    sum: Sum,
+    /// A sum that is being made at leisure, and the file system when that began.
+    going_on: Option<(Adding, Left)>,
+    not_before: Instant,
+}
+
+/// What is left of a file system.
+#[derive(Debug, Clone, Copy, Default)]
 struct Left {
     bytes: u64,
     files: u64,
-    /// Files with more than one name, or none, that were added up already.
-    known: HashSet<(u64, u64)>,
 }
-
-/// What does not fit.
-struct TooMuch;
-
-/// Whether what is in the folder, and what these processes have open of it without a name, is
-/// more than fits.
-pub(super) fn is_full(disk: &Disk, pids: &[i32]) -> bool {
-    let Ok(root) = openat(CWD, &disk.path, FOLDER, Mode::empty()) else {
-        return false;
-    };
-    let mut left = Left {
-        bytes: disk.bytes,
-        files: disk.files,
-        known: HashSet::new(),
-    };
-    let device = fstat(&root).map_or(0, |stat| stat.st_dev);
-    let sum = left.add_nameless(device, pids);
-    sum.and_then(|()| left.add_below(&root, 0)).is_err()
-}
-
-const FOLDER: OFlags = OFlags::RDONLY
-    .union(OFlags::DIRECTORY)
-    .union(OFlags::NOFOLLOW)
-    .union(OFlags::CLOEXEC);
 
 impl Left {
-    fn add(&mut self, blocks: u64) -> Result<(), TooMuch> {
-        self.bytes = self.bytes.checked_sub(blocks * 512).ok_or(TooMuch)?;
-        self.files = self.files.checked_sub(1).ok_or(TooMuch)?;
+    fn of(folder: &OwnedFd) -> Self {
+        fstatvfs(folder).map_or_else(
+            |_| Self::default(),
+            |stat| Self {
+                bytes: stat.f_bfree * stat.f_frsize,
+                files: stat.f_ffree,
+            },
+        )
+    }
+}
+
+/// What is in a folder.
+#[derive(Debug, Clone, Copy, Default)]
+struct Sum {
+    bytes: u64,
+    names: u64,
+}
+
+/// It holds more than it may, or hides what it holds.
+struct TooMuch;
+
+impl Folder {
+    /// A folder, before anything runs. One that cannot be opened is none that could be written to.
+    pub(super) fn new(disk: Disk) -> Option<Self> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let root = open(&disk.path, flags, Mode::empty()).ok()?;
+        let (bytes, files) = disk.left;
+        let left = Left { bytes, files };
+        Some(Self {
+            device: fstat(&root).map_or(0, |stat| stat.st_dev),
+            sum: Sum {
+                bytes: disk.used,
+                names: disk.named,
+            },
+            disk,
+            root,
+            before: left,
+            at_sum: left,
+            going_on: None,
+            not_before: Instant::now() + REST,
+        })
+    }
+
+    /// Whether it holds more than fits, with what the run has open of it without a name.
+    pub(super) fn is_full(&mut self, everyone: Everyone) -> bool {
+        let is_full = match self.may_be_full() {
+            true => self.add_up_now(everyone),
+            false => self.add_up_at_leisure(everyone),
+        };
+        is_full.is_err()
+    }
+
+    /// The same at the end: only if it may be so.
+    pub(super) fn was_filled(&mut self, nobody: Everyone) -> bool {
+        self.may_be_full() && self.add_up_now(nobody).is_err()
+    }
+
+    /// Whether the file system has lost what still fitted when the folder was added up last.
+    fn may_be_full(&self) -> bool {
+        let left = Left::of(&self.root);
+        let (bytes, files) = (self.at_sum.bytes, self.at_sum.files);
+        self.sum.bytes + bytes.saturating_sub(left.bytes) > self.disk.bytes
+            || self.sum.names + files.saturating_sub(left.files) > self.disk.files
+    }
+
+    fn add_up_at_leisure(&mut self, everyone: Everyone) -> Result<(), TooMuch> {
+        let now = Instant::now();
+        if now < self.not_before {
+            return Ok(());
+        }
+        let (mut adding, began) = match self.going_on.take() {
+            Some(going_on) => going_on,
+            None => {
+                let began = Left::of(&self.root);
+                (self.begin(&(everyone.list)())?, began)
+            }
+        };
+        let sum = adding.go_on(&self.disk, now + A_WHILE)?;
+        self.not_before = Instant::now() + now.elapsed() * SHARE;
+        match sum {
+            Some(sum) => {
+                (self.sum, self.at_sum) = (sum, began);
+                self.not_before += REST;
+            }
+            None => self.going_on = Some((adding, began)),
+        }
         Ok(())
     }
 
+    fn add_up_now(&mut self, everyone: Everyone) -> Result<(), TooMuch> {
+        self.going_on = None;
+        everyone.held(|pids| {
+            let mut adding = self.begin(pids)?;
+            let names = u32::try_from(self.disk.files).unwrap_or(u32::MAX);
+            let until = Instant::now() + AT_MOST + EACH * names;
+            let sum = adding.go_on(&self.disk, until)?;
+            self.sum = sum.ok_or(TooMuch)?;
+            self.at_sum = Left::of(&self.root);
+            // What is neither there nor anybody else's.
+            let gone = self.before.bytes.saturating_sub(self.at_sum.bytes);
+            let more = self.disk.used + gone > self.disk.bytes;
+            match more && pids.iter().any(|pid| hides(*pid, self.device)) {
+                true => Err(TooMuch),
+                false => Ok(()),
+            }
+        })
+    }
+
+    fn begin(&self, pids: &[i32]) -> Result<Adding, TooMuch> {
+        let mut adding = Adding {
+            walk: Walk::open(&self.disk.path).map_err(|_| TooMuch)?,
+            sum: Sum::default(),
+            known: HashSet::new(),
+        };
+        adding.sum.bytes = walk::bytes(adding.walk.root());
+        adding.add_nameless(self.device, pids);
+        Ok(adding)
+    }
+}
+
+/// A folder that is being added up.
+struct Adding {
+    walk: Walk,
+    sum: Sum,
+    /// Files with more than one name, or none, that were added already.
+    known: HashSet<(u64, u64)>,
+}
+
+impl Adding {
+    /// Go on until a time; the sum if it came to its end. Every name counts, also the second of a
+    /// file: they take time, and room in their folder.
+    fn go_on(&mut self, disk: &Disk, until: Instant) -> Result<Option<Sum>, TooMuch> {
+        loop {
+            for _ in 0..SOME {
+                let found = match self.walk.next() {
+                    Some(Ok(found)) => found,
+                    // Whoever hides something has something to hide.
+                    Some(Err(Unseen::TooDeep | Unseen::Closed)) => return Err(TooMuch),
+                    None => return self.fits(disk).map(Some),
+                };
+                self.sum.names += 1;
+                let has_names = found.stat.st_nlink > 1 && found.kind() != FileType::Directory;
+                let (dev, ino) = (found.stat.st_dev, found.stat.st_ino);
+                if !has_names || self.known.insert((dev, ino)) {
+                    self.sum.bytes += found.bytes();
+                }
+                self.fits(disk)?;
+            }
+            if Instant::now() > until {
+                return Ok(None);
+            }
+        }
+    }
+
+    /// What was added up so far, if it is not more than may be there.
+    fn fits(&self, disk: &Disk) -> Result<Sum, TooMuch> {
+        match self.sum.bytes > disk.bytes || self.sum.names > disk.files {
+            true => Err(TooMuch),
+            false => Ok(self.sum),
+        }
+    }
+
     /// Files that were removed are there as long as somebody has them open.
-    fn add_nameless(&mut self, device: u64, pids: &[i32]) -> Result<(), TooMuch> {
+    fn add_nameless(&mut self, device: u64, pids: &[i32]) {
         for pid in pids {
             let files = fs::read_dir(format!("/proc/{pid}/fd"));
             for file in files.into_iter().flatten().flatten() {
@@ -63,47 +224,41 @@ impl Left {
                 };
                 let is_nameless = meta.nlink() == 0 && meta.dev() == device;
                 if is_nameless && self.known.insert((meta.dev(), meta.ino())) {
-                    self.add(meta.blocks())?;
+                    self.sum.bytes += meta.blocks() * 512;
                 }
             }
         }
-        Ok(())
     }
+}
 
-    fn add_below(&mut self, folder: &OwnedFd, depth: u32) -> Result<(), TooMuch> {
-        let Ok(entries) = Dir::read_from(folder) else {
-            return Ok(());
-        };
-        for entry in entries.flatten() {
-            let name = entry.file_name();
-            if [c".", c".."].contains(&name) {
-                continue;
-            }
-            // It may be gone by now.
-            let Ok(stat) = statat(folder, name, AtFlags::SYMLINK_NOFOLLOW) else {
-                continue;
-            };
-            let is_folder = FileType::from_raw_mode(stat.st_mode) == FileType::Directory;
-            let is_known =
-                !is_folder && stat.st_nlink > 1 && !self.known.insert((stat.st_dev, stat.st_ino));
-            if !is_known {
-                self.add(u64::try_from(stat.st_blocks).unwrap_or(0))?;
-            }
-            if !is_folder {
-                continue;
-            }
-            if depth >= DEPTH {
-                return Err(TooMuch);
-            }
-            match openat(folder, name, FOLDER, Mode::empty()) {
-                Ok(below) => self.add_below(&below, depth + 1)?,
-                // Whoever hides what is his has something to hide.
-                Err(Errno::ACCESS) if stat.st_uid == rustix::process::geteuid().as_raw() => {
-                    return Err(TooMuch);
-                }
-                Err(_) => {}
-            }
-        }
-        Ok(())
+/// Whether a process has files where they cannot be added up: removed and only mapped, or on
+/// their way in a socket.
+fn hides(pid: i32, device: u64) -> bool {
+    let lines = |name: String| {
+        let file = File::open(format!("/proc/{pid}/{name}")).ok();
+        file.into_iter()
+            .flat_map(|file| BufReader::new(file).split(b'\n').map_while(Result::ok))
+    };
+    let number = format!(
+        " {:02x}:{:02x} ",
+        rustix::fs::major(device),
+        rustix::fs::minor(device)
+    );
+    let is_removed = |line: Vec<u8>| {
+        line.ends_with(b" (deleted)") && String::from_utf8_lossy(&line).contains(&number)
+    };
+    if lines("maps".to_owned()).any(is_removed) {
+        return true;
     }
+    let files = fs::read_dir(format!("/proc/{pid}/fd"));
+    files.into_iter().flatten().flatten().any(|file| {
+        let is_socket = fs::read_link(file.path())
+            .is_ok_and(|link| link.to_string_lossy().starts_with("socket:"));
+        let info = format!("fdinfo/{}", file.file_name().to_string_lossy());
+        is_socket
+            && lines(info).any(|line| {
+                line.strip_prefix(b"scm_fds:")
+                    .is_some_and(|rest| rest.trim_ascii() != b"0")
+            })
+    })
 }

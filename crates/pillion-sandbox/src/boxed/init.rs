@@ -7,7 +7,7 @@ use std::path::Path;
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, wait};
 use rustix::thread::UnshareFlags;
 
-use super::watch::{Seen, all_others};
+use super::watch::{Everyone, Seen, all_others};
 use super::{Role, Said, Spec, complain, is_over, payload, root, sys};
 use crate::message;
 use crate::policy::WORK;
@@ -51,7 +51,7 @@ fn attend(spec: &Spec, ctl: &OwnedFd, program: Pid) -> i32 {
     if spec.role != Role::Trial && message::send(ctl, &ready, &[]).is_err() {
         return super::FAILED;
     }
-    let mut seen = Seen::default();
+    let mut seen = Seen::new(&spec.watch);
     let mut killed = None;
     let status = loop {
         match await_change(ctl, program, spec.every_ms) {
@@ -59,17 +59,26 @@ fn attend(spec: &Spec, ctl: &OwnedFd, program: Pid) -> i32 {
             Change::Over => return super::FAILED,
             Change::Nothing => {}
         }
-        killed = killed.or_else(|| seen.look(&spec.watch, &all_others()));
+        killed = killed.or_else(|| seen.look(&spec.watch, EVERYONE));
         if killed.is_some() {
             kill_everyone();
         }
     };
     // What it left behind counts: a program that ended may have filled everything first.
-    killed = killed.or_else(|| seen.look(&spec.watch, &all_others()));
+    killed = killed.or_else(|| seen.look(&spec.watch, EVERYONE));
     bury_everyone();
+    killed = killed.or_else(|| seen.last_look());
     super::report(spec, ctl, Path::new(WORK), (status, killed, &seen));
     0
 }
+
+/// Everyone in this namespace but us.
+const EVERYONE: Everyone = Everyone {
+    list: all_others,
+    stop: || {
+        let _ = sys::signal_all_others(libc::SIGSTOP);
+    },
+};
 
 enum Change {
     Ended(WaitStatus),
@@ -107,7 +116,7 @@ fn await_change(ctl: &OwnedFd, program: Pid, every_ms: u32) -> Change {
 
 /// SIGKILL to everyone in this namespace but us.
 fn kill_everyone() {
-    let _ = sys::kill_all_others();
+    let _ = sys::signal_all_others(libc::SIGKILL);
 }
 
 /// Kill and reap until we are alone.

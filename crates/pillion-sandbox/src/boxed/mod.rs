@@ -1,7 +1,7 @@
 //! The box: a process between pillion and a confined program. See the crate's theory of
 //! operation.
 //!
-//! A box has one thread, so it may fork. It hears what to do as the first message on its
+//! A box has one thread until its program runs, so it may fork. It hears what to do as the first message on its
 //! control socket, and from then on its init speaks there: [`Said`].
 
 mod folder;

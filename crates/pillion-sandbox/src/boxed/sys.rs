@@ -20,7 +20,7 @@ pub(super) enum Forked {
 
 /// Fork this process, which must have one thread.
 pub(super) fn fork() -> io::Result<Forked> {
-    // SAFETY: a box never starts a thread, so the child is a whole copy of it.
+    // SAFETY: a box starts no thread before its last fork, so the child is a whole copy of it.
     match unsafe { libc::fork() } {
         -1 => Err(io::Error::last_os_error()),
         0 => Ok(Forked::Child),
@@ -171,10 +171,10 @@ pub(super) fn keep_only(kept: &[RawFd], ours: RawFd) -> io::Result<()> {
     close_range(next, u32::MAX)
 }
 
-/// SIGKILL to everyone in this pid namespace, of which we are the first process.
-pub(super) fn kill_all_others() -> io::Result<()> {
+/// A signal to everyone in this pid namespace, of which we are the first process.
+pub(super) fn signal_all_others(signal: libc::c_int) -> io::Result<()> {
     // SAFETY: kill has no preconditions; -1 leaves out the sender and what it must not reach.
-    check(unsafe { libc::kill(-1, libc::SIGKILL) })
+    check(unsafe { libc::kill(-1, signal) })
 }
 
 fn close_range(first: u32, last: u32) -> io::Result<()> {

@@ -1,12 +1,22 @@
 //! What all processes of a run use together, looked at from time to time.
+//!
+//! A look asks only what the kernel answers at once (`status`), which is never less than the
+//! truth. Only if that is too much does a closer look say how much of it is shared. For that the
+//! kernel needs a lock that a process can hold for long, so it is asked beside the watching:
+//! whoever does not let himself be looked at, and goes on growing, is ended.
 
 use std::collections::HashSet;
-use std::fs;
-use std::io::ErrorKind::PermissionDenied;
+use std::fs::{self, File};
+use std::io::ErrorKind::{NotFound, PermissionDenied};
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::sync::mpsc;
+use std::time::{Duration, Instant};
 
+use rustix::process::{Pid, Signal, kill_process};
 use serde::{Deserialize, Serialize};
 
-use super::folder;
+use super::folder::Folder;
 
 /// What is watched.
 #[derive(Debug, Clone, Default, Deserialize, Serialize)]
@@ -26,55 +36,133 @@ pub struct Disk {
     pub path: std::path::PathBuf,
     /// Bytes that fit into it.
     pub bytes: u64,
-    /// Files and folders that fit into it.
+    /// Names of files and folders that fit into it.
     pub files: u64,
+    /// Bytes that were in it before the run.
+    pub used: u64,
+    /// Names that were in it before the run.
+    pub named: u64,
+    /// Bytes and files that were left of its file system before the run.
+    pub left: (u64, u64),
 }
 
-/// Looks between two sums of a folder: they take longer than the others.
-const DISK_EVERY: u32 = 4;
-/// What can wait in a socket or a pipe, in the kernel's memory.
+/// Between two counts of locks, which take longer than a look.
+const LOCKS_EVERY: Duration = Duration::from_millis(200);
+/// What can wait in a socket or a pipe, and what there can be of an epoll, in the kernel's memory.
 const SOCKET: u64 = 212_992;
 const PIPE: u64 = 65_536;
+const EPOLL: u64 = 65_536;
+/// What the kernel needs for one lock.
+const LOCK: u64 = 256;
 /// Open files of a process that does not let us count them.
 const UNSEEN_FILES: u64 = 256;
+/// How long a closer look may take, and how often is asked meanwhile whether it can be waited for.
+const PATIENCE: Duration = Duration::from_secs(1);
+const MEANWHILE: Duration = Duration::from_millis(10);
+/// If it takes longer than this, no more than this part of the limit may be added meanwhile.
+const SOON: Duration = Duration::from_millis(100);
+const MORE_MEANWHILE: u64 = 8;
+
+/// The processes of a run, as their watcher finds and reaches them.
+#[derive(Clone, Copy)]
+pub(super) struct Everyone {
+    /// All of them.
+    pub(super) list: fn() -> Vec<i32>,
+    /// Stop all of them.
+    pub(super) stop: fn(),
+}
+
+impl Everyone {
+    /// Do something while nobody moves. Who stood still before still does afterwards; after a
+    /// failure everyone does.
+    pub(super) fn held<E>(self, act: impl FnOnce(&[i32]) -> Result<(), E>) -> Result<(), E> {
+        let before = (self.list)();
+        let asleep: HashSet<i32> = before
+            .into_iter()
+            .filter(|pid| Status::of(*pid).is_stopped)
+            .collect();
+        (self.stop)();
+        let all = (self.list)();
+        act(&all)?;
+        let moving = all.iter().filter(|pid| !asleep.contains(pid));
+        for pid in moving.filter_map(|pid| Pid::from_raw(*pid)) {
+            let _ = kill_process(pid, Signal::CONT);
+        }
+        Ok(())
+    }
+}
 
 /// What was seen so far.
-#[derive(Debug, Default)]
 pub(super) struct Seen {
     pub(super) peak: u64,
     pub(super) processes: u32,
-    looks: u32,
+    folder: Option<Folder>,
+    /// What the kernel needs for locks, when they were counted last.
+    locks: u64,
+    count_locks_at: Instant,
 }
 
 impl Seen {
-    /// Look at the processes `pids`; says which limit is passed.
-    pub(super) fn look(&mut self, watch: &Watch, pids: &[i32]) -> Option<&'static str> {
+    /// Before anything runs.
+    pub(super) fn new(watch: &Watch) -> Self {
+        Self {
+            peak: 0,
+            processes: 0,
+            folder: watch.disk.clone().and_then(Folder::new),
+            locks: 0,
+            count_locks_at: Instant::now() + LOCKS_EVERY,
+        }
+    }
+
+    /// Look at all; says which limit is passed.
+    pub(super) fn look(&mut self, watch: &Watch, everyone: Everyone) -> Option<&'static str> {
+        let pids = (everyone.list)();
         let states: Vec<Status> = pids.iter().map(|pid| Status::of(*pid)).collect();
         let tasks = states.iter().map(|status| status.tasks).sum();
         self.processes = self.processes.max(tasks);
         if watch.processes.is_some_and(|most| tasks > most) {
             return Some("processes");
         }
-        // What is shared is counted for each that has it, and each open file as a full
-        // socket, so this is an upper bound.
-        let tables: u64 = states.iter().map(|status| status.tables).sum();
-        let mut memory: u64 = pids.iter().map(|pid| resident(*pid)).sum::<u64>() + tables;
-        let waiting: u64 = pids.iter().map(|pid| open_files(*pid) * SOCKET).sum();
-        if watch.memory.is_some_and(|most| memory + waiting > most) {
-            let all: u64 = pids.iter().map(|pid| proportional(*pid)).sum();
-            memory = all + tables + in_the_kernel(pids);
+        // What is shared is counted for each that has it.
+        let mut memory: u64 = states.iter().map(|status| status.memory).sum::<u64>() + self.locks;
+        if let Some(most) = watch.memory {
+            let files: u64 = pids.iter().map(|pid| open_files(*pid)).sum();
+            let may_be_too_much = memory + files * SOCKET > most;
+            if may_be_too_much || Instant::now() > self.count_locks_at {
+                let bound = memory + most / MORE_MEANWHILE;
+                let Some(closer) = closer(&pids, may_be_too_much, bound) else {
+                    // The more there are, the longer it takes.
+                    let tasks: u32 = (everyone.list)()
+                        .into_iter()
+                        .map(|pid| Status::of(pid).tasks)
+                        .sum();
+                    let too_many = watch.processes.is_some_and(|most| tasks > most);
+                    return Some(if too_many { "processes" } else { "memory" });
+                };
+                self.locks = closer.locks;
+                self.count_locks_at = Instant::now() + LOCKS_EVERY;
+                if may_be_too_much {
+                    let tables: u64 = states.iter().map(|status| status.tables).sum();
+                    memory = closer.memory + tables + closer.locks;
+                }
+            }
         }
         self.peak = self.peak.max(memory);
         if watch.memory.is_some_and(|most| memory > most) {
             return Some("memory");
         }
-        self.looks += 1;
-        let disk = watch
-            .disk
-            .as_ref()
-            .filter(|_| self.looks.is_multiple_of(DISK_EVERY));
-        disk.filter(|disk| folder::is_full(disk, pids))
-            .map(|_| "disk")
+        let is_full = self.folder.as_mut()?.is_full(everyone);
+        is_full.then_some("disk")
+    }
+
+    /// What it left in its folder, when nobody is there any more.
+    pub(super) fn last_look(&mut self) -> Option<&'static str> {
+        let nobody = Everyone {
+            list: Vec::new,
+            stop: || {},
+        };
+        let was_filled = self.folder.as_mut()?.was_filled(nobody);
+        was_filled.then_some("disk")
     }
 }
 
@@ -82,21 +170,27 @@ impl Seen {
 #[derive(Debug, Default)]
 struct Status {
     tasks: u32,
+    /// Bytes that it has in memory, also those that others have too, and its page tables.
+    memory: u64,
     /// Bytes of its page tables, which are in no other sum.
     tables: u64,
+    is_stopped: bool,
 }
 
 impl Status {
     fn of(pid: i32) -> Self {
         let text = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+        let word = |name: &str| text.lines().find_map(|line| line.strip_prefix(name));
         let number = |name: &str| {
-            let line = text.lines().find_map(|line| line.strip_prefix(name));
-            line.and_then(|rest| rest.trim().trim_end_matches(" kB").parse::<u64>().ok())
-                .unwrap_or(0)
+            let rest = word(name).map(|rest| rest.trim().trim_end_matches(" kB"));
+            rest.and_then(|rest| rest.parse::<u64>().ok()).unwrap_or(0)
         };
+        let tables = number("VmPTE:") * 1024;
         Self {
             tasks: u32::try_from(number("Threads:")).unwrap_or(u32::MAX),
-            tables: number("VmPTE:") * 1024,
+            memory: (number("VmRSS:") + number("VmSwap:")) * 1024 + tables,
+            tables,
+            is_stopped: word("State:").is_some_and(|state| state.trim().starts_with('T')),
         }
     }
 }
@@ -112,27 +206,81 @@ fn open_files(pid: i32) -> u64 {
     }
 }
 
-/// What may wait in the sockets and pipes that these processes have.
-fn in_the_kernel(pids: &[i32]) -> u64 {
+/// What takes longer to find out.
+#[derive(Debug, Default)]
+struct Closer {
+    /// What all have in memory, each page once, and what may wait in the kernel for them.
+    memory: u64,
+    /// What the kernel needs for their locks.
+    locks: u64,
+}
+
+/// A closer look, if it can be had while all together stay below `most`.
+fn closer(pids: &[i32], with_memory: bool, most: u64) -> Option<Closer> {
+    let asked = pids.to_vec();
+    let (tell, told) = mpsc::channel();
+    let look = move || {
+        let (waiting, locks) = in_the_kernel(&asked);
+        let own = asked.iter().filter(|_| with_memory);
+        let own: u64 = own.map(|pid| proportional(*pid)).sum();
+        let memory = own + waiting;
+        // Nobody may be waiting any more.
+        let _ = tell.send(Closer { memory, locks });
+    };
+    std::thread::Builder::new().spawn(look).ok()?;
+    let began = Instant::now();
+    loop {
+        match told.recv_timeout(MEANWHILE) {
+            Ok(closer) => return Some(closer),
+            Err(mpsc::RecvTimeoutError::Timeout) if began.elapsed() < PATIENCE => {}
+            Err(_) => return None,
+        }
+        let now = || -> u64 { pids.iter().map(|pid| Status::of(*pid).memory).sum() };
+        if began.elapsed() > SOON && now() > most {
+            return None;
+        }
+    }
+}
+
+/// What may wait in the sockets and pipes that these processes have, and what their locks take.
+fn in_the_kernel(pids: &[i32]) -> (u64, u64) {
     let mut seen = HashSet::new();
-    let mut bytes = 0;
+    let (mut bytes, mut locks) = (0, 0);
     for pid in pids {
         let files = match fs::read_dir(format!("/proc/{pid}/fd")) {
             Ok(files) => files,
             // One that is about to be gone shows nothing to anybody, and has no memory.
-            Err(error) if error.kind() == PermissionDenied && resident(*pid) > 0 => {
+            Err(error) if error.kind() == PermissionDenied && Status::of(*pid).memory > 0 => {
                 bytes += UNSEEN_FILES * SOCKET;
                 continue;
             }
             Err(_) => continue,
         };
-        for link in files
-            .flatten()
-            .filter_map(|file| fs::read_link(file.path()).ok())
-        {
-            let one = match link.to_str() {
-                Some(name) if name.starts_with("socket:") => SOCKET,
-                Some(name) if name.starts_with("pipe:") => PIPE,
+        // A process has its locks on a file once, however often it has that open.
+        let mut locked = HashSet::new();
+        for file in files.flatten() {
+            let link = match fs::read_link(file.path()) {
+                Ok(link) => link,
+                Err(error) if [NotFound, PermissionDenied].contains(&error.kind()) => continue,
+                // A file whose name is too long to be said.
+                Err(_) => Path::new("/").join(file.file_name()),
+            };
+            let name = link.to_string_lossy();
+            let one = match name.as_ref() {
+                name if name.starts_with("socket:") => SOCKET,
+                name if name.starts_with("pipe:") => PIPE,
+                // All of these have the same name.
+                name if name.contains("[eventpoll]") => {
+                    bytes += EPOLL;
+                    continue;
+                }
+                name if name.starts_with('/') && !name.starts_with("/dev/null") => {
+                    let number = file.file_name();
+                    if locked.insert(link) {
+                        locks += count_locks(*pid, &number.to_string_lossy()) * LOCK;
+                    }
+                    continue;
+                }
                 _ => continue,
             };
             if seen.insert(link) {
@@ -140,7 +288,16 @@ fn in_the_kernel(pids: &[i32]) -> u64 {
             }
         }
     }
-    bytes
+    (bytes, locks)
+}
+
+/// How many locks a process has on a file that it has open.
+fn count_locks(pid: i32, number: &str) -> u64 {
+    let Ok(file) = File::open(format!("/proc/{pid}/fdinfo/{number}")) else {
+        return 0;
+    };
+    let lines = BufReader::new(file).split(b'\n').map_while(Result::ok);
+    lines.filter(|line| line.starts_with(b"lock:")).count() as u64
 }
 
 /// All processes of this pid namespace but its first.
@@ -152,20 +309,15 @@ pub(super) fn all_others() -> Vec<i32> {
         .collect()
 }
 
-fn resident(pid: i32) -> u64 {
-    let statm = fs::read_to_string(format!("/proc/{pid}/statm")).unwrap_or_default();
-    let pages: u64 = statm
-        .split(' ')
-        .nth(1)
-        .and_then(|n| n.parse().ok())
-        .unwrap_or(0);
-    pages * rustix::param::page_size() as u64
-}
-
 fn proportional(pid: i32) -> u64 {
     let sums = fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).unwrap_or_default();
-    let line = sums.lines().find_map(|line| line.strip_prefix("Pss:"));
-    let kb = line.and_then(|rest| rest.trim().trim_end_matches(" kB").parse::<u64>().ok());
+    let kb = |name: &str| {
+        let line = sums.lines().find_map(|line| line.strip_prefix(name));
+        line.and_then(|rest| rest.trim().trim_end_matches(" kB").parse::<u64>().ok())
+    };
     // One that cannot be read is taken for all it has.
-    kb.map_or_else(|| resident(pid), |kb| kb * 1024)
+    kb("Pss:").map_or_else(
+        || Status::of(pid).memory,
+        |pss| (pss + kb("SwapPss:").unwrap_or(0)) * 1024,
+    )
 }

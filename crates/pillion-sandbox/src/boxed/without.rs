@@ -1,15 +1,19 @@
 //! A box without namespaces: it is the subreaper of everything below it, watches, and kills
 //! until nothing is left.
 
+use std::collections::HashSet;
 use std::os::fd::OwnedFd;
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, kill_process, wait};
 
-use super::watch::Seen;
+use super::watch::{Everyone, Seen};
 use super::{Role, Said, Spec, complain, payload};
 use crate::message;
+
+/// How often everyone is looked for who is to be stopped.
+const ROUNDS: u32 = 8;
 
 /// The whole life of such a box. Returns its exit code.
 pub(super) fn run(spec: &Spec, ctl: &OwnedFd, life: &OwnedFd) -> i32 {
@@ -26,7 +30,7 @@ pub(super) fn run(spec: &Spec, ctl: &OwnedFd, life: &OwnedFd) -> i32 {
     if spec.role != Role::Trial && message::send(ctl, &ready, &[]).is_err() {
         return super::FAILED;
     }
-    let mut seen = Seen::default();
+    let mut seen = Seen::new(&spec.watch);
     let mut killed = None;
     let status = loop {
         if owner_is_gone(life, ctl, spec.every_ms) {
@@ -36,16 +40,23 @@ pub(super) fn run(spec: &Spec, ctl: &OwnedFd, life: &OwnedFd) -> i32 {
         if let Some(status) = ended(program) {
             break status;
         }
-        killed = killed.or_else(|| seen.look(&spec.watch, &below()));
+        killed = killed.or_else(|| seen.look(&spec.watch, EVERYONE));
         if killed.is_some() {
             kill_everyone();
         }
     };
-    killed = killed.or_else(|| seen.look(&spec.watch, &below()));
+    killed = killed.or_else(|| seen.look(&spec.watch, EVERYONE));
     bury_everyone();
+    killed = killed.or_else(|| seen.last_look());
     super::report(spec, ctl, &spec.cwd, (status, killed, &seen));
     0
 }
+
+/// Everyone below this process.
+const EVERYONE: Everyone = Everyone {
+    list: below,
+    stop: stop_everyone,
+};
 
 /// Wait for the next look; says whether the owner let go.
 fn owner_is_gone(life: &OwnedFd, ctl: &OwnedFd, every_ms: u32) -> bool {
@@ -75,6 +86,23 @@ fn ended(program: Pid) -> Option<WaitStatus> {
 fn below() -> Vec<i32> {
     let all = pillion_process::descendants(std::process::id()).into_iter();
     all.filter_map(|pid| i32::try_from(pid).ok()).collect()
+}
+
+/// Stop all, also those who were made meanwhile; not for ever.
+fn stop_everyone() {
+    let mut stopped = HashSet::new();
+    for _ in 0..ROUNDS {
+        let new: Vec<i32> = below()
+            .into_iter()
+            .filter(|pid| stopped.insert(*pid))
+            .collect();
+        if new.is_empty() {
+            return;
+        }
+        for pid in new.into_iter().filter_map(Pid::from_raw) {
+            let _ = kill_process(pid, Signal::STOP);
+        }
+    }
 }
 
 /// Stop all first, so that none can fork while the others are killed.

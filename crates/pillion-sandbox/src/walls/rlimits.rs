@@ -12,6 +12,8 @@ const LOCKED: u64 = 64 << 10;
 /// Addresses that may be reserved without being used. More only makes for page tables that
 /// take memory, and time of whoever looks at them.
 const RESERVED: u64 = 64 << 30;
+/// What a stack has unless its program asks for more. It is in the account of no other limit.
+const STACK: u64 = 8 << 20;
 /// What the interpreter itself needs, besides what the program was given.
 const INTERPRETER: u64 = 32 << 20;
 
@@ -34,8 +36,10 @@ pub fn numbers(limits: &Limits) -> Vec<Rlimit> {
         (libc::RLIMIT_RTPRIO, 0),
         (libc::RLIMIT_NICE, 0),
     ];
+    let stack = (libc::RLIMIT_STACK, STACK.min(limits.memory), limits.memory);
     set.into_iter()
         .map(|(resource, most)| (resource, most, most))
+        .chain([stack])
         .collect()
 }
 

@@ -1,10 +1,11 @@
 //! The filter of system calls.
 //!
 //! What programs need is allowed; what serves to look into other processes, to change the
-//! system, to leave the walls, or to hold memory that nobody counts is refused with `EPERM`,
-//! so that a program sees an error it knows. Three small programs stand behind each other:
-//! numbers that nobody knew when this was written (`ENOSYS`), calls that are refused, and
-//! `clone3`, whose flags a filter cannot read: without it (`ENOSYS`) libraries use `clone`.
+//! system, to leave the walls, to hold memory that nobody counts, or to use up what a user or
+//! the machine has only once is refused with `EPERM`, so that a program sees an error it knows.
+//! Four small programs stand behind each other: numbers that nobody knew when this was written
+//! (`ENOSYS`), calls that are refused, calls that libraries do without where a kernel lacks them
+//! (`ENOSYS`), and calls that they do without where a file system lacks them (`EOPNOTSUPP`).
 
 use std::collections::BTreeMap;
 
@@ -49,7 +50,8 @@ pub fn programs(filter: Filter) -> Result<Vec<BpfProgram>, Failure> {
     Ok(vec![
         unknown_numbers(),
         compile(refused(filter).map_err(|e| e.to_string())?, libc::EPERM)?,
-        compile(BTreeMap::from([(libc::SYS_clone3, vec![])]), libc::ENOSYS)?,
+        compile(all(NOT_THERE), libc::ENOSYS)?,
+        compile(all(unsupported(filter)), libc::EOPNOTSUPP)?,
     ])
 }
 
@@ -87,12 +89,49 @@ fn unknown_numbers() -> BpfProgram {
 
 type Rules = BTreeMap<i64, Vec<SeccompRule>>;
 
+/// These calls, whatever their arguments.
+fn all(calls: &[i64]) -> Rules {
+    calls.iter().map(|call| (*call, vec![])).collect()
+}
+
+/// Calls that do not exist. The flags of `clone3` cannot be read by a filter, and libraries then
+/// use `clone`. `flock` works on files that one can only read, so it would stop whoever else
+/// locks them; libraries know systems without it, and lock by other means.
+const NOT_THERE: &[i64] = &[libc::SYS_clone3, libc::SYS_flock];
+
+/// Calls that no file system has. `fallocate` takes any number of blocks within a millisecond,
+/// which nobody could stop in time; libraries write instead.
+fn unsupported(filter: Filter) -> &'static [i64] {
+    match filter {
+        // Attributes by path: Landlock does not look at these, and copying files asks for them.
+        Filter::Program { alone: true, .. } => &[
+            libc::SYS_fallocate,
+            libc::SYS_getxattr,
+            libc::SYS_lgetxattr,
+            libc::SYS_listxattr,
+            libc::SYS_llistxattr,
+        ],
+        Filter::Program { .. } | Filter::Zygote { .. } => &[libc::SYS_fallocate],
+    }
+}
+
 fn refused(filter: Filter) -> Result<Rules, seccompiler::BackendError> {
-    let mut rules: Rules = ALWAYS.iter().map(|call| (*call, vec![])).collect();
+    let mut rules: Rules = all(ALWAYS);
     let program = |rules: &mut Rules| -> Result<(), seccompiler::BackendError> {
-        rules.extend(LEAVING.iter().map(|call| (*call, vec![])));
-        let spaces = NAMESPACES.iter().map(|flag| has(0, *flag));
-        rules.insert(libc::SYS_clone, spaces.collect::<Result<_, _>>()?);
+        rules.extend(all(LEAVING));
+        let mut clones = NAMESPACES
+            .iter()
+            .map(|flag| has(0, *flag))
+            .collect::<Result<Vec<_>, _>>()?;
+        // A thread with descriptors of its own: nobody would find them in its process.
+        let (thread, files) = (libc::CLONE_THREAD as u64, libc::CLONE_FILES as u64);
+        let op = SeccompCmpOp::MaskedEq(thread | files);
+        clones.push(SeccompRule::new(vec![condition(0, op, thread)?])?);
+        rules.insert(libc::SYS_clone, clones);
+        rules.insert(
+            libc::SYS_close_range,
+            vec![has(2, u64::from(libc::CLOSE_RANGE_UNSHARE))?],
+        );
         rules.insert(
             libc::SYS_prctl,
             PRCTL
@@ -104,9 +143,14 @@ fn refused(filter: Filter) -> Result<Rules, seccompiler::BackendError> {
     };
     rules.insert(
         libc::SYS_ioctl,
-        vec![is(1, libc::TIOCSTI)?, is(1, libc::TIOCLINUX)?],
+        vec![
+            is(1, libc::TIOCSTI)?,
+            is(1, libc::TIOCLINUX)?,
+            is(1, FIOSETOWN)?,
+            is(1, SIOCSPGRP)?,
+        ],
     );
-    rules.insert(libc::SYS_fcntl, vec![is(1, libc::F_SETPIPE_SZ as u64)?]);
+    rules.insert(libc::SYS_fcntl, vec![none_of(1, FCNTL)?]);
     // Only its own: limits and priorities of others with the same user are not its business.
     for call in [
         libc::SYS_prlimit64,
@@ -122,8 +166,18 @@ fn refused(filter: Filter) -> Result<Rules, seccompiler::BackendError> {
     let uncounted = (libc::MAP_SHARED | libc::MAP_ANONYMOUS) as u64;
     rules.insert(
         libc::SYS_mmap,
-        vec![has(3, uncounted)?, has(3, libc::MAP_HUGETLB as u64)?],
+        vec![
+            has(3, uncounted)?,
+            has(3, libc::MAP_HUGETLB as u64)?,
+            // It counts as a stack, which is not in the account of `RLIMIT_DATA`.
+            has(3, libc::MAP_GROWSDOWN as u64)?,
+        ],
     );
+    for call in [libc::SYS_mprotect, libc::SYS_pkey_mprotect] {
+        let grows = [libc::PROT_GROWSDOWN, libc::PROT_GROWSUP];
+        let grows = grows.map(|flag| has(2, flag as u64));
+        rules.insert(call, grows.into_iter().collect::<Result<_, _>>()?);
+    }
     let (network, is_program, alone) = match filter {
         Filter::Zygote { network } => (network, false, false),
         Filter::Program { network, alone } => (network, true, alone),
@@ -132,7 +186,7 @@ fn refused(filter: Filter) -> Result<Rules, seccompiler::BackendError> {
         program(&mut rules)?;
     }
     if alone {
-        rules.extend(OF_OTHERS.iter().map(|call| (*call, vec![])));
+        rules.extend(all(OF_OTHERS));
     }
     if is_program {
         // A pair of these could be connected anew, to whoever listens on this machine.
@@ -150,14 +204,12 @@ fn refused(filter: Filter) -> Result<Rules, seccompiler::BackendError> {
             is(2, libc::SO_SNDBUFFORCE as u64)?,
         ];
         rules.insert(libc::SYS_setsockopt, sizes);
+        // With a message go descriptors, which nobody has and nobody counts until it is read;
+        // and all processes of a user share the number of those that are on their way.
+        rules.extend(all(&[libc::SYS_sendmsg, libc::SYS_sendmmsg]));
     }
     let sockets = match network {
-        true => {
-            let others = ALLOWED_FAMILIES
-                .iter()
-                .map(|family| condition(0, SeccompCmpOp::Ne, *family));
-            vec![SeccompRule::new(others.collect::<Result<_, _>>()?)?]
-        }
+        true => vec![none_of(0, ALLOWED_FAMILIES)?],
         false => vec![],
     };
     rules.insert(libc::SYS_socket, sockets);
@@ -169,6 +221,32 @@ const KIND_OF_SOCKET: u64 = 0xf;
 
 /// The same number everywhere, but not in every version of libc.
 const FCHMODAT2: i64 = 452;
+const STATMOUNT: i64 = 457;
+const LISTMOUNT: i64 = 458;
+
+/// Who gets a signal when something can be read. They are the same everywhere.
+const FIOSETOWN: u64 = 0x8901;
+const SIOCSPGRP: u64 = 0x8902;
+
+/// What may be asked of a descriptor. Not: leases and notices about files of others, locks that
+/// outlive their descriptors in a mapping, signals to whoever is named, larger pipes.
+const FCNTL: &[u64] = &[
+    libc::F_DUPFD as u64,
+    libc::F_DUPFD_CLOEXEC as u64,
+    libc::F_GETFD as u64,
+    libc::F_SETFD as u64,
+    libc::F_GETFL as u64,
+    libc::F_SETFL as u64,
+    libc::F_GETLK as u64,
+    libc::F_SETLK as u64,
+    libc::F_SETLKW as u64,
+    libc::F_OFD_GETLK as u64,
+    libc::F_GETOWN as u64,
+    libc::F_GETLEASE as u64,
+    libc::F_GETPIPE_SZ as u64,
+    libc::F_GET_SEALS as u64,
+    libc::F_ADD_SEALS as u64,
+];
 
 /// Rights, owners, times and attributes of files: Landlock does not look at these.
 const OF_OTHERS: &[i64] = &[
@@ -184,6 +262,9 @@ const OF_OTHERS: &[i64] = &[
     libc::SYS_removexattr,
     libc::SYS_lremovexattr,
     libc::SYS_fremovexattr,
+    // What is mounted where.
+    STATMOUNT,
+    LISTMOUNT,
     #[cfg(target_arch = "x86_64")]
     libc::SYS_chmod,
     #[cfg(target_arch = "x86_64")]
@@ -233,6 +314,10 @@ const LEAVING: &[i64] = &[
     libc::SYS_setns,
     libc::SYS_memfd_create,
     libc::SYS_chroot,
+    // Rules take memory of the kernel that is in nobody's account.
+    libc::SYS_landlock_create_ruleset,
+    libc::SYS_landlock_add_rule,
+    libc::SYS_landlock_restrict_self,
 ];
 
 /// Refused to everybody.
@@ -275,7 +360,20 @@ const ALWAYS: &[i64] = &[
     libc::SYS_userfaultfd,
     libc::SYS_personality,
     libc::SYS_lookup_dcookie,
+    // What a user, or the machine, has only so many of, for all programs together.
+    libc::SYS_io_setup,
+    libc::SYS_io_destroy,
+    libc::SYS_io_submit,
+    libc::SYS_io_cancel,
+    libc::SYS_io_getevents,
+    libc::SYS_inotify_init1,
+    libc::SYS_inotify_add_watch,
+    libc::SYS_inotify_rm_watch,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_inotify_init,
     // The machine.
+    libc::SYS_sync,
+    libc::SYS_syncfs,
     libc::SYS_kexec_load,
     libc::SYS_kexec_file_load,
     libc::SYS_init_module,
@@ -345,6 +443,13 @@ fn is(argument: u8, value: u64) -> Result<SeccompRule, seccompiler::BackendError
 
 fn is_not(argument: u8, value: u64) -> Result<SeccompRule, seccompiler::BackendError> {
     SeccompRule::new(vec![condition(argument, SeccompCmpOp::Ne, value)?])
+}
+
+fn none_of(argument: u8, values: &[u64]) -> Result<SeccompRule, seccompiler::BackendError> {
+    let others = values
+        .iter()
+        .map(|value| condition(argument, SeccompCmpOp::Ne, *value));
+    SeccompRule::new(others.collect::<Result<_, _>>()?)
 }
 
 fn has(argument: u8, flag: u64) -> Result<SeccompRule, seccompiler::BackendError> {

@@ -125,7 +125,8 @@ fn show_held_back(names: &[String]) {
 
 fn problems(report: &Report) {
     if report.problems.is_empty() {
-        return say(&paint("all is well", "32"));
+        output::say_as_it_is(&paint("all is well", "32"));
+        return;
     }
     for problem in &report.problems {
         say(&format!(

@@ -1,5 +1,12 @@
 //! The only place that writes to the terminal.
+//!
+//! Names of files, lines of code and messages of others are in nearly all of it, and a terminal
+//! does what is written to it. So every letter that is a command is shown as what it is, in the
+//! way of JSON (`\\u001b`), which is why JSON stays the same JSON. Two things are not touched:
+//! what a program printed, as `pillion exec` and `job-stream` pass it on, and patches that
+//! something else than a terminal reads.
 
+use std::borrow::Cow;
 use std::io::{IsTerminal, Write};
 
 use pillion::Error;
@@ -12,11 +19,21 @@ pub(crate) fn say(text: &str) {
 
 /// The same, and whether anybody still reads.
 pub(crate) fn try_say(text: &str) -> bool {
+    say_as_it_is(&shown(text))
+}
+
+/// The same for text with colours of ours in it, and nothing of others.
+pub(crate) fn say_as_it_is(text: &str) -> bool {
     writeln!(std::io::stdout().lock(), "{text}").is_ok()
 }
 
 /// Text without a line end.
 pub(crate) fn print(text: &str) {
+    print_as_it_is(&shown(text));
+}
+
+/// The same for text with commands of ours in it, and nothing of others.
+pub(crate) fn print_as_it_is(text: &str) {
     let mut stdout = std::io::stdout().lock();
     let _ = stdout.write_all(text.as_bytes());
     let _ = stdout.flush();
@@ -24,12 +41,44 @@ pub(crate) fn print(text: &str) {
 
 /// A line for people, beside the result.
 pub(crate) fn note(text: &str) {
-    let _ = writeln!(std::io::stderr().lock(), "{text}");
+    let _ = writeln!(std::io::stderr().lock(), "{}", shown(text));
+}
+
+/// The same, with a word in colour before it.
+fn note_with(word: &str, colour: &str, text: &str) {
+    let word = paint(word, colour);
+    let _ = writeln!(std::io::stderr().lock(), "{word}: {}", shown(text));
 }
 
 /// A warning.
 pub(crate) fn warn(text: &str) {
-    note(&format!("{}: {text}", paint("warning", "33;1")));
+    note_with("warning", "33;1", text);
+}
+
+/// Text in which nothing is a command to a terminal, or changes the order of what is read.
+pub(crate) fn shown(text: &str) -> Cow<'_, str> {
+    let mut letters = text.chars().peekable();
+    if !text.contains(is_command) {
+        return Cow::Borrowed(text);
+    }
+    let mut shown = String::with_capacity(text.len() + 16);
+    while let Some(letter) = letters.next() {
+        let ends_line = letter == '\r' && letters.peek().is_none_or(|next| *next == '\n');
+        match is_command(letter) && !ends_line {
+            true => shown.push_str(&format!("\\u{:04x}", u32::from(letter))),
+            false => shown.push(letter),
+        }
+    }
+    Cow::Owned(shown)
+}
+
+fn is_command(letter: char) -> bool {
+    match letter {
+        '\n' | '\t' => false,
+        // Separators of lines, and what turns the direction of text around.
+        '\u{2028}' | '\u{2029}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => true,
+        letter => letter.is_control(),
+    }
 }
 
 /// JSON as people like it on a terminal, and as programs like it elsewhere.
@@ -45,12 +94,20 @@ pub(crate) fn say_json(json: &str) {
 
 /// Text with a diff in it: in colours on a terminal that wants them.
 pub(crate) fn say_diff(text: &str) {
-    if !std::io::stdout().is_terminal() || no_colour() {
+    if !std::io::stdout().is_terminal() {
+        // A patch may be for a program, to which every letter of a file matters.
+        let is_patch = text.lines().any(|line| line.starts_with("@@ "));
+        return match is_patch {
+            true => drop(say_as_it_is(text)),
+            false => say(text),
+        };
+    }
+    if no_colour() {
         return say(text);
     }
     for line in text.lines() {
         match diff_colour(line) {
-            Some(code) => say(&format!("\x1b[{code}m{line}\x1b[0m")),
+            Some(code) => drop(say_as_it_is(&format!("\x1b[{code}m{}\x1b[0m", shown(line)))),
             None => say(line),
         }
     }
@@ -78,7 +135,7 @@ pub(crate) fn fail(error: &Error, json: bool) {
         say_json(&serde_json::to_string(error).unwrap_or_default());
         return;
     }
-    note(&format!("{}: {}", paint("error", "31;1"), error.message));
+    note_with("error", "31;1", &error.message);
     if let Some(text) = error
         .data
         .as_ref()
@@ -89,7 +146,7 @@ pub(crate) fn fail(error: &Error, json: bool) {
         }
     }
     if let Some(hint) = &error.hint {
-        note(&format!("{}: {hint}", paint("hint", "36;1")));
+        note_with("hint", "36;1", hint);
     }
 }
 
@@ -104,6 +161,26 @@ pub(crate) fn paint(text: &str, code: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn nothing_that_is_shown_is_a_command() {
+        for (text, expected) in [
+            (
+                "plain\ttext\nof two lines\r\n",
+                "plain\ttext\nof two lines\r\n",
+            ),
+            ("\x1b]0;title\x07", "\\u001b]0;title\\u0007"),
+            ("\u{9b}31m\x7f", "\\u009b31m\\u007f"),
+            ("hidden\rshown", "hidden\\u000dshown"),
+            ("a\u{202e}b\u{2066}c", "a\\u202eb\\u2066c"),
+            ("ünï 日本 👍🏽", "ünï 日本 👍🏽"),
+        ] {
+            assert_eq!(shown(text), expected);
+        }
+        let json = serde_json::to_string("\x1b \u{9b} \u{202e}").unwrap();
+        let again: String = serde_json::from_str(&shown(&json)).unwrap();
+        assert_eq!(again, "\x1b \u{9b} \u{202e}");
+    }
 
     #[test]
     fn lines_of_a_diff_have_the_colours_that_people_know() {

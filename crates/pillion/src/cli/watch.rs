@@ -99,8 +99,8 @@ async fn look(global: &Global) -> Result<Option<(StatusReport, StatsReport)>> {
 fn show(page: &str) {
     if std::io::stdout().is_terminal() {
         // Home, the page with each line's rest cleared, and what is below it.
-        let page = page.replace('\n', "\x1b[K\n");
-        output::print(&format!("\x1b[H{page}\x1b[J"));
+        let page = output::shown(page).replace('\n', "\x1b[K\n");
+        output::print_as_it_is(&format!("\x1b[H{page}\x1b[J"));
     } else {
         output::print(page);
     }

@@ -241,3 +241,228 @@ fn what_holds_here_is_shown() {
     assert_eq!(refused.code, Some(1));
     assert!(refused.stderr.contains("allow_weaker"), "{refused}");
 }
+
+/// What `--output` means, for runs from a zygote and for those without.
+const PATTERNS: &str = include_str!("../../../pillion-sandbox/src/boxed/patterns.json");
+
+#[test]
+fn patterns_mean_the_same_in_a_slot_and_in_a_new_interpreter() {
+    let context = TestContext::new();
+    let cases: Vec<Value> = serde_json::from_str(PATTERNS).unwrap();
+    let daemon = context.daemon();
+    let mut rpc = daemon.connect();
+    let code = "import os, sys\nfor name in sys.argv[1:]:\n    \
+        os.makedirs(os.path.dirname(name) or '.', exist_ok=True)\n    open(name, 'w').close()";
+    for case in &cases {
+        for fresh in [false, true] {
+            let params = json!({"code": code, "lane": "expert", "fresh": fresh,
+                "args": case["files"], "outputs": case["patterns"], "root": context.project});
+            let reply = rpc.call("exec.run", params).unwrap();
+            assert_eq!(reply["outcome"], "ok", "{reply}");
+            assert_eq!(reply["start"] == "spawn", fresh, "{reply}");
+            let outputs = reply["outputs"].as_array().cloned().unwrap_or_default();
+            let names: Vec<&Value> = outputs.iter().map(|file| &file["name"]).collect();
+            assert_eq!(json!(names), case["found"], "fresh {fresh}: {case}");
+            if let Some(expected) = case["left_out"].as_array() {
+                let left = reply["outputs_left_out"].as_array().unwrap().iter();
+                let left: Vec<Value> = left.map(|l| json!([l["name"], l["why"]])).collect();
+                assert_eq!(&left, expected, "fresh {fresh}: {case}");
+            }
+        }
+    }
+}
+
+#[test]
+fn what_comes_back_is_said_in_the_same_words() {
+    let context = TestContext::new();
+    let code = "import os\nos.symlink('/etc/passwd', 'link.x')\nos.mkfifo('pipe.x')\n\
+        open(b'\\xff.x', 'w').close()\nopen('plain.x', 'w').close()\nos.mkdir('folder.x')\n\
+        open('large.x', 'wb').truncate(20 << 20)";
+    let mut said = Vec::new();
+    for how in [&[][..], &["--fresh"]] {
+        let args = ["-c", code, "--lane", "expert", "--output", "*.x"];
+        let reply = reply(&context, &[&args[..], how].concat());
+        assert_eq!(reply["outcome"], "ok", "{reply}");
+        assert_eq!(reply["outputs"][0]["name"], "plain.x");
+        assert_eq!(reply["outputs"].as_array().unwrap().len(), 1, "{reply}");
+        said.push(reply["outputs_left_out"].clone());
+    }
+    let expected = json!([
+        {"name": "large.x", "why": "too large"},
+        {"name": "link.x", "why": "a link"},
+        {"name": "pipe.x", "why": "not a plain file"},
+        {"name": "\u{fffd}.x", "why": "its name is not text"},
+    ]);
+    assert_eq!(said, [expected.clone(), expected]);
+}
+
+/// What ordinary programs do, behind a filter that refuses what others do.
+const ORDINARY: &str = r#"
+import asyncio, concurrent.futures, mmap, multiprocessing, os, selectors, shutil, socket
+import sqlite3, subprocess, sys, tempfile, threading
+from multiprocessing import shared_memory
+
+def square(x):
+    return x * x
+
+def database():
+    for mode in ("delete", "wal"):
+        if os.path.exists(f"{mode}.db"):
+            os.unlink(f"{mode}.db")
+        with sqlite3.connect(f"{mode}.db", timeout=5) as db:
+            db.execute(f"pragma journal_mode = {mode}")
+            db.execute("create table t (x)")
+            db.executemany("insert into t values (?)", [(n,) for n in range(100)])
+        assert sqlite3.connect(f"{mode}.db").execute("select sum(x) from t").fetchone() == (4950,)
+
+def processes():
+    fork = multiprocessing.get_context("fork")
+    with fork.Pool(2) as pool:
+        assert pool.map(square, range(5)) == [0, 1, 4, 9, 16]
+    with concurrent.futures.ProcessPoolExecutor(2, mp_context=fork) as pool:
+        assert list(pool.map(square, range(3))) == [0, 1, 4]
+    queue = fork.Queue()
+    child = fork.Process(target=queue.put, args=("x" * 300_000,))
+    child.start()
+    assert len(queue.get()) == 300_000
+    child.join()
+    assert subprocess.run([sys.executable, "-c", "print(1)"], capture_output=True).stdout == b"1\n"
+
+def shared():
+    block = shared_memory.SharedMemory(create=True, size=4096)
+    block.buf[0] = 1
+    block.close()
+    block.unlink()
+
+async def streams():
+    one, other = socket.socketpair()
+    _, writer = await asyncio.open_connection(sock=one)
+    reader, _ = await asyncio.open_connection(sock=other)
+    writer.writelines([b"x" * 400_000, b"y" * 400_000])
+    writer.write(b"z")
+    assert len(await reader.readexactly(800_001)) == 800_001
+    child = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", "print(input())", stdin=-1, stdout=-1)
+    assert (await child.communicate(b"hi\n"))[0] == b"hi\n"
+    await asyncio.gather(*[asyncio.to_thread(square, n) for n in range(4)])
+
+def files():
+    with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryFile() as file:
+        file.write(b"x" * 5000)
+        file.flush()
+        assert mmap.mmap(file.fileno(), 5000)[:1] == b"x"
+        with open(f"{folder}/a", "wb") as made:
+            made.write(b"y" * 100_000)
+        if given_level == "L3":
+            shutil.copy2(f"{folder}/a", f"{folder}/b")
+            shutil.copytree(folder, "tree", dirs_exist_ok=True)
+        shutil.copyfile(f"{folder}/a", f"{folder}/c")
+        with open(f"{folder}/c", "r+b") as made:
+            os.posix_fallocate(made.fileno(), 0, 200_000)
+            assert os.fstat(made.fileno()).st_size == 200_000
+            os.fsync(made.fileno())
+    os.sync()
+    os.path.realpath(sys.executable)
+
+given_level = sys.argv[1]
+database()
+processes()
+if given_level == "L3":
+    shared()
+asyncio.run(streams())
+files()
+selectors.DefaultSelector().register(os.pipe()[0], selectors.EVENT_READ)
+threading.Thread(target=square, args=(1,)).start()
+print("all of it")
+"#;
+
+#[test]
+fn ordinary_programs_notice_nothing_of_the_filter() {
+    let context = TestContext::new();
+    for lane in ["user", "expert"] {
+        for how in [&[][..], &["--fresh"]] {
+            let args = ["-c", ORDINARY, "--lane", lane, "--timeout", "60"];
+            let reply = reply(&context, &[&args[..], how, &["--", "L3"]].concat());
+            assert_eq!(reply["stdout"], "all of it\n", "{lane} {how:?}: {reply}");
+        }
+    }
+}
+
+#[test]
+fn two_files_of_one_name_are_refused() {
+    let context = TestContext::new();
+    let daemon = context.daemon();
+    context.write("a/x.txt", "first");
+    context.write("b/x.txt", "second");
+    let cases: [&[&str]; 2] = [
+        &["-c", "pass", "--with", "a/x.txt", "--with", "b/x.txt"],
+        &["a/x.txt", "--with", "b/x.txt"],
+    ];
+    for args in cases {
+        let all: Vec<&str> = ["exec"].iter().chain(args).copied().collect();
+        let output = context.pillion(&all);
+        assert_ne!(output.code, Some(0), "{output}");
+        assert!(
+            output.stderr.contains("two files are called `x.txt`"),
+            "{output}"
+        );
+    }
+    let mut rpc = daemon.connect();
+    for names in [["x", "x"], ["x", "x/y"], ["x/y/z", "x/y"]] {
+        let files = names.map(|name| json!({"name": name, "text": ""}));
+        let params = json!({"code": "pass", "files": files, "root": context.project});
+        let error = rpc.call("exec.run", params).unwrap_err();
+        assert_eq!(
+            error["data"]["code"], "invalid_params",
+            "{names:?}: {error}"
+        );
+    }
+    let files = ["x/y", "x/z"].map(|name| json!({"name": name, "text": ""}));
+    let params = json!({"code": "pass", "files": files, "root": context.project});
+    assert_eq!(rpc.call("exec.run", params).unwrap()["outcome"], "ok");
+}
+
+#[test]
+fn names_and_code_of_others_are_no_commands_to_a_terminal() {
+    let context = TestContext::new();
+    let daemon = context.daemon();
+    let evil = "\u{1b}]0;evil\u{7}\u{9b}31m\u{202e}";
+    let code = format!("open('{evil}.x', 'w').close() # {evil}");
+    let clean = |args: &[&str]| {
+        let output = context.pillion(args);
+        let all = format!("{}{}", output.stdout, output.stderr);
+        let raw = ['\u{1b}', '\u{7}', '\u{9b}', '\u{202e}'];
+        assert!(!all.contains(raw), "{args:?}: {all:?}");
+        assert!(all.contains("evil"), "{args:?}: {all:?}");
+    };
+    clean(&[
+        "exec",
+        "-c",
+        &code,
+        "--session",
+        "s",
+        "--output",
+        "*.x",
+        "--output",
+        evil,
+    ]);
+    clean(&["runs", "s"]);
+    let started = context
+        .pillion(&["job-start", "-c", &code, "--json"])
+        .json();
+    let job = started["job_id"].as_str().unwrap();
+    clean(&["jobs"]);
+    clean(&["job", job]);
+    clean(&["exec", evil]);
+    context.write(&format!("{evil}.py"), "def found(): pass\n");
+    clean(&["grep", "def found", "--text"]);
+    clean(&["list", ".", "--text"]);
+    clean(&["call", &format!("{evil}:f")]);
+    // JSON stays what it was.
+    let past = context.pillion(&["runs", "s", "--json"]).json();
+    assert_eq!(past["runs"][0]["code"], code, "{past}");
+    // What a program prints is its own.
+    let print = context.pillion(&["exec", "-c", "print('\\x1b[31mred')"]);
+    assert_eq!(print.stdout, "\u{1b}[31mred\n");
+    drop(daemon);
+}

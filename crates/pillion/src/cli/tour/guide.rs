@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use super::super::output::{paint, say};
+use super::super::output::{paint, say, say_as_it_is};
 
 static STOPS: AtomicUsize = AtomicUsize::new(1);
 
@@ -13,7 +13,7 @@ pub(super) struct Stop;
 impl Stop {
     pub(super) fn new(title: &str) -> Self {
         let number = STOPS.fetch_add(1, Ordering::Relaxed);
-        say(&format!("\n{}", paint(&format!("{number}. {title}"), "1")));
+        say_as_it_is(&format!("\n{}", paint(&format!("{number}. {title}"), "1")));
         Self
     }
 
@@ -26,8 +26,8 @@ impl Stop {
         for (what, time) in times {
             let micros = time.as_secs_f64() * 1e6;
             let length = (micros.max(1.0).log10() * 6.0) as usize;
-            self.say(&format!(
-                "{what:32} {:>10}  {}",
+            say_as_it_is(&format!(
+                "   {what:32} {:>10}  {}",
                 millis(*time),
                 paint(&"▪".repeat(length), "36")
             ));
@@ -57,7 +57,7 @@ pub(super) fn welcome() {
 }
 
 pub(super) fn farewell() {
-    say(&format!("\n{}", paint("Try next", "1")));
+    say_as_it_is(&format!("\n{}", paint("Try next", "1")));
     for (command, what) in [
         (
             "pillion call statistics:mean '{\"data\": [1, 2, 3]}'",

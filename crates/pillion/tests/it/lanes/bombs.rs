@@ -23,6 +23,11 @@ const ENDS: &[(&str, &str)] = &[
     ("memory_shared_by_a_device", "error"),
     ("memory_of_zeros", "memory"),
     ("memory_by_children", "memory"),
+    ("memory_that_grows_down", "error"),
+    ("memory_of_a_stack", "memory error"),
+    ("memory_behind_a_lock", "memory"),
+    ("memory_of_locks", "memory"),
+    ("memory_of_epolls", "memory"),
     ("memory_by_programs", "memory"),
     ("memory_of_pipes", "memory"),
     ("memory_of_sockets", "memory"),
@@ -33,6 +38,11 @@ const ENDS: &[(&str, &str)] = &[
     ("disk", "disk_limit"),
     ("disk_in_pieces", "disk_limit"),
     ("disk_without_names", "disk_limit"),
+    ("disk_only_mapped", "disk_limit"),
+    ("disk_on_its_way", "error"),
+    ("disk_by_links", "disk_limit"),
+    ("disk_allocated_behind_the_end", "error"),
+    ("disk_allocated_in_pieces", "disk_limit"),
     ("disk_far_below", "disk_limit"),
     ("disk_unseen", "disk_limit"),
     ("temporary_files", "disk_limit"),
@@ -99,10 +109,15 @@ fn explode(world: &World, ways: &[Way]) {
             }
             let timeout = match world.level == "L2" && attack.starts_with("fork_bomb") {
                 true => 5.0 * SHORT,
+                false if *attack == "memory_of_locks" => 6.0 * LONG,
                 false if ends.starts_with("timeout") => SHORT,
                 false => LONG,
             };
-            let more = json!({"timeout_seconds": timeout});
+            let mut more = json!({"timeout_seconds": timeout});
+            // It takes its time to make so many.
+            if *attack == "memory_of_locks" {
+                more["memory_limit_mb"] = 64.into();
+            }
             orders.push(world.order(*way, BOMBS, &[("attack", attack)], more));
         }
     }

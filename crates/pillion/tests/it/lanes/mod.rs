@@ -7,4 +7,5 @@ mod attacks;
 mod bombs;
 mod faults;
 mod races;
+mod sessions;
 mod world;

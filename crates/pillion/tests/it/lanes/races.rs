@@ -84,3 +84,48 @@ while time.monotonic() < end and not os.path.exists("enough"):
     }
     world.end();
 }
+
+/// What a run made is listed afterwards, while another one puts links in the way of the list.
+#[test]
+fn links_do_not_lead_the_list_of_artifacts_out() {
+    let world = World::of(Who::Ordinary, "L3").unwrap();
+    let swap = r#"
+import ctypes, time
+libc = ctypes.CDLL(None)
+for number in range(50):
+    os.makedirs(f"folder-{number}", exist_ok=True)
+    os.symlink(given["outside"], f"link-{number}")
+open("begun", "w").close()
+end = time.monotonic() + 60
+while time.monotonic() < end and not os.path.exists("enough"):
+    for number in range(50):
+        folder, link = f"folder-{number}".encode(), f"link-{number}".encode()
+        libc.renameat2(-100, folder, -100, link, 2)
+"#;
+    for fresh in [false, true] {
+        let way = Way {
+            lane: "user",
+            fresh,
+        };
+        let order = world.order(way, swap, &[], json!({"timeout_seconds": 60}));
+        let session = order["session"].clone();
+        let folder = world.session(session.as_str().unwrap());
+        let mut rpc = world.daemon.connect();
+        let swapping = rpc.send("exec.run", order);
+        wait_until("it to begin", || folder.join("begun").exists());
+        let more = json!({"session": session, "outputs": ["**/secret.txt", "*/secret.txt"]});
+        for number in 0..60 {
+            let code = format!("open('made', 'w').write('{number}')");
+            let reply = rpc.call("exec.run", world.order(way, &code, &[], more.clone()));
+            let reply = reply.unwrap();
+            assert_eq!(reply["outcome"], "ok", "{reply}");
+            let listed = reply["artifacts"].as_array().unwrap();
+            let names: Vec<_> = listed.iter().map(|file| &file["name"]).collect();
+            assert_eq!(json!(names), json!(["made"]), "{reply}");
+            assert!(reply["outputs"].is_null(), "{reply}");
+        }
+        fs::write(folder.join("enough"), "").unwrap();
+        rpc.outcome(swapping).unwrap();
+    }
+    world.end();
+}

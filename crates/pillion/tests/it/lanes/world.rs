@@ -128,12 +128,17 @@ fn abstract_name(base: &Path) -> String {
 impl World {
     /// A world, if there can be one.
     pub(super) fn of(who: Who, level: &'static str) -> Option<Self> {
-        who.is_possible().then(|| Self::new(who, level))
+        Self::with(who, level, CONFIG)
     }
 
-    fn new(who: Who, level: &'static str) -> Self {
+    /// A world with other limits.
+    pub(super) fn with(who: Who, level: &'static str, config: &str) -> Option<Self> {
+        who.is_possible().then(|| Self::new(who, level, config))
+    }
+
+    fn new(who: Who, level: &'static str, config: &str) -> Self {
         let user = (who == Who::Ordinary && rustix::process::geteuid().is_root()).then_some(NOBODY);
-        let mut context = TestContext::new().config(CONFIG).for_user(user);
+        let mut context = TestContext::new().config(config).for_user(user);
         context.set_env(
             "PILLION_IT_API_KEY",
             format!("sk-it-{}", "0123456789abcdef".repeat(2)),
@@ -148,6 +153,10 @@ impl World {
             (outside.join("secret.txt"), 0o666),
         ] {
             fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+        }
+        for path in [&outside, &outside.join("secret.txt")] {
+            let (name, value) = ("user.secret", b"secret");
+            rustix::fs::setxattr(path, name, value, rustix::fs::XattrFlags::empty()).unwrap();
         }
         let listeners = Listeners::new(&context);
         let daemon = context.daemon();

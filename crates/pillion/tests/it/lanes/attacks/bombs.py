@@ -109,6 +109,81 @@ def memory_by_children():
     time.sleep(60)
 
 
+def memory_that_grows_down():
+    """Counts as a stack, and so in no limit of the kernel's."""
+    libc.mmap.restype = ctypes.c_void_p
+    start = libc.mmap(None, ctypes.c_size_t(1 << 30), 3, 0x4122, -1, 0)
+    if start == ctypes.c_void_p(-1).value:
+        raise OSError("no such memory")
+    for at in range(start, start + (1 << 30), 4096):
+        ctypes.c_char.from_address(at).value = b"x"
+
+
+def memory_of_a_stack():
+    """A stack may become as large as its limit, which a program sets for the next one."""
+    hard = resource.getrlimit(resource.RLIMIT_STACK)[1]
+    resource.setrlimit(resource.RLIMIT_STACK, (hard, hard))
+    code = """if True:
+        import ctypes, os
+        top = [line for line in open("/proc/self/maps") if "[stack]" in line][0]
+        top = int(top.split()[0].split("-")[1], 16) - 8192
+        for at in range(top, top - (1 << 30), -4096):
+            ctypes.c_char.from_address(at).value = b"x"
+        print("ESCAPED: a stack of a gigabyte", flush=True)
+    """
+    if not boxed:
+        raise OSError("nobody sees his stack here")
+    sys.exit(subprocess.run([sys.executable, "-I", "-S", "-c", code, given["mark"]]).returncode)
+
+
+def memory_behind_a_lock():
+    """Each keeps busy what has to be asked to see how much it has."""
+    libc.mmap.restype = ctypes.c_void_p
+
+    def busy():
+        size = 1 << 34
+        start = libc.mmap(None, ctypes.c_size_t(size), 0, 0x4022, -1, 0)
+        while True:
+            for rights in (1, 0):
+                libc.mprotect(ctypes.c_void_p(start), ctypes.c_size_t(size), rights)
+
+    for _ in range(7):
+        if os.fork() == 0:
+            for _ in range(2):
+                threading.Thread(target=busy, daemon=True).start()
+            kept = b"x" * 32 * MB
+            time.sleep(60)
+            os._exit(len(kept) == 0)
+    time.sleep(60)
+
+
+def memory_of_locks():
+    """Every second byte of many files: the kernel keeps each lock by itself."""
+    import fcntl
+    import tempfile
+
+    for _ in range(4):
+        if os.fork() == 0:
+            files = [tempfile.NamedTemporaryFile() for _ in range(240)]
+            for at in range(1_000_000, 0, -2):
+                for file in files:
+                    fcntl.lockf(file, fcntl.LOCK_EX, 1, at)
+            time.sleep(60)
+            os._exit(0)
+    time.sleep(60)
+
+
+def memory_of_epolls():
+    import select
+
+    for _ in range(20):
+        if os.fork() == 0:
+            kept = [select.epoll() for _ in range(200)]
+            time.sleep(60)
+            os._exit(len(kept) == 0)
+    time.sleep(60)
+
+
 def memory_by_programs():
     code = "import sys, time; kept = b'x' * (24 << 20); time.sleep(60)"
     for _ in range(12):
@@ -196,6 +271,56 @@ def disk_without_names():
         os.unlink(f"gone-{number}")
         kept[-1].write(b"x" * MB)
         kept[-1].flush()
+    time.sleep(60)
+
+
+def disk_only_mapped():
+    """A file that has no name and is not open, but is there."""
+    libc.mmap.restype = ctypes.c_void_p
+    for number in range(400):
+        with open(f"mapped-{number}", "w+b") as file:
+            file.write(b"x" * MB)
+            file.flush()
+            libc.mmap(None, ctypes.c_size_t(4096), 1, 1, file.fileno(), ctypes.c_long(0))
+            os.unlink(f"mapped-{number}")
+    time.sleep(60)
+
+
+def disk_on_its_way():
+    """A file that is only in a message that nobody reads."""
+    import array
+
+    kept = []
+    for number in range(400):
+        kept.append(socket.socketpair())
+        with open(f"sent-{number}", "w+b") as file:
+            rights = array.array("i", [file.fileno()])
+            kept[-1][0].sendmsg([b"x"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, rights)])
+            os.unlink(f"sent-{number}")
+            file.write(b"x" * MB)
+    time.sleep(60)
+
+
+def disk_by_links():
+    """Names without files; a file takes nothing more for a second one, but its folder does."""
+    open("one", "w").close()
+    for number in range(1_000_000):
+        os.link("one", f"{number}-" + "l" * 200)
+
+
+def disk_allocated_behind_the_end():
+    with open("behind", "wb") as file:
+        done = libc.fallocate(file.fileno(), 1, ctypes.c_long(0), ctypes.c_long(1 << 31))
+        blocks = os.fstat(file.fileno()).st_blocks
+    if done == 0 or blocks:
+        print("ESCAPED blocks that nobody wrote", blocks)
+    raise OSError("not allocated")
+
+
+def disk_allocated_in_pieces():
+    for number in range(1000):
+        with open(f"piece-{number}", "wb") as file:
+            os.posix_fallocate(file.fileno(), 0, 8 * MB)
     time.sleep(60)
 
 

@@ -6,7 +6,7 @@ import platform
 libc = ctypes.CDLL(None, use_errno=True)
 libc.syscall.restype = ctypes.c_long
 X86 = platform.machine() == "x86_64"
-REFUSED = (1, 38)  # EPERM, ENOSYS
+REFUSED = (1, 38, 95)  # EPERM, ENOSYS, EOPNOTSUPP
 buffer = ctypes.create_string_buffer(256)
 text = ctypes.create_string_buffer(b"/proc/self/exe")
 
@@ -79,6 +79,40 @@ CALLS = [
     ("setpriority of others", 141, 140, (2, 0, 19)),
     ("ioctl TIOCSTI", 16, 29, (0, 0x5412, buffer)),
     ("pipe size", 72, 25, (1, 1031, 1 << 20)),
+    ("mmap that grows down", 9, 222, (0, 4096, 3, 0x122, -1, 0)),
+    ("mprotect that grows down", 10, 226, (0, 4096, 0x01000003)),
+    ("mprotect that grows up", 10, 226, (0, 4096, 0x02000003)),
+    ("pkey_mprotect that grows down", 329, 288, (0, 4096, 0x01000003, -1)),
+    # What all processes of a user, or of the machine, have together.
+    ("io_setup", 206, 0, (1, buffer)),
+    ("io_submit", 209, 2, (0, 0, buffer)),
+    ("io_getevents", 208, 4, (0, 0, 0, buffer, 0)),
+    ("inotify_init1", 294, 26, (0,)),
+    ("inotify_add_watch", 254, 27, (0, b"/", 2)),
+    ("landlock_create_ruleset", 444, 444, (buffer, 8, 0)),
+    ("landlock_add_rule", 445, 445, (0, 1, buffer, 0)),
+    ("landlock_restrict_self", 446, 446, (0, 0)),
+    ("sync", 162, 81, ()),
+    ("syncfs", 306, 267, (0,)),
+    # Locks on files of others, and signals from files.
+    ("flock", 73, 32, (0, 2 | 4)),
+    ("lease", 72, 25, (0, 1024, 0)),
+    ("dnotify", 72, 25, (0, 1026, 1)),
+    ("lock of an open file", 72, 25, (0, 37, buffer)),
+    ("lock of an open file, waiting", 72, 25, (0, 38, buffer)),
+    ("owner of a file", 72, 25, (0, 8, 1)),
+    ("owner of a file, the longer way", 72, 25, (0, 15, buffer)),
+    ("signal of a file", 72, 25, (0, 10, 9)),
+    ("a command of tomorrow", 72, 25, (0, 1099, 0)),
+    ("ioctl FIOSETOWN", 16, 29, (0, 0x8901, buffer)),
+    ("ioctl SIOCSPGRP", 16, 29, (0, 0x8902, buffer)),
+    # Descriptors that nobody can count.
+    ("sendmsg", 46, 211, (0, buffer, 0)),
+    ("sendmmsg", 307, 269, (0, buffer, 1, 0)),
+    ("close_range with a table of its own", 436, 436, (1000, 1000, 2)),
+    # Blocks on the disk that nobody wrote.
+    ("fallocate", 285, 47, (1, 0, 0, 4096)),
+    ("fallocate behind the end", 285, 47, (1, 1, 0, 4096)),
     ("a number of tomorrow", 500, 500, (0, 0, 0)),
     ("a number far away", 100_000, 100_000, (0, 0, 0)),
 ]
@@ -91,6 +125,7 @@ if X86:
         ("iopl", 172, 0, (3,)),
         ("ioperm", 173, 0, (0, 1, 1)),
         ("modify_ldt", 154, 0, (0, buffer, 16)),
+        ("inotify_init", 253, 0, ()),
     ]
 
 
@@ -110,6 +145,8 @@ for name, x86, arm, arguments in CALLS:
 # The plain clone, with each of the namespaces.
 for flag in [0x20000, 0x2000000, 0x4000000, 0x8000000, 0x10000000, 0x20000000, 0x40000000, 0x80]:
     attempt(f"clone {flag:#x}", call, 56 if X86 else 220, (flag | 17, 0, 0, 0, 0))
+# A thread whose descriptors are not those of its process.
+attempt("clone of a thread with files of its own", call, 56 if X86 else 220, (0x10900, 0, 0, 0, 0))
 
 
 def unknown_families():

@@ -1,6 +1,7 @@
 """Reading and writing what is not ours, by every road there is."""
 
 import ctypes
+import fcntl
 import shutil
 import socket
 
@@ -76,6 +77,22 @@ def socket_in(path):
     ours = socket.socket(socket.AF_UNIX)
     ours.bind(path)
     return path
+
+
+def watch(path):
+    number = libc.inotify_init()
+    if number < 0 or libc.inotify_add_watch(number, os.fsencode(path), 0xFFF) < 0:
+        raise OSError(ctypes.get_errno(), "inotify")
+    return "watched"
+
+
+def locked(path, lock):
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        lock(handle)
+    finally:
+        os.close(handle)
+    return "locked"
 
 
 for secret in [target, hidden]:
@@ -167,6 +184,18 @@ for file in [
         lambda file: call(os.fchmod, os.open(file, os.O_RDONLY), 0o777),
         file,
     )
+# What Landlock does not look at: attributes, and being told of changes.
+for path in [outside, target, other, hidden]:
+    attempt(f"attributes of {path}", os.listxattr, path)
+    attempt(f"attribute of {path}", os.getxattr, path, "user.secret")
+    attempt(f"attributes of {path}, not following", os.listxattr, path, follow_symlinks=False)
+    attempt(f"watch {path}", watch, path)
+# Locks on what others use too.
+for path in [os.__file__, f"{worker}/lane/runner.py", sys.executable, os.path.dirname(worker)]:
+    attempt(f"flock {path}", locked, path, lambda fd: fcntl.flock(fd, fcntl.LOCK_EX))
+    attempt(f"shared flock {path}", locked, path, lambda fd: fcntl.flock(fd, fcntl.LOCK_SH))
+    attempt(f"lease on {path}", locked, path, lambda fd: fcntl.fcntl(fd, 1024, fcntl.F_RDLCK))
+    attempt(f"notes about {path}", locked, path, lambda fd: fcntl.fcntl(fd, 1026, 2))
 for path in ["/proc/sys/kernel/core_pattern", "/proc/sys/vm/drop_caches", "/proc/sysrq-trigger"]:
     attempt(f"write {path}", write, path)
 for name in ["uid_map", "gid_map", "setgroups"]:

@@ -8,12 +8,12 @@ boxed = given.get("level") == "L3"
 tried = 0
 
 
-def attempt(name, action, *arguments):
+def attempt(name, action, *arguments, **more):
     """Try it. It must fail, or bring nothing: a true value is what it brought."""
     global tried
     tried += 1
     try:
-        brought = action(*arguments)
+        brought = action(*arguments, **more)
     except (OSError, ValueError, ImportError) as error:
         print("held", name, type(error).__name__, error)
         return
