@@ -93,6 +93,6 @@ impl Operation for List {
             clock: view.clock(),
             parse_errors,
         };
-        Ok(Answer::one(outline, view.left_out()).in_format(self.given.format()))
+        Ok(Answer::one(outline, view.unread()).in_format(self.given.format()))
     }
 }

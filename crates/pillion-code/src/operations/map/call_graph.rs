@@ -147,7 +147,7 @@ impl Operation for CallGraph {
             }
         }
         calls.truncated = calls.edges.len() < calls.edge_count;
-        Ok(Answer::one(calls, view.left_out()).in_format(self.given.format()))
+        Ok(Answer::one(calls, view.unread()).in_format(self.given.format()))
     }
 }
 

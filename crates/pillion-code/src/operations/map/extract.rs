@@ -122,7 +122,7 @@ impl Operation for Extract {
         }
         if language != Language::Python {
             let extracted = outlined(&view, language, path)?;
-            return Ok(Answer::one(extracted, view.left_out()).in_format(self.given.format()));
+            return Ok(Answer::one(extracted, view.unread()).in_format(self.given.format()));
         }
         let source = place::readable(&view, &path)?;
         let read = File::read(&source, &path);
@@ -149,7 +149,7 @@ impl Operation for Extract {
             clock: view.clock(),
             file: path,
         };
-        Ok(Answer::one(extracted, view.left_out()).in_format(self.given.format()))
+        Ok(Answer::one(extracted, view.unread()).in_format(self.given.format()))
     }
 }
 
