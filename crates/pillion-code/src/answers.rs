@@ -39,7 +39,7 @@ pub enum Answer<T> {
         results: Vec<Outcome<T>>,
         /// Files and folders that are there, but could not be looked at.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        left_out: Option<LeftOut>,
+        unread: Option<Unread>,
     },
     /// To one.
     One(Whole<T>),
@@ -53,21 +53,29 @@ pub struct Whole<T> {
     pub answer: T,
     /// Files and folders that are there, but could not be looked at.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub left_out: Option<LeftOut>,
+    pub unread: Option<Unread>,
+}
+
+impl<T> std::ops::Deref for Whole<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.answer
+    }
 }
 
 /// Files and folders that are there, but could not be looked at.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct LeftOut {
+pub struct Unread {
     /// How many there are.
     pub total: usize,
     /// The first of them.
-    pub files: Vec<LeftOutFile>,
+    pub files: Vec<UnreadFile>,
 }
 
 /// A file or folder that could not be looked at.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct LeftOutFile {
+pub struct UnreadFile {
     /// The file, or a folder with a `/` behind it. Bytes that are no UTF-8 are written as
     /// `\\xe9`.
     pub file: String,
@@ -76,15 +84,15 @@ pub struct LeftOutFile {
 }
 
 /// Files that an answer names as left out.
-const MAX_LEFT_OUT: usize = 20;
+const MAX_UNREAD: usize = 20;
 
-impl LeftOut {
+impl Unread {
     /// Those among the ones of a snapshot that count; nothing if none does.
     pub(crate) fn of(snapshot: &Snapshot, counts: impl Fn(&str) -> bool) -> Option<Self> {
         let all = snapshot.left_out().iter();
         let all = all.filter(|one| one.path.ends_with('/') || counts(&one.path));
         let total = all.clone().count();
-        let files = all.take(MAX_LEFT_OUT).map(|one| LeftOutFile {
+        let files = all.take(MAX_UNREAD).map(|one| UnreadFile {
             file: one.path.to_string(),
             why: one.why.to_owned(),
         });
@@ -110,8 +118,8 @@ pub enum Outcome<T> {
 
 impl<T> Answer<T> {
     /// To one question, with what it does not speak of.
-    pub(crate) fn one(answer: T, left_out: Option<LeftOut>) -> Self {
-        Self::One(Whole { answer, left_out })
+    pub(crate) fn one(answer: T, unread: Option<Unread>) -> Self {
+        Self::One(Whole { answer, unread })
     }
 }
 

@@ -13,7 +13,7 @@ use pillion_runtime::Dirs;
 use pillion_workspace::{Changes, Clock, Options, Snapshot, Workspace};
 use tokio::sync::Mutex;
 
-use crate::answers::LeftOut;
+use crate::answers::Unread;
 use crate::changes::Journal;
 use crate::engines::Engines;
 use crate::index::{Index, Store};
@@ -207,8 +207,8 @@ impl View {
     }
 
     /// Sources that are there, but could not be looked at.
-    pub(crate) fn left_out(&self) -> Option<LeftOut> {
-        LeftOut::of(&self.snapshot, is_any_source)
+    pub(crate) fn unread(&self) -> Option<Unread> {
+        Unread::of(&self.snapshot, is_any_source)
     }
 
     /// The text of a file as it is now, if it can be read.

@@ -25,13 +25,12 @@ pub fn read(path: &str, bytes: &[u8]) -> Vec<String> {
     let text = source.text();
     if let Some((_, language)) = ENDINGS.iter().find(|(end, _)| path.ends_with(end)) {
         let _ = outline(*language, path, text);
-        patterns::try_text(*language, path, &source);
-        return Vec::new();
+        return patterns::try_text(*language, path, &source);
     }
     let facts = extract_facts(&source, path);
     let _ = Scopes::of(text, path);
     let _ = sketch_of(&source, path);
-    patterns::try_text(Language::Python, path, &source);
+    let _ = patterns::try_text(Language::Python, path, &source);
     let middle = source.position(text.floor_char_boundary(text.len() / 2));
     let _ = Syntax::of(&source, path).kind(middle);
     let _ = Syntax::of(&source, path).docstring(Some(middle));
@@ -40,3 +39,7 @@ pub fn read(path: &str, bytes: &[u8]) -> Vec<String> {
     let errors = facts.parse_errors.iter();
     errors.map(|error| error.message.clone()).collect()
 }
+
+#[cfg(test)]
+#[path = "reading_tests.rs"]
+mod tests;

@@ -6,8 +6,8 @@ use pillion_catalogue::Operation;
 use serde::de::DeserializeOwned;
 
 use crate::answers::{
-    Answer, Confidence, FileError, Hover, LeftOut, LeftOutFile, Location, Locations, Outcome,
-    Outline, References,
+    Answer, Confidence, FileError, Hover, Location, Locations, Outcome, Outline, References,
+    Unread, UnreadFile,
 };
 use crate::index::ParseError;
 
@@ -32,22 +32,22 @@ impl<T: Text> Text for Answer<T> {
         match self {
             Self::Text { text } => text.clone(),
             Self::One(whole) => {
-                let left_out = whole.left_out.as_ref().map(Text::text);
-                let parts = [Some(whole.answer.text()), left_out];
+                let unread = whole.unread.as_ref().map(Text::text);
+                let parts = [Some(whole.answer.text()), unread];
                 parts.into_iter().flatten().collect::<Vec<_>>().join("\n")
             }
-            Self::Many { results, left_out } => {
+            Self::Many { results, unread } => {
                 let texts = results.iter().map(Text::text);
-                let texts: Vec<String> = texts.chain(left_out.iter().map(Text::text)).collect();
+                let texts: Vec<String> = texts.chain(unread.iter().map(Text::text)).collect();
                 texts.join("\n\n")
             }
         }
     }
 }
 
-impl Text for LeftOut {
+impl Text for Unread {
     fn text(&self) -> String {
-        let one = |file: &LeftOutFile| format!("left out: {} ({})", file.file, file.why);
+        let one = |file: &UnreadFile| format!("not read: {} ({})", file.file, file.why);
         let mut lines: Vec<String> = self.files.iter().map(one).collect();
         lines.extend(rest(self.total, self.files.len()));
         lines.join("\n")

@@ -6,11 +6,14 @@
 //! `patch` skip them, and so leave out renames and files without lines.
 
 use std::fmt::Write;
+use std::time::{Duration, Instant};
 
-use similar::{Algorithm, DiffOp, DiffTag, capture_diff_slices, group_diff_ops};
+use similar::{Algorithm, DiffOp, DiffTag, capture_diff_slices_deadline, group_diff_ops};
 
 /// Unchanged lines around each change.
 const CONTEXT: usize = 3;
+/// How long the smallest patch of a file may be looked for.
+const EFFORT: Duration = Duration::from_secs(2);
 /// What git calls a file without bytes. GNU patch believes no other word for it.
 const EMPTY: &str = "e69de29";
 
@@ -77,7 +80,9 @@ pub(super) fn patch(path: &str, fate: Fate<'_>, old: &str, new: &str) -> String 
 /// Of the places that `similar` 2.7 gives, only those on the side that an operation is about
 /// are right: the others are counted anew.
 pub(super) fn compare(old: &[&str], new: &[&str]) -> Vec<DiffOp> {
-    let mut ops = capture_diff_slices(Algorithm::Myers, old, new);
+    // The effort grows with the square of what differs; from then on it is guessed.
+    let until = Instant::now() + EFFORT;
+    let mut ops = capture_diff_slices_deadline(Algorithm::Myers, old, new, Some(until));
     let (mut was, mut is) = (0, 0);
     let mut fits = true;
     for op in &mut ops {

@@ -33,4 +33,4 @@ pub use patched::{LeftAlone, PatchFormat, Patched, Renamed};
 
 pub(crate) use deliver::deliver;
 pub(crate) use journal::Journal;
-pub(crate) use set::{ChangeSet, TextEdit};
+pub(crate) use set::{ChangeSet, MAX_CHANGE, TextEdit, too_large};

@@ -15,6 +15,8 @@ use crate::text::{Text, location};
 
 /// What stands before the text of a file that says with it that it is UTF-8.
 const MARK: char = '\u{feff}';
+/// Bytes of patches that an answer shows; the files of the others are only named.
+const MAX_PATCHES: usize = 16 << 20;
 
 /// How a change is shown.
 #[derive(
@@ -96,6 +98,7 @@ impl ChangeSet {
             undo: None,
             clock,
         };
+        let (mut shown_bytes, mut hidden) = (0, 0);
         let renamed = self.renames(&changes);
         let sources: BTreeSet<&str> = renamed.values().map(|(from, _)| *from).collect();
         for change in &changes {
@@ -129,6 +132,16 @@ impl ChangeSet {
                 }),
             }
             patched.files.push(path.into());
+            // Rendering takes several times as much as it gives: what has no room is not.
+            let [old_size, new_size] = [before, after].map(|c| c.map_or(0, |c| c.bytes.len()));
+            let least = match format {
+                PatchFormat::Diff => old_size.abs_diff(new_size),
+                PatchFormat::Full => new_size,
+            };
+            if shown_bytes + least > MAX_PATCHES {
+                hidden += 1;
+                continue;
+            }
             let text = match format {
                 PatchFormat::Diff => {
                     let (old, new) = (shown(before), shown(after));
@@ -145,7 +158,18 @@ impl ChangeSet {
                     shown(after)
                 }
             };
+            if shown_bytes + text.len() > MAX_PATCHES {
+                hidden += 1;
+                continue;
+            }
+            shown_bytes += text.len();
             patched.patches.insert(path.into(), text);
+        }
+        if hidden > 0 {
+            let mib = MAX_PATCHES >> 20;
+            patched.warnings.push(format!(
+                "{hidden} files are changed as well, but their patches would make more than {mib} MiB"
+            ));
         }
         let mut said = BTreeSet::new();
         patched.warnings.retain(|text| said.insert(text.clone()));

@@ -15,6 +15,19 @@ use crate::answers::Location;
 use crate::index::preview;
 use crate::source::{LineColumn, Source, Span};
 
+/// Bytes of all files of a change together, before and after: they are held several times.
+pub(crate) const MAX_CHANGE: usize = 128 << 20;
+
+/// The error of a change that is too large to be held.
+pub(crate) fn too_large() -> Error {
+    let mib = MAX_CHANGE >> 20;
+    Error::new(
+        Code::OutputLimit,
+        format!("the change is too large: its files have more than {mib} MiB before and after"),
+    )
+    .hint("do it in parts: name a folder or a file with `path`")
+}
+
 /// A piece of a file, and what stands there instead.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct TextEdit {
@@ -289,12 +302,19 @@ impl ChangeSet {
             before,
             after,
         });
-        Ok(changes
-            .filter(|change| match (&change.before, &change.after) {
-                (Some(before), Some(after)) => !before.is_same(after),
-                _ => true,
-            })
-            .collect())
+        let changes = changes.filter(|change| match (&change.before, &change.after) {
+            (Some(before), Some(after)) => !before.is_same(after),
+            _ => true,
+        });
+        let changes: Vec<Change> = changes.collect();
+        let contents = changes
+            .iter()
+            .flat_map(|change| [&change.before, &change.after]);
+        let bytes: usize = contents.flatten().map(|content| content.bytes.len()).sum();
+        match bytes > MAX_CHANGE {
+            true => Err(too_large()),
+            false => Ok(changes),
+        }
     }
 
     pub(crate) fn root(&self) -> &Path {

@@ -49,7 +49,7 @@ pub(crate) use impact::{Tree, Via};
 pub(crate) use inquiry::{Asked, Inquiries, Wanted};
 pub(crate) use keeper::{Files, Keeper, Mapped};
 pub use language::{Language, Precision};
-pub(crate) use languages::{Charts, Def, DefKind, MAX_TEXT, Outline, Path};
+pub(crate) use languages::{Charts, Def, DefKind, MAX_TEXT, Outline, Path, is_deeper};
 pub(crate) use languages::{
     changed as changed_in, command, is_any_source, is_source, outline, quoted,
 };

@@ -81,14 +81,15 @@ impl Operation for Codemod {
 
     async fn run(self, cx: Context<CodeService>) -> Result<Answer<Rewriting>> {
         let view = CodeService::view(&cx, &self.given, self.path.as_deref()).await?;
-        let rules = codemod::Codemod::read(&self.rules(view.root())?)?;
+        let rules = self.rules(view.root())?;
         let path = match &self.path {
             Some(path) => place::inside(view.root(), path)?,
             None => String::new(),
         };
         let files = organize::below(view.index.iter().map(|(file, _)| file), Path::new(&path));
         let (root, max) = (view.root().to_owned(), limit(self.limit));
-        let done = work(move |_| rules.run(&root, &files, max)).await?;
+        let rewrite = work(move |_| codemod::Codemod::read(&rules)?.run(&root, &files, max));
+        let done = rewrite.await??;
         let set = set_of(
             &view,
             Refactored {
@@ -109,14 +110,18 @@ impl Operation for Codemod {
             skipped: done.skipped,
             change,
         };
-        Ok(Answer::one(answer, view.left_out()).in_format(self.given.format()))
+        Ok(Answer::one(answer, view.unread()).in_format(self.given.format()))
     }
 }
 
 impl Codemod {
     fn rules(&self, root: &Path) -> Result<String> {
         let file = match (&self.rule, &self.rule_file) {
-            (Some(rule), None) => return Ok(rule.clone()),
+            (Some(rule), None) if rule.len() as u64 <= MAX_RULES => return Ok(rule.clone()),
+            (Some(_), None) => {
+                let what = "`rule` is longer than 1 MiB";
+                return Err(Error::new(Code::InvalidParams, what));
+            }
             (None, Some(file)) => root.join(file),
             _ => {
                 return Err(Error::new(

@@ -135,7 +135,7 @@ impl Operation for Diagnostics {
             files_truncated: files.len() < all,
             clock: view.clock(),
         };
-        Ok(Answer::one(findings, view.left_out()).in_format(self.given.format()))
+        Ok(Answer::one(findings, view.unread()).in_format(self.given.format()))
     }
 }
 

@@ -11,7 +11,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::CodeService;
-use crate::answers::{Answer, LeftOut};
+use crate::answers::{Answer, Unread};
 use crate::params::{Where, limit};
 use crate::place;
 use crate::source::Source;
@@ -148,7 +148,7 @@ impl Operation for Grep {
             total,
             clock: view.clock(),
         };
-        Ok(Answer::one(matches, LeftOut::of(&view.snapshot, |_| true))
+        Ok(Answer::one(matches, Unread::of(&view.snapshot, |_| true))
             .in_format(self.given.format()))
     }
 }

@@ -64,7 +64,7 @@ impl Operation for List {
         let format = self.given.format();
         // Of a single file that is known, nothing has to be read or searched.
         let is_short = view.index.get(&path).is_some();
-        let left_out = view.left_out();
+        let left_out = view.unread();
         let outline = work_unless(is_short, move |token| self.list(&view, &path, token));
         Ok(Answer::one(outline.await??, left_out).in_format(format))
     }

@@ -75,7 +75,7 @@ where
         let spot = spotted(&view, spot)?;
         let engine = view.engine(engine, given).await?;
         let answer = one(engine, spot).await?;
-        return Ok(Answer::one(answer, view.left_out()).in_format(given.format()));
+        return Ok(Answer::one(answer, view.unread()).in_format(given.format()));
     }
     let engine = view.engine(engine, given).await?;
     let ask = async |spot: &Spot| one(engine.clone(), spotted(&view, spot)?).await;
@@ -86,7 +86,7 @@ where
     });
     let answer = Answer::Many {
         results: results.collect().await,
-        left_out: view.left_out(),
+        unread: view.unread(),
     };
     Ok(answer.in_format(given.format()))
 }

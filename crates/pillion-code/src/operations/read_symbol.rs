@@ -97,7 +97,7 @@ impl Operation for ReadSymbol {
             total,
             clock: view.clock(),
         };
-        Ok(Answer::one(sources, view.left_out()).in_format(self.given.format()))
+        Ok(Answer::one(sources, view.unread()).in_format(self.given.format()))
     }
 }
 

@@ -37,7 +37,7 @@ pub(crate) async fn answer(
     title: String,
 ) -> Result<Answer<Patched>> {
     let patched = deliver(view, set, writing.output_format, writing.apply, title).await?;
-    Ok(Answer::one(patched, view.left_out()).in_format(given.format()))
+    Ok(Answer::one(patched, view.unread()).in_format(given.format()))
 }
 
 /// New texts as a change set.

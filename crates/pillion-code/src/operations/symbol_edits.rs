@@ -100,7 +100,7 @@ macro_rules! edit_operation {
                 let edit = target.edit($how, &self.source)?;
                 let title = format!("{} {}", $name, self.which.name_path);
                 let edited = carry_out(&view, &target, edit, &self.writing, &self.given, title);
-                Ok(Answer::one(edited.await?, view.left_out()).in_format(self.given.format()))
+                Ok(Answer::one(edited.await?, view.unread()).in_format(self.given.format()))
             }
         }
     };
@@ -171,7 +171,7 @@ impl Operation for SafeDelete {
         let edit = target.edit(How::Delete, "")?;
         let title = format!("delete {}", self.which.name_path);
         let edited = carry_out(&view, &target, edit, &self.writing, &self.given, title).await?;
-        Ok(Answer::one(edited, view.left_out()).in_format(self.given.format()))
+        Ok(Answer::one(edited, view.unread()).in_format(self.given.format()))
     }
 }
 

@@ -100,6 +100,6 @@ impl Operation for Symbols {
             truncated: found.len() < total,
             clock: view.clock(),
         };
-        Ok(Answer::one(symbols, view.left_out()).in_format(self.given.format()))
+        Ok(Answer::one(symbols, view.unread()).in_format(self.given.format()))
     }
 }

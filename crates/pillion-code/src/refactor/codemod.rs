@@ -14,6 +14,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{NewText, syntax_error};
+use crate::changes::{MAX_CHANGE, too_large};
+use crate::map::is_deeper;
 use crate::source::{LineColumn, Source};
 
 /// Python, and no other language: rules for others are refused when they are read.
@@ -47,13 +49,43 @@ impl Language for Python {
     }
 
     fn build_pattern(&self, builder: &PatternBuilder) -> Result<Pattern, PatternError> {
-        builder.build(|source| StrDoc::try_new(source, *self))
+        builder.build(|source| {
+            let parsed = StrDoc::try_new(source, *self)?;
+            // Patterns are built and compared level by level, on the stack.
+            match is_deeper(&parsed.tree, MAX_PATTERN_DEPTH) {
+                true => Err("the pattern nests too deeply".to_owned()),
+                false => Ok(parsed),
+            }
+        })
     }
 }
 
 impl LanguageExt for Python {
     fn get_ts_language(&self) -> TSLanguage {
         ast_grep_language::Python.get_ts_language()
+    }
+}
+
+/// How deep the tree of a pattern may be.
+const MAX_PATTERN_DEPTH: u32 = 256;
+/// How deep the tree of a file may be: a level of Python is some levels of it.
+const MAX_TREE_DEPTH: u32 = 8_000;
+/// Files that are looked at before what was found in them is put together.
+const AT_ONCE: usize = 16;
+/// Bytes that the answer shows of a match, or of what comes in its place.
+const MAX_SHOWN: usize = 2 << 10;
+/// Bytes of matches that the answer has.
+const MAX_MATCHES: usize = 8 << 20;
+/// Bytes that the new text of a file may have; larger ones are not read again.
+const MAX_NEW: usize = 16 << 20;
+/// Bytes that variables could make of one fix at most.
+const MAX_FIX: usize = 64 << 20;
+
+/// A text, as far as an answer shows it.
+fn cut(text: &str) -> String {
+    match text.len() > MAX_SHOWN {
+        true => format!("{}...", &text[..text.floor_char_boundary(MAX_SHOWN)]),
+        false => text.to_owned(),
     }
 }
 
@@ -78,9 +110,9 @@ pub struct CodemodMatch {
     pub end_line: u32,
     /// One past its last column.
     pub end_column: u32,
-    /// What stands there.
+    /// What stands there; of long ones the first 2 KiB.
     pub text: String,
-    /// What would stand there, if the rule has a `fix`.
+    /// What would stand there, if the rule has a `fix`; of long ones the first 2 KiB.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replacement: Option<String>,
 }
@@ -121,31 +153,47 @@ impl Codemod {
         Ok(Self { rules })
     }
 
-    /// Run the rules on these files of the workspace, on all cores.
-    pub fn run(&self, root: &Path, files: &[Arc<str>], limit: usize) -> Rewritten {
-        let one = |file: &Arc<str>| match std::fs::read(root.join(&**file)) {
-            Ok(bytes) => self.on(file, &Source::decode(&bytes)),
-            Err(error) => Rewritten {
-                warnings: vec![format!("{file}: cannot be read: {error}")],
-                ..Rewritten::default()
-            },
-        };
-        let all: Vec<Rewritten> = files.par_iter().map(one).collect();
+    /// Run the rules on these files of the workspace, on all cores. What is held meanwhile is
+    /// bounded, whatever they match: matches that have no room are counted, and a change that
+    /// has none is an error.
+    pub fn run(&self, root: &Path, files: &[Arc<str>], limit: usize) -> Result<Rewritten> {
         let mut sum = Rewritten::default();
-        for part in all {
-            sum.total += part.total;
-            sum.skipped += part.skipped;
-            sum.files.extend(part.files);
-            sum.warnings.extend(part.warnings);
+        let (mut changed, mut shown) = (0, 0);
+        for some in files.chunks(AT_ONCE) {
             let room = limit.saturating_sub(sum.matches.len());
-            sum.matches.extend(part.matches.into_iter().take(room));
+            let one = |file: &Arc<str>| match std::fs::read(root.join(&**file)) {
+                Ok(bytes) => self.on(file, &Source::decode(&bytes), room),
+                Err(error) => Rewritten {
+                    warnings: vec![format!("{file}: cannot be read: {error}")],
+                    ..Rewritten::default()
+                },
+            };
+            let parts: Vec<Rewritten> = some.par_iter().map(one).collect();
+            for part in parts {
+                sum.total += part.total;
+                sum.skipped += part.skipped;
+                changed += part.files.iter().map(|file| file.text.len()).sum::<usize>();
+                sum.files.extend(part.files);
+                sum.warnings.extend(part.warnings);
+                let room = limit.saturating_sub(sum.matches.len());
+                for found in part.matches.into_iter().take(room) {
+                    shown += found.size();
+                    if shown > MAX_MATCHES {
+                        break;
+                    }
+                    sum.matches.push(found);
+                }
+            }
+            if changed > MAX_CHANGE {
+                return Err(too_large());
+            }
         }
         sum.truncated = sum.matches.len() < sum.total;
-        sum
+        Ok(sum)
     }
 
-    /// Run the rules on one file.
-    pub fn on(&self, file: &str, source: &Source) -> Rewritten {
+    /// Run the rules on one file; so many matches are wanted, the others are counted.
+    pub fn on(&self, file: &str, source: &Source, wanted: usize) -> Rewritten {
         let text = source.text();
         let mut done = Rewritten::default();
         let rules = self.rules.iter();
@@ -155,37 +203,63 @@ impl Codemod {
         if rules.is_empty() {
             return done;
         }
+        let left_alone = |why: String| Rewritten {
+            warnings: vec![format!("{file}: left alone, {why}")],
+            ..Rewritten::default()
+        };
         let tree = Python(()).ast_grep(text);
+        if is_deeper(&tree.root().get_doc().tree, MAX_TREE_DEPTH) {
+            return left_alone("it nests too deeply".into());
+        }
+        let (mut inserted, mut shown) = (0, 0);
         // Sorted, and none overlaps another.
         let mut edits: Vec<(std::ops::Range<usize>, String)> = Vec::new();
         for rule in rules {
+            if could_make(rule, text) > MAX_FIX {
+                return left_alone(format!("the fix of `{}` repeats too much of it", rule.id));
+            }
             for found in tree.root().find_all(&rule.matcher) {
                 let mut replacement = None;
+                done.total += 1;
+                let has_room = done.matches.len() < wanted && shown < MAX_MATCHES;
                 if let Some(fixer) = rule.fixer.first() {
                     let edit = found.make_edit(&rule.matcher, fixer);
                     let range = edit.position..edit.position + edit.deleted_length;
                     let new = String::from_utf8_lossy(&edit.inserted_text).into_owned();
-                    replacement = Some(new.clone());
+                    replacement = has_room.then(|| cut(&new));
                     match place_for(&edits, &range) {
-                        Some(at) => edits.insert(at, (range, new)),
+                        Some(at) => {
+                            inserted += new.len();
+                            edits.insert(at, (range, new));
+                        }
                         None => done.skipped += 1,
                     }
+                    if inserted > MAX_NEW {
+                        return left_alone(format!(
+                            "it would get larger than {} MiB",
+                            MAX_NEW >> 20
+                        ));
+                    }
+                }
+                if !has_room {
+                    continue;
                 }
                 let start = LineColumn::from(source.position(found.range().start));
                 let end = LineColumn::from(source.position(found.range().end));
-                done.matches.push(CodemodMatch {
+                let found = CodemodMatch {
                     rule: rule.id.clone(),
                     file: file.to_owned(),
                     line: start.line,
                     column: start.column,
                     end_line: end.line,
                     end_column: end.column,
-                    text: found.text().into_owned(),
+                    text: cut(&found.text()),
                     replacement,
-                });
+                };
+                shown += found.size();
+                done.matches.push(found);
             }
         }
-        done.total = done.matches.len();
         let new = applied(text, &edits);
         if new == text {
             return done;
@@ -201,6 +275,26 @@ impl Codemod {
         });
         done
     }
+}
+
+impl CodemodMatch {
+    fn size(&self) -> usize {
+        let replacement = self.replacement.as_ref().map_or(0, String::len);
+        size_of::<Self>() + self.rule.len() + self.file.len() + self.text.len() + replacement
+    }
+}
+
+/// Bytes that one fix of a rule could make at most: every variable may be all of the file.
+fn could_make(rule: &RuleConfig<Python>, text: &str) -> usize {
+    let fix = rule
+        .fix
+        .as_ref()
+        .and_then(|fix| serde_json::to_string(fix).ok());
+    fix.map_or(0, |fix| {
+        let variables = fix.matches('$').count();
+        fix.len()
+            .saturating_add(variables.saturating_mul(text.len()))
+    })
 }
 
 /// Where an edit belongs, if it overlaps no other.

@@ -4,7 +4,7 @@ use super::*;
 
 fn run(yaml: &str, text: &str) -> Rewritten {
     let codemod = Codemod::read(yaml).unwrap();
-    codemod.on("pkg/m.py", &Source::decode(text.as_bytes()))
+    codemod.on("pkg/m.py", &Source::decode(text.as_bytes()), usize::MAX)
 }
 
 fn made(yaml: &str, text: &str) -> String {
@@ -157,7 +157,10 @@ fn folders_are_searched_with_totals() {
     .unwrap();
     files.push("latin.py".into());
     files.push("missing.py".into());
-    let done = Codemod::read(PRINT).unwrap().run(temp.path(), &files, 5);
+    let done = Codemod::read(PRINT)
+        .unwrap()
+        .run(temp.path(), &files, 5)
+        .unwrap();
     assert_eq!(
         (done.total, done.matches.len(), done.truncated),
         (41, 5, true)
@@ -165,4 +168,68 @@ fn folders_are_searched_with_totals() {
     assert_eq!((done.files.len(), done.warnings.len()), (21, 1));
     assert!(done.files[20].text.ends_with("log('é')\n"));
     assert_eq!(done.matches[4].file, "m02.py");
+}
+
+#[test]
+fn what_is_held_and_shown_is_bounded_whatever_matches() {
+    // Every node of a nested file matches, each with all that lies in it.
+    let every = "id: every\nlanguage: python\nrule: {any: [{kind: list}, {kind: string}]}\n";
+    let nested = format!("x = {}1{}\n", "[".repeat(900), "]".repeat(900));
+    let text = format!("s = '{}'\n{nested}", "long ".repeat(200_000));
+    let done = run(every, &text.repeat(20));
+    assert!(done.total > 15_000, "{}", done.total);
+    let size: usize = done.matches.iter().map(CodemodMatch::size).sum();
+    assert!(size <= MAX_MATCHES + 2 * MAX_SHOWN + 1_000, "{size}");
+    assert!(
+        done.matches
+            .iter()
+            .all(|found| found.text.len() <= MAX_SHOWN + 3)
+    );
+    assert!(done.matches.iter().any(|found| found.text.ends_with("...")));
+}
+
+#[test]
+fn a_fix_that_makes_too_much_leaves_the_file_alone() {
+    let rule =
+        |fix: &str| format!("id: r\nlanguage: python\nrule: {{pattern: f($A)}}\nfix: \"{fix}\"\n");
+    let text = format!("f('{}')\n", "x".repeat(1 << 20));
+    for (fix, why) in [
+        ("$A ".repeat(500), "repeats too much"),
+        (
+            format!("f($A, {})", "1, ".repeat(100_000)),
+            "larger than 16 MiB",
+        ),
+    ] {
+        let done = run(&rule(&fix), &text.repeat(60));
+        assert_eq!(done.files.len(), 0);
+        assert!(done.warnings[0].contains(why), "{:?}", done.warnings);
+    }
+}
+
+#[test]
+fn what_nests_too_deeply_is_refused_or_left_alone() {
+    for pattern in [
+        "-".repeat(30_000) + "1",
+        "[".repeat(30_000) + &"]".repeat(30_000),
+    ] {
+        let rule = format!("id: r\nlanguage: python\nrule: {{pattern: '{pattern}'}}\n");
+        let error = Codemod::read(&rule).unwrap_err();
+        assert!(
+            error.message.contains("nests too deeply"),
+            "{}",
+            &error.message[..200]
+        );
+    }
+    let text = format!("print({}1)\n", "-".repeat(30_000));
+    let done = run(PRINT, &text);
+    assert_eq!((done.total, done.files.len()), (0, 0));
+    assert!(
+        done.warnings[0].contains("nests too deeply"),
+        "{:?}",
+        done.warnings
+    );
+    assert_eq!(
+        run(PRINT, &format!("print({}1)\n", "-".repeat(1_000))).total,
+        1
+    );
 }

@@ -34,7 +34,7 @@ pub(crate) use changed::changed;
 pub(crate) use follow::{Charted, Charts};
 pub(crate) use outline::{Def, DefKind, Outline, Path, Role};
 pub(crate) use testing::{command, is_test_file, quoted};
-pub(crate) use tree::{Mistake, mistakes, tree};
+pub(crate) use tree::{Mistake, is_deeper, mistakes, tree};
 
 use super::Language;
 

@@ -16,7 +16,7 @@ const MAX_USES: usize = 50_000;
 /// Definitions in one another; what lies deeper belongs to the last.
 const MAX_NESTED: u32 = 32;
 /// States of a query that are followed at once.
-const MAX_MATCHES: u32 = 4_096;
+const MAX_MATCHES: u32 = 1_024;
 
 /// What queries cannot say about a language.
 pub(super) struct Grammar {
@@ -64,7 +64,7 @@ impl Grammar {
 
     /// The outline of a text.
     pub(super) fn read(&self, text: &str) -> Outline {
-        let Some(tree) = parse(&self.language, text) else {
+        let Ok(tree) = parse(&self.language, text) else {
             return Outline {
                 errors: vec![1],
                 ..Outline::default()

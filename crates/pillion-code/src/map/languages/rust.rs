@@ -155,11 +155,16 @@ fn path(node: Node<'_>, text: &str) -> Path {
     })
 }
 
+/// Attributes and comments before a definition that are looked at: each takes as long as there
+/// are others.
+const MAX_BEFORE: usize = 100;
+
 fn define(node: Node<'_>, text: &str, def: &mut Def) {
     def.has_body = node.child_by_field_name("body").is_some();
     let mut is_kept = false;
     let mut before = node.prev_sibling();
-    while let Some(above) = before {
+    for _ in 0..MAX_BEFORE {
+        let Some(above) = before else { break };
         match above.kind() {
             "attribute_item" => {
                 def.lines.0 = line_of(above);

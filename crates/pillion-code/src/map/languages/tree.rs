@@ -25,8 +25,37 @@ pub(crate) struct Mistake {
     pub(crate) message: String,
 }
 
-/// The tree of a text; nothing if that took too long, or for Python, which is read elsewhere.
-pub(crate) fn tree(language: Language, path: &str, text: &str) -> Option<Tree> {
+/// How deep a tree may be. Asking a node for what is around it takes as long as it lies deep,
+/// and queries follow all that is open at once.
+const MAX_DEPTH: u32 = 1_000;
+
+/// Why there is no tree.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Unparsed {
+    /// There is no grammar for it.
+    NoGrammar,
+    TooLong,
+    TooDeep,
+}
+
+impl Unparsed {
+    /// What is told of the file.
+    pub(crate) fn mistake(self) -> Mistake {
+        let message = match self {
+            Self::NoGrammar => "its language is read elsewhere",
+            Self::TooLong => "it takes too long to parse",
+            Self::TooDeep => "it nests too deeply",
+        };
+        Mistake {
+            line: 1,
+            column: 1,
+            message: message.to_owned(),
+        }
+    }
+}
+
+/// The tree of a text; that of Python is read elsewhere.
+pub(crate) fn tree(language: Language, path: &str, text: &str) -> Result<Tree, Unparsed> {
     let is_plain = || {
         [".ts", ".mts", ".cts"]
             .iter()
@@ -41,15 +70,16 @@ pub(crate) fn tree(language: Language, path: &str, text: &str) -> Option<Tree> {
         Language::Rust => tree_sitter_rust::LANGUAGE,
         Language::Java => tree_sitter_java::LANGUAGE,
         Language::C => tree_sitter_c::LANGUAGE,
-        Language::Python | Language::Auto => return None,
+        Language::Python | Language::Auto => return Err(Unparsed::NoGrammar),
     };
     parse(&grammar.into(), text)
 }
 
-/// The tree of a text in a grammar; nothing if that took too long.
-pub(super) fn parse(grammar: &tree_sitter::Language, text: &str) -> Option<Tree> {
+/// The tree of a text in a grammar.
+pub(super) fn parse(grammar: &tree_sitter::Language, text: &str) -> Result<Tree, Unparsed> {
     let mut parser = Parser::new();
-    parser.set_language(grammar).ok()?;
+    let is_set = parser.set_language(grammar);
+    is_set.map_err(|_| Unparsed::NoGrammar)?;
     // Counted in steps, not in time: the same text always gives the same tree.
     let mut steps = 0;
     let most = MIN_EFFORT + text.len();
@@ -62,7 +92,30 @@ pub(super) fn parse(grammar: &tree_sitter::Language, text: &str) -> Option<Tree>
     };
     let options = ParseOptions::new().progress_callback(&mut progress);
     let mut rest = |at: usize, _| text.as_bytes().get(at..).unwrap_or_default();
-    parser.parse_with_options(&mut rest, None, Some(options))
+    let tree = parser.parse_with_options(&mut rest, None, Some(options));
+    let tree = tree.ok_or(Unparsed::TooLong)?;
+    match is_deeper(&tree, MAX_DEPTH) {
+        true => Err(Unparsed::TooDeep),
+        false => Ok(tree),
+    }
+}
+
+/// Whether a tree has more levels than so many.
+pub(crate) fn is_deeper(tree: &Tree, than: u32) -> bool {
+    let mut cursor = tree.walk();
+    loop {
+        if cursor.goto_first_child() {
+            if cursor.depth() > than {
+                return true;
+            }
+            continue;
+        }
+        while !cursor.goto_next_sibling() {
+            if !cursor.goto_parent() {
+                return false;
+            }
+        }
+    }
 }
 
 /// What the parser did not understand, or missed.

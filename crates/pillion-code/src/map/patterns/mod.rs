@@ -16,12 +16,14 @@ mod trees;
 pub(crate) use layout::scripts;
 pub(crate) use trees::{Trees, programs};
 
-/// Read the patterns of a text, for whoever wants to know that it can be read.
-pub(crate) fn try_text(language: crate::map::Language, path: &str, source: &Source) {
-    match language {
-        crate::map::Language::Python => drop(file::patterns(source, path)),
-        other => drop(trees::read(other, path, source)),
+/// Read the patterns of a text, for whoever wants to know that it can be read. What is no
+/// syntax of its language, unless that is Python.
+pub(crate) fn try_text(language: Language, path: &str, source: &Source) -> Vec<String> {
+    if language == Language::Python {
+        drop(file::patterns(source, path));
+        return Vec::new();
     }
+    trees::read(language, path, source).messages()
 }
 
 use std::collections::HashMap;
@@ -32,6 +34,7 @@ use pillion_catalogue::{CancellationToken, Result, wanted};
 use rayon::prelude::*;
 
 use crate::index::{Index, MAX_FILE};
+use crate::map::Language;
 use crate::source::Source;
 
 /// A pattern.

@@ -145,7 +145,7 @@ impl Operation for Architecture {
             precision: language.precision(),
             clock: view.clock(),
         };
-        Ok(Answer::one(layered, view.left_out()).in_format(self.given.format()))
+        Ok(Answer::one(layered, view.unread()).in_format(self.given.format()))
     }
 }
 

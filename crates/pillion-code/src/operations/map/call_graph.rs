@@ -120,7 +120,7 @@ impl Operation for CallGraph {
             };
             list(calls, graph, &asked.types, &wanted, token)
         });
-        Ok(Answer::one(calls.await??, view.left_out()).in_format(self.given.format()))
+        Ok(Answer::one(calls.await??, view.unread()).in_format(self.given.format()))
     }
 }
 

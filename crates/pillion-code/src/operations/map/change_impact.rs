@@ -138,7 +138,7 @@ impl Operation for ChangeImpact {
         reach.language = language;
         reach.precision = language.precision();
         reach.clock = view.clock();
-        Ok(Answer::one(reach, view.left_out()).in_format(self.given.format()))
+        Ok(Answer::one(reach, view.unread()).in_format(self.given.format()))
     }
 }
 

@@ -141,7 +141,7 @@ impl Operation for DeadCode {
             precision: language.precision(),
             clock: view.clock(),
         };
-        Ok(Answer::one(dead, view.left_out()).in_format(self.given.format()))
+        Ok(Answer::one(dead, view.unread()).in_format(self.given.format()))
     }
 }
 

@@ -148,7 +148,7 @@ impl Operation for ProjectDiagnostics {
             files_truncated: files < all,
             clock: view.clock(),
         };
-        Ok(Answer::one(diagnosed, view.left_out()).in_format(self.given.format()))
+        Ok(Answer::one(diagnosed, view.unread()).in_format(self.given.format()))
     }
 }
 

@@ -121,7 +121,7 @@ impl Operation for Extract {
             return Err(Error::new(Code::InvalidParams, what).hint(hint));
         }
         let strict = self.strict;
-        let left_out = view.left_out();
+        let left_out = view.unread();
         // A file may be long, or odd.
         let extracted = work(move |_| match language {
             Language::Python => read(&view, path, strict),

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Certainty, of_graph, opened};
 use crate::CodeService;
+use crate::answers::Unread;
 use crate::map::Language;
 use crate::map::picture::{self, Bounds, Picture, Wanted};
 use crate::params::Where;
@@ -122,6 +123,9 @@ pub struct Drawn {
     pub language: Language,
     /// The moment this is true for.
     pub clock: String,
+    /// Files and folders that are there, but could not be looked at.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unread: Option<Unread>,
 }
 
 /// A box.
@@ -204,6 +208,7 @@ impl Operation for Draw {
             lighter_edges: picture.lighter,
             language,
             clock: view.clock(),
+            unread: view.unread(),
         };
         match self.format {
             DrawFormat::Svg => drawn.text = picture::svg(&picture),

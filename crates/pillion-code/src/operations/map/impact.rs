@@ -131,7 +131,7 @@ impl Operation for Impact {
             types,
             clock: view.clock(),
         };
-        Ok(Answer::one(impacts, view.left_out()).in_format(self.given.format()))
+        Ok(Answer::one(impacts, view.unread()).in_format(self.given.format()))
     }
 }
 

@@ -161,7 +161,7 @@ impl Operation for LiveChanges {
             language,
             clock: view.clock(),
         };
-        Ok(Answer::one(live, view.left_out()).in_format(self.given.format()))
+        Ok(Answer::one(live, view.unread()).in_format(self.given.format()))
     }
 }
 

@@ -140,7 +140,7 @@ impl Operation for Patterns {
             truncated: most < total,
             clock: view.clock(),
         };
-        Ok(Answer::one(found, view.left_out()).in_format(self.given.format()))
+        Ok(Answer::one(found, view.unread()).in_format(self.given.format()))
     }
 }
 

@@ -119,7 +119,7 @@ impl Operation for References {
             truncated: graph.files.len() > most,
             clock: view.clock(),
         };
-        Ok(Answer::one(references, view.left_out()).in_format(self.given.format()))
+        Ok(Answer::one(references, view.unread()).in_format(self.given.format()))
     }
 }
 

@@ -130,7 +130,7 @@ impl Operation for Structure {
             total,
             clock: view.clock(),
         };
-        Ok(Answer::one(structure, view.left_out()).in_format(self.given.format()))
+        Ok(Answer::one(structure, view.unread()).in_format(self.given.format()))
     }
 }
 

@@ -15,6 +15,7 @@ mod definitions;
 mod diagnostics;
 mod freshness;
 mod grep;
+mod hostile;
 mod moving;
 mod outline;
 mod real;

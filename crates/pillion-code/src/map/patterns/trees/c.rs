@@ -20,6 +20,9 @@ const MIN_POINTERS: usize = 2;
 const MAKERS: &[&str] = &["_new", "_create", "_alloc", "_open", "_init"];
 const ENDS: &[&str] = &["_free", "_destroy", "_delete", "_close", "_release"];
 
+/// Variables of a function that are looked at closely.
+const MAX_KEPT: usize = 20;
+
 fn take<'t>(node: Node<'t>, facts: &mut Facts<'t>) -> bool {
     match node.kind() {
         "preproc_include" => {
@@ -27,7 +30,7 @@ fn take<'t>(node: Node<'t>, facts: &mut Facts<'t>) -> bool {
             facts.imports.push(path.trim_matches(['<', '>', '"']));
         }
         "struct_specifier" => facts.declare(declared(node, facts)),
-        "function_definition" => facts.functions.extend(named(node, facts)),
+        "function_definition" => facts.add_function(named(node, facts)),
         "declaration" => variable(node, facts),
         _ => {}
     }
@@ -36,9 +39,8 @@ fn take<'t>(node: Node<'t>, facts: &mut Facts<'t>) -> bool {
 
 fn declared<'t>(node: Node<'t>, facts: &Facts<'t>) -> Option<Type<'t>> {
     let body = node.child_by_field_name("body")?;
-    let above = node
-        .parent()
-        .filter(|parent| parent.kind() == "type_definition");
+    let above = facts.above.last().copied();
+    let above = above.filter(|parent| parent.kind() == "type_definition");
     let alias = above.and_then(|parent| parent.child_by_field_name("declarator"));
     let name = alias.or_else(|| node.child_by_field_name("name"))?;
     let fields = children(body)
@@ -116,9 +118,7 @@ fn named<'t>(node: Node<'t>, facts: &Facts<'t>) -> Option<Function<'t>> {
 fn variable<'t>(node: Node<'t>, facts: &mut Facts<'t>) {
     let is_static =
         child(node, "storage_class_specifier").is_some_and(|node| facts.text_of(node) == "static");
-    let is_of_file = node
-        .parent()
-        .is_some_and(|parent| parent.kind() == "translation_unit");
+    let is_of_file = facts.kind_above(1) == "translation_unit";
     if !is_static && !is_of_file {
         return;
     }
@@ -139,7 +139,7 @@ fn variable<'t>(node: Node<'t>, facts: &mut Facts<'t>) {
             }
         }
         let is_array = facts.text_of(declarator).contains('[');
-        facts.globals.push(Global {
+        facts.add_global(Global {
             name,
             kind: if is_array { "[]" } else { kind },
             value: value.map_or("", |value| facts.text_of(value)),
@@ -174,10 +174,10 @@ fn listeners(facts: &Facts<'_>, function: &Function<'_>, signs: &mut Signs<'_>) 
         .filter(|assign| given(assign.value));
     let kept = kept.filter_map(|assign| {
         let name = word(assign.to);
-        let is_array = |global: &Global<'_>| global.name == name && global.kind == "[]";
-        facts.globals.iter().any(is_array).then_some(name)
+        let global = facts.global(name)?;
+        (global.kind == "[]").then_some(name)
     });
-    for name in kept {
+    for name in kept.take(MAX_KEPT) {
         let tells = |teller: &&Function<'_>| {
             let mut calls = facts.calls_in(&teller.range).iter();
             calls.any(|call| {
@@ -209,17 +209,17 @@ fn listeners(facts: &Facts<'_>, function: &Function<'_>, signs: &mut Signs<'_>) 
 /// A function that makes what it gives only if it is not there yet.
 fn only(facts: &Facts<'_>, function: &Function<'_>, signs: &mut Signs<'_>) {
     let code = facts.text.get(function.range.clone()).unwrap_or_default();
-    let mut given = facts.returns_in(&function.range);
-    let kept = given.find(|value| {
-        let is_kept = facts.globals.iter().any(|global| global.name == *value);
-        let mut made = facts.assigns_in(&function.range).iter();
+    let given = facts.returns_in(&function.range);
+    let mut given = given.filter(|value| facts.global(value).is_some());
+    let kept = given.by_ref().take(MAX_KEPT).find(|value| {
+        let mut made = facts.assigned_to(&function.range, word(value));
         let is_made = made.any(|assign| assign.to == *value);
         let asks = [
             format!("(!{value})"),
             format!("({value} == NULL)"),
             format!("(NULL == {value})"),
         ];
-        is_kept && is_made && asks.iter().any(|ask| code.contains(ask))
+        is_made && asks.iter().any(|ask| code.contains(ask))
     });
     if let Some(kept) = kept.filter(|_| function.words.contains(&"*")) {
         let what = format!("`{}` makes `{kept}` once, and gives it", function.name);

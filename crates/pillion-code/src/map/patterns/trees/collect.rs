@@ -5,10 +5,10 @@ use std::ops::Range;
 
 use tree_sitter::Node;
 
-use super::facts::{Assign, Call, Facts, Function, Loop, Mark, word, words};
+use super::facts::{Assign, Call, Facts, Function, Loop, Mark, head, word, words};
 
-/// Facts of one kind that are kept of a file; more are only found in what is generated.
-const MAX_FACTS: usize = 20_000;
+/// Siblings before a node that are looked at: each takes as long as there are others.
+const MAX_BEFORE: usize = 100;
 
 /// How a language writes what all of them have.
 pub(super) struct Dialect {
@@ -46,6 +46,10 @@ pub(super) fn facts<'t>(
         marks: Vec::new(),
         by_name: HashMap::new(),
         by_owner: HashMap::new(),
+        by_global: HashMap::new(),
+        by_target: HashMap::new(),
+        above: Vec::new(),
+        open: Default::default(),
     };
     let mut cursor = root.walk();
     loop {
@@ -54,10 +58,12 @@ pub(super) fn facts<'t>(
         if is_deeper {
             common(dialect, node, &mut facts);
         }
-        if is_deeper && facts.calls.len() < MAX_FACTS && cursor.goto_first_child() {
+        if is_deeper && facts.has_room() && cursor.goto_first_child() {
+            facts.above.push(node);
             continue;
         }
         while !cursor.goto_next_sibling() {
+            facts.above.pop();
             if !cursor.goto_parent() {
                 // What a function gives as its last expression is known before what it
                 // returns on the way.
@@ -76,7 +82,7 @@ fn common<'t>(dialect: &Dialect, node: Node<'t>, facts: &mut Facts<'t>) {
     match kind {
         "call_expression" | "method_invocation" => {
             facts.calls.extend(call(node, facts));
-            facts.loops.extend(for_each(node, facts));
+            facts.add_loop(for_each(node, facts));
         }
         "return_statement" | "return_expression" => {
             let value = node.named_child(0).map_or("", |value| facts.text_of(value));
@@ -86,18 +92,19 @@ fn common<'t>(dialect: &Dialect, node: Node<'t>, facts: &mut Facts<'t>) {
     }
     if let Some((_, to, value)) = dialect.assigns.iter().find(|(known, ..)| *known == kind) {
         let (to, value) = (facts.field(node, to), facts.field(node, value));
+        let value = head(value);
         facts.assigns.push(Assign { to, value, at });
     }
     if let Some((_, items, over)) = dialect.loops.iter().find(|(known, ..)| *known == kind) {
         let clause = child(node, "range_clause").unwrap_or(node);
         let items = words(facts.field(clause, items)).collect();
         let over = facts.field(clause, over);
-        facts.loops.push(Loop {
+        facts.add_loop(Some(Loop {
             items,
             over,
             range: node.byte_range(),
             at,
-        });
+        }));
     }
 }
 
@@ -201,6 +208,7 @@ pub(super) fn mark(text: &str, at: usize) -> Mark<'_> {
 /// The marks that stand before a node as its siblings.
 pub(super) fn marks_before<'t>(node: Node<'t>, kind: &str, facts: &Facts<'t>) -> Vec<Mark<'t>> {
     let before = std::iter::successors(node.prev_named_sibling(), Node::prev_named_sibling);
+    let before = before.take(MAX_BEFORE);
     let before = before.skip_while(|node| node.kind().contains("comment"));
     before
         .take_while(|node| node.kind() == kind)

@@ -10,6 +10,18 @@ use tree_sitter::Node;
 
 /// Characters of an argument that a name is looked for in; longer ones are code.
 const MAX_ARGUMENT: usize = 120;
+/// Functions, types and variables of a file that are kept, each; more are only found in what
+/// is generated. Some rules compare all with all.
+const MAX_DEFS: usize = 2_000;
+/// How deep functions, types and loops may lie in others of their kind: all that lies in one
+/// is looked at for each that it lies in.
+const MAX_NESTED: usize = 16;
+/// Calls, assignments and returns of a file that are kept, each.
+const MAX_FACTS: usize = 20_000;
+/// Parameters and fields that are looked at.
+const MAX_NAMES: usize = 100;
+/// Bytes of a value that is assigned; what a rule looks for stands at its beginning.
+const MAX_VALUE: usize = 2_000;
 /// How something is taken from a container by a key.
 const BY_KEY: &[&str] = &[
     "[",
@@ -45,6 +57,14 @@ pub(super) struct Facts<'t> {
     /// Where types are by their names, and methods by the names of theirs.
     pub(super) by_name: HashMap<&'t str, usize>,
     pub(super) by_owner: HashMap<&'t str, Vec<usize>>,
+    /// The first variable of a name, and whether it is one that keeps others.
+    pub(super) by_global: HashMap<&'t str, (usize, bool)>,
+    /// What is assigned to, by its first word, in the order of the text.
+    pub(super) by_target: HashMap<&'t str, Vec<usize>>,
+    /// What the node at hand lies in, outermost first.
+    pub(super) above: Vec<Node<'t>>,
+    /// Where functions, types and loops end that the node at hand may lie in.
+    pub(super) open: [Vec<usize>; 3],
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -143,8 +163,93 @@ impl<'t> Facts<'t> {
         all.any(|import| modules.iter().any(|module| is_in(import, module)))
     }
 
+    /// Whether more is to be read.
+    pub(super) fn has_room(&self) -> bool {
+        let counts = [self.calls.len(), self.assigns.len(), self.returns.len()];
+        counts.iter().all(|count| *count < MAX_FACTS)
+    }
+
+    /// The kind of what the node at hand lies in, so many levels above.
+    pub(super) fn kind_above(&self, levels: usize) -> &'t str {
+        let at = self.above.len().checked_sub(levels);
+        at.and_then(|at| self.above.get(at))
+            .map_or("", |node| node.kind())
+    }
+
+    /// Whether something of a sort does not lie too deep in others of it. They come in the
+    /// order of the text.
+    fn fits(&mut self, sort: usize, range: &Range<usize>) -> bool {
+        let open = &mut self.open[sort];
+        while open.last().is_some_and(|end| *end <= range.start) {
+            open.pop();
+        }
+        let fits = open.len() < MAX_NESTED;
+        if fits {
+            open.push(range.end);
+        }
+        fits
+    }
+
+    /// Take in a function.
+    pub(super) fn add_function(&mut self, function: Option<Function<'t>>) {
+        let Some(mut function) = function else {
+            return;
+        };
+        if self.functions.len() < MAX_DEFS && self.fits(0, &function.range) {
+            function.params.truncate(MAX_NAMES);
+            self.functions.push(function);
+        }
+    }
+
+    /// Take in a loop.
+    pub(super) fn add_loop(&mut self, one: Option<Loop<'t>>) {
+        let Some(one) = one else { return };
+        if self.loops.len() < MAX_DEFS && self.fits(2, &one.range) {
+            self.loops.push(one);
+        }
+    }
+
+    /// Take in a variable of the file.
+    pub(super) fn add_global(&mut self, mut global: Global<'t>) {
+        if self.globals.len() < MAX_DEFS {
+            global.value = head(global.value);
+            self.globals.push(global);
+        }
+    }
+
+    /// The first variable of the file with a name.
+    pub(super) fn global(&self, name: &str) -> Option<&Global<'t>> {
+        self.globals.get(self.by_global.get(name)?.0)
+    }
+
+    /// Whether the first variable of the file with a name is one that keeps others.
+    pub(super) fn keeps(&self, name: &str) -> bool {
+        self.by_global.get(name).is_some_and(|(_, keeps)| *keeps)
+    }
+
+    /// What is assigned in a range to what begins with a word.
+    pub(super) fn assigned_to(
+        &self,
+        range: &Range<usize>,
+        word: &str,
+    ) -> impl Iterator<Item = &Assign<'t>> {
+        let all = self.by_target.get(word).map_or(&[][..], Vec::as_slice);
+        let at = |index: &usize| self.assigns.get(*index).map_or(0, |one| one.at);
+        let (start, end) = (range.start, range.end);
+        let all = &all[all.partition_point(|index| at(index) < start)..];
+        let all = all.iter().take_while(move |index| at(index) < end);
+        all.filter_map(|index| self.assigns.get(*index))
+    }
+
     /// Take in a type; what lies in it belongs to it.
-    pub(super) fn declare(&mut self, declared: Option<Type<'t>>) {
+    pub(super) fn declare(&mut self, mut declared: Option<Type<'t>>) {
+        let range = declared.as_ref().map(|one| one.range.clone());
+        if self.types.len() >= MAX_DEFS || !range.is_some_and(|range| self.fits(1, &range)) {
+            return;
+        }
+        if let Some(one) = &mut declared {
+            one.fields.truncate(MAX_NAMES);
+        }
         let spans = declared.iter().map(|one| (one.range.clone(), one.name));
         self.spans.extend(spans);
         self.types.extend(declared);
@@ -166,6 +271,13 @@ impl<'t> Facts<'t> {
             if let Some(owner) = function.owner {
                 self.by_owner.entry(owner).or_default().push(at);
             }
+        }
+        for (at, global) in self.globals.iter().enumerate() {
+            let keeps = is_container(global.kind) || is_container(global.value);
+            self.by_global.entry(global.name).or_insert((at, keeps));
+        }
+        for (at, assign) in self.assigns.iter().enumerate() {
+            self.by_target.entry(word(assign.to)).or_default().push(at);
         }
     }
 
@@ -230,6 +342,20 @@ impl<'t> Facts<'t> {
         let behind = rest.get(name.len()..).unwrap_or_default();
         (!name.is_empty()).then(|| (name, is_keyed(behind)))
     }
+}
+
+/// How the types of containers end.
+const CONTAINERS: &[&str] = &["Map", "map", "Vec", "Set", "List", "Array"];
+
+/// Whether a type or a value is one that keeps others.
+fn is_container(text: &str) -> bool {
+    let is_known = |word: &str| CONTAINERS.iter().any(|end| word.ends_with(end));
+    text.starts_with('[') || text == "{}" || words(text).any(is_known)
+}
+
+/// The beginning of a value.
+pub(super) fn head(value: &str) -> &str {
+    &value[..value.floor_char_boundary(MAX_VALUE)]
 }
 
 /// Whether what stands behind a container takes something from it by a key.

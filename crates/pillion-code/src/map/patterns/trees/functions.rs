@@ -4,10 +4,8 @@ use std::collections::BTreeSet;
 
 use super::super::functions::{MAKERS, REGISTERS, REGISTRIES};
 use super::Signs;
-use super::facts::{Facts, Function, bare, is_keyed, listed, mentions, snake, word, words};
+use super::facts::{Facts, Function, bare, is_keyed, listed, mentions, snake, word};
 
-/// How the types of containers end.
-const CONTAINERS: &[&str] = &["Map", "map", "Vec", "Set", "List", "Array"];
 /// How a variable of the file is asked to keep something.
 const KEEPS: &[&str] = &[
     "push",
@@ -85,8 +83,7 @@ fn registry(facts: &Facts<'_>, function: &Function<'_>, signs: &mut Signs) {
     };
     let mut kept = by_call.chain(by_key).filter_map(|to| {
         let name = own_name(bare(to), function.owner);
-        let global = facts.globals.iter().find(|global| global.name == name)?;
-        let is_kept = is_container(global.kind) || is_container(global.value);
+        let is_kept = facts.keeps(name);
         let is_said = says(function.name, REGISTERS) || says(name, REGISTRIES);
         (is_kept && is_said).then_some(name)
     });
@@ -94,12 +91,6 @@ fn registry(facts: &Facts<'_>, function: &Function<'_>, signs: &mut Signs) {
         let what = format!("`{}` keeps what it is given in `{kept}`", function.name);
         signs.add("plugin_registry", function.at, 90, what);
     }
-}
-
-/// Whether a type or a value is one that keeps others.
-fn is_container(text: &str) -> bool {
-    let is_known = |word: &str| CONTAINERS.iter().any(|end| word.ends_with(end));
-    text.starts_with('[') || text == "{}" || words(text).any(is_known)
 }
 
 /// The first name of an expression, or the second if the first is the class around.

@@ -39,21 +39,21 @@ fn take<'t>(node: Node<'t>, facts: &mut Facts<'t>) -> bool {
         }
         "type_spec" => facts.declare(declared(node, facts)),
         "function_declaration" | "method_declaration" => {
-            facts.functions.extend(named(node, facts));
+            facts.add_function(named(node, facts));
         }
         "method_elem" => {
             if let Some(name) = node.child_by_field_name("name") {
                 let owner = facts.around(node.start_byte());
                 let params = params(node, facts);
-                facts.functions.push(Function {
+                facts.add_function(Some(Function {
                     owner,
                     params,
                     ..function(node, name, facts)
-                });
+                }));
             }
         }
         // Variables in functions are none of the file.
-        "var_spec" if !is_inner(node) => {
+        "var_spec" if !is_inner(facts) => {
             let (kind, value) = (facts.field(node, "type"), facts.field(node, "value"));
             let name = facts.field(node, "name");
             if name == "_" {
@@ -62,7 +62,7 @@ fn take<'t>(node: Node<'t>, facts: &mut Facts<'t>) -> bool {
                 facts.fulfils.push((base_name(made), base_name(kind)));
             }
             let at = node.start_byte();
-            facts.globals.push(Global {
+            facts.add_global(Global {
                 name,
                 kind,
                 value,
@@ -75,9 +75,8 @@ fn take<'t>(node: Node<'t>, facts: &mut Facts<'t>) -> bool {
 }
 
 /// Whether a declaration stands in a function: what is around it is no list of the file.
-fn is_inner(node: Node<'_>) -> bool {
-    let above = std::iter::successors(node.parent(), Node::parent);
-    above.take(4).any(|node| node.kind() == "block")
+fn is_inner(facts: &Facts<'_>) -> bool {
+    (1..=4).any(|levels| facts.kind_above(levels) == "block")
 }
 
 fn declared<'t>(node: Node<'t>, facts: &Facts<'t>) -> Option<Type<'t>> {
@@ -229,15 +228,16 @@ fn routes(facts: &Facts<'_>, signs: &mut Signs) {
 /// A function that makes a variable of the file once, and gives it.
 fn only(facts: &Facts<'_>, function: &Function<'_>, signs: &mut Signs) {
     let is_once = |on: &str| {
-        let known = facts.globals.iter().find(|global| global.name == on);
-        known.is_some_and(|global| global.kind == "sync.Once")
+        facts
+            .global(on)
+            .is_some_and(|global| global.kind == "sync.Once")
     };
     let calls = facts.calls_in(&function.range).iter();
     let once = calls
         .filter(|call| call.name == "Do" && is_once(call.on))
         .count();
     let is_kept = |value: &str| {
-        let is_global = facts.globals.iter().any(|global| global.name == value);
+        let is_global = facts.global(value).is_some();
         let mut made = facts.assigns_in(&function.range).iter();
         is_global && made.any(|assign| assign.to == value)
     };

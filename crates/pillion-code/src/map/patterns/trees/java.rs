@@ -59,7 +59,7 @@ fn take<'t>(node: Node<'t>, facts: &mut Facts<'t>) -> bool {
         | "enum_declaration"
         | "record_declaration" => facts.declare(declared(node, facts)),
         "method_declaration" | "constructor_declaration" => {
-            facts.functions.extend(named(node, facts));
+            facts.add_function(named(node, facts));
         }
         "field_declaration" => {
             let is_static = words_of(node, facts).contains(&"static");

@@ -42,6 +42,14 @@ pub(super) struct Read {
     mistakes: Vec<Mistake>,
 }
 
+impl Read {
+    /// What is no syntax of the language.
+    pub(super) fn messages(&self) -> Vec<String> {
+        let all = self.mistakes.iter();
+        all.map(|mistake| mistake.message.clone()).collect()
+    }
+}
+
 /// What rules found in a file.
 pub(super) struct Signs<'s> {
     source: &'s Source,
@@ -82,10 +90,17 @@ fn rules(language: Language) -> Option<Rules> {
 /// Read a file.
 pub(super) fn read(language: Language, path: &str, source: &Source) -> Read {
     let text = source.text();
-    let (Some(tree), Some((dialect, look, fixtures))) =
-        (tree(language, path, text), rules(language))
-    else {
+    let Some((dialect, look, fixtures)) = rules(language) else {
         return Read::default();
+    };
+    let tree = match tree(language, path, text) {
+        Ok(tree) => tree,
+        Err(why) => {
+            return Read {
+                mistakes: vec![why.mistake()],
+                ..Read::default()
+            };
+        }
     };
     let root = tree.root_node();
     let facts = collect::facts(&dialect, root, path, text);

@@ -4,6 +4,9 @@ use super::Signs;
 use super::facts::{Facts, Function, Type};
 use super::functions::own_name;
 
+/// Methods of a class that are looked at.
+const MAX_METHODS: usize = 200;
+
 /// A class with a static method that gives a variable of the class which is an instance.
 pub(super) fn kept_instance(facts: &Facts<'_>, one: &Type<'_>, signs: &mut Signs<'_>) {
     let made = format!("new {}(", one.name);
@@ -26,7 +29,7 @@ pub(super) fn kept_instance(facts: &Facts<'_>, one: &Type<'_>, signs: &mut Signs
                 is_global(field) && is_made(field)
             })
     };
-    let Some(method) = facts.methods(one.name).find(gives) else {
+    let Some(method) = facts.methods(one.name).take(MAX_METHODS).find(gives) else {
         return;
     };
     let is_constructor =

@@ -49,9 +49,9 @@ fn take<'t>(node: Node<'t>, facts: &mut Facts<'t>) -> bool {
             facts
                 .returns
                 .extend(tail.map(|tail| (tail.start_byte(), facts.text_of(tail))));
-            facts.functions.extend(found);
+            facts.add_function(found);
         }
-        "static_item" => facts.globals.push(Global {
+        "static_item" => facts.add_global(Global {
             name: facts.field(node, "name"),
             kind: facts.field(node, "type"),
             value: facts.field(node, "value"),

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::super::classes::STORED;
 use super::super::relations;
 use super::Signs;
-use super::facts::{Call, Facts, Function, listed, mentions, snake, word};
+use super::facts::{Call, Facts, Function, listed, mentions, snake};
 
 /// Methods that keep what they are given in a list.
 const KEEPS: &[&str] = &[
@@ -139,8 +139,7 @@ impl<'t> Whole<'_, 't> {
     fn gone_through(&self, method: &Function<'t>, over: &'t str) -> Option<&'t str> {
         let held = |expr| self.facts.held(method, expr).map(|(field, _)| field);
         held(over).or_else(|| {
-            let assigns = self.facts.assigns_in(&method.range).iter();
-            let mut values = assigns.filter(|assign| word(assign.to) == over);
+            let mut values = self.facts.assigned_to(&method.range, over);
             values.find_map(|assign| held(assign.value))
         })
     }

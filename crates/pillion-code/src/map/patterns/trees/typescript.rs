@@ -68,15 +68,15 @@ fn take<'t>(node: Node<'t>, facts: &mut Facts<'t>) -> bool {
             facts.declare(declared(node, facts));
         }
         "function_declaration" | "generator_function_declaration" | "method_definition" => {
-            facts.functions.extend(named(node, node, facts));
+            facts.add_function(named(node, node, facts));
         }
         "variable_declarator" => {
             if let Some(value) = node.child_by_field_name("value") {
                 match value.kind() {
                     "arrow_function" | "function_expression" => {
-                        facts.functions.extend(named(node, value, facts));
+                        facts.add_function(named(node, value, facts));
                     }
-                    _ if is_of_file(node) => facts.globals.push(Global {
+                    _ if is_of_file(facts) => facts.add_global(Global {
                         name: facts.field(node, "name"),
                         kind: facts
                             .field(node, "type")
@@ -90,7 +90,7 @@ fn take<'t>(node: Node<'t>, facts: &mut Facts<'t>) -> bool {
             }
         }
         "public_field_definition" if modifiers(node, facts).contains(&"static") => {
-            facts.globals.push(Global {
+            facts.add_global(Global {
                 name: facts.field(node, "name"),
                 kind: facts.field(node, "type"),
                 value: facts.field(node, "value"),
@@ -103,9 +103,8 @@ fn take<'t>(node: Node<'t>, facts: &mut Facts<'t>) -> bool {
 }
 
 /// Whether a variable stands right in the file.
-fn is_of_file(declarator: Node<'_>) -> bool {
-    let list = declarator.parent().and_then(|list| list.parent());
-    list.is_some_and(|above| matches!(above.kind(), "program" | "export_statement"))
+fn is_of_file(facts: &Facts<'_>) -> bool {
+    matches!(facts.kind_above(2), "program" | "export_statement")
 }
 
 fn declared<'t>(node: Node<'t>, facts: &Facts<'t>) -> Option<Type<'t>> {
