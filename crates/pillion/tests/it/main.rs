@@ -37,6 +37,7 @@ mod limits;
 mod map;
 mod mcp;
 mod parity;
+mod prefixes;
 mod python_client;
 mod reload;
 mod sidecars;
