@@ -44,3 +44,4 @@ mod sidecars;
 mod socket;
 mod start;
 mod stdio;
+mod trust;
