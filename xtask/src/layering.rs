@@ -80,7 +80,13 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ),
     (
         "pillion-runtime",
-        &["pillion-catalogue", "pillion-process", "pillion-protocol"],
+        // A Python that came with a folder is asked behind walls who it is.
+        &[
+            "pillion-catalogue",
+            "pillion-sandbox",
+            "pillion-process",
+            "pillion-protocol",
+        ],
     ),
     ("pillion-store", &["pillion-process"]),
     ("pillion-catalogue", &["pillion-protocol"]),

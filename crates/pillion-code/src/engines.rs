@@ -9,6 +9,7 @@ use std::time::Duration;
 use pillion_catalogue::Result;
 use pillion_runtime::discovery::{Proven, Request};
 use pillion_runtime::managed::{Silent, State};
+use pillion_runtime::trust::{self, Trust};
 use pillion_runtime::{Dirs, Proof};
 use pillion_supervisor::Supervisor;
 use pillion_workspace::config::{self, EngineChoice};
@@ -51,6 +52,8 @@ pub(crate) struct Surroundings {
     pub(crate) id: Id,
     pub(crate) config: Config,
     config_proof: Option<Proof>,
+    trust_proof: Option<Proof>,
+    is_trusted: bool,
     pub(crate) python: Proven,
 }
 
@@ -95,12 +98,16 @@ impl Engines {
         }
         // The proof is taken before what it proves is read.
         let config_proof = self.config_proof();
+        let trust = Trust::new(&self.dirs);
+        let trust_proof = trust.proof(&self.root);
         let config = Config::read(&self.root)?;
+        let is_trusted = trust.holds(&self.root, &self.root.join(config::FILE));
         let request = Request {
             explicit: pythons.named.as_deref(),
             configured: config.python.interpreter.as_deref(),
             virtual_env: pythons.virtual_env.as_deref(),
             conda_prefix: pythons.conda_prefix.as_deref(),
+            walled: !is_trusted,
             ..Request::new(&self.root)
         };
         let python = Proven::find(request, &self.dirs).await;
@@ -112,6 +119,8 @@ impl Engines {
             id: COUNT.fetch_add(1, Ordering::Relaxed),
             config,
             config_proof,
+            trust_proof,
+            is_trusted,
             python,
         });
         all.insert(pythons.clone(), Arc::clone(&surroundings));
@@ -128,6 +137,7 @@ impl Engines {
         // Without a Python there is nothing that could have changed but its absence.
         (known.python.choice().is_err() || known.python.is_current())
             && self.config_proof() == known.config_proof
+            && Trust::new(&self.dirs).proof(&self.root) == known.trust_proof
     }
 
     fn config_proof(&self) -> Option<Proof> {
@@ -156,6 +166,10 @@ impl Engines {
         around: &Surroundings,
         index: &Index,
     ) -> Result<Speaker> {
+        let demands = around.config.code.demands();
+        if choice != EngineChoice::Ty && !around.is_trusted && !demands.is_empty() {
+            return Err(trust::refused(&self.root, &demands));
+        }
         if choice == EngineChoice::Jedi {
             let jedi = Jedi::new(&self.root, around, &self.supervisor, &self.dirs).await?;
             return Ok(Speaker::Jedi(Arc::new(jedi)));

@@ -216,7 +216,7 @@ async fn start(
         .collect();
     let files = Arc::new(files);
     let with_input = request.stdin.is_some();
-    if setting.level == Level::L3 && !request.fresh {
+    if setting.level == Level::L3 && !request.fresh && !setting.runtime.is_foreign {
         let config = setting.config;
         // Slots are confined ahead by the most that any run may have; each lowers its own.
         let ahead = lane::limits(config, Some(MOST_MEMORY_MB), LONGEST.as_secs_f64());

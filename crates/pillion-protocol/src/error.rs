@@ -146,6 +146,8 @@ codes! {
     InvalidConfig = "invalid_config", Input, true, -32021, 422;
     /// A file cannot be written: no permission, no space.
     WriteFailed = "write_failed", Environment, true, -32022, 507;
+    /// The folder's own configuration asks for something, and its user has not trusted it.
+    Untrusted = "untrusted", Input, true, -32023, 403;
 }
 
 impl fmt::Display for Code {

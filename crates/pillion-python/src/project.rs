@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use pillion_catalogue::Result;
 use pillion_runtime::discovery::{Choice, Proven, Request};
+use pillion_runtime::trust::{self, Trust};
 use pillion_runtime::{Dirs, Proof};
 use pillion_workspace::{Config, config, root};
 
@@ -26,6 +27,10 @@ pub(crate) struct Project {
     pub(crate) root: PathBuf,
     pub(crate) config: Config,
     config_proof: Option<Proof>,
+    trust: Trust,
+    trust_proof: Option<Proof>,
+    /// Whether its user has said that he trusts this folder.
+    is_trusted: bool,
     /// Foreign sidecars do not need one.
     python: Proven,
 }
@@ -36,12 +41,20 @@ impl Project {
         let root = root::find(&whereabouts.root)?;
         // The proof is taken before what it proves is read.
         let config_proof = Proof::of(&root.join(config::FILE)).ok();
+        let trust = Trust::new(dirs);
+        let trust_proof = trust.proof(&root);
         let config = Config::read(&root)?;
+        let is_trusted = trust.holds(&root, &root.join(config::FILE));
+        let demands = config.python.demands(whereabouts.python.is_some());
+        if !is_trusted && !demands.is_empty() {
+            return Err(trust::refused(&root, &demands));
+        }
         let request = Request {
             explicit: whereabouts.python.as_deref(),
             configured: config.python.interpreter.as_deref(),
             virtual_env: whereabouts.virtual_env.as_deref(),
             conda_prefix: whereabouts.conda_prefix.as_deref(),
+            walled: !is_trusted,
             ..Request::new(&root)
         };
         let python = Proven::find(request, dirs).await;
@@ -49,6 +62,9 @@ impl Project {
             root,
             config,
             config_proof,
+            trust,
+            trust_proof,
+            is_trusted,
             python,
         })
     }
@@ -57,6 +73,15 @@ impl Project {
     pub(crate) fn is_current(&self) -> bool {
         self.python.is_current()
             && Proof::of(&self.root.join(config::FILE)).ok() == self.config_proof
+            && self.trust.proof(&self.root) == self.trust_proof
+    }
+
+    /// Refuse what only a trusted folder may ask for.
+    pub(crate) fn demand(&self, setting: String) -> Result<()> {
+        match self.is_trusted {
+            true => Ok(()),
+            false => Err(trust::refused(&self.root, &[setting])),
+        }
     }
 
     /// The interpreter for its workers, and why it was chosen.

@@ -108,6 +108,7 @@ impl PythonService {
         caller: &Caller,
     ) -> Result<Arc<Pool>> {
         let made = foreign::find(project, name)?;
+        project.demand(format!("sidecar.{name}"))?;
         let (caller, own) = (caller.variables(), own());
         let key = format!(
             "foreign\0{}\0{name}\0{:x}",

@@ -171,7 +171,10 @@ async fn consider(
         if !known.insert(path.clone()) {
             continue;
         }
-        let verdict = match cache.probe(&path, request.root).await {
+        let verdict = match cache
+            .probe(&path, request.root, request.walled && source.is_of_folder())
+            .await
+        {
             Ok(found) => {
                 let is_choice = choice
                     .is_some_and(|choice| choice.source == source && choice.interpreter == found);

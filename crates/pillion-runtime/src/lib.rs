@@ -17,7 +17,9 @@
 //! above into a report.
 //!
 //! Invariant: nothing here prints, and nothing here runs a project's code. A probe runs
-//! isolated (`-I -S`), so that neither `sitecustomize` nor a `.pth` file is executed.
+//! isolated (`-I -S`), so that neither `sitecustomize` nor a `.pth` file is executed; and a
+//! Python that came with a folder is asked behind walls (`walled`), unless its user has said
+//! that he trusts the folder ([`trust`]).
 
 pub mod bytecode;
 pub mod dirs;
@@ -29,7 +31,10 @@ pub mod managed;
 mod probe;
 mod probe_cache;
 mod shim;
+pub mod trust;
 mod version;
+pub mod view;
+mod walled;
 pub mod worker_files;
 
 pub use dirs::Dirs;

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use pillion_process::{Launch, LaunchError, Output};
 
-use crate::{Interpreter, Version, file};
+use crate::{Interpreter, Version, file, walled};
 
 /// What a Python is asked to run.
 const SCRIPT: &str = include_str!("probe.py");
@@ -67,6 +67,14 @@ pub enum ProbeError {
         /// The beginning of its answer.
         said: String,
     },
+    /// It came with a folder that nobody trusts, and there are no walls to ask it behind.
+    #[error("`{path}` came with this folder, and cannot be asked behind walls: {why}")]
+    NotWalled {
+        /// The executable.
+        path: PathBuf,
+        /// What stands against it.
+        why: String,
+    },
     /// It did not answer in time, and was stopped.
     #[error("`{path}` did not answer within {} s", limit.as_secs_f32())]
     Hangs {
@@ -89,6 +97,9 @@ impl ProbeError {
                  (`python3 -m venv --clear` or `uv venv --clear`)"
                     .into()
             }
+            Self::NotWalled { .. } => {
+                "if you know the folder: `pillion trust` there lets its Python run".into()
+            }
             Self::NotExecutable { path, .. } => {
                 format!("check the permissions of `{}`", path.display())
             }
@@ -107,14 +118,16 @@ impl Interpreter {
     /// Ask the Python at `executable` who it is. Nothing is remembered; see
     /// [`ProbeCache`](crate::ProbeCache) for that.
     pub async fn probe(executable: &Path) -> Result<Self, ProbeError> {
-        Self::probe_in(executable, None, LIMIT).await
+        Self::probe_in(executable, None, LIMIT, false).await
     }
 
-    /// The same, started in a folder (a shim may choose by it) and with another deadline.
+    /// The same, started in a folder (a shim may choose by it), with another deadline, and
+    /// behind walls if that is wanted.
     pub async fn probe_in(
         executable: &Path,
         folder: Option<&Path>,
         limit: Duration,
+        walled: bool,
     ) -> Result<Self, ProbeError> {
         let path = std::path::absolute(executable).unwrap_or_else(|_| executable.to_owned());
         check_file(&path)?;
@@ -122,6 +135,7 @@ impl Interpreter {
             path,
             folder,
             limit,
+            walled,
         };
         let output = probe.ask(&["-I", "-S", "-c", SCRIPT]).await?;
         if !output.exit.success() {
@@ -130,7 +144,8 @@ impl Interpreter {
         let answer = output.stdout.lines().rfind(|line| !line.trim().is_empty());
         let found = answer
             .and_then(|line| serde_json::from_str::<Self>(line).ok())
-            .filter(|found| found.executable.is_absolute());
+            .filter(|found| found.executable.is_absolute())
+            .filter(|found| !walled || walled::is_plausible(found, &probe.path));
         let Some(found) = found else {
             let said = output.stdout.trim().chars().take(200).collect();
             return Err(ProbeError::Nonsense {
@@ -152,10 +167,18 @@ struct Question<'a> {
     path: PathBuf,
     folder: Option<&'a Path>,
     limit: Duration,
+    walled: bool,
 }
 
 impl Question<'_> {
     async fn ask(&self, args: &[&str]) -> Result<Output, ProbeError> {
+        if self.walled {
+            let asked = walled::ask(&self.path, args, self.limit).await;
+            return asked.map_err(|why| ProbeError::NotWalled {
+                path: self.path.clone(),
+                why,
+            });
+        }
         let mut launch = Launch::new(&self.path).args(args);
         if let Some(folder) = self.folder {
             launch = launch.cwd(folder);

@@ -11,7 +11,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use serde::{Deserialize, Serialize};
 
 use crate::file::{self, Proof};
-use crate::{Dirs, Interpreter, ProbeError, probe, shim};
+use crate::{Dirs, Interpreter, ProbeError, probe, shim, walled};
 
 /// How many results are kept; the oldest go first.
 const ENTRIES: usize = 64;
@@ -59,15 +59,23 @@ impl ProbeCache {
         Self { file }
     }
 
-    /// What the Python at `path` is: remembered, or else asked, started in `folder`.
-    pub async fn probe(&self, path: &Path, folder: &Path) -> Result<Interpreter, ProbeError> {
+    /// What the Python at `path` is: remembered, or else asked, started in `folder`, or behind
+    /// walls.
+    pub async fn probe(
+        &self,
+        path: &Path,
+        folder: &Path,
+        walled: bool,
+    ) -> Result<Interpreter, ProbeError> {
         let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
         let path = shim::behind(&path, folder).unwrap_or(path);
         let before = evidence(&path);
-        if let Some(found) = before.as_ref().and_then(|proof| self.recall(&path, proof)) {
+        let known = before.as_ref().and_then(|proof| self.recall(&path, proof));
+        // What it once said without walls may be anything.
+        if let Some(found) = known.filter(|found| !walled || walled::is_plausible(found, &path)) {
             return Ok(found);
         }
-        let found = Interpreter::probe_in(&path, Some(folder), probe::LIMIT).await?;
+        let found = Interpreter::probe_in(&path, Some(folder), probe::LIMIT, walled).await?;
         if let Some(proof) = before
             && is_same_file(&path, &found.executable)
         {

@@ -183,6 +183,28 @@ impl Default for LaneConfig {
 }
 
 impl LaneConfig {
+    /// Settings that open more than a lane has by itself. Less is always fine.
+    fn demands(&self, lane: &str) -> Vec<String> {
+        let usual = Self::default();
+        let wants = [
+            ("imports", !self.imports.is_empty()),
+            ("slots", self.slots > usual.slots),
+            ("timeout_s", self.timeout_s > usual.timeout_s),
+            ("memory_mb", self.memory_mb > usual.memory_mb),
+            ("processes", self.processes > usual.processes),
+            ("open_files", self.open_files > usual.open_files),
+            ("disk_mb", self.disk_mb > usual.disk_mb),
+            ("disk_files", self.disk_files > usual.disk_files),
+            ("output_kb", self.output_kb > usual.output_kb),
+            ("network", self.network),
+            ("allow_weaker", self.allow_weaker),
+        ];
+        let wanted = wants.into_iter().filter(|(_, wanted)| *wanted);
+        wanted
+            .map(|(key, _)| format!("lanes.{lane}.{key}"))
+            .collect()
+    }
+
     fn check(&self, name: &str) -> Result<(), String> {
         let ranges = [
             ("slots", self.slots as u64, 0..=64),
@@ -239,7 +261,52 @@ fn twenty() -> f64 {
     20.0
 }
 
+impl Lanes {
+    /// Settings that open more than lanes have by themselves.
+    pub fn demands(&self) -> Vec<String> {
+        let mut all = self.expert.demands("expert");
+        all.extend(self.user.demands("user"));
+        all
+    }
+}
+
+impl Python {
+    /// Settings by which workers run another program or get what others do not. `named` says
+    /// that the caller names the interpreter himself.
+    pub fn demands(&self, named: bool) -> Vec<String> {
+        let wants = [
+            ("interpreter", self.interpreter.is_some() && !named),
+            ("pass_env", !self.pass_env.is_empty()),
+        ];
+        let wanted = wants.into_iter().filter(|(_, wanted)| *wanted);
+        wanted.map(|(key, _)| format!("python.{key}")).collect()
+    }
+}
+
+impl CodeConfig {
+    /// Engines that run the project's own Python, or are in its environment.
+    pub fn demands(&self) -> Vec<String> {
+        let own = |engine: EngineChoice| engine != EngineChoice::Ty;
+        let wants = [
+            ("engine", own(self.engine)),
+            ("fallback", self.fallback.is_some_and(own)),
+        ];
+        let wanted = wants.into_iter().filter(|(_, wanted)| *wanted);
+        wanted.map(|(key, _)| format!("code.{key}")).collect()
+    }
+}
+
 impl Config {
+    /// Everything in it that only a folder gets that its user trusts: what would run programs
+    /// of its own, or open walls.
+    pub fn demands(&self) -> Vec<String> {
+        let mut all = self.python.demands(false);
+        all.extend(self.code.demands());
+        all.extend(self.lanes.demands());
+        all.extend(self.sidecar.keys().map(|name| format!("sidecar.{name}")));
+        all
+    }
+
     /// The configuration of the project at `root`; the default where there is no file.
     pub fn read(root: &Path) -> Result<Self> {
         let path = root.join(FILE);

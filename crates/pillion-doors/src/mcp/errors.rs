@@ -51,7 +51,9 @@ fn kind(code: &Code) -> &'static str {
         | Code::OutputLimit
         | Code::ResponseTooLarge
         | Code::Unsupported => "VALIDATION",
-        Code::OutsideRoot | Code::Unauthorized | Code::WriteFailed => "PERMISSION",
+        Code::OutsideRoot | Code::Unauthorized | Code::Untrusted | Code::WriteFailed => {
+            "PERMISSION"
+        }
         Code::Busy
         | Code::Timeout
         | Code::Cancelled

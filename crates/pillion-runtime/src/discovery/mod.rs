@@ -38,6 +38,8 @@ pub struct Request<'a> {
     pub conda_prefix: Option<&'a Path>,
     /// The caller's `PATH`; this process's own if it is not known.
     pub search_path: Option<&'a OsStr>,
+    /// Pythons that come with the folder are asked behind walls: nobody trusts it.
+    pub walled: bool,
 }
 
 impl<'a> Request<'a> {
@@ -50,6 +52,7 @@ impl<'a> Request<'a> {
             virtual_env: None,
             conda_prefix: None,
             search_path: None,
+            walled: false,
         }
     }
 }
@@ -89,6 +92,11 @@ impl Source {
             Self::Path(name) => format!("`{name}` on `PATH`"),
             Self::Uv => "installed by uv".into(),
         }
+    }
+
+    /// Whether it is the folder that brings it, or says which one it is.
+    pub fn is_of_folder(&self) -> bool {
+        matches!(self, Self::Config | Self::InProject(_))
     }
 
     /// Whether a person asked for exactly this one.
@@ -205,7 +213,8 @@ pub async fn find(request: Request<'_>, dirs: &Dirs) -> Result<Choice, Discovery
         if !asked.insert(path.clone()) {
             continue;
         }
-        match cache.probe(&path, request.root).await {
+        let walled = request.walled && source.is_of_folder();
+        match cache.probe(&path, request.root, walled).await {
             Ok(interpreter) => {
                 tracing::debug!(
                     executable = %interpreter.executable.display(),

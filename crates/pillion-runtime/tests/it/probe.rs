@@ -131,7 +131,9 @@ async fn a_python_that_hangs_is_stopped_with_its_children() {
     let world = World::new().await;
     let path = world.fake("hanging", "hanging");
     let limit = Duration::from_secs(3);
-    let error = Interpreter::probe_in(&path, None, limit).await.unwrap_err();
+    let error = Interpreter::probe_in(&path, None, limit, false)
+        .await
+        .unwrap_err();
     assert!(matches!(error, ProbeError::Hangs { .. }), "{error}");
     let pids = std::fs::read_to_string(world.home.join("pids")).unwrap();
     for pid in pids.split_whitespace() {
@@ -164,7 +166,13 @@ async fn a_result_is_remembered_while_its_proof_holds() {
     let path = world.environment("env", &[]).await;
     let python = path.join("bin/python");
     let cache = ProbeCache::new(&world.dirs);
-    let version = async || cache.probe(&python, &world.root).await.unwrap().version;
+    let version = async || {
+        cache
+            .probe(&python, &world.root, false)
+            .await
+            .unwrap()
+            .version
+    };
     let real = world.python.version;
 
     assert_eq!(version().await, real);
@@ -178,9 +186,9 @@ async fn a_result_is_remembered_while_its_proof_holds() {
 
     forge(&world);
     std::fs::remove_file(&python).unwrap();
-    cache.probe(&python, &world.root).await.unwrap_err();
+    cache.probe(&python, &world.root, false).await.unwrap_err();
     std::os::unix::fs::symlink(world.fake("too-old", "old"), &python).unwrap();
-    let error = cache.probe(&python, &world.root).await.unwrap_err();
+    let error = cache.probe(&python, &world.root, false).await.unwrap_err();
     assert!(
         matches!(error, ProbeError::TooOld { .. }),
         "another Python stands there: {error}"
@@ -195,7 +203,7 @@ async fn a_damaged_cache_is_as_good_as_none() {
     for damage in ["", "{", "[1, 2]", "{\"format\": 99, \"entries\": []}"] {
         std::fs::write(&file, damage).unwrap();
         cache
-            .probe(&world.python.executable, &world.root)
+            .probe(&world.python.executable, &world.root, false)
             .await
             .unwrap();
         let text = std::fs::read_to_string(&file).unwrap();
@@ -211,13 +219,13 @@ async fn neither_failures_nor_shims_are_remembered() {
     let world = World::new().await;
     let cache = ProbeCache::new(&world.dirs);
     let failing = world.fake("failing", "failing");
-    cache.probe(&failing, &world.root).await.unwrap_err();
+    cache.probe(&failing, &world.root, false).await.unwrap_err();
     assert!(!world.dirs.cache.join("interpreters.json").exists());
 
     world.real("bin/real-python");
     let shim = world.fake("shim", "bin/python3");
     for _ in 0..2 {
-        let found = cache.probe(&shim, &world.root).await.unwrap();
+        let found = cache.probe(&shim, &world.root, false).await.unwrap();
         assert_eq!(found.executable, world.home.join("bin/real-python"));
     }
     let count = std::fs::read_to_string(world.home.join("bin/count")).unwrap();

@@ -11,7 +11,8 @@ use pillion_protocol::vars;
 use pillion_runtime::Dirs;
 use pillion_runtime::discovery::Request;
 use pillion_runtime::doctor::{self, Report, Verdict};
-use pillion_workspace::{Config, root};
+use pillion_runtime::trust::{self, Trust};
+use pillion_workspace::{Config, config, root};
 
 use super::operations::from_here;
 use super::output::{paint, say};
@@ -42,18 +43,29 @@ impl Doctor {
             .as_ref()
             .ok()
             .and_then(|config| config.python.interpreter.as_deref());
+        let dirs = Dirs::from_env();
+        let is_trusted = Trust::new(&dirs).holds(&root, &root.join(config::FILE));
         let request = Request {
+            walled: !is_trusted,
             explicit: self.python.as_deref(),
             configured,
             virtual_env: virtual_env.as_deref(),
             conda_prefix: conda.as_deref(),
             ..Request::new(&root)
         };
-        let mut report = doctor::report(request, &Dirs::from_env()).await;
+        let mut report = doctor::report(request, &dirs).await;
         if let Err(error) = &config {
             report.problems.push(doctor::Problem {
                 what: error.message.clone(),
                 hint: error.hint.clone().unwrap_or_default(),
+            });
+        }
+        let demands = config.as_ref().map(Config::demands).unwrap_or_default();
+        if !is_trusted && !demands.is_empty() {
+            let error = trust::refused(&root, &demands);
+            report.problems.push(doctor::Problem {
+                what: error.message,
+                hint: error.hint.unwrap_or_default(),
             });
         }
         let daemon = daemon_line(global).await;
@@ -65,10 +77,15 @@ impl Doctor {
             let mut value = serde_json::to_value(&report).map_err(Error::internal)?;
             value["root"] = serde_json::json!(root);
             value["daemon"] = daemon.into();
+            value["trusted"] = is_trusted.into();
             value["held_back"] = serde_json::json!(held_back);
             output::say_json(&value.to_string());
         } else {
             say(&format!("root      {}", root.display()));
+            say(match is_trusted {
+                true => "trust     you trust this folder",
+                false => "trust     not said; see `pillion trust --help`",
+            });
             show(&report);
             say(&format!("daemon    {daemon}"));
             show_held_back(&held_back);

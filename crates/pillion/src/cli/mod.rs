@@ -22,6 +22,7 @@ mod reference;
 mod render;
 mod streams;
 mod tour;
+mod trust;
 mod watch;
 
 use std::path::PathBuf;
@@ -104,6 +105,8 @@ enum Command {
     Logs(logs::Logs),
     /// Say which Python is used and why, what is wrong and what to do.
     Doctor(doctor::Doctor),
+    /// Trust a folder: let its `pillion.toml` run programs and open walls.
+    Trust(trust::Trust),
     /// Show or rebuild the managed Python environment.
     Env(env::Env),
     /// Print the path of the daemon's socket.
@@ -184,6 +187,7 @@ async fn dispatch(cli: Cli) -> Result<ExitCode> {
         Command::Watch(watch) => watch.run(&global).await,
         Command::Logs(logs) => logs.run(&global).await,
         Command::Doctor(doctor) => doctor.run(&global).await,
+        Command::Trust(trust) => trust.run(&global),
         Command::Env(env) => env.run(&global).await,
         Command::SocketPath => {
             output::say(&global.endpoint().socket.display().to_string());

@@ -107,6 +107,19 @@ impl TestContext {
         self
     }
 
+    /// With this `pillion.toml`, by somebody who trusts it.
+    pub(crate) fn trusted_config(self, toml: &str) -> Self {
+        let context = self.config(toml);
+        context.trust();
+        context
+    }
+
+    /// Say that the project is trusted as it is now.
+    pub(crate) fn trust(&self) {
+        let output = self.pillion(&["trust"]);
+        assert_eq!(output.code, Some(0), "{output}");
+    }
+
     /// Change a variable for the processes that are started from now on.
     pub(crate) fn set_env(&mut self, name: impl AsRef<OsStr>, value: impl AsRef<OsStr>) {
         self.env

@@ -42,7 +42,9 @@ fn greedy(context: &TestContext, command: &Command) -> Command {
 fn context() -> TestContext {
     let context = TestContext::new();
     context.write("old_sidecar.py", include_str!("old_sidecar.py"));
-    context.config("[sidecar.old]\ncommand = ['python3', '-u', 'old_sidecar.py', '--sidecar']\n")
+    context.trusted_config(
+        "[sidecar.old]\ncommand = ['python3', '-u', 'old_sidecar.py', '--sidecar']\n",
+    )
 }
 
 /// What a process has open.

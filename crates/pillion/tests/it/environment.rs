@@ -75,6 +75,7 @@ fn what_nobody_asked_for_reaches_no_child() {
         "pillion.toml",
         "[sidecar.old]\ncommand = ['python3', '-u', 'old_sidecar.py', '--sidecar']\n",
     );
+    context.trust();
     let result = seen(&context);
     assert!(!result.to_string().contains("held-back"), "{result}");
     for name in ["PATH", "HOME", "LANG", "TMPDIR"] {
@@ -180,8 +181,8 @@ fn an_environment_that_was_active_for_the_starter_is_no_other_projects() {
 
 #[test]
 fn what_a_project_asks_for_has_the_value_of_whoever_calls() {
-    let mut context =
-        context().config("[python]\npass_env = ['SHOP_TOKEN']\n[python.env]\nSHOP_MODE = 'test'\n");
+    let mut context = context()
+        .trusted_config("[python]\npass_env = ['SHOP_TOKEN']\n[python.env]\nSHOP_MODE = 'test'\n");
     let of = |context: &TestContext| seen(context)["SHOP_TOKEN"].clone();
     assert_eq!(of(&context), Value::Null);
     context.set_env("SHOP_TOKEN", "one");
@@ -216,7 +217,7 @@ fn what_a_project_asks_for_has_the_value_of_whoever_calls() {
 
 #[test]
 fn the_doctor_says_what_is_held_back_and_never_its_value() {
-    let context = with_secrets().config("[python]\npass_env = ['DB_PASS']\n");
+    let context = with_secrets().trusted_config("[python]\npass_env = ['DB_PASS']\n");
     let output = context.pillion(&["--json", "doctor"]);
     let report = output.json();
     let names: Vec<&str> = report["held_back"]

@@ -363,7 +363,7 @@ fn fifty_first_callers_make_one_start() {
 
 #[test]
 fn fifty_first_callers_share_the_error_of_one_start() {
-    let context = TestContext::new().config(
+    let context = TestContext::new().trusted_config(
         "[sidecar.bad]\ncommand = ['sh', '-c', 'echo x >> starts; echo no luck >&2; sleep 0.3; exit 9']\n",
     );
     let daemon = context.daemon();

@@ -316,6 +316,7 @@ fn secrets_stay_outside_unless_the_project_asks_for_them() {
         assert_eq!(see(&mut rpc, name), Value::Null, "{name}");
     }
     context.write("pillion.toml", "[python]\npass_env = ['X_API_KEY']\n");
+    context.trust();
     assert_eq!(see(&mut rpc, "X_API_KEY"), "secret");
     assert_eq!(see(&mut rpc, "GITHUB_TOKEN"), Value::Null);
     // Nor do they show up in what pillion says and logs.

@@ -9,7 +9,7 @@ const OLD: &str = include_str!("old_sidecar.py");
 fn context(more: &str) -> TestContext {
     let context = TestContext::new();
     context.write("old_sidecar.py", OLD);
-    context.config(&format!(
+    context.trusted_config(&format!(
         "[sidecar.old]\ncommand = ['python3', '-u', 'old_sidecar.py', '--sidecar']\n{more}"
     ))
 }
@@ -175,7 +175,7 @@ fn three_crashes_fall_back_to_a_child_per_call_and_it_recovers() {
 
 #[test]
 fn a_missing_or_wrong_ready_line_is_told_at_once() {
-    let context = TestContext::new().config(
+    let context = TestContext::new().trusted_config(
         "[sidecar.silent]\ncommand = ['sleep', '600']\nready_s = 0.3\n\
          [sidecar.chatty]\ncommand = ['sh', '-c', 'echo hello; sleep 600']\n\
          [sidecar.dead]\ncommand = ['sh', '-c', 'echo broken >&2; exit 4']\n\
@@ -235,7 +235,7 @@ fn memory_and_secrets_have_the_same_rules() {
 #[test]
 fn our_own_package_serves_a_module_as_a_foreign_sidecar() {
     let package = concat!(env!("CARGO_MANIFEST_DIR"), "/../../python");
-    let context = TestContext::new().config(&format!(
+    let context = TestContext::new().trusted_config(&format!(
         "[sidecar.mine]\ncommand = ['env', 'PYTHONPATH={package}', 'python3', '-u', '-m', \
          'pillion', 'serve', 'things', '--sidecar']\n"
     ));

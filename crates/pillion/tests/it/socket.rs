@@ -389,7 +389,7 @@ fn a_request_as_large_as_allowed_is_read() {
 
 #[test]
 fn the_failure_of_a_start_keeps_its_own_code() {
-    let context = TestContext::new().config("[python]\ninterpreter = 'nosuch/python'\n");
+    let context = TestContext::new().trusted_config("[python]\ninterpreter = 'nosuch/python'\n");
     let daemon = context.daemon();
     let error = daemon.connect().py("things:pid", json!([])).unwrap_err();
     assert_eq!(error["data"]["code"], "python_not_found", "{error}");

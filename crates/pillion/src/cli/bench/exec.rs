@@ -256,6 +256,7 @@ fn project(stage: &Stage, name: &str, slots: usize) -> Result<std::path::PathBuf
     let config = fs::read_to_string(&path).map_err(|error| cannot(&error))?;
     let config = format!("{config}[lanes.expert]\nslots = {slots}\n");
     fs::write(path, config).map_err(|error| cannot(&error))?;
+    stage.trust(&root)?;
     Ok(root)
 }
 

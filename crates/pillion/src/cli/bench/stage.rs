@@ -11,6 +11,7 @@ use pillion::{Code, Error, Result};
 use pillion_process::{Launch, Running, Stream};
 use pillion_protocol::vars;
 use pillion_runtime::discovery::{self, Request};
+use pillion_runtime::trust::Trust;
 use pillion_runtime::{Dirs, Interpreter, Managed};
 use tempfile::TempDir;
 
@@ -113,7 +114,14 @@ impl Stage {
             .and_then(|()| fs::write(root.join(TARGET.0), TARGET.1))
             .and_then(|()| fs::write(root.join("pillion.toml"), config))
             .map_err(|error| cannot(&error))?;
+        self.trust(&root)?;
         Ok(root)
+    }
+
+    /// What we have written ourselves is trusted.
+    pub(super) fn trust(&self, root: &Path) -> Result<()> {
+        let given = Trust::new(&self.dirs()).give(root, &root.join("pillion.toml"));
+        given.map_err(|error| cannot(&io::Error::other(error)))
     }
 
     /// A project whose function has so many modules of its own behind it: each is looked

@@ -175,7 +175,7 @@ fn stale_after_files_come_and_go() {
 
 #[test]
 fn every_engine_failure_as_500_with_the_exceptions_text() {
-    let context = bare().config("[code]\nengine = \"basedpyright\"\n");
+    let context = bare().trusted_config("[code]\nengine = \"basedpyright\"\n");
     context.write("impl.py", IMPL);
     let web = context.serve();
     let asked = json!({"file": "impl.py", "line": 1, "col": 5});
