@@ -153,7 +153,7 @@ class InBandReader:
 class BadLine(Exception):  # noqa: N818
     """A line that cannot become a request."""
 
-    def __init__(self, code: str, type: str, message: str, id: int | None = None) -> None:
+    def __init__(self, code: str, type: str, message: str, id: int | str | None = None) -> None:
         super().__init__(message)
         self.code = code
         self.type = type
@@ -170,7 +170,10 @@ def parse_line(line: bytes | None) -> Any:
         request = wire.loads(line)
     except wire.TooMuch as error:
         # A host waits for it: only what it sent along cannot be read.
-        return BadLine("invalid_params", "ValueError", str(error), wire.leading_id(line))
+        id = wire.leading_id(line)
+        if id is None:
+            return BadLine("invalid_json", "InvalidJSON", str(error))
+        return BadLine("invalid_params", "ValueError", str(error), id)
     except ValueError as error:
         if not line.strip():
             return False

@@ -93,8 +93,10 @@ class TooMuch(ValueError):  # noqa: N818
 
 
 def loads(line: bytes) -> Any:
-    """Parse one line. Raises `ValueError` for anything that is not strict JSON in UTF-8, and
-    `TooMuch` for what is, but not for this interpreter.
+    """Parse one line.
+
+    Raises `ValueError` for anything that is not strict JSON in UTF-8, and `TooMuch` for what is,
+    but not for this interpreter.
     """
     try:
         return _loads(line.decode().strip(" \t\r\n"))
@@ -106,10 +108,14 @@ def loads(line: bytes) -> Any:
         raise
 
 
-def leading_id(line: bytes) -> int | None:
-    """The id of a line that cannot be parsed, if it comes first, as our hosts write it."""
-    head, found, rest = line[:64].partition(b'{"id":')
-    if head.strip() or not found:
+def leading_id(line: bytes) -> int | str | None:
+    """The id of a line that cannot be parsed, if it comes first, as most hosts write it."""
+    head, _, rest = line[:256].partition(b'"id":')
+    text, comma, _ = rest.partition(b",")
+    if head.strip() != b"{" or not comma:
         return None
-    number = rest.partition(b",")[0].strip()
-    return int(number) if number.isdigit() else None
+    try:
+        id = _loads(text.decode().strip())
+    except ValueError:
+        return None
+    return id if type(id) in (int, str) else None

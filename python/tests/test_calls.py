@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 
@@ -204,6 +205,17 @@ def test_bad_lines_do_not_end_the_worker(host):
         assert reply["id"] is None, line[:40]
         assert reply["error"]["code"] == code, line[:40]
         assert reply["error"]["recoverable"] is True
+    # What a host sent along cannot be read, but it waits for an answer.
+    nested = b"[" * 50_000 + b"]" * 50_000
+    for id in (b"7", b'"seven"'):
+        for args in (nested, b"[" + b"9" * 5000 + b"]"):
+            if args is not nested and sys.version_info[:3] < (3, 10, 7):
+                continue
+            head = b'{"id":' + id + b',"method":"call","params":{"function":"os:getpid","params":'
+            host.send(head + args + b"}}\n")
+            reply = host.read()
+            assert reply["id"] == json.loads(id), args[:40]
+            assert reply["error"]["code"] == "invalid_params", args[:40]
     host.send({"id": 9, "method": "nope"})
     reply = host.read()
     assert (reply["id"], reply["error"]["code"]) == (9, "invalid_request")

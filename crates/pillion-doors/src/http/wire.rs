@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use axum::extract::connect_info::Connected;
 use axum::serve::{IncomingStream, Listener};
+use pillion_catalogue::Room;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -21,8 +22,10 @@ use super::access::Connection;
 const CONNECTIONS: usize = 512;
 /// How long a connection may take to send a request that is let in.
 const STRANGER: Duration = Duration::from_secs(10);
-/// A peer that takes nothing for so long is given up.
-const STALLED: Duration = Duration::from_secs(60);
+/// A peer that takes nothing for so many looks is given up; for one, if others need the room.
+const STALLED: u32 = 12;
+/// Between two looks.
+const LOOK: Duration = Duration::from_secs(5);
 
 /// A listener with so many places.
 pub(super) struct Places {
@@ -69,8 +72,9 @@ pub(super) struct Wire {
     connection: Connection,
     /// When a connection that nobody was let in by is closed.
     stranger: Pin<Box<Sleep>>,
-    /// When one that takes nothing is; armed while it does not.
-    stalled: Option<Pin<Box<Sleep>>>,
+    /// When one that takes nothing is looked at next, and how often it was; armed while it
+    /// does not.
+    stalled: Option<(Pin<Box<Sleep>>, u32)>,
     _place: Option<OwnedSemaphorePermit>,
 }
 
@@ -95,13 +99,17 @@ impl Wire {
             self.stalled = None;
             return outcome;
         }
-        let stalled = self
+        let (next, looks) = self
             .stalled
-            .get_or_insert_with(|| Box::pin(tokio::time::sleep(STALLED)));
-        match stalled.as_mut().poll(context) {
-            Poll::Ready(()) => Poll::Ready(Err(io::ErrorKind::TimedOut.into())),
-            Poll::Pending => Poll::Pending,
+            .get_or_insert_with(|| (Box::pin(tokio::time::sleep(LOOK)), 0));
+        while next.as_mut().poll(context).is_ready() {
+            *looks += 1;
+            if *looks >= STALLED || Room::is_scarce() {
+                return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
+            }
+            next.as_mut().reset(Instant::now() + LOOK);
         }
+        Poll::Pending
     }
 }
 

@@ -29,7 +29,7 @@ const ALL_ITEMS: usize = 32 << 20;
 static KEPT: AtomicUsize = AtomicUsize::new(0);
 /// The most text that an answer shows, whatever a host says. More than is shown is never
 /// taken apart: values take many times the room of their text.
-const MAX_SHOWN: usize = 4 << 20;
+const MAX_SHOWN: usize = 1 << 20;
 /// Bytes of an item that a progress message shows.
 const MESSAGE: usize = 2_000;
 /// A host may say with a call how much text its answer shows.

@@ -48,7 +48,7 @@ pub(crate) fn route(house: House, settings: Settings) -> Router<House> {
     let shared = Arc::new(Shared::new(house, settings));
     let sessions = Arc::new(LocalSessionManager::default());
     let service = StreamableHttpService::new(
-        move || Ok(Agent::new(Arc::clone(&shared), Room::default())),
+        move || Ok(Agent::new(Arc::clone(&shared), Room::new())),
         Arc::clone(&sessions),
         config,
     );

@@ -1,6 +1,7 @@
 //! The requests of one connection.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
@@ -26,6 +27,8 @@ const IN_FLIGHT: u32 = 256;
 const IN_FLIGHT_BYTES: u32 = 256 << 20;
 /// Requests in one batch.
 const MAX_BATCH: usize = 1_000;
+/// Bytes of answers that wait for the others of their batch.
+const BATCHED: usize = 64 << 20;
 
 /// What is being worked on for one connection.
 pub(super) struct Requests {
@@ -36,6 +39,8 @@ pub(super) struct Requests {
     bytes: Arc<Semaphore>,
     /// A child of this one per request: cancelling it cancels them all.
     all: CancellationToken,
+    /// Bytes of answers that wait for the others of their batch.
+    batched: AtomicUsize,
     running: Mutex<HashMap<Id, CancellationToken>>,
 }
 
@@ -65,6 +70,7 @@ impl Requests {
             places: Arc::new(Semaphore::new(IN_FLIGHT as usize)),
             bytes: Arc::new(Semaphore::new(IN_FLIGHT_BYTES as usize)),
             all: CancellationToken::new(),
+            batched: AtomicUsize::new(0),
             running: Mutex::default(),
         }
     }
@@ -121,6 +127,8 @@ impl Requests {
                     if !responses.is_empty() {
                         this.outbox.send(encode(&responses));
                     }
+                    let bytes = responses.iter().map(size).sum();
+                    this.batched.fetch_sub(bytes, Ordering::Relaxed);
                 });
             }
         }
@@ -184,12 +192,25 @@ impl Requests {
         })
     }
 
+    /// The answer to one request of a batch. It waits for the others, where nobody can read it
+    /// yet: those that do not fit are told so.
     async fn finish(&self, taken: Taken) -> Option<Response> {
-        match taken {
-            Taken::Accepted(accepted) => self.perform(accepted).await,
-            Taken::Answered(response) => Some(response),
-            Taken::Nothing => None,
+        let response = match taken {
+            Taken::Accepted(accepted) => self.perform(accepted).await?,
+            Taken::Answered(response) => response,
+            Taken::Nothing => return None,
+        };
+        let bytes = size(&response);
+        if self.batched.fetch_add(bytes, Ordering::Relaxed) + bytes <= BATCHED {
+            return Some(response);
         }
+        self.batched.fetch_sub(bytes, Ordering::Relaxed);
+        let error = Error::new(
+            Code::ResponseTooLarge,
+            "the answers of this batch are too large together",
+        )
+        .hint("send the requests one by one, or fewer in a batch");
+        Some(Response::new(response.id, Err(error)))
     }
 
     async fn perform(&self, accepted: Accepted) -> Option<Response> {
@@ -231,6 +252,14 @@ impl Requests {
     fn running(&self) -> MutexGuard<'_, HashMap<Id, CancellationToken>> {
         self.running.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Bytes of a result.
+fn size(response: &Response) -> usize {
+    response
+        .result
+        .as_ref()
+        .map_or(0, |result| result.get().len())
 }
 
 fn busy() -> Error {

@@ -436,3 +436,33 @@ fn two_requests_of_an_agent_with_one_id() {
     );
     assert!(agent.lines.finish().success());
 }
+
+/// Nobody can read an answer of a batch before the last one is there.
+#[test]
+fn the_answers_of_a_batch_are_bounded_together() {
+    let context = context();
+    let daemon = context.daemon();
+    let mut stream = daemon.raw();
+    stream.set_read_timeout(Some(3 * PATIENCE)).unwrap();
+    let note = context.path("note");
+    let calls = (0..COUNT).map(|id| call(&context, id, &note));
+    stream.write_all(&frame(&calls.collect())).unwrap();
+    let mut reader = BufReader::new(stream.try_clone().unwrap());
+    let batch = read_frame(&mut reader);
+    let batch = batch.as_array().unwrap();
+    assert_eq!(batch.len(), COUNT, "each has an answer");
+    let (good, bad): (Vec<_>, Vec<_>) = batch.iter().partition(|a| a["error"].is_null());
+    assert!(good.len() * SIZE <= 64 << 20 && !good.is_empty() && !bad.is_empty());
+    for answer in bad {
+        assert_eq!(answer["error"]["data"]["code"], "response_too_large");
+    }
+    stream
+        .write_all(&frame(&json!([call(&context, 0, &note)])))
+        .unwrap();
+    let batch = read_frame(&mut reader);
+    assert_eq!(
+        length(&batch[0]["result"]["result"]),
+        Some(SIZE),
+        "there is room again"
+    );
+}
