@@ -105,6 +105,7 @@ def disk_of(size):
         "used": 0,
         "named": 0,
         "left": [0, 0],
+        "sends": False,
     }
 
 

@@ -200,7 +200,7 @@ async fn start(
         watch: Watch {
             memory: Some(setting.limits.memory),
             processes: Some(setting.limits.processes),
-            disk: place.folder.as_ref().map(|_| disk(setting)),
+            disk: place.folder.as_ref().map(|_| disk(setting, policy.network)),
         },
         outputs: Outputs {
             names: request.outputs.clone(),
@@ -253,7 +253,7 @@ async fn start(
 }
 
 /// What its folder may hold: whatever it holds already is no reason to end a run that cleans up.
-fn disk(setting: &Setting<'_>) -> Disk {
+fn disk(setting: &Setting<'_>, network: bool) -> Disk {
     let (limits, before) = (&setting.limits, setting.before);
     let names = limits.disk_files.saturating_mul(KEPT_FILES);
     let names = names.min(session::MOST_NAMES);
@@ -264,6 +264,8 @@ fn disk(setting: &Setting<'_>) -> Disk {
         used: before.bytes,
         named: before.names,
         left: before.left,
+        // The filter lets it only there.
+        sends: network,
     }
 }
 

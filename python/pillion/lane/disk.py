@@ -1,9 +1,10 @@
 """Whether a folder on disk holds more than it may, seen from the init of a run that writes to it.
 
-The file system says at once how much of it is left: as long as that did not shrink by what still
-fits into the folder, it cannot be full, and its files are added up at leisure. If it did, it may
-be this run or somebody else. Then everyone in the run is stopped while all is added up, so that
-nothing can be done meanwhile that would take long to find out.
+The kernel says at once how much is left of the file system, and how much the run's processes have
+written. As long as neither is what still fits into the folder, it cannot be full, and its files
+are added up at leisure. If one of them is, it may be this run, somebody else, or a file that was
+written twice. Then everyone in the run is stopped while all is added up, so that nothing can be
+done meanwhile that would take long to find out.
 
 `crates/pillion-sandbox/src/boxed/folder.rs` does the same for runs without a zygote.
 """
@@ -32,6 +33,11 @@ _REST = 0.1
 # What cannot be added up is too much.
 _AT_MOST = 1.0
 _EACH = 0.00002
+# Bytes that can be written in a second, as far as we have seen; and the least time until the next
+# look.
+_FAST = 4 << 30
+_AGAIN = 0.002
+_ORDERED = 1.0
 # Names that are looked at between two looks at the clock.
 _SOME = 64
 _CHUNK = 1 << 20
@@ -45,7 +51,8 @@ class Folder:
     """A folder that is watched.
 
     `told`: its `path`; `bytes` and `files` that fit; what it `used` and how much was `named`
-    before the run; and the bytes and files that were `left` of its file system then.
+    before the run; the bytes and files that were `left` of its file system then; and whether its
+    processes can send each other descriptors (`sends`).
     """
 
     def __init__(
@@ -55,6 +62,9 @@ class Folder:
         self.bytes: int = told["bytes"]
         self.files: int = told["files"]
         self.used: int = told["used"]
+        self.sends: bool = told["sends"]
+        # By then a program has taken the descriptors that its order came with.
+        self.ordered = time.monotonic() + _ORDERED
         self.before = self.at_sum = tuple(told["left"])
         self.sum = told["used"], told["named"]
         # Calls a function with the names of all processes while none of them moves.
@@ -63,18 +73,38 @@ class Folder:
         self.device = os.fstat(self.root).st_dev
         self.going_on: Iterator[tuple[int, int] | None] | None = None
         self.began = self.before
+        # What all processes had written at the last look, when the folder was added up last, and
+        # when that began which goes on.
+        self.written = self.written_at_sum = self.written_at_began = 0
         self.not_before = time.monotonic() + _REST
+        # Everyone is not stopped again before this.
+        self.not_now_before = 0.0
 
     def is_full(self, names: list[str]) -> bool:
         """Whether it holds more than fits, with what these have open of it without a name."""
+        self.written = written(names)
         try:
             if self._may_be_full():
-                self.hold(self._add_up_now)
+                self._add_up_in_turn()
             else:
                 self._add_up_at_leisure(names)
         except TooMuch:
             return True
         return False
+
+    def is_full_already(self) -> bool:
+        """The same without anything that takes time, unless there is need for it."""
+        try:
+            if self._may_be_full():
+                self._add_up_in_turn()
+        except TooMuch:
+            return True
+        return False
+
+    def time_left(self) -> float:
+        """How long it takes at least until it can be full."""
+        soon = (self.bytes - self._most()[0]) / _FAST
+        return max(soon, self.not_now_before - time.monotonic(), _AGAIN)
 
     def was_filled(self) -> bool:
         """The same at the end, when nobody is left: only if it may be so."""
@@ -91,9 +121,24 @@ class Folder:
 
     def _may_be_full(self) -> bool:
         """Has the file system lost what still fitted when the folder was added up last?"""
+        used, named = self._most()
+        return used > self.bytes or named > self.files
+
+    def _most(self) -> tuple[int, int]:
+        """The most that it can hold."""
         left = self._left()
-        more, made = (max(0, then - now) for then, now in zip(self.at_sum, left, strict=True))
-        return self.sum[0] + more > self.bytes or self.sum[1] + made > self.files
+        more = max(0, self.at_sum[0] - left[0], self.written - self.written_at_sum)
+        return self.sum[0] + more, self.sum[1] + max(0, self.at_sum[1] - left[1])
+
+    def _add_up_in_turn(self) -> None:
+        began = time.monotonic()
+        is_its_own = self.sum[0] + self.written - self.written_at_sum > self.bytes
+        if not is_its_own and began < self.not_now_before:
+            return
+        self.hold(self._add_up_now)
+        # If somebody else is writing much, nobody here is stopped all the time.
+        ended = time.monotonic()
+        self.not_now_before = ended + (ended - began) * _SHARE
 
     def _add_up_at_leisure(self, names: list[str]) -> None:
         now = time.monotonic()
@@ -101,10 +146,12 @@ class Folder:
             return
         if self.going_on is None:
             self.began = self._left()
+            self.written_at_began = self.written
             self.going_on = self._adding(names)
         for found in self.going_on:
             if found is not None:
                 self.sum, self.at_sum, self.going_on = found, self.began, None
+                self.written_at_sum = self.written_at_began
                 self.not_before = _REST
                 break
             if time.monotonic() > now + _A_WHILE:
@@ -122,10 +169,13 @@ class Folder:
             elif time.monotonic() > until:
                 raise TooMuch
         self.at_sum = self._left()
+        self.written = self.written_at_sum = written(names)
         # What is neither there nor anybody else's.
         gone = max(0, self.before[0] - self.at_sum[0])
-        if self.used + gone > self.bytes and any(hides(name, self.device) for name in names):
-            raise TooMuch
+        if self.used + gone > self.bytes:
+            sends = self.sends and time.monotonic() > self.ordered
+            if any(hides(name, self.device, sends) for name in names):
+                raise TooMuch
 
     def _adding(self, names: list[str]) -> Iterator[tuple[int, int] | None]:
         """The bytes and names in the folder, at last; before that None, after every few names.
@@ -192,16 +242,25 @@ def nameless(names: list[str], device: int) -> Iterator[tuple[int, int]]:
                 yield facts.st_ino, facts.st_blocks * 512
 
 
-def hides(name: str, device: int) -> bool:
+def written(names: list[str]) -> int:
+    """Bytes for a disk that these processes have written, and those that they waited for."""
+    all_of_them = 0
+    for name in names:
+        numbers = _text(f"{name}/io").partition(b"\nwrite_bytes: ")[2].split(None, 1)
+        all_of_them += int(numbers[0]) if numbers else 0
+    return all_of_them
+
+
+def hides(name: str, device: int, sends: bool) -> bool:
     """Whether a process has files where they cannot be added up.
 
-    They are removed and only mapped, or on their way in a socket.
+    They are removed and only mapped, or, if it can send any, on their way in a socket.
     """
     number = f" {os.major(device):02x}:{os.minor(device):02x} ".encode()
     for line in _text(f"{name}/maps").splitlines():
         if line.endswith(b" (deleted)") and number in line:
             return True
-    for descriptor in _descriptors(name):
+    for descriptor in _descriptors(name) if sends else ():
         try:
             is_socket = os.readlink(f"{_PROC}/{name}/fd/{descriptor}").startswith("socket:")
         except OSError:

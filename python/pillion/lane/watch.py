@@ -43,9 +43,11 @@ _GONE_SECONDS = 5.0
 # Bytes that can wait in one, and that there can be of an epoll, in the kernel's memory.
 _WAITING = {"socket": 212_992, "pipe": 65_536, "anon_inode": 65_536}
 _MOST_WAITING = 212_992
-# What the kernel needs for one lock, and how often they are counted, which takes longer.
+# What the kernel needs for one lock and one mapping, and how often they are counted, which takes
+# longer than a look.
 _LOCK = 256
-_LOCKS_EVERY = 0.2
+_MAPPING = 224
+_COUNT_EVERY = 0.5
 # How long a closer look may take, and how often is asked meanwhile whether it can be waited for. If
 # it takes longer than `_SOON`, no more than a part of the limit may be added meanwhile.
 _PATIENCE = 1.0
@@ -72,9 +74,9 @@ class Watcher:
         # CPU time of those seen at the last look, and of those seen before that are gone.
         self.ticks: dict[tuple[str, bytes], int] = {}
         self.ticks_of_gone = 0
-        # What the kernel needs for locks, when they were counted last.
-        self.locks = 0
-        self.count_locks_at = time.monotonic() + _LOCKS_EVERY
+        # What the kernel needs for locks and mappings, when they were counted last.
+        self.counted = 0
+        self.count_at = time.monotonic() + _COUNT_EVERY
         self.folder: disk.Folder | None = None
 
     def run(self) -> int:
@@ -99,7 +101,10 @@ class Watcher:
         while True:
             wait = None
             if next_look is not None:
-                wait = max(0.0, next_look - time.monotonic()) * 1000
+                wait = max(0.0, next_look - time.monotonic())
+                if self.folder is not None:
+                    wait = min(wait, self.folder.time_left())
+                wait *= 1000
             ready = {descriptor for descriptor, _ in poll.poll(wait)}
             self._reap()
             if self.status is not None:
@@ -107,11 +112,15 @@ class Watcher:
             if self.ctl.fileno() in ready:
                 self._receive()
                 next_look = time.monotonic() + self._every()
-            if next_look is not None and time.monotonic() >= next_look:
+            if next_look is None:
+                continue
+            if time.monotonic() >= next_look:
                 self.killed = self._look()
-                if self.killed is not None:
-                    return
                 next_look = time.monotonic() + self._every()
+            elif self.folder is not None and self.folder.is_full_already():
+                self.killed = "disk"
+            if self.killed is not None:
+                return
 
     def _every(self) -> float:
         return max(1, (self.order or {}).get("every_ms") or _DEFAULT_EVERY_MS) / 1000
@@ -206,7 +215,7 @@ class Watcher:
 
     def _sample(self, names: list[str]) -> tuple[int, int]:
         """Memory and tasks of these processes; what is shared is counted for each that has it."""
-        used, tasks = self.locks, 0
+        used, tasks = self.counted, 0
         before, self.ticks = self.ticks, {}
         for name in names:
             try:
@@ -248,15 +257,15 @@ class Watcher:
         """Whether all have more than that, by a closer look if there may be need for one."""
         waiting = sum(self._open_files(name) for name in names) * _MOST_WAITING
         may_be = used + waiting > limit
-        if may_be or time.monotonic() > self.count_locks_at:
+        if may_be or time.monotonic() > self.count_at:
             found = self._closer(names, may_be, used + limit // _MORE_MEANWHILE)
             if found is None:
                 self.peak_bytes = max(self.peak_bytes, used)
                 return True
-            memory, self.locks = found
-            self.count_locks_at = time.monotonic() + _LOCKS_EVERY
+            memory, self.counted = found
+            self.count_at = time.monotonic() + _COUNT_EVERY
             if may_be:
-                used = memory + self.locks
+                used = memory + self.counted
         self.peak_bytes = max(self.peak_bytes, used)
         return used > limit
 
@@ -268,7 +277,7 @@ class Watcher:
             return 0
 
     def _closer(self, names: list[str], with_memory: bool, most: int) -> tuple[int, int] | None:
-        """A closer look: memory, each page once, and what locks take.
+        """A closer look: memory, each page once, and what locks and mappings take.
 
         None if it cannot be had while all together stay below `most`.
         """
@@ -292,19 +301,20 @@ class Watcher:
 
     def _look_closer(self, names: list[str], with_memory: bool) -> tuple[int, int]:
         seen: set[str] = set()
-        memory = locks = 0
+        memory = counted = 0
         for name in names:
             try:
                 if with_memory:
                     fields = self._read(f"{name}/stat").rpartition(b")")[2].split()
                     part = self._alive(name, fields[0], max(1, int(fields[17])))
                     memory += self._pss(part) + self._memory(part)[1]
-                waiting, its = self._in_kernel(name, seen)
+                waiting, locks = self._in_kernel(name, seen)
+                mappings = self._count(f"{name}/maps", b"\n")
             except (FileNotFoundError, ProcessLookupError):
                 continue  # it ended meanwhile
             memory += waiting
-            locks += its
-        return memory, locks
+            counted += locks * _LOCK + mappings * _MAPPING
+        return memory, counted
 
     def _pss(self, part: str) -> int:
         total = 0
@@ -314,7 +324,7 @@ class Watcher:
         return total * 1024
 
     def _in_kernel(self, name: str, seen: set[str]) -> tuple[int, int]:
-        """What may wait in sockets and pipes, and what locks take: none of it is in a PSS."""
+        """What may wait in sockets and pipes, and the number of locks: none of it is in a PSS."""
         used = locks = 0
         locked: set[str] = set()
         for descriptor in self._descriptors(name):
@@ -328,7 +338,7 @@ class Watcher:
                 # A process has its locks on a file once, however often it has that open.
                 if kind not in locked and kind != "/dev/null":
                     locked.add(kind)
-                    locks += self._count_locks(f"{name}/fdinfo/{descriptor}") * _LOCK
+                    locks += self._count(f"{name}/fdinfo/{descriptor}", b"lock:")
             elif kind not in seen and (kind[:10] != "anon_inode" or "[eventpoll]" in kind):
                 # All epolls have the same name.
                 if kind[:10] != "anon_inode":
@@ -336,12 +346,13 @@ class Watcher:
                 used += _WAITING.get(kind.partition(":")[0], 0)
         return used, locks
 
-    def _count_locks(self, path: str) -> int:
+    def _count(self, path: str, what: bytes) -> int:
+        """How often that is in a file of /proc."""
         count = 0
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC, dir_fd=self.proc)
         try:
             while part := os.read(descriptor, _CHUNK):
-                count += part.count(b"lock:")
+                count += part.count(what)
         finally:
             os.close(descriptor)
         return count

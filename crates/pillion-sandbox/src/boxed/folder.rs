@@ -1,9 +1,10 @@
 //! Whether a folder on disk holds more than it may. Untrusted code writes to it meanwhile.
 //!
-//! The file system says at once how much of it is left: as long as that did not shrink by what
-//! still fits into the folder, it cannot be full, and its files are added up at leisure. If it
-//! did, it may be this run or somebody else. Then everyone in the run is stopped while all is
-//! added up, so that nothing can be done meanwhile that would take long to find out.
+//! The kernel says at once how much is left of the file system, and how much the run's processes
+//! have written. As long as neither is what still fits into the folder, it cannot be full, and
+//! its files are added up at leisure. If one of them is, it may be this run, somebody else, or a
+//! file that was written twice. Then everyone in the run is stopped while all is added up, so
+//! that nothing can be done meanwhile that would take long to find out.
 
 use std::collections::HashSet;
 use std::fs::{self, File};
@@ -27,6 +28,12 @@ const REST: Duration = Duration::from_millis(100);
 /// What cannot be added up is too much.
 const AT_MOST: Duration = Duration::from_secs(1);
 const EACH: Duration = Duration::from_micros(20);
+/// Bytes that can be written in a second, as far as we have seen; and the least time until the
+/// next look.
+const FAST: u64 = 4 << 30;
+const AGAIN: Duration = Duration::from_millis(2);
+/// By then a program has taken the descriptors that its order came with.
+const ORDERED: Duration = Duration::from_secs(1);
 /// Names that are looked at between two looks at the clock.
 const SOME: usize = 64;
 
@@ -42,6 +49,11 @@ pub(super) struct Folder {
     /// A sum that is being made at leisure, and the file system when that began.
     going_on: Option<(Adding, Left)>,
     not_before: Instant,
+    /// Bytes that the run had written at the last look.
+    written: u64,
+    began: Instant,
+    /// Everyone is not stopped again before this.
+    not_now_before: Instant,
 }
 
 /// What is left of a file system.
@@ -49,17 +61,19 @@ pub(super) struct Folder {
 struct Left {
     bytes: u64,
     files: u64,
+    /// Bytes that the run had written then.
+    written: u64,
 }
 
 impl Left {
-    fn of(folder: &OwnedFd) -> Self {
-        fstatvfs(folder).map_or_else(
-            |_| Self::default(),
-            |stat| Self {
-                bytes: stat.f_bfree * stat.f_frsize,
-                files: stat.f_ffree,
-            },
-        )
+    fn of(folder: &OwnedFd, written: u64) -> Self {
+        let (bytes, files) =
+            fstatvfs(folder).map_or((0, 0), |stat| (stat.f_bfree * stat.f_frsize, stat.f_ffree));
+        Self {
+            bytes,
+            files,
+            written,
+        }
     }
 }
 
@@ -79,7 +93,11 @@ impl Folder {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let root = open(&disk.path, flags, Mode::empty()).ok()?;
         let (bytes, files) = disk.left;
-        let left = Left { bytes, files };
+        let left = Left {
+            bytes,
+            files,
+            written: 0,
+        };
         Some(Self {
             device: fstat(&root).map_or(0, |stat| stat.st_dev),
             sum: Sum {
@@ -92,11 +110,15 @@ impl Folder {
             at_sum: left,
             going_on: None,
             not_before: Instant::now() + REST,
+            written: 0,
+            began: Instant::now(),
+            not_now_before: Instant::now(),
         })
     }
 
     /// Whether it holds more than fits, with what the run has open of it without a name.
     pub(super) fn is_full(&mut self, everyone: Everyone) -> bool {
+        self.written = written(&(everyone.list)());
         let is_full = match self.may_be_full() {
             true => self.add_up_now(everyone),
             false => self.add_up_at_leisure(everyone),
@@ -104,17 +126,41 @@ impl Folder {
         is_full.is_err()
     }
 
-    /// The same at the end: only if it may be so.
+    /// The same without anything that takes time, unless there is need for it.
+    pub(super) fn is_full_already(&mut self, everyone: Everyone) -> bool {
+        self.may_be_full() && self.add_up_now(everyone).is_err()
+    }
+
+    /// The same at the end, when nobody is there any more.
     pub(super) fn was_filled(&mut self, nobody: Everyone) -> bool {
-        self.may_be_full() && self.add_up_now(nobody).is_err()
+        self.may_be_full() && self.add_up_while_held(nobody).is_err()
     }
 
     /// Whether the file system has lost what still fitted when the folder was added up last.
     fn may_be_full(&self) -> bool {
-        let left = Left::of(&self.root);
-        let (bytes, files) = (self.at_sum.bytes, self.at_sum.files);
-        self.sum.bytes + bytes.saturating_sub(left.bytes) > self.disk.bytes
-            || self.sum.names + files.saturating_sub(left.files) > self.disk.files
+        let most = self.most();
+        most.bytes > self.disk.bytes || most.names > self.disk.files
+    }
+
+    /// The most that it can hold.
+    fn most(&self) -> Sum {
+        let (left, then) = (Left::of(&self.root, self.written), &self.at_sum);
+        let gone = then.bytes.saturating_sub(left.bytes);
+        let written = left.written.saturating_sub(then.written);
+        Sum {
+            bytes: self.sum.bytes + gone.max(written),
+            names: self.sum.names + then.files.saturating_sub(left.files),
+        }
+    }
+
+    /// How long it takes at least until it can be full.
+    pub(super) fn time_left(&self) -> Duration {
+        let room = self.disk.bytes.saturating_sub(self.most().bytes);
+        let soon = Duration::from_nanos(room.saturating_mul(1_000_000_000) / FAST);
+        let rest = self
+            .not_now_before
+            .saturating_duration_since(Instant::now());
+        soon.max(rest).max(AGAIN)
     }
 
     fn add_up_at_leisure(&mut self, everyone: Everyone) -> Result<(), TooMuch> {
@@ -125,7 +171,7 @@ impl Folder {
         let (mut adding, began) = match self.going_on.take() {
             Some(going_on) => going_on,
             None => {
-                let began = Left::of(&self.root);
+                let began = Left::of(&self.root, self.written);
                 (self.begin(&(everyone.list)())?, began)
             }
         };
@@ -142,6 +188,19 @@ impl Folder {
     }
 
     fn add_up_now(&mut self, everyone: Everyone) -> Result<(), TooMuch> {
+        let began = Instant::now();
+        let written = self.written.saturating_sub(self.at_sum.written);
+        let is_its_own = self.sum.bytes + written > self.disk.bytes;
+        if !is_its_own && began < self.not_now_before {
+            return Ok(());
+        }
+        self.add_up_while_held(everyone)?;
+        // If somebody else is writing much, nobody here is stopped all the time.
+        self.not_now_before = Instant::now() + began.elapsed() * SHARE;
+        Ok(())
+    }
+
+    fn add_up_while_held(&mut self, everyone: Everyone) -> Result<(), TooMuch> {
         self.going_on = None;
         everyone.held(|pids| {
             let mut adding = self.begin(pids)?;
@@ -149,11 +208,13 @@ impl Folder {
             let until = Instant::now() + AT_MOST + EACH * names;
             let sum = adding.go_on(&self.disk, until)?;
             self.sum = sum.ok_or(TooMuch)?;
-            self.at_sum = Left::of(&self.root);
+            self.written = written(pids);
+            self.at_sum = Left::of(&self.root, self.written);
             // What is neither there nor anybody else's.
             let gone = self.before.bytes.saturating_sub(self.at_sum.bytes);
             let more = self.disk.used + gone > self.disk.bytes;
-            match more && pids.iter().any(|pid| hides(*pid, self.device)) {
+            let sends = self.disk.sends && self.began.elapsed() > ORDERED;
+            match more && pids.iter().any(|pid| hides(*pid, self.device, sends)) {
                 true => Err(TooMuch),
                 false => Ok(()),
             }
@@ -231,9 +292,21 @@ impl Adding {
     }
 }
 
-/// Whether a process has files where they cannot be added up: removed and only mapped, or on
-/// their way in a socket.
-fn hides(pid: i32, device: u64) -> bool {
+/// Bytes for a disk that these processes have written, and those that they waited for.
+fn written(pids: &[i32]) -> u64 {
+    let all = pids.iter().filter_map(|pid| {
+        let text = fs::read_to_string(format!("/proc/{pid}/io")).ok()?;
+        let line = text
+            .lines()
+            .find_map(|line| line.strip_prefix("write_bytes: "))?;
+        line.trim().parse::<u64>().ok()
+    });
+    all.sum()
+}
+
+/// Whether a process has files where they cannot be added up: removed and only mapped, or, if it
+/// can send any, on their way in a socket.
+fn hides(pid: i32, device: u64, sends: bool) -> bool {
     let lines = |name: String| {
         let file = File::open(format!("/proc/{pid}/{name}")).ok();
         file.into_iter()
@@ -251,7 +324,8 @@ fn hides(pid: i32, device: u64) -> bool {
         return true;
     }
     let files = fs::read_dir(format!("/proc/{pid}/fd"));
-    files.into_iter().flatten().flatten().any(|file| {
+    let files = files.into_iter().filter(|_| sends);
+    files.flatten().flatten().any(|file| {
         let is_socket = fs::read_link(file.path())
             .is_ok_and(|link| link.to_string_lossy().starts_with("socket:"));
         let info = format!("fdinfo/{}", file.file_name().to_string_lossy());

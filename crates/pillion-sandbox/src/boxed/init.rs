@@ -3,6 +3,7 @@
 
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::Path;
+use std::time::Duration;
 
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, wait};
 use rustix::thread::UnshareFlags;
@@ -11,6 +12,9 @@ use super::watch::{Everyone, Seen, all_others};
 use super::{Role, Said, Spec, complain, is_over, payload, root, sys};
 use crate::message;
 use crate::policy::WORK;
+
+/// No wait is longer.
+const A_WHILE: Duration = Duration::from_millis(999);
 
 /// Its whole life. Returns its exit code.
 pub(super) fn run(spec: &Spec, ctl: &OwnedFd) -> i32 {
@@ -51,15 +55,15 @@ fn attend(spec: &Spec, ctl: &OwnedFd, program: Pid) -> i32 {
     if spec.role != Role::Trial && message::send(ctl, &ready, &[]).is_err() {
         return super::FAILED;
     }
-    let mut seen = Seen::new(&spec.watch);
+    let mut seen = Seen::new(&spec.watch, spec.every_ms);
     let mut killed = None;
     let status = loop {
-        match await_change(ctl, program, spec.every_ms) {
+        match await_change(ctl, program, seen.next()) {
             Change::Ended(status) => break status,
             Change::Over => return super::FAILED,
             Change::Nothing => {}
         }
-        killed = killed.or_else(|| seen.look(&spec.watch, EVERYONE));
+        killed = killed.or_else(|| seen.look_in_time(&spec.watch, EVERYONE, spec.every_ms));
         if killed.is_some() {
             kill_everyone();
         }
@@ -87,7 +91,7 @@ enum Change {
 }
 
 /// Wait for the end of the program, for the owner's, or for the next look.
-fn await_change(ctl: &OwnedFd, program: Pid, every_ms: u32) -> Change {
+fn await_change(ctl: &OwnedFd, program: Pid, most: Duration) -> Change {
     use rustix::event::{PollFd, PollFlags, poll};
     let Ok(pidfd) = rustix::process::pidfd_open(program, rustix::process::PidfdFlags::empty())
     else {
@@ -99,7 +103,7 @@ fn await_change(ctl: &OwnedFd, program: Pid, every_ms: u32) -> Change {
     ];
     let wait = rustix::time::Timespec {
         tv_sec: 0,
-        tv_nsec: i64::from(every_ms.clamp(1, 999)) * 1_000_000,
+        tv_nsec: i64::from(most.min(A_WHILE).subsec_nanos()),
     };
     let _ = poll(&mut fds, Some(&wait));
     if !fds[0].revents().is_empty() {

@@ -8,7 +8,7 @@
 use std::collections::HashSet;
 use std::fs::{self, File};
 use std::io::ErrorKind::{NotFound, PermissionDenied};
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
@@ -44,16 +44,19 @@ pub struct Disk {
     pub named: u64,
     /// Bytes and files that were left of its file system before the run.
     pub left: (u64, u64),
+    /// Its processes can send each other descriptors.
+    pub sends: bool,
 }
 
-/// Between two counts of locks, which take longer than a look.
-const LOCKS_EVERY: Duration = Duration::from_millis(200);
+/// Between two counts of locks and mappings, which take longer than a look.
+const COUNT_EVERY: Duration = Duration::from_millis(500);
 /// What can wait in a socket or a pipe, and what there can be of an epoll, in the kernel's memory.
 const SOCKET: u64 = 212_992;
 const PIPE: u64 = 65_536;
 const EPOLL: u64 = 65_536;
-/// What the kernel needs for one lock.
+/// What the kernel needs for one lock, and for one mapping.
 const LOCK: u64 = 256;
+const MAPPING: u64 = 224;
 /// Open files of a process that does not let us count them.
 const UNSEEN_FILES: u64 = 256;
 /// How long a closer look may take, and how often is asked meanwhile whether it can be waited for.
@@ -97,21 +100,46 @@ pub(super) struct Seen {
     pub(super) peak: u64,
     pub(super) processes: u32,
     folder: Option<Folder>,
-    /// What the kernel needs for locks, when they were counted last.
-    locks: u64,
-    count_locks_at: Instant,
+    /// What the kernel needs for locks and mappings, when they were counted last.
+    counted: u64,
+    count_at: Instant,
+    look_at: Instant,
 }
 
 impl Seen {
     /// Before anything runs.
-    pub(super) fn new(watch: &Watch) -> Self {
+    pub(super) fn new(watch: &Watch, every_ms: u32) -> Self {
         Self {
             peak: 0,
             processes: 0,
             folder: watch.disk.clone().and_then(Folder::new),
-            locks: 0,
-            count_locks_at: Instant::now() + LOCKS_EVERY,
+            counted: 0,
+            count_at: Instant::now() + COUNT_EVERY,
+            look_at: Instant::now() + Duration::from_millis(every_ms.into()),
         }
+    }
+
+    /// When there is something to be looked at.
+    pub(super) fn next(&self) -> Duration {
+        let look = self.look_at.saturating_duration_since(Instant::now());
+        let folder = self.folder.as_ref().map(Folder::time_left);
+        look.min(folder.unwrap_or(look))
+    }
+
+    /// Look at what it is time for; says which limit is passed.
+    pub(super) fn look_in_time(
+        &mut self,
+        watch: &Watch,
+        everyone: Everyone,
+        every_ms: u32,
+    ) -> Option<&'static str> {
+        if Instant::now() >= self.look_at {
+            let passed = self.look(watch, everyone);
+            self.look_at = Instant::now() + Duration::from_millis(every_ms.max(1).into());
+            return passed;
+        }
+        let is_full = self.folder.as_mut()?.is_full_already(everyone);
+        is_full.then_some("disk")
     }
 
     /// Look at all; says which limit is passed.
@@ -124,11 +152,11 @@ impl Seen {
             return Some("processes");
         }
         // What is shared is counted for each that has it.
-        let mut memory: u64 = states.iter().map(|status| status.memory).sum::<u64>() + self.locks;
+        let mut memory: u64 = states.iter().map(|status| status.memory).sum::<u64>() + self.counted;
         if let Some(most) = watch.memory {
             let files: u64 = pids.iter().map(|pid| open_files(*pid)).sum();
             let may_be_too_much = memory + files * SOCKET > most;
-            if may_be_too_much || Instant::now() > self.count_locks_at {
+            if may_be_too_much || Instant::now() > self.count_at {
                 let bound = memory + most / MORE_MEANWHILE;
                 let Some(closer) = closer(&pids, may_be_too_much, bound) else {
                     // The more there are, the longer it takes.
@@ -139,11 +167,11 @@ impl Seen {
                     let too_many = watch.processes.is_some_and(|most| tasks > most);
                     return Some(if too_many { "processes" } else { "memory" });
                 };
-                self.locks = closer.locks;
-                self.count_locks_at = Instant::now() + LOCKS_EVERY;
+                self.counted = closer.counted;
+                self.count_at = Instant::now() + COUNT_EVERY;
                 if may_be_too_much {
                     let tables: u64 = states.iter().map(|status| status.tables).sum();
-                    memory = closer.memory + tables + closer.locks;
+                    memory = closer.memory + tables + closer.counted;
                 }
             }
         }
@@ -211,8 +239,8 @@ fn open_files(pid: i32) -> u64 {
 struct Closer {
     /// What all have in memory, each page once, and what may wait in the kernel for them.
     memory: u64,
-    /// What the kernel needs for their locks.
-    locks: u64,
+    /// What the kernel needs for their locks and mappings.
+    counted: u64,
 }
 
 /// A closer look, if it can be had while all together stay below `most`.
@@ -221,11 +249,13 @@ fn closer(pids: &[i32], with_memory: bool, most: u64) -> Option<Closer> {
     let (tell, told) = mpsc::channel();
     let look = move || {
         let (waiting, locks) = in_the_kernel(&asked);
+        let mappings: u64 = asked.iter().map(|pid| count_mappings(*pid)).sum();
+        let counted = locks + mappings * MAPPING;
         let own = asked.iter().filter(|_| with_memory);
         let own: u64 = own.map(|pid| proportional(*pid)).sum();
         let memory = own + waiting;
         // Nobody may be waiting any more.
-        let _ = tell.send(Closer { memory, locks });
+        let _ = tell.send(Closer { memory, counted });
     };
     std::thread::Builder::new().spawn(look).ok()?;
     let began = Instant::now();
@@ -298,6 +328,19 @@ fn count_locks(pid: i32, number: &str) -> u64 {
     };
     let lines = BufReader::new(file).split(b'\n').map_while(Result::ok);
     lines.filter(|line| line.starts_with(b"lock:")).count() as u64
+}
+
+/// How many parts the memory of a process has.
+fn count_mappings(pid: i32) -> u64 {
+    let Ok(mut file) = File::open(format!("/proc/{pid}/maps")) else {
+        return 0;
+    };
+    let (mut count, mut piece) = (0, vec![0; 1 << 16]);
+    while let Ok(read @ 1..) = file.read(&mut piece) {
+        let read = piece.get(..read).unwrap_or_default();
+        count += read.iter().filter(|byte| **byte == b'\n').count() as u64;
+    }
+    count
 }
 
 /// All processes of this pid namespace but its first.

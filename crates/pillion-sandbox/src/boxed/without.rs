@@ -12,6 +12,8 @@ use super::watch::{Everyone, Seen};
 use super::{Role, Said, Spec, complain, payload};
 use crate::message;
 
+/// Milliseconds between two looks: a child's end is not seen otherwise, and programs end soon.
+const OFTEN: u32 = 10;
 /// How often everyone is looked for who is to be stopped.
 const ROUNDS: u32 = 8;
 
@@ -30,17 +32,18 @@ pub(super) fn run(spec: &Spec, ctl: &OwnedFd, life: &OwnedFd) -> i32 {
     if spec.role != Role::Trial && message::send(ctl, &ready, &[]).is_err() {
         return super::FAILED;
     }
-    let mut seen = Seen::new(&spec.watch);
+    let mut seen = Seen::new(&spec.watch, OFTEN.min(spec.every_ms));
     let mut killed = None;
     let status = loop {
-        if owner_is_gone(life, ctl, spec.every_ms) {
+        if owner_is_gone(life, ctl, seen.next()) {
             bury_everyone();
             return super::FAILED;
         }
         if let Some(status) = ended(program) {
             break status;
         }
-        killed = killed.or_else(|| seen.look(&spec.watch, EVERYONE));
+        let every = OFTEN.min(spec.every_ms);
+        killed = killed.or_else(|| seen.look_in_time(&spec.watch, EVERYONE, every));
         if killed.is_some() {
             kill_everyone();
         }
@@ -59,15 +62,15 @@ const EVERYONE: Everyone = Everyone {
 };
 
 /// Wait for the next look; says whether the owner let go.
-fn owner_is_gone(life: &OwnedFd, ctl: &OwnedFd, every_ms: u32) -> bool {
+fn owner_is_gone(life: &OwnedFd, ctl: &OwnedFd, most: Duration) -> bool {
     let mut fds = [
         PollFd::new(life, PollFlags::IN),
         PollFd::new(ctl, PollFlags::IN),
     ];
-    // A child's end is not seen here: look often at first, for programs that end soon.
+    let most = most.min(Duration::from_millis(OFTEN.into()));
     let wait = rustix::time::Timespec {
         tv_sec: 0,
-        tv_nsec: i64::from(every_ms.clamp(1, 10)) * 1_000_000,
+        tv_nsec: i64::from(most.subsec_nanos()),
     };
     matches!(poll(&mut fds, Some(&wait)), Ok(1..))
 }

@@ -9,6 +9,9 @@ const BOMBS: &str = include_str!("attacks/bombs.py");
 const SHORT: f64 = 0.6;
 const LONG: f64 = 10.0;
 
+/// Attacks that take their time before they are noticed.
+const SLOW: [&str; 2] = ["memory_of_locks", "memory_of_mappings"];
+
 /// Each attack, and the word for how it ends.
 const ENDS: &[(&str, &str)] = &[
     ("fork_bomb", "process_limit"),
@@ -27,6 +30,7 @@ const ENDS: &[(&str, &str)] = &[
     ("memory_of_a_stack", "memory error"),
     ("memory_behind_a_lock", "memory"),
     ("memory_of_locks", "memory"),
+    ("memory_of_mappings", "memory"),
     ("memory_of_epolls", "memory"),
     ("memory_by_programs", "memory"),
     ("memory_of_pipes", "memory"),
@@ -109,7 +113,7 @@ fn explode(world: &World, ways: &[Way]) {
             }
             let timeout = match world.level == "L2" && attack.starts_with("fork_bomb") {
                 true => 5.0 * SHORT,
-                false if *attack == "memory_of_locks" => 6.0 * LONG,
+                false if SLOW.contains(attack) => 6.0 * LONG,
                 false if ends.starts_with("timeout") => SHORT,
                 false => LONG,
             };

@@ -173,6 +173,20 @@ def memory_of_locks():
     time.sleep(60)
 
 
+def memory_of_mappings():
+    """Every second page has other rights: the kernel keeps each by itself."""
+    libc.mmap.restype = ctypes.c_void_p
+    for _ in range(20):
+        if os.fork() == 0:
+            start = libc.mmap(None, ctypes.c_size_t(60_000 << 12), 0, 0x4022, -1, 0)
+            for page in range(0, 60_000, 2):
+                at = ctypes.c_void_p(start + (page << 12))
+                libc.mprotect(at, ctypes.c_size_t(4096), 1)
+            time.sleep(60)
+            os._exit(0)
+    time.sleep(60)
+
+
 def memory_of_epolls():
     import select
 
