@@ -6,6 +6,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 
+use pillion_catalogue::work;
 use pillion_process::{Pipe, Stream};
 use pillion_sandbox::{Confine, Held, Outputs, Policy, Role, Said, Watch, message};
 use serde_json::json;
@@ -249,8 +250,6 @@ async fn hand_over(
 ) -> io::Result<()> {
     match size <= SMALL {
         true => send(),
-        false => tokio::task::spawn_blocking(send)
-            .await
-            .map_err(io::Error::other)?,
+        false => work(|_| send()).await.map_err(io::Error::other)?,
     }
 }

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use pillion_catalogue::{Code, Error, Result};
+use pillion_catalogue::{Code, Error, Result, work};
 use pillion_sandbox::{Level, TMP, WORK};
 
 use crate::lane::Lane;
@@ -95,9 +95,7 @@ impl Place {
             Error::new(Code::StartFailed, message)
         };
         let looked = folder.clone();
-        let look = move || session::survey(&looked, Purpose::Run);
-        let survey = tokio::task::spawn_blocking(look).await;
-        let survey = survey.map_err(Error::internal)?;
+        let survey = work(move |_| session::survey(&looked, Purpose::Run)).await?;
         let survey = survey.map_err(|error| failed(&error))?;
         match survey.unseen {
             None => Ok(survey),
@@ -110,7 +108,7 @@ impl Place {
         let Some(folder) = self.folder.clone().filter(|_| !self.throwaway) else {
             return Vec::new();
         };
-        let made = tokio::task::spawn_blocking(move || session::made(&folder, &before)).await;
+        let made = work(move |_| session::made(&folder, &before)).await;
         made.unwrap_or_default()
     }
 }
@@ -119,7 +117,7 @@ impl Drop for Place {
     fn drop(&mut self) {
         if let Some(folder) = self.folder.take().filter(|_| self.throwaway) {
             // It may hold much, and nobody should wait for it.
-            tokio::task::spawn_blocking(move || session::remove(&folder));
+            tokio::spawn(work(move |_| session::remove(&folder)));
         }
     }
 }

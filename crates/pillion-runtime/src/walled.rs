@@ -5,6 +5,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use pillion_catalogue::work;
 use pillion_process::{Exit, Output, Pipe, Stream};
 use pillion_sandbox::{Confine, Folder, Level, Limits, Means, Policy, Role};
 use tokio::sync::OnceCell;
@@ -56,8 +57,9 @@ pub(crate) async fn ask(
         ])
         .spawn()
         .map_err(|error| error.to_string())?;
-    let out = tokio::task::spawn_blocking(move || head(stdout.read.into()));
-    let err = tokio::task::spawn_blocking(move || head(stderr.read.into()));
+    // Both are read while it runs.
+    let out = tokio::spawn(work(move |_| head(stdout.read.into())));
+    let err = tokio::spawn(work(move |_| head(stderr.read.into())));
     let ended = async {
         confined.ready().await.map_err(|error| error.to_string())?;
         confined.said().await.map_err(|error| error.to_string())
@@ -65,7 +67,8 @@ pub(crate) async fn ask(
     let ended = tokio::time::timeout(limit, ended).await;
     // Whatever it left open is closed with it.
     drop(confined);
-    let (stdout, stderr) = (out.await.unwrap_or_default(), err.await.unwrap_or_default());
+    let read = |read: Result<_, _>| read.ok().and_then(Result::ok).unwrap_or_default();
+    let ((stdout, is_cut), (stderr, _)) = (read(out.await), read(err.await));
     let said =
         ended.map_err(|_| format!("it did not answer within {} s", limit.as_secs_f32()))??;
     let exit = Exit {
@@ -77,15 +80,17 @@ pub(crate) async fn ask(
         exit,
         stdout,
         stderr,
+        is_cut,
     })
 }
 
 /// The beginning of what comes; all that may come is read, so that its writer ends.
-fn head(mut stream: std::fs::File) -> String {
+fn head(mut stream: std::fs::File) -> (String, bool) {
     let mut kept = Vec::new();
     let _ = (&mut stream).take(MOST).read_to_end(&mut kept);
-    let _ = std::io::copy(&mut stream, &mut std::io::sink());
-    String::from_utf8_lossy(&kept).into_owned()
+    let rest = std::io::copy(&mut stream, &mut std::io::sink());
+    let is_cut = rest.is_ok_and(|rest| rest > 0);
+    (String::from_utf8_lossy(&kept).into_owned(), is_cut)
 }
 
 /// What it needs to see: itself, its environment, and the installation behind that.

@@ -1,6 +1,6 @@
 //! `exec.sessions` and `exec.session_clear`: the folders that runs in the user lane keep.
 
-use pillion_catalogue::{Code, Context, Error, Operation, Result, Safety};
+use pillion_catalogue::{Code, Context, Error, Operation, Result, Safety, commit, work};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -62,10 +62,11 @@ impl Operation for Sessions {
     async fn run(self, cx: Context<ExecService>) -> Result<SessionList> {
         let (root, limit) = (cx.service().sessions(), self.limit.max(1));
         // They may hold much, and nobody should wait for it.
-        let listed = tokio::task::spawn_blocking(move || {
+        let listed = work(move |token| {
             let all = session::all(&root);
             let total = all.len() as u64;
-            let sessions = all.into_iter().take(limit).map(|kept| {
+            let asked = all.into_iter().take(limit);
+            let sessions = asked.take_while(|_| !token.is_cancelled()).map(|kept| {
                 let folder = root.join(&kept.id);
                 let survey = session::survey(&folder, Purpose::Look);
                 let unseen = survey
@@ -86,7 +87,7 @@ impl Operation for Sessions {
             let sessions = sessions.collect();
             SessionList { sessions, total }
         });
-        listed.await.map_err(Error::internal)
+        listed.await
     }
 }
 
@@ -157,8 +158,7 @@ impl Operation for SessionClear {
     async fn run(self, cx: Context<ExecService>) -> Result<SessionCleared> {
         session::check_id(&self.session)?;
         let (root, id) = (cx.service().sessions(), self.session.clone());
-        let cleared = tokio::task::spawn_blocking(move || session::clear(&root, &id));
-        let cleared = cleared.await.map_err(Error::internal)??;
+        let cleared = commit(move || session::clear(&root, &id)).await??;
         let was = cleared.ok_or_else(|| {
             let message = format!("a run uses session `{}`", self.session);
             Error::new(Code::Busy, message)

@@ -8,6 +8,7 @@ mod log;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use pillion_catalogue::work;
 use pillion_runtime::Dirs;
 use pillion_store::NewRun;
 use serde::{Deserialize, Serialize};
@@ -317,7 +318,7 @@ async fn write_down(mut notes: mpsc::Receiver<Note>, dirs: Dirs, shelf: Arc<Shel
             }
         }
         let state = dirs.clone();
-        let written = tokio::task::spawn_blocking(move || log::append(&state, &lines)).await;
+        let written = work(move |_| log::append(&state, &lines)).await;
         if let Ok(Err(error)) = written {
             tracing::warn!(%error, "the log of runs cannot be written");
         }

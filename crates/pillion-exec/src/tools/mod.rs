@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
-use pillion_catalogue::{Code, Error, Result};
+use pillion_catalogue::{Code, Error, Result, work};
 use pillion_sandbox::message;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -231,7 +231,7 @@ impl Desk {
         let name = question.name;
         let source = self.tools.named().read.get(&name).cloned();
         let source = source.ok_or_else(|| not_given("file to read", &name))?;
-        let bytes = blocking(move || files::read(&source, &name)).await??;
+        let bytes = work(move |_| files::read(&source, &name)).await??;
         let head = json!({ "id": question.id, "size": bytes.len() });
         let message = message::encode(&head).map_err(Error::internal)?;
         Ok(Answer { message, bytes })
@@ -245,7 +245,7 @@ impl Desk {
         let held = std::mem::replace(&mut self.database, Tables::Closed);
         let (tools, stop) = (self.tools.clone(), Arc::clone(&self.stop));
         let deadline = self.caller.deadline;
-        let (held, answer) = blocking(move || {
+        let (held, answer) = work(move |_| {
             let held = match held {
                 Tables::Closed => Database::open(&tools.named().tables, deadline, stop)
                     .map_or_else(Tables::Failed, Tables::Open),
@@ -352,10 +352,4 @@ fn not_given(what: &str, name: &str) -> Error {
 /// A name of the program's, of which there need not be much.
 fn short(name: &str) -> String {
     name.chars().take(NAME).collect()
-}
-
-async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T> {
-    tokio::task::spawn_blocking(work)
-        .await
-        .map_err(Error::internal)
 }
