@@ -441,6 +441,41 @@ mod tests {
         assert_eq!(answer.unwrap_err().code, Code::Cancelled);
     }
 
+    /// Say much.
+    #[derive(Serialize, Deserialize, JsonSchema, clap::Args)]
+    struct Say {
+        /// How many letters.
+        letters: usize,
+    }
+
+    impl Operation for Say {
+        const NAME: &'static str = "test.say";
+        const SAFETY: Safety = Safety::Read;
+        type Service = i64;
+        type Output = String;
+
+        async fn run(self, _: Context<i64>) -> Result<String> {
+            Ok("x".repeat(self.letters))
+        }
+    }
+
+    #[tokio::test]
+    async fn an_answer_that_does_not_fit_is_an_error() {
+        let mut catalogue = Catalogue::default();
+        catalogue.add(Operations::default().with::<Say>(), &Arc::new(0));
+        let say = async |letters: usize| {
+            let params = RawValue::from_string(format!("[{letters}]")).unwrap();
+            let request = Request::new(Door::Embedded);
+            let answer = catalogue.call("test.say", Some(&params), request).await;
+            answer.map(|answer| answer.get().len())
+        };
+        // With its quotes.
+        assert_eq!(say(MAX_ANSWER - 2).await.unwrap(), MAX_ANSWER);
+        let error = say(MAX_ANSWER - 1).await.unwrap_err();
+        assert_eq!(error.code, Code::ResponseTooLarge);
+        assert!(error.hint.unwrap().contains("limit"));
+    }
+
     #[test]
     fn every_operation_shows_that_it_can_be_given_a_time() {
         let definition = *catalogue().get("test.add").unwrap();

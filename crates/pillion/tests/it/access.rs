@@ -221,6 +221,7 @@ fn a_lane_is_not_let_in(user: Option<u32>, level: &str, fresh: bool) {
         .config("[lanes.user]\nnetwork = true\nslots = 1\n")
         .for_user(user);
     context.set_env("PILLION_LANES_LEVEL", level);
+    context.trust();
     let daemon = context.daemon();
     let web = server(&context, &[]);
     let said = web.said();

@@ -67,7 +67,7 @@ for line in sys.stdin:
 "#;
 
 fn context() -> TestContext {
-    let context = TestContext::new().config(
+    let context = TestContext::new().trusted_config(
         "[python]\nworkers = 1\n[sidecar.strict]\ncommand = ['python3', '-u', 'strict.py']\n",
     );
     context.write("strict.py", SIDECAR);

@@ -33,7 +33,9 @@ fn large() -> TestContext {
         context.write(&format!("web/m{number}.ts"), &line.repeat(4_000));
     }
     git(&context, &["init", "-q", "-b", "main"]);
-    context.config("[sidecar.old]\ncommand = ['python3', '-u', 'old_sidecar.py', '--sidecar']\n")
+    context.trusted_config(
+        "[sidecar.old]\ncommand = ['python3', '-u', 'old_sidecar.py', '--sidecar']\n",
+    )
 }
 
 /// Processor time of a process, in clock ticks.
