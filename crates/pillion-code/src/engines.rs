@@ -21,6 +21,7 @@ use crate::engine::{self, LanguageServer, Make, basedpyright_program, limits, ty
 use crate::index::{Index, is_python};
 use crate::jedi::Jedi;
 use crate::params::Pythons;
+use crate::parsed::parsed;
 use crate::source::Source;
 use crate::tools;
 
@@ -182,7 +183,7 @@ impl Engines {
         // Another question may have been faster.
         let server = running.entry((choice, around.id)).or_insert_with(|| {
             let server = LanguageServer::new(&self.supervisor, &make);
-            let foreign = index.iter().filter(|(_, facts)| !facts.is_plain);
+            let foreign = index.iter().filter(|(_, facts)| facts.needs_handing_over());
             foreign.for_each(|(path, _)| hand_over(&server, &self.root.join(&**path)));
             Arc::new(server)
         });
@@ -293,11 +294,19 @@ impl Engines {
     }
 }
 
-/// Give an engine the text of a file that it could not decode.
+/// Give an engine the text of a file that it could not decode; or none, if it would fall over
+/// it: one file must not take the answers about all others down.
 fn hand_over(server: &LanguageServer, path: &Path) {
-    if let Ok(bytes) = std::fs::read(path) {
-        server.open_document(path, Source::decode(&bytes).text());
-    }
+    let Ok(bytes) = std::fs::read(path) else {
+        return;
+    };
+    let source = Source::decode(&bytes);
+    let name = path.to_string_lossy();
+    let is_too_deep = parsed(source.text(), &name, |parsed| {
+        parsed.beyond_engines().is_some()
+    });
+    let text = if is_too_deep { "" } else { source.text() };
+    server.open_document(path, text);
 }
 
 /// Whether a change of a file can change what an engine says.

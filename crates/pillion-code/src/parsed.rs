@@ -21,6 +21,9 @@ use crate::syntax::may_be_keyword;
 /// Levels of a tree that are walked. Python itself gives up between 200 (brackets) and some
 /// thousands (sums); what people and generators write stays far below.
 pub(crate) const MAX_DEPTH: usize = 2_000;
+/// Levels that engines are given. ty walks on stacks of its own, which overflow between 500 and
+/// 1,000 levels; what is deeper is kept from it.
+pub(crate) const ENGINE_DEPTH: usize = 300;
 /// Levels that the parser has room for. A shorter text cannot nest deeper than it is long; of
 /// a longer one the tokens are counted first.
 const ROOM: usize = 20_000;
@@ -45,6 +48,8 @@ pub(crate) struct Parsed {
     tree: ruff::Parsed<ModModule>,
     /// Tokens and error of a text that nests too deeply; its tree is empty.
     refused: Option<(Tokens, [ParseError; 1])>,
+    /// Whether it nests deeper than engines can follow, and where.
+    beyond_engines: Option<TextRange>,
 }
 
 impl Parsed {
@@ -59,6 +64,16 @@ impl Parsed {
         refused.map_or_else(|| self.tree.tokens(), |(tokens, _)| tokens)
     }
 
+    /// Where it nests deeper than engines can follow, if it does.
+    pub(crate) fn beyond_engines(&self) -> Option<TextRange> {
+        self.beyond_engines
+    }
+
+    /// Whether it nests deeper than is read at all.
+    pub(crate) fn is_refused(&self) -> bool {
+        self.refused.is_some()
+    }
+
     /// What is wrong with it.
     pub(crate) fn errors(&self) -> &[ParseError] {
         let refused = self.refused.as_ref();
@@ -69,8 +84,9 @@ impl Parsed {
 /// Parse a file and look at it.
 pub(crate) fn parsed<R>(text: &str, path: &str, read: impl FnOnce(&Parsed) -> R) -> R {
     let source_type = source_type(path);
-    let refused = |tokens, error| Parsed {
+    let refused = |tokens, error: ParseError| Parsed {
         tree: ruff::parse_unchecked_source("", source_type),
+        beyond_engines: Some(error.location),
         refused: Some((tokens, [error])),
     };
     if let Err(at) = fits(text) {
@@ -82,9 +98,12 @@ pub(crate) fn parsed<R>(text: &str, path: &str, read: impl FnOnce(&Parsed) -> R)
         depth.visit_body(&tree.syntax().body);
         match depth.refused() {
             None => {
-                let refused = None;
+                let parsed = Parsed {
+                    tree,
+                    refused: None,
+                    beyond_engines: depth.place.filter(|_| depth.deepest > ENGINE_DEPTH),
+                };
                 // The tree is dropped on the same stack that it was read on.
-                let parsed = Parsed { tree, refused };
                 on_stack(depth.deepest * WALKER_LEVEL, move || read(&parsed))
             }
             Some(error) => read(&refused(tree.tokens().clone(), error)),

@@ -9,7 +9,7 @@ use ruff_text_size::{Ranged, TextRange};
 
 use super::facts::{Facts, Import, Kind, ParseError, Symbol, name_hash};
 use super::offers;
-use crate::parsed::{Parsed, parsed};
+use crate::parsed::{ENGINE_DEPTH, Parsed, parsed};
 use crate::source::{LineColumn, Source, Span};
 
 /// Parse errors that are kept; more say nothing new.
@@ -23,13 +23,21 @@ pub(crate) fn facts(source: &Source, path: &str) -> Facts {
 }
 
 fn read(source: &Source, parsed: &Parsed) -> Facts {
-    let errors = parsed.errors().iter().take(MAX_ERRORS).map(|error| {
-        let at = LineColumn::from(source.position(error.location.start().to_usize()));
+    let told = |place: TextRange, message: String| {
+        let at = LineColumn::from(source.position(place.start().to_usize()));
         ParseError {
             line: at.line,
             column: at.column,
-            message: error.error.to_string(),
+            message,
         }
+    };
+    let errors = parsed.errors().iter().take(MAX_ERRORS);
+    let errors = errors.map(|error| told(error.location, error.error.to_string()));
+    // Whoever asks about it is told why so little is known.
+    let unknown = parsed.beyond_engines().filter(|_| !parsed.is_refused());
+    let unknown = unknown.map(|place| {
+        let what = format!("it nests deeper than {ENGINE_DEPTH} levels: its types are not known");
+        told(place, what)
     });
     let names: HashSet<u32> = parsed
         .tokens()
@@ -48,7 +56,8 @@ fn read(source: &Source, parsed: &Parsed) -> Facts {
         imports: extractor.imports.into(),
         all: offers::all(body),
         summary: summary(body),
-        parse_errors: errors.collect(),
+        parse_errors: errors.chain(unknown).collect(),
+        is_too_deep: parsed.beyond_engines().is_some(),
         names,
     }
 }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::source::{Position, Span};
 
 /// The version of what is written to disk; other versions are not read.
-pub(crate) const FORMAT: u32 = 1;
+pub(crate) const FORMAT: u32 = 2;
 
 /// What a symbol is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
@@ -115,6 +115,9 @@ pub struct Facts {
     pub summary: Option<Box<str>>,
     /// What is wrong in it.
     pub parse_errors: Box<[ParseError]>,
+    /// Whether it nests so deeply that it is kept from engines: what its names mean is not
+    /// known.
+    pub is_too_deep: bool,
     /// [`name_hash`] of every name in it, sorted.
     pub names: Box<[u32]>,
 }
@@ -123,6 +126,12 @@ impl Facts {
     /// Whether a name may occur. A file that is said to may still be found not to.
     pub fn may_mention(&self, hash: u32) -> bool {
         self.names.binary_search(&hash).is_ok()
+    }
+
+    /// Whether an engine must not read the file itself: it could not decode it, or would fall
+    /// over it.
+    pub(crate) fn needs_handing_over(&self) -> bool {
+        !self.is_plain || self.is_too_deep
     }
 
     /// `Class/method` for a symbol.

@@ -159,7 +159,7 @@ impl Index {
             .get(path)
             .filter(|then| then.hash != now.hash);
         let same_time = then.is_some_and(|then| then.stamp.mtime_ns == now.stamp.mtime_ns);
-        !now.facts.is_plain || !now.settled || same_time
+        now.facts.needs_handing_over() || !now.settled || same_time
     }
 
     /// What is known about a file.

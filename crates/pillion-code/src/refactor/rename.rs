@@ -205,6 +205,7 @@ async fn list_possible(engine: &Engine, subject: &Subject, set: &mut ChangeSet) 
         let found = strings::mentions(&index, &root, &name);
         let described = found
             .into_iter()
+            .chain(strings::too_deep(&index, &root, &name))
             .chain(lookups)
             .map(|(path, span, why)| LeftAlone {
                 location: desk.location(&root.join(path), span),

@@ -14,7 +14,8 @@ use ruff_text_size::{Ranged, TextRange, TextSize};
 use super::rename::{Subject, absolute, relative};
 use crate::ask::Engine;
 use crate::desk::Desk;
-use crate::index::{Index, Kind};
+use crate::index::facts::name_hash;
+use crate::index::{Index, Kind, mentions_in as names_in};
 use crate::parsed::parsed;
 use crate::source::{Source, Span};
 
@@ -237,6 +238,26 @@ pub(super) fn mentions(
         })
         .collect();
     found.into_iter().flatten().take(MAX_MENTIONS).collect()
+}
+
+/// Where files that nest too deeply for engines spell a name.
+pub(super) fn too_deep(
+    index: &Index,
+    root: &Path,
+    name: &str,
+) -> Vec<(String, Span, &'static str)> {
+    let hash = name_hash(name);
+    let files = index.iter();
+    let files = files.filter(|(_, facts)| facts.is_too_deep && facts.may_mention(hash));
+    let found = files.flat_map(|(path, _)| {
+        let bytes = std::fs::read(root.join(&**path)).unwrap_or_default();
+        names_in(&Source::decode(&bytes), path, name)
+    });
+    let why = "the file nests too deeply for what its names mean to be known";
+    found
+        .take(MAX_MENTIONS)
+        .map(|mention| (mention.path.to_string(), mention.span, why))
+        .collect()
 }
 
 /// Where configuration and documentation spell a name as a word of its own.

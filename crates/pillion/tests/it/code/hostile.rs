@@ -51,7 +51,7 @@ fn questions(deep: &str) -> Vec<(&'static str, Value)> {
         all.push(("code.inline", place.clone()));
         all.push((
             "code.change_signature",
-            with(place, json!({"add": ["b=1"]})),
+            with(place, json!({"add": [{"name": "b", "default": "1"}]})),
         ));
         all.push(("code.move", with(place, json!({"dest_file": "new.py"}))));
     }
@@ -111,7 +111,7 @@ const GOOD: &str = "def helper(a):\n    return a\n\n\nx = helper(1)\n";
 
 #[test]
 fn files_that_nest_too_deeply_are_parse_errors_and_the_rest_is_answered() {
-    let n = 33_000;
+    let n = 12_000;
     let around = |before: &str, middle: &str, after: &str| {
         format!("{}{middle}{}", before.repeat(n), after.repeat(n))
     };
@@ -187,6 +187,11 @@ fn files_that_nest_too_deeply_are_parse_errors_and_the_rest_is_answered() {
             .unwrap_or_default();
         assert!(why.contains("nests too deeply"), "{name}: {listed}");
     }
+    let rename = json!({"file": "good.py", "line": 1, "col": 5, "new_name": "other"});
+    let renamed = ask(&mut rpc, &project, "code.rename", rename).unwrap();
+    assert_eq!(renamed["files"], json!(["app.py", "good.py"]), "{renamed}");
+    let left = members(&renamed["possible"], "file");
+    assert!(left.contains(&"calls.py".to_owned()), "{left:?}");
     let found = ask(
         &mut rpc,
         &project,
@@ -300,7 +305,7 @@ fn a_link_that_leads_outside_is_left_alone_and_listed() {
         let why = left["why"].as_str().unwrap();
         assert!(why.contains("leads out of the workspace"), "{left}");
     }
-    let change = json!({"file": "good.py", "line": 1, "col": 5, "add": ["b=1"], "apply": true});
+    let change = json!({"file": "good.py", "line": 1, "col": 5, "add": [{"name": "b", "default": "1"}], "apply": true});
     project.ask("change_signature", change);
     assert_eq!(fs::read_to_string(&outside).unwrap(), text);
 }
