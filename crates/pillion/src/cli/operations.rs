@@ -108,6 +108,7 @@ const ORDER: &[&str] = &[
     "restart",
     "logs",
     "doctor",
+    "trust",
     "env",
     "bench",
     "mcp",
