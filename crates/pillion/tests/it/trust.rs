@@ -149,7 +149,8 @@ fn without_namespaces_it_is_asked_behind_the_walls_that_there_are() {
     let expected = format!("{}\n", venv.join("bin/python").display());
     assert_eq!(ran["stdout"], expected, "{ran}");
     context.pillion(&["stop"]);
-    // Without any, another Python is not what is wanted.
+    // Without any, it cannot be asked, and another Python is not what is wanted.
+    fs::remove_file(context.base.join("pillion/cache/interpreters.json")).unwrap();
     context.set_env("PILLION_LANES_LEVEL", "L1");
     let output = context.pillion(&["--json", "exec", "-c", code]);
     assert_eq!(output.json()["code"], "python_not_found", "{output}");
