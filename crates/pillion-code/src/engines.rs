@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use pillion_catalogue::Result;
+use pillion_catalogue::{Code, Error, Result};
 use pillion_runtime::discovery::{Proven, Request};
 use pillion_runtime::managed::{Silent, State};
 use pillion_runtime::trust::{self, Trust};
@@ -167,9 +167,8 @@ impl Engines {
         around: &Surroundings,
         index: &Index,
     ) -> Result<Speaker> {
-        let demands = around.config.code.demands();
-        if choice != EngineChoice::Ty && !around.is_trusted && !demands.is_empty() {
-            return Err(trust::refused(&self.root, &demands));
+        if choice != EngineChoice::Ty && !around.is_trusted {
+            self.check_own(choice, around)?;
         }
         if choice == EngineChoice::Jedi {
             let jedi = Jedi::new(&self.root, around, &self.supervisor, &self.dirs).await?;
@@ -188,6 +187,27 @@ impl Engines {
             Arc::new(server)
         });
         Ok(Speaker::Server(Arc::clone(server)))
+    }
+
+    /// These engines run the project's Python, or are programs of its environment. Neither may
+    /// be the folder's own if nobody trusts it.
+    fn check_own(&self, choice: EngineChoice, around: &Surroundings) -> Result<()> {
+        let demands = around.config.code.demands();
+        if !demands.is_empty() {
+            return Err(trust::refused(&self.root, &demands));
+        }
+        let python = around.python.choice();
+        if python.is_ok_and(|python| python.source.is_of_folder()) {
+            let what = format!(
+                "`{}` would run the Python that came with `{}`, and you have not said that you \
+                 trust this folder",
+                choice.name(),
+                self.root.display()
+            );
+            let hint = format!("if you know it: `pillion trust {}`", self.root.display());
+            return Err(Error::new(Code::Untrusted, what).hint(hint));
+        }
+        Ok(())
     }
 
     async fn make(&self, choice: EngineChoice, around: &Surroundings) -> Result<Make> {

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use pillion_catalogue::{Activity, Code, Error, Result};
-use pillion_runtime::Dirs;
+use pillion_runtime::{Dirs, most_walls};
 use pillion_sandbox::{Level, Means, Policy};
 use tokio::sync::{OnceCell, Semaphore, SemaphorePermit};
 use tokio_util::sync::CancellationToken;
@@ -71,7 +71,7 @@ impl ExecService {
             host: OnceLock::new(),
             dirs,
             activity,
-            most: most_allowed(),
+            most: most_walls(),
             means: OnceCell::new(),
             projects: Mutex::default(),
             zygotes: Mutex::default(),
@@ -256,14 +256,5 @@ async fn retire_idle(service: std::sync::Weak<ExecService>) {
         if zygotes.is_empty() {
             return;
         }
-    }
-}
-
-/// Somebody may want less than this machine has: to see what is left then.
-fn most_allowed() -> Level {
-    match std::env::var(pillion_protocol::vars::PILLION_LANES_LEVEL).as_deref() {
-        Ok("L1") => Level::L1,
-        Ok("L2") => Level::L2,
-        _ => Level::L3,
     }
 }

@@ -29,10 +29,19 @@ pub(crate) struct Project {
     config_proof: Option<Proof>,
     trust: Trust,
     trust_proof: Option<Proof>,
-    /// Whether its user has said that he trusts this folder.
-    is_trusted: bool,
     /// Foreign sidecars do not need one.
     python: Proven,
+}
+
+/// Refuse the foreign sidecars of a folder that its user does not trust, before anything of it
+/// is looked for.
+pub(crate) fn demand_sidecar(whereabouts: &Whereabouts, name: &str, dirs: &Dirs) -> Result<()> {
+    let root = root::find(&whereabouts.root)?;
+    let is_configured = Config::read(&root)?.sidecar.contains_key(name);
+    match is_configured && !Trust::new(dirs).holds(&root, &root.join(config::FILE)) {
+        true => Err(trust::refused(&root, &[format!("sidecar.{name}")])),
+        false => Ok(()),
+    }
 }
 
 impl Project {
@@ -54,7 +63,7 @@ impl Project {
             configured: config.python.interpreter.as_deref(),
             virtual_env: whereabouts.virtual_env.as_deref(),
             conda_prefix: whereabouts.conda_prefix.as_deref(),
-            walled: !is_trusted,
+            // A call runs this Python with all rights anyway: that is what is asked for.
             ..Request::new(&root)
         };
         let python = Proven::find(request, dirs).await;
@@ -64,7 +73,6 @@ impl Project {
             config_proof,
             trust,
             trust_proof,
-            is_trusted,
             python,
         })
     }
@@ -74,14 +82,6 @@ impl Project {
         self.python.is_current()
             && Proof::of(&self.root.join(config::FILE)).ok() == self.config_proof
             && self.trust.proof(&self.root) == self.trust_proof
-    }
-
-    /// Refuse what only a trusted folder may ask for.
-    pub(crate) fn demand(&self, setting: String) -> Result<()> {
-        match self.is_trusted {
-            true => Ok(()),
-            false => Err(trust::refused(&self.root, &[setting])),
-        }
     }
 
     /// The interpreter for its workers, and why it was chosen.

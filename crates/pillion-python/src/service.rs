@@ -10,7 +10,7 @@ use pillion_process::environment::{self, Variables};
 use pillion_runtime::Dirs;
 use pillion_supervisor::{Pool, Supervisor};
 
-use crate::project::{Project, Whereabouts};
+use crate::project::{self, Project, Whereabouts};
 use crate::{foreign, worker};
 
 /// Projects that are remembered; a forgotten one is looked at again.
@@ -100,6 +100,11 @@ impl PythonService {
         }))
     }
 
+    /// Refuse the foreign sidecar of a folder that its user does not trust.
+    pub(crate) fn demand_sidecar(&self, whereabouts: &Whereabouts, name: &str) -> Result<()> {
+        project::demand_sidecar(whereabouts, name, &self.dirs)
+    }
+
     /// A foreign sidecar of a project.
     pub(crate) fn foreign(
         &self,
@@ -108,7 +113,6 @@ impl PythonService {
         caller: &Caller,
     ) -> Result<Arc<Pool>> {
         let made = foreign::find(project, name)?;
-        project.demand(format!("sidecar.{name}"))?;
         let (caller, own) = (caller.variables(), own());
         let key = format!(
             "foreign\0{}\0{name}\0{:x}",

@@ -44,4 +44,5 @@ pub use managed::Managed;
 pub use probe::ProbeError;
 pub use probe_cache::ProbeCache;
 pub use version::Version;
+pub use walled::most_walls;
 pub use worker_files::worker_dir;

@@ -53,10 +53,9 @@ impl Operation for SidecarCall {
     type Output = Called;
 
     async fn run(self, cx: Context<PythonService>) -> Result<Called> {
-        let project = cx
-            .service()
-            .project(whereabouts(&cx, self.root.as_deref(), None, [None, None])?)
-            .await?;
+        let place = whereabouts(&cx, self.root.as_deref(), None, [None, None])?;
+        cx.service().demand_sidecar(&place, &self.sidecar)?;
+        let project = cx.service().project(place).await?;
         if let Some(args) = &self.args {
             pillion_protocol::readable::check(args.get())?;
         }

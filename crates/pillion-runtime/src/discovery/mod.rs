@@ -226,7 +226,8 @@ pub async fn find(request: Request<'_>, dirs: &Dirs) -> Result<Choice, Discovery
                     skipped,
                 });
             }
-            Err(reason) if source.is_named() => {
+            // Without walls nobody knows whether it works; another one is not what is wanted.
+            Err(reason) if source.is_named() || matches!(reason, ProbeError::NotWalled { .. }) => {
                 return Err(DiscoveryError::Named {
                     from: source,
                     reason,

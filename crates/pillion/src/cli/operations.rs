@@ -113,6 +113,7 @@ const ORDER: &[&str] = &[
     "restart",
     "logs",
     "doctor",
+    "trust",
     "env",
     "bench",
     "mcp",

@@ -180,7 +180,7 @@ fn type_of(property: &Value) -> String {
 fn configuration() -> String {
     let schema = schemars::schema_for!(Config).to_value();
     let mut text = String::from(
-        "# `pillion.toml`\n\nA file of this name in a project's root says what the project wants from pillion. Every key has a default; an unknown key is an error.\n\n```toml\n[python]\ninterpreter = \".venv/bin/python\"\nworkers = 2\npreload = [\"numpy\"]\n\n[sidecar.map]\ncommand = [\"python3\", \"-u\", \"-m\", \"mymap\", \"--sidecar\"]\nsafe_commands = [\"structure\"]\n```\n",
+        "# `pillion.toml`\n\nA file of this name in a project's root says what the project wants from pillion. Every key has a default; an unknown key is an error. What would run programs or open walls is only done where you [trust the folder](../guides/running.md#folders-from-elsewhere).\n\n```toml\n[python]\ninterpreter = \".venv/bin/python\"\nworkers = 2\npreload = [\"numpy\"]\n\n[sidecar.map]\ncommand = [\"python3\", \"-u\", \"-m\", \"mymap\", \"--sidecar\"]\nsafe_commands = [\"structure\"]\n```\n",
     );
     let defaults: Value = serde_json::to_value(default_keys()).unwrap_or_default();
     for (section, name) in [("[python]", "Python"), ("[sidecar.NAME]", "Foreign")] {

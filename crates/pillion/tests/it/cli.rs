@@ -89,6 +89,7 @@ fn help() {
       restart  Stop the daemon and start it again
       logs  Show the daemon's log
       doctor  Say which Python is used and why, what is wrong and what to do
+      trust  Trust a folder: let its `pillion.toml` run programs and open walls
       env  Show or rebuild the managed Python environment
       bench  Measure pillion against its baselines, in one run
       mcp  Serve agents: every operation as an MCP tool, on standard input and output
@@ -182,7 +183,7 @@ fn usage_errors_exit_with_2() {
     ----- stderr -----
     error: unrecognized subcommand 'statuss'
 
-      tip: some similar subcommands exist: 'stats', 'status'
+      tip: some similar subcommands exist: 'trust', 'stats', 'status'
 
     Usage: pillion [OPTIONS] <COMMAND>
 
@@ -476,6 +477,7 @@ fn doctor() {
     exit: 0
     ----- stdout -----
     root  [BASE]/project
+    trust  not said; see `pillion trust --help`
     python  [BASE]/bin/python3 (3.X.Y), because it is `python3` on `PATH`
       - `python3` on `PATH`: chosen
     worker  [BASE]/pillion/cache/worker/[HASH]
@@ -489,6 +491,7 @@ fn doctor() {
     exit: 1
     ----- stdout -----
     root  [BASE]/project
+    trust  not said; see `pillion trust --help`
     python  [BASE]/bin/python3 (3.X.Y), because it is `python3` on `PATH`
       - `python3` on `PATH`: chosen
     worker  [BASE]/pillion/cache/worker/[HASH]
@@ -511,6 +514,7 @@ fn doctor() {
     exit: 1
     ----- stdout -----
     root  [BASE]/project
+    trust  not said; see `pillion trust --help`
     python  none that can be used
     worker  [BASE]/pillion/cache/worker/[HASH]
     managed  none without a Python

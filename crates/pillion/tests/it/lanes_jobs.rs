@@ -267,6 +267,8 @@ fn a_run_goes_on_when_its_zygote_is_replaced() {
     let projects = modules.map(|module| {
         let toml = format!("[lanes.expert]\nimports = [\"{module}\"]\nslots = 1\n");
         let file = context.write(&format!("{module}/pillion.toml"), &toml);
+        let given = context.pillion(&["trust", file.parent().unwrap().to_str().unwrap()]);
+        assert_eq!(given.code, Some(0), "{given}");
         file.parent().unwrap().to_owned()
     });
     let job = start(&mut rpc, &projects[0], ENDLESS, json!({"lane": "expert"}));

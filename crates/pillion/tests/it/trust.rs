@@ -139,6 +139,25 @@ fn the_projects_own_environment_serves_runs_without_trust() {
 }
 
 #[test]
+fn without_namespaces_it_is_asked_behind_the_walls_that_there_are() {
+    let nobody = rustix::process::geteuid().is_root().then_some(65_534);
+    let mut context = TestContext::new().for_user(nobody);
+    context.set_env("PILLION_LANES_LEVEL", "L2");
+    let venv = environment(&context);
+    let code = "import sys; print(sys.executable)";
+    let ran = context.pillion_json(&["--json", "exec", "-c", code]);
+    let expected = format!("{}\n", venv.join("bin/python").display());
+    assert_eq!(ran["stdout"], expected, "{ran}");
+    context.pillion(&["stop"]);
+    // Without any, it cannot be asked, and another Python is not what is wanted.
+    fs::remove_file(context.base.join("pillion/cache/interpreters.json")).unwrap();
+    context.set_env("PILLION_LANES_LEVEL", "L1");
+    let output = context.pillion(&["--json", "exec", "-c", code]);
+    assert_eq!(output.json()["code"], "python_not_found", "{output}");
+    assert!(output.stdout.contains("pillion trust"), "{output}");
+}
+
+#[test]
 fn an_environment_with_a_copy_of_python_is_one_too() {
     let context = TestContext::new();
     let mut make = context.command("python3");
