@@ -92,8 +92,8 @@ impl Requests {
         frame: &Bytes,
         claim: Claim,
     ) -> impl Future<Output = ()> + use<> {
-        let size = u32::try_from(frame.len()).unwrap_or(u32::MAX);
-        let bytes = Arc::clone(&self.bytes).try_acquire_many_owned(size);
+        let length = u32::try_from(frame.len()).unwrap_or(u32::MAX);
+        let bytes = Arc::clone(&self.bytes).try_acquire_many_owned(length);
         let fits = bytes.is_ok();
         let mut refused = None;
         match read(frame) {
