@@ -54,7 +54,6 @@ pub struct Access(Option<Guarded>);
 #[derive(Debug)]
 struct Guarded {
     port: u16,
-    token: Secret,
     /// Gone with us.
     file: TokenFile,
     links: Mutex<VecDeque<(Secret, Instant)>>,
@@ -67,11 +66,9 @@ impl Access {
     /// Our user outside of lanes, and whoever has the token, which is written into `folder`.
     /// That is made if need be, and must be private.
     pub fn guarded(port: u16, folder: &Path) -> Result<Self> {
-        let token = Secret::new()?;
-        let file = TokenFile::write(folder, port, &token)?;
+        let file = TokenFile::write(folder, port, Secret::new()?)?;
         Ok(Self(Some(Guarded {
             port,
-            token,
             file,
             links: Mutex::default(),
             browsers: Mutex::default(),
@@ -88,7 +85,7 @@ impl Access {
     /// The token and the file that holds it, if one is needed.
     pub fn token(&self) -> Option<(&str, &Path)> {
         let guarded = self.0.as_ref()?;
-        Some((&guarded.token.0, &guarded.file.path))
+        Some((&guarded.file.token.0, &guarded.file.path))
     }
 
     /// A link that lets a browser in, once, if one is needed.
@@ -124,7 +121,7 @@ impl Access {
 
 impl Guarded {
     async fn is_let_in(&self, connection: &Connection, headers: &HeaderMap) -> bool {
-        if bearer(headers).is_some_and(|token| self.token.is(token)) {
+        if bearer(headers).is_some_and(|token| self.file.token.is(token)) {
             return true;
         }
         let browser = self.is_browser(headers);
@@ -325,15 +322,15 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// The file that holds the token. Dropping it removes the file, if it is still this one.
+/// The token, and the file that holds it. Dropping it removes the file, if it holds no other.
 #[derive(Debug)]
 struct TokenFile {
     path: PathBuf,
-    identity: (u64, u64),
+    token: Secret,
 }
 
 impl TokenFile {
-    fn write(folder: &Path, port: u16, token: &Secret) -> Result<Self> {
+    fn write(folder: &Path, port: u16, token: Secret) -> Result<Self> {
         let failed = |path: &Path, error: &dyn fmt::Display| {
             let what = format!("cannot keep the token in `{}`: {error}", path.display());
             Error::new(Code::WriteFailed, what)
@@ -341,7 +338,7 @@ impl TokenFile {
         };
         private::ensure(folder).map_err(|error| failed(folder, &error))?;
         let path = folder.join(format!("http-{port}.token"));
-        let written = || -> std::io::Result<(u64, u64)> {
+        let write = || -> std::io::Result<()> {
             // Whoever listened on this port before is gone: it is ours now.
             match fs::remove_file(&path) {
                 Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error),
@@ -352,19 +349,17 @@ impl TokenFile {
                 .create_new(true)
                 .mode(0o600)
                 .open(&path)?;
-            writeln!(file, "{}", token.0)?;
-            let facts = file.metadata()?;
-            Ok((facts.dev(), facts.ino()))
+            writeln!(file, "{}", token.0)
         };
-        let identity = written().map_err(|error| failed(&path, &error))?;
-        Ok(Self { path, identity })
+        write().map_err(|error| failed(&path, &error))?;
+        Ok(Self { path, token })
     }
 }
 
 impl Drop for TokenFile {
     fn drop(&mut self) {
-        let facts = fs::symlink_metadata(&self.path);
-        if facts.is_ok_and(|facts| (facts.dev(), facts.ino()) == self.identity) {
+        let kept = fs::read_to_string(&self.path);
+        if kept.is_ok_and(|kept| self.token.is(kept.trim())) {
             let _ = fs::remove_file(&self.path);
         }
     }
