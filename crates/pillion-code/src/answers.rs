@@ -4,8 +4,10 @@
 //! character; paths are relative to the workspace, with `/`.
 
 use pillion_workspace::Snapshot;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::de::{DeserializeOwned, Error as _};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::Value;
 
 pub use crate::changes::{LeftAlone, Past, PatchFormat, Patched, Renamed};
 use crate::index::{Kind, ParseError};
@@ -26,7 +28,7 @@ pub enum Format {
 
 /// An answer: to one question, to several at once, or as text.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
-#[serde(untagged)]
+#[serde(untagged, bound(deserialize = "T: DeserializeOwned"))]
 pub enum Answer<T> {
     /// As text.
     Text {
@@ -45,15 +47,64 @@ pub enum Answer<T> {
     One(Whole<T>),
 }
 
-/// An answer, and what it does not speak of.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+/// An answer, and what it does not speak of: one more member of an answer that is an object. A
+/// list has no members, and stays a list.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Whole<T> {
     /// The answer.
-    #[serde(flatten)]
     pub answer: T,
     /// Files and folders that are there, but could not be looked at.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unread: Option<Unread>,
+}
+
+const UNREAD: &str = "unread";
+
+impl<T: Serialize> Serialize for Whole<T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        #[derive(Serialize)]
+        struct Both<'a, T> {
+            #[serde(flatten)]
+            answer: &'a T,
+            unread: &'a Unread,
+        }
+        let answer = &self.answer;
+        match &self.unread {
+            None => answer.serialize(serializer),
+            Some(unread) => Both { answer, unread }.serialize(serializer),
+        }
+    }
+}
+
+impl<'de, T: DeserializeOwned> Deserialize<'de> for Whole<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let mut answer = Value::deserialize(deserializer)?;
+        let unread = answer.as_object_mut().and_then(|all| all.remove(UNREAD));
+        let unread = unread.map(Unread::deserialize).transpose();
+        Ok(Self {
+            unread: unread.map_err(D::Error::custom)?,
+            answer: T::deserialize(answer).map_err(D::Error::custom)?,
+        })
+    }
+}
+
+impl<T: JsonSchema> JsonSchema for Whole<T> {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        T::schema_name()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let mut schema = T::json_schema(generator);
+        let unread = generator.subschema_for::<Unread>().to_value();
+        let properties = schema.get_mut("properties").and_then(Value::as_object_mut);
+        if let Some(properties) = properties {
+            properties.insert(UNREAD.into(), unread);
+        }
+        schema
+    }
 }
 
 impl<T> std::ops::Deref for Whole<T> {
