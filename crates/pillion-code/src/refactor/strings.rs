@@ -21,6 +21,8 @@ use crate::source::{Source, Span};
 
 /// Mentions in strings and comments that are listed.
 const MAX_MENTIONS: usize = 200;
+/// Those of one file that nests too deeply: it mostly says the same again and again.
+const MAX_IN_ONE: usize = 10;
 /// Files that are no Python and may name modules.
 const DOCUMENTS: &[&str] = &[
     ".toml", ".cfg", ".ini", ".json", ".yaml", ".yml", ".md", ".rst", ".txt", ".in",
@@ -251,7 +253,8 @@ pub(super) fn too_deep(
     let files = files.filter(|(_, facts)| facts.is_too_deep && facts.may_mention(hash));
     let found = files.flat_map(|(path, _)| {
         let bytes = std::fs::read(root.join(&**path)).unwrap_or_default();
-        names_in(&Source::decode(&bytes), path, name)
+        let found = names_in(&Source::decode(&bytes), path, name);
+        found.into_iter().take(MAX_IN_ONE)
     });
     let why = "the file nests too deeply for what its names mean to be known";
     found
