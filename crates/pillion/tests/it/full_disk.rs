@@ -79,7 +79,7 @@ fn what_was_damaged_is_written_again_and_the_doctor_tells() {
             fs::write(&source, &text[..text.len() / 2]).unwrap();
         }),
         ("an edited source", &|| {
-            fs::write(&source, "raise SystemExit('edited')\n").unwrap()
+            fs::write(&source, "raise SystemExit('edited')\n").unwrap();
         }),
         ("a missing source", &|| fs::remove_file(&source).unwrap()),
         ("cut byte-code", &|| {
