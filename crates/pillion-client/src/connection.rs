@@ -22,6 +22,9 @@ use crate::wire;
 
 /// How many requests may wait to be written before the next caller has to wait.
 const WRITE_QUEUE: usize = 64;
+/// How many requests may wait for their answers before the next caller has to wait. The daemon
+/// refuses the 257th; some that were cancelled may still be among them.
+const IN_FLIGHT: usize = 240;
 /// How many events of a stream may wait for its consumer.
 const EVENT_QUEUE: usize = 64;
 /// Bytes of an event that waits alone.
@@ -45,6 +48,7 @@ pub(crate) struct Connection {
     pending: Arc<Pending>,
     queue: mpsc::UnboundedSender<Outgoing>,
     places: Arc<Semaphore>,
+    turns: Arc<Semaphore>,
     dropped: CancellationToken,
     ended: CancellationToken,
     reader: JoinHandle<()>,
@@ -71,6 +75,7 @@ impl Connection {
             pending,
             queue,
             places: Arc::new(Semaphore::new(WRITE_QUEUE)),
+            turns: Arc::new(Semaphore::new(IN_FLIGHT)),
             dropped,
             ended,
             reader,
@@ -100,7 +105,8 @@ impl Connection {
         frame: Bytes,
         events: Option<mpsc::Sender<Event>>,
     ) -> Result<InFlight> {
-        // The semaphore is never closed.
+        // Neither semaphore is ever closed.
+        let turn = Arc::clone(&self.turns).acquire_owned().await.ok();
         let place = Arc::clone(&self.places).acquire_owned().await.ok();
         let (outcome, answer) = oneshot::channel();
         self.pending.insert(id, Waiter { outcome, events })?;
@@ -108,6 +114,7 @@ impl Connection {
             connection: Arc::clone(self),
             id,
             answer,
+            _turn: turn,
         };
         // If the writer is gone the table is closed or about to be: the outcome comes from there.
         let _ = self.queue.send(Outgoing { frame, place });
@@ -137,6 +144,7 @@ pub(crate) struct InFlight {
     connection: Arc<Connection>,
     id: u64,
     answer: oneshot::Receiver<Outcome>,
+    _turn: Option<OwnedSemaphorePermit>,
 }
 
 impl InFlight {

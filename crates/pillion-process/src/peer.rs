@@ -115,6 +115,9 @@ mod linux {
                     });
                 }
             }
+            if here && there.is_some() {
+                break;
+            }
         }
         there.filter(|_| here)
     }

@@ -195,3 +195,31 @@ async fn the_version_is_read() {
     let expected: DaemonVersion = serde_json::from_value(says).unwrap();
     assert_eq!(call.await.unwrap().unwrap(), expected);
 }
+
+/// The daemon refuses the 257th request of a connection; callers never get to see that.
+#[tokio::test]
+async fn a_crowd_of_callers_waits_its_turn() {
+    let (_server, client, mut peer) = Server::with_client().await;
+    let callers: Vec<_> = (0..600)
+        .map(|n| {
+            let client = client.clone();
+            tokio::spawn(async move { client.call_as::<u32>("echo", [n]).await })
+        })
+        .collect();
+    let mut open = Vec::new();
+    let mut answered = 0;
+    while answered < 600 {
+        open.push(peer.request().await);
+        assert!(open.len() <= 256, "more than a daemon takes");
+        // None is answered before there are as many as there can be.
+        if open.len() >= 240.min(600 - answered) {
+            for request in open.drain(..) {
+                peer.answer(&request, request["params"][0].clone()).await;
+                answered += 1;
+            }
+        }
+    }
+    for (n, caller) in callers.into_iter().enumerate() {
+        assert_eq!(caller.await.unwrap().unwrap() as usize, n);
+    }
+}

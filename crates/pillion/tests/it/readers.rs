@@ -193,6 +193,25 @@ fn json_rpc_on_pipes_that_are_not_read() {
     );
 }
 
+/// The daemon behind it sees a relay that reads everything.
+#[test]
+fn exposed_functions_on_pipes_that_are_not_read() {
+    let context = context();
+    let note = context.path("note");
+    let mut child = Unread::start(&context, &["expose", "big", "--rpc"]);
+    for id in 0..COUNT {
+        let call = json!({"jsonrpc": "2.0", "id": id, "method": "big", "params": [note, SIZE]});
+        child.write(&frame(&call));
+    }
+    let made = made(&note);
+    assert!(made < MADE, "{made} answers were made for nobody");
+    let mut reader = child.reader();
+    all_of(
+        || read_frame(&mut reader),
+        |answer| length(&answer["result"]),
+    );
+}
+
 #[test]
 fn lines_that_are_not_read() {
     let context = context();
