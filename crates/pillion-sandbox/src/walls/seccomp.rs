@@ -50,7 +50,7 @@ pub fn programs(filter: Filter) -> Result<Vec<BpfProgram>, Failure> {
     Ok(vec![
         unknown_numbers(),
         compile(refused(filter).map_err(|e| e.to_string())?, libc::EPERM)?,
-        compile(all(NOT_THERE), libc::ENOSYS)?,
+        compile(all(not_there(filter)), libc::ENOSYS)?,
         compile(all(unsupported(filter)), libc::EOPNOTSUPP)?,
     ])
 }
@@ -96,8 +96,22 @@ fn all(calls: &[i64]) -> Rules {
 
 /// Calls that do not exist. The flags of `clone3` cannot be read by a filter, and libraries then
 /// use `clone`. `flock` works on files that one can only read, so it would stop whoever else
-/// locks them; libraries know systems without it, and lock by other means.
-const NOT_THERE: &[i64] = &[libc::SYS_clone3, libc::SYS_flock];
+/// locks them; libraries know systems without it, and lock by other means. The others put pages
+/// of files into pipes, many times what a pipe holds otherwise; libraries copy instead.
+fn not_there(filter: Filter) -> &'static [i64] {
+    const FOR_ALL: &[i64] = &[
+        libc::SYS_clone3,
+        libc::SYS_flock,
+        libc::SYS_splice,
+        libc::SYS_tee,
+        libc::SYS_sendfile,
+    ];
+    match filter {
+        Filter::Program { .. } => FOR_ALL,
+        // Its inits send files with the last one.
+        Filter::Zygote { .. } => FOR_ALL.split_last().map_or(&[], |(_, others)| others),
+    }
+}
 
 /// Calls that no file system has. `fallocate` takes any number of blocks within a millisecond,
 /// which nobody could stop in time; libraries write instead.

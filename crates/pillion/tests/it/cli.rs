@@ -78,6 +78,9 @@ fn help() {
       job-stream  Follow a job: what it printed so far, what it prints, and its result
       job-cancel  Cancel a job, whether it waits or runs
       runs  Show the last runs of a session in the user lane, the newest first
+      sessions  List sessions of the user lane with what their folders hold, the one used last
+      first
+      session-clear  Empty the folder of a session: all its files are removed for good
       lanes  Show what lanes guarantee on this machine, and by what it is enforced
       status  Show the daemon, its workspaces and their sidecars
       watch  Show clocks, engines and questions live
@@ -401,6 +404,8 @@ fn operations() {
     exec.jobs  List jobs, the newest first.
     exec.lanes  Show what lanes guarantee on this machine, and by what it is enforced.
     exec.run  Run Python code in a lane: confined, limited, and gone without a trace.
+    exec.session_clear Empty the folder of a session: all its files are removed for good.
+    exec.sessions  List sessions of the user lane with what their folders hold, the one used last first.
     exec.start  Put Python code into the queue of jobs, with the parameters of `exec.run`.
     exec.stream  Follow a job: what it printed so far, what it prints, and its result.
     map.agents  Show which agents work on which projects.

@@ -30,6 +30,7 @@ const ENDS: &[(&str, &str)] = &[
     ("memory_of_a_stack", "memory error"),
     ("memory_behind_a_lock", "memory"),
     ("memory_of_locks", "memory"),
+    ("memory_of_borrowed_pages", "error"),
     ("memory_of_mappings", "memory"),
     ("memory_of_epolls", "memory"),
     ("memory_by_programs", "memory"),

@@ -173,6 +173,19 @@ def memory_of_locks():
     time.sleep(60)
 
 
+def memory_of_borrowed_pages():
+    """A pipe that holds one byte of a file holds all that was read with it."""
+    kept = []
+    with open("large", "w+b") as file:
+        file.write(b"x" * 8 * MB)
+        file.flush()
+        for _ in range(8):
+            kept.append(os.pipe())
+            for at in range(0, 8 * MB, 512 << 10):
+                os.sendfile(kept[-1][1], file.fileno(), at, 1)
+    print("ESCAPED borrowed pages", len(kept))
+
+
 def memory_of_mappings():
     """Every second page has other rights: the kernel keeps each by itself."""
     libc.mmap.restype = ctypes.c_void_p

@@ -110,6 +110,10 @@ CALLS = [
     ("sendmsg", 46, 211, (0, buffer, 0)),
     ("sendmmsg", 307, 269, (0, buffer, 1, 0)),
     ("close_range with a table of its own", 436, 436, (1000, 1000, 2)),
+    # Pages of files in pipes, which nobody counts.
+    ("sendfile", 40, 71, (1, 0, 0, 1)),
+    ("splice", 275, 76, (0, 0, 1, 0, 1, 0)),
+    ("tee", 276, 77, (0, 1, 1, 0)),
     # Blocks on the disk that nobody wrote.
     ("fallocate", 285, 47, (1, 0, 0, 4096)),
     ("fallocate behind the end", 285, 47, (1, 1, 0, 4096)),
