@@ -82,7 +82,7 @@ pub struct Finding {
     pub code: Option<String>,
     /// What is wrong.
     pub message: String,
-    /// Who says so: `ty` or `ruff`.
+    /// Who says so: `ty` or `ruff`, or `pillion` of a file that neither can read.
     pub source: String,
 }
 
@@ -197,11 +197,31 @@ pub(super) async fn of_files(
     files: &[Arc<str>],
 ) -> Result<Vec<Finding>> {
     let engine = view.engine(None, given).await?;
+    // These would be the end of both.
+    let is_too_deep = |file: &Arc<str>| view.index.get(file).is_some_and(|f| f.is_too_deep);
+    let (deep, files): (Vec<_>, Vec<_>) = files.iter().cloned().partition(is_too_deep);
     let (typed, linted) = tokio::try_join!(
-        typed(&engine, files),
-        ruff::check(view, files, engine.timeout)
+        typed(&engine, &files),
+        ruff::check(view, &files, engine.timeout)
     )?;
-    Ok(typed.into_iter().chain(linted).collect())
+    let unread = deep.iter().flat_map(|file| unread(view, file));
+    Ok(typed.into_iter().chain(linted).chain(unread).collect())
+}
+
+/// What is wrong with a file that no tool is asked about.
+fn unread<'a>(view: &'a View, file: &'a Arc<str>) -> impl Iterator<Item = Finding> + 'a {
+    let errors = view.index.get(file).map(|facts| &facts.parse_errors);
+    errors.into_iter().flatten().map(move |error| Finding {
+        file: file.to_string(),
+        line: error.line,
+        column: error.column,
+        end_line: error.line,
+        end_column: error.column,
+        severity: Severity::Error,
+        code: Some("invalid-syntax".into()),
+        message: error.message.clone(),
+        source: "pillion".into(),
+    })
 }
 
 async fn typed(engine: &Engine, files: &[Arc<str>]) -> Result<Vec<Finding>> {

@@ -1,6 +1,7 @@
 //! `code.organize_imports`: imports sorted and grouped.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use pillion_catalogue::{Code, Context, Error, Local, Operation, Result, Safety};
 use schemars::JsonSchema;
@@ -69,7 +70,15 @@ impl Operation for OrganizeImports {
             remove_unused: self.remove_unused,
             timeout: std::time::Duration::from_secs_f64(around.config.code.timeout_s),
         };
-        let set = set_of(&view, organize.run(&files).await?).await?;
+        // Such a file would be the end of ruff, and of its answer about the others.
+        let is_too_deep = |file: &Arc<str>| view.index.get(file).is_some_and(|f| f.is_too_deep);
+        let (deep, files): (Vec<_>, Vec<_>) = files.into_iter().partition(is_too_deep);
+        let mut done = organize.run(&files).await?;
+        let left = deep
+            .iter()
+            .map(|file| format!("{file}: left alone, it nests too deeply"));
+        done.warnings.extend(left);
+        let set = set_of(&view, done).await?;
         let title = format!("organize imports of {path}");
         answer(&view, set, &self.writing, &self.given, title).await
     }

@@ -172,13 +172,34 @@ fn files_that_nest_too_deeply_are_parse_errors_and_the_rest_is_answered() {
         let outcome = ask(&mut rpc, &project, operation, params);
         assert!(processes::is_alive(pid), "{operation} {told}: {outcome:?}");
         if let Err(error) = &outcome {
-            eprintln!("{operation} {told}: {}", error["data"]["message"]);
             assert_ne!(
                 error["data"]["code"], "internal_error",
                 "{operation} {told}: {error}"
             );
         }
     }
+    // Neither do the tools fall over them that are asked about all files at once.
+    for (operation, params) in [
+        ("code.diagnostics", json!({"path": "."})),
+        ("map.diagnostics", json!({})),
+    ] {
+        let found = ask(&mut rpc, &project, operation, params).unwrap();
+        let all = found["diagnostics"].as_array().unwrap();
+        let named = |one: &&Value| one["file"] == "minus.py" && one["source"] == "pillion";
+        assert!(all.iter().any(|one| named(&one)), "{operation}: {found:#}");
+    }
+    let sorted = ask(
+        &mut rpc,
+        &project,
+        "code.organize_imports",
+        json!({"path": "."}),
+    )
+    .unwrap();
+    let left = sorted["warnings"].to_string();
+    assert!(
+        left.contains("minus.py: left alone, it nests too deeply"),
+        "{sorted:#}"
+    );
     for name in ["minus", "lists", "calls", "ternaries", "attributes", "sums"] {
         let params = json!({"path": format!("{name}.py")});
         let listed = ask(&mut rpc, &project, "code.list", params).unwrap();
