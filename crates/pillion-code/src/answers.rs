@@ -98,10 +98,12 @@ impl<T: JsonSchema> JsonSchema for Whole<T> {
 
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         let mut schema = T::json_schema(generator);
-        let unread = generator.subschema_for::<Unread>().to_value();
+        let mut unread = generator.subschema_for::<Unread>();
+        let about = "Files and folders that are there, but could not be looked at.";
+        unread.insert("description".into(), about.into());
         let properties = schema.get_mut("properties").and_then(Value::as_object_mut);
         if let Some(properties) = properties {
-            properties.insert(UNREAD.into(), unread);
+            properties.insert(UNREAD.into(), unread.to_value());
         }
         schema
     }
