@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use pillion_catalogue::{Code, Error, Result};
-use pillion_process::Launch;
+use pillion_process::{Exit, Launch};
 use serde::Deserialize;
 
 use crate::operations::{Finding, Severity};
@@ -16,6 +16,9 @@ use crate::tools;
 
 /// Files that it is asked about at once: its answer has to fit, and so has its command.
 const AT_ONCE: usize = 200;
+
+/// How a program in Rust ends after a panic.
+const PANICKED: i32 = 101;
 
 #[derive(Deserialize)]
 struct Raw {
@@ -51,32 +54,40 @@ pub(crate) async fn check(
     let mut found = Vec::new();
     let mut todo: Vec<&[Arc<str>]> = files.chunks(AT_ONCE).rev().collect();
     while let Some(some) = todo.pop() {
-        let (part, is_cut) = check_some(view, some, timeout).await?;
-        if is_cut && some.len() > 1 {
-            // It has more to say about so many files than is kept of it.
+        let said = check_some(view, some, timeout).await?;
+        if said.wants.is_some() && some.len() > 1 {
+            // Which of them it is, or all that it has to say, fewer at once will tell.
             let (first, second) = some.split_at(some.len() / 2);
             todo.extend([second, first]);
             continue;
         }
-        if is_cut && let Some(last) = part.last() {
-            let more = "ruff finds more in this file than is kept of its words";
+        if let (Some(wants), [file]) = (said.wants, some) {
             found.push(Finding {
-                message: more.into(),
+                file: file.to_string(),
+                line: 1,
+                column: 1,
+                end_line: 1,
+                end_column: 1,
+                severity: Severity::Error,
                 code: None,
-                ..last.clone()
+                message: wants.into(),
+                source: "ruff".into(),
             });
         }
-        found.extend(part);
+        found.extend(said.found);
     }
     Ok(found)
 }
 
-/// What ruff finds, and whether it said more than is kept.
-async fn check_some(
-    view: &View,
-    files: &[Arc<str>],
-    timeout: Duration,
-) -> Result<(Vec<Finding>, bool)> {
+/// What ruff says.
+struct Said {
+    found: Vec<Finding>,
+    /// What is wrong with that, if it is not all.
+    wants: Option<&'static str>,
+}
+
+/// What ruff finds.
+async fn check_some(view: &View, files: &[Arc<str>], timeout: Duration) -> Result<Said> {
     let failed = |why: String| Error::new(Code::Crashed, format!("ruff did not answer: {why}"));
     let program = tools::ruff(view.project.engines().dirs()).await?;
     let launch = command(&program, view.root())
@@ -86,6 +97,12 @@ async fn check_some(
         .output(timeout)
         .await
         .map_err(|error| failed(error.to_string()))?;
+    if fell_over(output.exit) {
+        return Ok(Said {
+            found: Vec::new(),
+            wants: Some("ruff falls over this file"),
+        });
+    }
     if !output.exit.success() {
         let why = output
             .stderr
@@ -116,5 +133,14 @@ async fn check_some(
             source: "ruff".into(),
         }
     });
-    Ok((found.collect(), output.is_cut))
+    let cut = "ruff finds more in this file than is kept of its words";
+    Ok(Said {
+        found: found.collect(),
+        wants: output.is_cut.then_some(cut),
+    })
+}
+
+/// Whether it ended by itself without having its say: its stack was too short for a file.
+pub(crate) fn fell_over(exit: Exit) -> bool {
+    exit.signal.is_some() || exit.code == Some(PANICKED)
 }

@@ -91,10 +91,11 @@ impl Organize {
                 .output(self.timeout)
                 .await
                 .map_err(|error| failed(&error.to_string()))?;
-            if !output.exit.success() {
+            let fell_over = ruff::fell_over(output.exit);
+            if !output.exit.success() && !fell_over {
                 return Err(refused(&output.stderr));
             }
-            if output.is_cut {
+            if output.is_cut || fell_over {
                 // Who knows of which others it had something to say.
                 found.extend(some.iter().map(|file| self.root.join(&**file)));
             }
@@ -131,7 +132,11 @@ impl Organize {
                 "{file}: left alone, syntax error: {why}"
             )));
         }
-        let new = self.fixed(file, text).await?;
+        let Some(new) = self.fixed(file, text).await? else {
+            return Ok(Outcome::Left(format!(
+                "{file}: left alone, ruff falls over it"
+            )));
+        };
         if new == text {
             return Ok(Outcome::Same);
         }
@@ -154,8 +159,8 @@ impl Organize {
         ruff::command(&self.ruff, &self.root).args(rules)
     }
 
-    /// The text as ruff would have it.
-    async fn fixed(&self, file: &str, text: &str) -> Result<String> {
+    /// The text as ruff would have it; nothing if it falls over it.
+    async fn fixed(&self, file: &str, text: &str) -> Result<Option<String>> {
         let unused = self.remove_unused && !is_package(file);
         let launch = self
             .launch(unused)
@@ -194,10 +199,14 @@ impl Organize {
         let (exit, out, err) = tokio::time::timeout(self.timeout, work)
             .await
             .map_err(|_| Error::new(Code::Timeout, "ruff did not answer in time"))?;
+        if ruff::fell_over(exit) {
+            return Ok(None);
+        }
         if !exit.success() {
             return Err(refused(&String::from_utf8_lossy(&err)));
         }
-        String::from_utf8(out).map_err(|_| failed("its answer is no UTF-8"))
+        let text = String::from_utf8(out);
+        text.map(Some).map_err(|_| failed("its answer is no UTF-8"))
     }
 }
 
