@@ -10,6 +10,7 @@ use std::fs::{self, File, Permissions};
 use std::io::{self, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt, fchown};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use rayon::prelude::*;
 use rustix::fs::{Access, access};
@@ -17,6 +18,9 @@ use rustix::fs::{Access, access};
 use super::content::{Change, Content, Held, folders_above, held, held_at, nearest_folder};
 use super::manifest::{Folders, sync_folder};
 use super::swap::{Settled, Swap, Swapped, settled};
+
+/// How long a program may take from finding a file under its name to having it open.
+const OPENING: Duration = Duration::from_millis(10);
 
 /// Files to be brought from one state to another.
 pub(super) struct Carry<'a> {
@@ -94,7 +98,11 @@ impl Carry<'_> {
         }
         let mut progress = Progress::default();
         let renamed = self.change_names(changes, &asides, &mut progress, step);
-        let settled = renamed.and_then(|()| settle(&progress));
+        // Whoever was about to open a file has it open a moment later, and is seen then.
+        let settled = renamed
+            .and_then(|()| settle(&progress))
+            .inspect(|()| std::thread::sleep(OPENING))
+            .and_then(|()| settle(&progress));
         let synced = settled.and_then(|()| {
             remove_all(&asides);
             let last = changes.last().map(|change| change.path.clone());

@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io::Write;
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{MetadataExt, symlink};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -29,8 +29,22 @@ fn content(path: &Path) -> Content {
 /// A way of writing a whole file.
 type Way = fn(&Path, &str);
 
+/// A file that is open for writing while it has its name. One that was found under the name,
+/// and is open only when it has long been replaced, is seen by nobody.
+fn opened(path: &Path, options: &fs::OpenOptions) -> File {
+    let identity = |about: std::io::Result<fs::Metadata>| about.map(|about| about.ino()).ok();
+    loop {
+        // It is away for a moment while a change deletes and creates it.
+        if let Ok(file) = options.open(path)
+            && identity(file.metadata()) == identity(fs::metadata(path))
+        {
+            return file;
+        }
+    }
+}
+
 fn in_place(path: &Path, text: &str) {
-    let mut file = File::create(path).unwrap();
+    let mut file = opened(path, File::options().write(true).truncate(true));
     // Half of it first, so that there is a moment in between.
     let (one, two) = text.split_at(text.len() / 2);
     file.write_all(one.as_bytes()).unwrap();
@@ -45,11 +59,7 @@ fn renamed_over(path: &Path, text: &str) {
 
 /// Opened long before it is written to.
 fn late(path: &Path, text: &str) {
-    let file = File::options().write(true).open(path);
-    // It is away for a moment while a change deletes and creates it.
-    let Ok(mut file) = file else {
-        return in_place(path, text);
-    };
+    let mut file = opened(path, File::options().write(true));
     std::thread::sleep(Duration::from_micros(300));
     file.set_len(0).unwrap();
     file.write_all(text.as_bytes()).unwrap();
