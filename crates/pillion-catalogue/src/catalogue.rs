@@ -12,13 +12,19 @@ use std::time::{Duration, Instant};
 use serde_json::value::{RawValue, to_raw_value};
 use tokio_util::sync::CancellationToken;
 
-use crate::timeout::{self, GRACE, RELAYED_GRACE, TIMEOUT};
+use crate::caller;
 use crate::work::COMMITTED;
 use crate::{Activity, Code, Context, Definition, Error, Operation, Request, Result, Stats};
 
 /// The most that an answer can be: as much as a worker may say in one line, with what is
 /// put around it.
 pub const MAX_ANSWER: usize = pillion_protocol::frame::MAX_LINE + (1 << 20);
+
+/// How long after its time an operation may still say itself what it was that took too long:
+/// one that waits for a worker has more to say about it than we do.
+const GRACE: Duration = Duration::from_millis(200);
+/// The same for who passes a request on, and should hear that.
+const RELAYED_GRACE: Duration = Duration::from_secs(2);
 
 type Answer = Pin<Box<dyn Future<Output = Result<Box<RawValue>>> + Send>>;
 type Handler<S> = fn(Arc<S>, Option<&RawValue>, Request) -> Answer;
@@ -81,24 +87,23 @@ fn decode<O: Operation>(params: Option<&RawValue>) -> Result<O> {
         None | Some("null") => "{}",
         Some(text) => text,
     };
-    serde_json::from_str(text).map_err(|error| {
-        Error::new(
-            Code::InvalidParams,
-            format!("parameters of `{}`: {error}", O::NAME),
-        )
-        .hint(format!(
-            "`pillion {} --help` shows them",
-            O::NAME.replace('.', " ")
-        ))
-    })
+    serde_json::from_str(text).map_err(|error| wrong_params(O::NAME, &error))
+}
+
+fn wrong_params(name: &str, why: &impl std::fmt::Display) -> Error {
+    let what = format!("parameters of `{name}`: {why}");
+    let command = name.replace('.', " ");
+    Error::new(Code::InvalidParams, what).hint(format!("`pillion {command} --help` shows them"))
 }
 
 /// An operation and who answers it.
 struct Entry {
     definition: Definition,
     bound: Bound,
-    /// How long after a caller's time there may still be an answer; see [`timeout`].
+    /// How long after a caller's time there may still be an answer.
     grace: Duration,
+    /// What may be said about the caller among the parameters.
+    caller_names: OnceLock<Vec<&'static str>>,
 }
 
 /// Every operation of a running pillion.
@@ -114,15 +119,8 @@ impl Catalogue {
     pub fn add<S: Send + Sync + 'static>(&mut self, operations: Operations<S>, service: &Arc<S>) {
         for (definition, handler) in operations.list {
             let service = Arc::clone(service);
-            let declares = OnceLock::new();
-            let bound: Bound = Box::new(move |params, request| {
-                let declares = || *declares.get_or_init(|| definition.declares(TIMEOUT));
-                let service = Arc::clone(&service);
-                match request.timeout.is_some() && !declares() {
-                    true => handler(service, timeout::without(params).as_deref(), request),
-                    false => handler(service, params, request),
-                }
-            });
+            let bound: Bound =
+                Box::new(move |params, request| handler(Arc::clone(&service), params, request));
             self.insert(definition, bound, GRACE);
         }
     }
@@ -148,6 +146,7 @@ impl Catalogue {
             definition,
             bound,
             grace,
+            caller_names: OnceLock::new(),
         };
         self.entries.insert(definition.name, entry);
     }
@@ -186,13 +185,16 @@ impl Catalogue {
         let _lease = self.activity.lease();
         let started = Instant::now();
         let cancel = request.cancel.clone();
-        request.timeout = timeout::asked(params)?;
+        let names = entry.caller_names.get_or_init(|| definition.caller_names());
+        let (said, params) =
+            caller::apart(params, names).map_err(|why| wrong_params(name, &why))?;
+        request.told(said)?;
         let asked = request
             .timeout
             .map(|timeout| started + timeout + entry.grace);
         let deadline = request.deadline.into_iter().chain(asked).min();
         let waits = request.timeout;
-        let answer = (entry.bound)(params, request);
+        let answer = (entry.bound)(params.as_deref(), request);
         let outcome = COMMITTED.scope(Cell::new(false), in_time(answer, &cancel, deadline));
         let outcome = match outcome.await {
             Outcome::Answered(answer) => answer,
@@ -300,6 +302,7 @@ mod tests {
     use serde::{Deserialize, Serialize};
 
     use super::*;
+    use crate::caller::TIMEOUT;
     use crate::{Door, Safety};
 
     /// Add two numbers.
@@ -479,17 +482,16 @@ mod tests {
     #[test]
     fn every_operation_shows_that_it_can_be_given_a_time() {
         let definition = *catalogue().get("test.add").unwrap();
-        assert!(!definition.declares(TIMEOUT));
+        assert!(definition.own_schema().to_value()["properties"][TIMEOUT].is_null());
         let schema = definition.params_schema().to_value();
         assert_eq!(schema["properties"][TIMEOUT]["format"], "uint64");
         let matches = definition
             .command()
             .try_get_matches_from(["x", "1", "2", "--timeout-ms", "5"])
             .unwrap();
-        assert_eq!(
-            definition.read_arguments(&matches).unwrap().get(),
-            r#"{"a":1,"b":2,"timeout_ms":5}"#
-        );
+        let asked = definition.read_arguments(&matches).unwrap();
+        assert_eq!(asked.params.get(), r#"{"a":1,"b":2}"#);
+        assert_eq!(asked.caller.timeout_ms, Some(5));
     }
 
     #[tokio::test]
@@ -518,9 +520,8 @@ mod tests {
             .command()
             .try_get_matches_from(["x", "1", "2"])
             .unwrap();
-        assert_eq!(
-            definition.read_arguments(&matches).unwrap().get(),
-            r#"{"a":1,"b":2}"#
-        );
+        let asked = definition.read_arguments(&matches).unwrap();
+        assert_eq!(asked.params.get(), r#"{"a":1,"b":2}"#);
+        assert!(asked.caller.is_silent());
     }
 }

@@ -1,10 +1,7 @@
 //! What an operation knows about the request it answers.
 
-use std::collections::BTreeMap;
-use std::ffi::OsString;
-use std::fmt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
@@ -12,7 +9,7 @@ use serde_json::value::{RawValue, to_raw_value};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use crate::{Code, Error, Result, Room};
+use crate::{Caller, Code, Error, Peer, Result, Room};
 
 /// The way in that a request took.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -56,51 +53,20 @@ pub enum Part {
     Progress(Box<RawValue>),
 }
 
-/// Who asks, as far as the door knows: by default whoever owns this process.
-#[derive(Clone, Default)]
-pub struct Caller {
-    variables: Option<Arc<LazyLock<Read, Reader>>>,
-}
-
-/// Variables by their names, if they could be read.
-type Read = Option<BTreeMap<OsString, OsString>>;
-type Reader = Box<dyn FnOnce() -> Read + Send + Sync>;
-
-impl Caller {
-    /// Somebody whose variables `read` gives, once they are needed.
-    pub fn new(
-        read: impl FnOnce() -> Option<BTreeMap<OsString, OsString>> + Send + Sync + 'static,
-    ) -> Self {
-        Self {
-            variables: Some(Arc::new(LazyLock::new(Box::new(read) as Reader))),
-        }
-    }
-
-    /// The variables of another process that asks; none if it is our own, or cannot be seen.
-    pub fn variables(&self) -> Option<&BTreeMap<OsString, OsString>> {
-        let reading = self.variables.as_ref()?;
-        LazyLock::force(reading).as_ref()
-    }
-}
-
-impl fmt::Debug for Caller {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Caller").finish_non_exhaustive()
-    }
-}
-
 /// A request as the doors describe it.
 #[derive(Debug, Clone)]
 pub struct Request {
     /// Which way it came.
     pub door: Door,
-    /// Who asks.
+    /// What is said about the caller. An operation finds it complete, with absolute paths.
     pub caller: Caller,
+    /// The process that asks.
+    pub peer: Peer,
     /// The folder that stands for `root` where the parameters name none.
     pub root: Option<PathBuf>,
     /// When an answer is of no use any more.
     pub deadline: Option<Instant>,
-    /// How long the caller waits, as the parameters say; the catalogue reads it.
+    /// How long the caller waits; the catalogue reads it from what is said.
     pub timeout: Option<Duration>,
     /// The caller has given up.
     pub cancel: CancellationToken,
@@ -116,6 +82,7 @@ impl Request {
         Self {
             door,
             caller: Caller::default(),
+            peer: Peer::default(),
             root: None,
             deadline: None,
             timeout: None,
@@ -162,9 +129,19 @@ impl<S> Context<S> {
         &self.request
     }
 
-    /// The root that the caller named, or the door's.
-    pub fn root<'a>(&'a self, named: Option<&'a Path>) -> Option<&'a Path> {
-        named.or(self.request.root.as_deref())
+    /// What is said about the caller: complete, with absolute paths.
+    pub fn caller(&self) -> &Caller {
+        &self.request.caller
+    }
+
+    /// A folder of the project that is meant: the one that was named, else where the caller
+    /// stands, else our own.
+    pub fn folder(&self) -> Result<PathBuf> {
+        let Caller { root, near, .. } = self.caller();
+        match root.as_ref().or(near.as_ref()) {
+            Some(folder) => Ok(folder.clone()),
+            None => self.request.from_here(Path::new(".")),
+        }
     }
 
     /// Send an item to the caller; waits while the caller is slow.

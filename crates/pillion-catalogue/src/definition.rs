@@ -1,13 +1,19 @@
 //! What can be known about an operation without running anything.
 
+use std::any::TypeId;
+use std::path::PathBuf;
+
+use clap::builder::{
+    OsStringValueParser, PathBufValueParser, PossibleValuesParser, TypedValueParser,
+};
+use clap::{Arg, ArgMatches};
+use pillion_protocol::vars;
 use schemars::{Schema, SchemaGenerator};
 use serde_json::value::{RawValue, to_raw_value};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
-use crate::timeout::TIMEOUT;
-use crate::{Error, Local, Operation, Result, Safety, Streams};
-
-const TIMEOUT_HELP: &str = "Milliseconds it may take.";
+use crate::caller::{self, TIMEOUT};
+use crate::{Caller, Error, Format, Operation, Result, Safety, Scope, Streams};
 
 /// An operation as doors, documentation and the command line see it.
 #[derive(Debug, Clone, Copy)]
@@ -18,12 +24,12 @@ pub struct Definition {
     pub safety: Safety,
     /// When it sends items before its result.
     pub streams: Streams,
-    /// What the command line fills in where the caller names no `root`.
-    pub local: Local,
+    /// What it is about.
+    pub scope: Scope,
     params: fn() -> Schema,
     output: fn() -> Schema,
     arguments: fn(clap::Command) -> clap::Command,
-    read_arguments: fn(&clap::ArgMatches) -> Result<Box<RawValue>>,
+    read_arguments: fn(&ArgMatches) -> Result<Box<RawValue>>,
     text: fn(&str) -> Option<String>,
 }
 
@@ -34,7 +40,7 @@ impl Definition {
             name: O::NAME,
             safety: O::SAFETY,
             streams: O::STREAMS,
-            local: O::LOCAL,
+            scope: O::SCOPE,
             params: || SchemaGenerator::default().into_root_schema_for::<O>(),
             output: || SchemaGenerator::default().into_root_schema_for::<O::Output>(),
             arguments: O::augment_args,
@@ -47,29 +53,35 @@ impl Definition {
         }
     }
 
-    /// The schema of its parameters.
+    /// The schema of the parameters that are its own.
+    pub fn own_schema(&self) -> Schema {
+        (self.params)()
+    }
+
+    /// The schema of all that is understood as parameters: its own, and what older clients say
+    /// there about themselves.
     pub fn params_schema(&self) -> Schema {
-        let mut schema = (self.params)();
+        let mut schema = self.own_schema();
         let properties = schema.ensure_object().entry("properties");
         let properties = properties.or_insert_with(|| json!({}));
         if let Some(properties) = properties.as_object_mut() {
-            properties.entry(TIMEOUT).or_insert_with(|| {
-                json!({
-                    "description": TIMEOUT_HELP,
-                    "type": ["integer", "null"],
-                    "format": "uint64",
-                    "minimum": 0,
-                })
-            });
+            let mut said = caller::properties();
+            for name in self.scope.names() {
+                if let Some(property) = said.remove(*name) {
+                    properties.entry(*name).or_insert(property);
+                }
+            }
         }
         schema
     }
 
-    /// Whether it has a parameter of this name itself.
-    pub(crate) fn declares(&self, name: &str) -> bool {
-        let schema = (self.params)();
-        let properties = schema.get("properties").and_then(Value::as_object);
-        properties.is_some_and(|properties| properties.contains_key(name))
+    /// What may be said about the caller among its parameters: what is no parameter of its own.
+    pub(crate) fn caller_names(&self) -> Vec<&'static str> {
+        let schema = self.own_schema();
+        let own = schema.get("properties").and_then(Value::as_object);
+        let is_own = |name: &str| own.is_some_and(|own| own.contains_key(name));
+        let names = self.scope.names().iter().copied();
+        names.filter(|name| !is_own(name)).collect()
     }
 
     /// The schema of its result.
@@ -87,33 +99,51 @@ impl Definition {
         text.lines().next().unwrap_or_default().to_owned()
     }
 
-    /// Its command line.
+    /// Its command line, with what can be said about the caller.
     pub fn command(&self) -> clap::Command {
-        let command = (self.arguments)(clap::Command::new(self.name));
-        if command.get_arguments().any(|arg| arg.get_id() == TIMEOUT) {
-            return command;
+        let mut command = (self.arguments)(clap::Command::new(self.name)).mut_args(from_here);
+        for name in self.scope.names() {
+            let is_own = command.get_arguments().any(|arg| arg.get_id() == *name);
+            if let Some(flag) = flag(name).filter(|_| !is_own) {
+                command = command.arg(flag);
+            }
         }
-        command.arg(
-            clap::Arg::new(TIMEOUT)
-                .long("timeout-ms")
-                .value_name("MS")
-                .value_parser(clap::value_parser!(u64))
-                .help(TIMEOUT_HELP.trim_end_matches('.')),
-        )
+        command
     }
 
-    /// The parameters that a parsed command line means.
-    pub fn read_arguments(&self, matches: &clap::ArgMatches) -> Result<Box<RawValue>> {
-        let params = (self.read_arguments)(matches)?;
-        // One that declares it has read it already.
-        let timeout = matches.try_get_one::<u64>(TIMEOUT).ok().flatten();
-        let Some(timeout) = timeout.filter(|_| !self.declares(TIMEOUT)) else {
-            return Ok(params);
+    /// What a parsed command line means.
+    pub fn read_arguments(&self, matches: &ArgMatches) -> Result<Arguments> {
+        Ok(Arguments {
+            params: (self.read_arguments)(matches)?,
+            caller: self.read_caller(matches),
+        })
+    }
+
+    fn read_caller(&self, matches: &ArgMatches) -> Caller {
+        let names = self.caller_names();
+        let said = |name: &str| names.contains(&name);
+        let path = |name: &str| {
+            let path = matches.try_get_one::<PathBuf>(name).ok().flatten();
+            path.filter(|_| said(name)).cloned()
         };
-        let mut named: Map<String, Value> =
-            serde_json::from_str(params.get()).map_err(Error::internal)?;
-        named.insert(TIMEOUT.into(), json!(timeout));
-        to_raw_value(&named).map_err(Error::internal)
+        let text = |name: &str| {
+            let text = matches.try_get_one::<String>(name).ok().flatten();
+            text.filter(|_| said(name)).map(String::as_str)
+        };
+        let number = |name: &str| matches.try_get_one::<u64>(name).ok().flatten().copied();
+        Caller {
+            root: path("root"),
+            near: None,
+            python: path("python"),
+            virtual_env: path("virtual_env"),
+            conda_prefix: path("conda_prefix"),
+            format: match text("format") {
+                Some("text") => Some(Format::Text),
+                Some(_) => Some(Format::Json),
+                None => None,
+            },
+            timeout_ms: number(TIMEOUT).filter(|_| said(TIMEOUT)),
+        }
     }
 
     /// A result, given as JSON, as people and models read it; `None` if JSON is best.
@@ -136,6 +166,61 @@ impl Definition {
                 .and_then(|params| serde_json::from_str::<Asks>(params.get()).ok())
                 .is_some_and(|asks| asks.stream),
         }
+    }
+}
+
+/// What a command line asks for.
+#[derive(Debug)]
+pub struct Arguments {
+    /// The parameters.
+    pub params: Box<RawValue>,
+    /// What it says about the caller.
+    pub caller: Caller,
+}
+
+/// The flag that says this about the caller, if there is one.
+fn flag(name: &'static str) -> Option<Arg> {
+    // An empty variable says nothing, and is no mistake.
+    let path = || OsStringValueParser::new().map(PathBuf::from);
+    let of = |long: &'static str, value: &'static str, help: &'static str| {
+        Arg::new(name).long(long).value_name(value).help(help)
+    };
+    let from_env = |arg: Arg, variable: &'static str| {
+        arg.env(variable).hide_env_values(true).value_parser(path())
+    };
+    Some(match name {
+        "root" => of(
+            "root",
+            "DIR",
+            "The project's folder; found from here if not given",
+        )
+        .value_parser(path()),
+        "python" => from_env(
+            of(
+                "python",
+                "PYTHON",
+                "The Python to use: a path, an environment's folder, or a version such as `3.12`",
+            ),
+            vars::PILLION_PYTHON,
+        ),
+        "virtual_env" => from_env(of("virtual-env", "DIR", ""), vars::VIRTUAL_ENV).hide(true),
+        "conda_prefix" => from_env(of("conda-prefix", "DIR", ""), vars::CONDA_PREFIX).hide(true),
+        "format" => of("format", "FORMAT", "")
+            .value_parser(PossibleValuesParser::new(["json", "text"]))
+            .hide(true),
+        TIMEOUT => of("timeout-ms", "MS", "Milliseconds it may take")
+            .value_parser(clap::value_parser!(u64)),
+        // Where somebody stands, the command line knows by itself.
+        _ => return None,
+    })
+}
+
+/// A path of a command line is meant from the folder one is in. On other doors, relative paths
+/// are those of the project.
+fn from_here(arg: Arg) -> Arg {
+    match arg.get_value_parser().type_id() == TypeId::of::<PathBuf>() {
+        true => arg.value_parser(PathBufValueParser::new().try_map(std::path::absolute)),
+        false => arg,
     }
 }
 

@@ -7,23 +7,24 @@
 //! binds such lists to running services, and doors see nothing else.
 
 mod activity;
+mod caller;
 mod catalogue;
 mod context;
 mod definition;
 mod operation;
+mod peer;
 mod room;
 mod stats;
-mod timeout;
 mod work;
 
 pub use activity::{Activity, Lease};
 pub use catalogue::{Catalogue, MAX_ANSWER, Operations};
-pub use context::{Caller, Context, Door, Part, Request};
-pub use definition::Definition;
-pub use operation::{Local, Operation, Safety, Streams};
-pub use pillion_protocol::{Code, Error, Result};
+pub use context::{Context, Door, Part, Request};
+pub use definition::{Arguments, Definition};
+pub use operation::{Operation, Safety, Scope, Streams};
+pub use peer::Peer;
+pub use pillion_protocol::{Caller, Code, Error, Format, Result};
 pub use room::{Held, Room};
 pub use stats::{OperationStats, Stats};
-pub use timeout::TIMEOUT;
 pub use tokio_util::sync::CancellationToken;
 pub use work::{commit, wanted, work, work_unless};

@@ -32,16 +32,15 @@ pub enum Streams {
     Always,
 }
 
-/// What the command line fills in from the folder it is called in.
+/// What an operation is about, and so what it wants to know about its caller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Local {
-    /// Nothing.
-    No,
-    /// `root`: the folder itself.
-    Root,
-    /// `near`: the folder, from which the nearest project root is found. Paths are made
-    /// absolute.
-    Near,
+pub enum Scope {
+    /// Nothing of the caller's.
+    Nothing,
+    /// A folder, as it is.
+    Folder,
+    /// A project: its folder and its Python.
+    Project,
 }
 
 /// One thing a caller can ask for. The fields of the type are the parameters, and the
@@ -55,8 +54,9 @@ pub trait Operation:
     const SAFETY: Safety;
     /// When it sends items before its result.
     const STREAMS: Streams = Streams::Never;
-    /// What the command line fills in where the caller names no `root`.
-    const LOCAL: Local = Local::No;
+    /// What it is about. What it wants to know about its caller for that is no parameter of
+    /// its own: it is a part of the request ([`Context::caller`]).
+    const SCOPE: Scope = Scope::Nothing;
     /// The service that answers it.
     type Service: Send + Sync + 'static;
     /// What it gives back.

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use pillion_protocol::endpoint::Endpoint;
-use pillion_protocol::{Error, Result};
+use pillion_protocol::{Caller, Error, Result};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -104,8 +104,19 @@ impl Client {
     ///
     /// Parameters that cannot be sent are reported by sending it.
     pub fn request(&self, method: &str, params: impl Serialize) -> RequestBuilder {
+        self.request_for(&Caller::default(), method, params)
+    }
+
+    /// The same, on behalf of somebody: where they stand, which Python is theirs, how long they
+    /// wait.
+    pub fn request_for(
+        &self,
+        caller: &Caller,
+        method: &str,
+        params: impl Serialize,
+    ) -> RequestBuilder {
         let id = self.inner.next_id.fetch_add(1, Ordering::Relaxed);
-        let frame = wire::request(id, method, &params);
+        let frame = wire::request_for(caller, id, method, &params);
         RequestBuilder::new(self.clone(), id, method, frame)
     }
 

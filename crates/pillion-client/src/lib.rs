@@ -52,6 +52,6 @@ pub use client::{Client, DaemonVersion};
 pub use launched::Started;
 pub use options::Options;
 pub use pillion_protocol::endpoint::Endpoint;
-pub use pillion_protocol::{Code, Error, Kind, Result};
+pub use pillion_protocol::{Caller, Code, Error, Kind, Result};
 pub use request::RequestBuilder;
 pub use stream::{CallStream, Event};

@@ -3,14 +3,24 @@
 use bytes::Bytes;
 use pillion_protocol::frame::{HEADER_ROOM, MAX_BODY, with_header};
 use pillion_protocol::jsonrpc::{Id, Progress, method};
-use pillion_protocol::{Code, Error, Result};
+use pillion_protocol::{Caller, Code, Error, Result};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
 use crate::stream::Event;
 
-/// The frame of a request, header and body in one buffer: one write sends it.
+/// The frame of a request that is about nobody's folder.
 pub(crate) fn request(id: u64, method: &str, params: &impl Serialize) -> Result<Bytes> {
+    request_for(&Caller::default(), id, method, params)
+}
+
+/// The frame of a request, header and body in one buffer: one write sends it.
+pub(crate) fn request_for(
+    caller: &Caller,
+    id: u64,
+    method: &str,
+    params: &impl Serialize,
+) -> Result<Bytes> {
     let bad = |what: String| Error::new(Code::InvalidParams, what);
     let mut frame = Vec::with_capacity(256);
     frame.resize(HEADER_ROOM, b' ');
@@ -26,6 +36,11 @@ pub(crate) fn request(id: u64, method: &str, params: &impl Serialize) -> Result<
         return Err(bad(format!(
             "the parameters of `{method}` must be an object, an array or null"
         )));
+    }
+    if !caller.is_silent() {
+        frame.extend_from_slice(br#","caller":"#);
+        serde_json::to_writer(&mut frame, caller)
+            .map_err(|e| bad(format!("the caller's folder is no text: {e}")))?;
     }
     frame.push(b'}');
     let body = frame.len() - HEADER_ROOM;

@@ -3,6 +3,7 @@
 //! Lines and columns count from 1, columns in characters; a range ends one past its last
 //! character; paths are relative to the workspace, with `/`.
 
+use pillion_catalogue::Format;
 use pillion_workspace::Snapshot;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::de::{DeserializeOwned, Error as _};
@@ -12,19 +13,6 @@ use serde_json::Value;
 pub use crate::changes::{LeftAlone, Past, PatchFormat, Patched, Renamed};
 use crate::index::{Kind, ParseError};
 use crate::text::Text;
-
-/// How an answer is written.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema, clap::ValueEnum,
-)]
-#[serde(rename_all = "snake_case")]
-pub enum Format {
-    /// Structured.
-    #[default]
-    Json,
-    /// Compact text, made for models and people, in a field `text`.
-    Text,
-}
 
 /// An answer: to one question, to several at once, or as text.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]

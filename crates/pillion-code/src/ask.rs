@@ -4,14 +4,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use pillion_catalogue::{Code, Error, Result};
+use pillion_catalogue::{Caller, Code, Error, Result};
 use pillion_workspace::config::EngineChoice;
 
 use crate::cache::{About, Kept, Question};
 use crate::engine::{self, Hover, LanguageServer, Location};
 use crate::engines::{Speaker, Surroundings};
 use crate::jedi::Asked;
-use crate::params::{Pythons, Where};
+use crate::params::Pythons;
 use crate::project::View;
 use crate::source::{Position, Source, Span};
 
@@ -31,10 +31,10 @@ impl View {
     pub(crate) async fn engine(
         &self,
         asked: Option<EngineChoice>,
-        given: &Where,
+        caller: &Caller,
     ) -> Result<Engine> {
-        let pythons = given.pythons();
-        self.engine_with(asked, pythons, given.timeout_ms).await
+        let pythons = Pythons::of(caller);
+        self.engine_with(asked, pythons, caller.timeout_ms).await
     }
 
     async fn engine_with(

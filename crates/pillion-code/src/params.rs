@@ -3,12 +3,11 @@
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use pillion_protocol::{Code, Error, Result, vars};
+use pillion_catalogue::{Caller, Code, Error, Result};
 use pillion_workspace::config::EngineChoice;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::answers::Format;
 use crate::source::Position;
 
 /// Answers that are given unless a request says otherwise.
@@ -18,83 +17,22 @@ pub(crate) const MAX_LIMIT: usize = 100_000;
 /// Positions in one request.
 const MAX_POSITIONS: usize = 200;
 
-/// Which workspace, and how the answer is written.
-#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema, clap::Args)]
-pub struct Where {
-    /// The workspace: the nearest project root above the file if not given.
-    #[arg(long, value_name = "DIR")]
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub root: Option<PathBuf>,
-    /// Where the caller stands: says which workspace is meant if nothing else does.
-    #[arg(skip)]
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub near: Option<PathBuf>,
-    /// The Python whose packages are known: a path, a name on `PATH`, or a version.
-    #[arg(long, env = vars::PILLION_PYTHON, hide_env_values = true, value_name = "PYTHON")]
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub python: Option<PathBuf>,
-    /// The caller's virtual environment.
-    #[arg(long, env = vars::VIRTUAL_ENV, hide_env_values = true, hide = true)]
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub virtual_env: Option<PathBuf>,
-    /// The caller's conda environment, used where no other is found.
-    #[arg(long, env = vars::CONDA_PREFIX, hide_env_values = true, hide = true)]
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub conda_prefix: Option<PathBuf>,
-    /// `json`, or `text` for models and people.
-    #[arg(long, hide = true)]
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub format: Option<Format>,
-    /// Milliseconds it may take.
-    #[arg(long, value_name = "MS")]
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub timeout_ms: Option<u64>,
-}
-
-/// Which folder, and how the answer is written: for questions about what lies below.
-#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema, clap::Args)]
-pub struct Below {
-    /// The folder: where the caller stands if not given.
-    #[arg(long, value_name = "DIR")]
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub root: Option<PathBuf>,
-    /// Where the caller stands.
-    #[arg(skip)]
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub near: Option<PathBuf>,
-    /// `json`, or `text` for models and people.
-    #[arg(long, hide = true)]
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub format: Option<Format>,
-}
-
-impl Below {
-    pub(crate) fn format(&self) -> Format {
-        self.format.unwrap_or_default()
-    }
-}
-
-impl Where {
-    /// What the caller says about Python.
-    pub(crate) fn pythons(&self) -> Pythons {
-        Pythons {
-            named: self.python.clone(),
-            virtual_env: self.virtual_env.clone(),
-            conda_prefix: self.conda_prefix.clone(),
-        }
-    }
-
-    pub(crate) fn format(&self) -> Format {
-        self.format.unwrap_or_default()
-    }
-}
-
 /// What a caller says about Python; others may say other things about the same workspace.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Pythons {
     pub(crate) named: Option<PathBuf>,
     pub(crate) virtual_env: Option<PathBuf>,
     pub(crate) conda_prefix: Option<PathBuf>,
+}
+
+impl Pythons {
+    pub(crate) fn of(caller: &Caller) -> Self {
+        Self {
+            named: caller.python.clone(),
+            virtual_env: caller.virtual_env.clone(),
+            conda_prefix: caller.conda_prefix.clone(),
+        }
+    }
 }
 
 /// A place in a file, or several.
@@ -140,6 +78,7 @@ impl Spot {
     }
 }
 
+/// As the command line writes it, so the file is meant from here.
 impl FromStr for Spot {
     type Err = String;
 
@@ -149,7 +88,7 @@ impl FromStr for Spot {
         let number = |part: Option<&str>| part.and_then(|p| p.parse().ok());
         match (file, number(line), number(col)) {
             (Some(file), Some(line), Some(col)) if !file.is_empty() => Ok(Self {
-                file: file.into(),
+                file: std::path::absolute(file).map_err(|error| error.to_string())?,
                 line,
                 col,
             }),

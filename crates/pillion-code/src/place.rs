@@ -2,36 +2,26 @@
 
 use std::path::{Component, Path, PathBuf};
 
-use pillion_catalogue::{Code, Context, Error, Result};
+use pillion_catalogue::{Caller, Code, Context, Error, Result};
 use pillion_workspace::root;
 
 use crate::CodeService;
-use crate::params::{Below, Where};
+
 use crate::project::View;
 use crate::source::Source;
 
-/// The root that a request means: named, of the door, or the nearest one above what the
+/// The root that a request means: the one that is named, or the nearest one above what the
 /// request is about.
-pub(crate) fn root_of(
-    cx: &Context<CodeService>,
-    given: &Where,
-    about: Option<&Path>,
-) -> Result<PathBuf> {
-    if let Some(named) = &given.root {
-        let named = match (named.is_relative(), &cx.request().root) {
-            (true, Some(base)) => base.join(named),
-            _ => named.clone(),
-        };
-        return existing_folder(&named);
+pub(crate) fn root_of(caller: &Caller, about: Option<&Path>) -> Result<PathBuf> {
+    if let Some(named) = &caller.root {
+        return existing_folder(named);
     }
     let about = about.filter(|path| path.is_absolute());
     // A file that is not there yet belongs to the folder it would be in.
     let about = about.and_then(|path| path.ancestors().find(|path| path.exists()));
-    let standing = given.near.as_deref();
-    match (&cx.request().root, about, standing) {
-        (Some(root), _, _) => existing_folder(root),
-        (None, Some(path), _) | (None, None, Some(path)) => root::find(path),
-        (None, None, None) => Err(Error::new(
+    match about.or(caller.near.as_deref()) {
+        Some(path) => root::find(path),
+        None => Err(Error::new(
             Code::InvalidParams,
             "which workspace? the request names no `root`",
         )
@@ -40,13 +30,11 @@ pub(crate) fn root_of(
 }
 
 /// The folder that a request means, as it is, whether it is a project or not.
-pub(crate) fn folder_of(cx: &Context<CodeService>, below: &Below) -> Result<PathBuf> {
-    match (&below.root, &cx.request().root, &below.near) {
-        (Some(named), Some(base), _) => existing_folder(&base.join(named)),
-        (Some(folder), None, _) | (None, Some(folder), _) | (None, None, Some(folder)) => {
-            existing_folder(folder)
-        }
-        (None, None, None) => Err(Error::new(
+pub(crate) fn folder_of(cx: &Context<CodeService>) -> Result<PathBuf> {
+    let Caller { root, near, .. } = cx.caller();
+    match root.as_ref().or(near.as_ref()) {
+        Some(folder) => existing_folder(folder),
+        None => Err(Error::new(
             Code::InvalidParams,
             "which folder? the request names no `root`",
         )

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-use pillion_catalogue::{Context, Result};
+use pillion_catalogue::{Caller, Context, Result};
 use pillion_runtime::Dirs;
 use pillion_supervisor::Supervisor;
 use pillion_workspace::{ClockStatus, Options, root};
@@ -13,7 +13,6 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::engines::Engines;
-use crate::params::Where;
 use crate::place;
 use crate::project::{Project, View};
 
@@ -75,12 +74,11 @@ impl CodeService {
     /// The workspace that a request means, as it is now.
     pub(crate) async fn view(
         cx: &Context<Self>,
-        given: &Where,
+        caller: &Caller,
         about: Option<&Path>,
     ) -> Result<View> {
-        let root = place::root_of(cx, given, about)?;
-        let named = given.root.is_some() || cx.request().root.is_some();
-        let guessed = !named && !root::is_marked(&root);
+        let root = place::root_of(caller, about)?;
+        let guessed = caller.root.is_none() && !root::is_marked(&root);
         cx.service().project(root, guessed).view().await
     }
 

@@ -2,7 +2,7 @@
 
 use std::future::Future;
 
-use pillion_catalogue::{Code, Door, Error, Part, Request, Result, Room};
+use pillion_catalogue::{Caller, Code, Door, Error, Part, Request, Result, Room};
 use serde_json::value::RawValue;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -17,7 +17,8 @@ pub(crate) struct Asked<'a> {
     pub(crate) door: Door,
     pub(crate) operation: &'a str,
     pub(crate) params: Option<&'a RawValue>,
-    pub(crate) root: Option<std::path::PathBuf>,
+    /// What is said about the caller.
+    pub(crate) caller: Caller,
     pub(crate) cancel: CancellationToken,
     /// Where the answer will wait for its reader.
     pub(crate) room: Room,
@@ -36,7 +37,7 @@ where
         door,
         operation,
         params,
-        root,
+        caller,
         cancel,
         room,
     } = asked;
@@ -47,9 +48,10 @@ where
             return Err(Error::new(Code::Cancelled, "the request was cancelled"));
         }
     }
-    let mut request = Request::new(door).root(root.or_else(|| house.root.clone()));
+    let mut request = Request::new(door).root(house.root.clone());
     request.cancel = cancel;
-    request.caller = house.caller.clone();
+    request.caller = caller;
+    request.peer = house.peer.clone();
     request.room = room;
     let definition = house.catalogue.get(operation);
     if !definition.is_some_and(|definition| definition.wants_stream(params)) {

@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use pillion_catalogue::{Door, Error, Part, Result, Room, Safety};
+use pillion_catalogue::{Caller, Door, Error, Part, Result, Room, Safety};
 use serde::{Deserialize, Serialize};
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value};
@@ -33,8 +33,10 @@ const LOOK_EVERY: Duration = Duration::from_millis(500);
 pub struct Exposed {
     /// Where the operations behind it are answered. The doors may lead elsewhere.
     house: House,
-    /// The modules and where they are: parameters of both operations.
+    /// The modules, and where else to import from: parameters of both operations.
     place: Map<String, Value>,
+    /// On whose behalf they are asked for.
+    caller: Caller,
     known: watch::Sender<Option<Known>>,
 }
 
@@ -110,11 +112,12 @@ struct Invoke<'a> {
 
 impl Exposed {
     /// The functions that `place` names: `modules`, and whatever else `py.expose` takes.
-    /// `house` is where they are asked for.
-    pub fn new(house: House, place: Map<String, Value>) -> Self {
+    /// `house` is where they are asked for, on behalf of `caller`.
+    pub fn new(house: House, place: Map<String, Value>, caller: Caller) -> Self {
         Self {
             house,
             place,
+            caller,
             known: watch::Sender::new(None),
         }
     }
@@ -126,7 +129,7 @@ impl Exposed {
             door,
             operation: LIST,
             params: Some(&params),
-            root: None,
+            caller: self.caller.clone(),
             cancel: CancellationToken::new(),
             room: Room::default(),
         };
@@ -200,6 +203,10 @@ impl Exposed {
         let asked = Asked {
             operation: CALL,
             params: Some(&params),
+            caller: Caller {
+                timeout_ms: asked.caller.timeout_ms.or(self.caller.timeout_ms),
+                ..self.caller.clone()
+            },
             ..asked
         };
         let raw = dispatch(&self.house, asked, tell).await?;

@@ -21,7 +21,7 @@ pub mod stdio;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use pillion_catalogue::{Caller, Catalogue};
+use pillion_catalogue::{Catalogue, Peer};
 use tokio_util::sync::CancellationToken;
 
 pub use exposed::{Exposed, Failed, Function, Listing};
@@ -35,8 +35,8 @@ pub struct House {
     pub shutdown: CancellationToken,
     /// The folder that stands for `root` where a request names none.
     pub root: Option<PathBuf>,
-    /// Who comes in by this door.
-    pub caller: Caller,
+    /// The process that comes in by this door.
+    pub peer: Peer,
     /// Functions of Python modules, which are there under names of their own.
     pub exposed: Option<Arc<Exposed>>,
 }

@@ -3,7 +3,7 @@
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 
-use pillion_catalogue::{Caller, Door};
+use pillion_catalogue::{Door, Peer};
 use pillion_process::{effective_uid, environment};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use tokio::net::{UnixListener, UnixStream};
@@ -30,7 +30,7 @@ pub async fn serve(listener: UnixListener, house: House) {
         match accepted {
             Ok((stream, _)) if is_ours(&stream) => {
                 let mut house = house.clone();
-                house.caller = caller(&stream);
+                house.peer = peer(&stream);
                 open.spawn(async move {
                     connection(stream, house).await;
                     drop(place);
@@ -72,16 +72,20 @@ fn hung_up(socket: BorrowedFd<'_>) -> bool {
     fds[0].revents().intersects(PollFlags::HUP | PollFlags::ERR)
 }
 
-/// The process that connected. Its variables are read when they are needed, which is while it
-/// waits for an answer.
-fn caller(stream: &UnixStream) -> Caller {
+/// The process that connected.
+fn peer(stream: &UnixStream) -> Peer {
     let pid = stream.peer_cred().ok().and_then(|peer| peer.pid());
     let pid = pid.and_then(|pid| u32::try_from(pid).ok());
-    Caller::new(move || {
+    let unseen = |error: &std::io::Error| tracing::debug!(%error, "a caller cannot be seen");
+    let variables = move || {
         let read = pid.map(environment::of_process)?;
-        let read = read.inspect_err(|error| tracing::debug!(%error, "a caller cannot be seen"));
-        read.ok()
-    })
+        read.inspect_err(unseen).ok()
+    };
+    let folder = move || {
+        let read = pid.map(environment::folder_of_process)?;
+        read.inspect_err(unseen).ok()
+    };
+    Peer::new(variables, folder)
 }
 
 /// Whether a peer belongs to the user we work for. The folder's mode already keeps others

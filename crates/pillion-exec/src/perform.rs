@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use pillion_catalogue::{Caller, Code, Error, Result};
+use pillion_catalogue::{Code, Error, Peer, Result};
 use pillion_sandbox::walls::rlimits;
 use pillion_sandbox::{Disk, Level, Limits, Outputs, WORK, Watch};
 use pillion_workspace::LaneConfig;
@@ -41,7 +41,7 @@ pub(crate) struct Request {
     pub(crate) fresh: bool,
     pub(crate) whereabouts: Whereabouts,
     /// Who asked for it: functions that it calls get his variables.
-    pub(crate) asker: Caller,
+    pub(crate) asker: Peer,
 }
 
 /// The most memory that a run can ask for, in megabytes.

@@ -217,6 +217,11 @@ pub fn of_process(pid: u32) -> io::Result<Map> {
     Ok(pairs.collect())
 }
 
+/// The folder that another process of this user is in.
+pub fn folder_of_process(pid: u32) -> io::Result<PathBuf> {
+    std::fs::read_link(format!("/proc/{pid}/cwd"))
+}
+
 /// The names of those that a worker does not get.
 pub fn held_back(all: &Map, pass: &[String]) -> Vec<String> {
     let given = Variables::for_worker(None, all, pass);

@@ -6,7 +6,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use crate::{Code, Error};
+use crate::{Caller, Code, Error};
 
 /// A request's id: a number or a string, or null where it could not be read. It comes back
 /// as it came: a number that no type of ours holds stays the text it was.
@@ -86,6 +86,9 @@ pub struct Request {
     /// With what.
     #[serde(default)]
     pub params: Option<Box<RawValue>>,
+    /// Who asks.
+    #[serde(default)]
+    pub caller: Option<Box<Caller>>,
     /// Comes back with the answer; absent in a notification.
     #[serde(default, deserialize_with = "present")]
     pub id: Option<Id>,

@@ -4,6 +4,7 @@
 //! whatever the bytes came from and however they were cut. With the feature `codec` the
 //! same decoders are tokio codecs.
 
+pub mod caller;
 #[cfg(feature = "codec")]
 mod codec;
 pub mod endpoint;
@@ -15,4 +16,5 @@ pub mod readable;
 pub mod vars;
 pub mod worker;
 
+pub use caller::{Caller, Format};
 pub use error::{Code, Error, Kind, Result};

@@ -6,7 +6,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use crate::{Code, Error};
+use crate::{Caller, Code, Error};
 
 /// The version of the messages beyond the old contract.
 pub const PROTOCOL: u32 = 1;
@@ -26,6 +26,9 @@ pub struct Request {
     /// With what.
     #[serde(default)]
     pub args: Option<Box<RawValue>>,
+    /// Who asks, beyond the old contract.
+    #[serde(default)]
+    pub caller: Option<Box<Caller>>,
     /// `ping` or `cancel`, beyond the old contract.
     #[serde(default)]
     pub method: Option<String>,

@@ -2,10 +2,10 @@
 
 use std::collections::HashMap;
 use std::hash::{Hash, Hasher};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
-use pillion_catalogue::{Caller, Result};
+use pillion_catalogue::{Peer, Result};
 use pillion_process::environment::{self, Variables};
 use pillion_runtime::Dirs;
 use pillion_supervisor::{Pool, Supervisor};
@@ -77,10 +77,10 @@ impl PythonService {
         &self,
         project: &Arc<Project>,
         path: &[PathBuf],
-        caller: &Caller,
+        peer: &Peer,
     ) -> Result<Arc<Pool>> {
         use std::fmt::Write;
-        let (caller, own) = (caller.variables(), own());
+        let (caller, own) = (peer.variables(), own());
         let pass = &project.config.python.pass_env;
         let mut path: Vec<PathBuf> = path.iter().map(|p| project.root.join(p)).collect();
         path.retain(|dir| *dir != project.root && *dir != project.root.join("src"));
@@ -106,14 +106,9 @@ impl PythonService {
     }
 
     /// A foreign sidecar of a project.
-    pub(crate) fn foreign(
-        &self,
-        project: &Project,
-        name: &str,
-        caller: &Caller,
-    ) -> Result<Arc<Pool>> {
+    pub(crate) fn foreign(&self, project: &Project, name: &str, peer: &Peer) -> Result<Arc<Pool>> {
         let made = foreign::find(project, name)?;
-        let (caller, own) = (caller.variables(), own());
+        let (caller, own) = (peer.variables(), own());
         let key = format!(
             "foreign\0{}\0{name}\0{:x}",
             project.root.display(),
@@ -134,25 +129,5 @@ impl PythonService {
             projects.clear();
         }
         Arc::clone(projects.entry(whereabouts.clone()).or_default())
-    }
-
-    /// The folder that a caller without one means.
-    pub(crate) fn default_root() -> Result<PathBuf> {
-        std::env::current_dir().map_err(|error| {
-            use pillion_catalogue::{Code, Error};
-            Error::new(
-                Code::NotFound,
-                format!("the current folder is gone: {error}"),
-            )
-            .hint("name a folder with `root`")
-        })
-    }
-
-    /// Make a relative folder absolute, from the root of the request.
-    pub(crate) fn absolute(path: &Path, base: Option<&Path>) -> PathBuf {
-        match base {
-            Some(base) if path.is_relative() => base.join(path),
-            _ => path.to_owned(),
-        }
     }
 }

@@ -114,7 +114,7 @@ impl Engine {
             catalogue: Arc::clone(&self.catalogue),
             shutdown: self.shutdown.clone(),
             root: self.root.clone(),
-            caller: pillion_catalogue::Caller::default(),
+            peer: pillion_catalogue::Peer::default(),
             exposed: None,
         }
     }
@@ -149,7 +149,7 @@ impl pillion_exec::Host for Functions {
             let params = to_raw_value(&params).map_err(Error::internal)?;
             let mut request = Request::new(Door::Embedded);
             request.deadline = Some(call.deadline);
-            request.caller = call.asker;
+            request.peer = call.asker;
             let called = catalogue.call("py.call", Some(&params), request).await?;
             #[derive(serde::Deserialize)]
             struct Called {

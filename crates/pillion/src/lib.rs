@@ -22,8 +22,8 @@ pub mod system;
 
 pub use engine::{Engine, EngineOptions, definitions};
 pub use pillion_catalogue::{
-    Catalogue, Code, Definition, Door, Error, Local, MAX_ANSWER, Operation, Part, Request, Result,
-    Safety,
+    Arguments, Caller, Catalogue, Code, Definition, Door, Error, MAX_ANSWER, Operation, Part,
+    Request, Result, Safety, Scope,
 };
 pub use pillion_process::guard;
 

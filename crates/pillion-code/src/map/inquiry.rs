@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use futures::{StreamExt, stream};
-use pillion_catalogue::{Code, Error, Result};
+use pillion_catalogue::{Caller, Code, Error, Result};
 use pillion_workspace::Clock;
 use pillion_workspace::config::EngineChoice;
 use tokio::time::{Instant, timeout_at};
@@ -20,7 +20,7 @@ use super::language::Language;
 use super::typed::{Meaning, Open, OpenSite, Types};
 use crate::ask::Engine;
 use crate::engines::Id;
-use crate::params::Where;
+use crate::params::Pythons;
 use crate::project::View;
 
 /// Places that an engine is asked about for one answer.
@@ -110,21 +110,21 @@ impl View {
         &self,
         graph: &Arc<Graph>,
         wanted: Wanted,
-        given: &Where,
+        caller: &Caller,
     ) -> Arc<Asked> {
         if graph.language != Language::Python {
             return Arc::default();
         }
         let (inquiries, clock) = (self.project.inquiries(), self.snapshot.clock());
         if let Some(known) = inquiries.recall(graph, clock, &wanted)
-            && self.is_current(&known, given).await
+            && self.is_current(&known, caller).await
         {
             return known;
         }
         let mut inquiry = Inquiry {
             view: self,
             graph,
-            given,
+            caller,
             engine: None,
             until: Instant::now() + PATIENCE,
             is_over: false,
@@ -140,11 +140,15 @@ impl View {
     }
 
     /// Whether the engine would still look at the same Python and configuration.
-    async fn is_current(&self, known: &Asked, given: &Where) -> bool {
+    async fn is_current(&self, known: &Asked, caller: &Caller) -> bool {
         let Some(id) = known.around else {
             return true;
         };
-        let around = self.project.engines().surroundings(&given.pythons()).await;
+        let around = self
+            .project
+            .engines()
+            .surroundings(&Pythons::of(caller))
+            .await;
         around.is_ok_and(|around| around.id == id)
     }
 }
@@ -153,7 +157,7 @@ impl View {
 struct Inquiry<'a> {
     view: &'a View,
     graph: &'a Arc<Graph>,
-    given: &'a Where,
+    caller: &'a Caller,
     engine: Option<Engine>,
     until: Instant,
     /// Nothing more can be asked.
@@ -302,7 +306,7 @@ impl Inquiry<'_> {
             return Ok(engine.clone());
         }
         let engines = self.view.project.engines();
-        let around = engines.surroundings(&self.given.pythons()).await?;
+        let around = engines.surroundings(&Pythons::of(self.caller)).await?;
         let choice = around.config.code.engine;
         if !engines.is_at_hand(choice, &around).await {
             let name = choice.name();
@@ -312,7 +316,7 @@ impl Inquiry<'_> {
             };
             return Err(Error::new(Code::StartFailed, what));
         }
-        let engine = self.view.engine(None, self.given).await?;
+        let engine = self.view.engine(None, self.caller).await?;
         self.found.engine = Some(engine.name());
         self.found.around = Some(engine.around.id);
         self.engine = Some(engine.clone());

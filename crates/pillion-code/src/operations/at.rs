@@ -1,6 +1,6 @@
 //! `code.at`: everything about a place in one answer.
 
-use pillion_catalogue::{Context, Local, Operation, Result, Safety};
+use pillion_catalogue::{Context, Operation, Result, Safety, Scope};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -12,7 +12,7 @@ use crate::ask::Engine;
 use crate::definitions;
 use crate::desk::Desk;
 use crate::outline::{last_line, outlined};
-use crate::params::{At, Where};
+use crate::params::At;
 use crate::references::{self, Uses};
 use crate::syntax::Word;
 use crate::text::{Text, location, rest, shown};
@@ -35,10 +35,6 @@ pub struct Everything {
     #[arg(long)]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lines: Option<u32>,
-    #[command(flatten)]
-    #[serde(flatten)]
-    #[expect(missing_docs, reason = "it has no name outside")]
-    pub given: Where,
 }
 
 /// Everything about a place.
@@ -73,7 +69,7 @@ const LINES: u32 = 60;
 impl Operation for Everything {
     const NAME: &'static str = "code.at";
     const SAFETY: Safety = Safety::Read;
-    const LOCAL: Local = Local::Near;
+    const SCOPE: Scope = Scope::Project;
     type Service = CodeService;
     type Output = Answer<AllAbout>;
 
@@ -82,7 +78,7 @@ impl Operation for Everything {
     }
 
     async fn run(self, cx: Context<CodeService>) -> Result<Answer<AllAbout>> {
-        positions::answer(&cx, &self.given, &self.at, None, |engine, spot| {
+        positions::answer(&cx, cx.caller(), &self.at, None, |engine, spot| {
             everything(engine, spot, &self)
         })
         .await

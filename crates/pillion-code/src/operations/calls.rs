@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use pillion_catalogue::{Context, Local, Operation, Result, Safety};
+use pillion_catalogue::{Context, Operation, Result, Safety, Scope};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -13,7 +13,7 @@ use crate::ask::{Engine, span, to_engine};
 use crate::definitions;
 use crate::desk::Desk;
 use crate::engine::CallSite;
-use crate::params::{At, Where, limit};
+use crate::params::{At, limit};
 use crate::source::LineColumn;
 use crate::text::{Text, location, rest, shown};
 
@@ -29,10 +29,6 @@ pub struct Callers {
     #[arg(long)]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<usize>,
-    #[command(flatten)]
-    #[serde(flatten)]
-    #[expect(missing_docs, reason = "it has no name outside")]
-    pub given: Where,
 }
 
 /// Whom does the function at this position call?
@@ -47,10 +43,6 @@ pub struct Callees {
     #[arg(long)]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<usize>,
-    #[command(flatten)]
-    #[serde(flatten)]
-    #[expect(missing_docs, reason = "it has no name outside")]
-    pub given: Where,
 }
 
 /// Functions on the other end of calls.
@@ -93,7 +85,7 @@ enum Direction {
 impl Operation for Callers {
     const NAME: &'static str = "code.callers";
     const SAFETY: Safety = Safety::Read;
-    const LOCAL: Local = Local::Near;
+    const SCOPE: Scope = Scope::Project;
     type Service = CodeService;
     type Output = Answer<Calls>;
 
@@ -103,7 +95,7 @@ impl Operation for Callers {
 
     async fn run(self, cx: Context<CodeService>) -> Result<Answer<Calls>> {
         let max = limit(self.limit);
-        positions::answer(&cx, &self.given, &self.at, None, |engine, spot| {
+        positions::answer(&cx, cx.caller(), &self.at, None, |engine, spot| {
             calls(engine, spot, Direction::Callers, max)
         })
         .await
@@ -113,7 +105,7 @@ impl Operation for Callers {
 impl Operation for Callees {
     const NAME: &'static str = "code.callees";
     const SAFETY: Safety = Safety::Read;
-    const LOCAL: Local = Local::Near;
+    const SCOPE: Scope = Scope::Project;
     type Service = CodeService;
     type Output = Answer<Calls>;
 
@@ -123,7 +115,7 @@ impl Operation for Callees {
 
     async fn run(self, cx: Context<CodeService>) -> Result<Answer<Calls>> {
         let max = limit(self.limit);
-        positions::answer(&cx, &self.given, &self.at, None, |engine, spot| {
+        positions::answer(&cx, cx.caller(), &self.at, None, |engine, spot| {
             calls(engine, spot, Direction::Callees, max)
         })
         .await

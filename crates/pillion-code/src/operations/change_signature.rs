@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use pillion_catalogue::{Code, Context, Error, Local, Operation, Result, Safety};
+use pillion_catalogue::{Code, Context, Error, Operation, Result, Safety, Scope};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -13,7 +13,7 @@ use crate::CodeService;
 use crate::answers::Answer;
 use crate::changes::Patched;
 use crate::operations::Spotted;
-use crate::params::{Spot, Where};
+use crate::params::Spot;
 use crate::project::View;
 use crate::refactor::signature::{self, AddedParameter, PassedValue, Wanted};
 use crate::text::shown;
@@ -71,16 +71,12 @@ pub struct ChangeSignature {
     #[serde(flatten)]
     #[expect(missing_docs, reason = "it has no name outside")]
     pub writing: Writing,
-    #[command(flatten)]
-    #[serde(flatten)]
-    #[expect(missing_docs, reason = "it has no name outside")]
-    pub given: Where,
 }
 
 impl Operation for ChangeSignature {
     const NAME: &'static str = "code.change_signature";
     const SAFETY: Safety = Safety::Write;
-    const LOCAL: Local = Local::Near;
+    const SCOPE: Scope = Scope::Project;
     type Service = CodeService;
     type Output = Answer<Patched>;
 
@@ -89,7 +85,7 @@ impl Operation for ChangeSignature {
     }
 
     async fn run(self, cx: Context<CodeService>) -> Result<Answer<Patched>> {
-        let view = CodeService::view(&cx, &self.given, self.file.as_deref()).await?;
+        let view = CodeService::view(&cx, cx.caller(), self.file.as_deref()).await?;
         let spot = self.spot(&view)?;
         let mut wanted = Wanted {
             add: self.add,
@@ -102,11 +98,11 @@ impl Operation for ChangeSignature {
             leave_unclear: self.leave_unclear,
         };
         wanted.pass(self.values)?;
-        let engine = view.engine(None, &self.given).await?;
+        let engine = view.engine(None, cx.caller()).await?;
         let set = signature::change(&engine, &spot, &wanted).await?;
         let name = spot.word().map_or("", |(name, _)| name);
         let title = format!("change signature of {name}");
-        answer(&view, set, &self.writing, &self.given, title).await
+        answer(&view, set, &self.writing, cx.caller(), title).await
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use pillion_catalogue::{Code, Context, Error, Local, Operation, Result, Safety, work};
+use pillion_catalogue::{Code, Context, Error, Operation, Result, Safety, Scope, work};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -10,7 +10,7 @@ use super::refactored::{Writing, set_of};
 use crate::CodeService;
 use crate::answers::Answer;
 use crate::changes::{Patched, deliver};
-use crate::params::{Where, limit};
+use crate::params::limit;
 use crate::place;
 use crate::refactor::Refactored;
 use crate::refactor::codemod::{self, CodemodMatch};
@@ -43,10 +43,6 @@ pub struct Codemod {
     #[serde(flatten)]
     #[expect(missing_docs, reason = "it has no name outside")]
     pub writing: Writing,
-    #[command(flatten)]
-    #[serde(flatten)]
-    #[expect(missing_docs, reason = "it has no name outside")]
-    pub given: Where,
 }
 
 /// What the rules found, and the change that they make.
@@ -71,7 +67,7 @@ const MAX_RULES: u64 = 1 << 20;
 impl Operation for Codemod {
     const NAME: &'static str = "code.codemod";
     const SAFETY: Safety = Safety::Write;
-    const LOCAL: Local = Local::Near;
+    const SCOPE: Scope = Scope::Project;
     type Service = CodeService;
     type Output = Answer<Rewriting>;
 
@@ -80,7 +76,7 @@ impl Operation for Codemod {
     }
 
     async fn run(self, cx: Context<CodeService>) -> Result<Answer<Rewriting>> {
-        let view = CodeService::view(&cx, &self.given, self.path.as_deref()).await?;
+        let view = CodeService::view(&cx, cx.caller(), self.path.as_deref()).await?;
         let rules = self.rules(view.root())?;
         let path = match &self.path {
             Some(path) => place::inside(view.root(), path)?,
@@ -110,7 +106,7 @@ impl Operation for Codemod {
             skipped: done.skipped,
             change,
         };
-        Ok(Answer::one(answer, view.unread()).in_format(self.given.format()))
+        Ok(Answer::one(answer, view.unread()).in_format(cx.caller().format()))
     }
 }
 

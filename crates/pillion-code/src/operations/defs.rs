@@ -1,6 +1,6 @@
 //! `code.defs`: where a name is defined.
 
-use pillion_catalogue::{Context, Local, Operation, Result, Safety};
+use pillion_catalogue::{Context, Operation, Result, Safety, Scope};
 use pillion_workspace::config::EngineChoice;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -10,7 +10,7 @@ use crate::CodeService;
 use crate::answers::{Answer, Locations};
 use crate::ask::Engine;
 use crate::definitions;
-use crate::params::{At, Where, engine_choice};
+use crate::params::{At, engine_choice};
 use crate::text::shown;
 
 /// Where is the name at this position defined?
@@ -25,16 +25,12 @@ pub struct Defs {
     #[arg(long, value_parser = engine_choice)]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub engine: Option<EngineChoice>,
-    #[command(flatten)]
-    #[serde(flatten)]
-    #[expect(missing_docs, reason = "it has no name outside")]
-    pub given: Where,
 }
 
 impl Operation for Defs {
     const NAME: &'static str = "code.defs";
     const SAFETY: Safety = Safety::Read;
-    const LOCAL: Local = Local::Near;
+    const SCOPE: Scope = Scope::Project;
     type Service = CodeService;
     type Output = Answer<Locations>;
 
@@ -43,7 +39,7 @@ impl Operation for Defs {
     }
 
     async fn run(self, cx: Context<CodeService>) -> Result<Answer<Locations>> {
-        positions::answer(&cx, &self.given, &self.at, self.engine, |engine, spot| {
+        positions::answer(&cx, cx.caller(), &self.at, self.engine, |engine, spot| {
             defs(engine, spot)
         })
         .await

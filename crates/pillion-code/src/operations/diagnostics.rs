@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use futures::{StreamExt, stream};
-use pillion_catalogue::{Code, Context, Error, Local, Operation, Result, Safety};
+use pillion_catalogue::{Caller, Code, Context, Error, Operation, Result, Safety, Scope};
 use pillion_workspace::{ChangeKind, Changes, Clock};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -13,7 +13,7 @@ use crate::CodeService;
 use crate::answers::Answer;
 use crate::ask::{Engine, span};
 use crate::index::is_python;
-use crate::params::{Where, limit};
+use crate::params::limit;
 use crate::project::View;
 use crate::text::{Text, rest, shown};
 use crate::{git, place, ruff};
@@ -40,10 +40,6 @@ pub struct Diagnostics {
     #[arg(long)]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<usize>,
-    #[command(flatten)]
-    #[serde(flatten)]
-    #[expect(missing_docs, reason = "it has no name outside")]
-    pub given: Where,
 }
 
 /// What is wrong.
@@ -108,7 +104,7 @@ const AT_ONCE: usize = 8;
 impl Operation for Diagnostics {
     const NAME: &'static str = "code.diagnostics";
     const SAFETY: Safety = Safety::Read;
-    const LOCAL: Local = Local::Near;
+    const SCOPE: Scope = Scope::Project;
     type Service = CodeService;
     type Output = Answer<Findings>;
 
@@ -117,11 +113,11 @@ impl Operation for Diagnostics {
     }
 
     async fn run(self, cx: Context<CodeService>) -> Result<Answer<Findings>> {
-        let view = CodeService::view(&cx, &self.given, self.path.as_deref()).await?;
+        let view = CodeService::view(&cx, cx.caller(), self.path.as_deref()).await?;
         let mut files = self.files(&view).await?;
         let all = files.len();
         files.truncate(MAX_FILES);
-        let mut diagnostics = of_files(&view, &self.given, &files).await?;
+        let mut diagnostics = of_files(&view, cx.caller(), &files).await?;
         diagnostics.retain(|found| !self.errors_only || found.severity == Severity::Error);
         diagnostics.sort();
         diagnostics.dedup();
@@ -135,7 +131,7 @@ impl Operation for Diagnostics {
             files_truncated: files.len() < all,
             clock: view.clock(),
         };
-        Ok(Answer::one(findings, view.unread()).in_format(self.given.format()))
+        Ok(Answer::one(findings, view.unread()).in_format(cx.caller().format()))
     }
 }
 
@@ -193,10 +189,10 @@ impl Diagnostics {
 /// What ty and ruff find in these files.
 pub(super) async fn of_files(
     view: &View,
-    given: &Where,
+    caller: &Caller,
     files: &[Arc<str>],
 ) -> Result<Vec<Finding>> {
-    let engine = view.engine(None, given).await?;
+    let engine = view.engine(None, caller).await?;
     // These would be the end of both.
     let is_too_deep = |file: &Arc<str>| view.index.get(file).is_some_and(|f| f.is_too_deep);
     let (deep, files): (Vec<_>, Vec<_>) = files.iter().cloned().partition(is_too_deep);

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use pillion_catalogue::{Context, Local, Operation, Result, Safety};
+use pillion_catalogue::{Caller, Context, Operation, Result, Safety, Scope};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -10,7 +10,6 @@ use super::refactored::{Writing, answer, rope, set_of};
 use crate::CodeService;
 use crate::answers::Answer;
 use crate::changes::Patched;
-use crate::params::Where;
 use crate::place;
 use crate::refactor::range::Asked;
 use crate::refactor::rope::File;
@@ -43,16 +42,12 @@ pub struct ExtractMethod {
     #[serde(flatten)]
     #[expect(missing_docs, reason = "it has no name outside")]
     pub writing: Writing,
-    #[command(flatten)]
-    #[serde(flatten)]
-    #[expect(missing_docs, reason = "it has no name outside")]
-    pub given: Where,
 }
 
 impl Operation for ExtractMethod {
     const NAME: &'static str = "code.extract_method";
     const SAFETY: Safety = Safety::Write;
-    const LOCAL: Local = Local::Near;
+    const SCOPE: Scope = Scope::Project;
     type Service = CodeService;
     type Output = Answer<Patched>;
 
@@ -70,7 +65,7 @@ impl Operation for ExtractMethod {
         let name = self.method_name;
         let extract = Extract {
             cx: &cx,
-            given: &self.given,
+            caller: cx.caller(),
             writing: &self.writing,
         };
         extract.run(&self.file, asked, &name, What::Method).await
@@ -105,16 +100,12 @@ pub struct ExtractVar {
     #[serde(flatten)]
     #[expect(missing_docs, reason = "it has no name outside")]
     pub writing: Writing,
-    #[command(flatten)]
-    #[serde(flatten)]
-    #[expect(missing_docs, reason = "it has no name outside")]
-    pub given: Where,
 }
 
 impl Operation for ExtractVar {
     const NAME: &'static str = "code.extract_var";
     const SAFETY: Safety = Safety::Write;
-    const LOCAL: Local = Local::Near;
+    const SCOPE: Scope = Scope::Project;
     type Service = CodeService;
     type Output = Answer<Patched>;
 
@@ -132,7 +123,7 @@ impl Operation for ExtractVar {
         let name = self.var_name;
         let extract = Extract {
             cx: &cx,
-            given: &self.given,
+            caller: cx.caller(),
             writing: &self.writing,
         };
         extract.run(&self.file, asked, &name, What::Variable).await
@@ -149,7 +140,7 @@ enum What {
 /// What both ways to extract have in common.
 struct Extract<'a> {
     cx: &'a Context<CodeService>,
-    given: &'a Where,
+    caller: &'a Caller,
     writing: &'a Writing,
 }
 
@@ -161,10 +152,10 @@ impl Extract<'_> {
         name: &str,
         what: What,
     ) -> Result<Answer<Patched>> {
-        let view = CodeService::view(self.cx, self.given, Some(file)).await?;
+        let view = CodeService::view(self.cx, self.caller, Some(file)).await?;
         let path = place::inside(view.root(), file)?;
         let source = place::readable(&view, &path)?;
-        let (rope, timeout) = rope(self.cx, &view, self.given).await?;
+        let (rope, timeout) = rope(self.cx, &view, self.caller).await?;
         let file = File {
             path: &path,
             source: &source,
@@ -178,6 +169,6 @@ impl Extract<'_> {
         };
         let set = set_of(&view, done).await?;
         let title = format!("extract {name}");
-        answer(&view, set, self.writing, self.given, title).await
+        answer(&view, set, self.writing, self.caller, title).await
     }
 }

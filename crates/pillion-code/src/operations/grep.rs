@@ -5,14 +5,14 @@ use std::path::{Path, PathBuf};
 use grep_matcher::{LineTerminator, Matcher};
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder, Sink, SinkContext, SinkMatch};
-use pillion_catalogue::{Code, Context, Error, Local, Operation, Result, Safety, wanted, work};
+use pillion_catalogue::{Code, Context, Error, Operation, Result, Safety, Scope, wanted, work};
 use rayon::prelude::*;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::CodeService;
 use crate::answers::{Answer, Unread};
-use crate::params::{Where, limit};
+use crate::params::limit;
 use crate::place;
 use crate::source::Source;
 use crate::text::{Text, rest, shown};
@@ -45,10 +45,6 @@ pub struct Grep {
     #[arg(long, short)]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max: Option<usize>,
-    #[command(flatten)]
-    #[serde(flatten)]
-    #[expect(missing_docs, reason = "it has no name outside")]
-    pub given: Where,
 }
 
 /// Lines that match.
@@ -95,7 +91,7 @@ const MAX_REGEX: usize = 10 << 20;
 impl Operation for Grep {
     const NAME: &'static str = "code.grep";
     const SAFETY: Safety = Safety::Read;
-    const LOCAL: Local = Local::Near;
+    const SCOPE: Scope = Scope::Project;
     type Service = CodeService;
     type Output = Answer<Matches>;
 
@@ -105,7 +101,7 @@ impl Operation for Grep {
 
     async fn run(self, cx: Context<CodeService>) -> Result<Answer<Matches>> {
         let matcher = self.matcher()?;
-        let view = CodeService::view(&cx, &self.given, self.path.as_deref()).await?;
+        let view = CodeService::view(&cx, cx.caller(), self.path.as_deref()).await?;
         let within = match &self.path {
             Some(path) => place::inside(view.root(), path)?,
             None => String::new(),
@@ -149,7 +145,7 @@ impl Operation for Grep {
             clock: view.clock(),
         };
         Ok(Answer::one(matches, Unread::of(&view.snapshot, |_| true))
-            .in_format(self.given.format()))
+            .in_format(cx.caller().format()))
     }
 }
 

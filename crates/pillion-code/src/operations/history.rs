@@ -1,24 +1,18 @@
 //! `code.history`: the changes that were carried out.
 
-use pillion_catalogue::{Context, Local, Operation, Result, Safety, work};
+use pillion_catalogue::{Context, Operation, Result, Safety, Scope, work};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::CodeService;
 use crate::answers::Answer;
 use crate::changes::Past;
-use crate::params::Where;
 use crate::text::{Text, shown};
 
 /// List the refactorings that were applied and can be taken back.
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
 #[serde(deny_unknown_fields)]
-pub struct History {
-    #[command(flatten)]
-    #[serde(flatten)]
-    #[expect(missing_docs, reason = "it has no name outside")]
-    pub given: Where,
-}
+pub struct History {}
 
 /// Changes that were carried out.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -32,7 +26,7 @@ pub struct Pasts {
 impl Operation for History {
     const NAME: &'static str = "code.history";
     const SAFETY: Safety = Safety::Read;
-    const LOCAL: Local = Local::Near;
+    const SCOPE: Scope = Scope::Project;
     type Service = CodeService;
     type Output = Answer<Pasts>;
 
@@ -41,13 +35,13 @@ impl Operation for History {
     }
 
     async fn run(self, cx: Context<CodeService>) -> Result<Answer<Pasts>> {
-        let view = CodeService::view(&cx, &self.given, None).await?;
+        let view = CodeService::view(&cx, cx.caller(), None).await?;
         let journal = view.project.journal().clone();
         let pasts = Pasts {
             history: work(move |_| journal.history()).await??,
             clock: view.clock(),
         };
-        Ok(Answer::one(pasts, None).in_format(self.given.format()))
+        Ok(Answer::one(pasts, None).in_format(cx.caller().format()))
     }
 }
 

@@ -1,6 +1,6 @@
 //! `code.hover`: what a name is.
 
-use pillion_catalogue::{Context, Local, Operation, Result, Safety};
+use pillion_catalogue::{Context, Operation, Result, Safety, Scope};
 use pillion_workspace::config::EngineChoice;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -12,7 +12,7 @@ use crate::ask::Engine;
 use crate::definitions::{self, Found};
 use crate::desk::Desk;
 use crate::index::Kind;
-use crate::params::{At, Where, engine_choice};
+use crate::params::{At, engine_choice};
 use crate::source::Span;
 use crate::syntax::{Syntax, Word, may_be_keyword};
 use crate::text::shown;
@@ -30,16 +30,12 @@ pub struct HoverAt {
     #[arg(long, value_parser = engine_choice)]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub engine: Option<EngineChoice>,
-    #[command(flatten)]
-    #[serde(flatten)]
-    #[expect(missing_docs, reason = "it has no name outside")]
-    pub given: Where,
 }
 
 impl Operation for HoverAt {
     const NAME: &'static str = "code.hover";
     const SAFETY: Safety = Safety::Read;
-    const LOCAL: Local = Local::Near;
+    const SCOPE: Scope = Scope::Project;
     type Service = CodeService;
     type Output = Answer<Hover>;
 
@@ -48,7 +44,7 @@ impl Operation for HoverAt {
     }
 
     async fn run(self, cx: Context<CodeService>) -> Result<Answer<Hover>> {
-        positions::answer(&cx, &self.given, &self.at, self.engine, |engine, spot| {
+        positions::answer(&cx, cx.caller(), &self.at, self.engine, |engine, spot| {
             hover(engine, spot)
         })
         .await

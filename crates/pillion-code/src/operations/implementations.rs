@@ -1,6 +1,6 @@
 //! `code.implementations`: subclasses of a class, overrides of a method.
 
-use pillion_catalogue::{Context, Local, Operation, Result, Safety};
+use pillion_catalogue::{Context, Operation, Result, Safety, Scope};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -9,7 +9,7 @@ use crate::CodeService;
 use crate::answers::{Answer, Locations};
 use crate::ask::Engine;
 use crate::desk::Desk;
-use crate::params::{At, Where, limit};
+use crate::params::{At, limit};
 use crate::text::shown;
 use crate::{closure, definitions};
 
@@ -25,16 +25,12 @@ pub struct Implementations {
     #[arg(long)]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<usize>,
-    #[command(flatten)]
-    #[serde(flatten)]
-    #[expect(missing_docs, reason = "it has no name outside")]
-    pub given: Where,
 }
 
 impl Operation for Implementations {
     const NAME: &'static str = "code.implementations";
     const SAFETY: Safety = Safety::Read;
-    const LOCAL: Local = Local::Near;
+    const SCOPE: Scope = Scope::Project;
     type Service = CodeService;
     type Output = Answer<Locations>;
 
@@ -44,7 +40,7 @@ impl Operation for Implementations {
 
     async fn run(self, cx: Context<CodeService>) -> Result<Answer<Locations>> {
         let max = limit(self.limit);
-        positions::answer(&cx, &self.given, &self.at, None, |engine, spot| {
+        positions::answer(&cx, cx.caller(), &self.at, None, |engine, spot| {
             implementations(engine, spot, max)
         })
         .await

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use pillion_catalogue::{Code, Context, Error, Local, Operation, Result, Safety};
+use pillion_catalogue::{Code, Context, Error, Operation, Result, Safety, Scope};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -12,7 +12,7 @@ use crate::CodeService;
 use crate::answers::{Answer, Confidence};
 use crate::changes::{LeftAlone, Patched};
 use crate::definitions;
-use crate::params::{Spot, Where};
+use crate::params::Spot;
 use crate::refactor::rope::File;
 use crate::references;
 use crate::text::shown;
@@ -34,16 +34,12 @@ pub struct Inline {
     #[serde(flatten)]
     #[expect(missing_docs, reason = "it has no name outside")]
     pub writing: Writing,
-    #[command(flatten)]
-    #[serde(flatten)]
-    #[expect(missing_docs, reason = "it has no name outside")]
-    pub given: Where,
 }
 
 impl Operation for Inline {
     const NAME: &'static str = "code.inline";
     const SAFETY: Safety = Safety::Write;
-    const LOCAL: Local = Local::Near;
+    const SCOPE: Scope = Scope::Project;
     type Service = CodeService;
     type Output = Answer<Patched>;
 
@@ -52,14 +48,14 @@ impl Operation for Inline {
     }
 
     async fn run(self, cx: Context<CodeService>) -> Result<Answer<Patched>> {
-        let view = CodeService::view(&cx, &self.given, Some(&self.file)).await?;
+        let view = CodeService::view(&cx, cx.caller(), Some(&self.file)).await?;
         let spot = Spot {
             file: self.file,
             line: self.line,
             col: self.col,
         };
         let spot = spotted(&view, &spot)?;
-        let engine = view.engine(None, &self.given).await?;
+        let engine = view.engine(None, cx.caller()).await?;
         let found = definitions::find(&engine, &spot).await?;
         let (Some(home), Some((path, at))) = (found.locations.first(), found.places.first()) else {
             return Err(
@@ -89,7 +85,7 @@ impl Operation for Inline {
         let source = view
             .source(path)
             .ok_or_else(|| Error::new(Code::NotFound, format!("`{}` cannot be read", home.file)))?;
-        let (rope, timeout) = rope(&cx, &view, &self.given).await?;
+        let (rope, timeout) = rope(&cx, &view, cx.caller()).await?;
         let other_files: Vec<File<'_>> = sources
             .iter()
             .map(|(path, source)| File { path, source })
@@ -108,6 +104,6 @@ impl Operation for Inline {
             });
         }
         let title = format!("inline {}", home.name.as_deref().unwrap_or("it"));
-        answer(&view, set, &self.writing, &self.given, title).await
+        answer(&view, set, &self.writing, cx.caller(), title).await
     }
 }

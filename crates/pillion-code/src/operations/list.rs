@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use pillion_catalogue::{
-    CancellationToken, Context, Local, Operation, Result, Safety, wanted, work_unless,
+    CancellationToken, Context, Operation, Result, Safety, Scope, wanted, work_unless,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -12,7 +12,7 @@ use crate::CodeService;
 use crate::answers::{Answer, FileError, Outline};
 use crate::index::{extract_facts, is_python};
 use crate::outline::outlined;
-use crate::params::{Where, limit};
+use crate::params::limit;
 use crate::place;
 use crate::project::View;
 use crate::text::shown;
@@ -38,16 +38,12 @@ pub struct List {
     #[arg(long)]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<usize>,
-    #[command(flatten)]
-    #[serde(flatten)]
-    #[expect(missing_docs, reason = "it has no name outside")]
-    pub given: Where,
 }
 
 impl Operation for List {
     const NAME: &'static str = "code.list";
     const SAFETY: Safety = Safety::Read;
-    const LOCAL: Local = Local::Near;
+    const SCOPE: Scope = Scope::Project;
     type Service = CodeService;
     type Output = Answer<Outline>;
 
@@ -56,12 +52,12 @@ impl Operation for List {
     }
 
     async fn run(self, cx: Context<CodeService>) -> Result<Answer<Outline>> {
-        let view = CodeService::view(&cx, &self.given, self.path.as_deref()).await?;
+        let view = CodeService::view(&cx, cx.caller(), self.path.as_deref()).await?;
         let path = match &self.path {
             Some(path) => place::inside(view.root(), path)?,
             None => String::new(),
         };
-        let format = self.given.format();
+        let format = cx.caller().format();
         // Of a single file that is known, nothing has to be read or searched.
         let is_short = view.index.get(&path).is_some();
         let left_out = view.unread();

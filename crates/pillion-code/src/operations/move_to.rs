@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{ArgMatches, Command};
-use pillion_catalogue::{Code, Context, Error, Local, Operation, Result, Safety};
+use pillion_catalogue::{Caller, Code, Context, Error, Operation, Result, Safety, Scope};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -13,7 +13,7 @@ use crate::answers::Answer;
 use crate::changes::Patched;
 use crate::definitions;
 use crate::desk;
-use crate::params::{Spot, Where};
+use crate::params::Spot;
 use crate::project::View;
 use crate::refactor::moving::{self, Moving, Wanted};
 use crate::source::Span;
@@ -45,10 +45,6 @@ pub struct Move {
     #[serde(flatten)]
     #[expect(missing_docs, reason = "it has no name outside")]
     pub writing: Writing,
-    #[command(flatten)]
-    #[serde(flatten)]
-    #[expect(missing_docs, reason = "it has no name outside")]
-    pub given: Where,
 }
 
 /// What is moved, and where.
@@ -92,7 +88,7 @@ impl clap::FromArgMatches for What {
             file: file.ok_or_else(|| wrong("which file?\n"))?,
             line,
             col,
-            dest_file: dest.into(),
+            dest_file: std::path::absolute(dest).map_err(|error| wrong(&error.to_string()))?,
         })
     }
 
@@ -123,7 +119,7 @@ impl clap::Args for What {
 impl Operation for Move {
     const NAME: &'static str = "code.move";
     const SAFETY: Safety = Safety::Write;
-    const LOCAL: Local = Local::Near;
+    const SCOPE: Scope = Scope::Project;
     type Service = CodeService;
     type Output = Answer<Patched>;
 
@@ -133,7 +129,7 @@ impl Operation for Move {
 
     async fn run(self, cx: Context<CodeService>) -> Result<Answer<Patched>> {
         let what = &self.what;
-        let view = CodeService::view(&cx, &self.given, Some(&what.file)).await?;
+        let view = CodeService::view(&cx, cx.caller(), Some(&what.file)).await?;
         let to = moving::destination_path(view.root(), &what.dest_file)?;
         let (set, title) = match (what.line, what.col) {
             (None, None) => {
@@ -148,7 +144,7 @@ impl Operation for Move {
             (Some(line), Some(col)) => {
                 let file = what.file.clone();
                 let spot = spotted(&view, &Spot { file, line, col })?;
-                let (file, name) = self.defined(&view, &spot).await?;
+                let (file, name) = self.defined(&view, cx.caller(), &spot).await?;
                 let title = format!("move {name} to {to}");
                 let moving = Moving {
                     file,
@@ -166,13 +162,18 @@ impl Operation for Move {
                 );
             }
         };
-        answer(&view, set, &self.writing, &self.given, title).await
+        answer(&view, set, &self.writing, cx.caller(), title).await
     }
 }
 
 impl Move {
     /// The definition that a position means: its file and name.
-    async fn defined(&self, view: &View, spot: &Spotted) -> Result<(String, String)> {
+    async fn defined(
+        &self,
+        view: &View,
+        caller: &Caller,
+        spot: &Spotted,
+    ) -> Result<(String, String)> {
         let nothing = || {
             nothing_here("there is nothing to move at this position")
                 .hint("point at the name of a function, class or constant of a module")
@@ -185,7 +186,7 @@ impl Move {
         };
         let mut found = top(&spot.path, spot.at).map(|found| (spot.path.clone(), found));
         if found.is_none() {
-            let engine = view.engine(None, &self.given).await?;
+            let engine = view.engine(None, caller).await?;
             let places = definitions::find(&engine, spot).await?;
             for (path, span) in places.places {
                 if span == Span::default() {

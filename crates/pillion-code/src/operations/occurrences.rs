@@ -1,6 +1,6 @@
 //! `code.occurrences`: what a rename would touch.
 
-use pillion_catalogue::{Context, Local, Operation, Result, Safety, work};
+use pillion_catalogue::{Context, Operation, Result, Safety, Scope, work};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -10,7 +10,7 @@ use crate::answers::{Answer, Locations};
 use crate::ask::Engine;
 use crate::desk::Desk;
 use crate::occurrences;
-use crate::params::{At, Where, limit};
+use crate::params::{At, limit};
 use crate::text::shown;
 
 /// What would a rename of the name at this position touch?
@@ -28,16 +28,12 @@ pub struct Occurrences {
     #[arg(long)]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<usize>,
-    #[command(flatten)]
-    #[serde(flatten)]
-    #[expect(missing_docs, reason = "it has no name outside")]
-    pub given: Where,
 }
 
 impl Operation for Occurrences {
     const NAME: &'static str = "code.occurrences";
     const SAFETY: Safety = Safety::Read;
-    const LOCAL: Local = Local::Near;
+    const SCOPE: Scope = Scope::Project;
     type Service = CodeService;
     type Output = Answer<Locations>;
 
@@ -47,7 +43,7 @@ impl Operation for Occurrences {
 
     async fn run(self, cx: Context<CodeService>) -> Result<Answer<Locations>> {
         let max = limit(self.limit);
-        positions::answer(&cx, &self.given, &self.at, None, |engine, spot| {
+        positions::answer(&cx, cx.caller(), &self.at, None, |engine, spot| {
             occurrences(engine, spot, max)
         })
         .await

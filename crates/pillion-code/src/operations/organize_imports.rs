@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use pillion_catalogue::{Code, Context, Error, Local, Operation, Result, Safety};
+use pillion_catalogue::{Code, Context, Error, Operation, Result, Safety, Scope};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -11,7 +11,7 @@ use super::refactored::{Writing, answer, set_of};
 use crate::CodeService;
 use crate::answers::Answer;
 use crate::changes::Patched;
-use crate::params::Where;
+use crate::params::Pythons;
 use crate::place;
 use crate::refactor::organize::{self, Organize};
 use crate::text::shown;
@@ -34,16 +34,12 @@ pub struct OrganizeImports {
     #[serde(flatten)]
     #[expect(missing_docs, reason = "it has no name outside")]
     pub writing: Writing,
-    #[command(flatten)]
-    #[serde(flatten)]
-    #[expect(missing_docs, reason = "it has no name outside")]
-    pub given: Where,
 }
 
 impl Operation for OrganizeImports {
     const NAME: &'static str = "code.organize_imports";
     const SAFETY: Safety = Safety::Write;
-    const LOCAL: Local = Local::Near;
+    const SCOPE: Scope = Scope::Project;
     type Service = CodeService;
     type Output = Answer<Patched>;
 
@@ -52,7 +48,7 @@ impl Operation for OrganizeImports {
     }
 
     async fn run(self, cx: Context<CodeService>) -> Result<Answer<Patched>> {
-        let view = CodeService::view(&cx, &self.given, Some(&self.path)).await?;
+        let view = CodeService::view(&cx, cx.caller(), Some(&self.path)).await?;
         let path = place::inside(view.root(), &self.path)?;
         let files = organize::below(view.index.iter().map(|(file, _)| file), Path::new(&path));
         if files.is_empty() {
@@ -63,7 +59,7 @@ impl Operation for OrganizeImports {
             .hint("name a Python file, or a folder with some that are not ignored"));
         }
         let engines = view.project.engines();
-        let around = engines.surroundings(&self.given.pythons()).await?;
+        let around = engines.surroundings(&Pythons::of(cx.caller())).await?;
         let organize = Organize {
             root: view.root().to_owned(),
             ruff: organize::program(engines.dirs()).await?,
@@ -80,6 +76,6 @@ impl Operation for OrganizeImports {
         done.warnings.extend(left);
         let set = set_of(&view, done).await?;
         let title = format!("organize imports of {path}");
-        answer(&view, set, &self.writing, &self.given, title).await
+        answer(&view, set, &self.writing, cx.caller(), title).await
     }
 }

@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use futures::StreamExt;
 use futures::stream;
-use pillion_catalogue::{Code, Context, Error, Result};
+use pillion_catalogue::{Caller, Code, Context, Error, Result};
 use pillion_workspace::config::EngineChoice;
 
 use crate::CodeService;
 use crate::answers::{Answer, Outcome};
 use crate::ask::Engine;
 use crate::index::ParseError;
-use crate::params::{At, Spot, Where};
+use crate::params::{At, Spot};
 use crate::place;
 use crate::project::View;
 use crate::source::{Position, Source, Span};
@@ -50,7 +50,7 @@ impl Spotted {
 /// Answer a question about each place of a request.
 pub(crate) async fn answer<T, F>(
     cx: &Context<CodeService>,
-    given: &Where,
+    caller: &Caller,
     at: &At,
     engine: Option<EngineChoice>,
     one: impl Fn(Engine, Spotted) -> F,
@@ -62,22 +62,22 @@ where
     let (spots, many) = at.spots()?;
     let about = spots.first().map(|spot| spot.file.as_path());
     // A folder is no place, and to open one as a workspace only to say so may take long.
-    let names_root = given.root.is_some() || cx.request().root.is_some();
+    let names_root = caller.root.is_some();
     if let Some(folder) = about.filter(|path| !many && !names_root && path.is_dir()) {
         return Err(no_file(&folder.display().to_string()));
     }
-    let view = CodeService::view(cx, given, about).await?;
+    let view = CodeService::view(cx, caller, about).await?;
     if !many {
         let Some(spot) = spots.first() else {
             return Err(Error::internal("a request about no place"));
         };
         // What is wrong with the request is told before an engine is set up for it.
         let spot = spotted(&view, spot)?;
-        let engine = view.engine(engine, given).await?;
+        let engine = view.engine(engine, caller).await?;
         let answer = one(engine, spot).await?;
-        return Ok(Answer::one(answer, view.unread()).in_format(given.format()));
+        return Ok(Answer::one(answer, view.unread()).in_format(caller.format()));
     }
-    let engine = view.engine(engine, given).await?;
+    let engine = view.engine(engine, caller).await?;
     let ask = async |spot: &Spot| one(engine.clone(), spotted(&view, spot)?).await;
     let results = stream::iter(&spots).map(ask).buffered(AT_ONCE);
     let results = results.map(|outcome| match outcome {
@@ -88,7 +88,7 @@ where
         results: results.collect().await,
         unread: view.unread(),
     };
-    Ok(answer.in_format(given.format()))
+    Ok(answer.in_format(caller.format()))
 }
 
 /// A refactoring is asked for where there is nothing to change. Not a malformed request: the

@@ -2,14 +2,14 @@
 
 use std::path::PathBuf;
 
-use pillion_catalogue::{Code, Context, Error, Local, Operation, Result, Safety};
+use pillion_catalogue::{Code, Context, Error, Operation, Result, Safety, Scope};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::CodeService;
 use crate::answers::Answer;
 use crate::outline::{last_line, outlined};
-use crate::params::{Where, limit};
+use crate::params::limit;
 use crate::project::View;
 use crate::text::{Text, rest, shown};
 use crate::{answers, place};
@@ -29,10 +29,6 @@ pub struct ReadSymbol {
     #[arg(long)]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<usize>,
-    #[command(flatten)]
-    #[serde(flatten)]
-    #[expect(missing_docs, reason = "it has no name outside")]
-    pub given: Where,
 }
 
 /// Definitions with their source.
@@ -64,7 +60,7 @@ const FEW: usize = 10;
 impl Operation for ReadSymbol {
     const NAME: &'static str = "code.read_symbol";
     const SAFETY: Safety = Safety::Read;
-    const LOCAL: Local = Local::Near;
+    const SCOPE: Scope = Scope::Project;
     type Service = CodeService;
     type Output = Answer<SymbolSources>;
 
@@ -73,7 +69,7 @@ impl Operation for ReadSymbol {
     }
 
     async fn run(self, cx: Context<CodeService>) -> Result<Answer<SymbolSources>> {
-        let view = CodeService::view(&cx, &self.given, self.path.as_deref()).await?;
+        let view = CodeService::view(&cx, cx.caller(), self.path.as_deref()).await?;
         let within = match &self.path {
             Some(path) => Some(place::inside(view.root(), path)?),
             None => None,
@@ -97,7 +93,7 @@ impl Operation for ReadSymbol {
             total,
             clock: view.clock(),
         };
-        Ok(Answer::one(sources, view.unread()).in_format(self.given.format()))
+        Ok(Answer::one(sources, view.unread()).in_format(cx.caller().format()))
     }
 }
 

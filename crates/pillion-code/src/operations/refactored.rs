@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
-use pillion_catalogue::{Code, Context, Error, Result, wanted, work};
+use pillion_catalogue::{Caller, Code, Context, Error, Result, wanted, work};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::CodeService;
 use crate::answers::Answer;
 use crate::changes::{ChangeSet, PatchFormat, Patched, deliver};
-use crate::params::Where;
+use crate::params::Pythons;
 use crate::project::View;
 use crate::refactor::Refactored;
 use crate::refactor::rope::Rope;
@@ -33,11 +33,11 @@ pub(crate) async fn answer(
     view: &View,
     set: ChangeSet,
     writing: &Writing,
-    given: &Where,
+    caller: &Caller,
     title: String,
 ) -> Result<Answer<Patched>> {
     let patched = deliver(view, set, writing.output_format, writing.apply, title).await?;
-    Ok(Answer::one(patched, view.unread()).in_format(given.format()))
+    Ok(Answer::one(patched, view.unread()).in_format(caller.format()))
 }
 
 /// New texts as a change set.
@@ -60,13 +60,13 @@ pub(crate) async fn set_of(view: &View, done: Refactored) -> Result<ChangeSet> {
 pub(crate) async fn rope(
     cx: &Context<CodeService>,
     view: &View,
-    given: &Where,
+    caller: &Caller,
 ) -> Result<(Rope, Duration)> {
     let engines = view.project.engines();
-    let around = engines.surroundings(&given.pythons()).await?;
+    let around = engines.surroundings(&Pythons::of(caller)).await?;
     let config = &around.config.code;
     let limits = tools::limits(config);
-    let timeout = match given.timeout_ms {
+    let timeout = match caller.timeout_ms {
         Some(0) => {
             let what = "`timeout_ms` must be at least 1";
             return Err(Error::new(Code::InvalidParams, what));

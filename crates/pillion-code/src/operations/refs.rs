@@ -1,6 +1,6 @@
 //! `code.refs`: who uses a name.
 
-use pillion_catalogue::{Context, Local, Operation, Result, Safety};
+use pillion_catalogue::{Context, Operation, Result, Safety, Scope};
 use pillion_workspace::config::EngineChoice;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -9,7 +9,7 @@ use super::positions::{self, Spotted};
 use crate::CodeService;
 use crate::answers::{Answer, References};
 use crate::ask::Engine;
-use crate::params::{At, Where, engine_choice, limit};
+use crate::params::{At, engine_choice, limit};
 use crate::references;
 use crate::text::shown;
 
@@ -40,10 +40,6 @@ pub struct Refs {
     #[arg(long, value_parser = engine_choice)]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub engine: Option<EngineChoice>,
-    #[command(flatten)]
-    #[serde(flatten)]
-    #[expect(missing_docs, reason = "it has no name outside")]
-    pub given: Where,
 }
 
 fn yes() -> bool {
@@ -53,7 +49,7 @@ fn yes() -> bool {
 impl Operation for Refs {
     const NAME: &'static str = "code.refs";
     const SAFETY: Safety = Safety::Read;
-    const LOCAL: Local = Local::Near;
+    const SCOPE: Scope = Scope::Project;
     type Service = CodeService;
     type Output = Answer<References>;
 
@@ -62,7 +58,7 @@ impl Operation for Refs {
     }
 
     async fn run(self, cx: Context<CodeService>) -> Result<Answer<References>> {
-        positions::answer(&cx, &self.given, &self.at, self.engine, |engine, spot| {
+        positions::answer(&cx, cx.caller(), &self.at, self.engine, |engine, spot| {
             refs(engine, spot, &self)
         })
         .await

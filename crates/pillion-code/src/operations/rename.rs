@@ -1,6 +1,6 @@
 //! `code.rename`: another name for something, everywhere.
 
-use pillion_catalogue::{Context, Local, Operation, Result, Safety};
+use pillion_catalogue::{Context, Operation, Result, Safety, Scope};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -9,7 +9,7 @@ use super::refactored::{Writing, answer};
 use crate::CodeService;
 use crate::answers::Answer;
 use crate::changes::Patched;
-use crate::params::{Spot, Where};
+use crate::params::Spot;
 use crate::refactor::rename;
 use crate::text::shown;
 
@@ -33,16 +33,12 @@ pub struct Rename {
     #[serde(flatten)]
     #[expect(missing_docs, reason = "it has no name outside")]
     pub writing: Writing,
-    #[command(flatten)]
-    #[serde(flatten)]
-    #[expect(missing_docs, reason = "it has no name outside")]
-    pub given: Where,
 }
 
 impl Operation for Rename {
     const NAME: &'static str = "code.rename";
     const SAFETY: Safety = Safety::Write;
-    const LOCAL: Local = Local::Near;
+    const SCOPE: Scope = Scope::Project;
     type Service = CodeService;
     type Output = Answer<Patched>;
 
@@ -51,16 +47,16 @@ impl Operation for Rename {
     }
 
     async fn run(self, cx: Context<CodeService>) -> Result<Answer<Patched>> {
-        let view = CodeService::view(&cx, &self.given, Some(&self.file)).await?;
+        let view = CodeService::view(&cx, cx.caller(), Some(&self.file)).await?;
         let spot = Spot {
             file: self.file,
             line: self.line,
             col: self.col,
         };
         let spot = spotted(&view, &spot)?;
-        let engine = view.engine(None, &self.given).await?;
+        let engine = view.engine(None, cx.caller()).await?;
         let set = rename::rename(&engine, &spot, &self.new_name).await?;
         let title = format!("rename to {}", self.new_name);
-        answer(&view, set, &self.writing, &self.given, title).await
+        answer(&view, set, &self.writing, cx.caller(), title).await
     }
 }

@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use pillion_catalogue::{Code, Context, Error, Local, Operation, Result, Safety};
+use pillion_catalogue::{Caller, Code, Context, Error, Operation, Result, Safety, Scope};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -17,7 +17,6 @@ use crate::answers::Answer;
 use crate::changes::{ChangeSet, Patched, TextEdit, deliver};
 use crate::operations::Spotted;
 use crate::outline::last_line;
-use crate::params::Where;
 use crate::place;
 use crate::project::View;
 use crate::references;
@@ -77,16 +76,12 @@ macro_rules! edit_operation {
             #[serde(flatten)]
             #[expect(missing_docs, reason = "it has no name outside")]
             pub writing: Writing,
-            #[command(flatten)]
-            #[serde(flatten)]
-            #[expect(missing_docs, reason = "it has no name outside")]
-            pub given: Where,
         }
 
         impl Operation for $type {
             const NAME: &'static str = $name;
             const SAFETY: Safety = Safety::Write;
-            const LOCAL: Local = Local::Near;
+            const SCOPE: Scope = Scope::Project;
             type Service = CodeService;
             type Output = Answer<Edited>;
 
@@ -95,12 +90,12 @@ macro_rules! edit_operation {
             }
 
             async fn run(self, cx: Context<CodeService>) -> Result<Answer<Edited>> {
-                let view = CodeService::view(&cx, &self.given, self.which.path.as_deref()).await?;
+                let view = CodeService::view(&cx, cx.caller(), self.which.path.as_deref()).await?;
                 let target = Target::find(&view, &self.which)?;
                 let edit = target.edit($how, &self.source)?;
                 let title = format!("{} {}", $name, self.which.name_path);
-                let edited = carry_out(&view, &target, edit, &self.writing, &self.given, title);
-                Ok(Answer::one(edited.await?, view.unread()).in_format(self.given.format()))
+                let edited = carry_out(&view, &target, edit, &self.writing, cx.caller(), title);
+                Ok(Answer::one(edited.await?, view.unread()).in_format(cx.caller().format()))
             }
         }
     };
@@ -134,16 +129,12 @@ pub struct SafeDelete {
     #[serde(flatten)]
     #[expect(missing_docs, reason = "it has no name outside")]
     pub writing: Writing,
-    #[command(flatten)]
-    #[serde(flatten)]
-    #[expect(missing_docs, reason = "it has no name outside")]
-    pub given: Where,
 }
 
 impl Operation for SafeDelete {
     const NAME: &'static str = "code.safe_delete";
     const SAFETY: Safety = Safety::Write;
-    const LOCAL: Local = Local::Near;
+    const SCOPE: Scope = Scope::Project;
     type Service = CodeService;
     type Output = Answer<Edited>;
 
@@ -152,9 +143,9 @@ impl Operation for SafeDelete {
     }
 
     async fn run(self, cx: Context<CodeService>) -> Result<Answer<Edited>> {
-        let view = CodeService::view(&cx, &self.given, self.which.path.as_deref()).await?;
+        let view = CodeService::view(&cx, cx.caller(), self.which.path.as_deref()).await?;
         let target = Target::find(&view, &self.which)?;
-        let engine = view.engine(None, &self.given).await?;
+        let engine = view.engine(None, cx.caller()).await?;
         let spot = target.spot();
         let uses = references::find(&engine, &spot, true).await?;
         let users: Vec<_> = uses
@@ -170,8 +161,8 @@ impl Operation for SafeDelete {
         }
         let edit = target.edit(How::Delete, "")?;
         let title = format!("delete {}", self.which.name_path);
-        let edited = carry_out(&view, &target, edit, &self.writing, &self.given, title).await?;
-        Ok(Answer::one(edited, view.unread()).in_format(self.given.format()))
+        let edited = carry_out(&view, &target, edit, &self.writing, cx.caller(), title).await?;
+        Ok(Answer::one(edited, view.unread()).in_format(cx.caller().format()))
     }
 }
 
@@ -315,7 +306,7 @@ async fn carry_out(
     target: &Target,
     edit: TextEdit,
     writing: &Writing,
-    given: &Where,
+    caller: &Caller,
     title: String,
 ) -> Result<Edited> {
     let file: Arc<str> = target.file.as_str().into();
@@ -332,14 +323,14 @@ async fn carry_out(
         .hint("check the indentation: source is given as if it stood at the margin"));
     }
     let before = match writing.apply {
-        true => diagnostics::of_files(view, given, std::slice::from_ref(&file)).await?,
+        true => diagnostics::of_files(view, caller, std::slice::from_ref(&file)).await?,
         false => Vec::new(),
     };
     let change = deliver(view, set, writing.output_format, writing.apply, title).await?;
     let after = match writing.apply {
         true => {
             let now = view.project.view().await?;
-            diagnostics::of_files(&now, given, &[file]).await?
+            diagnostics::of_files(&now, caller, &[file]).await?
         }
         false => Vec::new(),
     };

@@ -1,6 +1,6 @@
 //! `code.symbols`: definitions of the whole workspace by a part of their name.
 
-use pillion_catalogue::{Context, Local, Operation, Result, Safety, work};
+use pillion_catalogue::{Context, Operation, Result, Safety, Scope, work};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -8,7 +8,7 @@ use crate::CodeService;
 use crate::answers::{Answer, Outlined};
 use crate::index::Kind;
 use crate::outline::outlined;
-use crate::params::{Where, limit};
+use crate::params::limit;
 use crate::text::{Text, rest, shown};
 
 /// Find definitions by a part of their name.
@@ -28,10 +28,6 @@ pub struct Symbols {
     #[arg(long)]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<usize>,
-    #[command(flatten)]
-    #[serde(flatten)]
-    #[expect(missing_docs, reason = "it has no name outside")]
-    pub given: Where,
 }
 
 /// Definitions that fit.
@@ -75,7 +71,7 @@ const BEST: usize = 50;
 impl Operation for Symbols {
     const NAME: &'static str = "code.symbols";
     const SAFETY: Safety = Safety::Read;
-    const LOCAL: Local = Local::Near;
+    const SCOPE: Scope = Scope::Project;
     type Service = CodeService;
     type Output = Answer<FoundSymbols>;
 
@@ -84,7 +80,7 @@ impl Operation for Symbols {
     }
 
     async fn run(self, cx: Context<CodeService>) -> Result<Answer<FoundSymbols>> {
-        let view = CodeService::view(&cx, &self.given, None).await?;
+        let view = CodeService::view(&cx, cx.caller(), None).await?;
         let index = view.index.clone();
         let (query, kinds) = (self.query, self.kinds);
         let mut found = work(move |token| index.search(&query, &kinds, token)).await??;
@@ -100,6 +96,6 @@ impl Operation for Symbols {
             truncated: found.len() < total,
             clock: view.clock(),
         };
-        Ok(Answer::one(symbols, view.unread()).in_format(self.given.format()))
+        Ok(Answer::one(symbols, view.unread()).in_format(cx.caller().format()))
     }
 }

@@ -1,6 +1,6 @@
 //! `code.type_hierarchy`: what a class derives from, and what derives from it.
 
-use pillion_catalogue::{Context, Local, Operation, Result, Safety};
+use pillion_catalogue::{Context, Operation, Result, Safety, Scope};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -11,7 +11,7 @@ use crate::ask::{Engine, span, to_engine};
 use crate::closure;
 use crate::definitions;
 use crate::desk::Desk;
-use crate::params::{At, Where, limit};
+use crate::params::{At, limit};
 use crate::text::{Text, location, rest, shown};
 
 /// What does the class at this position derive from, and what derives from it?
@@ -26,10 +26,6 @@ pub struct TypeHierarchy {
     #[arg(long)]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<usize>,
-    #[command(flatten)]
-    #[serde(flatten)]
-    #[expect(missing_docs, reason = "it has no name outside")]
-    pub given: Where,
 }
 
 /// A class and its relatives.
@@ -67,7 +63,7 @@ const MAX_BASES: usize = 200;
 impl Operation for TypeHierarchy {
     const NAME: &'static str = "code.type_hierarchy";
     const SAFETY: Safety = Safety::Read;
-    const LOCAL: Local = Local::Near;
+    const SCOPE: Scope = Scope::Project;
     type Service = CodeService;
     type Output = Answer<Hierarchy>;
 
@@ -77,7 +73,7 @@ impl Operation for TypeHierarchy {
 
     async fn run(self, cx: Context<CodeService>) -> Result<Answer<Hierarchy>> {
         let max = limit(self.limit);
-        positions::answer(&cx, &self.given, &self.at, None, |engine, spot| {
+        positions::answer(&cx, cx.caller(), &self.at, None, |engine, spot| {
             hierarchy(engine, spot, max)
         })
         .await

@@ -2,13 +2,12 @@
 
 use std::sync::Arc;
 
-use pillion_catalogue::{Context, Local, Operation, Result, Safety, commit};
+use pillion_catalogue::{Context, Operation, Result, Safety, Scope, commit};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::CodeService;
 use crate::answers::Answer;
-use crate::params::Where;
 use crate::text::{Text, shown};
 
 /// Take back the last refactoring, or the one named.
@@ -22,10 +21,6 @@ pub struct Undo {
     /// if not given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
-    #[command(flatten)]
-    #[serde(flatten)]
-    #[expect(missing_docs, reason = "it has no name outside")]
-    pub given: Where,
 }
 
 /// A change that was taken back.
@@ -46,7 +41,7 @@ pub struct Undone {
 impl Operation for Undo {
     const NAME: &'static str = "code.undo";
     const SAFETY: Safety = Safety::Write;
-    const LOCAL: Local = Local::Near;
+    const SCOPE: Scope = Scope::Project;
     type Service = CodeService;
     type Output = Answer<Undone>;
 
@@ -55,7 +50,7 @@ impl Operation for Undo {
     }
 
     async fn run(self, cx: Context<CodeService>) -> Result<Answer<Undone>> {
-        let view = CodeService::view(&cx, &self.given, None).await?;
+        let view = CodeService::view(&cx, cx.caller(), None).await?;
         let journal = view.project.journal().clone();
         let id = self.id;
         let applied = commit(move || journal.undo(id.as_deref())).await??;
@@ -67,7 +62,7 @@ impl Operation for Undo {
             undo: applied.id,
             clock: view.clock(),
         };
-        Ok(Answer::one(undone, None).in_format(self.given.format()))
+        Ok(Answer::one(undone, None).in_format(cx.caller().format()))
     }
 }
 

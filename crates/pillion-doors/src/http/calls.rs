@@ -7,7 +7,8 @@ use axum::extract::{ConnectInfo, Path, State};
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
 use futures::StreamExt;
-use pillion_catalogue::{Code, Door, Error, Held, Part, Room};
+use pillion_catalogue::{Caller, Code, Door, Error, Held, Part, Room};
+use pillion_protocol::caller::HEADER;
 use serde_json::value::RawValue;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -74,16 +75,32 @@ pub(super) async fn aliased(
 /// The parameters of a request, which are counted until it is answered.
 struct Parameters {
     params: Option<Box<RawValue>>,
+    caller: Caller,
     _claim: Claim,
 }
 
 /// The parameters of a request, or what to say instead of an answer.
 async fn read(headers: &HeaderMap, body: Body) -> Result<Parameters, Box<Response>> {
     let (body, claim) = collect(body).await?;
-    let params = params(headers, &body).map_err(|error| Box::new(failure(&error)))?;
+    let refused = |error: Error| Box::new(failure(&error));
+    let caller = caller(headers).map_err(refused)?;
+    let params = params(headers, &body).map_err(refused)?;
     Ok(Parameters {
         params,
+        caller,
         _claim: claim,
+    })
+}
+
+/// What a header says about the caller.
+fn caller(headers: &HeaderMap) -> pillion_catalogue::Result<Caller> {
+    let Some(header) = headers.get(HEADER) else {
+        return Ok(Caller::default());
+    };
+    serde_json::from_slice(header.as_bytes()).map_err(|error| {
+        let what = format!("the header `{HEADER}` cannot be read: {error}");
+        Error::new(Code::InvalidRequest, what)
+            .hint("it is a JSON object with `root`, `near`, `python`, `timeout_ms` and the like")
     })
 }
 
@@ -137,7 +154,7 @@ async fn answer(house: &House, operation: &str, asked: Parameters, room: &Room) 
         door: Door::Http,
         operation,
         params: asked.params.as_deref(),
-        root: None,
+        caller: asked.caller,
         cancel,
         room: room.clone(),
     };
@@ -174,7 +191,7 @@ fn stream(house: House, operation: String, asked: Parameters, room: Room) -> Res
             door: Door::Http,
             operation: &operation,
             params: asked.params.as_deref(),
-            root: None,
+            caller: asked.caller,
             cancel: CancellationToken::new(),
             room: room.clone(),
         };

@@ -1,10 +1,10 @@
 //! A tool call on its way through the catalogue and back.
 
 use std::future::Future;
-use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use pillion_catalogue::{Code, Definition, Door, Error, Local, Part, Result, Streams};
+use pillion_catalogue::{Caller, Code, Door, Error, Part, Result, Scope, Streams};
+use pillion_protocol::caller::META;
 use rmcp::model::{
     CallToolResult, ContentBlock, JsonObject, ProgressNotificationParam, ProgressToken,
 };
@@ -18,8 +18,7 @@ use super::outputs::Outputs;
 use super::schemas::WRAPPED;
 use super::server::Agent;
 use super::tools::Entry;
-use super::{Settings, errors};
-use crate::House;
+use super::{errors, exact};
 use crate::dispatch::{Asked, dispatch};
 
 /// Bytes of a stream's items that are kept for the answer; what comes later is counted.
@@ -51,8 +50,10 @@ impl Agent {
             {
                 return Ok(cut);
             }
+            // The text is what was answered, to the last digit.
+            let exact = items.is_empty().then(|| result.get().to_owned());
             let value = items.beside(decoded(&result)?);
-            let text = value.to_string();
+            let text = exact.unwrap_or_else(|| value.to_string());
             Ok(shown(&self.shared.outputs, value, text, entry.wraps, max))
         });
         shown.unwrap_or_else(|error| errors::failed(&error))
@@ -61,34 +62,25 @@ impl Agent {
     async fn answer(
         &self,
         entry: &Entry,
-        mut arguments: JsonObject,
+        arguments: JsonObject,
         context: &RequestContext<RoleServer>,
     ) -> Result<(Box<RawValue>, Items)> {
         let _place = self.place()?;
+        let mut arguments = exact::arguments(arguments, context)?;
+        // Models write null where they mean nothing.
+        arguments.retain(|_, value| value.get() != "null");
         let token = context.meta.get_progress_token();
         if entry.definition.streams == Streams::OnRequest && token.is_some() {
             // Whoever wants to hear of progress gets the items one by one.
-            arguments.entry("stream").or_insert(json!(true));
+            let yes = to_raw_value(&true).map_err(Error::internal)?;
+            arguments.entry("stream".to_owned()).or_insert(yes);
         }
-        let House { root, .. } = &self.shared.house;
-        let stands = match (root, entry.definition.local) {
-            (Some(root), _) => Some(root.clone()),
-            (None, Local::No) => None,
-            (None, _) => self.stands(context).await,
-        };
-        fill(
-            &mut arguments,
-            entry,
-            stands.as_deref(),
-            root.is_some(),
-            &self.shared.settings,
-        );
         let params = to_raw_value(&arguments).map_err(Error::internal)?;
         let asked = Asked {
             door: Door::Mcp,
             operation: entry.definition.name,
             params: Some(&params),
-            root: None,
+            caller: self.caller(entry.definition.scope, context).await?,
             cancel: context.ct.clone(),
             room: self.room.clone(),
         };
@@ -101,6 +93,27 @@ impl Agent {
         Ok((result, items))
     }
 
+    /// Who asks: by the words of the call's host, the agent's own root, and our settings.
+    async fn caller(&self, scope: Scope, context: &RequestContext<RoleServer>) -> Result<Caller> {
+        let said = match context.meta.0.0.get(META) {
+            Some(said) => Caller::deserialize(said).map_err(|error| {
+                let what = format!("`_meta` member `{META}` cannot be read: {error}");
+                Error::new(Code::InvalidParams, what)
+            })?,
+            None => Caller::default(),
+        };
+        let is_about_here = scope != Scope::Nothing && self.shared.house.root.is_none();
+        let roots = match is_about_here && said.near.is_none() {
+            true => self.roots.first(context).await,
+            false => None,
+        };
+        let near = Caller {
+            near: roots,
+            ..Caller::default()
+        };
+        Ok(said.or(near).or(self.shared.settings.caller.clone()))
+    }
+
     /// A place for one more call.
     pub(super) fn place(&self) -> Result<SemaphorePermit<'_>> {
         self.shared.calls.try_acquire().map_err(|_| {
@@ -109,60 +122,11 @@ impl Agent {
         })
     }
 
-    /// The agent's root, else where its host started us.
-    pub(super) async fn stands(&self, context: &RequestContext<RoleServer>) -> Option<PathBuf> {
-        let named = self.roots.first(context).await;
-        named.or_else(|| self.shared.settings.folder.clone())
-    }
-
     pub(super) fn max_output(&self, context: &RequestContext<RoleServer>) -> usize {
         let asked = context.meta.0.0.get(MAX_OUTPUT_META);
         let asked = asked.and_then(Value::as_u64);
         let max = asked.map_or(self.shared.settings.max_output, |max| max as usize);
         max.min(MAX_SHOWN)
-    }
-}
-
-/// Fill in what the operation wants to know and the agent did not say.
-fn fill(
-    arguments: &mut JsonObject,
-    entry: &Entry,
-    stands: Option<&Path>,
-    fixed: bool,
-    settings: &Settings,
-) {
-    // Models write null where they mean nothing.
-    arguments.retain(|_, value| !value.is_null());
-    let Definition { local, .. } = entry.definition;
-    if local == Local::No {
-        return;
-    }
-    if let Some(stands) = stands {
-        // The daemon lives in another folder than the agent.
-        for name in ["root", "project"] {
-            if let Some(Value::String(path)) = arguments.get_mut(name) {
-                *path = stands.join(&*path).to_string_lossy().into_owned();
-            }
-        }
-        let name = match local {
-            Local::Near if !fixed => "near",
-            _ => "root",
-        };
-        if entry.takes(name) && !arguments.contains_key("root") {
-            let folder = json!(stands.to_string_lossy());
-            arguments.entry(name).or_insert(folder);
-        }
-    }
-    for (name, value) in &settings.fill {
-        if entry.takes(name) {
-            arguments.entry(name).or_insert_with(|| value.clone());
-        }
-    }
-}
-
-impl Entry {
-    fn takes(&self, parameter: &str) -> bool {
-        self.parameters.iter().any(|name| name == parameter)
     }
 }
 

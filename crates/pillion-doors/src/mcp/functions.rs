@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use pillion_catalogue::{Door, Error, Result};
+use pillion_catalogue::{Caller, Door, Error, Result};
 use rmcp::ErrorData as McpError;
 use rmcp::model::{CallToolResult, JsonObject, Tool};
 use rmcp::service::{Peer, RequestContext, RoleServer};
@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 use super::calls::{Items, News, cut, decoded, shown};
 use super::schemas::{WRAPPED, output_of};
 use super::server::{Agent, Shared};
-use super::{errors, tools};
+use super::{errors, exact, tools};
 use crate::dispatch::Asked;
 use crate::{Exposed, Function, Listing};
 
@@ -84,12 +84,13 @@ impl Agent {
         context: &RequestContext<RoleServer>,
     ) -> Result<CallToolResult> {
         let _place = self.place()?;
+        let arguments = exact::arguments(arguments, context)?;
         let params = to_raw_value(&arguments).map_err(Error::internal)?;
         let asked = Asked {
             door: Door::Mcp,
             operation: name,
             params: Some(&params),
-            root: None,
+            caller: Caller::default(),
             cancel: context.ct.clone(),
             room: self.room.clone(),
         };

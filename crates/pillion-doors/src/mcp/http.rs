@@ -19,8 +19,8 @@ use rmcp::transport::StreamableHttpServerConfig;
 use rmcp::transport::streamable_http_server::StreamableHttpService;
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 
-use super::Settings;
 use super::server::{Agent, Shared};
+use super::{Settings, exact};
 use crate::House;
 use crate::http::{MAX_BODY, collect, refusal};
 
@@ -116,6 +116,7 @@ async fn one_by_one(State(all): State<Arc<InFlight>>, request: Request, next: Ne
         }
         _ => None,
     };
+    let body = exact::kept(&body).into_owned();
     let request = Request::from_parts(head, Body::from(body));
     let response = next.run(request).await;
     let Some(flying) = flying else {

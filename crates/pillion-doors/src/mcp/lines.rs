@@ -28,6 +28,7 @@ use tokio::time::Instant;
 use tokio_util::codec::FramedRead;
 use tokio_util::sync::CancellationToken;
 
+use super::exact;
 use crate::intake::{Claimed, too_much};
 use crate::outbox::{self, Outbox};
 use crate::stdio::encode;
@@ -301,7 +302,7 @@ type Refusal = (Id, i64, String);
 
 /// A line as a message, or what to answer.
 fn read(line: &[u8]) -> Result<ClientJsonRpcMessage, Refusal> {
-    let why = match serde_json::from_slice(line) {
+    let why = match serde_json::from_slice(&exact::kept(line)) {
         Ok(message) => return Ok(message),
         Err(why) => why,
     };

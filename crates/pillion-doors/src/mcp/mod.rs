@@ -9,6 +9,7 @@
 
 mod calls;
 mod errors;
+mod exact;
 mod functions;
 pub(crate) mod http;
 mod lines;
@@ -21,11 +22,10 @@ mod schemas;
 mod server;
 mod tools;
 
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde_json::{Map, Value};
+use pillion_catalogue::Caller;
 use tokio::io::{AsyncRead, AsyncWrite};
 
 use crate::House;
@@ -47,10 +47,8 @@ pub struct Settings {
     pub profile: Profile,
     /// Bytes of text that one answer shows.
     pub max_output: usize,
-    /// Where the agent stands, if neither it nor the house names a root.
-    pub folder: Option<PathBuf>,
-    /// Parameters that are filled in where an operation has them and a call does not.
-    pub fill: Map<String, Value>,
+    /// Who the agent is where it says nothing itself: where it stands, and which Python is its.
+    pub caller: Caller,
 }
 
 impl Default for Settings {
@@ -58,8 +56,7 @@ impl Default for Settings {
         Self {
             profile: Profile::Full,
             max_output: MAX_OUTPUT,
-            folder: None,
-            fill: Map::new(),
+            caller: Caller::default(),
         }
     }
 }

@@ -106,7 +106,7 @@ async fn ask(
         door: Door::Mcp,
         operation,
         params,
-        root: None,
+        caller: agent.shared.settings.caller.clone(),
         cancel: context.ct.clone(),
         room: agent.room.clone(),
     };

@@ -2,39 +2,38 @@
 
 use std::sync::Arc;
 
-use pillion_catalogue::{Definition, Streams};
+use pillion_catalogue::{Definition, Scope, Streams};
 use rmcp::model::JsonObject;
 use serde_json::{Map, Value, json};
 
-/// Parameters that this door fills in, or that make no sense behind it. They are not
-/// shown: an agent pays for every word of a tool's description.
-const HIDDEN: &[&str] = &["near", "virtual_env", "conda_prefix", "format", "stream"];
+/// A parameter that makes no sense behind this door.
+const HIDDEN: &str = "stream";
+
+/// What is said about `root`.
+const ROOT: &str = "Another project's folder.";
 
 /// The name of a result that is no object, within the object that MCP wants.
 pub(super) const WRAPPED: &str = "result";
 
-/// What a tool takes: an object, without what is hidden.
+/// What a tool takes: the parameters that are its own, and which project is meant. What else
+/// can be said about a caller is understood as well, and not shown: an agent pays for every
+/// word of a tool's description, and this door knows the agent.
 pub(super) fn input(definition: &Definition) -> JsonObject {
-    let mut schema = object(definition.params_schema().to_value());
+    let mut schema = object(definition.own_schema().to_value());
     for name in ["$schema", "title", "description"] {
         schema.remove(name);
     }
     schema.insert("type".into(), json!("object"));
     let properties = schema.entry("properties").or_insert_with(|| json!({}));
     if let Some(properties) = properties.as_object_mut() {
-        properties.retain(|name, _| !HIDDEN.contains(&name.as_str()));
+        properties.remove(HIDDEN);
+        if definition.scope != Scope::Nothing {
+            let root = json!({ "type": "string", "description": ROOT });
+            properties.entry("root").or_insert(root);
+        }
     }
     drop_unused_definitions(&mut schema);
     schema
-}
-
-/// The names of all its parameters, with those that are hidden.
-pub(super) fn parameters(definition: &Definition) -> Vec<String> {
-    let schema = definition.params_schema().to_value();
-    let properties = schema.get("properties").and_then(Value::as_object);
-    properties
-        .map(|properties| properties.keys().cloned().collect())
-        .unwrap_or_default()
 }
 
 /// What a tool gives, and whether the result stands within an object.

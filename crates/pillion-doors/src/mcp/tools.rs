@@ -40,8 +40,6 @@ pub(super) const FETCH: &str = "fetch_output";
 #[derive(Debug)]
 pub(super) struct Entry {
     pub(super) definition: Definition,
-    /// The names of all parameters, with those that are not shown.
-    pub(super) parameters: Vec<String>,
     /// The result stands within an object.
     pub(super) wraps: bool,
 }
@@ -88,11 +86,7 @@ impl Tools {
         .with_raw_output_schema(output)
         .with_annotations(annotations(definition.safety));
         self.list.push(tool);
-        let entry = Entry {
-            definition,
-            parameters: schemas::parameters(&definition),
-            wraps,
-        };
+        let entry = Entry { definition, wraps };
         self.entries.insert(name, entry);
     }
 
@@ -135,7 +129,7 @@ pub(super) fn name(operation: &str) -> String {
 
 /// Everything that its documentation says.
 fn description(definition: &Definition) -> String {
-    let schema = definition.params_schema();
+    let schema = definition.own_schema();
     let text = schema.get("description").and_then(Value::as_str);
     text.unwrap_or_default().to_owned()
 }

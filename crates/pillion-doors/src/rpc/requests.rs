@@ -221,7 +221,7 @@ impl Requests {
             door: self.door,
             operation: &request.method,
             params: request.params.as_deref(),
-            root: None,
+            caller: request.caller.as_deref().cloned().unwrap_or_default(),
             cancel: cancel.clone(),
             room: self.outbox.room().clone(),
         };

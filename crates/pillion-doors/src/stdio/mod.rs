@@ -6,13 +6,12 @@ mod old;
 
 use std::collections::HashMap;
 use std::io;
-use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::{Bytes, BytesMut};
 use futures::future::BoxFuture;
 use futures::{FutureExt, StreamExt};
-use pillion_catalogue::{Code, Door, Error, Part};
+use pillion_catalogue::{Caller, Code, Door, Error, Part};
 use pillion_protocol::frame::{Lines, write_line};
 use pillion_protocol::line::{self, PROTOCOL, Ready, Reply, ReplyBody, Request};
 use serde_json::value::RawValue;
@@ -170,14 +169,19 @@ impl Desk {
             Some(Ok(params)) => Some(params),
             Some(Err(error)) => return self.reply(id, ReplyBody::Error(error.into())),
         };
+        let mut caller = request
+            .caller
+            .map_or_else(Caller::default, |caller| *caller);
+        if let Some(project) = request.project.filter(|project| !project.is_empty()) {
+            // The old word for both: which folder, and where paths are meant from.
+            caller.near.get_or_insert_with(|| project.clone().into());
+            caller.root.get_or_insert_with(|| project.into());
+        }
         let asked = Asked {
             door: Door::Stdio,
             operation,
             params: params.as_deref(),
-            root: request
-                .project
-                .filter(|project| !project.is_empty())
-                .map(PathBuf::from),
+            caller,
             cancel,
             room: self.outbox.room().clone(),
         };

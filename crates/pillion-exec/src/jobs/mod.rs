@@ -9,10 +9,11 @@ pub(crate) mod feed;
 mod fitting;
 
 use std::collections::HashMap;
+use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use pillion_catalogue::{Caller, Code, Error, Lease, Result};
+use pillion_catalogue::{Code, Error, Lease, Peer, Result};
 use pillion_store::{End, Job, NewJob};
 use serde_json::value::{RawValue, to_raw_value};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -24,6 +25,7 @@ use crate::order::Program;
 use crate::outcome::Outcome;
 use crate::perform::{Request, Ticket, perform};
 use crate::reply::Reply;
+use crate::runtime::Whereabouts;
 use crate::shelf::{self, Shelf};
 use feed::Feed;
 
@@ -114,21 +116,31 @@ pub(crate) fn elsewhere(id: &str) -> Error {
     .hint("ask that daemon: `--instance` or `--socket` names it")
 }
 
+/// What was asked for, as it is kept.
+#[derive(serde::Serialize)]
+struct Asked<'a> {
+    #[serde(flatten)]
+    run: &'a Run,
+    root: &'a Path,
+}
+
 /// Put a run into the queue.
 pub(crate) async fn start(
     service: &Arc<ExecService>,
     run: Run,
-    root: Option<std::path::PathBuf>,
-    asker: &Caller,
+    place: Whereabouts,
+    asker: &Peer,
 ) -> Result<Job> {
     let jobs = service.jobs();
     if jobs.ending.is_cancelled() {
         return Err(Error::new(Code::ShuttingDown, "the daemon is ending"));
     }
-    let mut asked = run.clone();
-    asked.root.clone_from(&root);
+    let asked = Asked {
+        run: &run,
+        root: &place.root,
+    };
     let asked = to_raw_value(&asked).map_err(Error::internal)?;
-    let request = run.request(root, asker)?;
+    let request = run.request(place, asker)?;
     // Now, while the caller is there: a job outlives him.
     let _ = asker.variables();
     let place = Arc::clone(&jobs.queue).try_acquire_owned().map_err(|_| {

@@ -1,9 +1,11 @@
 //! `exec.run`: run code of others, and wait for its end.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
-use pillion_catalogue::{Caller, Code, Context, Error, Local, Operation, Result, Safety, Streams};
+use pillion_catalogue::{
+    Caller, Code, Context, Error, Operation, Peer, Result, Safety, Scope, Streams,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -101,22 +103,6 @@ pub struct Run {
     #[arg(long)]
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub stream: bool,
-    /// The project whose `pillion.toml` and Python are used.
-    #[arg(long, value_name = "DIR")]
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub root: Option<PathBuf>,
-    /// The interpreter: a path, an environment's folder, or a version such as `3.12`.
-    #[arg(long, env = pillion_protocol::vars::PILLION_PYTHON, hide_env_values = true, value_name = "PYTHON")]
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub python: Option<PathBuf>,
-    /// The caller's virtual environment, used where nothing else is named.
-    #[arg(long, env = pillion_protocol::vars::VIRTUAL_ENV, hide_env_values = true, hide = true)]
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub virtual_env: Option<PathBuf>,
-    /// The caller's conda environment, used where no other is found.
-    #[arg(long, env = pillion_protocol::vars::CONDA_PREFIX, hide_env_values = true, hide = true)]
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub conda_prefix: Option<PathBuf>,
 }
 
 /// A file that goes along: its text, or its bytes in base64.
@@ -164,15 +150,14 @@ pub struct Printed {
 impl Operation for Run {
     const NAME: &'static str = "exec.run";
     const SAFETY: Safety = Safety::Execute;
-    const LOCAL: Local = Local::Root;
+    const SCOPE: Scope = Scope::Project;
     const STREAMS: Streams = Streams::OnRequest;
     type Service = ExecService;
     type Output = Reply;
 
     async fn run(self, cx: Context<ExecService>) -> Result<Reply> {
         let stream = self.stream;
-        let root = cx.root(self.root.as_deref()).map(PathBuf::from);
-        let request = self.request(root, &cx.request().caller)?;
+        let request = self.request(whereabouts(&cx)?, &cx.request().peer)?;
         let cancel = cx.request().cancel.clone();
         let mut listener = Passing {
             to: cx.request().parts.as_ref().filter(|_| stream).map(|_| &cx),
@@ -186,6 +171,22 @@ impl Operation for Run {
         )
         .await
     }
+}
+
+/// Where code runs, by what is said about the caller.
+pub(super) fn whereabouts(cx: &Context<ExecService>) -> Result<Whereabouts> {
+    let Caller {
+        python,
+        virtual_env,
+        conda_prefix,
+        ..
+    } = cx.caller().clone();
+    Ok(Whereabouts {
+        root: cx.folder()?,
+        python,
+        virtual_env,
+        conda_prefix,
+    })
 }
 
 /// Passes output on to the caller.
@@ -205,7 +206,7 @@ impl Listener for Passing<'_> {
 
 impl Run {
     /// What is meant, if it can be meant.
-    pub(crate) fn request(self, root: Option<PathBuf>, asker: &Caller) -> Result<Request> {
+    pub(crate) fn request(self, whereabouts: Whereabouts, asker: &Peer) -> Result<Request> {
         let (program, name) = self.program()?;
         if let Some(session) = &self.session {
             if self.lane == Lane::Expert {
@@ -230,12 +231,8 @@ impl Run {
         for name in &self.outputs {
             check_name(name)?;
         }
-        let root = match root {
-            Some(root) => root,
-            None => std::env::current_dir().map_err(Error::internal)?,
-        };
         let tools = self.tools.unwrap_or_default();
-        let tools = Tools::new(tools, &root)?;
+        let tools = Tools::new(tools, &whereabouts.root)?;
         if !tools.is_empty() && self.lane != Lane::Expert {
             return Err(wrong("only the expert lane has `tools`")
                 .hint("code in the user lane has a folder: put its files there"));
@@ -255,12 +252,7 @@ impl Run {
             clock: self.clock,
             tools,
             fresh: self.fresh,
-            whereabouts: Whereabouts {
-                root,
-                python: self.python,
-                virtual_env: self.virtual_env,
-                conda_prefix: self.conda_prefix,
-            },
+            whereabouts,
             asker: asker.clone(),
         })
     }

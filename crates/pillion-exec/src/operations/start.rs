@@ -1,11 +1,10 @@
 //! `exec.start`: run code of others as a job.
 
-use std::path::PathBuf;
-
-use pillion_catalogue::{Context, Local, Operation, Result, Safety};
+use pillion_catalogue::{Context, Operation, Result, Safety, Scope};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Serialize};
 
+use super::run::whereabouts;
 use super::{JobInfo, Run};
 use crate::{ExecService, jobs};
 
@@ -41,7 +40,7 @@ const ABOUT: &str = "Put Python code into the queue of jobs, with the parameters
 impl Operation for Start {
     const NAME: &'static str = "exec.start";
     const SAFETY: Safety = Safety::Execute;
-    const LOCAL: Local = Local::Root;
+    const SCOPE: Scope = Scope::Project;
     type Service = ExecService;
     type Output = JobInfo;
 
@@ -51,8 +50,8 @@ impl Operation for Start {
     }
 
     async fn run(self, cx: Context<ExecService>) -> Result<JobInfo> {
-        let root = cx.root(self.run.root.as_deref()).map(PathBuf::from);
-        let job = jobs::start(cx.service(), self.run, root, &cx.request().caller).await?;
+        let place = whereabouts(&cx)?;
+        let job = jobs::start(cx.service(), self.run, place, &cx.request().peer).await?;
         Ok(job.into())
     }
 }

@@ -50,7 +50,7 @@ const NAME: usize = 100;
 pub(crate) struct Caller {
     pub(crate) host: Option<Arc<dyn Host>>,
     pub(crate) whereabouts: Whereabouts,
-    pub(crate) asker: pillion_catalogue::Caller,
+    pub(crate) asker: pillion_catalogue::Peer,
     pub(crate) deadline: Instant,
 }
 

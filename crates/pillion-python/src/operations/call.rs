@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use pillion_catalogue::{Context, Local, Operation, Result, Safety, Streams};
+use pillion_catalogue::{Context, Operation, Result, Safety, Scope, Streams};
 use pillion_protocol::worker;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -25,14 +25,6 @@ pub struct Call {
     #[arg(value_parser = json)]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub params: Option<Box<RawValue>>,
-    /// The project's folder; the nearest root at or above it is used.
-    #[arg(long, value_name = "DIR")]
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub root: Option<PathBuf>,
-    /// Milliseconds it may take, with waiting; 60 s unless `pillion.toml` says otherwise.
-    #[arg(long, value_name = "MS")]
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub timeout_ms: Option<u64>,
     /// It has no effects that matter, so it may be repeated once after a crash.
     #[arg(long)]
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -41,18 +33,6 @@ pub struct Call {
     #[arg(long)]
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub stream: bool,
-    /// The interpreter: a path, an environment's folder, or a version such as `3.12`.
-    #[arg(long, env = pillion_protocol::vars::PILLION_PYTHON, hide_env_values = true, value_name = "PYTHON")]
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub python: Option<PathBuf>,
-    /// The caller's virtual environment, used where nothing else is named.
-    #[arg(long, env = pillion_protocol::vars::VIRTUAL_ENV, hide_env_values = true, hide = true)]
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub virtual_env: Option<PathBuf>,
-    /// The caller's conda environment, used where no other is found.
-    #[arg(long, env = pillion_protocol::vars::CONDA_PREFIX, hide_env_values = true, hide = true)]
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub conda_prefix: Option<PathBuf>,
     /// More folders to import from.
     #[arg(long, value_name = "DIR")]
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -82,18 +62,15 @@ pub struct WorkerRef {
 impl Operation for Call {
     const NAME: &'static str = "py.call";
     const SAFETY: Safety = Safety::Execute;
-    const LOCAL: Local = Local::Root;
+    const SCOPE: Scope = Scope::Project;
     const STREAMS: Streams = Streams::OnRequest;
     type Service = PythonService;
     type Output = Called;
 
     async fn run(self, cx: Context<PythonService>) -> Result<Called> {
         let question = Question {
-            root: self.root,
-            python: self.python,
-            environments: [self.virtual_env, self.conda_prefix],
+            modules: vec![self.function.clone()],
             path: self.path,
-            timeout_ms: self.timeout_ms,
             is_safe: self.idempotent,
             streams: self.stream,
         };

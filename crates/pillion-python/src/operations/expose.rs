@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use pillion_catalogue::{Context, Error, Local, Operation, Result, Safety};
+use pillion_catalogue::{Context, Error, Operation, Result, Safety, Scope};
 use pillion_protocol::line::ErrorMember;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -22,26 +22,6 @@ pub struct Expose {
     /// The modules, such as `pkg.mod`.
     #[arg(required = true, value_name = "MODULE")]
     pub modules: Vec<String>,
-    /// The project's folder.
-    #[arg(long, value_name = "DIR")]
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub root: Option<PathBuf>,
-    /// Milliseconds it may take.
-    #[arg(long, value_name = "MS")]
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub timeout_ms: Option<u64>,
-    /// The interpreter.
-    #[arg(long, env = pillion_protocol::vars::PILLION_PYTHON, hide_env_values = true, value_name = "PYTHON")]
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub python: Option<PathBuf>,
-    /// The caller's virtual environment.
-    #[arg(long, env = pillion_protocol::vars::VIRTUAL_ENV, hide_env_values = true, hide = true)]
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub virtual_env: Option<PathBuf>,
-    /// The caller's conda environment, used where no other is found.
-    #[arg(long, env = pillion_protocol::vars::CONDA_PREFIX, hide_env_values = true, hide = true)]
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub conda_prefix: Option<PathBuf>,
     /// More folders to import from.
     #[arg(long, value_name = "DIR")]
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -123,17 +103,14 @@ impl Operation for Expose {
     const NAME: &'static str = "py.expose";
     // Importing a module runs its code, but only as every call into it would.
     const SAFETY: Safety = Safety::Read;
-    const LOCAL: Local = Local::Root;
+    const SCOPE: Scope = Scope::Project;
     type Service = PythonService;
     type Output = Exposed;
 
     async fn run(self, cx: Context<PythonService>) -> Result<Exposed> {
         let question = Question {
-            root: self.root,
-            python: self.python,
-            environments: [self.virtual_env, self.conda_prefix],
+            modules: self.modules.clone(),
             path: self.path,
-            timeout_ms: self.timeout_ms,
             is_safe: true,
             streams: false,
         };

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use pillion_catalogue::{Context, Error, Local, Operation, Result, Safety, Streams};
+use pillion_catalogue::{Context, Error, Operation, Result, Safety, Scope, Streams};
 use pillion_protocol::worker;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -30,30 +30,10 @@ pub struct Invoke {
     /// The modules that are exposed.
     #[arg(long = "module", required = true, value_name = "MODULE")]
     pub modules: Vec<String>,
-    /// The project's folder.
-    #[arg(long, value_name = "DIR")]
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub root: Option<PathBuf>,
-    /// Milliseconds it may take, with waiting; 60 s unless `pillion.toml` says otherwise.
-    #[arg(long, value_name = "MS")]
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub timeout_ms: Option<u64>,
     /// Send the values of a generator one by one, and progress.
     #[arg(long)]
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub stream: bool,
-    /// The interpreter.
-    #[arg(long, env = pillion_protocol::vars::PILLION_PYTHON, hide_env_values = true, value_name = "PYTHON")]
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub python: Option<PathBuf>,
-    /// The caller's virtual environment.
-    #[arg(long, env = pillion_protocol::vars::VIRTUAL_ENV, hide_env_values = true, hide = true)]
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub virtual_env: Option<PathBuf>,
-    /// The caller's conda environment, used where no other is found.
-    #[arg(long, env = pillion_protocol::vars::CONDA_PREFIX, hide_env_values = true, hide = true)]
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub conda_prefix: Option<PathBuf>,
     /// More folders to import from.
     #[arg(long, value_name = "DIR")]
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -78,18 +58,15 @@ pub struct Invoked {
 impl Operation for Invoke {
     const NAME: &'static str = "py.invoke";
     const SAFETY: Safety = Safety::Execute;
-    const LOCAL: Local = Local::Root;
+    const SCOPE: Scope = Scope::Project;
     const STREAMS: Streams = Streams::OnRequest;
     type Service = PythonService;
     type Output = Invoked;
 
     async fn run(self, cx: Context<PythonService>) -> Result<Invoked> {
         let question = Question {
-            root: self.root,
-            python: self.python,
-            environments: [self.virtual_env, self.conda_prefix],
+            modules: self.modules.clone(),
             path: self.path,
-            timeout_ms: self.timeout_ms,
             is_safe: false,
             streams: self.stream,
         };

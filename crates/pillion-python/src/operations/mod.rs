@@ -1,7 +1,4 @@
 //! What callers can ask for: `py.*` and `sidecar.*`.
-//!
-//! The parameters that say where a call runs stand in each operation again: sharing them by
-//! `#[serde(flatten)]` would make serde read arguments that should be passed on as text.
 
 mod call;
 mod describe;
@@ -12,10 +9,9 @@ mod restart;
 mod sidecar;
 mod workers;
 
-use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use pillion_catalogue::{Code, Context, Error, Operations, Result};
+use pillion_catalogue::{Context, Operations, Result};
 
 pub use call::{Call, Called, WorkerRef};
 pub use describe::{Describe, Function, Module};
@@ -40,33 +36,19 @@ pub fn operations() -> Operations<PythonService> {
         .with::<SidecarCall>()
 }
 
-/// Where a call should run: the caller's words, else the door's root, else our own folder.
-fn whereabouts(
-    cx: &Context<PythonService>,
-    root: Option<&Path>,
-    python: Option<PathBuf>,
-    [virtual_env, conda_prefix]: [Option<PathBuf>; 2],
-) -> Result<Whereabouts> {
-    let root = match cx.root(root) {
-        Some(root) => PythonService::absolute(root, cx.request().root.as_deref()),
-        None => PythonService::default_root()?,
-    };
+/// Where a call should run, by what is said about the caller.
+fn whereabouts(cx: &Context<PythonService>) -> Result<Whereabouts> {
+    let caller = cx.caller();
     Ok(Whereabouts {
-        root,
-        python,
-        virtual_env,
-        conda_prefix,
+        root: cx.folder()?,
+        python: caller.python.clone(),
+        virtual_env: caller.virtual_env.clone(),
+        conda_prefix: caller.conda_prefix.clone(),
     })
 }
 
 /// How long a call may take: the caller's word, else the project's.
-fn timeout(asked_ms: Option<u64>, default_s: f64) -> Result<Duration> {
-    match asked_ms {
-        Some(0) => Err(Error::new(
-            Code::InvalidParams,
-            "`timeout_ms` must be at least 1",
-        )),
-        Some(ms) => Ok(Duration::from_millis(ms.min(7 * 24 * 3_600_000))),
-        None => Ok(Duration::from_secs_f64(default_s)),
-    }
+fn timeout(cx: &Context<PythonService>, default_s: f64) -> Duration {
+    let asked = cx.request().timeout;
+    asked.unwrap_or_else(|| Duration::from_secs_f64(default_s))
 }

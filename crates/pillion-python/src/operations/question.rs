@@ -1,7 +1,7 @@
 //! A question to the workers of a project: what `py.call`, `py.describe`, `py.expose` and
 //! `py.invoke` have in common.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use pillion_catalogue::{Code, Context, Error, Result};
@@ -15,13 +15,10 @@ use crate::project::Project;
 
 /// Which workers are asked, and how.
 pub(super) struct Question {
-    pub(super) root: Option<PathBuf>,
-    pub(super) python: Option<PathBuf>,
-    /// The caller's virtual environment, and that of conda.
-    pub(super) environments: [Option<PathBuf>; 2],
+    /// The modules that are named: one in the folder where the caller stands is meant.
+    pub(super) modules: Vec<String>,
     /// More folders to import from.
     pub(super) path: Vec<PathBuf>,
-    pub(super) timeout_ms: Option<u64>,
     /// Whether it may be repeated once after a crash.
     pub(super) is_safe: bool,
     pub(super) streams: bool,
@@ -36,9 +33,15 @@ impl Question {
         params: &impl Serialize,
     ) -> Result<(Arc<Project>, Answer)> {
         let service = cx.service();
-        let place = whereabouts(cx, self.root.as_deref(), self.python, self.environments)?;
-        let project = service.project(place).await?;
-        let pool = service.workers(&project, &self.path, &cx.request().caller)?;
+        let project = service.project(whereabouts(cx)?).await?;
+        let mut path = self.path;
+        // As with `python -m`: a module in the folder where one stands can be called.
+        if let Some(near) = &cx.caller().near
+            && self.modules.iter().any(|name| is_module_in(near, name))
+        {
+            path.push(near.clone());
+        }
+        let pool = service.workers(&project, &path, &cx.request().peer)?;
         let call = Call {
             ask: Ask {
                 method: method.into(),
@@ -46,7 +49,7 @@ impl Question {
                 project: String::new(),
             },
             safe: self.is_safe,
-            timeout: timeout(self.timeout_ms, project.config.python.timeout_s)?,
+            timeout: timeout(cx, project.config.python.timeout_s),
             parts: cx.request().parts.clone().filter(|_| self.streams),
             room: cx.request().room.clone(),
         };
@@ -55,6 +58,12 @@ impl Question {
             Err(error) => Err(name_python(error, &project)),
         }
     }
+}
+
+/// Whether the first part of a dotted name is a module or package in this folder.
+fn is_module_in(folder: &Path, name: &str) -> bool {
+    let top = name.split(['.', ':']).next().unwrap_or_default();
+    !top.is_empty() && (folder.join(format!("{top}.py")).is_file() || folder.join(top).is_dir())
 }
 
 impl WorkerRef {

@@ -34,10 +34,14 @@ impl Operation for Restart {
     type Output = Restarted;
 
     async fn run(self, cx: Context<PythonService>) -> Result<Restarted> {
-        let root = match cx.root(self.root.as_deref()) {
-            Some(root) => Some(pillion_workspace::root::find(root)?),
-            None => None,
+        // Its own parameter: without one, all are meant, wherever the caller stands. A door that
+        // serves one folder restarts that.
+        let root = match (&self.root, &cx.request().root) {
+            (Some(named), _) => Some(cx.request().from_here(named)?),
+            (None, root) => root.clone(),
         };
+        let root = root.map(|root| pillion_workspace::root::find(&root));
+        let root = root.transpose()?;
         let pools = cx.service().supervisor().pools_of(root.as_deref());
         let restarted = pools.iter().map(|pool| pool.restart()).sum();
         Ok(Restarted { restarted })

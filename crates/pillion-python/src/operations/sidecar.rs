@@ -1,15 +1,14 @@
 //! `sidecar.call`: a command of a foreign sidecar.
 
-use std::path::PathBuf;
-
-use pillion_catalogue::{Context, Local, Operation, Result, Safety};
+use pillion_catalogue::{Context, Operation, Result, Safety, Scope};
 use pillion_supervisor::Ask;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use super::call::{Called, WorkerRef};
-use super::{timeout, whereabouts};
+use super::timeout;
+use crate::project::Whereabouts;
 use crate::{PythonService, foreign};
 
 /// Send a command to a foreign sidecar of the project.
@@ -31,14 +30,6 @@ pub struct SidecarCall {
     #[arg(long, value_name = "JSON", value_parser = object)]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub args: Option<Box<RawValue>>,
-    /// The project's folder, where `pillion.toml` is.
-    #[arg(long, value_name = "DIR")]
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub root: Option<PathBuf>,
-    /// Milliseconds it may take.
-    #[arg(long, value_name = "MS")]
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub timeout_ms: Option<u64>,
     /// It may be sent again once after a crash.
     #[arg(long)]
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -48,12 +39,15 @@ pub struct SidecarCall {
 impl Operation for SidecarCall {
     const NAME: &'static str = "sidecar.call";
     const SAFETY: Safety = Safety::Execute;
-    const LOCAL: Local = Local::Root;
+    const SCOPE: Scope = Scope::Folder;
     type Service = PythonService;
     type Output = Called;
 
     async fn run(self, cx: Context<PythonService>) -> Result<Called> {
-        let place = whereabouts(&cx, self.root.as_deref(), None, [None, None])?;
+        let place = Whereabouts {
+            root: cx.folder()?,
+            ..Whereabouts::default()
+        };
         cx.service().demand_sidecar(&place, &self.sidecar)?;
         let project = cx.service().project(place).await?;
         if let Some(args) = &self.args {
@@ -61,11 +55,11 @@ impl Operation for SidecarCall {
         }
         let pool = cx
             .service()
-            .foreign(&project, &self.sidecar, &cx.request().caller)?;
+            .foreign(&project, &self.sidecar, &cx.request().peer)?;
         let made = foreign::find(&project, &self.sidecar)?;
         let call = pillion_supervisor::Call {
             safe: self.idempotent || made.safe_commands.contains(&self.command),
-            timeout: timeout(self.timeout_ms, made.timeout_s)?,
+            timeout: timeout(&cx, made.timeout_s),
             ask: Ask {
                 method: self.command.into(),
                 params: Some(self.args.unwrap_or_else(empty)),

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use pillion::{Door, Engine, EngineOptions, Error, Part, Request, Result};
+use pillion::{Caller, Door, Engine, EngineOptions, Error, Part, Request, Result};
 use pillion_client::{Client, Code, Event, Options};
 use pillion_runtime::Dirs;
 use serde_json::value::RawValue;
@@ -73,6 +73,7 @@ impl Backend {
     /// Ask for an operation; `tell` gets items and progress as they come.
     pub(crate) async fn call(
         &self,
+        caller: &Caller,
         operation: &str,
         params: &RawValue,
         streams: bool,
@@ -80,7 +81,8 @@ impl Backend {
     ) -> Result<Box<RawValue>> {
         match self {
             Self::Daemon(client) if streams => {
-                let mut stream = client.request(operation, params).stream().await?;
+                let request = client.request_for(caller, operation, params);
+                let mut stream = request.stream().await?;
                 while let Some(event) = stream.next().await {
                     match event {
                         Event::Item(item) => tell(Part::Item(item)),
@@ -89,10 +91,14 @@ impl Backend {
                 }
                 stream.finish().await
             }
-            Self::Daemon(client) => client.request(operation, params).send().await,
+            Self::Daemon(client) => {
+                let request = client.request_for(caller, operation, params);
+                request.send().await
+            }
             Self::Embedded(engine) => {
                 let (sender, mut parts) = mpsc::channel(16);
-                let request = Request::new(Door::Cli);
+                let mut request = Request::new(Door::Cli);
+                request.caller = caller.clone();
                 let request = if streams {
                     request.parts(sender)
                 } else {
@@ -122,8 +128,18 @@ impl Backend {
         operation: &str,
         params: serde_json::Value,
     ) -> Result<T> {
+        self.ask_for(&Caller::default(), operation, params).await
+    }
+
+    /// The same, on somebody's behalf.
+    pub(crate) async fn ask_for<T: serde::de::DeserializeOwned>(
+        &self,
+        caller: &Caller,
+        operation: &str,
+        params: serde_json::Value,
+    ) -> Result<T> {
         let params = serde_json::value::to_raw_value(&params).map_err(Error::internal)?;
-        let raw = self.call(operation, &params, false, |_| {}).await?;
+        let raw = self.call(caller, operation, &params, false, |_| {}).await?;
         serde_json::from_str(raw.get()).map_err(Error::internal)
     }
 

@@ -8,11 +8,11 @@ use clap::Args;
 use pillion::{Code, Error, Part, Result};
 use pillion_exec::operations::{FileGiven, Printed, Run};
 use pillion_exec::{Lane, Outcome, Reply};
-use pillion_protocol::vars;
 use serde_json::value::to_raw_value;
 
 use super::backend::Backend;
-use super::{Global, operations, output};
+use super::caller::CallerArgs;
+use super::{Global, output};
 
 /// What may come from standard input.
 const INPUT: u64 = 16 << 20;
@@ -76,16 +76,8 @@ pub(crate) struct Exec {
     /// Start an interpreter for it instead of taking one that waits.
     #[arg(long)]
     fresh: bool,
-    /// The project whose `pillion.toml` and Python are used.
-    #[arg(long, value_name = "DIR")]
-    root: Option<PathBuf>,
-    /// The interpreter: a path, an environment's folder, or a version such as `3.12`.
-    #[arg(long, env = vars::PILLION_PYTHON, hide_env_values = true, value_name = "PYTHON")]
-    python: Option<PathBuf>,
-    #[arg(long, env = vars::VIRTUAL_ENV, hide_env_values = true, hide = true)]
-    virtual_env: Option<PathBuf>,
-    #[arg(long, env = vars::CONDA_PREFIX, hide_env_values = true, hide = true)]
-    conda_prefix: Option<PathBuf>,
+    #[command(flatten)]
+    caller: CallerArgs,
     /// Its own arguments.
     #[arg(last = true, value_name = "ARGS")]
     args: Vec<String>,
@@ -94,11 +86,13 @@ pub(crate) struct Exec {
 impl Exec {
     pub(crate) async fn run(self, global: &Global) -> Result<ExitCode> {
         let output_dir = self.output_dir.clone();
+        let caller = self.caller.clone().caller()?;
         let params = self.params(!global.json)?;
         let params = to_raw_value(&params).map_err(Error::internal)?;
-        let params = operations::localise(&params)?;
         let backend = Backend::open(global).await?;
-        let call = backend.call(OPERATION, &params, !global.json, |part| print(&part));
+        let call = backend.call(&caller, OPERATION, &params, !global.json, |part| {
+            print(&part);
+        });
         let outcome = tokio::select! {
             outcome = call => outcome,
             // Dropping the call cancels it, here and in the daemon.
@@ -148,10 +142,6 @@ impl Exec {
             clock: self.clock,
             fresh: self.fresh,
             stream,
-            root: self.root,
-            python: self.python,
-            virtual_env: self.virtual_env,
-            conda_prefix: self.conda_prefix,
             ..Run::default()
         })
     }

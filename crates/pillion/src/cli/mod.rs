@@ -5,6 +5,7 @@
 
 mod backend;
 mod bench;
+mod caller;
 mod completions;
 mod daemon;
 mod doctor;

@@ -2,19 +2,20 @@
 //!
 //! Every operation is `pillion AREA VERB`; the ones that people type have a short name.
 
-use std::collections::BTreeMap;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::{Arg, ArgAction, ArgMatches};
-use pillion::{Definition, Error, Local, Part, Result, Safety, definitions};
+use pillion::{Arguments, Caller, Definition, Error, Part, Result, Safety, Scope, definitions};
+use pillion_python::operations::SidecarCall;
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 
 use super::backend::Backend;
+use super::caller::here;
 use super::{Global, jobs, output, render};
 
 /// Short names of operations.
@@ -169,6 +170,7 @@ const TEXT: &str = "text";
 pub(crate) struct Selected {
     definition: Definition,
     params: Box<RawValue>,
+    caller: Caller,
 }
 
 /// The commands of all operations.
@@ -292,7 +294,7 @@ pub(crate) fn selected(matches: &ArgMatches) -> Result<Option<Selected>> {
     };
     if let Some((_, long)) = SHORT.iter().find(|(short, _)| *short == name) {
         if name == "call" && sub.get_one::<String>("sidecar").is_some() {
-            return sidecar_call(sub, find("sidecar.call")).map(Some);
+            return sidecar_call(sub, find("sidecar.call"), find("py.call")).map(Some);
         }
         return find(long)
             .map(|definition| select(definition, sub))
@@ -307,164 +309,47 @@ pub(crate) fn selected(matches: &ArgMatches) -> Result<Option<Selected>> {
 }
 
 fn select(definition: Definition, matches: &ArgMatches) -> Result<Selected> {
-    let params = definition.read_arguments(matches)?;
-    let params = match definition.local {
-        Local::No => params,
-        Local::Root => localise(&params)?,
-        Local::Near => near_here(&params)?,
-    };
-    Ok(Selected { definition, params })
-}
-
-fn sidecar_call(matches: &ArgMatches, definition: Option<Definition>) -> Result<Selected> {
-    let definition = definition.ok_or_else(|| Error::internal("no operation `sidecar.call`"))?;
-    let text = |name: &str| matches.get_one::<String>(name).cloned();
-    let args = match text("args") {
-        Some(args) => serde_json::from_str::<Value>(&args)
-            .ok()
-            .filter(Value::is_object)
-            .ok_or_else(|| {
-                Error::new(pillion::Code::InvalidParams, "`--args` is a JSON object")
-                    .hint("write for example --args '{\"max_results\": 5}'")
-            })?,
-        None => json!({}),
-    };
-    let mut params = Map::new();
-    params.insert("sidecar".into(), text("sidecar").into());
-    params.insert("command".into(), text("function").into());
-    params.insert("args".into(), args);
-    let optional = [
-        ("project", text("project").map(Value::from)),
-        ("root", matches.get_one::<PathBuf>("root").map(|p| json!(p))),
-        (
-            "timeout_ms",
-            matches.get_one::<u64>("timeout_ms").map(|ms| json!(ms)),
-        ),
-        (
-            "idempotent",
-            matches.get_flag("idempotent").then(|| json!(true)),
-        ),
-    ];
-    params.extend(
-        optional
-            .into_iter()
-            .filter_map(|(k, v)| Some((k.to_owned(), v?))),
-    );
-    let params = to_raw_value(&params).map_err(Error::internal)?;
+    let Arguments { params, mut caller } = definition.read_arguments(matches)?;
+    if definition.scope != Scope::Nothing {
+        caller.near = Some(here()?);
+    }
     Ok(Selected {
         definition,
-        params: localise(&params)?,
+        params,
+        caller,
     })
 }
 
-/// What a person means by a path, the daemon cannot know: it lives in another folder.
-pub(crate) fn localise(params: &RawValue) -> Result<Box<RawValue>> {
-    let here = here()?;
-    let (mut params, free) = apart(params)?;
-    let root = params
-        .get("root")
-        .and_then(Value::as_str)
-        .map_or_else(|| here.clone(), |r| here.join(r));
-    params.insert("root".into(), json!(root));
-    python_from(&here, &mut params);
-    let named = params
-        .get("path")
-        .and_then(Value::as_array)
-        .cloned()
-        .unwrap_or_default();
-    let mut path: Vec<PathBuf> = named
-        .iter()
-        .filter_map(Value::as_str)
-        .map(|p| here.join(p))
-        .collect();
-    // As with `python -m`: a module in the folder where one stands can be called.
-    let word = params.get("function").or_else(|| params.get("module"));
-    let words = params.get("modules").and_then(Value::as_array);
-    let mut words = words.into_iter().flatten().chain(word);
-    if words.any(|word| word.as_str().is_some_and(|word| is_module_in(&here, word))) {
-        path.push(here);
-    }
-    if !path.is_empty() {
-        params.insert("path".into(), json!(path));
-    }
-    together(&params, free)
-}
-
-/// Members that hold whatever the called code wants: they stay the text they are. Taken apart
-/// they would lose digits, and could be nested too deeply for it.
-const FREE: [&str; 3] = ["params", "args", "arguments"];
-
-type Free = BTreeMap<String, Box<RawValue>>;
-
-fn apart(params: &RawValue) -> Result<(Map<String, Value>, Free)> {
-    let all: Free = serde_json::from_str(params.get()).map_err(Error::internal)?;
-    let (free, rest): (Free, Free) = all
-        .into_iter()
-        .partition(|(name, _)| FREE.contains(&name.as_str()));
-    let value = |json: Box<RawValue>| serde_json::from_str(json.get()).map_err(Error::internal);
-    let rest = rest
-        .into_iter()
-        .map(|(name, json)| Ok((name, value(json)?)));
-    Ok((rest.collect::<Result<_>>()?, free))
-}
-
-fn together(params: &Map<String, Value>, free: Free) -> Result<Box<RawValue>> {
-    let mut all = free;
-    for (name, value) in params {
-        let json = to_raw_value(value).map_err(Error::internal)?;
-        all.insert(name.clone(), json);
-    }
-    to_raw_value(&all).map_err(Error::internal)
-}
-
-/// A bare name or a version is looked up; anything else is a path from here.
-fn python_from(here: &Path, params: &mut Map<String, Value>) {
-    let python = params.get("python").and_then(Value::as_str);
-    if let Some(python) = python.map(PathBuf::from)
-        && (python.components().count() > 1 || here.join(&python).is_dir())
-    {
-        params.insert("python".into(), json!(here.join(python)));
-    }
-}
-
-/// The same for questions about files: paths are meant from here, and so is the workspace.
-fn near_here(params: &RawValue) -> Result<Box<RawValue>> {
-    let here = here()?;
-    let mut params: Map<String, Value> =
-        serde_json::from_str(params.get()).map_err(Error::internal)?;
-    let absolute = |path: &mut Value| {
-        if let Some(text) = path.as_str() {
-            *path = json!(here.join(text));
-        }
+/// The words of `pillion call` for a foreign sidecar.
+fn sidecar_call(
+    matches: &ArgMatches,
+    definition: Option<Definition>,
+    call: Option<Definition>,
+) -> Result<Selected> {
+    let (Some(definition), Some(call)) = (definition, call) else {
+        return Err(Error::internal("no operation `sidecar.call`"));
     };
-    for name in ["root", "project", "file", "path", "rule_file", "dest_file"] {
-        params.get_mut(name).map(absolute);
-    }
-    if let Some(positions) = params.get_mut("positions").and_then(Value::as_array_mut) {
-        positions
-            .iter_mut()
-            .filter_map(|spot| spot.get_mut("file"))
-            .for_each(absolute);
-    }
-    python_from(&here, &mut params);
-    params.insert("near".into(), json!(here));
-    to_raw_value(&params).map_err(Error::internal)
-}
-
-fn here() -> Result<PathBuf> {
-    std::env::current_dir().map_err(|error| {
-        Error::new(
-            pillion::Code::NotFound,
-            format!("the current folder is gone: {error}"),
-        )
-        .hint("go to a folder that exists")
+    let text = |name: &str| matches.get_one::<String>(name).cloned();
+    let args = text("args").unwrap_or_else(|| "{}".to_owned());
+    let args = RawValue::from_string(args).ok();
+    let args = args.filter(|args| args.get().starts_with('{'));
+    let args = args.ok_or_else(|| {
+        Error::new(pillion::Code::InvalidParams, "`--args` is a JSON object")
+            .hint("write for example --args '{\"max_results\": 5}'")
+    })?;
+    let params = SidecarCall {
+        sidecar: text("sidecar").unwrap_or_default(),
+        command: text("function").unwrap_or_default(),
+        project: text("project"),
+        args: Some(args),
+        idempotent: matches.get_flag("idempotent"),
+    };
+    Ok(Selected {
+        definition,
+        params: to_raw_value(&params).map_err(Error::internal)?,
+        // They are flags of the same command.
+        caller: select(call, matches)?.caller,
     })
-}
-
-/// Whether the first part of a dotted name is a module or package in this folder.
-fn is_module_in(dir: &Path, name: &str) -> bool {
-    let top = name.split(['.', ':']).next().unwrap_or_default();
-    !top.is_empty() && (dir.join(format!("{top}.py")).is_file() || dir.join(top).is_dir())
 }
 
 /// Run an operation and show what it gives.
@@ -472,6 +357,7 @@ pub(crate) async fn run(selected: Selected, global: &Global) -> Result<ExitCode>
     let Selected {
         definition,
         mut params,
+        caller,
     } = selected;
     let flat = global.json && definition.name == FLAT && !names_depth(&params);
     if flat {
@@ -481,7 +367,7 @@ pub(crate) async fn run(selected: Selected, global: &Global) -> Result<ExitCode>
     let streams = definition.wants_stream(Some(&params));
     let json = global.json;
     let unread = CancellationToken::new();
-    let call = backend.call(definition.name, &params, streams, |part| {
+    let call = backend.call(&caller, definition.name, &params, streams, |part| {
         let read = match definition.name {
             jobs::STREAM if !json => jobs::print(&part),
             _ => show_part(&part, json),
@@ -513,7 +399,7 @@ pub(crate) async fn run(selected: Selected, global: &Global) -> Result<ExitCode>
 
 /// Tell a person why a question about code may take its time. Never ends.
 async fn explain_waiting(definition: &Definition) -> std::convert::Infallible {
-    if std::io::stderr().is_terminal() && definition.local == Local::Near {
+    if std::io::stderr().is_terminal() && is_about_code(definition.name) {
         tokio::time::sleep(PATIENCE).await;
         output::note("still working: the very first question builds pillion's own tools");
     }

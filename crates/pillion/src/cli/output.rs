@@ -10,7 +10,6 @@ use std::borrow::Cow;
 use std::io::{IsTerminal, Write};
 
 use pillion::Error;
-use serde_json::Value;
 
 /// A line for whoever reads the result. A reader that went away is no error.
 pub(crate) fn say(text: &str) {
@@ -83,13 +82,59 @@ fn is_command(letter: char) -> bool {
 
 /// JSON as people like it on a terminal, and as programs like it elsewhere.
 pub(crate) fn say_json(json: &str) {
-    let pretty = std::io::stdout().is_terminal();
-    match serde_json::from_str::<Value>(json) {
-        Ok(value) if pretty && (value.is_object() || value.is_array()) => {
-            say(&serde_json::to_string_pretty(&value).unwrap_or_else(|_| json.to_owned()));
-        }
-        _ => say(json),
+    let pretty = std::io::stdout().is_terminal() && json.starts_with(['{', '[']);
+    match pretty {
+        true => say(&indented(json)),
+        false => say(json),
     }
+}
+
+/// JSON over several lines. Its words stay as they are: read as values, long numbers would lose
+/// their last digits.
+fn indented(json: &str) -> String {
+    let mut text = String::with_capacity(json.len() * 2);
+    let (mut depth, mut in_string, mut escaped) = (0_usize, false, false);
+    let mut rest = json.chars().peekable();
+    while let Some(c) = rest.next() {
+        if in_string {
+            in_string = escaped || c != '"';
+            escaped = c == '\\' && !escaped;
+            text.push(c);
+            continue;
+        }
+        let line = |text: &mut String, depth| {
+            text.push('\n');
+            text.extend(std::iter::repeat_n("  ", depth));
+        };
+        match c {
+            '{' | '[' => {
+                text.push(c);
+                while rest.next_if(char::is_ascii_whitespace).is_some() {}
+                if rest.peek().is_some_and(|next| !matches!(next, '}' | ']')) {
+                    depth += 1;
+                    line(&mut text, depth);
+                } else {
+                    text.extend(rest.next());
+                }
+            }
+            '}' | ']' => {
+                depth = depth.saturating_sub(1);
+                line(&mut text, depth);
+                text.push(c);
+            }
+            ',' => {
+                text.push(c);
+                line(&mut text, depth);
+            }
+            ':' => text.push_str(": "),
+            c if c.is_ascii_whitespace() => {}
+            c => {
+                in_string = c == '"';
+                text.push(c);
+            }
+        }
+    }
+    text
 }
 
 /// Text with a diff in it: in colours on a terminal that wants them.
@@ -161,6 +206,25 @@ pub(crate) fn paint(text: &str, code: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn json_is_indented_and_its_words_stay() {
+        for json in [
+            r#"{"a":[1,{"b":null}],"c":{},"d":[ ],"e":"x,{\"y\\\\\":[","f":-1.5e-3}"#,
+            "[]",
+            "[[1],[]]",
+        ] {
+            let value: serde_json::Value = serde_json::from_str(json).unwrap();
+            assert_eq!(
+                indented(json),
+                serde_json::to_string_pretty(&value)
+                    .unwrap()
+                    .replace("-0.0015", "-1.5e-3")
+            );
+        }
+        let long = "[123456789012345678901234567890]";
+        assert_eq!(indented(long), "[\n  123456789012345678901234567890\n]");
+    }
 
     #[test]
     fn nothing_that_is_shown_is_a_command() {

@@ -19,6 +19,7 @@ mod context;
 
 mod access;
 mod bench;
+mod caller;
 mod calls;
 mod catalogue;
 mod cli;

@@ -1,6 +1,6 @@
 //! `map.agents`: which agents work on which projects.
 
-use pillion_catalogue::{Context, Local, Operation, Result, Safety};
+use pillion_catalogue::{Context, Operation, Result, Safety, Scope};
 use pillion_protocol::vars;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -11,7 +11,6 @@ use crate::CodeService;
 use crate::answers::Answer;
 use crate::map::agents::{self, text};
 use crate::map::projects::Project;
-use crate::params::Below;
 use crate::place;
 use crate::text::{Text, columns, shown};
 
@@ -28,10 +27,6 @@ pub struct Agents {
     #[arg(long, env = vars::INTERMUTE_URL, hide_env_values = true)]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,
-    #[command(flatten)]
-    #[serde(flatten)]
-    #[expect(missing_docs, reason = "it has no name outside")]
-    pub below: Below,
 }
 
 /// Which agents work where.
@@ -76,7 +71,7 @@ pub struct MappedAgent {
 impl Operation for Agents {
     const NAME: &'static str = "map.agents";
     const SAFETY: Safety = Safety::Read;
-    const LOCAL: Local = Local::Near;
+    const SCOPE: Scope = Scope::Folder;
     type Service = CodeService;
     type Output = Answer<MappedAgents>;
 
@@ -85,7 +80,7 @@ impl Operation for Agents {
     }
 
     async fn run(self, cx: Context<CodeService>) -> Result<Answer<MappedAgents>> {
-        let root = place::folder_of(&cx, &self.below)?;
+        let root = place::folder_of(&cx)?;
         let url = self.url.clone();
         let url = url.or_else(|| std::env::var(vars::INTERMUTE_URL).ok());
         let url = url.filter(|url| !url.trim().is_empty());
@@ -107,7 +102,7 @@ impl Operation for Agents {
             agents_error: known.error,
             project_count: projects.len(),
         };
-        Ok(Answer::one(answer, None).in_format(self.below.format()))
+        Ok(Answer::one(answer, None).in_format(cx.caller().format()))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use pillion_catalogue::{Context, Local, Operation, Result, Safety};
+use pillion_catalogue::{Context, Operation, Result, Safety, Scope};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -10,7 +10,6 @@ use super::{of_graph, opened};
 use crate::CodeService;
 use crate::answers::Answer;
 use crate::map::{Language, Layer, Precision};
-use crate::params::Where;
 use crate::text::{Text, shown};
 
 /// Show folders as layers, by who calls into whom, and which call each other.
@@ -25,10 +24,6 @@ pub struct Architecture {
     #[arg(long)]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub language: Option<Language>,
-    #[command(flatten)]
-    #[serde(flatten)]
-    #[expect(missing_docs, reason = "it has no name outside")]
-    pub given: Where,
 }
 
 /// Folders as layers.
@@ -82,7 +77,7 @@ pub struct Circle {
 impl Operation for Architecture {
     const NAME: &'static str = "map.architecture";
     const SAFETY: Safety = Safety::Read;
-    const LOCAL: Local = Local::Near;
+    const SCOPE: Scope = Scope::Project;
     type Service = CodeService;
     type Output = Answer<Layered>;
 
@@ -92,7 +87,7 @@ impl Operation for Architecture {
 
     async fn run(self, cx: Context<CodeService>) -> Result<Answer<Layered>> {
         let (view, language) =
-            opened(&cx, self.project.as_ref(), self.language, &self.given).await?;
+            opened(&cx, self.project.as_ref(), self.language, cx.caller()).await?;
         let graph = view.map(language).await?.graph;
         // The graph keeps them once they are known.
         of_graph(&graph, |graph, _| {
@@ -145,7 +140,7 @@ impl Operation for Architecture {
             precision: language.precision(),
             clock: view.clock(),
         };
-        Ok(Answer::one(layered, view.unread()).in_format(self.given.format()))
+        Ok(Answer::one(layered, view.unread()).in_format(cx.caller().format()))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use pillion_catalogue::{CancellationToken, Context, Local, Operation, Result, Safety, wanted};
+use pillion_catalogue::{CancellationToken, Context, Operation, Result, Safety, Scope, wanted};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -10,7 +10,7 @@ use super::{Certainty, TypesAsked, below, is_below, of_graph, opened, typed};
 use crate::CodeService;
 use crate::answers::Answer;
 use crate::map::{Graph, Language, Precision, Types, Wanted};
-use crate::params::{MAX_LIMIT, Where};
+use crate::params::MAX_LIMIT;
 use crate::text::{Text, shown};
 
 /// Edges that are given unless a request says otherwise.
@@ -47,10 +47,6 @@ pub struct CallGraph {
     #[arg(long)]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub language: Option<Language>,
-    #[command(flatten)]
-    #[serde(flatten)]
-    #[expect(missing_docs, reason = "it has no name outside")]
-    pub given: Where,
 }
 
 /// Who calls whom.
@@ -81,7 +77,7 @@ pub struct Calls {
 impl Operation for CallGraph {
     const NAME: &'static str = "map.call_graph";
     const SAFETY: Safety = Safety::Read;
-    const LOCAL: Local = Local::Near;
+    const SCOPE: Scope = Scope::Project;
     type Service = CodeService;
     type Output = Answer<Calls>;
 
@@ -91,13 +87,13 @@ impl Operation for CallGraph {
 
     async fn run(self, cx: Context<CodeService>) -> Result<Answer<Calls>> {
         let (view, language) =
-            opened(&cx, self.project.as_ref(), self.language, &self.given).await?;
+            opened(&cx, self.project.as_ref(), self.language, cx.caller()).await?;
         let only = below(&view, self.path.as_deref())?;
         let mapped = view.map(language).await?;
         // The whole project does not wait for an engine.
         let wants_types = (!only.is_empty()).then_some(self.types.unwrap_or(true));
         let wanted = || Wanted::Below(only.clone());
-        let given = (wants_types.or(Some(false)), &self.given);
+        let given = (wants_types.or(Some(false)), cx.caller());
         let (asked, types) = typed(&view, &mapped, wanted, given).await;
         let most = self.max_edges.unwrap_or(EDGES).min(MAX_LIMIT);
         let resolved_only = self.resolved_only;
@@ -120,7 +116,7 @@ impl Operation for CallGraph {
             };
             list(calls, graph, &asked.types, &wanted, token)
         });
-        Ok(Answer::one(calls.await??, view.unread()).in_format(self.given.format()))
+        Ok(Answer::one(calls.await??, view.unread()).in_format(cx.caller().format()))
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use pillion_catalogue::{
-    CancellationToken, Context, Local, Operation, Result, Safety, wanted, work,
+    CancellationToken, Context, Operation, Result, Safety, Scope, wanted, work,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -17,7 +17,6 @@ use crate::map::{
     ChangedFile, Files, Graph, Language, Mapped, NodeId, Precision, Types, Wanted, changed_in,
     command, is_source, quoted,
 };
-use crate::params::Where;
 use crate::project::View;
 use crate::text::{Text, shown};
 
@@ -52,10 +51,6 @@ pub struct ChangeImpact {
     #[arg(long)]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub language: Option<Language>,
-    #[command(flatten)]
-    #[serde(flatten)]
-    #[expect(missing_docs, reason = "it has no name outside")]
-    pub given: Where,
 }
 
 /// Which tests a change can reach.
@@ -104,7 +99,7 @@ pub struct ChangedFunction {
 impl Operation for ChangeImpact {
     const NAME: &'static str = "map.change_impact";
     const SAFETY: Safety = Safety::Read;
-    const LOCAL: Local = Local::Near;
+    const SCOPE: Scope = Scope::Project;
     type Service = CodeService;
     type Output = Answer<ChangeReach>;
 
@@ -114,7 +109,7 @@ impl Operation for ChangeImpact {
 
     async fn run(self, cx: Context<CodeService>) -> Result<Answer<ChangeReach>> {
         let (view, language) =
-            opened(&cx, self.project.as_ref(), self.language, &self.given).await?;
+            opened(&cx, self.project.as_ref(), self.language, cx.caller()).await?;
         let mapped = view.map(language).await?;
         let use_git = self.use_git.unwrap_or(true);
         let changed = match use_git {
@@ -127,7 +122,7 @@ impl Operation for ChangeImpact {
             of: graph.changed(&changed),
             depth: usize::MAX,
         };
-        let (asked, types) = typed(&view, &mapped, wanted, (self.types, &self.given)).await;
+        let (asked, types) = typed(&view, &mapped, wanted, (self.types, cx.caller())).await;
         let root = view.root().to_owned();
         let reach = of_graph(&mapped.graph, move |graph, _| {
             reached(graph, &changed, &asked.types, &root)
@@ -138,7 +133,7 @@ impl Operation for ChangeImpact {
         reach.language = language;
         reach.precision = language.precision();
         reach.clock = view.clock();
-        Ok(Answer::one(reach, view.unread()).in_format(self.given.format()))
+        Ok(Answer::one(reach, view.unread()).in_format(cx.caller().format()))
     }
 }
 

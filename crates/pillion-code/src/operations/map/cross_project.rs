@@ -1,6 +1,6 @@
 //! `map.cross_project`: which project uses which.
 
-use pillion_catalogue::{Context, Local, Operation, Result, Safety, work};
+use pillion_catalogue::{Context, Operation, Result, Safety, Scope, work};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -8,7 +8,6 @@ use super::projects::found_below;
 use crate::CodeService;
 use crate::answers::Answer;
 use crate::map::projects::{self, DependencyKind};
-use crate::params::Below;
 use crate::place;
 use crate::text::{Text, shown};
 
@@ -23,10 +22,6 @@ pub struct CrossProject {
     #[arg(long, hide = true)]
     #[serde(default)]
     pub refresh: bool,
-    #[command(flatten)]
-    #[serde(flatten)]
-    #[expect(missing_docs, reason = "it has no name outside")]
-    pub below: Below,
 }
 
 /// Which project uses which.
@@ -82,7 +77,7 @@ pub enum DependencyType {
 impl Operation for CrossProject {
     const NAME: &'static str = "map.cross_project";
     const SAFETY: Safety = Safety::Read;
-    const LOCAL: Local = Local::Near;
+    const SCOPE: Scope = Scope::Folder;
     type Service = CodeService;
     type Output = Answer<Dependencies>;
 
@@ -91,7 +86,7 @@ impl Operation for CrossProject {
     }
 
     async fn run(self, cx: Context<CodeService>) -> Result<Answer<Dependencies>> {
-        let root = place::folder_of(&cx, &self.below)?;
+        let root = place::folder_of(&cx)?;
         let all = found_below(&root).await?;
         let read = work(move |_| {
             let edges = projects::dependencies(&all);
@@ -104,7 +99,7 @@ impl Operation for CrossProject {
             total_edges: projects.iter().map(|one| one.depends_on.len()).sum(),
             projects,
         };
-        Ok(Answer::one(dependencies, None).in_format(self.below.format()))
+        Ok(Answer::one(dependencies, None).in_format(cx.caller().format()))
     }
 }
 

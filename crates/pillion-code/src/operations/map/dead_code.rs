@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 
-use pillion_catalogue::{Context, Error, Local, Operation, Result, Safety};
+use pillion_catalogue::{Context, Error, Operation, Result, Safety, Scope};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -11,7 +11,7 @@ use super::{of_graph, opened};
 use crate::CodeService;
 use crate::answers::Answer;
 use crate::map::{Language, Precision};
-use crate::params::{Where, limit};
+use crate::params::limit;
 use crate::text::{Text, shown};
 
 /// Files of a project that name functions without being source.
@@ -49,10 +49,6 @@ pub struct DeadCode {
     #[arg(long)]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub language: Option<Language>,
-    #[command(flatten)]
-    #[serde(flatten)]
-    #[expect(missing_docs, reason = "it has no name outside")]
-    pub given: Where,
 }
 
 /// Functions that nobody reaches.
@@ -93,7 +89,7 @@ pub struct DeadFunction {
 impl Operation for DeadCode {
     const NAME: &'static str = "map.dead_code";
     const SAFETY: Safety = Safety::Read;
-    const LOCAL: Local = Local::Near;
+    const SCOPE: Scope = Scope::Project;
     type Service = CodeService;
     type Output = Answer<Dead>;
 
@@ -103,7 +99,7 @@ impl Operation for DeadCode {
 
     async fn run(self, cx: Context<CodeService>) -> Result<Answer<Dead>> {
         let (view, language) =
-            opened(&cx, self.project.as_ref(), self.language, &self.given).await?;
+            opened(&cx, self.project.as_ref(), self.language, cx.caller()).await?;
         let graph = view.map(language).await?.graph;
         let (entries, root) = (self.entry_points, view.root().to_owned());
         let dead = of_graph(&graph, move |graph, _| {
@@ -141,7 +137,7 @@ impl Operation for DeadCode {
             precision: language.precision(),
             clock: view.clock(),
         };
-        Ok(Answer::one(dead, view.unread()).in_format(self.given.format()))
+        Ok(Answer::one(dead, view.unread()).in_format(cx.caller().format()))
     }
 }
 

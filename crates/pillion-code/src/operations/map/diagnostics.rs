@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use pillion_catalogue::{Context, Local, Operation, Result, Safety, work};
+use pillion_catalogue::{Caller, Context, Operation, Result, Safety, Scope, work};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -13,7 +13,7 @@ use super::{below, is_below, opened};
 use crate::CodeService;
 use crate::answers::Answer;
 use crate::map::Language;
-use crate::params::{Where, limit};
+use crate::params::limit;
 use crate::project::View;
 use crate::text::{Text, rest, shown};
 
@@ -41,10 +41,6 @@ pub struct ProjectDiagnostics {
     #[arg(long)]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub language: Option<Language>,
-    #[command(flatten)]
-    #[serde(flatten)]
-    #[expect(missing_docs, reason = "it has no name outside")]
-    pub given: Where,
 }
 
 /// What is wrong in a project.
@@ -110,7 +106,7 @@ impl From<Finding> for Diagnosis {
 impl Operation for ProjectDiagnostics {
     const NAME: &'static str = "map.diagnostics";
     const SAFETY: Safety = Safety::Read;
-    const LOCAL: Local = Local::Near;
+    const SCOPE: Scope = Scope::Project;
     type Service = CodeService;
     type Output = Answer<Diagnosed>;
 
@@ -120,7 +116,7 @@ impl Operation for ProjectDiagnostics {
 
     async fn run(self, cx: Context<CodeService>) -> Result<Answer<Diagnosed>> {
         let (view, language) =
-            opened(&cx, self.project.as_ref(), self.language, &self.given).await?;
+            opened(&cx, self.project.as_ref(), self.language, cx.caller()).await?;
         let only = below(&view, self.path.as_deref())?;
         let Checked {
             tools,
@@ -128,7 +124,7 @@ impl Operation for ProjectDiagnostics {
             files,
             all,
         } = match language {
-            Language::Python => self.python(&view, &only).await?,
+            Language::Python => self.python(&view, cx.caller(), &only).await?,
             other => syntax(&view, other, only).await?,
         };
         let count = |severity| found.iter().filter(|f| f.severity == severity).count();
@@ -148,7 +144,7 @@ impl Operation for ProjectDiagnostics {
             files_truncated: files < all,
             clock: view.clock(),
         };
-        Ok(Answer::one(diagnosed, view.unread()).in_format(self.given.format()))
+        Ok(Answer::one(diagnosed, view.unread()).in_format(cx.caller().format()))
     }
 }
 
@@ -164,13 +160,13 @@ struct Checked {
 
 impl ProjectDiagnostics {
     /// What ruff and the type checker say.
-    async fn python(&self, view: &View, only: &str) -> Result<Checked> {
+    async fn python(&self, view: &View, caller: &Caller, only: &str) -> Result<Checked> {
         let files = view.index.iter().map(|(file, _)| file);
         let mut files: Vec<Arc<str>> = files.filter(|f| is_below(f, only)).cloned().collect();
         let all = files.len();
         files.truncate(MAX_FILES);
-        let engine = view.engine(None, &self.given).await?;
-        let mut found = of_files(view, &self.given, &files).await?;
+        let engine = view.engine(None, caller).await?;
+        let mut found = of_files(view, caller, &files).await?;
         found.sort();
         found.dedup();
         let mut tools = vec!["ruff".to_owned(), engine.name().to_owned()];

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::path::PathBuf;
 
-use pillion_catalogue::{Code, Context, Error, Local, Operation, Result, Safety, work};
+use pillion_catalogue::{Code, Context, Error, Operation, Result, Safety, Scope, work};
 use ruff_python_ast::statement_visitor::{StatementVisitor, walk_stmt};
 use ruff_python_ast::{AnyParameterRef, Parameters, Stmt};
 use schemars::JsonSchema;
@@ -15,7 +15,6 @@ use crate::CodeService;
 use crate::answers::{Answer, FileError};
 use crate::index::{Facts, Kind, ParseError, extract_facts};
 use crate::map::{Def, DefKind, Language, MAX_TEXT, Outline, Path, Precision, is_source, outline};
-use crate::params::Where;
 use crate::parsed::parsed;
 use crate::place;
 use crate::project::View;
@@ -40,10 +39,6 @@ pub struct Extract {
     #[arg(long)]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub language: Option<Language>,
-    #[command(flatten)]
-    #[serde(flatten)]
-    #[expect(missing_docs, reason = "it has no name outside")]
-    pub given: Where,
 }
 
 /// What is in a file.
@@ -94,7 +89,7 @@ pub struct ExtractedClass {
 impl Operation for Extract {
     const NAME: &'static str = "map.extract";
     const SAFETY: Safety = Safety::Read;
-    const LOCAL: Local = Local::Near;
+    const SCOPE: Scope = Scope::Project;
     type Service = CodeService;
     type Output = Answer<Extracted>;
 
@@ -103,14 +98,14 @@ impl Operation for Extract {
     }
 
     async fn run(self, cx: Context<CodeService>) -> Result<Answer<Extracted>> {
-        let mut given = self.given.clone();
+        let mut caller = cx.caller().clone();
         // A file says by itself which project is meant.
         if self.project.is_none() && self.file.is_absolute() {
-            given.near = Some(self.file.clone());
+            caller.near = Some(self.file.clone());
         }
         // So it does the language.
         let language = self.language.or_else(|| Language::of_file(&self.file));
-        let (view, language) = opened(&cx, self.project.as_ref(), language, &given).await?;
+        let (view, language) = opened(&cx, self.project.as_ref(), language, &caller).await?;
         let path = place::inside(view.root(), &self.file)?;
         if !is_source(language, &path) {
             let what = format!("`{path}` is no {} file", language.name());
@@ -127,7 +122,7 @@ impl Operation for Extract {
             Language::Python => read(&view, path, strict),
             other => outlined(&view, other, path),
         });
-        Ok(Answer::one(extracted.await??, left_out).in_format(self.given.format()))
+        Ok(Answer::one(extracted.await??, left_out).in_format(cx.caller().format()))
     }
 }
 

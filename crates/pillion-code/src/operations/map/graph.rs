@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use pillion_catalogue::{Code, Context, Error, Local, Operation, Result, Safety};
+use pillion_catalogue::{Code, Context, Error, Operation, Result, Safety, Scope};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -11,7 +11,6 @@ use crate::CodeService;
 use crate::answers::Unread;
 use crate::map::Language;
 use crate::map::picture::{self, Bounds, Picture, Wanted};
-use crate::params::Where;
 
 /// Boxes unless a request says otherwise, and at most.
 const NODES: usize = 40;
@@ -55,14 +54,6 @@ pub struct Draw {
     #[arg(long)]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub language: Option<Language>,
-    /// The workspace: the nearest project root above the caller if not given.
-    #[arg(long, value_name = "DIR")]
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub root: Option<PathBuf>,
-    /// Where the caller stands: says which workspace is meant if nothing else does.
-    #[arg(skip)]
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub near: Option<PathBuf>,
 }
 
 /// What is drawn.
@@ -155,7 +146,7 @@ pub struct DrawnEdge {
 impl Operation for Draw {
     const NAME: &'static str = "map.graph";
     const SAFETY: Safety = Safety::Read;
-    const LOCAL: Local = Local::Near;
+    const SCOPE: Scope = Scope::Folder;
     type Service = CodeService;
     type Output = Drawn;
 
@@ -165,12 +156,8 @@ impl Operation for Draw {
     }
 
     async fn run(self, cx: Context<CodeService>) -> Result<Drawn> {
-        let given = Where {
-            root: self.root,
-            near: self.near,
-            ..Where::default()
-        };
-        let (view, language) = opened(&cx, self.project.as_ref(), self.language, &given).await?;
+        let (view, language) =
+            opened(&cx, self.project.as_ref(), self.language, cx.caller()).await?;
         let graph = view.map(language).await?.graph;
         let named = self.target;
         let targets = of_graph(&graph, move |graph, _| match &named {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use pillion_catalogue::{Context, Local, Operation, Result, Safety};
+use pillion_catalogue::{Context, Operation, Result, Safety, Scope};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -11,7 +11,6 @@ use super::{Certainty, TypesAsked, of_graph, opened, typed};
 use crate::CodeService;
 use crate::answers::Answer;
 use crate::map::{Graph, Language, Precision, Tree, Via, Wanted};
-use crate::params::Where;
 use crate::text::{Text, shown};
 
 /// How deep trees are unless a request says otherwise, and how deep they can be.
@@ -40,10 +39,6 @@ pub struct Impact {
     #[arg(long)]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub language: Option<Language>,
-    #[command(flatten)]
-    #[serde(flatten)]
-    #[expect(missing_docs, reason = "it has no name outside")]
-    pub given: Where,
 }
 
 /// Who is affected.
@@ -93,7 +88,7 @@ pub struct Affected {
 impl Operation for Impact {
     const NAME: &'static str = "map.impact";
     const SAFETY: Safety = Safety::Read;
-    const LOCAL: Local = Local::Near;
+    const SCOPE: Scope = Scope::Project;
     type Service = CodeService;
     type Output = Answer<Impacts>;
 
@@ -103,7 +98,7 @@ impl Operation for Impact {
 
     async fn run(self, cx: Context<CodeService>) -> Result<Answer<Impacts>> {
         let (view, language) =
-            opened(&cx, self.project.as_ref(), self.language, &self.given).await?;
+            opened(&cx, self.project.as_ref(), self.language, cx.caller()).await?;
         let mapped = view.map(language).await?;
         let target = self.target;
         let targets = of_graph(&mapped.graph, move |graph, _| graph.targets(&target));
@@ -113,7 +108,7 @@ impl Operation for Impact {
             of: targets.clone(),
             depth,
         };
-        let (asked, types) = typed(&view, &mapped, wanted, (self.types, &self.given)).await;
+        let (asked, types) = typed(&view, &mapped, wanted, (self.types, cx.caller())).await;
         let targets = of_graph(&mapped.graph, move |graph, _| {
             let trees = graph.impact(&targets, depth, &asked.types);
             let trees = trees.iter().map(|tree| {
@@ -131,7 +126,7 @@ impl Operation for Impact {
             types,
             clock: view.clock(),
         };
-        Ok(Answer::one(impacts, view.unread()).in_format(self.given.format()))
+        Ok(Answer::one(impacts, view.unread()).in_format(cx.caller().format()))
     }
 }
 

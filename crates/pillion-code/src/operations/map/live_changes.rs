@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use pillion_catalogue::{Context, Local, Operation, Result, Safety, wanted, work};
+use pillion_catalogue::{Context, Operation, Result, Safety, Scope, wanted, work};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -12,7 +12,6 @@ use crate::answers::Answer;
 use crate::git::{self, Base, Changed, Hunk, Status};
 use crate::index::{MAX_FILE, is_python};
 use crate::map::{Language, live};
-use crate::params::Where;
 use crate::project::View;
 use crate::text::{Text, shown};
 
@@ -37,10 +36,6 @@ pub struct LiveChanges {
     #[arg(long)]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub language: Option<Language>,
-    #[command(flatten)]
-    #[serde(flatten)]
-    #[expect(missing_docs, reason = "it has no name outside")]
-    pub given: Where,
 }
 
 /// What changed since a commit.
@@ -125,7 +120,7 @@ pub struct AffectedSymbol {
 impl Operation for LiveChanges {
     const NAME: &'static str = "map.live_changes";
     const SAFETY: Safety = Safety::Read;
-    const LOCAL: Local = Local::Near;
+    const SCOPE: Scope = Scope::Project;
     type Service = CodeService;
     type Output = Answer<Live>;
 
@@ -135,7 +130,7 @@ impl Operation for LiveChanges {
 
     async fn run(self, cx: Context<CodeService>) -> Result<Answer<Live>> {
         let (view, language) =
-            opened(&cx, self.project.as_ref(), self.language, &self.given).await?;
+            opened(&cx, self.project.as_ref(), self.language, cx.caller()).await?;
         let baseline = self.baseline.as_deref().unwrap_or(BASELINE);
         let compared = git::changed_since(view.root(), Base::Named(baseline)).await?;
         let seen = view.clone();
@@ -161,7 +156,7 @@ impl Operation for LiveChanges {
             language,
             clock: view.clock(),
         };
-        Ok(Answer::one(live, view.unread()).in_format(self.given.format()))
+        Ok(Answer::one(live, view.unread()).in_format(cx.caller().format()))
     }
 }
 

@@ -19,7 +19,7 @@ mod structure;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use pillion_catalogue::{CancellationToken, Context, Operations, Result, work_unless};
+use pillion_catalogue::{Caller, CancellationToken, Context, Operations, Result, work_unless};
 
 pub use agents::{Agents, MappedAgent, MappedAgents};
 pub use architecture::{Architecture, Circle, DirectoryLayer, Layered};
@@ -39,7 +39,6 @@ pub use structure::{Structure, Structured, StructuredFile};
 
 use crate::CodeService;
 use crate::map::{Asked, Graph, Language, Mapped, Wanted};
-use crate::params::Where;
 use crate::place::is_below;
 use crate::project::View;
 
@@ -69,13 +68,13 @@ async fn opened(
     cx: &Context<CodeService>,
     project: Option<&PathBuf>,
     language: Option<Language>,
-    given: &Where,
+    caller: &Caller,
 ) -> Result<(View, Language)> {
-    let mut given = given.clone();
+    let mut caller = caller.clone();
     if let Some(project) = project {
-        given.root = Some(project.clone());
+        caller.root = Some(cx.request().from_here(project)?);
     }
-    let view = CodeService::view(cx, &given, None).await?;
+    let view = CodeService::view(cx, &caller, None).await?;
     let language = language.unwrap_or_default().mapped(view.root());
     Ok((view, language))
 }
@@ -129,12 +128,12 @@ async fn typed(
     view: &View,
     mapped: &Mapped,
     wanted: impl FnOnce() -> Wanted,
-    (types, given): (Option<bool>, &Where),
+    (types, caller): (Option<bool>, &Caller),
 ) -> (Arc<Asked>, Option<TypesAsked>) {
     if !types.unwrap_or(true) || mapped.graph.language != Language::Python {
         return (Arc::default(), None);
     }
-    let asked = view.types(&mapped.graph, wanted(), given).await;
+    let asked = view.types(&mapped.graph, wanted(), caller).await;
     let told = TypesAsked {
         engine: asked.engine.map(ToOwned::to_owned),
         asked: asked.asked,

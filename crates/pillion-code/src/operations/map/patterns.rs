@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use pillion_catalogue::{Context, Error, Local, Operation, Result, Safety, work};
+use pillion_catalogue::{Context, Error, Operation, Result, Safety, Scope, work};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -11,7 +11,7 @@ use crate::CodeService;
 use crate::answers::Answer;
 use crate::map::Language;
 use crate::map::patterns::{Pattern, programs, scripts};
-use crate::params::{Where, limit};
+use crate::params::limit;
 use crate::text::{Text, rest, shown};
 
 /// Find patterns in code: observers, registries, middleware, handlers, entry points and more.
@@ -44,10 +44,6 @@ pub struct Patterns {
     #[arg(long)]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub language: Option<Language>,
-    #[command(flatten)]
-    #[serde(flatten)]
-    #[expect(missing_docs, reason = "it has no name outside")]
-    pub given: Where,
 }
 
 /// Patterns of a project.
@@ -95,7 +91,7 @@ impl From<&Pattern> for FoundPattern {
 impl Operation for Patterns {
     const NAME: &'static str = "map.patterns";
     const SAFETY: Safety = Safety::Read;
-    const LOCAL: Local = Local::Near;
+    const SCOPE: Scope = Scope::Project;
     type Service = CodeService;
     type Output = Answer<FoundPatterns>;
 
@@ -106,7 +102,7 @@ impl Operation for Patterns {
     async fn run(self, cx: Context<CodeService>) -> Result<Answer<FoundPatterns>> {
         let language = self.language.unwrap_or(Language::Auto);
         let (view, language) =
-            opened(&cx, self.project.as_ref(), Some(language), &self.given).await?;
+            opened(&cx, self.project.as_ref(), Some(language), cx.caller()).await?;
         let seen = view.clone();
         let find = work(move |token| {
             let (project, root) = (&seen.project, seen.root());
@@ -140,7 +136,7 @@ impl Operation for Patterns {
             truncated: most < total,
             clock: view.clock(),
         };
-        Ok(Answer::one(found, view.unread()).in_format(self.given.format()))
+        Ok(Answer::one(found, view.unread()).in_format(cx.caller().format()))
     }
 }
 

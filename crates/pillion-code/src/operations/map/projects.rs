@@ -2,14 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
-use pillion_catalogue::{Code, Context, Error, Local, Operation, Result, Safety, work};
+use pillion_catalogue::{Code, Context, Error, Operation, Result, Safety, Scope, work};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::CodeService;
 use crate::answers::Answer;
 use crate::map::projects;
-use crate::params::Below;
 use crate::place;
 use crate::text::{Text, columns, shown};
 
@@ -24,10 +23,6 @@ pub struct Projects {
     #[arg(long, hide = true)]
     #[serde(default)]
     pub refresh: bool,
-    #[command(flatten)]
-    #[serde(flatten)]
-    #[expect(missing_docs, reason = "it has no name outside")]
-    pub below: Below,
 }
 
 /// Projects, by group and name.
@@ -65,7 +60,7 @@ impl From<projects::Project> for FoundProject {
 impl Operation for Projects {
     const NAME: &'static str = "map.projects";
     const SAFETY: Safety = Safety::Read;
-    const LOCAL: Local = Local::Near;
+    const SCOPE: Scope = Scope::Folder;
     type Service = CodeService;
     type Output = Answer<FoundProjects>;
 
@@ -74,10 +69,10 @@ impl Operation for Projects {
     }
 
     async fn run(self, cx: Context<CodeService>) -> Result<Answer<FoundProjects>> {
-        let root = place::folder_of(&cx, &self.below)?;
+        let root = place::folder_of(&cx)?;
         let all = found_below(&root).await?.into_iter();
         let all = FoundProjects(all.map(FoundProject::from).collect());
-        Ok(Answer::one(all, None).in_format(self.below.format()))
+        Ok(Answer::one(all, None).in_format(cx.caller().format()))
     }
 }
 
@@ -93,16 +88,12 @@ pub(super) async fn found_below(root: &Path) -> Result<Vec<projects::Project>> {
 pub struct Resolve {
     /// The file or folder.
     pub path: PathBuf,
-    #[command(flatten)]
-    #[serde(flatten)]
-    #[expect(missing_docs, reason = "it has no name outside")]
-    pub below: Below,
 }
 
 impl Operation for Resolve {
     const NAME: &'static str = "map.resolve";
     const SAFETY: Safety = Safety::Read;
-    const LOCAL: Local = Local::Near;
+    const SCOPE: Scope = Scope::Folder;
     type Service = CodeService;
     type Output = Answer<FoundProject>;
 
@@ -111,12 +102,12 @@ impl Operation for Resolve {
     }
 
     async fn run(self, cx: Context<CodeService>) -> Result<Answer<FoundProject>> {
-        let is_named = self.below.root.is_some() || cx.request().root.is_some();
-        let base = is_named.then(|| place::folder_of(&cx, &self.below));
+        let is_named = cx.caller().root.is_some();
+        let base = is_named.then(|| place::folder_of(&cx));
         let base = base.transpose()?;
         let path = match self.path.is_absolute() {
             true => self.path.clone(),
-            false => place::folder_of(&cx, &self.below)?.join(&self.path),
+            false => place::folder_of(&cx)?.join(&self.path),
         };
         let shown = self.path.display();
         let path = path.canonicalize().map_err(|error| {
@@ -131,7 +122,7 @@ impl Operation for Resolve {
             Error::new(Code::NotFound, format!("`{shown}` is in no project"))
                 .hint("a project has a `.git`, or a file such as `pyproject.toml` or `go.mod`")
         })?;
-        Ok(Answer::one(project.into(), None).in_format(self.below.format()))
+        Ok(Answer::one(project.into(), None).in_format(cx.caller().format()))
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-use pillion_catalogue::{CancellationToken, Context, Local, Operation, Result, Safety, wanted};
+use pillion_catalogue::{CancellationToken, Context, Operation, Result, Safety, Scope, wanted};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -11,7 +11,7 @@ use super::{of_graph, opened};
 use crate::CodeService;
 use crate::answers::Answer;
 use crate::map::{Graph, Language, NodeKind, Precision};
-use crate::params::{MAX_LIMIT, Where};
+use crate::params::MAX_LIMIT;
 use crate::text::{Text, shown};
 
 /// Files that are looked at unless a request says otherwise.
@@ -35,10 +35,6 @@ pub struct References {
     #[arg(long)]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub language: Option<Language>,
-    #[command(flatten)]
-    #[serde(flatten)]
-    #[expect(missing_docs, reason = "it has no name outside")]
-    pub given: Where,
 }
 
 /// Definitions, and which of them uses which.
@@ -94,7 +90,7 @@ pub struct ReferenceEdge {
 impl Operation for References {
     const NAME: &'static str = "map.references";
     const SAFETY: Safety = Safety::Read;
-    const LOCAL: Local = Local::Near;
+    const SCOPE: Scope = Scope::Project;
     type Service = CodeService;
     type Output = Answer<ReferenceEdges>;
 
@@ -104,7 +100,7 @@ impl Operation for References {
 
     async fn run(self, cx: Context<CodeService>) -> Result<Answer<ReferenceEdges>> {
         let language = self.language.or(Some(Language::Auto));
-        let (view, language) = opened(&cx, self.project.as_ref(), language, &self.given).await?;
+        let (view, language) = opened(&cx, self.project.as_ref(), language, cx.caller()).await?;
         let graph = view.map(language).await?.graph;
         let most = self.max_files.unwrap_or(FILES).min(MAX_LIMIT);
         let found = of_graph(&graph, move |graph, token| listed(graph, most, token));
@@ -119,7 +115,7 @@ impl Operation for References {
             truncated: graph.files.len() > most,
             clock: view.clock(),
         };
-        Ok(Answer::one(references, view.unread()).in_format(self.given.format()))
+        Ok(Answer::one(references, view.unread()).in_format(cx.caller().format()))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use pillion_catalogue::{Context, Error, Local, Operation, Result, Safety, wanted, work_unless};
+use pillion_catalogue::{Context, Error, Operation, Result, Safety, Scope, wanted, work_unless};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -11,7 +11,7 @@ use crate::CodeService;
 use crate::answers::Answer;
 use crate::index::{Facts, Import, Kind};
 use crate::map::{DefKind, Language, Outline, Precision};
-use crate::params::{MAX_LIMIT, Where};
+use crate::params::MAX_LIMIT;
 use crate::text::{Text, shown};
 
 /// Files that are given unless a request says otherwise.
@@ -36,10 +36,6 @@ pub struct Structure {
     #[arg(long)]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub language: Option<Language>,
-    #[command(flatten)]
-    #[serde(flatten)]
-    #[expect(missing_docs, reason = "it has no name outside")]
-    pub given: Where,
 }
 
 /// What is in a project.
@@ -79,7 +75,7 @@ pub struct StructuredFile {
 impl Operation for Structure {
     const NAME: &'static str = "map.structure";
     const SAFETY: Safety = Safety::Read;
-    const LOCAL: Local = Local::Near;
+    const SCOPE: Scope = Scope::Project;
     type Service = CodeService;
     type Output = Answer<Structured>;
 
@@ -89,7 +85,7 @@ impl Operation for Structure {
 
     async fn run(self, cx: Context<CodeService>) -> Result<Answer<Structured>> {
         let (view, language) =
-            opened(&cx, self.project.as_ref(), self.language, &self.given).await?;
+            opened(&cx, self.project.as_ref(), self.language, cx.caller()).await?;
         let only = below(&view, self.path.as_deref())?;
         let most = self.max_results.unwrap_or(FILES).min(MAX_LIMIT);
         let charted = match language {
@@ -130,7 +126,7 @@ impl Operation for Structure {
             total,
             clock: view.clock(),
         };
-        Ok(Answer::one(structure, view.unread()).in_format(self.given.format()))
+        Ok(Answer::one(structure, view.unread()).in_format(cx.caller().format()))
     }
 }
 

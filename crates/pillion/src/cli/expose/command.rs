@@ -1,9 +1,10 @@
 //! Exposed functions as commands: flags made from the schemas of their arguments.
 
+use std::collections::BTreeMap;
 use std::process::ExitCode;
 
 use clap::{Arg, ArgAction, ArgMatches, Command};
-use pillion::{Code, Error, Part, Result};
+use pillion::{Caller, Code, Error, Part, Result};
 use pillion_python::operations::{Exposed, Tool};
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value, json};
@@ -16,16 +17,28 @@ use crate::cli::{Global, output};
 /// Arguments without a flag, in the order of the parameters.
 const BY_PLACE: &str = "\0by place";
 
+/// Arguments by their names, as they were typed.
+type Arguments = BTreeMap<String, Box<RawValue>>;
+
+#[derive(serde::Serialize)]
+struct Invoke<'a> {
+    name: &'a str,
+    params: Arguments,
+    stream: bool,
+    #[serde(flatten)]
+    place: &'a Map<String, Value>,
+}
+
 /// Call the function that `words` say.
 pub(super) async fn run(
     backend: &Backend,
-    place: &Map<String, Value>,
+    (caller, place): (&Caller, &Map<String, Value>),
     modules: &[String],
     words: Vec<String>,
     global: &Global,
 ) -> Result<ExitCode> {
     let exposed: Exposed = backend
-        .ask("py.expose", Value::Object(place.clone()))
+        .ask_for(caller, "py.expose", Value::Object(place.clone()))
         .await?;
     let exposed = exposed.or_failure()?;
     let name = format!("pillion expose {} --", modules.join(" "));
@@ -44,15 +57,22 @@ pub(super) async fn run(
     }) else {
         return Err(Error::new(Code::InvalidParams, "no function was named"));
     };
-    let mut params = place.clone();
-    params.insert("name".into(), json!(tool.name));
-    params.insert("params".into(), Value::Object(arguments(tool, given)?));
-    params.insert("stream".into(), json!(true));
+    let params = Invoke {
+        name: &tool.name,
+        params: arguments(tool, given)?,
+        stream: true,
+        place,
+    };
     let params = to_raw_value(&params).map_err(Error::internal)?;
-    call(backend, &params, global.json).await
+    call(backend, caller, &params, global.json).await
 }
 
-async fn call(backend: &Backend, params: &RawValue, json: bool) -> Result<ExitCode> {
+async fn call(
+    backend: &Backend,
+    caller: &Caller,
+    params: &RawValue,
+    json: bool,
+) -> Result<ExitCode> {
     #[derive(serde::Deserialize)]
     struct Invoked<'a> {
         #[serde(borrow)]
@@ -60,7 +80,7 @@ async fn call(backend: &Backend, params: &RawValue, json: bool) -> Result<ExitCo
         streams: bool,
     }
     let unread = CancellationToken::new();
-    let call = backend.call("py.invoke", params, true, |part: Part| {
+    let call = backend.call(caller, "py.invoke", params, true, |part: Part| {
         if !show_part(&part, json) {
             unread.cancel();
         }
@@ -156,8 +176,8 @@ fn kind(schema: &Value) -> &str {
 }
 
 /// The arguments that a parsed command line means. Whether they fit is said by the function.
-fn arguments(tool: &Tool, given: &ArgMatches) -> Result<Map<String, Value>> {
-    let mut arguments = Map::new();
+fn arguments(tool: &Tool, given: &ArgMatches) -> Result<Arguments> {
+    let mut arguments = Arguments::new();
     let mut places = given.get_many::<String>(BY_PLACE).unwrap_or_default();
     for (name, schema) in properties(tool) {
         let named: Vec<&String> = given.get_many(name).unwrap_or_default().collect();
@@ -170,7 +190,8 @@ fn arguments(tool: &Tool, given: &ArgMatches) -> Result<Map<String, Value>> {
             (several, "array") => {
                 let anything = json!({});
                 let item = schema.get("items").unwrap_or(&anything);
-                several.iter().map(|text| value(text, item)).collect()
+                let items: Vec<_> = several.iter().map(|text| value(text, item)).collect();
+                to_raw_value(&items).map_err(Error::internal)?
             }
             ([text], _) => value(text, schema),
             _ => {
@@ -190,22 +211,24 @@ fn arguments(tool: &Tool, given: &ArgMatches) -> Result<Map<String, Value>> {
 }
 
 /// What a word of the command line means where this schema stands: JSON, unless it is text.
-fn value(text: &str, schema: &Value) -> Value {
+/// It stays the text it is: a number may have more digits than we can count.
+fn value(text: &str, schema: &Value) -> Box<RawValue> {
+    let json = |value: &Value| to_raw_value(value).unwrap_or_default();
     let options = schema.get("enum").and_then(Value::as_array);
     let option = options.and_then(|all| all.iter().find(|option| plain(option) == text));
     if let Some(option) = option {
-        return option.clone();
+        return json(option);
     }
     let alternatives = schema.get("anyOf").and_then(Value::as_array);
     let only_text = match alternatives {
         Some(all) => all.iter().all(|one| matches!(kind(one), "string" | "null")),
         None => kind(schema) == "string",
     };
-    let text_value = || Value::String(text.to_owned());
+    let text_value = || json(&Value::String(text.to_owned()));
     if only_text {
         return text_value();
     }
-    serde_json::from_str(text).unwrap_or_else(|_| text_value())
+    RawValue::from_string(text.trim().to_owned()).unwrap_or_else(|_| text_value())
 }
 
 /// A value as people type it.
@@ -249,7 +272,8 @@ mod tests {
         let line = ["x", "f"].iter().chain(words);
         let matches = command("x", &exposed).try_get_matches_from(line).unwrap();
         let (_, given) = matches.subcommand().unwrap();
-        arguments(&exposed.tools[0], given).map_or_else(|error| json!(error.message), Value::Object)
+        let read = arguments(&exposed.tools[0], given);
+        read.map_or_else(|error| json!(error.message), |read| json!(read))
     }
 
     #[test]

@@ -13,21 +13,20 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use clap::Args;
-use pillion::{Catalogue, Door, Error, Result};
+use pillion::{Caller, Catalogue, Door, Error, Result};
 use pillion_doors::daemon::{self, BindError, Bound};
 use pillion_doors::mcp::{self as agents, Settings};
 use pillion_doors::{Exposed, House, http, rpc};
 use pillion_protocol::endpoint::Endpoint;
-use pillion_protocol::vars;
 use pillion_python::operations::Exposed as Listing;
-use serde_json::value::to_raw_value;
 use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 
 use super::backend::Backend;
+use super::caller::CallerArgs;
 use super::doors::{AccessArgs, ports, until_signal};
 use super::mcp::relay::{self, Relay};
-use super::operations::{from_here, localise};
+use super::operations::from_here;
 use super::{Global, output, streams};
 
 /// Expose functions of Python modules as tools, methods, routes and commands.
@@ -42,12 +41,8 @@ pub(crate) struct Expose {
     /// The modules, such as `pkg.mod`.
     #[arg(required = true, value_name = "MODULE")]
     modules: Vec<String>,
-    /// The project's folder; the nearest root at or above it is used.
-    #[arg(long, value_name = "DIR")]
-    root: Option<PathBuf>,
-    /// The interpreter: a path, an environment's folder, or a version such as `3.12`.
-    #[arg(long, env = vars::PILLION_PYTHON, hide_env_values = true, value_name = "PYTHON")]
-    python: Option<PathBuf>,
+    #[command(flatten)]
+    caller: CallerArgs,
     /// More folders to import from.
     #[arg(long, value_name = "DIR")]
     path: Vec<PathBuf>,
@@ -87,9 +82,20 @@ struct Way {
 impl Expose {
     pub(crate) async fn run(self, global: &Global) -> Result<ExitCode> {
         let place = self.place()?;
+        let caller = Caller {
+            timeout_ms: self.timeout_ms,
+            ..self.caller.clone().caller()?
+        };
         if !self.call.is_empty() {
             let backend = Backend::open(global).await?;
-            let called = command::run(&backend, &place, &self.modules, self.call, global).await;
+            let called = command::run(
+                &backend,
+                (&caller, &place),
+                &self.modules,
+                self.call,
+                global,
+            )
+            .await;
             backend.close().await;
             return called;
         }
@@ -97,66 +103,57 @@ impl Expose {
         let asks = self.way.list || std::io::stdin().is_terminal() || global.json;
         if asks && !serves && self.way.http.is_none() {
             let backend = Backend::open(global).await?;
-            let listed = backend.ask("py.expose", Value::Object(place)).await;
+            let listed = backend
+                .ask_for(&caller, "py.expose", Value::Object(place))
+                .await;
             backend.close().await;
             let listed = listed.and_then(Listing::or_failure)?;
             return Ok(table::show(&listed, &self.modules, global.json));
         }
         let relay = Arc::new(Relay::new(global.clone()));
-        let served = serve(self.way, &self.access, only(&relay, place)).await;
+        let served = serve(self.way, &self.access, only(&relay, place, caller)).await;
         relay.close().await;
         served
     }
 
-    /// The parameters that say which functions are meant, as the daemon needs them.
+    /// The parameters that say which functions are meant.
     fn place(&self) -> Result<Map<String, Value>> {
-        let env = |name| std::env::var(name).ok().filter(|value| !value.is_empty());
-        let all = [
-            ("modules", json!(self.modules)),
-            ("root", json!(self.root)),
-            ("python", json!(self.python)),
-            ("virtual_env", json!(env(vars::VIRTUAL_ENV))),
-            ("conda_prefix", json!(env(vars::CONDA_PREFIX))),
-            ("path", json!(self.path)),
-            ("timeout_ms", json!(self.timeout_ms)),
-        ];
-        let given = all.into_iter().filter(|(_, value)| !value.is_null());
-        let given: Map<String, Value> = given.map(|(k, v)| (k.to_owned(), v)).collect();
-        let params = localise(&to_raw_value(&given).map_err(Error::internal)?)?;
-        serde_json::from_str(params.get()).map_err(Error::internal)
+        let path = self.path.iter().map(std::path::absolute);
+        let path = path
+            .collect::<Result<Vec<_>, _>>()
+            .map_err(Error::internal)?;
+        let mut place = of_modules(&self.modules);
+        place.insert("path".into(), json!(path));
+        Ok(place)
     }
 }
 
+fn of_modules(modules: &[String]) -> Map<String, Value> {
+    Map::from_iter([("modules".to_owned(), json!(modules))])
+}
+
 /// The same for `pillion mcp --expose`.
-pub(crate) fn beside(house: House, modules: &[String], fill: &Map<String, Value>) -> Result<House> {
+pub(crate) fn beside(house: House, modules: &[String], caller: &Caller) -> House {
     if modules.is_empty() {
-        return Ok(house);
+        return house;
     }
-    let mut place = fill.clone();
-    place.insert("modules".into(), json!(modules));
-    if let Some(root) = &house.root {
-        place.insert("root".into(), json!(root));
-    }
-    let place = localise(&to_raw_value(&place).map_err(Error::internal)?)?;
-    let place = serde_json::from_str(place.get()).map_err(Error::internal)?;
-    let exposed = Exposed::new(house.clone(), place);
-    Ok(House {
-        caller: pillion_catalogue::Caller::default(),
+    let exposed = Exposed::new(house.clone(), of_modules(modules), caller.clone());
+    House {
         exposed: Some(Arc::new(exposed)),
         ..house
-    })
+    }
 }
 
 /// A house with the exposed functions and no operations: who may call a function may not
 /// therefore run any code.
-fn only(relay: &Arc<Relay>, place: Map<String, Value>) -> House {
+fn only(relay: &Arc<Relay>, place: Map<String, Value>, caller: Caller) -> House {
     let behind = relay::house(relay, None);
     House {
         catalogue: Arc::new(Catalogue::default()),
         shutdown: CancellationToken::new(),
         root: None,
-        caller: pillion_catalogue::Caller::default(),
-        exposed: Some(Arc::new(Exposed::new(behind, place))),
+        peer: pillion_catalogue::Peer::default(),
+        exposed: Some(Arc::new(Exposed::new(behind, place, caller))),
     }
 }
 

@@ -6,7 +6,7 @@
 mod install;
 pub(crate) mod relay;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 
@@ -14,8 +14,8 @@ use clap::{Args, Subcommand};
 use pillion::Result;
 use pillion_doors::mcp::{self, MAX_OUTPUT, Profile, Settings};
 use pillion_protocol::vars;
-use serde_json::{Map, Value, json};
 
+use super::caller::surroundings;
 use super::operations::from_here;
 use super::{Global, doors, expose, output, streams};
 use relay::Relay;
@@ -51,17 +51,15 @@ impl Mcp {
         if let Some(Action::Install(install)) = self.action {
             return install.run(global);
         }
-        let folder = std::env::current_dir().ok();
         let settings = Settings {
             max_output: self.max_output,
-            folder,
-            fill: surroundings(),
+            caller: surroundings(),
             ..settings(self.profile)
         };
         let root = self.root.as_deref().map(from_here);
         let relay = Arc::new(Relay::new(global.clone()));
         let house = relay::house(&relay, root);
-        let house = expose::beside(house, &self.expose, &settings.fill)?;
+        let house = expose::beside(house, &self.expose, &settings.caller);
         let shutdown = house.shutdown.clone();
         // The handshake does not wait for it.
         let warming = Arc::clone(&relay);
@@ -97,26 +95,6 @@ fn profile_from_env() -> Profile {
         output::warn(&format!("{name}: {error}; all tools are served"));
         Profile::default()
     })
-}
-
-/// What the daemon cannot know about the agent that asks: its Python.
-fn surroundings() -> Map<String, Value> {
-    [
-        ("python", vars::PILLION_PYTHON),
-        ("virtual_env", vars::VIRTUAL_ENV),
-        ("conda_prefix", vars::CONDA_PREFIX),
-    ]
-    .into_iter()
-    .filter_map(|(name, variable)| {
-        let value = std::env::var(variable).ok()?;
-        // A bare name is looked up by the daemon; a path is meant from here.
-        let value = match value.contains('/') {
-            true => from_here(Path::new(&value)).display().to_string(),
-            false => value,
-        };
-        (!value.is_empty()).then(|| (name.to_owned(), json!(value)))
-    })
-    .collect()
 }
 
 fn budget(text: &str) -> Result<usize, String> {

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use pillion::{Catalogue, Definition, Part, Request, Result, Safety, definitions};
-use pillion_client::{Client, Event};
+use pillion_client::{Event, RequestBuilder};
 use pillion_doors::House;
 use serde_json::value::RawValue;
 use tokio::sync::{OnceCell, mpsc};
@@ -61,9 +61,12 @@ impl Relay {
                 // The daemon sees a reader that takes everything.
                 let _turn = request.room.turn().await;
                 match request.parts {
-                    Some(parts) => stream(client, definition.name, params, &parts).await,
+                    Some(parts) => {
+                        let asked = client.request_for(&request.caller, definition.name, params);
+                        stream(asked, &parts).await
+                    }
                     None => {
-                        let asked = client.request(definition.name, params);
+                        let asked = client.request_for(&request.caller, definition.name, params);
                         let safe = definition.safety == Safety::Read;
                         asked.safe_to_repeat(safe).send().await
                     }
@@ -74,13 +77,8 @@ impl Relay {
 }
 
 /// Pass on every part as it comes; a slow reader slows the sender down.
-async fn stream(
-    client: &Client,
-    operation: &str,
-    params: &RawValue,
-    parts: &mpsc::Sender<Part>,
-) -> Result<Box<RawValue>> {
-    let mut stream = client.request(operation, params).stream().await?;
+async fn stream(asked: RequestBuilder, parts: &mpsc::Sender<Part>) -> Result<Box<RawValue>> {
+    let mut stream = asked.stream().await?;
     while let Some(event) = stream.next().await {
         let part = match event {
             Event::Item(item) => Part::Item(item),
@@ -106,7 +104,7 @@ pub(crate) fn house(relay: &Arc<Relay>, root: Option<PathBuf>) -> House {
         catalogue: Arc::new(catalogue),
         shutdown: CancellationToken::new(),
         root,
-        caller: pillion_catalogue::Caller::default(),
+        peer: pillion_catalogue::Peer::default(),
         exposed: None,
     }
 }

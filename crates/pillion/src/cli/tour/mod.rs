@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 use pillion::system::StatusReport;
-use pillion::{Code, Error, Part, Result};
+use pillion::{Caller, Code, Error, Part, Result};
 use pillion_process::Launch;
 use pillion_process::stat::Identity;
 use pillion_python::operations::Called;
@@ -250,12 +250,20 @@ impl Walk {
         let params = serde_json::value::to_raw_value(&params).map_err(Error::internal)?;
         let begun = Instant::now();
         self.backend
-            .call("py.call", &params, true, |part| match part {
-                Part::Item(item) => stop.say(&format!("{} item {item}", millis(begun.elapsed()))),
-                Part::Progress(news) => {
-                    stop.say(&format!("          {}", render::progress(news.get())));
-                }
-            })
+            .call(
+                &Caller::default(),
+                "py.call",
+                &params,
+                true,
+                |part| match part {
+                    Part::Item(item) => {
+                        stop.say(&format!("{} item {item}", millis(begun.elapsed())))
+                    }
+                    Part::Progress(news) => {
+                        stop.say(&format!("          {}", render::progress(news.get())));
+                    }
+                },
+            )
             .await?;
         Ok(())
     }
