@@ -6,22 +6,10 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use crate::context::rpc::Rpc;
 use crate::context::TestContext;
 
 /// Larger than any number of 64 bits, and larger than any float.
 const LARGE: &str = "123456789012345678901234567890";
-
-/// A request as text, with its id, and the `result` or `error` of its answer.
-fn raw(rpc: &mut Rpc, id: u64, rest: &str) -> Value {
-    let body = format!(r#"{{"jsonrpc":"2.0","id":{id},{rest}}}"#);
-    let frame = format!("Content-Length: {}\r\n\r\n{body}", body.len());
-    rpc.write_bytes(frame.as_bytes());
-    match rpc.outcome(id) {
-        Ok(result) => result,
-        Err(error) => error,
-    }
-}
 
 /// A project in a folder of the context, whose function says which one it is.
 fn named_project(context: &TestContext, name: &str) -> std::path::PathBuf {
@@ -40,12 +28,27 @@ fn numbers_keep_their_digits_on_every_door() {
     assert_eq!(called.stdout.trim(), format!("\"{LARGE}\""));
     let called = context.pillion(&["call", "builtins:str", "[1e400]"]);
     assert_eq!(called.stdout.trim(), "\"inf\"");
-    let timed = ["call", "builtins:str", &format!("[{LARGE}]"), "--timeout-ms", "60000"];
-    assert_eq!(context.pillion(&timed).stdout.trim(), format!("\"{LARGE}\""));
+    let timed = [
+        "call",
+        "builtins:str",
+        &format!("[{LARGE}]"),
+        "--timeout-ms",
+        "60000",
+    ];
+    assert_eq!(
+        context.pillion(&timed).stdout.trim(),
+        format!("\"{LARGE}\"")
+    );
     // A result as well.
     let power = context.pillion(&["call", "builtins:pow", "[10, 30]"]);
     assert_eq!(power.stdout.trim(), format!("1{}", "0".repeat(30)));
-    let run = ["job-start", "--function", "builtins:str", "--arguments", &format!("[{LARGE}]")];
+    let run = [
+        "job-start",
+        "--function",
+        "builtins:str",
+        "--arguments",
+        &format!("[{LARGE}]"),
+    ];
     let job = context.pillion(&run);
     let end = context.pillion(&["--json", "job-stream", job.stdout.trim()]);
     assert!(end.stdout.contains(LARGE), "{end}");
@@ -57,9 +60,15 @@ fn numbers_keep_their_digits_on_every_door() {
         );
         agent.lines.write(format!("{call}\n").as_bytes());
         let answer = agent.lines.json();
-        assert_eq!(answer["result"]["structuredContent"]["result"], text, "{answer}");
+        assert_eq!(
+            answer["result"]["structuredContent"]["result"], text,
+            "{answer}"
+        );
     }
-    let power = agent.tool("py_call", json!({"function": "builtins:pow", "params": [10, 30]}));
+    let power = agent.tool(
+        "py_call",
+        json!({"function": "builtins:pow", "params": [10, 30]}),
+    );
     let shown = power["content"][0]["text"].as_str().unwrap();
     assert!(shown.contains(&format!("1{}", "0".repeat(30))), "{shown}");
     assert!(agent.lines.finish().success());
@@ -78,23 +87,15 @@ fn a_relative_root_means_the_same_to_every_operation() {
     let daemon = context.daemon();
     let mut rpc = daemon.connect();
     // From where the caller says that it stands.
-    let near = |method: &str, params: Value| {
-        let params = params.to_string();
-        let caller = json!({"near": context.base, "root": "one"});
-        format!(r#""method":"{method}","params":{params},"caller":{caller}"#)
-    };
-    let called = raw(&mut rpc, 101, &near("py.call", json!({"function": "here:name"})));
+    let near = json!({"near": context.base, "root": "one"});
+    let mut ask = |method, params| rpc.call_for(near.clone(), method, params).unwrap();
+    let called = ask("py.call", json!({"function": "here:name"}));
     assert_eq!(called["result"], "one", "{called}");
-    let run = near("exec.run", json!({"function": "here:name"}));
-    let ran = raw(&mut rpc, 102, &run);
-    assert_eq!(ran["outcome"], "error", "code in a lane does not see the project: {ran}");
-    let listed = raw(&mut rpc, 103, &near("code.list", json!({"path": "here.py"})));
+    let ran = ask("exec.run", json!({"code": "print(1)"}));
+    assert_eq!(ran["outcome"], "ok", "{ran}");
+    let listed = ask("code.list", json!({"path": "here.py"}));
     assert_eq!(listed["symbols"][0]["name"], "name", "{listed}");
-    let restart = format!(
-        r#""method":"py.restart","params":{{"root":"one"}},"caller":{}"#,
-        json!({"near": context.base})
-    );
-    let restarted = raw(&mut rpc, 104, &restart);
+    let restarted = ask("py.restart", json!({"root": "one"}));
     assert_eq!(restarted["restarted"], 1, "{restarted}");
     // Without a word, from where its process is: this one, here.
     let own = std::env::current_dir().unwrap();
@@ -120,51 +121,67 @@ fn a_relative_root_means_the_same_to_every_operation() {
 #[test]
 fn the_envelope_says_who_asks_on_every_door() {
     let context = TestContext::new();
-    let (one, two) = (named_project(&context, "one"), named_project(&context, "two"));
+    let (one, two) = (
+        named_project(&context, "one"),
+        named_project(&context, "two"),
+    );
     let caller = |root: &Path| json!({"root": root});
     let call = json!({"function": "here:name"});
     let daemon = context.daemon();
     let mut rpc = daemon.connect();
-    let rest = format!(r#""method":"py.call","params":{call},"caller":{}"#, caller(&one));
-    assert_eq!(raw(&mut rpc, 201, &rest)["result"], "one");
+    let called = rpc.call_for(caller(&one), "py.call", call.clone()).unwrap();
+    assert_eq!(called["result"], "one", "{called}");
     // The parameters count first, as they always did.
     let mut both = call.clone();
     both["root"] = json!(two);
-    let rest = format!(r#""method":"py.call","params":{both},"caller":{}"#, caller(&one));
-    assert_eq!(raw(&mut rpc, 202, &rest)["result"], "two");
-    let wrong = r#""method":"system.ping","caller":{"rooot":"/"}"#;
-    let error = raw(&mut rpc, 203, wrong);
+    let called = rpc.call_for(caller(&one), "py.call", both).unwrap();
+    assert_eq!(called["result"], "two", "{called}");
+    let wrong = rpc.call_for(json!({"rooot": "/"}), "system.ping", json!({}));
+    let error = wrong.unwrap_err();
     assert_eq!(error["data"]["code"], "invalid_request", "{error}");
-    assert!(error["message"].as_str().unwrap().contains("rooot"), "{error}");
-    let soon = format!(
-        r#""method":"py.call","params":{},"caller":{}"#,
-        json!({"function": "time:sleep", "params": [600]}),
-        json!({"root": one, "timeout_ms": 1})
-    );
-    assert_eq!(raw(&mut rpc, 204, &soon)["data"]["code"], "timeout");
+    let text = error["message"].as_str().unwrap();
+    assert!(text.contains("rooot"), "{error}");
+    let soon = json!({"root": one, "timeout_ms": 1});
+    let sleep = json!({"function": "time:sleep", "params": [600]});
+    let late = rpc.call_for(soon, "py.call", sleep).unwrap_err();
+    assert_eq!(late["data"]["code"], "timeout", "{late}");
     // What is about nobody's folder takes no folder among its parameters.
     let ping = rpc.call("system.ping", json!({"root": one})).unwrap_err();
     assert_eq!(ping["data"]["code"], "invalid_params", "{ping}");
 
     let web = context.serve();
     let said = caller(&one).to_string();
-    let headers = [("Content-Type", "application/json"), ("Pillion-Caller", said.as_str())];
+    let headers = [
+        ("Content-Type", "application/json"),
+        ("Pillion-Caller", said.as_str()),
+    ];
     let reply = web.request("POST", "/v1/py.call", &headers, &call.to_string());
     assert_eq!(reply.json()["result"], "one", "{reply:?}");
-    let headers = [("Content-Type", "application/json"), ("Pillion-Caller", "{")];
+    let headers = [
+        ("Content-Type", "application/json"),
+        ("Pillion-Caller", "{"),
+    ];
     let reply = web.request("POST", "/v1/py.call", &headers, &call.to_string());
-    assert_eq!((reply.status, &reply.json()["code"]), (400, &json!("invalid_request")));
+    assert_eq!(
+        (reply.status, &reply.json()["code"]),
+        (400, &json!("invalid_request"))
+    );
 
     let mut lines = context.stdio();
     lines.json();
-    let answer = lines.ask(&json!({"id": 1, "command": "py.call", "args": call, "caller": caller(&one)}));
+    let answer =
+        lines.ask(&json!({"id": 1, "command": "py.call", "args": call, "caller": caller(&one)}));
     assert_eq!(answer["result"]["result"], "one", "{answer}");
     assert!(lines.finish().success());
 
     let mut agent = context.agent(&[]);
-    let params = json!({"name": "py_call", "arguments": call, "_meta": {"pillion/caller": caller(&two)}});
+    let params =
+        json!({"name": "py_call", "arguments": call, "_meta": {"pillion/caller": caller(&two)}});
     let answer = agent.request("tools/call", params);
-    assert_eq!(answer["result"]["structuredContent"]["result"], "two", "{answer}");
+    assert_eq!(
+        answer["result"]["structuredContent"]["result"], "two",
+        "{answer}"
+    );
     assert!(agent.lines.finish().success());
 }
 
@@ -173,10 +190,20 @@ fn agents_read_parameters_and_not_who_they_are() {
     let context = TestContext::new();
     let mut agent = context.agent(&[]);
     let tools = agent.request("tools/list", json!({}))["result"]["tools"].clone();
-    let known = ["near", "python", "virtual_env", "conda_prefix", "format", "timeout_ms"];
+    let known = [
+        "near",
+        "python",
+        "virtual_env",
+        "conda_prefix",
+        "format",
+        "timeout_ms",
+    ];
     for tool in tools.as_array().unwrap() {
         let properties = tool["inputSchema"]["properties"].as_object().unwrap();
-        let said: Vec<_> = known.iter().filter(|name| properties.contains_key(**name)).collect();
+        let said: Vec<_> = known
+            .iter()
+            .filter(|name| properties.contains_key(**name))
+            .collect();
         // A picture has a format of its own.
         let own = tool["name"] == "map_graph" && said == [&"format"];
         assert!(said.is_empty() || own, "{}: {said:?}", tool["name"]);
@@ -185,6 +212,12 @@ fn agents_read_parameters_and_not_who_they_are() {
     let call = json!({"function": "time:sleep", "params": [600], "timeout_ms": 1});
     let late = agent.tool("py_call", call);
     assert_eq!(late["isError"], true, "{late}");
-    assert!(late["content"][0]["text"].as_str().unwrap().contains("timeout"), "{late}");
+    assert!(
+        late["content"][0]["text"]
+            .as_str()
+            .unwrap()
+            .contains("timeout"),
+        "{late}"
+    );
     assert!(agent.lines.finish().success());
 }

@@ -98,6 +98,17 @@ impl Rpc {
         id
     }
 
+    /// Send a request on behalf of this caller, and wait for its outcome.
+    pub(crate) fn call_for(&mut self, caller: Value, method: &str, params: Value) -> Outcome {
+        let id = self.next_id;
+        self.next_id += 1;
+        self.open.insert(id);
+        self.write(&json!({
+            "jsonrpc": "2.0", "method": method, "id": id, "params": params, "caller": caller,
+        }));
+        self.outcome(id)
+    }
+
     /// Send a request and wait for its outcome.
     pub(crate) fn call(&mut self, method: &str, params: Value) -> Outcome {
         let id = self.send(method, params);
