@@ -11,6 +11,7 @@ use crate::repository::Repository;
 /// - The facade composes everything.
 /// - Doors see the catalogue, never a service nor what services are built on.
 /// - Services see neither a door, nor the client, nor each other.
+/// - Lanes are a library of services: any of them may run code behind walls.
 /// - The rooms of the heart stand side by side.
 /// - The client stands beside it all: what it links must stay small.
 const MAY_USE: &[(&str, &[&str])] = &[
@@ -21,6 +22,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "pillion-code",
             "pillion-python",
             "pillion-exec",
+            "pillion-lanes",
             "pillion-workspace",
             "pillion-supervisor",
             "pillion-runtime",
@@ -61,13 +63,25 @@ const MAY_USE: &[(&str, &[&str])] = &[
     (
         "pillion-exec",
         &[
+            "pillion-lanes",
             "pillion-store",
             "pillion-workspace",
             "pillion-runtime",
             "pillion-catalogue",
             "pillion-sandbox",
-            "pillion-process",
             "pillion-protocol",
+        ],
+    ),
+    (
+        // Not the store: what is kept of a run is the service's business.
+        "pillion-lanes",
+        &[
+            "pillion-workspace",
+            "pillion-supervisor",
+            "pillion-runtime",
+            "pillion-catalogue",
+            "pillion-sandbox",
+            "pillion-process",
         ],
     ),
     (
@@ -76,7 +90,13 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ),
     (
         "pillion-supervisor",
-        &["pillion-catalogue", "pillion-process", "pillion-protocol"],
+        // Some of its children live behind walls.
+        &[
+            "pillion-catalogue",
+            "pillion-sandbox",
+            "pillion-process",
+            "pillion-protocol",
+        ],
     ),
     (
         "pillion-runtime",
@@ -88,7 +108,8 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "pillion-protocol",
         ],
     ),
-    ("pillion-store", &["pillion-process"]),
+    // Its errors become the error object here, the same for every service.
+    ("pillion-store", &["pillion-process", "pillion-protocol"]),
     ("pillion-catalogue", &["pillion-protocol"]),
     ("pillion-client", &["pillion-process", "pillion-protocol"]),
     ("pillion-sandbox", &["pillion-process"]),

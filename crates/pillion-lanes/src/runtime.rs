@@ -11,19 +11,23 @@ use pillion_workspace::{Config, config, root};
 
 /// What a caller says about where its code should run.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
-pub(crate) struct Whereabouts {
+pub struct Whereabouts {
     /// A folder of the project whose `pillion.toml` and Python are meant.
-    pub(crate) root: PathBuf,
-    pub(crate) python: Option<PathBuf>,
-    pub(crate) virtual_env: Option<PathBuf>,
-    pub(crate) conda_prefix: Option<PathBuf>,
+    pub root: PathBuf,
+    /// The interpreter that is asked for.
+    pub python: Option<PathBuf>,
+    /// The caller's virtual environment.
+    pub virtual_env: Option<PathBuf>,
+    /// The caller's conda environment.
+    pub conda_prefix: Option<PathBuf>,
 }
 
 /// A project's rules for lanes, and its Python; with proof of both.
 #[derive(Debug)]
-pub(crate) struct Project {
+pub struct Project {
     root: PathBuf,
-    pub(crate) config: Config,
+    /// What its `pillion.toml` says.
+    pub config: Config,
     config_proof: Option<Proof>,
     trust: Trust,
     trust_proof: Option<Proof>,
@@ -77,7 +81,7 @@ impl Project {
     }
 
     /// What its lanes run.
-    pub(crate) async fn runtime(&self, dirs: &Dirs) -> Result<Runtime> {
+    pub async fn runtime(&self, dirs: &Dirs) -> Result<Runtime> {
         let mut known = self.runtime.lock().await;
         // Caches are emptied now and then.
         if let Some(runtime) = known.as_ref().filter(|known| known.worker.is_dir()) {
@@ -118,17 +122,18 @@ async fn compile_by_another(python: &Interpreter, worker: &Path, dirs: &Dirs) {
 
 /// A Python, as lanes see it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(crate) struct Runtime {
-    pub(crate) executable: PathBuf,
+pub struct Runtime {
+    /// The interpreter.
+    pub executable: PathBuf,
     /// The folder with pillion's own Python package.
-    pub(crate) worker: PathBuf,
+    pub worker: PathBuf,
     /// What must be readable.
-    pub(crate) view: Vec<PathBuf>,
+    pub view: Vec<PathBuf>,
     /// Where packages are imported from.
-    pub(crate) packages: Vec<PathBuf>,
+    pub packages: Vec<PathBuf>,
     /// It came with a folder that nobody trusts. It runs behind all walls, and is no zygote,
     /// which is behind fewer.
-    pub(crate) is_foreign: bool,
+    pub is_foreign: bool,
 }
 
 impl Runtime {
