@@ -12,6 +12,8 @@ use crate::repository::Repository;
 /// - Doors see the catalogue, never a service nor what services are built on.
 /// - Services see neither a door, nor the client, nor each other.
 /// - Lanes are a library of services: any of them may run code behind walls.
+/// - Projects are opened in one room for all services and for lanes; what opens one knows
+///   neither who asks nor what runs in it.
 /// - The rooms of the heart stand side by side.
 /// - The client stands beside it all: what it links must stay small.
 const MAY_USE: &[(&str, &[&str])] = &[
@@ -23,6 +25,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "pillion-python",
             "pillion-exec",
             "pillion-lanes",
+            "pillion-project",
             "pillion-workspace",
             "pillion-supervisor",
             "pillion-runtime",
@@ -41,6 +44,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     (
         "pillion-code",
         &[
+            "pillion-project",
             "pillion-workspace",
             "pillion-supervisor",
             "pillion-runtime",
@@ -52,6 +56,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     (
         "pillion-python",
         &[
+            "pillion-project",
             "pillion-workspace",
             "pillion-supervisor",
             "pillion-runtime",
@@ -76,11 +81,22 @@ const MAY_USE: &[(&str, &[&str])] = &[
         // Not the store: what is kept of a run is the service's business.
         "pillion-lanes",
         &[
+            "pillion-project",
             "pillion-workspace",
             "pillion-supervisor",
             "pillion-runtime",
             "pillion-catalogue",
             "pillion-sandbox",
+            "pillion-process",
+        ],
+    ),
+    (
+        // Not the supervisor: what was made of a project is told that it is another.
+        "pillion-project",
+        &[
+            "pillion-workspace",
+            "pillion-runtime",
+            "pillion-catalogue",
             "pillion-process",
         ],
     ),

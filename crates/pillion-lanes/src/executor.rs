@@ -1,23 +1,21 @@
 //! What carries out runs: runtimes, zygotes, folders and the gate for runs.
 
-use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use pillion_catalogue::{Activity, Code, Error, Result};
+use pillion_project::{Project, Projects, Whereabouts};
 use pillion_runtime::{Dirs, most_walls};
 use pillion_sandbox::{Level, Means, Policy};
 use tokio::sync::{OnceCell, Semaphore, SemaphorePermit};
 
 use crate::keeper::{IDLE, Keeper};
 use crate::lane::Lane;
-use crate::runtime::{Project, Runtime, Whereabouts};
+use crate::runtime::{self, Runtime};
 use crate::tools::Host;
 use crate::zygote::Make;
 
-/// Projects that are remembered; a forgotten one is looked at again.
-const MAX_PROJECTS: usize = 64;
 /// Zygotes that live at the same time.
 const MAX_ZYGOTES: usize = 4;
 /// Runs that wait for their turn before callers are told to come back.
@@ -25,16 +23,13 @@ const MAX_WAITING: usize = 256;
 /// Between two looks for zygotes that nobody needs.
 const LOOK: Duration = Duration::from_secs(30);
 
-type Slot = Arc<tokio::sync::Mutex<Option<Arc<Project>>>>;
-
 /// Runs code of others, in lanes. All services of an engine share one, and so its gate.
 #[derive(Debug)]
 pub struct Executor {
-    dirs: Dirs,
+    projects: Arc<Projects>,
     activity: Activity,
     most: Level,
     means: OnceCell<Means>,
-    projects: Mutex<HashMap<Whereabouts, Slot>>,
     zygotes: Mutex<Vec<(Key, Arc<Keeper>)>>,
     parallel: usize,
     gate: Semaphore,
@@ -50,22 +45,20 @@ struct Key {
     policy: Policy,
     imports: Vec<String>,
     slots: usize,
-    packages: Vec<Option<std::time::SystemTime>>,
 }
 
 impl Executor {
-    /// An executor that keeps its things in `dirs`.
-    pub fn new(dirs: Dirs, activity: Activity) -> Self {
+    /// An executor that runs the Pythons of `projects`, and keeps its things in their folders.
+    pub fn new(projects: Arc<Projects>, activity: Activity) -> Self {
         // Two waiting for the disk or for a tool are no load.
         let parallel = std::thread::available_parallelism().map_or(2, usize::from) * 2;
         let parallel = parallel.max(4);
         Self {
             host: OnceLock::new(),
-            dirs,
+            projects,
             activity,
             most: most_walls(),
             means: OnceCell::new(),
-            projects: Mutex::default(),
             zygotes: Mutex::default(),
             parallel,
             gate: Semaphore::new(parallel),
@@ -89,7 +82,7 @@ impl Executor {
     }
 
     pub(crate) fn dirs(&self) -> &Dirs {
-        &self.dirs
+        self.projects.dirs()
     }
 
     /// Functions that runs may call are called by this; said once.
@@ -108,24 +101,13 @@ impl Executor {
 
     /// The folder that folders of sessions are in.
     pub fn sessions(&self) -> PathBuf {
-        self.dirs.usable_data().join("sessions")
+        self.dirs().usable_data().join("sessions")
     }
 
-    /// The project at `whereabouts`, as it is now.
+    /// The project at `whereabouts`, as it is now, if its lanes may have what it asks for.
     pub async fn project(&self, whereabouts: Whereabouts) -> Result<Arc<Project>> {
-        let slot = {
-            let mut projects = self.projects.lock().unwrap_or_else(PoisonError::into_inner);
-            if projects.len() >= MAX_PROJECTS && !projects.contains_key(&whereabouts) {
-                projects.clear();
-            }
-            Arc::clone(projects.entry(whereabouts.clone()).or_default())
-        };
-        let mut slot = slot.lock().await;
-        if let Some(project) = slot.as_ref().filter(|project| project.is_current()) {
-            return Ok(Arc::clone(project));
-        }
-        let project = Arc::new(Project::open(&whereabouts, &self.dirs).await?);
-        *slot = Some(Arc::clone(&project));
+        let project = self.projects.open(whereabouts).await?;
+        runtime::demand(&project)?;
         Ok(project)
     }
 
@@ -152,7 +134,6 @@ impl Executor {
         policy: &Policy,
         (imports, slots): (&[String], usize),
     ) -> Arc<Keeper> {
-        let changed = |path: &PathBuf| std::fs::metadata(path).and_then(|meta| meta.modified());
         let key = Key {
             lane,
             runtime: runtime.clone(),
@@ -162,11 +143,6 @@ impl Executor {
             },
             imports: imports.to_vec(),
             slots,
-            packages: runtime
-                .packages
-                .iter()
-                .map(|path| changed(path).ok())
-                .collect(),
         };
         let mut zygotes = self.zygotes.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(at) = zygotes.iter().position(|(known, _)| *known == key) {

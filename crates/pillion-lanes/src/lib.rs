@@ -35,6 +35,8 @@ pub mod session;
 mod tools;
 mod zygote;
 
+pub use pillion_project::{Project, Whereabouts};
+
 pub use executor::Executor;
 pub use lane::{Lane, limits};
 pub use order::{Exception, Program, check_name};
@@ -43,7 +45,7 @@ pub use perform::{Admitted, LONGEST, MOST_MEMORY_MB, Request};
 pub use place::{NO_SESSION, Place};
 pub use reply::{FileOut, Limit, Reply, Used};
 pub use run::{Listener, Which};
-pub use runtime::{Project, Runtime, Whereabouts};
+pub use runtime::Runtime;
 pub use session::Artifact;
 pub use tools::{
     Asked, Calls, FunctionCall, Host, Readable, Returned, TableGiven, Tools, ToolsGiven,

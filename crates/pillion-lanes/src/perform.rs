@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use pillion_catalogue::{Caller, Code, Error, Lease, Result};
+use pillion_project::Whereabouts;
 use pillion_sandbox::walls::rlimits;
 use pillion_sandbox::{Disk, Level, Limits, Outputs, WORK, Watch};
 use pillion_workspace::LaneConfig;
@@ -18,7 +19,7 @@ use crate::order::{FileIn, Order, Program};
 use crate::place::Place;
 use crate::reply::Reply;
 use crate::run::{self, Bounds, Listener};
-use crate::runtime::{Runtime, Whereabouts};
+use crate::runtime::Runtime;
 use crate::tools::{self, Calls};
 use crate::{Executor, answer, environment, session};
 
@@ -195,7 +196,7 @@ impl Admitted<'_> {
 async fn prepare(executor: &Executor, request: &Request) -> Result<(LaneConfig, Runtime, Level)> {
     let project = executor.project(request.whereabouts.clone()).await?;
     let config = request.lane.config(&project.config.lanes).clone();
-    let runtime = project.runtime(executor.dirs()).await?;
+    let runtime = Runtime::of_project(&project, executor.dirs()).await?;
     let level = level(executor, request.lane, &config).await?;
     Ok((config, runtime, level))
 }

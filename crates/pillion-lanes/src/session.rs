@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use pillion_catalogue::{Code, Error, Result};
 use pillion_process::private;
+use pillion_process::stamp::Stamp;
 use pillion_sandbox::{Found, Unseen, Walk};
 use rustix::fs::{
     AtFlags, FileType, FlockOperation, Gid, Mode, OFlags, Timespec, Timestamps, Uid, chownat, fstat,
@@ -249,7 +250,7 @@ pub fn survey(folder: &Path, purpose: Purpose) -> io::Result<Survey> {
     let mut linked = HashSet::new();
     let mut closed = None;
     while let Some(step) = walk.next() {
-        let found = match step {
+        let mut found = match step {
             Ok(found) => found,
             Err(Unseen::TooDeep) => {
                 survey.unseen = Some("its folders are too deep");
@@ -279,6 +280,10 @@ pub fn survey(folder: &Path, purpose: Purpose) -> io::Result<Survey> {
             // What is gone by now needs no owner.
             let (name, flags) = (&found.name, AtFlags::SYMLINK_NOFOLLOW);
             let _ = chownat(at, name, Some(uid), Some(gid), flags);
+            // That is a change, and ours.
+            if let Ok(now) = rustix::fs::statat(at, name, flags) {
+                found.stat = now;
+            }
         }
         if kind == FileType::RegularFile {
             survey.known.insert(mark(&walk, &found));
@@ -288,13 +293,13 @@ pub fn survey(folder: &Path, purpose: Purpose) -> io::Result<Survey> {
     Ok(survey)
 }
 
-/// A file that is the same has the same mark.
+/// A file that is the same has the same mark. A run may set its times as it likes, but for the
+/// one of the last change.
 fn mark(walk: &Walk, found: &Found) -> u64 {
     use std::hash::{DefaultHasher, Hash, Hasher};
     let mut hasher = DefaultHasher::new();
-    let stat = &found.stat;
     walk.path(&found.name).hash(&mut hasher);
-    (stat.st_size, stat.st_mtime, stat.st_mtime_nsec).hash(&mut hasher);
+    Stamp::from(&found.stat).hash(&mut hasher);
     hasher.finish()
 }
 

@@ -9,6 +9,7 @@ use pillion_code::CodeService;
 use pillion_doors::House;
 use pillion_exec::ExecService;
 use pillion_lanes::Executor;
+use pillion_project::Projects;
 use pillion_python::PythonService;
 use pillion_runtime::Dirs;
 use pillion_store::{Retention, StoreHandle};
@@ -52,7 +53,11 @@ impl Engine {
         let dirs = options.dirs.unwrap_or_else(Dirs::from_env);
         let supervisor = Arc::new(Supervisor::new(catalogue.activity().clone()));
         let shutdown = CancellationToken::new();
-        let code = Arc::new(CodeService::new(Arc::clone(&supervisor), dirs.clone()));
+        let projects = Arc::new(Projects::new(dirs.clone()));
+        let code = Arc::new(CodeService::new(
+            Arc::clone(&supervisor),
+            Arc::clone(&projects),
+        ));
         let system = SystemService::new(
             Arc::clone(&supervisor),
             Arc::clone(catalogue.stats()),
@@ -63,7 +68,10 @@ impl Engine {
         );
         catalogue.add(system::operations(), &Arc::new(system));
         catalogue.add(pillion_code::operations::operations(), &code);
-        let executor = Arc::new(Executor::new(dirs.clone(), catalogue.activity().clone()));
+        let executor = Arc::new(Executor::new(
+            Arc::clone(&projects),
+            catalogue.activity().clone(),
+        ));
         let exec = Arc::new(ExecService::new(
             Arc::clone(&executor),
             dirs.clone(),
@@ -71,7 +79,7 @@ impl Engine {
             shutdown.clone(),
         ));
         catalogue.add(pillion_exec::operations::operations(), &exec);
-        let python = PythonService::new(Arc::clone(&supervisor), dirs);
+        let python = PythonService::new(Arc::clone(&supervisor), projects);
         catalogue.add(pillion_python::operations::operations(), &Arc::new(python));
         let catalogue = Arc::new(catalogue);
         executor.set_host(Arc::new(Functions(Arc::downgrade(&catalogue))));

@@ -64,7 +64,7 @@ pub(crate) async fn rope(
 ) -> Result<(Rope, Duration)> {
     let engines = view.project.engines();
     let around = engines.surroundings(&given.pythons()).await?;
-    let config = &around.config.code;
+    let config = &around.project.config.code;
     let limits = tools::limits(config);
     let timeout = match given.timeout_ms {
         Some(0) => {

@@ -17,6 +17,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use pillion_catalogue::{Code, Error, Result, work};
+use pillion_project::Whereabouts;
 use pillion_sandbox::message;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -28,7 +29,6 @@ use tokio::net::UnixStream;
 pub use given::{Readable, TableGiven, Tools, ToolsGiven};
 pub use host::{FunctionCall, Host, Returned};
 
-use crate::runtime::Whereabouts;
 use tables::Database;
 
 /// The longest question.

@@ -16,6 +16,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use pillion_catalogue::{Code, Context, Error, Operations, Result};
+use pillion_project::Whereabouts;
 
 pub use call::{Call, Called, WorkerRef};
 pub use describe::{Describe, Function, Module};
@@ -26,7 +27,6 @@ pub use sidecar::SidecarCall;
 pub use workers::{WorkerList, Workers};
 
 use crate::PythonService;
-use crate::project::Whereabouts;
 
 /// All operations of this service.
 pub fn operations() -> Operations<PythonService> {

@@ -54,8 +54,7 @@ impl Operation for SidecarCall {
 
     async fn run(self, cx: Context<PythonService>) -> Result<Called> {
         let place = whereabouts(&cx, self.root.as_deref(), None, [None, None])?;
-        cx.service().demand_sidecar(&place, &self.sidecar)?;
-        let project = cx.service().project(place).await?;
+        let project = cx.service().project_of(place, &self.sidecar).await?;
         if let Some(args) = &self.args {
             pillion_protocol::readable::check(args.get())?;
         }
