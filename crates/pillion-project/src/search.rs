@@ -30,7 +30,7 @@ pub(crate) struct Search {
 #[derive(Debug, Clone)]
 struct Found {
     python: Arc<Proven>,
-    began: Instant,
+    at: Instant,
 }
 
 impl Search {
@@ -46,17 +46,16 @@ impl Search {
         let _turn = self.turn.lock().await;
         let known = self.found().clone().filter(|found| {
             found.python.choice().is_ok()
-                || found.began >= asked
+                || found.at > asked
                 || (lasting && found.python.is_current())
         });
         if let Some(found) = known {
             return found.python;
         }
-        let began = Instant::now();
         let python = Arc::new(Proven::find(request, dirs).await);
         *self.found() = Some(Found {
             python: Arc::clone(&python),
-            began,
+            at: Instant::now(),
         });
         python
     }
