@@ -11,6 +11,9 @@ use crate::repository::Repository;
 /// - The facade composes everything.
 /// - Doors see the catalogue, never a service nor what services are built on.
 /// - Services see neither a door, nor the client, nor each other.
+/// - Lanes are a library of services: any of them may run code behind walls.
+/// - Projects are opened in one room for all services and for lanes; what opens one knows
+///   neither who asks nor what runs in it.
 /// - The rooms of the heart stand side by side.
 /// - The client stands beside it all: what it links must stay small.
 const MAY_USE: &[(&str, &[&str])] = &[
@@ -21,6 +24,8 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "pillion-code",
             "pillion-python",
             "pillion-exec",
+            "pillion-lanes",
+            "pillion-project",
             "pillion-workspace",
             "pillion-supervisor",
             "pillion-runtime",
@@ -39,6 +44,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     (
         "pillion-code",
         &[
+            "pillion-project",
             "pillion-workspace",
             "pillion-supervisor",
             "pillion-runtime",
@@ -50,6 +56,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     (
         "pillion-python",
         &[
+            "pillion-project",
             "pillion-workspace",
             "pillion-supervisor",
             "pillion-runtime",
@@ -61,13 +68,36 @@ const MAY_USE: &[(&str, &[&str])] = &[
     (
         "pillion-exec",
         &[
+            "pillion-lanes",
             "pillion-store",
             "pillion-workspace",
             "pillion-runtime",
             "pillion-catalogue",
             "pillion-sandbox",
-            "pillion-process",
             "pillion-protocol",
+        ],
+    ),
+    (
+        // Not the store: what is kept of a run is the service's business.
+        "pillion-lanes",
+        &[
+            "pillion-project",
+            "pillion-workspace",
+            "pillion-supervisor",
+            "pillion-runtime",
+            "pillion-catalogue",
+            "pillion-sandbox",
+            "pillion-process",
+        ],
+    ),
+    (
+        // Not the supervisor: what was made of a project is told that it is another.
+        "pillion-project",
+        &[
+            "pillion-workspace",
+            "pillion-runtime",
+            "pillion-catalogue",
+            "pillion-process",
         ],
     ),
     (
@@ -76,7 +106,13 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ),
     (
         "pillion-supervisor",
-        &["pillion-catalogue", "pillion-process", "pillion-protocol"],
+        // Some of its children live behind walls.
+        &[
+            "pillion-catalogue",
+            "pillion-sandbox",
+            "pillion-process",
+            "pillion-protocol",
+        ],
     ),
     (
         "pillion-runtime",
@@ -88,7 +124,8 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "pillion-protocol",
         ],
     ),
-    ("pillion-store", &["pillion-process"]),
+    // Its errors become the error object here, the same for every service.
+    ("pillion-store", &["pillion-process", "pillion-protocol"]),
     ("pillion-catalogue", &["pillion-protocol"]),
     ("pillion-client", &["pillion-process", "pillion-protocol"]),
     ("pillion-sandbox", &["pillion-process"]),

@@ -45,14 +45,14 @@ impl View {
     ) -> Result<Engine> {
         let engines = self.project.engines();
         let around = engines.surroundings(&pythons).await?;
-        let choice = asked.unwrap_or(around.config.code.engine);
+        let choice = asked.unwrap_or(around.project.config.code.engine);
         let timeout = match timeout_ms {
             Some(0) => {
                 let what = "`timeout_ms` must be at least 1";
                 return Err(Error::new(Code::InvalidParams, what));
             }
             Some(ms) => Duration::from_millis(ms.min(3_600_000)),
-            None => Duration::from_secs_f64(around.config.code.timeout_s),
+            None => Duration::from_secs_f64(around.project.config.code.timeout_s),
         };
         let speaker = engines.speaker(choice, &around, &self.index).await?;
         Ok(Engine {
@@ -74,7 +74,7 @@ impl Engine {
 
     /// The engine to ask where this one found nothing, if the workspace names one.
     pub(crate) async fn fallback(&self) -> Result<Option<Self>> {
-        match self.around.config.code.fallback {
+        match self.around.project.config.code.fallback {
             Some(other) if other != self.choice => {
                 let timeout_ms = u64::try_from(self.timeout.as_millis()).ok();
                 let pythons = self.pythons.clone();

@@ -7,13 +7,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use pillion_catalogue::{Code, Error, Result};
-use pillion_runtime::discovery::{Proven, Request};
+use pillion_project::{Project, Projects, Proven, Walls, Whereabouts};
+use pillion_runtime::Dirs;
 use pillion_runtime::managed::{Silent, State};
-use pillion_runtime::trust::{self, Trust};
-use pillion_runtime::{Dirs, Proof};
 use pillion_supervisor::Supervisor;
-use pillion_workspace::config::{self, EngineChoice};
-use pillion_workspace::{Change, ChangeKind, Config};
+use pillion_workspace::config::EngineChoice;
+use pillion_workspace::{Change, ChangeKind};
 
 use crate::CacheStatus;
 use crate::cache::Cache;
@@ -35,7 +34,7 @@ const MAX_HANDED_OVER: usize = 128;
 pub(crate) struct Engines {
     root: PathBuf,
     supervisor: Arc<Supervisor>,
-    dirs: Dirs,
+    projects: Arc<Projects>,
     /// Looked at by the first question while the others wait for it.
     surroundings: tokio::sync::Mutex<HashMap<Pythons, Arc<Surroundings>>>,
     running: Mutex<HashMap<(EngineChoice, Id), Arc<LanguageServer>>>,
@@ -51,11 +50,8 @@ pub(crate) type Id = u64;
 #[derive(Debug)]
 pub(crate) struct Surroundings {
     pub(crate) id: Id,
-    pub(crate) config: Config,
-    config_proof: Option<Proof>,
-    trust_proof: Option<Proof>,
-    is_trusted: bool,
-    pub(crate) python: Proven,
+    pub(crate) project: Arc<Project>,
+    pub(crate) python: Arc<Proven>,
 }
 
 /// Who answers.
@@ -66,11 +62,11 @@ pub(crate) enum Speaker {
 }
 
 impl Engines {
-    pub(crate) fn new(root: PathBuf, supervisor: Arc<Supervisor>, dirs: Dirs) -> Self {
+    pub(crate) fn new(root: PathBuf, supervisor: Arc<Supervisor>, projects: Arc<Projects>) -> Self {
         Self {
             root,
             supervisor,
-            dirs,
+            projects,
             surroundings: tokio::sync::Mutex::default(),
             running: Mutex::default(),
             handed_over: Mutex::default(),
@@ -83,13 +79,28 @@ impl Engines {
     pub(crate) async fn surroundings(&self, pythons: &Pythons) -> Result<Arc<Surroundings>> {
         static COUNT: AtomicU64 = AtomicU64::new(0);
         let mut all = self.surroundings.lock().await;
-        let known = all.get(pythons);
-        if let Some(known) = known.filter(|known| self.is_current(known)) {
+        // The workspace is the folder that was named, whatever lies above it.
+        let project = self.projects.at(Whereabouts {
+            root: self.root.clone(),
+            python: pythons.named.clone(),
+            virtual_env: pythons.virtual_env.clone(),
+            conda_prefix: pythons.conda_prefix.clone(),
+        });
+        let project = project.await?;
+        // Without a Python most can still be answered.
+        let python = project.python_if_any(Walls::UnlessTrusted).await;
+        if let Some(known) = all.get(pythons)
+            && Arc::ptr_eq(&known.project, &project)
+            && Arc::ptr_eq(&known.python, &python)
+        {
             return Ok(Arc::clone(known));
         }
         if let Some(old) = all.remove(pythons) {
-            tracing::info!(root = %self.root.display(), "configuration or interpreter changed");
             self.leave(old.id);
+        }
+        if pythons.named.is_some() {
+            // Nobody gets a Python other than the one they asked for.
+            python.choice()?;
         }
         if all.len() >= MAX_SURROUNDINGS
             && let Some(oldest) = all.values().map(|around| around.id).min()
@@ -97,31 +108,9 @@ impl Engines {
             all.retain(|_, around| around.id != oldest);
             self.leave(oldest);
         }
-        // The proof is taken before what it proves is read.
-        let config_proof = self.config_proof();
-        let trust = Trust::new(&self.dirs);
-        let trust_proof = trust.proof(&self.root);
-        let config = Config::read(&self.root)?;
-        let is_trusted = trust.holds(&self.root, &self.root.join(config::FILE));
-        let request = Request {
-            explicit: pythons.named.as_deref(),
-            configured: config.python.interpreter.as_deref(),
-            virtual_env: pythons.virtual_env.as_deref(),
-            conda_prefix: pythons.conda_prefix.as_deref(),
-            walled: !is_trusted,
-            ..Request::new(&self.root)
-        };
-        let python = Proven::find(request, &self.dirs).await;
-        if pythons.named.is_some() {
-            // Nobody gets a Python other than the one they asked for.
-            python.choice()?;
-        }
         let surroundings = Arc::new(Surroundings {
             id: COUNT.fetch_add(1, Ordering::Relaxed),
-            config,
-            config_proof,
-            trust_proof,
-            is_trusted,
+            project,
             python,
         });
         all.insert(pythons.clone(), Arc::clone(&surroundings));
@@ -134,24 +123,13 @@ impl Engines {
         self.cache.invalidate();
     }
 
-    fn is_current(&self, known: &Surroundings) -> bool {
-        // Without a Python there is nothing that could have changed but its absence.
-        (known.python.choice().is_err() || known.python.is_current())
-            && self.config_proof() == known.config_proof
-            && Trust::new(&self.dirs).proof(&self.root) == known.trust_proof
-    }
-
-    fn config_proof(&self) -> Option<Proof> {
-        Proof::of(&self.root.join(config::FILE)).ok()
-    }
-
     /// Whether an engine can be asked for types without fetching it first.
     pub(crate) async fn is_at_hand(&self, choice: EngineChoice, around: &Surroundings) -> bool {
         if self.running().contains_key(&(choice, around.id)) {
             return true;
         }
         match choice {
-            EngineChoice::Ty => match tools::managed(&self.dirs).await {
+            EngineChoice::Ty => match tools::managed(self.dirs()).await {
                 Ok(managed) => matches!(managed.state(), State::Ready { .. }),
                 Err(_) => false,
             },
@@ -167,11 +145,11 @@ impl Engines {
         around: &Surroundings,
         index: &Index,
     ) -> Result<Speaker> {
-        if choice != EngineChoice::Ty && !around.is_trusted {
+        if choice != EngineChoice::Ty && !around.project.is_trusted() {
             self.check_own(choice, around)?;
         }
         if choice == EngineChoice::Jedi {
-            let jedi = Jedi::new(&self.root, around, &self.supervisor, &self.dirs).await?;
+            let jedi = Jedi::new(&self.root, around, &self.supervisor, self.dirs()).await?;
             return Ok(Speaker::Jedi(Arc::new(jedi)));
         }
         if let Some(server) = self.running().get(&(choice, around.id)) {
@@ -192,10 +170,9 @@ impl Engines {
     /// These engines run the project's Python, or are programs of its environment. Neither may
     /// be the folder's own if nobody trusts it.
     fn check_own(&self, choice: EngineChoice, around: &Surroundings) -> Result<()> {
-        let demands = around.config.code.demands();
-        if !demands.is_empty() {
-            return Err(trust::refused(&self.root, &demands));
-        }
+        around
+            .project
+            .demand(&around.project.config.code.demands())?;
         let python = around.python.choice();
         if python.is_ok_and(|python| python.source.is_of_folder()) {
             let what = format!(
@@ -220,17 +197,17 @@ impl Engines {
                 (engine::Engine::Basedpyright, program)
             }
             EngineChoice::Ty | EngineChoice::Jedi => {
-                let managed = tools::managed(&self.dirs).await?;
+                let managed = tools::managed(self.dirs()).await?;
                 (engine::Engine::Ty, ty_program(&managed, &Silent).await?)
             }
         };
-        let config = &around.config.code;
+        let config = &around.project.config.code;
         Ok(Make {
             engine,
             program,
             root: self.root.clone(),
             python,
-            cache: self.dirs.usable_cache(),
+            cache: self.dirs().usable_cache(),
             limits: limits(
                 Some(config.memory_soft_mb << 20),
                 Some(config.memory_hard_mb << 20),
@@ -302,7 +279,7 @@ impl Engines {
     }
 
     pub(crate) fn dirs(&self) -> &Dirs {
-        &self.dirs
+        self.projects.dirs()
     }
 
     pub(crate) fn cache_status(&self) -> CacheStatus {

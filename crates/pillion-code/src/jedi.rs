@@ -44,7 +44,7 @@ impl Jedi {
         supervisor: &Supervisor,
         dirs: &Dirs,
     ) -> Result<Self> {
-        let limits = tools::limits(&around.config.code);
+        let limits = tools::limits(&around.project.config.code);
         let pool = tools::worker("jedi", root, limits, supervisor, dirs).await?;
         let python = around.python.choice().ok();
         Ok(Self {

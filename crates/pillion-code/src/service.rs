@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use pillion_catalogue::{Caller, Context, Result};
-use pillion_runtime::Dirs;
+use pillion_project::Projects;
 use pillion_supervisor::Supervisor;
 use pillion_workspace::{ClockStatus, Options, root};
 use schemars::JsonSchema;
@@ -27,7 +27,7 @@ const GUESSED_FILES: usize = 20_000;
 #[derive(Debug)]
 pub struct CodeService {
     supervisor: Arc<Supervisor>,
-    dirs: Dirs,
+    common: Arc<Projects>,
     projects: Mutex<HashMap<PathBuf, Open>>,
 }
 
@@ -63,10 +63,10 @@ pub struct CodeStatus {
 
 impl CodeService {
     /// A service whose engines are kept by `supervisor`.
-    pub fn new(supervisor: Arc<Supervisor>, dirs: Dirs) -> Self {
+    pub fn new(supervisor: Arc<Supervisor>, common: Arc<Projects>) -> Self {
         Self {
             supervisor,
-            dirs,
+            common,
             projects: Mutex::default(),
         }
     }
@@ -127,13 +127,18 @@ impl CodeService {
         let engines = Engines::new(
             root.clone(),
             Arc::clone(&self.supervisor),
-            self.dirs.clone(),
+            Arc::clone(&self.common),
         );
         let mut options = Options::default();
         if guessed {
             options.max_files = GUESSED_FILES;
         }
-        let project = Arc::new(Project::new(root.clone(), options, engines, &self.dirs));
+        let project = Arc::new(Project::new(
+            root.clone(),
+            options,
+            engines,
+            self.common.dirs(),
+        ));
         let open = Open {
             guessed,
             project: Arc::clone(&project),

@@ -1,106 +1,48 @@
-//! The service behind `exec.*`: runtimes, zygotes, folders and the gate for runs.
+//! The service: runs that are written down, and jobs.
 
-use std::collections::HashMap;
-use std::path::PathBuf;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
-use std::time::Duration;
+use std::sync::Arc;
 
-use pillion_catalogue::{Activity, Code, Error, Result};
-use pillion_runtime::{Dirs, most_walls};
-use pillion_sandbox::{Level, Means, Policy};
-use tokio::sync::{OnceCell, Semaphore, SemaphorePermit};
+use pillion_catalogue::Result;
+use pillion_lanes::{Executor, Listener, Reply, Request};
+use pillion_runtime::Dirs;
+use pillion_store::StoreHandle;
+use tokio::sync::SemaphorePermit;
 use tokio_util::sync::CancellationToken;
 
 use crate::jobs::Jobs;
-use crate::keeper::{IDLE, Keeper};
-use crate::lane::Lane;
 use crate::record::Recorder;
-use crate::runtime::{Project, Runtime, Whereabouts};
-use crate::shelf::Shelf;
-use crate::tools::Host;
-use crate::zygote::Make;
 
-/// Projects that are remembered; a forgotten one is looked at again.
-const MAX_PROJECTS: usize = 64;
-/// Zygotes that live at the same time.
-const MAX_ZYGOTES: usize = 4;
-/// Runs that wait for their turn before callers are told to come back.
-const MAX_WAITING: usize = 256;
-/// Between two looks for zygotes that nobody needs.
-const LOOK: Duration = Duration::from_secs(30);
-
-type Slot = Arc<tokio::sync::Mutex<Option<Arc<Project>>>>;
-
-/// Runs code of others, in lanes.
+/// Runs code of others on request, and keeps what came of it.
 #[derive(Debug)]
 pub struct ExecService {
-    dirs: Dirs,
-    activity: Activity,
-    most: Level,
-    means: OnceCell<Means>,
-    projects: Mutex<HashMap<Whereabouts, Slot>>,
-    zygotes: Mutex<Vec<(Key, Arc<Keeper>)>>,
-    gate: Semaphore,
-    waiting: Semaphore,
+    executor: Arc<Executor>,
     recorder: Arc<Recorder>,
     jobs: Jobs,
-    host: OnceLock<Arc<dyn Host>>,
 }
 
-/// Zygotes are the same if they were made of the same.
-#[derive(Debug, Clone, PartialEq)]
-struct Key {
-    lane: Lane,
-    runtime: Runtime,
-    policy: Policy,
-    imports: Vec<String>,
-    slots: usize,
-    packages: Vec<Option<std::time::SystemTime>>,
+/// What a run has already, if it was a job.
+#[derive(Debug, Default)]
+pub(crate) struct Ticket<'a> {
+    /// Its turn.
+    pub(crate) turn: Option<SemaphorePermit<'a>>,
+    /// Its name.
+    pub(crate) job: Option<&'a str>,
 }
 
 impl ExecService {
-    /// A service that keeps its things in `dirs`. When `ending` is cancelled, so are jobs.
-    pub fn new(dirs: Dirs, activity: Activity, ending: CancellationToken) -> Self {
-        // Two waiting for the disk or for a tool are no load.
-        let parallel = std::thread::available_parallelism().map_or(2, usize::from) * 2;
-        let parallel = parallel.max(4);
-        let shelf = Arc::new(Shelf::new(dirs.clone()));
+    /// A service that runs code by `executor`, writes its log below `dirs` and keeps jobs in
+    /// `store`. When `ending` is cancelled, so are jobs.
+    pub fn new(
+        executor: Arc<Executor>,
+        dirs: Dirs,
+        store: StoreHandle,
+        ending: CancellationToken,
+    ) -> Self {
         Self {
-            recorder: Arc::new(Recorder::new(dirs.clone(), Arc::clone(&shelf))),
-            jobs: Jobs::new(shelf, parallel - 1, ending),
-            host: OnceLock::new(),
-            dirs,
-            activity,
-            most: most_walls(),
-            means: OnceCell::new(),
-            projects: Mutex::default(),
-            zygotes: Mutex::default(),
-            gate: Semaphore::new(parallel),
-            waiting: Semaphore::new(MAX_WAITING),
+            recorder: Arc::new(Recorder::new(dirs, store.clone())),
+            jobs: Jobs::new(store, executor.parallel() - 1, ending),
+            executor,
         }
-    }
-
-    /// What can be enforced on this machine.
-    pub(crate) async fn means(&self) -> &Means {
-        self.means
-            .get_or_init(|| async {
-                crate::session::sweep(&self.sessions());
-                pillion_sandbox::probe(self.most).await
-            })
-            .await
-    }
-
-    pub(crate) fn dirs(&self) -> &Dirs {
-        &self.dirs
-    }
-
-    /// Functions that runs may call are called by this; said once.
-    pub fn set_host(&self, host: Arc<dyn Host>) {
-        let _ = self.host.set(host);
-    }
-
-    pub(crate) fn host(&self) -> Option<Arc<dyn Host>> {
-        self.host.get().cloned()
     }
 
     /// Wait for jobs that are ending, and for what is to be written down; not for ever.
@@ -109,152 +51,31 @@ impl ExecService {
         self.recorder.flush().await;
     }
 
+    /// Run it, and write down that it ran; `listener` hears its output as it comes.
+    pub(crate) async fn perform(
+        &self,
+        request: Request,
+        cancel: CancellationToken,
+        listener: &mut impl Listener,
+        ticket: Ticket<'_>,
+    ) -> Result<Reply> {
+        let admitted = self.executor.admit(request, cancel, ticket.turn).await?;
+        let recording = self.recorder.begin(admitted.request(), ticket.job);
+        let (mut reply, calls) = admitted.run(listener).await?;
+        reply.run_id = recording.run_id();
+        recording.end(&reply, calls);
+        Ok(reply)
+    }
+
+    pub(crate) fn executor(&self) -> &Arc<Executor> {
+        &self.executor
+    }
+
     pub(crate) fn recorder(&self) -> &Arc<Recorder> {
         &self.recorder
     }
 
     pub(crate) fn jobs(&self) -> &Jobs {
         &self.jobs
-    }
-
-    pub(crate) fn activity(&self) -> &Activity {
-        &self.activity
-    }
-
-    /// The folder that folders of sessions are in.
-    pub(crate) fn sessions(&self) -> PathBuf {
-        self.dirs.usable_data().join("sessions")
-    }
-
-    /// The project at `whereabouts`, as it is now.
-    pub(crate) async fn project(&self, whereabouts: Whereabouts) -> Result<Arc<Project>> {
-        let slot = {
-            let mut projects = self.projects.lock().unwrap_or_else(PoisonError::into_inner);
-            if projects.len() >= MAX_PROJECTS && !projects.contains_key(&whereabouts) {
-                projects.clear();
-            }
-            Arc::clone(projects.entry(whereabouts.clone()).or_default())
-        };
-        let mut slot = slot.lock().await;
-        if let Some(project) = slot.as_ref().filter(|project| project.is_current()) {
-            return Ok(Arc::clone(project));
-        }
-        let project = Arc::new(Project::open(&whereabouts, &self.dirs).await?);
-        *slot = Some(Arc::clone(&project));
-        Ok(project)
-    }
-
-    /// A place among the runs, when it is this one's turn.
-    pub(crate) async fn turn(&self) -> Result<SemaphorePermit<'_>> {
-        let busy = || {
-            Error::new(Code::Busy, "too many runs are waiting already")
-                .hint("try again when some have ended, or start a job")
-        };
-        let _waiting = self.waiting.try_acquire().map_err(|_| busy())?;
-        self.gate.acquire().await.map_err(Error::internal)
-    }
-
-    /// The same for a job, which has waited in a queue of its own.
-    pub(crate) async fn turn_of_job(&self) -> Result<SemaphorePermit<'_>> {
-        self.gate.acquire().await.map_err(Error::internal)
-    }
-
-    /// The keeper of the zygote for such runs.
-    pub(crate) fn keeper(
-        self: &Arc<Self>,
-        lane: Lane,
-        runtime: &Runtime,
-        policy: &Policy,
-        (imports, slots): (&[String], usize),
-    ) -> Arc<Keeper> {
-        let changed = |path: &PathBuf| std::fs::metadata(path).and_then(|meta| meta.modified());
-        let key = Key {
-            lane,
-            runtime: runtime.clone(),
-            policy: Policy {
-                folder: pillion_sandbox::Folder::Throwaway,
-                ..policy.clone()
-            },
-            imports: imports.to_vec(),
-            slots,
-            packages: runtime
-                .packages
-                .iter()
-                .map(|path| changed(path).ok())
-                .collect(),
-        };
-        let mut zygotes = self.zygotes.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(at) = zygotes.iter().position(|(known, _)| *known == key) {
-            let found = zygotes.remove(at);
-            let keeper = Arc::clone(&found.1);
-            zygotes.push(found);
-            return keeper;
-        }
-        if zygotes.is_empty() {
-            tokio::spawn(retire_idle(Arc::downgrade(self)));
-        }
-        if zygotes.len() >= MAX_ZYGOTES {
-            // The one that was not needed for longest; runs that are in it end it later.
-            zygotes.remove(0);
-        }
-        let make = Make {
-            runtime: runtime.clone(),
-            policy: key.policy.clone(),
-            imports: key.imports.clone(),
-            fixed_hashes: lane == Lane::Expert,
-            handed: (lane == Lane::User).then(|| self.sessions()),
-        };
-        let keeper = Arc::new(Keeper::new(make, slots));
-        zygotes.push((key, Arc::clone(&keeper)));
-        keeper
-    }
-
-    /// Slots that wait, over all zygotes.
-    pub(crate) async fn warm_slots(&self) -> usize {
-        let keepers: Vec<_> = {
-            let zygotes = self.zygotes.lock().unwrap_or_else(PoisonError::into_inner);
-            zygotes
-                .iter()
-                .map(|(_, keeper)| Arc::clone(keeper))
-                .collect()
-        };
-        let mut warm = 0;
-        for keeper in keepers {
-            warm += keeper.warm().await;
-        }
-        warm
-    }
-}
-
-/// End zygotes that nobody needed for a while, until there are none.
-async fn retire_idle(service: std::sync::Weak<ExecService>) {
-    loop {
-        tokio::time::sleep(LOOK).await;
-        let Some(service) = service.upgrade() else {
-            return;
-        };
-        let keepers: Vec<_> = {
-            let zygotes = service
-                .zygotes
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner);
-            zygotes.clone()
-        };
-        for (key, keeper) in keepers {
-            if !keeper.rest(IDLE).await {
-                let mut zygotes = service
-                    .zygotes
-                    .lock()
-                    .unwrap_or_else(PoisonError::into_inner);
-                zygotes.retain(|(known, _)| *known != key);
-            }
-        }
-        let zygotes = service
-            .zygotes
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        if zygotes.is_empty() {
-            return;
-        }
     }
 }

@@ -32,6 +32,7 @@ pub mod peer;
 pub mod private;
 mod read_only;
 mod running;
+pub mod stamp;
 pub mod stat;
 mod sys;
 mod tree;

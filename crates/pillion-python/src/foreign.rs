@@ -7,10 +7,9 @@ use std::time::Duration;
 use pillion_catalogue::{Code, Error, Result};
 use pillion_process::Launch;
 use pillion_process::environment::Variables;
+use pillion_project::Project;
 use pillion_supervisor::{Dialect, Kind, Limits, Spec};
 use pillion_workspace::config::Foreign;
-
-use crate::project::Project;
 
 /// A foreign sidecar cannot be told to stop one call, so a hanging one is given longer.
 const GRACE: Duration = Duration::from_secs(5);

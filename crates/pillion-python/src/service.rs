@@ -1,23 +1,16 @@
 //! The service behind the operations: projects, and the pools that work for them.
 
-use std::collections::HashMap;
 use std::hash::{Hash, Hasher};
 use std::path::PathBuf;
-use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+use std::sync::{Arc, LazyLock};
 
 use pillion_catalogue::{Peer, Result};
 use pillion_process::environment::{self, Variables};
-use pillion_runtime::Dirs;
+use pillion_project::{Project, Projects, Whereabouts};
 use pillion_supervisor::{Pool, Supervisor};
 
-use crate::project::{self, Project, Whereabouts};
+use crate::project::{self, PythonProject};
 use crate::{foreign, worker};
-
-/// Projects that are remembered; a forgotten one is looked at again.
-const MAX_PROJECTS: usize = 256;
-
-/// One project, opened by the first caller while the others wait for it.
-type Slot = Arc<tokio::sync::Mutex<Option<Arc<Project>>>>;
 
 /// The variables of this process.
 fn own() -> &'static environment::Map {
@@ -36,17 +29,20 @@ fn fingerprint(variables: &Variables) -> u64 {
 #[derive(Debug)]
 pub struct PythonService {
     supervisor: Arc<Supervisor>,
-    dirs: Dirs,
-    projects: Mutex<HashMap<Whereabouts, Slot>>,
+    projects: Arc<Projects>,
 }
 
 impl PythonService {
-    /// A service whose sidecars are kept by `supervisor`.
-    pub fn new(supervisor: Arc<Supervisor>, dirs: Dirs) -> Self {
+    /// A service whose sidecars are kept by `supervisor`. Those of a project that changed end
+    /// when they are done, whoever saw it.
+    pub fn new(supervisor: Arc<Supervisor>, projects: Arc<Projects>) -> Self {
+        let keeper = Arc::clone(&supervisor);
+        projects.on_leaving(move |project| {
+            keeper.retire(Some(&project.root));
+        });
         Self {
             supervisor,
-            dirs,
-            projects: Mutex::default(),
+            projects,
         }
     }
 
@@ -54,19 +50,22 @@ impl PythonService {
         &self.supervisor
     }
 
-    /// The project at `whereabouts`, as it is now.
-    pub(crate) async fn project(&self, whereabouts: Whereabouts) -> Result<Arc<Project>> {
-        let slot = self.slot(&whereabouts);
-        let mut slot = slot.lock().await;
-        if let Some(project) = slot.as_ref().filter(|project| project.is_current()) {
-            return Ok(Arc::clone(project));
-        }
-        if let Some(old) = slot.take() {
-            tracing::info!(root = %old.root.display(), "configuration or interpreter changed");
-            self.supervisor.retire(Some(&old.root));
-        }
-        let project = Arc::new(Project::open(&whereabouts, &self.dirs).await?);
-        *slot = Some(Arc::clone(&project));
+    /// The project at `whereabouts` with its Python, as it is now.
+    pub(crate) async fn project(&self, whereabouts: Whereabouts) -> Result<Arc<PythonProject>> {
+        let project = self.projects.open(whereabouts).await?;
+        PythonProject::new(project).await.map(Arc::new)
+    }
+
+    /// The project at `whereabouts`, if it may start its foreign sidecar `name`. Nobody asks
+    /// for its Python.
+    pub(crate) async fn project_of(
+        &self,
+        whereabouts: Whereabouts,
+        name: &str,
+    ) -> Result<Arc<Project>> {
+        let project = self.projects.open(whereabouts).await?;
+        project::demand_sidecar(&project, name)?;
+        project::demand(&project)?;
         Ok(project)
     }
 
@@ -75,34 +74,30 @@ impl PythonService {
     /// Neither must what has one value of a variable that the project asks for.
     pub(crate) fn workers(
         &self,
-        project: &Arc<Project>,
+        project: &Arc<PythonProject>,
         path: &[PathBuf],
         peer: &Peer,
     ) -> Result<Arc<Pool>> {
         use std::fmt::Write;
         let (caller, own) = (peer.variables(), own());
-        let pass = &project.config.python.pass_env;
-        let mut path: Vec<PathBuf> = path.iter().map(|p| project.root.join(p)).collect();
-        path.retain(|dir| *dir != project.root && *dir != project.root.join("src"));
+        let Project { root, config, .. } = &*project.common;
+        let pass = &config.python.pass_env;
+        let mut path: Vec<PathBuf> = path.iter().map(|p| root.join(p)).collect();
+        path.retain(|dir| *dir != *root && *dir != root.join("src"));
         let mut key = format!(
             "worker\0{}\0{}\0{:x}",
-            project.root.display(),
+            root.display(),
             project.interpreter()?.display(),
             fingerprint(&Variables::telling(caller, own, pass)),
         );
         for dir in &path {
             let _ = write!(key, "\0{}", dir.display());
         }
-        let size = project.config.python.workers;
+        let size = config.python.workers;
         Ok(self.supervisor.pool(&key, size, || {
             let variables = Variables::for_worker(caller, own, pass);
-            worker::spec(project, path, variables, &self.dirs)
+            worker::spec(project, path, variables, self.projects.dirs())
         }))
-    }
-
-    /// Refuse the foreign sidecar of a folder that its user does not trust.
-    pub(crate) fn demand_sidecar(&self, whereabouts: &Whereabouts, name: &str) -> Result<()> {
-        project::demand_sidecar(whereabouts, name, &self.dirs)
     }
 
     /// A foreign sidecar of a project.
@@ -118,16 +113,5 @@ impl PythonService {
             let variables = Variables::for_worker(caller, own, &made.pass_env);
             foreign::spec(project, name, made, variables)
         }))
-    }
-
-    fn slot(&self, whereabouts: &Whereabouts) -> Slot {
-        let mut projects = self.projects.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(slot) = projects.get(whereabouts) {
-            return Arc::clone(slot);
-        }
-        if projects.len() >= MAX_PROJECTS {
-            projects.clear();
-        }
-        Arc::clone(projects.entry(whereabouts.clone()).or_default())
     }
 }

@@ -10,16 +10,16 @@ use pillion_process::environment::Variables;
 use pillion_runtime::{Dirs, bytecode, worker_dir};
 use pillion_supervisor::{Dialect, Kind, Limits, Spec};
 
-use crate::project::Project;
+use crate::project::PythonProject;
 
 /// The make of a worker for `project` that imports from `path` as well, and gets `variables`.
 pub(crate) fn spec(
-    project: &Arc<Project>,
+    project: &Arc<PythonProject>,
     path: Vec<PathBuf>,
     variables: Variables,
     dirs: &Dirs,
 ) -> Spec {
-    let config = &project.config.python;
+    let config = &project.common.config.python;
     let limits = Limits {
         queue: config.queue,
         memory_soft: Some(config.memory_soft_mb << 20),
@@ -31,7 +31,7 @@ pub(crate) fn spec(
     Spec {
         name: "worker".into(),
         kind: Kind::Worker,
-        workspace: project.root.clone(),
+        workspace: project.common.root.clone(),
         dialect: Dialect::Worker,
         limits,
         launch: Arc::new(move || launch(&for_launch, &path, &variables, &dirs)),
@@ -40,7 +40,7 @@ pub(crate) fn spec(
 }
 
 fn launch(
-    project: &Project,
+    project: &PythonProject,
     path: &[PathBuf],
     variables: &Variables,
     dirs: &Dirs,
@@ -49,7 +49,7 @@ fn launch(
     let interpreter = &choice.interpreter;
     let package = worker_dir(dirs)
         .map_err(|error| Error::new(Code::StartFailed, error.to_string()).hint(error.hint()))?;
-    let config = &project.config.python;
+    let (root, config) = (&project.common.root, &project.common.config.python);
     let mut launch = Launch::new(&interpreter.executable).arg("-u");
     if !bytecode::is_ready(&package, interpreter) {
         // Only what was compiled as a whole may be left in there.
@@ -59,11 +59,11 @@ fn launch(
     launch = launch
         .arg(package)
         .args(["worker", "--root"])
-        .arg(&project.root)
-        .cwd(&project.root)
+        .arg(root)
+        .cwd(root)
         .variables(variables.clone());
     for dir in config.path.iter().chain(path) {
-        launch = launch.arg("--path").arg(project.root.join(dir));
+        launch = launch.arg("--path").arg(root.join(dir));
     }
     for module in &config.preload {
         launch = launch.arg("--preload").arg(module);

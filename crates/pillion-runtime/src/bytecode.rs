@@ -14,10 +14,11 @@ use std::sync::{LazyLock, Mutex, PoisonError};
 use std::time::Duration;
 
 use pillion_process::Launch;
+use pillion_process::stamp::Stamp;
 use serde::{Deserialize, Serialize};
 
 use crate::Interpreter;
-use crate::file::{self, Proof};
+use crate::file;
 use crate::worker_files::boot;
 
 /// What compiles a package. Buffered writing fails if a disk is full, and nothing half done
@@ -33,7 +34,7 @@ static COMPILING: LazyLock<Mutex<HashSet<PathBuf>>> = LazyLock::new(Mutex::defau
 struct Record {
     /// What was not on disk when the machine stopped is not there afterwards.
     boot: String,
-    files: BTreeMap<PathBuf, Proof>,
+    files: BTreeMap<PathBuf, Stamp>,
 }
 
 /// Whether the package in `worker` is compiled for this Python. Byte-code that cannot be
@@ -122,7 +123,10 @@ fn write_record(worker: &Path, python: &Interpreter, record: &Path) -> io::Resul
     let files: io::Result<BTreeMap<_, _>> = files
         .into_iter()
         .chain(sources)
-        .map(|path| Proof::of(&path).map(|proof| (path, proof)))
+        .map(|path| {
+            let meta = path.metadata()?;
+            Ok((path, Stamp::from(&meta)))
+        })
         .collect();
     let made = Record {
         boot: boot(),
@@ -139,7 +143,7 @@ fn sound(record: &Path) -> Option<Record> {
         && known
             .files
             .iter()
-            .all(|(path, proof)| Proof::of(path).ok() == Some(*proof));
+            .all(|(path, stamp)| Stamp::of(path) == *stamp);
     holds.then_some(known)
 }
 

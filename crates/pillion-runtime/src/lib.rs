@@ -38,7 +38,7 @@ mod walled;
 pub mod worker_files;
 
 pub use dirs::Dirs;
-pub use file::{Proof, write_atomically};
+pub use file::write_atomically;
 pub use interpreter::Interpreter;
 pub use managed::Managed;
 pub use probe::ProbeError;

@@ -1,4 +1,4 @@
-//! Probe results on disk, each with the proof that it still holds.
+//! Probe results on disk, each with the evidence that it still holds.
 //!
 //! One file, `interpreters.json` in the cache folder. A result is believed while the
 //! executable behind all links and the environment's `pyvenv.cfg` are the very files that
@@ -8,15 +8,16 @@
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use pillion_process::stamp::Stamp;
 use serde::{Deserialize, Serialize};
 
-use crate::file::{self, Proof};
+use crate::file;
 use crate::{Dirs, Interpreter, ProbeError, probe, shim, walled};
 
 /// How many results are kept; the oldest go first.
 const ENTRIES: usize = 64;
 /// Raised whenever the meaning of an entry changes.
-const FORMAT: u32 = 1;
+const FORMAT: u32 = 2;
 /// Variables on which Python's own list of package folders depends.
 const VARIABLES: [&str; 3] = ["HOME", "PYTHONUSERBASE", "PYTHONNOUSERSITE"];
 
@@ -44,8 +45,8 @@ struct Entry {
 
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 struct Evidence {
-    executable: Proof,
-    configuration: Option<Proof>,
+    executable: Stamp,
+    configuration: Stamp,
     variables: Vec<Option<String>>,
 }
 
@@ -140,10 +141,15 @@ fn evidence(path: &Path) -> Option<Evidence> {
     let configuration = [Some(here), here.parent()]
         .into_iter()
         .flatten()
-        .find_map(|folder| Proof::of(&folder.join("pyvenv.cfg")).ok());
+        .map(|folder| Stamp::of(&folder.join("pyvenv.cfg")))
+        .find(|stamp| !stamp.is_missing());
+    let executable = Stamp::of(path);
+    if executable.is_missing() {
+        return None;
+    }
     Some(Evidence {
-        executable: Proof::of(path).ok()?,
-        configuration,
+        executable,
+        configuration: configuration.unwrap_or(Stamp::MISSING),
         variables: VARIABLES.map(|name| std::env::var(name).ok()).into(),
     })
 }

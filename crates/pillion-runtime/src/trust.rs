@@ -14,7 +14,7 @@ use pillion_protocol::{Code, Error};
 use serde::{Deserialize, Serialize};
 
 use crate::dirs::{self, Dirs, DirsError};
-use crate::file::{self, Proof};
+use crate::file;
 
 /// The records of one user.
 #[derive(Debug, Clone)]
@@ -41,15 +41,13 @@ impl Trust {
 
     /// Whether the folder is trusted with the `pillion.toml` that it has now.
     pub fn holds(&self, root: &Path, config: &Path) -> bool {
-        let record = self.read(&self.record(root));
-        let found = hash(config).ok();
-        record.is_some_and(|record| record.root == root && Some(record.hash) == found)
+        read(config).is_ok_and(|found| self.holds_for(root, found.as_deref()))
     }
 
-    /// What another answer of [`Self::holds`] would have to come with, beside another
-    /// `pillion.toml`.
-    pub fn proof(&self, root: &Path) -> Option<Proof> {
-        Proof::of(&self.record(root)).ok()
+    /// Whether the folder is trusted with a `pillion.toml` of this content, or with none.
+    pub fn holds_for(&self, root: &Path, content: Option<&[u8]>) -> bool {
+        let record = self.read(&self.record(root));
+        record.is_some_and(|record| record.root == root && record.hash == hash(content))
     }
 
     /// Trust the folder with the `pillion.toml` that it has now.
@@ -61,12 +59,13 @@ impl Trust {
         dirs::create(&self.folder)?;
         std::fs::set_permissions(&self.folder, std::fs::Permissions::from_mode(0o700))
             .map_err(failed)?;
+        let found = read(config).map_err(|source| TrustError::Read {
+            path: config.to_owned(),
+            source,
+        })?;
         let record = Trusted {
             root: root.to_owned(),
-            hash: hash(config).map_err(|source| TrustError::Read {
-                path: config.to_owned(),
-                source,
-            })?,
+            hash: hash(found.as_deref()),
         };
         let bytes = serde_json::to_vec(&record).map_err(|error| failed(error.into()))?;
         let path = self.record(root);
@@ -97,7 +96,9 @@ impl Trust {
         all
     }
 
-    fn record(&self, root: &Path) -> PathBuf {
+    /// Where it is noted whether a folder is trusted: what another answer of [`Self::holds`]
+    /// would have to come with, beside another `pillion.toml`.
+    pub fn record(&self, root: &Path) -> PathBuf {
         let name = file::sha256([root.as_os_str().as_encoded_bytes()]);
         self.folder.join(name)
     }
@@ -153,14 +154,20 @@ pub fn refused(root: &Path, settings: &[String]) -> Error {
     ))
 }
 
-/// The hash of a file; one that is not there has one, too.
-fn hash(path: &Path) -> io::Result<String> {
+/// The content of a file, if it is there.
+fn read(path: &Path) -> io::Result<Option<Vec<u8>>> {
     match std::fs::read(path) {
-        Ok(bytes) => Ok(file::sha256([b"file".as_slice(), &bytes])),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            Ok(file::sha256([b"none".as_slice()]))
-        }
+        Ok(bytes) => Ok(Some(bytes)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(error),
+    }
+}
+
+/// The hash of a content; that there is none has one, too.
+fn hash(content: Option<&[u8]>) -> String {
+    match content {
+        Some(bytes) => file::sha256([b"file".as_slice(), bytes]),
+        None => file::sha256([b"none".as_slice()]),
     }
 }
 

@@ -1,8 +1,8 @@
 //! The Python worker package: embedded in this binary, laid out on disk.
 //!
 //! It lies in `worker/HASH` in the cache folder, named after its contents, so that several
-//! versions of pillion live beside each other. A record in it holds each file's proof:
-//! while all proofs hold, nothing is read. If one does not, contents are compared and what
+//! versions of pillion live beside each other. A record in it holds each file's stamp:
+//! while all stamps hold, nothing is read. If one does not, contents are compared and what
 //! differs is written anew.
 
 use std::borrow::Cow;
@@ -12,12 +12,13 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::time::{Duration, SystemTime};
 
+use pillion_process::stamp::Stamp;
 use rust_embed::{Embed, EmbeddedFile};
 use serde::{Deserialize, Serialize};
 
 use crate::bytecode;
 use crate::dirs::{self, Dirs, DirsError};
-use crate::file::{self, Proof};
+use crate::file;
 
 #[derive(Embed)]
 #[folder = "../../python"]
@@ -25,7 +26,7 @@ use crate::file::{self, Proof};
 #[include = "pillion/*.py"]
 struct Embedded;
 
-/// The record of all proofs, in the folder it vouches for.
+/// The record of all stamps, in the folder it vouches for.
 const RECORD: &str = ".complete";
 /// How many packages are kept.
 const KEEP: usize = 3;
@@ -103,9 +104,9 @@ fn package() -> &'static Package {
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct Record {
     /// A machine that stopped may have lost what it had not written to disk, without a trace
-    /// in any proof. What was written before is compared once after each start.
+    /// in any stamp. What was written before is compared once after each start.
     boot: String,
-    files: BTreeMap<String, Proof>,
+    files: BTreeMap<String, Stamp>,
 }
 
 /// The current run of this machine.
@@ -176,9 +177,10 @@ impl Package {
         };
         record.boot == boot()
             && record.files.len() == self.files.len()
-            && self.files.iter().all(|(name, _)| {
-                Proof::of(&path.join(name)).ok().as_ref() == record.files.get(name)
-            })
+            && self
+                .files
+                .iter()
+                .all(|(name, _)| record.files.get(name) == Some(&Stamp::of(&path.join(name))))
     }
 
     /// Write what is missing or differs, then record it all.
@@ -199,7 +201,8 @@ impl Package {
                 file::write_atomically(&target, &embedded.data)?;
             }
             make_readable(path, &target)?;
-            record.files.insert(name.clone(), Proof::of(&target)?);
+            let stamp = Stamp::from(&target.metadata()?);
+            record.files.insert(name.clone(), stamp);
         }
         file::write_atomically(&path.join(RECORD), &serde_json::to_vec(&record)?)
     }

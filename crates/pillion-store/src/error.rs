@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use pillion_process::private::PrivateDirError;
+use pillion_protocol::{Code, Error};
 use rusqlite::ErrorCode;
 
 use crate::jobs::Status;
@@ -102,6 +103,21 @@ pub enum StoreError {
         /// The largest size.
         limit: usize,
     },
+}
+
+/// The store's errors as callers get them, whichever service asked.
+impl From<StoreError> for Error {
+    fn from(error: StoreError) -> Self {
+        let code = match &error {
+            StoreError::NoJob { .. } => Code::NotFound,
+            StoreError::Conflict { .. } => Code::Conflict,
+            StoreError::TooBig { .. } => Code::InvalidParams,
+            StoreError::Busy { .. } | StoreError::Locked { .. } => Code::Busy,
+            StoreError::Closed => Code::ShuttingDown,
+            _ => Code::WriteFailed,
+        };
+        Self::new(code, error.to_string()).hint(error.hint())
+    }
 }
 
 impl StoreError {

@@ -19,9 +19,12 @@
 //! [`Status::Lost`] by [`Store::lose`].
 //!
 //! What is kept is bounded by [`Retention`], each time something is added.
+//!
+//! A daemon opens one store, when it first needs it: services share a [`StoreHandle`].
 
 mod clerk;
 mod error;
+mod handle;
 mod held;
 mod id;
 mod jobs;
@@ -34,6 +37,7 @@ mod store;
 mod time;
 
 pub use error::StoreError;
+pub use handle::{FILE, StoreHandle};
 pub use jobs::{
     End, Filter, Job, JobDetail, Jobs, MAX_LISTED, MAX_NAME_BYTES, MAX_REQUEST_BYTES,
     MAX_RESULT_BYTES, NewJob, Status,

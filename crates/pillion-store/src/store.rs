@@ -15,7 +15,7 @@ use crate::retention::{self, Pruned, Retention};
 use crate::runs::{self, NewRun, Run};
 
 /// How a store is run.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Copy)]
 pub struct Options {
     /// How much is kept.
     pub retention: Retention,

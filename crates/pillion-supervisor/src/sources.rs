@@ -14,6 +14,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::time::Duration;
 
+use pillion_process::stamp::Stamp;
 use pillion_protocol::worker::SourceFile;
 
 /// Up to so many files, looking at each is as cheap as anything else.
@@ -89,19 +90,25 @@ fn is_absence(file: &SourceFile) -> bool {
 
 /// Whether a file is still what its proof says.
 fn unchanged(file: &SourceFile) -> bool {
-    let SourceFile(path, dev, inode, size, mtime, ctime) = file;
-    if is_absence(file) {
-        return fs::symlink_metadata(path).is_err();
+    let path = Path::new(&file.0);
+    match is_absence(file) {
+        true => fs::symlink_metadata(path).is_err(),
+        false => Stamp::of(path) == stamp(file),
     }
-    fs::metadata(path).is_ok_and(|meta| {
-        let nanos =
-            |seconds: i64, nanos: i64| i128::from(seconds) * 1_000_000_000 + i128::from(nanos);
-        meta.dev() == *dev
-            && meta.ino() == *inode
-            && meta.size() == *size
-            && nanos(meta.mtime(), meta.mtime_nsec()) == *mtime
-            && nanos(meta.ctime(), meta.ctime_nsec()) == *ctime
-    })
+}
+
+/// The stamp that a worker sent. Times beyond those of a stamp are the last one there is, as
+/// they are in what is found here.
+fn stamp(file: &SourceFile) -> Stamp {
+    let SourceFile(_, dev, ino, size, mtime, ctime) = *file;
+    let time = |nanos: i128| i64::try_from(nanos).unwrap_or(i64::MAX);
+    Stamp {
+        dev,
+        ino,
+        size,
+        mtime_ns: time(mtime),
+        ctime_ns: time(ctime),
+    }
 }
 
 /// Which folder stands at a path now.

@@ -309,16 +309,22 @@ impl Config {
 
     /// The configuration of the project at `root`; the default where there is no file.
     pub fn read(root: &Path) -> Result<Self> {
+        Self::read_text(root).map(|(config, _)| config)
+    }
+
+    /// The configuration of the project at `root`, and the text that says so, if there is one.
+    pub fn read_text(root: &Path) -> Result<(Self, Option<String>)> {
         let path = root.join(FILE);
         let text = match std::fs::read_to_string(&path) {
             Ok(text) => text,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-                return Ok(Self::default());
+                return Ok((Self::default(), None));
             }
             Err(error) => return Err(invalid(&path, error)),
         };
         let config: Self = toml::from_str(&text).map_err(|error| invalid(&path, error))?;
-        config.checked().map_err(|what| invalid(&path, what))
+        let config = config.checked().map_err(|what| invalid(&path, what))?;
+        Ok((config, Some(text)))
     }
 
     fn checked(self) -> Result<Self, String> {

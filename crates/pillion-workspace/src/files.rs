@@ -4,13 +4,10 @@
 //! must not cost a copy of all: so they lie in chunks, and a copy shares every chunk that
 //! has not changed since.
 
-use std::fs::Metadata;
-use std::os::unix::fs::MetadataExt;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use pillion_process::stamp::Stamp;
 
 /// A chunk with more entries is halved.
 const CHUNK: usize = 512;
@@ -19,49 +16,6 @@ const CHUNK: usize = 512;
 pub(crate) const RACY: Duration = Duration::from_millis(30);
 /// The same where time is counted in seconds.
 const RACY_SECONDS: Duration = Duration::from_secs(3);
-
-/// What the file system says of a file without reading it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
-pub struct Stamp {
-    /// The device it is on.
-    pub dev: u64,
-    /// Its number there.
-    pub ino: u64,
-    /// Its length in bytes.
-    pub size: u64,
-    /// When its content changed, in nanoseconds since 1970.
-    pub mtime_ns: i64,
-    /// When its content or its properties changed, in nanoseconds since 1970.
-    pub ctime_ns: i64,
-}
-
-impl Stamp {
-    /// The stamp in what was asked of the file system.
-    pub fn of(meta: &Metadata) -> Self {
-        let nanos = |seconds: i64, nanos: i64| seconds.saturating_mul(1_000_000_000) + nanos;
-        Self {
-            dev: meta.dev(),
-            ino: meta.ino(),
-            size: meta.size(),
-            mtime_ns: nanos(meta.mtime(), meta.mtime_nsec()),
-            ctime_ns: nanos(meta.ctime(), meta.ctime_nsec()),
-        }
-    }
-
-    /// Whether a write after the look, which began at `look`, must have changed the stamp.
-    pub(crate) fn is_settled(&self, look: Look) -> bool {
-        let whole_seconds = self.ctime_ns % 1_000_000_000 == 0;
-        let window = match look.distrust || whole_seconds {
-            true => RACY_SECONDS,
-            false => RACY,
-        };
-        let window = i64::try_from(window.as_nanos()).unwrap_or(i64::MAX);
-        // A modification time in the future was set by hand, and the next write will not
-        // carry it; a change time is never set by hand.
-        let near = |time: i64| (look.began_ns.saturating_sub(time)).abs() < window;
-        self.ctime_ns <= look.began_ns && !near(self.ctime_ns) && !near(self.mtime_ns)
-    }
-}
 
 /// A moment at which files are looked at.
 #[derive(Debug, Clone, Copy)]
@@ -79,6 +33,20 @@ impl Look {
             began_ns: i64::try_from(nanos).unwrap_or(i64::MAX),
             distrust,
         }
+    }
+
+    /// Whether a write after this look, by which `stamp` was found, must have changed it.
+    pub(crate) fn settles(self, stamp: &Stamp) -> bool {
+        let whole_seconds = stamp.ctime_ns % 1_000_000_000 == 0;
+        let window = match self.distrust || whole_seconds {
+            true => RACY_SECONDS,
+            false => RACY,
+        };
+        let window = i64::try_from(window.as_nanos()).unwrap_or(i64::MAX);
+        // A modification time in the future was set by hand, and the next write will not
+        // carry it; a change time is never set by hand.
+        let near = |time: i64| (self.began_ns.saturating_sub(time)).abs() < window;
+        stamp.ctime_ns <= self.began_ns && !near(stamp.ctime_ns) && !near(stamp.mtime_ns)
     }
 }
 

@@ -91,7 +91,7 @@ fn a_stamp_settles_when_its_moment_is_over() {
     let mut stamp = entry("a", 0).stamp;
     stamp.mtime_ns = 100 * second + 1;
     stamp.ctime_ns = 100 * second + 1;
-    let settled = |look| stamp.is_settled(look);
+    let settled = |look: Look| look.settles(&stamp);
     assert!(!settled(at(100 * second + 2, false)));
     assert!(!settled(at(100 * second + 29_000_000, false)));
     assert!(settled(at(100 * second + 40_000_000, false)));
@@ -100,10 +100,10 @@ fn a_stamp_settles_when_its_moment_is_over() {
     assert!(!settled(at(99 * second, false)), "changed in the future");
     stamp.ctime_ns = 100 * second;
     assert!(
-        !stamp.is_settled(at(101 * second, false)),
+        !at(101 * second, false).settles(&stamp),
         "counted in seconds"
     );
     stamp.ctime_ns = 90 * second + 1;
     stamp.mtime_ns = 999 * second;
-    assert!(stamp.is_settled(at(100 * second, false)), "set by hand");
+    assert!(at(100 * second, false).settles(&stamp), "set by hand");
 }

@@ -181,7 +181,7 @@ fn content(file: &Path, size: u64) -> Option<u64> {
 mod tests {
     use super::*;
     use crate::changes::Changes;
-    use crate::files::Stamp;
+    use pillion_process::stamp::Stamp;
 
     /// One file whose stamp stays the same whatever is written to it, as if all happened
     /// between two ticks of the kernel's clock. Newer kernels do not let that be made.

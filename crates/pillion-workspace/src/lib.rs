@@ -23,9 +23,11 @@ mod status;
 mod watch;
 mod workspace;
 
+pub use pillion_process::stamp::Stamp;
+
 pub use changes::{Change, ChangeKind, Changes};
 pub use clock::{Clock, NoClock};
 pub use config::{Config, LaneConfig, Lanes};
-pub use files::{FileEntry, Files, LeftOut, Stamp};
+pub use files::{FileEntry, Files, LeftOut};
 pub use status::{ClockStatus, Mode};
 pub use workspace::{Options, Snapshot, Workspace};

@@ -10,7 +10,9 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::files::{FileEntry, LeftOut, Look, Stamp};
+use pillion_process::stamp::Stamp;
+
+use crate::files::{FileEntry, LeftOut, Look};
 use crate::rules::{Library, RULE_FILES, Rules, is_built_in, is_marker};
 use crate::watch::{self, Refused, Watch, join};
 
@@ -178,14 +180,14 @@ impl Scan<'_> {
             Some(watch) => watch_links(watch, &self.root.join(&*path), meta)?,
             None => None,
         };
-        let stamp = Stamp::of(again.as_ref().unwrap_or(meta));
+        let stamp = Stamp::from(again.as_ref().unwrap_or(meta));
         if self.files.len() >= self.max_files {
             return Err(Stop::TooMany);
         }
         self.files.push(FileEntry {
             path,
             stamp,
-            settled: stamp.is_settled(look),
+            settled: look.settles(&stamp),
         });
         Ok(())
     }

@@ -8,8 +8,11 @@ use pillion_catalogue::{Catalogue, Definition, Door, Request, Result};
 use pillion_code::CodeService;
 use pillion_doors::House;
 use pillion_exec::ExecService;
+use pillion_lanes::Executor;
+use pillion_project::Projects;
 use pillion_python::PythonService;
 use pillion_runtime::Dirs;
+use pillion_store::{Retention, StoreHandle};
 use pillion_supervisor::{Events, Supervisor};
 use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
@@ -50,7 +53,11 @@ impl Engine {
         let dirs = options.dirs.unwrap_or_else(Dirs::from_env);
         let supervisor = Arc::new(Supervisor::new(catalogue.activity().clone()));
         let shutdown = CancellationToken::new();
-        let code = Arc::new(CodeService::new(Arc::clone(&supervisor), dirs.clone()));
+        let projects = Arc::new(Projects::new(dirs.clone()));
+        let code = Arc::new(CodeService::new(
+            Arc::clone(&supervisor),
+            Arc::clone(&projects),
+        ));
         let system = SystemService::new(
             Arc::clone(&supervisor),
             Arc::clone(catalogue.stats()),
@@ -61,16 +68,21 @@ impl Engine {
         );
         catalogue.add(system::operations(), &Arc::new(system));
         catalogue.add(pillion_code::operations::operations(), &code);
-        let exec = Arc::new(ExecService::new(
-            dirs.clone(),
+        let executor = Arc::new(Executor::new(
+            Arc::clone(&projects),
             catalogue.activity().clone(),
+        ));
+        let exec = Arc::new(ExecService::new(
+            Arc::clone(&executor),
+            dirs.clone(),
+            store(&dirs),
             shutdown.clone(),
         ));
         catalogue.add(pillion_exec::operations::operations(), &exec);
-        let python = PythonService::new(Arc::clone(&supervisor), dirs);
+        let python = PythonService::new(Arc::clone(&supervisor), projects);
         catalogue.add(pillion_python::operations::operations(), &Arc::new(python));
         let catalogue = Arc::new(catalogue);
-        exec.set_host(Arc::new(Functions(Arc::downgrade(&catalogue))));
+        executor.set_host(Arc::new(Functions(Arc::downgrade(&catalogue))));
         Self {
             catalogue,
             supervisor,
@@ -126,12 +138,31 @@ impl Engine {
     }
 }
 
+/// The store that services share; nothing is opened yet.
+fn store(dirs: &Dirs) -> StoreHandle {
+    let standard = Retention::default();
+    let kept = std::env::var(pillion_protocol::vars::PILLION_JOBS_KEPT);
+    let kept = kept.ok().and_then(|kept| kept.parse().ok());
+    let options = pillion_store::Options {
+        retention: Retention {
+            jobs: kept.unwrap_or(standard.jobs),
+            ..standard
+        },
+        ..pillion_store::Options::default()
+    };
+    let dirs = dirs.clone();
+    StoreHandle::new(
+        move || dirs.usable_data().join(pillion_store::FILE),
+        options,
+    )
+}
+
 /// Functions that code in a lane may call: `py.call`, as everybody else's.
 #[derive(Debug)]
 struct Functions(Weak<Catalogue>);
 
-impl pillion_exec::Host for Functions {
-    fn call(&self, call: pillion_exec::FunctionCall) -> pillion_exec::Returned {
+impl pillion_lanes::Host for Functions {
+    fn call(&self, call: pillion_lanes::FunctionCall) -> pillion_lanes::Returned {
         let catalogue = self.0.upgrade();
         Box::pin(async move {
             let catalogue = catalogue

@@ -307,7 +307,7 @@ impl Inquiry<'_> {
         }
         let engines = self.view.project.engines();
         let around = engines.surroundings(&Pythons::of(self.caller)).await?;
-        let choice = around.config.code.engine;
+        let choice = around.project.config.code.engine;
         if !engines.is_at_hand(choice, &around).await {
             let name = choice.name();
             let what = match choice {

@@ -64,7 +64,7 @@ impl Operation for OrganizeImports {
             root: view.root().to_owned(),
             ruff: organize::program(engines.dirs()).await?,
             remove_unused: self.remove_unused,
-            timeout: std::time::Duration::from_secs_f64(around.config.code.timeout_s),
+            timeout: std::time::Duration::from_secs_f64(around.project.config.code.timeout_s),
         };
         // Such a file would be the end of ruff, and of its answer about the others.
         let is_too_deep = |file: &Arc<str>| view.index.get(file).is_some_and(|f| f.is_too_deep);

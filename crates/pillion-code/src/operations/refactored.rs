@@ -64,7 +64,7 @@ pub(crate) async fn rope(
 ) -> Result<(Rope, Duration)> {
     let engines = view.project.engines();
     let around = engines.surroundings(&Pythons::of(caller)).await?;
-    let config = &around.config.code;
+    let config = &around.project.config.code;
     let limits = tools::limits(config);
     let timeout = match caller.timeout_ms {
         Some(0) => {

@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 
 use tokio::sync::watch;
 
-use crate::run::{Listener, Which};
+use pillion_lanes::{Listener, Which};
 
 /// Bytes of output that are kept for those who come later or are slow.
 const KEPT: usize = 1 << 20;

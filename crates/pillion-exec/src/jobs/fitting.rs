@@ -1,11 +1,10 @@
 //! A result that fits into the store: what is too much is left out, and said to be.
 
 use pillion_catalogue::{Error, Result};
+use pillion_lanes::Reply;
 use pillion_sandbox::LeftOut;
 use pillion_store::MAX_RESULT_BYTES;
 use serde_json::value::{RawValue, to_raw_value};
-
-use crate::reply::Reply;
 
 /// What stays of a text that is too long.
 const TEXT: usize = 64 << 10;
@@ -61,10 +60,9 @@ fn cut(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use pillion_catalogue::Code;
+    use pillion_lanes::{FileOut, Lane, Outcome};
 
     use super::*;
-    use crate::reply::FileOut;
-    use crate::{Lane, Outcome};
 
     #[test]
     fn the_largest_result_fits_and_says_what_is_missing() {

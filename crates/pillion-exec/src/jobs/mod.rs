@@ -14,19 +14,15 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use pillion_catalogue::{Code, Error, Lease, Peer, Result};
-use pillion_store::{End, Job, NewJob};
+use pillion_lanes::{Outcome, Program, Reply, Request, Whereabouts};
+use pillion_store::{End, Job, NewJob, StoreHandle};
 use serde_json::value::{RawValue, to_raw_value};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 
 use crate::ExecService;
 use crate::operations::Run;
-use crate::order::Program;
-use crate::outcome::Outcome;
-use crate::perform::{Request, Ticket, perform};
-use crate::reply::Reply;
-use crate::runtime::Whereabouts;
-use crate::shelf::{self, Shelf};
+use crate::service::Ticket;
 use feed::Feed;
 
 /// Jobs that wait for their turn before callers are told to come back.
@@ -41,7 +37,7 @@ const STOP: Duration = Duration::from_secs(1);
 /// The jobs of this daemon.
 #[derive(Debug)]
 pub(crate) struct Jobs {
-    pub(crate) shelf: Arc<Shelf>,
+    pub(crate) store: StoreHandle,
     live: Mutex<HashMap<String, Arc<Live>>>,
     queue: Arc<Semaphore>,
     /// Fewer jobs run at once than runs may, so that who waits for a run gets a turn.
@@ -57,9 +53,9 @@ pub(crate) struct Live {
 }
 
 impl Jobs {
-    pub(crate) fn new(shelf: Arc<Shelf>, parallel: usize, ending: CancellationToken) -> Self {
+    pub(crate) fn new(store: StoreHandle, parallel: usize, ending: CancellationToken) -> Self {
         Self {
-            shelf,
+            store,
             live: Mutex::default(),
             queue: Arc::new(Semaphore::new(QUEUED)),
             gate: Semaphore::new(parallel),
@@ -93,7 +89,7 @@ impl Jobs {
     /// End a job; says whether this did.
     pub(crate) async fn cancel(&self, id: &str) -> Result<(Job, bool)> {
         let Some(live) = self.live(id) else {
-            let job = self.shelf.job(id).await?.job;
+            let job = self.store.job(id).await?.job;
             if job.status.is_final() {
                 return Ok((job, false));
             }
@@ -101,7 +97,7 @@ impl Jobs {
         };
         live.cancel.cancel();
         let _ = tokio::time::timeout(CANCEL, live.feed.ended()).await;
-        let job = self.shelf.job(id).await?.job;
+        let job = self.store.job(id).await?.job;
         let cancelled = job.status == pillion_store::Status::Cancelled;
         Ok((job, cancelled))
     }
@@ -147,7 +143,7 @@ pub(crate) async fn start(
         Error::new(Code::Busy, format!("{QUEUED} jobs are waiting already"))
             .hint("try again when some have ended, or cancel one")
     })?;
-    let lease = service.activity().lease();
+    let lease = service.executor().activity().lease();
     let service = Arc::clone(service);
     // A caller that goes away now leaves no job behind that nobody works on.
     let created = tokio::spawn(async move { create(service, request, asked, place, lease).await });
@@ -168,13 +164,7 @@ async fn create(
         label: label(&request.program),
         request: asked,
     };
-    let job = jobs
-        .shelf
-        .store()
-        .await?
-        .create(new)
-        .await
-        .map_err(shelf::failed)?;
+    let job = jobs.store.store().await?.create(new).await?;
     let live = Arc::new(Live {
         cancel: jobs.ending.child_token(),
         feed: Feed::default(),
@@ -214,29 +204,31 @@ async fn carry_out(
     place: OwnedSemaphorePermit,
 ) -> Result<()> {
     let jobs = service.jobs();
-    let store = jobs.shelf.store().await?;
+    let store = jobs.store.store().await?;
     let lane = request.lane;
     let turn = async {
         let among_jobs = jobs.gate.acquire().await.map_err(Error::internal)?;
-        let among_runs = service.turn_of_job().await?;
+        let among_runs = service.executor().turn_in_order().await?;
         Ok::<_, Error>((among_jobs, among_runs))
     };
     let (_among_jobs, among_runs) = tokio::select! {
         biased;
         () = live.cancel.cancelled() => {
-            store.finish(id, End::Cancelled, None).await.map_err(shelf::failed)?;
+            store.finish(id, End::Cancelled, None).await?;
             return Ok(());
         }
         turn = turn => turn?,
     };
     drop(place);
-    store.start(id).await.map_err(shelf::failed)?;
+    store.start(id).await?;
     let ticket = Ticket {
         turn: Some(among_runs),
         job: Some(id),
     };
     let mut into = feed::Into(&live.feed);
-    let reply = perform(service, request, live.cancel.clone(), &mut into, ticket).await;
+    let reply = service
+        .perform(request, live.cancel.clone(), &mut into, ticket)
+        .await;
     let reply = reply.unwrap_or_else(|error| Reply::never_ran(lane, &error));
     let end = match reply.outcome {
         Outcome::Ok => End::Succeeded,
@@ -244,16 +236,13 @@ async fn carry_out(
         _ => End::Failed,
     };
     let result = fitting::fit(reply)?;
-    store
-        .finish(id, end, Some(result))
-        .await
-        .map_err(shelf::failed)?;
+    store.finish(id, end, Some(result)).await?;
     Ok(())
 }
 
 /// Say of a job that it does not go on, if that can be said.
 async fn give_up(service: &ExecService, id: &str) {
-    if let Ok(store) = service.jobs().shelf.store().await {
+    if let Ok(store) = service.jobs().store.store().await {
         let _ = store.finish(id, End::Cancelled, None).await;
     }
 }

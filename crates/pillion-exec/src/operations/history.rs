@@ -1,12 +1,12 @@
 //! `exec.history`: what ran in a session.
 
 use pillion_catalogue::{Context, Operation, Result, Safety};
+use pillion_lanes::{NO_SESSION, session};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::place::NO_SESSION;
+use crate::ExecService;
 use crate::record::{CameOut, Kept};
-use crate::{ExecService, session, shelf};
 
 /// The most runs of an answer.
 const MOST: usize = 1000;
@@ -88,12 +88,9 @@ impl Operation for History {
         let service = cx.service();
         // What has just ended may still be on its way.
         service.recorder().flush().await;
-        let store = service.jobs().shelf.store().await?;
+        let store = service.jobs().store.store().await?;
         let limit = self.limit.clamp(1, MOST);
-        let runs = store
-            .runs(&self.session, limit)
-            .await
-            .map_err(shelf::failed)?;
+        let runs = store.runs(&self.session, limit).await?;
         Ok(PastRuns {
             session: self.session,
             runs: runs.iter().filter_map(past).collect(),

@@ -1,13 +1,14 @@
 //! `exec.job`: what became of a job.
 
 use pillion_catalogue::{Context, Operation, Result, Safety};
+use pillion_lanes::Reply;
 use pillion_store::JobDetail;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use super::JobInfo;
-use crate::{ExecService, Reply};
+use crate::ExecService;
 
 /// Show a job, with its result once it has ended.
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
@@ -57,7 +58,7 @@ impl Operation for Job {
     }
 
     async fn run(self, cx: Context<ExecService>) -> Result<JobReport> {
-        let detail = cx.service().jobs().shelf.job(&self.job_id).await?;
+        let detail = cx.service().jobs().store.job(&self.job_id).await?;
         Ok(detail.into())
     }
 }

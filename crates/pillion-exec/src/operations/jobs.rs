@@ -1,11 +1,12 @@
 //! `exec.jobs`: the jobs there are.
 
 use pillion_catalogue::{Context, Operation, Result, Safety};
+use pillion_lanes::Lane;
 use pillion_store::{Filter, Status};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{ExecService, Lane};
+use crate::ExecService;
 
 /// List jobs, the newest first.
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
@@ -144,7 +145,7 @@ impl Operation for Jobs {
             statuses: self.status.into_iter().map(Into::into).collect(),
             limit: self.limit.max(1),
         };
-        let found = cx.service().jobs().shelf.jobs(filter).await?;
+        let found = cx.service().jobs().store.jobs(filter).await?;
         Ok(JobList {
             jobs: found.jobs.into_iter().map(Into::into).collect(),
             total: found.total,

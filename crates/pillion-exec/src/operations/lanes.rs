@@ -1,11 +1,12 @@
 //! `exec.lanes`: what is promised on this machine, and what keeps it.
 
 use pillion_catalogue::{Context, Operation, Result, Safety};
+use pillion_lanes::Lane;
 use pillion_sandbox::{Enforcement, Guarantee, Level};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{ExecService, Lane};
+use crate::ExecService;
 
 /// Show what lanes guarantee on this machine, and by what it is enforced.
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
@@ -50,7 +51,7 @@ impl Operation for Lanes {
 
     async fn run(self, cx: Context<ExecService>) -> Result<LanesReport> {
         let service = cx.service();
-        let means = service.means().await.clone();
+        let means = service.executor().means().await.clone();
         let runs = |lane: Lane| LaneState {
             lane: lane.name().to_owned(),
             runs: means.level >= lane.floor(&pillion_workspace::LaneConfig::default()),
@@ -60,7 +61,7 @@ impl Operation for Lanes {
             lanes: [Lane::Expert, Lane::User].map(runs).into(),
             no_namespaces: means.namespaces.clone().err(),
             guarantees: Enforcement::of(means.clone()).guarantees,
-            warm_slots: service.warm_slots().await,
+            warm_slots: service.executor().warm_slots().await,
         })
     }
 }

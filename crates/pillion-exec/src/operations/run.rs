@@ -6,16 +6,16 @@ use std::time::Duration;
 use pillion_catalogue::{
     Caller, Code, Context, Error, Operation, Peer, Result, Safety, Scope, Streams,
 };
+use pillion_lanes::{
+    LONGEST, Lane, Listener, MOST_MEMORY_MB, Program, Reply, Request, Tools, ToolsGiven,
+    Whereabouts, Which, check_name, session,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use crate::order::{Program, check_name};
-use crate::perform::{LONGEST, MOST_MEMORY_MB, Request, Ticket, perform};
-use crate::run::{Listener, Which};
-use crate::runtime::Whereabouts;
-use crate::tools::{Tools, ToolsGiven};
-use crate::{ExecService, Lane, Reply, session};
+use crate::ExecService;
+use crate::service::Ticket;
 
 /// The most bytes of all files that go along.
 const FILE_BYTES: usize = 32 << 20;
@@ -162,14 +162,9 @@ impl Operation for Run {
         let mut listener = Passing {
             to: cx.request().parts.as_ref().filter(|_| stream).map(|_| &cx),
         };
-        perform(
-            cx.service(),
-            request,
-            cancel,
-            &mut listener,
-            Ticket::default(),
-        )
-        .await
+        cx.service()
+            .perform(request, cancel, &mut listener, Ticket::default())
+            .await
     }
 }
 

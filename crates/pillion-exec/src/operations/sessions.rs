@@ -1,11 +1,11 @@
 //! `exec.sessions` and `exec.session_clear`: the folders that runs in the user lane keep.
 
 use pillion_catalogue::{Code, Context, Error, Operation, Result, Safety, commit, work};
+use pillion_lanes::session::{self, Purpose};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::session::{self, Purpose};
-use crate::{ExecService, place};
+use crate::ExecService;
 
 /// List sessions of the user lane with what their folders hold, the one used last first.
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
@@ -60,7 +60,7 @@ impl Operation for Sessions {
     }
 
     async fn run(self, cx: Context<ExecService>) -> Result<SessionList> {
-        let (root, limit) = (cx.service().sessions(), self.limit.max(1));
+        let (root, limit) = (cx.service().executor().sessions(), self.limit.max(1));
         // They may hold much, and nobody should wait for it.
         let listed = work(move |token| {
             let all = session::all(&root);
@@ -127,7 +127,7 @@ pub struct SessionClear {
 }
 
 fn nameless() -> String {
-    place::NO_SESSION.to_owned()
+    pillion_lanes::NO_SESSION.to_owned()
 }
 
 /// What was removed.
@@ -157,7 +157,7 @@ impl Operation for SessionClear {
 
     async fn run(self, cx: Context<ExecService>) -> Result<SessionCleared> {
         session::check_id(&self.session)?;
-        let (root, id) = (cx.service().sessions(), self.session.clone());
+        let (root, id) = (cx.service().executor().sessions(), self.session.clone());
         let cleared = commit(move || session::clear(&root, &id)).await??;
         let was = cleared.ok_or_else(|| {
             let message = format!("a run uses session `{}`", self.session);

@@ -1,6 +1,7 @@
 //! `exec.stream`: what a job prints, from its beginning to its end.
 
 use pillion_catalogue::{Context, Operation, Result, Safety, Streams};
+use pillion_lanes::Which;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -8,7 +9,6 @@ use serde_json::json;
 use super::{JobReport, Printed};
 use crate::ExecService;
 use crate::jobs::{elsewhere, feed::Heard};
-use crate::run::Which;
 
 /// Follow a job: what it printed so far, what it prints, and its result.
 ///
@@ -53,9 +53,9 @@ impl Operation for Stream {
                     Heard::LeftOut(bytes) => cx.emit(&json!({ "left_out": bytes })).await?,
                 }
             }
-            return Ok(jobs.shelf.job(&self.job_id).await?.into());
+            return Ok(jobs.store.job(&self.job_id).await?.into());
         }
-        let report: JobReport = jobs.shelf.job(&self.job_id).await?.into();
+        let report: JobReport = jobs.store.job(&self.job_id).await?.into();
         if report.job.ended_at.is_none() {
             return Err(elsewhere(&self.job_id));
         }

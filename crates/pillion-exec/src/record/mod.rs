@@ -9,20 +9,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use pillion_catalogue::work;
+use pillion_lanes::{Asked, Calls, Lane, Limit, NO_SESSION, Program, Reply, Request, Used};
 use pillion_runtime::Dirs;
-use pillion_store::NewRun;
+use pillion_store::{NewRun, StoreHandle};
 use serde::{Deserialize, Serialize};
 use serde_json::value::to_raw_value;
 use sha2::{Digest, Sha256};
 use tokio::sync::{mpsc, oneshot};
-
-use crate::lane::Lane;
-use crate::order::Program;
-use crate::perform::Request;
-use crate::place::NO_SESSION;
-use crate::reply::{Limit, Reply, Used};
-use crate::shelf::Shelf;
-use crate::tools::{Asked, Calls};
 
 /// Runs that wait to be written down; more are counted.
 const QUEUE: usize = 1024;
@@ -104,15 +97,15 @@ enum Note {
 #[derive(Debug)]
 pub(crate) struct Recorder {
     dirs: Dirs,
-    shelf: Arc<Shelf>,
+    store: StoreHandle,
     queue: Mutex<(Option<mpsc::Sender<Note>>, u64)>,
 }
 
 impl Recorder {
-    pub(crate) fn new(dirs: Dirs, shelf: Arc<Shelf>) -> Self {
+    pub(crate) fn new(dirs: Dirs, store: StoreHandle) -> Self {
         Self {
             dirs,
-            shelf,
+            store,
             queue: Mutex::default(),
         }
     }
@@ -161,11 +154,7 @@ impl Recorder {
                 return;
             };
             let (new, notes) = mpsc::channel(QUEUE);
-            runtime.spawn(write_down(
-                notes,
-                self.dirs.clone(),
-                Arc::clone(&self.shelf),
-            ));
+            runtime.spawn(write_down(notes, self.dirs.clone(), self.store.clone()));
             *sender = Some(new);
         }
         let note = match note {
@@ -301,7 +290,7 @@ fn id() -> String {
     format!("r{millis:011x}{random:016x}")
 }
 
-async fn write_down(mut notes: mpsc::Receiver<Note>, dirs: Dirs, shelf: Arc<Shelf>) {
+async fn write_down(mut notes: mpsc::Receiver<Note>, dirs: Dirs, store: StoreHandle) {
     let mut batch = Vec::with_capacity(BATCH);
     while notes.recv_many(&mut batch, BATCH).await > 0 {
         let (mut lines, mut runs, mut waiting) = (Vec::new(), Vec::new(), Vec::new());
@@ -323,7 +312,7 @@ async fn write_down(mut notes: mpsc::Receiver<Note>, dirs: Dirs, shelf: Arc<Shel
             tracing::warn!(%error, "the log of runs cannot be written");
         }
         for run in runs {
-            if let Err(error) = keep(&shelf, run).await {
+            if let Err(error) = keep(&store, run).await {
                 tracing::warn!(%error, "the history of a session cannot be written");
             }
         }
@@ -333,7 +322,6 @@ async fn write_down(mut notes: mpsc::Receiver<Note>, dirs: Dirs, shelf: Arc<Shel
     }
 }
 
-async fn keep(shelf: &Shelf, run: NewRun) -> pillion_catalogue::Result<()> {
-    let store = shelf.store().await?;
-    store.record_run(run).await.map_err(crate::shelf::failed)
+async fn keep(store: &StoreHandle, run: NewRun) -> pillion_catalogue::Result<()> {
+    Ok(store.store().await?.record_run(run).await?)
 }

@@ -12,6 +12,7 @@ mod workers;
 use std::time::Duration;
 
 use pillion_catalogue::{Context, Operations, Result};
+use pillion_project::Whereabouts;
 
 pub use call::{Call, Called, WorkerRef};
 pub use describe::{Describe, Function, Module};
@@ -22,7 +23,6 @@ pub use sidecar::SidecarCall;
 pub use workers::{WorkerList, Workers};
 
 use crate::PythonService;
-use crate::project::Whereabouts;
 
 /// All operations of this service.
 pub fn operations() -> Operations<PythonService> {

@@ -11,7 +11,7 @@ use serde_json::value::to_raw_value;
 
 use super::{WorkerRef, timeout, whereabouts};
 use crate::PythonService;
-use crate::project::Project;
+use crate::project::PythonProject;
 
 /// Which workers are asked, and how.
 pub(super) struct Question {
@@ -31,7 +31,7 @@ impl Question {
         cx: &Context<PythonService>,
         method: &'static str,
         params: &impl Serialize,
-    ) -> Result<(Arc<Project>, Answer)> {
+    ) -> Result<(Arc<PythonProject>, Answer)> {
         let service = cx.service();
         let project = service.project(whereabouts(cx)?).await?;
         let mut path = self.path;
@@ -49,7 +49,7 @@ impl Question {
                 project: String::new(),
             },
             safe: self.is_safe,
-            timeout: timeout(cx, project.config.python.timeout_s),
+            timeout: timeout(cx, project.common.config.python.timeout_s),
             parts: cx.request().parts.clone().filter(|_| self.streams),
             room: cx.request().room.clone(),
         };
@@ -77,13 +77,13 @@ impl WorkerRef {
 }
 
 /// A module that is missing is mostly one that is missing *there*: say where.
-pub(super) fn name_python(mut error: Error, project: &Project) -> Error {
+pub(super) fn name_python(mut error: Error, project: &PythonProject) -> Error {
     if error.code == Code::NotFound
         && let Ok(choice) = project.python()
     {
         let place = format!(
             "looked for in `{}` with `{}` ({})",
-            project.root.display(),
+            project.common.root.display(),
             choice.interpreter.executable.display(),
             choice.source,
         );

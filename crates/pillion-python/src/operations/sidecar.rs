@@ -8,8 +8,8 @@ use serde_json::value::RawValue;
 
 use super::call::{Called, WorkerRef};
 use super::timeout;
-use crate::project::Whereabouts;
 use crate::{PythonService, foreign};
+use pillion_project::Whereabouts;
 
 /// Send a command to a foreign sidecar of the project.
 ///
@@ -48,8 +48,7 @@ impl Operation for SidecarCall {
             root: cx.folder()?,
             ..Whereabouts::default()
         };
-        cx.service().demand_sidecar(&place, &self.sidecar)?;
-        let project = cx.service().project(place).await?;
+        let project = cx.service().project_of(place, &self.sidecar).await?;
         if let Some(args) = &self.args {
             pillion_protocol::readable::check(args.get())?;
         }

@@ -201,10 +201,29 @@ fn listed(considered: &[Skipped]) -> String {
 
 /// The Python of a project.
 pub async fn find(request: Request<'_>, dirs: &Dirs) -> Result<Choice, DiscoveryError> {
+    find_among(candidates(request, dirs), request, dirs).await.0
+}
+
+/// The first that works, and all that were asked.
+async fn find_among(
+    all: Vec<Candidate>,
+    request: Request<'_>,
+    dirs: &Dirs,
+) -> (Result<Choice, DiscoveryError>, HashSet<PathBuf>) {
+    let mut asked = HashSet::new();
+    let found = first_that_works(all, &mut asked, request, dirs).await;
+    (found, asked)
+}
+
+async fn first_that_works(
+    all: Vec<Candidate>,
+    asked: &mut HashSet<PathBuf>,
+    request: Request<'_>,
+    dirs: &Dirs,
+) -> Result<Choice, DiscoveryError> {
     let cache = ProbeCache::new(dirs);
     let mut skipped = Vec::new();
-    let mut asked = HashSet::new();
-    for candidate in candidates(request, dirs) {
+    for candidate in all {
         let Candidate { path, source } = candidate;
         let path = match path {
             Ok(path) => path,

@@ -6,8 +6,10 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use pillion_process::stamp::Stamp;
+
 use super::{Library, RULE_FILES, Rules};
-use crate::files::{Look, Stamp};
+use crate::files::Look;
 
 /// The rules from outside, with proof.
 #[derive(Debug)]
@@ -22,7 +24,7 @@ pub(crate) struct Outer {
 #[derive(Debug)]
 struct Seen {
     path: PathBuf,
-    stamp: Option<Stamp>,
+    stamp: Stamp,
     settled: bool,
     text: Vec<u8>,
 }
@@ -31,10 +33,6 @@ struct Seen {
 fn identity(path: &Path) -> Option<(u64, u64)> {
     let meta = fs::symlink_metadata(path).ok()?;
     Some((meta.dev(), meta.ino()))
-}
-
-fn stamp(path: &Path) -> Option<Stamp> {
-    fs::metadata(path).ok().map(|meta| Stamp::of(&meta))
 }
 
 impl Outer {
@@ -89,16 +87,16 @@ impl Outer {
     /// Remember a file and its text; whether it is there.
     fn see(&mut self, path: PathBuf) -> bool {
         let look = Look::now(true);
-        let stamp = stamp(&path);
+        let stamp = Stamp::of(&path);
         let text = super::text(&path);
-        let settled = stamp.is_none_or(|stamp| stamp.is_settled(look));
+        let settled = look.settles(&stamp);
         self.files.push(Seen {
             path,
             stamp,
             settled,
             text,
         });
-        stamp.is_some()
+        !stamp.is_missing()
     }
 
     fn add(&mut self, path: PathBuf, base: &Path, library: &mut Library) {
@@ -112,13 +110,13 @@ impl Outer {
 impl Seen {
     fn is_current(&mut self) -> bool {
         let look = Look::now(true);
-        let now = stamp(&self.path);
+        let now = Stamp::of(&self.path);
         if now == self.stamp && self.settled {
             return true;
         }
         // The text decides: also a second write may have come with the same stamp.
         self.stamp = now;
-        self.settled = now.is_none_or(|stamp| stamp.is_settled(look));
+        self.settled = look.settles(&now);
         super::text(&self.path) == self.text
     }
 }

@@ -5,8 +5,10 @@ use std::ops::Bound;
 use std::os::unix::fs::MetadataExt;
 use std::time::Instant;
 
+use pillion_process::stamp::Stamp;
+
 use super::{Finding, State};
-use crate::files::{FileEntry, Look, Stamp};
+use crate::files::{FileEntry, Look};
 use crate::known::Cause;
 use crate::rules::{RULE_FILES, Rules, is_built_in, is_marker};
 use crate::scan::{self, Stop};
@@ -120,12 +122,12 @@ impl State {
         {
             meta = again;
         }
-        let stamp = Stamp::of(&meta);
+        let stamp = Stamp::from(&meta);
         let path = match self.known.files.get(path) {
             Some(known) => known.path.clone(),
             None => path.into(),
         };
-        let settled = stamp.is_settled(look);
+        let settled = look.settles(&stamp);
         let entry = FileEntry {
             path,
             stamp,

@@ -352,7 +352,7 @@ fn who_writes_sees_its_write() {
                         }
                         let meta = fs::metadata(tree.root.join(&path)).unwrap();
                         let known = snapshot.files().get(&path).unwrap().stamp;
-                        assert_eq!(known, Stamp::of(&meta), "{when}");
+                        assert_eq!(known, Stamp::from(&meta), "{when}");
                         let folders = snapshot.files().under(&folder);
                         assert_eq!(folders.count(), 1, "{when}");
                         clock = Some(snapshot.clock());

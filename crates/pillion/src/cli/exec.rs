@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use clap::Args;
 use pillion::{Code, Error, Part, Result};
 use pillion_exec::operations::{FileGiven, Printed, Run};
-use pillion_exec::{Lane, Outcome, Reply};
+use pillion_lanes::{Lane, Outcome, Reply};
 use serde_json::value::to_raw_value;
 
 use super::backend::Backend;

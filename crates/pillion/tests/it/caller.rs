@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::Path;
 
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::context::TestContext;
 

@@ -41,6 +41,7 @@ mod map;
 mod mcp;
 mod parity;
 mod prefixes;
+mod projects;
 mod python_client;
 mod readers;
 mod reload;

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use pillion_catalogue::Activity;
+use pillion_project::Projects;
 use pillion_supervisor::Supervisor;
 
 use super::faults::{interrupted, prepared};
@@ -14,7 +15,8 @@ use crate::project::Project;
 fn open(world: &World) -> Arc<Project> {
     let dirs = Dirs::under(world.folder.path().join("home"));
     let supervisor = Arc::new(Supervisor::new(Activity::default()));
-    let engines = Engines::new(world.root.clone(), supervisor, dirs.clone());
+    let projects = Arc::new(Projects::new(dirs.clone()));
+    let engines = Engines::new(world.root.clone(), supervisor, projects);
     Arc::new(Project::new(
         world.root.clone(),
         pillion_workspace::Options::default(),

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use pillion::{Code, Result};
-use pillion_exec::Reply;
+use pillion_lanes::Reply;
 use serde_json::json;
 
 use super::Walk;

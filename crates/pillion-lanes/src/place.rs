@@ -1,18 +1,16 @@
 //! The folder of a run: in memory, of a session, or one that goes away with the run.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use pillion_catalogue::{Code, Error, Result, work};
 use pillion_sandbox::{Level, TMP, WORK};
 
 use crate::lane::Lane;
-use crate::perform::Request;
-use crate::session::{InUse, Purpose, Survey};
-use crate::{ExecService, session};
+use crate::session::{self, InUse, Purpose, Survey};
 
 /// The session of runs in the user lane that name none.
-pub(crate) const NO_SESSION: &str = "default";
+pub const NO_SESSION: &str = "default";
 
 /// How long a run waits for a session that is being emptied, and how often it looks.
 const CLEARING: Duration = Duration::from_secs(10);
@@ -20,24 +18,27 @@ const AGAIN: Duration = Duration::from_millis(5);
 
 /// Where a run has its folder.
 #[derive(Debug)]
-pub(crate) struct Place {
+pub struct Place {
     /// On this machine; `None` if it is only in memory.
-    pub(crate) folder: Option<PathBuf>,
+    pub folder: Option<PathBuf>,
     /// Its name below the folder of all sessions.
-    pub(crate) part: Option<PathBuf>,
+    pub part: Option<PathBuf>,
     /// It goes away with this.
     throwaway: bool,
     /// Nobody empties it meanwhile.
     in_use: Option<InUse>,
     /// As the program sees it.
-    pub(crate) seen: PathBuf,
-    pub(crate) tmp: PathBuf,
+    pub seen: PathBuf,
+    /// Where it has its temporary files, as it sees them.
+    pub tmp: PathBuf,
 }
 
 impl Place {
-    pub(crate) fn of(service: &ExecService, request: &Request, level: Level) -> Result<Self> {
+    /// The folder of code in `lane` behind walls of this level. Folders on this machine are
+    /// below `sessions`; in the user lane it is that of `session`.
+    pub fn new(sessions: &Path, lane: Lane, session: Option<&str>, level: Level) -> Result<Self> {
         let boxed = level == Level::L3;
-        let kept = request.lane == Lane::User;
+        let kept = lane == Lane::User;
         if !kept && boxed {
             return Ok(Self {
                 folder: None,
@@ -49,13 +50,10 @@ impl Place {
             });
         }
         let name = match kept {
-            true => request
-                .session
-                .clone()
-                .unwrap_or_else(|| NO_SESSION.to_owned()),
+            true => session.unwrap_or(NO_SESSION).to_owned(),
             false => session::name_of_run(),
         };
-        let folder = session::folder(&service.sessions(), &name)?;
+        let folder = session::folder(sessions, &name)?;
         let (seen, tmp) = match boxed {
             true => (WORK.into(), TMP.into()),
             false => (folder.clone(), folder.join(".tmp")),
@@ -72,7 +70,7 @@ impl Place {
 
     /// Make the folder ready for a run, and say what is in it. It may be much, and must not
     /// hold up anybody else.
-    pub(crate) async fn prepare(&mut self) -> Result<Survey> {
+    pub async fn prepare(&mut self) -> Result<Survey> {
         let Some(folder) = self.folder.clone() else {
             return Ok(Survey::default());
         };
@@ -104,7 +102,7 @@ impl Place {
     }
 
     /// What is new in the folder since then, if it stays.
-    pub(crate) async fn made(&self, before: Survey) -> Vec<session::Artifact> {
+    pub async fn made(&self, before: Survey) -> Vec<session::Artifact> {
         let Some(folder) = self.folder.clone().filter(|_| !self.throwaway) else {
             return Vec::new();
         };

@@ -17,6 +17,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use pillion_catalogue::{Code, Error, Result, work};
+use pillion_project::Whereabouts;
 use pillion_sandbox::message;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -25,11 +26,9 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixStream;
 
-pub(crate) use given::Tools;
-pub use given::{Readable, TableGiven, ToolsGiven};
+pub use given::{Readable, TableGiven, Tools, ToolsGiven};
 pub use host::{FunctionCall, Host, Returned};
 
-use crate::runtime::Whereabouts;
 use tables::Database;
 
 /// The longest question.
@@ -56,18 +55,22 @@ pub(crate) struct Caller {
 
 /// A tool that was asked for.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
-pub(crate) struct Asked {
-    tool: String,
-    name: String,
+pub struct Asked {
+    /// Which one: `read`, `query` or `call`.
+    pub tool: String,
+    /// Of what.
+    pub name: String,
     /// `ok`, or the code of the error.
-    outcome: String,
+    pub outcome: String,
 }
 
 /// What was asked for so far.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Calls {
-    pub(crate) first: Vec<Asked>,
-    pub(crate) number: u32,
+pub struct Calls {
+    /// The first of them.
+    pub first: Vec<Asked>,
+    /// How many there were.
+    pub number: u32,
 }
 
 /// Tools at work. Dropping it ends what they do.

@@ -21,14 +21,16 @@ const DRAIN: Duration = Duration::from_secs(2);
 
 /// Which of its streams a program wrote to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Which {
+pub enum Which {
+    /// Its output.
     Stdout,
+    /// Its error stream.
     Stderr,
 }
 
 impl Which {
     /// As it is written.
-    pub(crate) fn name(self) -> &'static str {
+    pub fn name(self) -> &'static str {
         match self {
             Self::Stdout => "stdout",
             Self::Stderr => "stderr",
@@ -37,7 +39,7 @@ impl Which {
 }
 
 /// Somebody who wants the output as it comes.
-pub(crate) trait Listener {
+pub trait Listener {
     /// A piece of output. Waits while the listener is slow.
     fn hear(&mut self, which: Which, text: String) -> impl Future<Output = ()> + Send;
 }

@@ -4,7 +4,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use pillion_catalogue::{Code, Error, Peer, Result};
+use pillion_catalogue::{Code, Error, Lease, Peer, Result};
+use pillion_project::Whereabouts;
 use pillion_sandbox::walls::rlimits;
 use pillion_sandbox::{Disk, Level, Limits, Outputs, WORK, Watch};
 use pillion_workspace::LaneConfig;
@@ -18,133 +19,191 @@ use crate::order::{FileIn, Order, Program};
 use crate::place::Place;
 use crate::reply::Reply;
 use crate::run::{self, Bounds, Listener};
-use crate::runtime::{Runtime, Whereabouts};
-use crate::{ExecService, answer, environment, session, tools};
+use crate::runtime::Runtime;
+use crate::tools::{self, Calls};
+use crate::{Executor, answer, environment, session};
 
 /// What is to be run, with everything checked.
 #[derive(Debug, Clone)]
-pub(crate) struct Request {
-    pub(crate) lane: Lane,
-    pub(crate) program: Program,
-    pub(crate) name: String,
-    pub(crate) args: Vec<String>,
-    pub(crate) stdin: Option<Vec<u8>>,
-    pub(crate) files: Vec<(String, Vec<u8>)>,
-    pub(crate) outputs: Vec<String>,
-    pub(crate) session: Option<String>,
-    pub(crate) timeout: Option<Duration>,
-    pub(crate) memory_mb: Option<u64>,
-    pub(crate) seed: Option<u64>,
-    pub(crate) clock: Option<f64>,
-    pub(crate) tools: tools::Tools,
+pub struct Request {
+    /// The rules it runs under.
+    pub lane: Lane,
+    /// What is run.
+    pub program: Program,
+    /// What it is called in tracebacks.
+    pub name: String,
+    /// Its command line.
+    pub args: Vec<String>,
+    /// What it reads from its standard input.
+    pub stdin: Option<Vec<u8>>,
+    /// Files that are put into its folder.
+    pub files: Vec<(String, Vec<u8>)>,
+    /// Files of its folder that come back, by name or pattern.
+    pub outputs: Vec<String>,
+    /// The session whose folder it has, in the user lane.
+    pub session: Option<String>,
+    /// How long it may take, if not as long as its lane says.
+    pub timeout: Option<Duration>,
+    /// Megabytes of memory, if not as many as its lane says.
+    pub memory_mb: Option<u64>,
+    /// What `random` starts from.
+    pub seed: Option<u64>,
+    /// When the clock stands still, in seconds since 1970.
+    pub clock: Option<f64>,
+    /// What the host does for it.
+    pub tools: tools::Tools,
     /// Never from a zygote.
-    pub(crate) fresh: bool,
-    pub(crate) whereabouts: Whereabouts,
+    pub fresh: bool,
+    /// The project whose `pillion.toml` and Python are used.
+    pub whereabouts: Whereabouts,
     /// Who asked for it: functions that it calls get his variables.
-    pub(crate) asker: Peer,
+    pub asker: Peer,
 }
 
 /// The most memory that a run can ask for, in megabytes.
-pub(crate) const MOST_MEMORY_MB: u64 = 16_384;
+pub const MOST_MEMORY_MB: u64 = 16_384;
 /// The longest that a run can ask for.
-pub(crate) const LONGEST: Duration = Duration::from_secs(3600);
+pub const LONGEST: Duration = Duration::from_secs(3600);
 /// What all files that are brought back may hold.
 const OUTPUT_BYTES: u64 = 16 << 20;
 const OUTPUT_FILES: u32 = 64;
 /// So many times more files than a folder in memory a folder on disk may hold.
 const KEPT_FILES: u64 = 10;
 
-/// What a run has already, if it was a job.
-#[derive(Debug, Default)]
-pub(crate) struct Ticket<'a> {
-    /// Its turn.
-    pub(crate) turn: Option<SemaphorePermit<'a>>,
-    /// Its name.
-    pub(crate) job: Option<&'a str>,
+/// A request that has its turn: everything about it is known, and nothing has been run.
+#[derive(Debug)]
+pub struct Admitted<'a> {
+    executor: &'a Arc<Executor>,
+    request: Request,
+    asked: Instant,
+    config: LaneConfig,
+    runtime: Runtime,
+    level: Level,
+    bounds: Bounds,
+    timeout: Duration,
+    turn: SemaphorePermit<'a>,
+    _lease: Lease,
 }
 
-/// Run it; `listener` hears its output as it comes.
-pub(crate) async fn perform(
-    service: &Arc<ExecService>,
-    request: Request,
-    cancel: CancellationToken,
-    listener: &mut impl Listener,
-    ticket: Ticket<'_>,
-) -> Result<Reply> {
-    let asked = Instant::now();
-    let _lease = service.activity().lease();
-    let (config, runtime, level) = tokio::select! {
-        prepared = prepare(service, &request) => prepared?,
-        () = cancel.cancelled() => return Err(cancelled()),
-    };
-    let timeout = request
-        .timeout
-        .unwrap_or_else(|| Duration::from_secs_f64(config.timeout_s));
-    let limits = lane::limits(&config, request.memory_mb, timeout.as_secs_f64());
-    let bounds = Bounds {
-        deadline: asked + timeout,
-        output: config.output_kb << 10,
-        cancel,
-    };
-    let turn = match ticket.turn {
-        Some(turn) => turn,
-        None => turn(service, &bounds).await?,
-    };
-    let recording = service.recorder().begin(&request, ticket.job);
-    let mut place = Place::of(service, &request, level)?;
-    let before = place.prepare().await?;
-    let setting = Setting {
-        runtime: &runtime,
-        config: &config,
-        limits,
-        level,
-        place: &place,
-        before: &before,
-    };
-    let started = tokio::select! {
-        started = start(service, &request, &setting) => started,
-        () = bounds.cancel.cancelled() => return Err(cancelled()),
-    };
-    let mut calls = tools::Calls::default();
-    let (start, finished) = match started {
-        Ok((body, mut ends, how)) => {
-            let caller = tools::Caller {
-                host: service.host(),
-                whereabouts: request.whereabouts.clone(),
-                asker: request.asker.clone(),
-                deadline: bounds.deadline,
-            };
-            let serving = tools::serve(&request.tools, ends.tools.take(), caller);
-            let serving = serving.map_err(Error::internal)?;
-            let finished = run::follow(body, ends, request.stdin.clone(), &bounds, listener).await;
-            calls = serving.map(|serving| serving.calls()).unwrap_or_default();
-            (how, finished.map_err(Error::internal)?)
-        }
-        Err(error) => ("none", answer::not_started(&error)),
-    };
-    drop(turn);
-    let mut reply = answer::reply(finished, &setting, timeout);
-    reply.artifacts = place.made(before).await;
-    reply.start = start.to_owned();
-    reply.lane = request.lane.name().to_owned();
-    reply.execution_time_ms = asked.elapsed().as_secs_f64() * 1e3;
-    reply.run_id = recording.run_id();
-    recording.end(&reply, calls);
-    Ok(reply)
+impl Executor {
+    /// Find out what `request` needs and wait for its turn, unless it has one already. Its time
+    /// runs from now on.
+    pub async fn admit<'a>(
+        self: &'a Arc<Self>,
+        request: Request,
+        cancel: CancellationToken,
+        turn: Option<SemaphorePermit<'a>>,
+    ) -> Result<Admitted<'a>> {
+        let asked = Instant::now();
+        let lease = self.activity().lease();
+        let (config, runtime, level) = tokio::select! {
+            prepared = prepare(self, &request) => prepared?,
+            () = cancel.cancelled() => return Err(cancelled()),
+        };
+        let timeout = request
+            .timeout
+            .unwrap_or_else(|| Duration::from_secs_f64(config.timeout_s));
+        let bounds = Bounds {
+            deadline: asked + timeout,
+            output: config.output_kb << 10,
+            cancel,
+        };
+        let turn = match turn {
+            Some(turn) => turn,
+            None => self::turn(self, &bounds).await?,
+        };
+        Ok(Admitted {
+            executor: self,
+            request,
+            asked,
+            config,
+            runtime,
+            level,
+            bounds,
+            timeout,
+            turn,
+            _lease: lease,
+        })
+    }
+}
+
+impl Admitted<'_> {
+    /// What is to be run.
+    pub fn request(&self) -> &Request {
+        &self.request
+    }
+
+    /// Run it; `listener` hears its output as it comes. Says how it ended, and which tools it
+    /// asked for.
+    pub async fn run(self, listener: &mut impl Listener) -> Result<(Reply, Calls)> {
+        let Self {
+            executor,
+            request,
+            config,
+            runtime,
+            level,
+            bounds,
+            ..
+        } = self;
+        let mut place = Place::new(
+            &executor.sessions(),
+            request.lane,
+            request.session.as_deref(),
+            level,
+        )?;
+        let before = place.prepare().await?;
+        let setting = Setting {
+            runtime: &runtime,
+            limits: lane::limits(&config, request.memory_mb, self.timeout.as_secs_f64()),
+            config: &config,
+            level,
+            place: &place,
+            before: &before,
+        };
+        let started = tokio::select! {
+            started = start(executor, &request, &setting) => started,
+            () = bounds.cancel.cancelled() => return Err(cancelled()),
+        };
+        let mut calls = Calls::default();
+        let (start, finished) = match started {
+            Ok((body, mut ends, how)) => {
+                let caller = tools::Caller {
+                    host: executor.host(),
+                    whereabouts: request.whereabouts.clone(),
+                    asker: request.asker.clone(),
+                    deadline: bounds.deadline,
+                };
+                let serving = tools::serve(&request.tools, ends.tools.take(), caller);
+                let serving = serving.map_err(Error::internal)?;
+                let finished = run::follow(body, ends, request.stdin.clone(), &bounds, listener);
+                let finished = finished.await.map_err(Error::internal)?;
+                calls = serving.map(|serving| serving.calls()).unwrap_or_default();
+                (how, finished)
+            }
+            Err(error) => ("none", answer::not_started(&error)),
+        };
+        drop(self.turn);
+        let mut reply = answer::reply(finished, &setting, self.timeout);
+        reply.artifacts = place.made(before).await;
+        reply.start = start.to_owned();
+        reply.lane = request.lane.name().to_owned();
+        reply.execution_time_ms = self.asked.elapsed().as_secs_f64() * 1e3;
+        Ok((reply, calls))
+    }
 }
 
 /// What the project says, its Python, and the walls there are.
-async fn prepare(service: &ExecService, request: &Request) -> Result<(LaneConfig, Runtime, Level)> {
-    let project = service.project(request.whereabouts.clone()).await?;
+async fn prepare(executor: &Executor, request: &Request) -> Result<(LaneConfig, Runtime, Level)> {
+    let project = executor.project(request.whereabouts.clone()).await?;
     let config = request.lane.config(&project.config.lanes).clone();
-    let runtime = project.runtime(service.dirs()).await?;
-    let level = level(service, request.lane, &config).await?;
+    let runtime = Runtime::of_project(&project, executor.dirs()).await?;
+    let level = level(executor, request.lane, &config).await?;
     Ok((config, runtime, level))
 }
 
-async fn turn<'a>(service: &'a ExecService, bounds: &Bounds) -> Result<SemaphorePermit<'a>> {
+async fn turn<'a>(executor: &'a Executor, bounds: &Bounds) -> Result<SemaphorePermit<'a>> {
     tokio::select! {
-        turn = service.turn() => turn,
+        turn = executor.turn() => turn,
         () = tokio::time::sleep_until(bounds.deadline.into()) => {
             let late = Error::new(Code::Timeout, "it did not get its turn in time");
             Err(late.hint("fewer runs at once, or a longer timeout"))
@@ -169,8 +228,8 @@ pub(crate) struct Setting<'a> {
 }
 
 /// The level for this lane on this machine, or why it does not run here.
-async fn level(service: &ExecService, lane: Lane, config: &LaneConfig) -> Result<Level> {
-    let means = service.means().await;
+async fn level(executor: &Executor, lane: Lane, config: &LaneConfig) -> Result<Level> {
+    let means = executor.means().await;
     if means.level >= lane.floor(config) {
         return Ok(means.level);
     }
@@ -185,7 +244,7 @@ async fn level(service: &ExecService, lane: Lane, config: &LaneConfig) -> Result
 }
 
 async fn start(
-    service: &Arc<ExecService>,
+    executor: &Arc<Executor>,
     request: &Request,
     setting: &Setting<'_>,
 ) -> std::io::Result<(Body, Ends, &'static str)> {
@@ -221,7 +280,7 @@ async fn start(
         // Slots are confined ahead by the most that any run may have; each lowers its own.
         let ahead = lane::limits(config, Some(MOST_MEMORY_MB), LONGEST.as_secs_f64());
         let standard = lane.policy(setting.runtime, config, ahead, None);
-        let keeper = service.keeper(
+        let keeper = executor.keeper(
             lane,
             setting.runtime,
             &standard,

@@ -12,7 +12,7 @@ use serde_json::value::RawValue;
 /// What is run.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Program {
+pub enum Program {
     /// Source text.
     Code(String),
     /// A file of the folder, by its name there.
@@ -22,7 +22,9 @@ pub(crate) enum Program {
     /// A function, called once.
     #[serde(untagged)]
     Function {
+        /// As `module:name`.
         function: String,
+        /// What it is called with.
         arguments: Option<Box<RawValue>>,
     },
 }
@@ -77,7 +79,7 @@ pub struct Exception {
 }
 
 /// Whether a name stays inside of the folder it is meant in.
-pub(crate) fn check_name(name: &str) -> Result<()> {
+pub fn check_name(name: &str) -> Result<()> {
     let parts: Vec<&str> = name.split('/').collect();
     let fits = !name.is_empty()
         && name.len() <= 255

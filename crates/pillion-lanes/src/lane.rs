@@ -42,7 +42,7 @@ impl Lane {
     }
 
     /// What the project says about it.
-    pub(crate) fn config(self, lanes: &Lanes) -> &LaneConfig {
+    pub fn config(self, lanes: &Lanes) -> &LaneConfig {
         match self {
             Self::Expert => &lanes.expert,
             Self::User => &lanes.user,
@@ -50,7 +50,7 @@ impl Lane {
     }
 
     /// The least level at which code runs in it.
-    pub(crate) fn floor(self, config: &LaneConfig) -> Level {
+    pub fn floor(self, config: &LaneConfig) -> Level {
         match (config.allow_weaker, self) {
             (true, _) => Level::L1,
             (false, Self::Expert | Self::User) => Level::L2,
@@ -58,7 +58,7 @@ impl Lane {
     }
 
     /// The policy of a run.
-    pub(crate) fn policy(
+    pub fn policy(
         self,
         runtime: &Runtime,
         config: &LaneConfig,
@@ -77,7 +77,7 @@ impl Lane {
 }
 
 /// What a run may use up: the lane's, with what the caller wants less or more of.
-pub(crate) fn limits(config: &LaneConfig, memory_mb: Option<u64>, timeout_s: f64) -> Limits {
+pub fn limits(config: &LaneConfig, memory_mb: Option<u64>, timeout_s: f64) -> Limits {
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,

@@ -6,15 +6,16 @@ use std::path::Path;
 
 use pillion_sandbox::{TMP, WORK};
 
-type Variables = BTreeMap<String, String>;
+/// Variables by name.
+pub type Variables = BTreeMap<String, String>;
 
 /// Those of a program whose folder is at [`WORK`].
-pub(crate) fn of_program() -> Variables {
+pub fn of_program() -> Variables {
     at(Path::new(WORK), Path::new(TMP))
 }
 
 /// Those of a program with another folder.
-pub(crate) fn at(folder: &Path, tmp: &Path) -> Variables {
+pub fn at(folder: &Path, tmp: &Path) -> Variables {
     let folder = folder.to_string_lossy();
     let tmp = tmp.to_string_lossy();
     let config = format!("{tmp}/config");

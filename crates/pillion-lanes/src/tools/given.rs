@@ -64,7 +64,7 @@ pub struct TableGiven {
 
 /// The tools of one run, checked.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Tools(Arc<Named>);
+pub struct Tools(Arc<Named>);
 
 #[derive(Debug, Default)]
 pub(super) struct Named {
@@ -88,7 +88,7 @@ pub(super) enum Table {
 
 impl Tools {
     /// What is meant, with paths from `root`.
-    pub(crate) fn new(given: ToolsGiven, root: &Path) -> Result<Self> {
+    pub fn new(given: ToolsGiven, root: &Path) -> Result<Self> {
         let ToolsGiven {
             read,
             tables,
@@ -131,12 +131,13 @@ impl Tools {
         })))
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
         self.names().is_empty()
     }
 
     /// The names that the program is told, by what it does with them.
-    pub(crate) fn names(&self) -> BTreeMap<String, Vec<String>> {
+    pub fn names(&self) -> BTreeMap<String, Vec<String>> {
         let Named {
             read,
             tables,

@@ -66,7 +66,7 @@ pub struct Reply {
 
 impl Reply {
     /// Of a run that never came to be.
-    pub(crate) fn never_ran(lane: Lane, error: &Error) -> Self {
+    pub fn never_ran(lane: Lane, error: &Error) -> Self {
         let (outcome, returncode) = match error.code {
             Code::Cancelled => (Outcome::Cancelled, -2),
             Code::Timeout => (Outcome::Timeout, -1),
@@ -148,7 +148,8 @@ impl FileOut {
         }
     }
 
-    pub(crate) fn new(name: String, contents: Vec<u8>) -> Self {
+    /// A file with these contents.
+    pub fn new(name: String, contents: Vec<u8>) -> Self {
         use base64::Engine as _;
         let size_bytes = contents.len() as u64;
         let (text, base64) = match String::from_utf8(contents) {

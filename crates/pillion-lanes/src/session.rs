@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use pillion_catalogue::{Code, Error, Result};
 use pillion_process::private;
+use pillion_process::stamp::Stamp;
 use pillion_sandbox::{Found, Unseen, Walk};
 use rustix::fs::{
     AtFlags, FileType, FlockOperation, Gid, Mode, OFlags, Timespec, Timestamps, Uid, chownat, fstat,
@@ -21,7 +22,7 @@ use serde::{Deserialize, Serialize};
 /// Files that are listed.
 const MOST_LISTED: usize = 1000;
 /// Files and folders that are looked at; a session cannot have more.
-pub(crate) const MOST_NAMES: u64 = 1_000_000;
+pub const MOST_NAMES: u64 = 1_000_000;
 /// How often a folder is tried to be removed that is made to resist.
 const ROUNDS: u32 = 2000;
 /// How names of folders begin that are no session's.
@@ -37,7 +38,7 @@ pub struct Artifact {
 }
 
 /// Whether this is the name of a session.
-pub(crate) fn check_id(id: &str) -> Result<()> {
+pub fn check_id(id: &str) -> Result<()> {
     let plain = |c: char| c.is_ascii_alphanumeric() || ['_', '-', '.'].contains(&c);
     let fits = !id.is_empty() && id.len() <= 128 && id.chars().all(plain);
     if fits && ![".", ".."].contains(&id) && !id.starts_with(RUN) {
@@ -58,7 +59,7 @@ pub(crate) fn name_of_run() -> String {
 }
 
 /// The folder of a session or a run below `root`, made if it is not there.
-pub(crate) fn folder(root: &Path, id: &str) -> Result<PathBuf> {
+pub fn folder(root: &Path, id: &str) -> Result<PathBuf> {
     if !id.starts_with(RUN) {
         check_id(id)?;
     }
@@ -143,14 +144,15 @@ pub(crate) fn lock_for_run(folder: &Path) -> io::Result<Option<InUse>> {
 
 /// A session that there is.
 #[derive(Debug)]
-pub(crate) struct Kept {
-    pub(crate) id: String,
-    /// Seconds since 1970.
-    pub(crate) used: i64,
+pub struct Kept {
+    /// Its name.
+    pub id: String,
+    /// When it was last used, in seconds since 1970.
+    pub used: i64,
 }
 
 /// All sessions, the one that was used last first.
-pub(crate) fn all(root: &Path) -> Vec<Kept> {
+pub fn all(root: &Path) -> Vec<Kept> {
     let entries = std::fs::read_dir(root).into_iter().flatten().flatten();
     let mut all: Vec<Kept> = entries
         .filter_map(|entry| {
@@ -165,7 +167,7 @@ pub(crate) fn all(root: &Path) -> Vec<Kept> {
 }
 
 /// Whether a run uses this folder.
-pub(crate) fn is_running(folder: &Path) -> bool {
+pub fn is_running(folder: &Path) -> bool {
     matches!(
         lock(folder, FlockOperation::NonBlockingLockExclusive),
         Ok(None)
@@ -173,7 +175,7 @@ pub(crate) fn is_running(folder: &Path) -> bool {
 }
 
 /// Empty the folder of a session, and say what was in it; `None` while it is used.
-pub(crate) fn clear(root: &Path, id: &str) -> Result<Option<Survey>> {
+pub fn clear(root: &Path, id: &str) -> Result<Option<Survey>> {
     let folder = root.join(id);
     let failed = |error: io::Error| {
         let message = format!("cannot empty session `{id}`: {error}");
@@ -204,7 +206,7 @@ fn no_session(id: &str) -> Error {
 
 /// Why a folder is looked through.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Purpose {
+pub enum Purpose {
     /// A run will use it: it is made ready for that.
     Run,
     /// Nothing is changed.
@@ -213,23 +215,23 @@ pub(crate) enum Purpose {
 
 /// What a folder holds.
 #[derive(Debug, Default)]
-pub(crate) struct Survey {
+pub struct Survey {
     /// Bytes on its disk.
-    pub(crate) bytes: u64,
+    pub bytes: u64,
     /// Names of files and folders.
-    pub(crate) names: u64,
+    pub names: u64,
     /// Bytes and files that are left of its file system.
-    pub(crate) left: (u64, u64),
+    pub left: (u64, u64),
     /// What each file is, as far as that can be told without reading it.
     known: HashSet<u64>,
     /// What could not be looked at.
-    pub(crate) unseen: Option<&'static str>,
+    pub unseen: Option<&'static str>,
 }
 
 /// Look through a folder. For a run it is made ready: where pillion is root, what is in it is
 /// given to whoever runs code, and what a program closed to itself is opened again. Another run
 /// may be changing it meanwhile.
-pub(crate) fn survey(folder: &Path, purpose: Purpose) -> io::Result<Survey> {
+pub fn survey(folder: &Path, purpose: Purpose) -> io::Result<Survey> {
     let mut survey = Survey::default();
     let id = pillion_sandbox::stranger().filter(|_| purpose == Purpose::Run);
     let owner = id.map(|id| (Uid::from_raw(id), Gid::from_raw(id)));
@@ -248,7 +250,7 @@ pub(crate) fn survey(folder: &Path, purpose: Purpose) -> io::Result<Survey> {
     let mut linked = HashSet::new();
     let mut closed = None;
     while let Some(step) = walk.next() {
-        let found = match step {
+        let mut found = match step {
             Ok(found) => found,
             Err(Unseen::TooDeep) => {
                 survey.unseen = Some("its folders are too deep");
@@ -278,6 +280,10 @@ pub(crate) fn survey(folder: &Path, purpose: Purpose) -> io::Result<Survey> {
             // What is gone by now needs no owner.
             let (name, flags) = (&found.name, AtFlags::SYMLINK_NOFOLLOW);
             let _ = chownat(at, name, Some(uid), Some(gid), flags);
+            // That is a change, and ours.
+            if let Ok(now) = rustix::fs::statat(at, name, flags) {
+                found.stat = now;
+            }
         }
         if kind == FileType::RegularFile {
             survey.known.insert(mark(&walk, &found));
@@ -287,13 +293,13 @@ pub(crate) fn survey(folder: &Path, purpose: Purpose) -> io::Result<Survey> {
     Ok(survey)
 }
 
-/// A file that is the same has the same mark.
+/// A file that is the same has the same mark. A run may set its times as it likes, but for the
+/// one of the last change.
 fn mark(walk: &Walk, found: &Found) -> u64 {
     use std::hash::{DefaultHasher, Hash, Hasher};
     let mut hasher = DefaultHasher::new();
-    let stat = &found.stat;
     walk.path(&found.name).hash(&mut hasher);
-    (stat.st_size, stat.st_mtime, stat.st_mtime_nsec).hash(&mut hasher);
+    Stamp::from(&found.stat).hash(&mut hasher);
     hasher.finish()
 }
 

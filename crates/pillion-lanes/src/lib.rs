@@ -1,0 +1,52 @@
+//! Running other people's code behind walls: a library for the services that do.
+//!
+//! # Theory of operation
+//!
+//! A [`Lane`] is the rules that code runs under; with a project's configuration and Python
+//! ([`Project`], [`Runtime`]) it becomes a policy, which `pillion-sandbox` keeps. Code has a
+//! folder ([`Place`]): in memory, or that of a [`session`], which stays.
+//!
+//! The [`Executor`] carries out a [`Request`]. A run comes from a **slot**, an interpreter that
+//! a **zygote** forked and confined ahead (`zygote`, `keeper`), or from an interpreter of its
+//! own where that cannot be (`body`). Both are told an `order` and heard at their end in the
+//! same words, so the rest (`run`, `outcome`) does not know the difference: it passes output
+//! on, keeps time, and makes the [`Reply`].
+//!
+//! Code in the expert lane may ask its host for what the request names (`tools`).
+//!
+//! Nothing here is an operation, and nothing here is kept: a service that lets callers run
+//! code decides who may, and what is written down about it.
+
+mod answer;
+mod body;
+pub mod environment;
+mod executor;
+mod keeper;
+mod lane;
+mod order;
+mod outcome;
+mod output;
+mod perform;
+mod place;
+mod reply;
+mod run;
+mod runtime;
+pub mod session;
+mod tools;
+mod zygote;
+
+pub use pillion_project::{Project, Whereabouts};
+
+pub use executor::Executor;
+pub use lane::{Lane, limits};
+pub use order::{Exception, Program, check_name};
+pub use outcome::Outcome;
+pub use perform::{Admitted, LONGEST, MOST_MEMORY_MB, Request};
+pub use place::{NO_SESSION, Place};
+pub use reply::{FileOut, Limit, Reply, Used};
+pub use run::{Listener, Which};
+pub use runtime::Runtime;
+pub use session::Artifact;
+pub use tools::{
+    Asked, Calls, FunctionCall, Host, Readable, Returned, TableGiven, Tools, ToolsGiven,
+};

@@ -1,0 +1,128 @@
+//! One project: root, configuration, trust and Python, with the proof of each.
+
+use std::any::{Any, TypeId};
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use pillion_catalogue::{Result, work};
+use pillion_process::stamp::Stamps;
+use pillion_runtime::Dirs;
+use pillion_runtime::discovery::Proven;
+use pillion_runtime::trust::{self, Trust};
+use pillion_workspace::{Config, config};
+
+use crate::search::{self, Search, Walls};
+
+/// What a caller says about where its work should be done.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
+pub struct Whereabouts {
+    /// A folder of the project.
+    pub root: PathBuf,
+    /// The interpreter the caller named.
+    pub python: Option<PathBuf>,
+    /// The caller's virtual environment.
+    pub virtual_env: Option<PathBuf>,
+    /// The caller's conda environment.
+    pub conda_prefix: Option<PathBuf>,
+}
+
+/// A project as it was found, and what says whether it still is so.
+#[derive(Debug)]
+pub struct Project {
+    /// Its folder.
+    pub root: PathBuf,
+    /// What its `pillion.toml` says.
+    pub config: Config,
+    is_trusted: bool,
+    place: Whereabouts,
+    dirs: Dirs,
+    /// Of `pillion.toml` and of the record of trust.
+    stamps: Stamps,
+    plain: Search,
+    walled: Search,
+    kept: Mutex<HashMap<TypeId, Arc<dyn Any + Send + Sync>>>,
+}
+
+impl Project {
+    /// Read what is at `place`, on a thread of its own.
+    pub(crate) async fn open(place: Whereabouts, dirs: &Dirs) -> Result<Self> {
+        let dirs = dirs.clone();
+        work(move |_| Self::read(place, dirs)).await?
+    }
+
+    fn read(place: Whereabouts, dirs: Dirs) -> Result<Self> {
+        let root = place.root.clone();
+        let trust = Trust::new(&dirs);
+        // Stamps are taken before what they prove is read.
+        let stamps = [root.join(config::FILE), trust.record(&root)];
+        let stamps = Stamps::of(stamps);
+        // Read once: what is trusted is the very text that was understood.
+        let (config, text) = Config::read_text(&root)?;
+        let is_trusted = trust.holds_for(&root, text.as_deref().map(str::as_bytes));
+        Ok(Self {
+            root,
+            config,
+            is_trusted,
+            place,
+            dirs,
+            stamps,
+            plain: Search::default(),
+            walled: Search::default(),
+            kept: Mutex::default(),
+        })
+    }
+
+    /// Whether all that was found is still so: a `stat` for each file it was found by.
+    pub fn is_current(&self) -> bool {
+        self.stamps.hold() && self.plain.is_current() && self.walled.is_current()
+    }
+
+    /// Whether its user has said that he trusts it as it is.
+    pub fn is_trusted(&self) -> bool {
+        self.is_trusted
+    }
+
+    /// Whether the caller named the Python himself.
+    pub fn is_python_named(&self) -> bool {
+        self.place.python.is_some()
+    }
+
+    /// Refuse what only a folder gets that its user trusts, if it asks for some of it.
+    pub fn demand(&self, settings: &[String]) -> Result<()> {
+        match self.is_trusted || settings.is_empty() {
+            true => Ok(()),
+            false => Err(trust::refused(&self.root, settings)),
+        }
+    }
+
+    /// Its Python, or why there is none; in the latter case it is looked for again by the next
+    /// one who asks.
+    pub async fn python(&self, walls: Walls) -> Arc<Proven> {
+        self.search(walls, false).await
+    }
+
+    /// Its Python, for those who can do without. That there is none is believed for as long as
+    /// nothing changed where it was looked for.
+    pub async fn python_if_any(&self, walls: Walls) -> Arc<Proven> {
+        self.search(walls, true).await
+    }
+
+    async fn search(&self, walls: Walls, lasting: bool) -> Arc<Proven> {
+        let walled = walls == Walls::UnlessTrusted && !self.is_trusted;
+        // What was said without walls may be anything, so both are kept apart.
+        let search = if walled { &self.walled } else { &self.plain };
+        let request = search::request(&self.root, &self.config, &self.place, walled);
+        search.python(request, &self.dirs, lasting).await
+    }
+
+    /// Something of a service's own, which it keeps for as long as this project is current.
+    pub fn kept<T: Any + Send + Sync + Default>(&self) -> Arc<T> {
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let entry = kept
+            .entry(TypeId::of::<T>())
+            .or_insert_with(|| Arc::new(T::default()));
+        // It was put there under the name of its type.
+        Arc::clone(entry).downcast().unwrap_or_default()
+    }
+}
