@@ -18,6 +18,7 @@ mod hygiene;
 mod layering;
 mod leftovers;
 mod links;
+mod names;
 mod node;
 mod python;
 mod repository;

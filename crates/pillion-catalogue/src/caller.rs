@@ -13,29 +13,37 @@ use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-use crate::{Request, Scope};
+use crate::{Definition, Request, Scope};
 
 /// The one thing that every operation is told among its parameters, too.
 pub(crate) const TIMEOUT: &str = "timeout_ms";
 /// Longer than anybody waits; a larger number means this.
 const LONGEST: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 
-impl Scope {
-    /// What operations of this scope may be told about their caller among the parameters.
-    pub fn names(self) -> &'static [&'static str] {
-        match self {
-            Self::Nothing => &[TIMEOUT],
-            Self::Folder => &["root", "near", "format", TIMEOUT],
-            Self::Project => &[
-                "root",
-                "near",
-                "python",
-                "virtual_env",
-                "conda_prefix",
-                "format",
-                TIMEOUT,
-            ],
-        }
+/// What can be said about a caller.
+const ALL: &[&str] = &[
+    "root",
+    "near",
+    "python",
+    "virtual_env",
+    "conda_prefix",
+    FORMAT,
+    TIMEOUT,
+];
+const FORMAT: &str = "format";
+
+impl Definition {
+    /// What the operation may be told about its caller among the parameters, if they are no
+    /// parameters of its own.
+    pub(crate) fn told(&self) -> impl Iterator<Item = &'static str> {
+        let Self { scope, formats, .. } = *self;
+        let understood = move |name: &&'static str| match *name {
+            TIMEOUT => true,
+            FORMAT => formats,
+            "root" | "near" => scope != Scope::Nothing,
+            _ => scope == Scope::Project,
+        };
+        ALL.iter().copied().filter(understood)
     }
 }
 
@@ -86,8 +94,7 @@ fn without_place(error: &serde_json::Error) -> String {
 /// Whether it is worth reading. A name may be spelled with escapes.
 fn may_say(params: &str) -> bool {
     static NAMES: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| {
-        let names = Scope::Project.names().iter();
-        let names = names.map(|name| format!("\"{name}\""));
+        let names = ALL.iter().map(|name| format!("\"{name}\""));
         AhoCorasick::new(names.chain(["\\u".to_owned()])).ok()
     });
     let found = || NAMES.as_ref().is_none_or(|names| names.is_match(params));
@@ -228,9 +235,9 @@ mod tests {
         RawValue::from_string(text.into()).unwrap()
     }
 
-    fn apart_of(text: &str, scope: Scope) -> (Caller, String) {
+    fn apart_of(text: &str, names: &[&str]) -> (Caller, String) {
         let params = raw(text);
-        let (said, rest) = apart(Some(&params), scope.names()).unwrap();
+        let (said, rest) = apart(Some(&params), names).unwrap();
         (said, rest.unwrap().get().to_owned())
     }
 
@@ -253,10 +260,10 @@ mod tests {
             (r#"{"root": "/"}"#, None, r#"{"root": "/"}"#),
             (r#"["timeout_ms"]"#, None, r#"["timeout_ms"]"#),
         ] {
-            let (said, left) = apart_of(params, Scope::Nothing);
+            let (said, left) = apart_of(params, &[TIMEOUT]);
             assert_eq!((said.timeout_ms, left.as_str()), (ms, rest), "{params}");
         }
-        let (said, rest) = apart_of(r#"{"root":"/p","x":1,"python":"3.12"}"#, Scope::Project);
+        let (said, rest) = apart_of(r#"{"root":"/p","x":1,"python":"3.12"}"#, ALL);
         assert_eq!(
             (said.root, said.python),
             (Some("/p".into()), Some("3.12".into()))
@@ -274,7 +281,7 @@ mod tests {
             (r#"{"format":"xml"}"#, "xml"),
         ] {
             let params = raw(wrong);
-            let why = apart(Some(&params), Scope::Project.names()).unwrap_err();
+            let why = apart(Some(&params), ALL).unwrap_err();
             assert!(why.contains(word) && !why.contains("line 1"), "{why}");
         }
         assert_eq!(time(Some(0)).unwrap_err().code, Code::InvalidParams);

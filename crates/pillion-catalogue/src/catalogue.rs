@@ -489,7 +489,7 @@ mod tests {
             .command()
             .try_get_matches_from(["x", "1", "2", "--timeout-ms", "5"])
             .unwrap();
-        let asked = definition.read_arguments(&matches).unwrap();
+        let asked = definition.read_arguments(&matches, false).unwrap();
         assert_eq!(asked.params.get(), r#"{"a":1,"b":2}"#);
         assert_eq!(asked.caller.timeout_ms, Some(5));
     }
@@ -520,7 +520,7 @@ mod tests {
             .command()
             .try_get_matches_from(["x", "1", "2"])
             .unwrap();
-        let asked = definition.read_arguments(&matches).unwrap();
+        let asked = definition.read_arguments(&matches, false).unwrap();
         assert_eq!(asked.params.get(), r#"{"a":1,"b":2}"#);
         assert!(asked.caller.is_silent());
     }

@@ -13,7 +13,7 @@ use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
 
 use crate::caller::{self, TIMEOUT};
-use crate::{Caller, Error, Format, Operation, Result, Safety, Scope, Streams};
+use crate::{Caller, Error, Format, Offer, Operation, Result, Safety, Scope, Streams};
 
 /// An operation as doors, documentation and the command line see it.
 #[derive(Debug, Clone, Copy)]
@@ -26,10 +26,14 @@ pub struct Definition {
     pub streams: Streams,
     /// What it is about.
     pub scope: Scope,
+    /// Whether it can write its answer as text, where the caller's `format` asks for it.
+    pub formats: bool,
+    /// How doors offer it beside its name.
+    pub offer: Offer,
     params: fn() -> Schema,
     output: fn() -> Schema,
     arguments: fn(clap::Command) -> clap::Command,
-    read_arguments: fn(&ArgMatches) -> Result<Box<RawValue>>,
+    read_arguments: fn(&ArgMatches, bool) -> Result<(Box<RawValue>, Printed)>,
     text: fn(&str) -> Option<String>,
 }
 
@@ -41,13 +45,17 @@ impl Definition {
             safety: O::SAFETY,
             streams: O::STREAMS,
             scope: O::SCOPE,
+            formats: O::FORMATS,
+            offer: O::OFFER,
             params: || SchemaGenerator::default().into_root_schema_for::<O>(),
             output: || SchemaGenerator::default().into_root_schema_for::<O::Output>(),
             arguments: O::augment_args,
-            read_arguments: |matches| {
-                let params = O::from_arg_matches(matches)
-                    .map_err(|e| Error::new(crate::Code::InvalidParams, e.to_string()))?;
-                to_raw_value(&params).map_err(Error::internal)
+            read_arguments: |matches, json| {
+                let operation = O::from_arg_matches(matches)
+                    .map_err(|e| Error::new(crate::Code::InvalidParams, e.to_string()))?
+                    .typed(json);
+                let params = to_raw_value(&operation).map_err(Error::internal)?;
+                Ok((params, Printed(Box::new(move |r| operation.printed(r)))))
             },
             text: O::text,
         }
@@ -66,9 +74,9 @@ impl Definition {
         let properties = properties.or_insert_with(|| json!({}));
         if let Some(properties) = properties.as_object_mut() {
             let mut said = caller::properties();
-            for name in self.scope.names() {
-                if let Some(property) = said.remove(*name) {
-                    properties.entry(*name).or_insert(property);
+            for name in self.told() {
+                if let Some(property) = said.remove(name) {
+                    properties.entry(name).or_insert(property);
                 }
             }
         }
@@ -80,8 +88,7 @@ impl Definition {
         let schema = self.own_schema();
         let own = schema.get("properties").and_then(Value::as_object);
         let is_own = |name: &str| own.is_some_and(|own| own.contains_key(name));
-        let names = self.scope.names().iter().copied();
-        names.filter(|name| !is_own(name)).collect()
+        self.told().filter(|name| !is_own(name)).collect()
     }
 
     /// The schema of its result.
@@ -102,8 +109,8 @@ impl Definition {
     /// Its command line, with what can be said about the caller.
     pub fn command(&self) -> clap::Command {
         let mut command = (self.arguments)(clap::Command::new(self.name)).mut_args(from_here);
-        for name in self.scope.names() {
-            let is_own = command.get_arguments().any(|arg| arg.get_id() == *name);
+        for name in self.told() {
+            let is_own = command.get_arguments().any(|arg| arg.get_id() == name);
             if let Some(flag) = flag(name).filter(|_| !is_own) {
                 command = command.arg(flag);
             }
@@ -111,11 +118,13 @@ impl Definition {
         command
     }
 
-    /// What a parsed command line means.
-    pub fn read_arguments(&self, matches: &ArgMatches) -> Result<Arguments> {
+    /// What a parsed command line means; `json` says that a program reads what is printed.
+    pub fn read_arguments(&self, matches: &ArgMatches, json: bool) -> Result<Arguments> {
+        let (params, printed) = (self.read_arguments)(matches, json)?;
         Ok(Arguments {
-            params: (self.read_arguments)(matches)?,
+            params,
             caller: self.read_caller(matches),
+            printed,
         })
     }
 
@@ -176,6 +185,24 @@ pub struct Arguments {
     pub params: Box<RawValue>,
     /// What it says about the caller.
     pub caller: Caller,
+    /// What is printed for a program.
+    pub printed: Printed,
+}
+
+/// Makes of an answer what is printed for a program, if that is something else.
+pub struct Printed(Box<dyn Fn(&str) -> Option<String> + Send + Sync>);
+
+impl Printed {
+    /// What is printed instead of this answer.
+    pub fn of(&self, result: &str) -> Option<String> {
+        (self.0)(result)
+    }
+}
+
+impl std::fmt::Debug for Printed {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Printed")
+    }
 }
 
 /// The flag that says this about the caller, if there is one.

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use crate::{Context, Result};
+use crate::{Context, Offer, Result};
 
 /// What an operation may do, and so whether it may be repeated after a crash.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -57,6 +57,10 @@ pub trait Operation:
     /// What it is about. What it wants to know about its caller for that is no parameter of
     /// its own: it is a part of the request ([`Context::caller`]).
     const SCOPE: Scope = Scope::Nothing;
+    /// Whether it can write its answer as text, where the caller's `format` asks for it.
+    const FORMATS: bool = false;
+    /// How doors offer it beside its name.
+    const OFFER: Offer = Offer::PLAIN;
     /// The service that answers it.
     type Service: Send + Sync + 'static;
     /// What it gives back.
@@ -64,6 +68,17 @@ pub trait Operation:
 
     /// A result, given as JSON, as people and models read it; `None` if JSON is best.
     fn text(_result: &str) -> Option<String> {
+        None
+    }
+
+    /// What a command line means by it; `json` says that a program reads what is printed.
+    #[must_use]
+    fn typed(self, _json: bool) -> Self {
+        self
+    }
+
+    /// What the command line prints for a program, if that is not the answer itself.
+    fn printed(&self, _result: &str) -> Option<String> {
         None
     }
 

@@ -1,9 +1,8 @@
 //! Functions of Python modules under names of their own, beside the operations.
 //!
 //! A door that is asked for a name the catalogue does not have asks here. What there is and
-//! what a name means is decided where the functions are (`py.expose`, `py.invoke`), at the
-//! moment of the question; here is only remembered what was answered last, so that agents
-//! can be told when it changes.
+//! what a name means is decided where the functions are, at the moment of the question; here is
+//! only remembered what was answered last, so that agents can be told when it changes.
 
 use std::collections::HashMap;
 use std::future::Future;
@@ -11,19 +10,15 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use pillion_catalogue::{Caller, Door, Error, Part, Result, Room, Safety};
-use serde::{Deserialize, Serialize};
-use serde_json::value::{RawValue, to_raw_value};
-use serde_json::{Map, Value};
+use pillion_catalogue::{
+    Asking, Caller, Door, Failed, Functions, Given, Listing, Part, Result, Room,
+};
+use serde_json::value::RawValue;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use crate::House;
 use crate::dispatch::{Asked, dispatch};
-
-/// The operations behind it.
-const LIST: &str = "py.expose";
-const CALL: &str = "py.invoke";
 
 /// How often the modules' files are looked at while somebody wants to hear of changes.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
@@ -33,10 +28,8 @@ const LOOK_EVERY: Duration = Duration::from_millis(500);
 pub struct Exposed {
     /// Where the operations behind it are answered. The doors may lead elsewhere.
     house: House,
-    /// The modules, and where else to import from: parameters of both operations.
-    place: Map<String, Value>,
-    /// On whose behalf they are asked for.
-    caller: Caller,
+    /// How they are asked for.
+    functions: Arc<dyn Functions>,
     known: watch::Sender<Option<Known>>,
 }
 
@@ -47,89 +40,28 @@ struct Known {
     stamps: Stamps,
 }
 
-/// What there is.
-#[derive(Debug, Deserialize)]
-pub struct Listing {
-    /// The functions.
-    pub tools: Vec<Function>,
-    /// The modules' source files.
-    pub files: Vec<PathBuf>,
-    /// Modules that could not be imported.
-    pub failed: Vec<Failed>,
-    /// Changes when the functions do.
-    pub version: String,
-}
-
-/// An exposed function.
-#[derive(Debug, Deserialize)]
-pub struct Function {
-    /// Its name.
-    pub name: String,
-    /// Its name with that of its module.
-    pub qualified: String,
-    /// The module it is in.
-    pub module: String,
-    /// Its name there.
-    pub function: String,
-    /// Its documentation.
-    pub description: String,
-    /// The schema of its arguments.
-    pub input_schema: Map<String, Value>,
-    /// The schema of what it returns, if it says so.
-    pub output_schema: Option<Map<String, Value>>,
-    /// Whether it gives its values one by one.
-    pub streams: bool,
-    /// What it may do.
-    pub safety: Safety,
-}
-
-/// A module that could not be imported.
-#[derive(Debug, Deserialize)]
-pub struct Failed {
-    /// Its name.
-    pub module: String,
-    /// Why.
-    pub error: Error,
-}
-
-/// What a function gave.
-#[derive(Debug, Deserialize)]
-pub(crate) struct Given {
-    pub(crate) result: Box<RawValue>,
-    pub(crate) streams: bool,
-    pub(crate) version: String,
-}
-
-#[derive(Serialize)]
-struct Invoke<'a> {
-    name: &'a str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    params: Option<&'a RawValue>,
-    stream: bool,
-    #[serde(flatten)]
-    place: &'a Map<String, Value>,
-}
-
 impl Exposed {
-    /// The functions that `place` names: `modules`, and whatever else `py.expose` takes.
-    /// `house` is where they are asked for, on behalf of `caller`.
-    pub fn new(house: House, place: Map<String, Value>, caller: Caller) -> Self {
+    /// These functions, asked for in that house.
+    pub fn new(house: House, functions: Arc<dyn Functions>) -> Self {
         Self {
             house,
-            place,
-            caller,
+            functions,
             known: watch::Sender::new(None),
         }
     }
 
     /// What there is now, or why there is nothing.
     pub async fn list(&self, door: Door) -> Result<Arc<Listing>> {
-        let params = to_raw_value(&self.place).map_err(Error::internal)?;
+        let Asking {
+            operation,
+            params,
+            caller,
+        } = self.functions.list()?;
         let asked = Asked {
             door,
-            operation: LIST,
+            operation,
             params: Some(&params),
-            caller: self.caller.clone(),
+            caller,
             cancel: CancellationToken::new(),
             room: Room::default(),
         };
@@ -148,7 +80,7 @@ impl Exposed {
                 return Err(error);
             }
         };
-        let listing: Listing = serde_json::from_str(raw.get()).map_err(Error::internal)?;
+        let listing = self.functions.listing(&raw)?;
         for Failed { module, error } in &listing.failed {
             tracing::warn!(module, %error, "a module cannot be exposed");
         }
@@ -193,24 +125,23 @@ impl Exposed {
     where
         F: Future<Output = bool>,
     {
-        let params = to_raw_value(&Invoke {
-            name: asked.operation,
-            params: asked.params,
-            stream,
-            place: &self.place,
-        })
-        .map_err(Error::internal)?;
+        let Asking {
+            operation,
+            params,
+            caller,
+        } = self.functions.call(asked.operation, asked.params, stream)?;
+        let caller = Caller {
+            timeout_ms: asked.caller.timeout_ms.or(caller.timeout_ms),
+            ..caller
+        };
         let asked = Asked {
-            operation: CALL,
+            operation,
             params: Some(&params),
-            caller: Caller {
-                timeout_ms: asked.caller.timeout_ms.or(self.caller.timeout_ms),
-                ..self.caller.clone()
-            },
+            caller,
             ..asked
         };
         let raw = dispatch(&self.house, asked, tell).await?;
-        serde_json::from_str(raw.get()).map_err(Error::internal)
+        self.functions.given(&raw)
     }
 
     /// Wait until there are other functions than those of `version`, or nobody is
@@ -300,19 +231,5 @@ mod tests {
         assert_ne!(second, first);
         std::fs::remove_file(&files[0]).unwrap();
         assert_ne!(look(&files), second);
-    }
-
-    #[test]
-    fn arguments_are_passed_on_as_text() {
-        let place = Map::from_iter([("modules".to_owned(), Value::from(vec!["m"]))]);
-        let params = RawValue::from_string(r#"{"x": 1.10}"#.into()).unwrap();
-        let invoke = to_raw_value(&Invoke {
-            name: "f",
-            params: Some(&params),
-            stream: true,
-            place: &place,
-        });
-        let expected = r#"{"name":"f","params":{"x": 1.10},"stream":true,"modules":["m"]}"#;
-        assert_eq!(invoke.unwrap().get(), expected);
     }
 }

@@ -24,7 +24,7 @@ use std::sync::Arc;
 use pillion_catalogue::{Catalogue, Peer};
 use tokio_util::sync::CancellationToken;
 
-pub use exposed::{Exposed, Failed, Function, Listing};
+pub use exposed::Exposed;
 
 /// What every door leads to.
 #[derive(Debug, Clone)]

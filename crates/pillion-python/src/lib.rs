@@ -5,10 +5,12 @@
 //! (`worker`) and foreign sidecars (`foreign`); the supervisor keeps those alive.
 //! [`operations`] are what callers see.
 
+mod exposed;
 mod foreign;
 pub mod operations;
 mod project;
 mod service;
 mod worker;
 
+pub use exposed::ExposedModules;
 pub use service::PythonService;

@@ -35,6 +35,7 @@ mod sidecar;
 mod sources;
 mod spec;
 mod status;
+mod status_text;
 mod streams;
 mod supervisor;
 mod tail;

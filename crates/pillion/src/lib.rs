@@ -23,7 +23,7 @@ pub mod system;
 pub use engine::{Engine, EngineOptions, definitions};
 pub use pillion_catalogue::{
     Arguments, Caller, Catalogue, Code, Definition, Door, Error, MAX_ANSWER, Operation, Part,
-    Request, Result, Safety, Scope,
+    Prints, Request, Result, Safety, Scope,
 };
 pub use pillion_process::guard;
 

@@ -1,6 +1,6 @@
 //! `code.at`: everything about a place in one answer.
 
-use pillion_catalogue::{Context, Operation, Result, Safety, Scope};
+use pillion_catalogue::{Context, Offer, Operation, Result, Safety, Scope};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -70,6 +70,8 @@ impl Operation for Everything {
     const NAME: &'static str = "code.at";
     const SAFETY: Safety = Safety::Read;
     const SCOPE: Scope = Scope::Project;
+    const FORMATS: bool = true;
+    const OFFER: Offer = Offer::PLAIN.typed("at", 20);
     type Service = CodeService;
     type Output = Answer<AllAbout>;
 

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use pillion_catalogue::{Context, Operation, Result, Safety, Scope};
+use pillion_catalogue::{Context, Offer, Operation, Result, Safety, Scope};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -86,6 +86,8 @@ impl Operation for Callers {
     const NAME: &'static str = "code.callers";
     const SAFETY: Safety = Safety::Read;
     const SCOPE: Scope = Scope::Project;
+    const FORMATS: bool = true;
+    const OFFER: Offer = Offer::PLAIN.typed("callers", 100);
     type Service = CodeService;
     type Output = Answer<Calls>;
 
@@ -106,6 +108,8 @@ impl Operation for Callees {
     const NAME: &'static str = "code.callees";
     const SAFETY: Safety = Safety::Read;
     const SCOPE: Scope = Scope::Project;
+    const FORMATS: bool = true;
+    const OFFER: Offer = Offer::PLAIN.typed("callees", 110);
     type Service = CodeService;
     type Output = Answer<Calls>;
 

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use pillion_catalogue::{Code, Context, Error, Operation, Result, Safety, Scope};
+use pillion_catalogue::{Code, Context, Error, Offer, Operation, Result, Safety, Scope};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -77,6 +77,8 @@ impl Operation for ChangeSignature {
     const NAME: &'static str = "code.change_signature";
     const SAFETY: Safety = Safety::Write;
     const SCOPE: Scope = Scope::Project;
+    const FORMATS: bool = true;
+    const OFFER: Offer = Offer::PLAIN.typed("change-signature", 190);
     type Service = CodeService;
     type Output = Answer<Patched>;
 

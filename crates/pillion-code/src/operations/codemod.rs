@@ -2,7 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use pillion_catalogue::{Code, Context, Error, Operation, Result, Safety, Scope, work};
+use pillion_catalogue::{
+    Code, Context, Error, Method, Offer, Operation, Result, Route, Safety, Scope, work,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -68,6 +70,10 @@ impl Operation for Codemod {
     const NAME: &'static str = "code.codemod";
     const SAFETY: Safety = Safety::Write;
     const SCOPE: Scope = Scope::Project;
+    const FORMATS: bool = true;
+    const OFFER: Offer = Offer::PLAIN
+        .typed("codemod", 240)
+        .routes(&[Route::older(Method::Post, "/codemod")]);
     type Service = CodeService;
     type Output = Answer<Rewriting>;
 

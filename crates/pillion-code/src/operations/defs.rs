@@ -1,6 +1,6 @@
 //! `code.defs`: where a name is defined.
 
-use pillion_catalogue::{Context, Operation, Result, Safety, Scope};
+use pillion_catalogue::{Context, Method, Offer, Operation, Result, Route, Safety, Scope};
 use pillion_workspace::config::EngineChoice;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -31,6 +31,10 @@ impl Operation for Defs {
     const NAME: &'static str = "code.defs";
     const SAFETY: Safety = Safety::Read;
     const SCOPE: Scope = Scope::Project;
+    const FORMATS: bool = true;
+    const OFFER: Offer = Offer::PLAIN
+        .typed("defs", 30)
+        .routes(&[Route::older(Method::Post, "/defs")]);
     type Service = CodeService;
     type Output = Answer<Locations>;
 

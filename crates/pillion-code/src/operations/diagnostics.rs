@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use futures::{StreamExt, stream};
-use pillion_catalogue::{Caller, Code, Context, Error, Operation, Result, Safety, Scope};
+use pillion_catalogue::{Caller, Code, Context, Error, Offer, Operation, Result, Safety, Scope};
 use pillion_workspace::{ChangeKind, Changes, Clock};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -105,6 +105,8 @@ impl Operation for Diagnostics {
     const NAME: &'static str = "code.diagnostics";
     const SAFETY: Safety = Safety::Read;
     const SCOPE: Scope = Scope::Project;
+    const FORMATS: bool = true;
+    const OFFER: Offer = Offer::PLAIN.typed("diagnostics", 150);
     type Service = CodeService;
     type Output = Answer<Findings>;
 

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use pillion_catalogue::{Caller, Context, Operation, Result, Safety, Scope};
+use pillion_catalogue::{Caller, Context, Method, Offer, Operation, Result, Route, Safety, Scope};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -48,6 +48,10 @@ impl Operation for ExtractMethod {
     const NAME: &'static str = "code.extract_method";
     const SAFETY: Safety = Safety::Write;
     const SCOPE: Scope = Scope::Project;
+    const FORMATS: bool = true;
+    const OFFER: Offer = Offer::PLAIN
+        .typed("extract-method", 200)
+        .routes(&[Route::older(Method::Post, "/extract-method")]);
     type Service = CodeService;
     type Output = Answer<Patched>;
 
@@ -106,6 +110,10 @@ impl Operation for ExtractVar {
     const NAME: &'static str = "code.extract_var";
     const SAFETY: Safety = Safety::Write;
     const SCOPE: Scope = Scope::Project;
+    const FORMATS: bool = true;
+    const OFFER: Offer = Offer::PLAIN
+        .typed("extract-var", 210)
+        .routes(&[Route::older(Method::Post, "/extract-var")]);
     type Service = CodeService;
     type Output = Answer<Patched>;
 

@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 use grep_matcher::{LineTerminator, Matcher};
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder, Sink, SinkContext, SinkMatch};
-use pillion_catalogue::{Code, Context, Error, Operation, Result, Safety, Scope, wanted, work};
+use pillion_catalogue::{
+    Code, Context, Error, Method, Offer, Operation, Result, Route, Safety, Scope, wanted, work,
+};
 use rayon::prelude::*;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -92,6 +94,10 @@ impl Operation for Grep {
     const NAME: &'static str = "code.grep";
     const SAFETY: Safety = Safety::Read;
     const SCOPE: Scope = Scope::Project;
+    const FORMATS: bool = true;
+    const OFFER: Offer = Offer::PLAIN
+        .typed("grep", 80)
+        .routes(&[Route::older(Method::Post, "/grep")]);
     type Service = CodeService;
     type Output = Answer<Matches>;
 

@@ -1,6 +1,6 @@
 //! `code.history`: the changes that were carried out.
 
-use pillion_catalogue::{Context, Operation, Result, Safety, Scope, work};
+use pillion_catalogue::{Context, Offer, Operation, Result, Safety, Scope, work};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -27,6 +27,8 @@ impl Operation for History {
     const NAME: &'static str = "code.history";
     const SAFETY: Safety = Safety::Read;
     const SCOPE: Scope = Scope::Project;
+    const FORMATS: bool = true;
+    const OFFER: Offer = Offer::PLAIN.typed("history", 260);
     type Service = CodeService;
     type Output = Answer<Pasts>;
 

@@ -1,6 +1,6 @@
 //! `code.hover`: what a name is.
 
-use pillion_catalogue::{Context, Operation, Result, Safety, Scope};
+use pillion_catalogue::{Context, Method, Offer, Operation, Result, Route, Safety, Scope};
 use pillion_workspace::config::EngineChoice;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -36,6 +36,10 @@ impl Operation for HoverAt {
     const NAME: &'static str = "code.hover";
     const SAFETY: Safety = Safety::Read;
     const SCOPE: Scope = Scope::Project;
+    const FORMATS: bool = true;
+    const OFFER: Offer = Offer::PLAIN
+        .typed("hover", 50)
+        .routes(&[Route::older(Method::Post, "/hover")]);
     type Service = CodeService;
     type Output = Answer<Hover>;
 

@@ -1,6 +1,6 @@
 //! `code.implementations`: subclasses of a class, overrides of a method.
 
-use pillion_catalogue::{Context, Operation, Result, Safety, Scope};
+use pillion_catalogue::{Context, Offer, Operation, Result, Safety, Scope};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -31,6 +31,8 @@ impl Operation for Implementations {
     const NAME: &'static str = "code.implementations";
     const SAFETY: Safety = Safety::Read;
     const SCOPE: Scope = Scope::Project;
+    const FORMATS: bool = true;
+    const OFFER: Offer = Offer::PLAIN.typed("implementations", 120);
     type Service = CodeService;
     type Output = Answer<Locations>;
 

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use pillion_catalogue::{Code, Context, Error, Operation, Result, Safety, Scope};
+use pillion_catalogue::{Code, Context, Error, Offer, Operation, Result, Safety, Scope};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -40,6 +40,8 @@ impl Operation for Inline {
     const NAME: &'static str = "code.inline";
     const SAFETY: Safety = Safety::Write;
     const SCOPE: Scope = Scope::Project;
+    const FORMATS: bool = true;
+    const OFFER: Offer = Offer::PLAIN.typed("inline", 220);
     type Service = CodeService;
     type Output = Answer<Patched>;
 

@@ -3,10 +3,12 @@
 use std::path::PathBuf;
 
 use pillion_catalogue::{
-    CancellationToken, Context, Operation, Result, Safety, Scope, wanted, work_unless,
+    CancellationToken, Context, Method, Offer, Operation, Result, Route, Safety, Scope, wanted,
+    work_unless,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 
 use crate::CodeService;
 use crate::answers::{Answer, FileError, Outline};
@@ -38,17 +40,48 @@ pub struct List {
     #[arg(long)]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<usize>,
+    /// Printed as a flat list.
+    #[arg(skip)]
+    #[serde(skip)]
+    pub flat: bool,
 }
 
 impl Operation for List {
     const NAME: &'static str = "code.list";
     const SAFETY: Safety = Safety::Read;
     const SCOPE: Scope = Scope::Project;
+    const FORMATS: bool = true;
+    const OFFER: Offer = Offer::PLAIN
+        .typed("list", 60)
+        .routes(&[Route::older(Method::Post, "/list")]);
     type Service = CodeService;
     type Output = Answer<Outline>;
 
     fn text(result: &str) -> Option<String> {
         shown::<Self>(result)
+    }
+
+    /// A program that names no `--depth` gets a flat list, as it always did: it says what the top
+    /// level of files is. It has no room to say that it was cut off, so it is not.
+    fn typed(mut self, json: bool) -> Self {
+        self.flat = json && self.depth.is_none();
+        if self.flat {
+            self.depth = Some(1);
+            self.limit.get_or_insert(usize::MAX);
+        }
+        self
+    }
+
+    fn printed(&self, result: &str) -> Option<String> {
+        let outline: Outline = serde_json::from_str(result).ok().filter(|_| self.flat)?;
+        let top = outline.symbols.iter().filter(|s| s.container.is_none());
+        let flat = top.map(|symbol| {
+            json!({
+                "path": symbol.file, "kind": symbol.kind,
+                "name": symbol.name, "line": symbol.line,
+            })
+        });
+        Some(Value::from_iter(flat).to_string())
     }
 
     async fn run(self, cx: Context<CodeService>) -> Result<Answer<Outline>> {

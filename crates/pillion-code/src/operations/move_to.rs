@@ -3,7 +3,9 @@
 use std::path::PathBuf;
 
 use clap::{ArgMatches, Command};
-use pillion_catalogue::{Caller, Code, Context, Error, Operation, Result, Safety, Scope};
+use pillion_catalogue::{
+    Caller, Code, Context, Error, Method, Offer, Operation, Result, Route, Safety, Scope,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -120,6 +122,10 @@ impl Operation for Move {
     const NAME: &'static str = "code.move";
     const SAFETY: Safety = Safety::Write;
     const SCOPE: Scope = Scope::Project;
+    const FORMATS: bool = true;
+    const OFFER: Offer = Offer::PLAIN
+        .typed("move", 180)
+        .routes(&[Route::older(Method::Post, "/move")]);
     type Service = CodeService;
     type Output = Answer<Patched>;
 

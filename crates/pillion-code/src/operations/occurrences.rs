@@ -1,6 +1,6 @@
 //! `code.occurrences`: what a rename would touch.
 
-use pillion_catalogue::{Context, Operation, Result, Safety, Scope, work};
+use pillion_catalogue::{Context, Method, Offer, Operation, Result, Route, Safety, Scope, work};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -34,6 +34,10 @@ impl Operation for Occurrences {
     const NAME: &'static str = "code.occurrences";
     const SAFETY: Safety = Safety::Read;
     const SCOPE: Scope = Scope::Project;
+    const FORMATS: bool = true;
+    const OFFER: Offer = Offer::PLAIN
+        .typed("occurrences", 90)
+        .routes(&[Route::older(Method::Post, "/occurrences")]);
     type Service = CodeService;
     type Output = Answer<Locations>;
 

@@ -3,7 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use pillion_catalogue::{Code, Context, Error, Operation, Result, Safety, Scope};
+use pillion_catalogue::{
+    Code, Context, Error, Method, Offer, Operation, Result, Route, Safety, Scope,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -40,6 +42,10 @@ impl Operation for OrganizeImports {
     const NAME: &'static str = "code.organize_imports";
     const SAFETY: Safety = Safety::Write;
     const SCOPE: Scope = Scope::Project;
+    const FORMATS: bool = true;
+    const OFFER: Offer = Offer::PLAIN
+        .typed("organize-imports", 230)
+        .routes(&[Route::older(Method::Post, "/organize-imports")]);
     type Service = CodeService;
     type Output = Answer<Patched>;
 

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use pillion_catalogue::{Code, Context, Error, Operation, Result, Safety, Scope};
+use pillion_catalogue::{Code, Context, Error, Offer, Operation, Result, Safety, Scope};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -61,6 +61,8 @@ impl Operation for ReadSymbol {
     const NAME: &'static str = "code.read_symbol";
     const SAFETY: Safety = Safety::Read;
     const SCOPE: Scope = Scope::Project;
+    const FORMATS: bool = true;
+    const OFFER: Offer = Offer::PLAIN.typed("read-symbol", 140);
     type Service = CodeService;
     type Output = Answer<SymbolSources>;
 

@@ -1,6 +1,6 @@
 //! `code.refs`: who uses a name.
 
-use pillion_catalogue::{Context, Operation, Result, Safety, Scope};
+use pillion_catalogue::{Context, Method, Offer, Operation, Result, Route, Safety, Scope};
 use pillion_workspace::config::EngineChoice;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -50,6 +50,10 @@ impl Operation for Refs {
     const NAME: &'static str = "code.refs";
     const SAFETY: Safety = Safety::Read;
     const SCOPE: Scope = Scope::Project;
+    const FORMATS: bool = true;
+    const OFFER: Offer = Offer::PLAIN
+        .typed("refs", 40)
+        .routes(&[Route::older(Method::Post, "/refs")]);
     type Service = CodeService;
     type Output = Answer<References>;
 

@@ -1,6 +1,6 @@
 //! `code.rename`: another name for something, everywhere.
 
-use pillion_catalogue::{Context, Operation, Result, Safety, Scope};
+use pillion_catalogue::{Context, Method, Offer, Operation, Result, Route, Safety, Scope};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -39,6 +39,10 @@ impl Operation for Rename {
     const NAME: &'static str = "code.rename";
     const SAFETY: Safety = Safety::Write;
     const SCOPE: Scope = Scope::Project;
+    const FORMATS: bool = true;
+    const OFFER: Offer = Offer::PLAIN
+        .typed("rename", 170)
+        .routes(&[Route::older(Method::Post, "/rename")]);
     type Service = CodeService;
     type Output = Answer<Patched>;
 

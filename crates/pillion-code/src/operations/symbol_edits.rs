@@ -82,6 +82,7 @@ macro_rules! edit_operation {
             const NAME: &'static str = $name;
             const SAFETY: Safety = Safety::Write;
             const SCOPE: Scope = Scope::Project;
+            const FORMATS: bool = true;
             type Service = CodeService;
             type Output = Answer<Edited>;
 
@@ -135,6 +136,7 @@ impl Operation for SafeDelete {
     const NAME: &'static str = "code.safe_delete";
     const SAFETY: Safety = Safety::Write;
     const SCOPE: Scope = Scope::Project;
+    const FORMATS: bool = true;
     type Service = CodeService;
     type Output = Answer<Edited>;
 

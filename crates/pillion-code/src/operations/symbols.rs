@@ -1,6 +1,6 @@
 //! `code.symbols`: definitions of the whole workspace by a part of their name.
 
-use pillion_catalogue::{Context, Operation, Result, Safety, Scope, work};
+use pillion_catalogue::{Context, Offer, Operation, Result, Safety, Scope, work};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -72,6 +72,8 @@ impl Operation for Symbols {
     const NAME: &'static str = "code.symbols";
     const SAFETY: Safety = Safety::Read;
     const SCOPE: Scope = Scope::Project;
+    const FORMATS: bool = true;
+    const OFFER: Offer = Offer::PLAIN.typed("symbols", 70);
     type Service = CodeService;
     type Output = Answer<FoundSymbols>;
 

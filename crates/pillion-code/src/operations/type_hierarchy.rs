@@ -1,6 +1,6 @@
 //! `code.type_hierarchy`: what a class derives from, and what derives from it.
 
-use pillion_catalogue::{Context, Operation, Result, Safety, Scope};
+use pillion_catalogue::{Context, Offer, Operation, Result, Safety, Scope};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -64,6 +64,8 @@ impl Operation for TypeHierarchy {
     const NAME: &'static str = "code.type_hierarchy";
     const SAFETY: Safety = Safety::Read;
     const SCOPE: Scope = Scope::Project;
+    const FORMATS: bool = true;
+    const OFFER: Offer = Offer::PLAIN.typed("type-hierarchy", 130);
     type Service = CodeService;
     type Output = Answer<Hierarchy>;
 

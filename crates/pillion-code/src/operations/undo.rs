@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use pillion_catalogue::{Context, Operation, Result, Safety, Scope, commit};
+use pillion_catalogue::{Context, Offer, Operation, Result, Safety, Scope, commit};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -42,6 +42,8 @@ impl Operation for Undo {
     const NAME: &'static str = "code.undo";
     const SAFETY: Safety = Safety::Write;
     const SCOPE: Scope = Scope::Project;
+    const FORMATS: bool = true;
+    const OFFER: Offer = Offer::PLAIN.typed("undo", 250);
     type Service = CodeService;
     type Output = Answer<Undone>;
 

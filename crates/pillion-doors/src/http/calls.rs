@@ -1,6 +1,7 @@
 //! Operations over HTTP.
 
 use std::convert::Infallible;
+use std::time::Duration;
 
 use axum::body::{Body, Bytes};
 use axum::extract::{ConnectInfo, Path, State};
@@ -46,38 +47,45 @@ pub(super) async fn call(
     // how it wants them then.
     let wants = house.exposing(&operation).is_some() && reads_events(&headers);
     if streams || wants {
-        stream(house, operation, asked, connection.room)
+        stream(house, operation, asked, connection.room, Frames::Parts)
     } else {
         answer(&house, &operation, asked, &connection.room).await
     }
 }
 
-/// An operation under an older path.
-pub(super) async fn aliased(
-    house: House,
-    room: &Room,
-    operation: &'static str,
-    headers: HeaderMap,
-    body: Body,
-) -> Response {
-    let asked = match read(&headers, body).await {
-        Ok(asked) => asked,
-        Err(refused) => return *refused,
-    };
-    let mut response = answer(&house, operation, asked, room).await;
-    // Older clients read 404 as: there is no such route.
-    if response.status() == StatusCode::NOT_FOUND {
-        *response.status_mut() = StatusCode::BAD_REQUEST;
-    }
-    response
-}
-
 /// The parameters of a request, which are counted until it is answered.
-struct Parameters {
+pub(super) struct Parameters {
     params: Option<Box<RawValue>>,
     caller: Caller,
     _claim: Claim,
 }
+
+impl Parameters {
+    pub(super) fn new(params: Option<Box<RawValue>>, caller: Caller, claim: Claim) -> Self {
+        Self {
+            params,
+            caller,
+            _claim: claim,
+        }
+    }
+
+    pub(super) fn params(&self) -> Option<&RawValue> {
+        self.params.as_deref()
+    }
+}
+
+/// How parts of a stream become events.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Frames {
+    /// `{item}`, `{progress}`, and at the end `{result}` or `{error}`.
+    Parts,
+    /// Each item as it is; an error is `{type: "error", message}`. While nothing comes, a
+    /// comment tells that somebody is there.
+    Items,
+}
+
+/// Between two comments of a stream that is silent.
+const HEARTBEAT: Duration = Duration::from_secs(10);
 
 /// The parameters of a request, or what to say instead of an answer.
 async fn read(headers: &HeaderMap, body: Body) -> Result<Parameters, Box<Response>> {
@@ -85,15 +93,11 @@ async fn read(headers: &HeaderMap, body: Body) -> Result<Parameters, Box<Respons
     let refused = |error: Error| Box::new(failure(&error));
     let caller = caller(headers).map_err(refused)?;
     let params = params(headers, &body).map_err(refused)?;
-    Ok(Parameters {
-        params,
-        caller,
-        _claim: claim,
-    })
+    Ok(Parameters::new(params, caller, claim))
 }
 
 /// What a header says about the caller.
-fn caller(headers: &HeaderMap) -> pillion_catalogue::Result<Caller> {
+pub(super) fn caller(headers: &HeaderMap) -> pillion_catalogue::Result<Caller> {
     let Some(header) = headers.get(HEADER) else {
         return Ok(Caller::default());
     };
@@ -147,6 +151,17 @@ pub(super) async fn no_method(method: Method, uri: Uri) -> Response {
 }
 
 async fn answer(house: &House, operation: &str, asked: Parameters, room: &Room) -> Response {
+    let answered = answered(house, operation, asked, room).await;
+    answered.unwrap_or_else(|error| failure(&error))
+}
+
+/// The answer as JSON.
+pub(super) async fn answered(
+    house: &House,
+    operation: &str,
+    asked: Parameters,
+    room: &Room,
+) -> pillion_catalogue::Result<Response> {
     // Dropped with this future when the caller hangs up, which cancels the call.
     let cancel = CancellationToken::new();
     let _gone = cancel.clone().drop_guard();
@@ -158,17 +173,13 @@ async fn answer(house: &House, operation: &str, asked: Parameters, room: &Room) 
         cancel,
         room: room.clone(),
     };
-    match exposed::answer(house, asked, false, |_| async { true }).await {
-        Ok(result) => {
-            let text: String = Box::<str>::from(result).into();
-            let (length, held) = (text.len(), room.hold(text.len()));
-            let mut response = json(StatusCode::OK, in_pieces(text.into(), held));
-            let headers = response.headers_mut();
-            headers.insert(header::CONTENT_LENGTH, length.into());
-            response
-        }
-        Err(error) => failure(&error),
-    }
+    let result = exposed::answer(house, asked, false, |_| async { true }).await?;
+    let text: String = Box::<str>::from(result).into();
+    let (length, held) = (text.len(), room.hold(text.len()));
+    let mut response = json(StatusCode::OK, in_pieces(text.into(), held));
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_LENGTH, length.into());
+    Ok(response)
 }
 
 /// A body that counts as waiting until it is all but written.
@@ -184,7 +195,13 @@ fn in_pieces(text: Bytes, held: Held) -> Body {
 }
 
 /// Items and progress as they come, then the result, as server-sent events.
-fn stream(house: House, operation: String, asked: Parameters, room: Room) -> Response {
+pub(super) fn stream(
+    house: House,
+    operation: String,
+    asked: Parameters,
+    room: Room,
+    frames: Frames,
+) -> Response {
     let (events, queue) = mpsc::channel::<(String, Held)>(EVENTS);
     tokio::spawn(async move {
         let asked = Asked {
@@ -196,39 +213,48 @@ fn stream(house: House, operation: String, asked: Parameters, room: Room) -> Res
             room: room.clone(),
         };
         let call = exposed::answer(&house, asked, true, |part| {
-            let (name, value) = match &part {
-                Part::Item(item) => ("item", item),
-                Part::Progress(progress) => ("progress", progress),
+            let event = match (&part, frames) {
+                (Part::Item(item), Frames::Parts) => event("item", item.get()),
+                (Part::Progress(news), Frames::Parts) => event("progress", news.get()),
+                (Part::Item(item), Frames::Items) => frame(item.get()),
+                (Part::Progress(_), Frames::Items) => String::new(),
             };
-            let event = event(name, value.get());
             async {
+                if event.is_empty() {
+                    return !events.is_closed();
+                }
                 room.free().await;
                 let held = room.hold(event.len());
                 events.send((event, held)).await.is_ok()
             }
         });
         let last = tokio::select! {
-            outcome = call => match outcome {
-                Ok(result) => event("result", result.get()),
-                Err(error) => event("error", &serde_json::to_string(&error).unwrap_or_default()),
+            outcome = call => match (outcome, frames) {
+                (Ok(result), Frames::Parts) => event("result", result.get()),
+                // The last item said how it ended.
+                (Ok(_), Frames::Items) => return,
+                (Err(error), frames) => failed(&error, frames),
             },
             // The caller hung up: dropping the call cancels it.
             () = events.closed() => return,
             () = house.shutdown.cancelled() => {
-                let error = Error::new(Code::ShuttingDown, "pillion is shutting down");
-                event("error", &serde_json::to_string(&error).unwrap_or_default())
+                failed(&Error::new(Code::ShuttingDown, "pillion is shutting down"), frames)
             }
         };
         let held = room.hold(last.len());
         let _ = events.send((last, held)).await;
     });
-    let frames = futures::stream::unfold(queue, |mut queue| async {
-        queue
-            .recv()
-            .await
-            .map(|(event, _held)| (Ok::<_, Infallible>(event), queue))
+    let bytes = futures::stream::unfold(queue, move |mut queue| async move {
+        let next = match frames {
+            Frames::Parts => queue.recv().await,
+            Frames::Items => match tokio::time::timeout(HEARTBEAT, queue.recv()).await {
+                Ok(next) => next,
+                Err(_) => return Some((Ok(": \n\n".to_owned()), queue)),
+            },
+        };
+        next.map(|(event, _held)| (Ok::<_, Infallible>(event), queue))
     });
-    let mut response = Body::from_stream(frames.boxed()).into_response();
+    let mut response = Body::from_stream(bytes.boxed()).into_response();
     let headers = response.headers_mut();
     headers.insert(
         header::CONTENT_TYPE,
@@ -244,16 +270,28 @@ fn reads_events(headers: &HeaderMap) -> bool {
     accept.is_some_and(|accept| accept.contains("text/event-stream"))
 }
 
-/// One event. JSON has no line breaks of its own but for white space.
+/// One event with a name.
 fn event(name: &str, json: &str) -> String {
-    format!(
-        "data: {{\"{name}\":{}}}\n\n",
-        json.replace(['\n', '\r'], " ")
-    )
+    frame(&format!("{{\"{name}\":{json}}}"))
+}
+
+/// One event. JSON has no line breaks of its own but for white space.
+fn frame(json: &str) -> String {
+    format!("data: {}\n\n", json.replace(['\n', '\r'], " "))
+}
+
+fn failed(error: &Error, frames: Frames) -> String {
+    match frames {
+        Frames::Parts => event("error", &serde_json::to_string(error).unwrap_or_default()),
+        Frames::Items => {
+            let said = serde_json::json!({ "type": "error", "message": error.message });
+            frame(&said.to_string())
+        }
+    }
 }
 
 /// The body as parameters: JSON that says so.
-fn params(headers: &HeaderMap, body: &[u8]) -> Result<Option<Box<RawValue>>, Error> {
+pub(super) fn params(headers: &HeaderMap, body: &[u8]) -> Result<Option<Box<RawValue>>, Error> {
     if body.is_empty() {
         return Ok(None);
     }

@@ -13,6 +13,7 @@ mod guard;
 mod metrics;
 mod openapi;
 mod page;
+mod routes;
 mod wire;
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -20,9 +21,7 @@ use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use axum::Router;
-use axum::body::Body;
-use axum::extract::{ConnectInfo, State};
-use axum::http::HeaderMap;
+use axum::extract::State;
 use axum::response::{Html, IntoResponse, Json, Response};
 use axum::routing::{get, post};
 use pillion_catalogue::{Code, Door, Error, Result};
@@ -70,39 +69,6 @@ pub async fn serve(
         .await
 }
 
-/// Older spellings: a path for an operation.
-const ALIASES: &[(&str, &str, Method)] = &[
-    ("/defs", "code.defs", Method::Post),
-    ("/refs", "code.refs", Method::Post),
-    ("/hover", "code.hover", Method::Post),
-    ("/occurrences", "code.occurrences", Method::Post),
-    ("/rename", "code.rename", Method::Post),
-    ("/extract-method", "code.extract_method", Method::Post),
-    ("/extract-var", "code.extract_var", Method::Post),
-    ("/move", "code.move", Method::Post),
-    ("/organize-imports", "code.organize_imports", Method::Post),
-    ("/codemod", "code.codemod", Method::Post),
-    ("/list", "code.list", Method::Post),
-    ("/grep", "code.grep", Method::Post),
-    ("/health", "system.health", Method::Get),
-    ("/stats", "system.stats", Method::Get),
-    ("/shutdown", "system.shutdown", Method::Post),
-];
-
-#[derive(Clone, Copy)]
-enum Method {
-    Get,
-    Post,
-}
-
-/// Those whose operation is there.
-fn aliases(house: &House) -> impl Iterator<Item = &'static (&'static str, &'static str, Method)> {
-    let there = |operation| house.catalogue.get(operation).is_some();
-    ALIASES
-        .iter()
-        .filter(move |(_, operation, _)| there(operation))
-}
-
 fn router(house: House, agents: mcp::Settings, access: Arc<Access>) -> Router {
     let links = Arc::clone(&access);
     let mut router = Router::new()
@@ -118,21 +84,7 @@ fn router(house: House, agents: mcp::Settings, access: Arc<Access>) -> Router {
     if house.exposed.is_some() {
         router = router.route("/{function}", post(calls::call));
     }
-    for (path, operation, method) in aliases(&house) {
-        let handler = async |State(house): State<House>,
-                             ConnectInfo(connection): ConnectInfo<access::Connection>,
-                             headers: HeaderMap,
-                             body: Body| {
-            calls::aliased(house, &connection.room, operation, headers, body).await
-        };
-        router = router.route(
-            path,
-            match method {
-                Method::Get => get(handler),
-                Method::Post => post(handler),
-            },
-        );
-    }
+    router = routes::add(router, &house.catalogue);
     router
         .fallback(calls::no_route)
         .method_not_allowed_fallback(calls::no_method)

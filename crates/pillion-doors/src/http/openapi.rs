@@ -1,9 +1,9 @@
 //! `GET /openapi.json`, made from the catalogue.
 
-use pillion_catalogue::{Definition, Streams};
+use pillion_catalogue::{Definition, Function, Listing, Streams};
 use serde_json::{Map, Value, json};
 
-use crate::{Function, House, Listing};
+use crate::House;
 
 /// The OpenAPI document of all operations.
 pub(super) fn document(house: &House) -> Value {
@@ -17,19 +17,22 @@ pub(super) fn document(house: &House) -> Value {
             path(definition, &mut schemas),
         );
     }
-    for (path, operation, method) in super::aliases(house) {
-        let method = match method {
-            super::Method::Get => "get",
-            super::Method::Post => "post",
-        };
+    for (operation, route) in super::routes::all(&house.catalogue) {
+        let method = route.method.as_str().to_lowercase();
         let summary = format!("The same as `{operation}`.");
         let ok = json!({ "description": "The result.", "content": { "application/json": {} } });
-        paths.insert(
-            (*path).into(),
-            json!({ method: {
-                "summary": summary, "tags": ["alias"], "responses": { "200": ok },
-            }}),
-        );
+        let parameters = route.parameters().map(|name| {
+            json!({ "name": name, "in": "path", "required": true, "schema": { "type": "string" } })
+        });
+        let mut one = json!({
+            "summary": summary, "tags": ["alias"], "responses": { "200": ok },
+        });
+        if route.parameters().next().is_some() {
+            one["parameters"] = parameters.collect();
+        }
+        // Several methods may share a path.
+        let path = paths.entry(route.path).or_insert_with(|| json!({}));
+        path[method] = one;
     }
     json!({
         "openapi": "3.1.0",

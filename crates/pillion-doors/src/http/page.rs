@@ -2,10 +2,8 @@
 
 use std::fmt::Write;
 
-use pillion_catalogue::{Catalogue, Safety};
+use pillion_catalogue::{Catalogue, Listing, Safety};
 use serde_json::{Map, Value};
-
-use crate::Listing;
 
 const STYLE: &str = "body{font:16px/1.5 system-ui,sans-serif;max-width:56rem;margin:2rem auto;padding:0 1rem;color:#222;background:#fff}\
 h2{margin-top:2.5rem;border-bottom:1px solid #ddd}code,pre{font:14px/1.4 ui-monospace,monospace;background:#f5f5f5;border-radius:4px}\

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use pillion_catalogue::{Caller, Door, Error, Result};
+use pillion_catalogue::{Caller, Door, Error, Function, Listing, Result};
 use rmcp::ErrorData as McpError;
 use rmcp::model::{CallToolResult, JsonObject, Tool};
 use rmcp::service::{Peer, RequestContext, RoleServer};
@@ -13,8 +13,8 @@ use super::calls::{Items, News, cut, decoded, shown};
 use super::schemas::{WRAPPED, output_of};
 use super::server::{Agent, Shared};
 use super::{errors, exact, tools};
+use crate::Exposed;
 use crate::dispatch::Asked;
-use crate::{Exposed, Function, Listing};
 
 /// Letters of a title.
 const MAX_TITLE: usize = 80;

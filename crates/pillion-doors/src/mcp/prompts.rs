@@ -4,7 +4,7 @@ use rmcp::ErrorData as McpError;
 use rmcp::model::{GetPromptResult, JsonObject, Prompt, PromptArgument, PromptMessage, Role};
 use serde_json::{Value, json};
 
-use super::tools::{self, Tools};
+use super::tools::Tools;
 
 /// A prompt. Its steps name operations; a step whose tool is not offered is left out.
 struct Work {
@@ -151,7 +151,7 @@ pub(super) fn get(
         text = filled(&text, argument, given(argument));
     }
     text.push_str("\n\n");
-    let offered = |operation: &&str| tools.has_operation(operation);
+    let offered = |operation: &&str| tools.of_operation(operation).is_some();
     let steps = work
         .steps
         .iter()
@@ -159,7 +159,8 @@ pub(super) fn get(
     for (number, (needs, step)) in (1..).zip(steps) {
         let mut step = (*step).to_owned();
         for (at, operation) in needs.iter().enumerate() {
-            step = step.replace(&format!("{{{at}}}"), &tools::name(operation));
+            let tool = tools.of_operation(operation).unwrap_or(operation);
+            step = step.replace(&format!("{{{at}}}"), tool);
         }
         text.push_str(&format!("{number}. {step}\n"));
     }

@@ -3,35 +3,11 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use pillion_catalogue::{Catalogue, Definition, Safety};
+use pillion_catalogue::{Catalogue, Definition, Safety, Tool as Offered};
 use rmcp::model::{Tool, ToolAnnotations};
 use serde_json::{Value, json};
 
 use super::{Profile, schemas};
-
-/// Operations that are no tools: they run pillion, or talk without end.
-const NOT_FOR_AGENTS: &[&str] = &[
-    "system.health",
-    "system.ping",
-    "system.shutdown",
-    "system.stats",
-    "system.subscribe",
-    "system.version",
-];
-
-/// Names that the contract fixes. All others are the operation's, with `_` for its dot.
-const ALIASES: &[(&str, &str)] = &[
-    ("project_registry", "map.projects"),
-    ("resolve_project", "map.resolve"),
-    ("agent_map", "map.agents"),
-    ("code_structure", "map.structure"),
-    ("impact_analysis", "map.impact"),
-    ("change_impact", "map.change_impact"),
-    ("cross_project_deps", "map.cross_project"),
-    ("detect_patterns", "map.patterns"),
-    ("live_changes", "map.live_changes"),
-    ("reference_edges", "map.references"),
-];
 
 /// The one tool that is no operation: the rest of an answer that was cut.
 pub(super) const FETCH: &str = "fetch_output";
@@ -58,9 +34,7 @@ impl Tools {
             entries: HashMap::new(),
         };
         for definition in catalogue.definitions() {
-            let name = name(definition.name);
-            let meant = !NOT_FOR_AGENTS.contains(&definition.name);
-            if meant && profile.has(&name) {
+            if let Some(name) = name(definition).filter(|name| profile.has(name)) {
                 tools.add(name, *definition);
             }
         }
@@ -68,10 +42,11 @@ impl Tools {
             tools.list.push(fetch());
         }
         // Those of the contract first, in its order: it is the order of usefulness.
-        let place = |tool: &Tool| ALIASES.iter().position(|(name, _)| *name == tool.name);
-        tools
-            .list
-            .sort_by_key(|tool| place(tool).unwrap_or(ALIASES.len()));
+        let entries = &tools.entries;
+        tools.list.sort_by_key(|tool| {
+            let entry = entries.get(tool.name.as_ref());
+            entry.map_or(usize::MAX, |entry| place(&entry.definition))
+        });
         tools
     }
 
@@ -100,9 +75,11 @@ impl Tools {
         self.entries.get(name)
     }
 
-    /// Whether there is a tool for this operation.
-    pub(super) fn has_operation(&self, operation: &str) -> bool {
-        self.entries.contains_key(&name(operation))
+    /// The tool for this operation, if there is one.
+    pub(super) fn of_operation(&self, operation: &str) -> Option<&str> {
+        let mut all = self.entries.iter();
+        let found = all.find(|(_, entry)| entry.definition.name == operation);
+        found.map(|(name, _)| name.as_str())
     }
 
     /// The name that was perhaps meant.
@@ -118,12 +95,20 @@ impl Tools {
     }
 }
 
-/// The tool's name of an operation.
-pub(super) fn name(operation: &str) -> String {
-    let alias = ALIASES.iter().find(|(_, meant)| *meant == operation);
-    match alias {
-        Some((name, _)) => (*name).to_owned(),
-        None => operation.replace('.', "_"),
+/// The tool's name of an operation, if it is one: its own, with `_` for its dot, unless a
+/// contract fixes another.
+fn name(definition: &Definition) -> Option<String> {
+    match definition.offer.tool {
+        Offered::Plain => Some(definition.name.replace('.', "_")),
+        Offered::Named { name, .. } => Some(name.to_owned()),
+        Offered::None => None,
+    }
+}
+
+fn place(definition: &Definition) -> usize {
+    match definition.offer.tool {
+        Offered::Named { place, .. } => place,
+        _ => usize::MAX,
     }
 }
 
@@ -176,18 +161,4 @@ fn fetch() -> Tool {
     .with_title("Get more of a long answer")
     .with_raw_output_schema(into(output))
     .with_annotations(annotations(Safety::Read))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn names_are_legal_and_those_of_the_contract_kept() {
-        assert_eq!(name("code.defs"), "code_defs");
-        assert_eq!(name("map.projects"), "project_registry");
-        assert_eq!(name("map.call_graph"), "map_call_graph");
-        let legal = |c: char| c.is_ascii_lowercase() || c == '_';
-        assert!(ALIASES.iter().all(|(name, _)| name.chars().all(legal)));
-    }
 }

@@ -151,8 +151,8 @@ impl Desk {
     async fn command(&self, request: Request, cancel: CancellationToken) {
         let command = request.command.as_deref().unwrap_or_default();
         let id = request.id.as_deref();
-        let old = OldCommand::find(command);
-        let operation = old.map_or(command, |old| old.operation);
+        let old = OldCommand::find(&self.house.catalogue, command);
+        let operation = old.as_ref().map_or(command, |old| old.operation);
         if self.house.catalogue.get(operation).is_none() {
             // A result, kept for old hosts.
             let unknown = serde_json::json!({
@@ -164,7 +164,7 @@ impl Desk {
             }
             return;
         }
-        let params = match old.map(|old| old.params(request.args.as_deref())) {
+        let params = match old.as_ref().map(|old| old.params(request.args.as_deref())) {
             None => request.args,
             Some(Ok(params)) => Some(params),
             Some(Err(error)) => return self.reply(id, ReplyBody::Error(error.into())),

@@ -1,58 +1,31 @@
-//! The commands that hosts of the old Python child know, as operations of today.
-//!
-//! A table and nothing else: which operation a command is, what an old host takes for
-//! granted, and the word it knows for what is not there.
+//! The commands that hosts of the old Python child know, as operations of today: what an old
+//! host takes for granted, and the word it knows for what is not there.
 
 use std::collections::BTreeMap;
 
-use pillion_catalogue::{Code, Error, Result};
+use pillion_catalogue::{Catalogue, Code, Error, Result};
 use serde_json::value::{RawValue, to_raw_value};
 
-/// An old command.
+/// An old command, and the operation of today that answers it.
 #[derive(Debug)]
 pub struct OldCommand {
-    name: &'static str,
-    /// The operation that answers it.
+    /// The operation.
     pub operation: &'static str,
-    /// Parameters that hold where the host says nothing: it does not know of limits, and
-    /// would take a list that was cut off for all there is.
+    /// Parameters that hold where the host says nothing.
     defaults: &'static [(&'static str, &'static str)],
 }
-
-/// As many as an operation ever gives.
-const ALL: &str = "100000";
-
-const fn old(
-    name: &'static str,
-    operation: &'static str,
-    defaults: &'static [(&'static str, &'static str)],
-) -> OldCommand {
-    OldCommand {
-        name,
-        operation,
-        defaults,
-    }
-}
-
-const COMMANDS: &[OldCommand] = &[
-    old("structure", "map.structure", &[]),
-    old("extract", "map.extract", &[("strict", "true")]),
-    old("call_graph", "map.call_graph", &[("max_edges", ALL)]),
-    old("impact", "map.impact", &[]),
-    old("change_impact", "map.change_impact", &[]),
-    old("dead_code", "map.dead_code", &[("limit", ALL)]),
-    old("architecture", "map.architecture", &[]),
-    old("diagnostics", "map.diagnostics", &[("limit", ALL)]),
-    old("cross_project_deps", "map.cross_project", &[]),
-    old("detect_patterns", "map.patterns", &[("limit", ALL)]),
-    old("live_changes", "map.live_changes", &[]),
-    old("reference_edges", "map.references", &[]),
-];
 
 impl OldCommand {
     /// The old command of that name.
-    pub fn find(name: &str) -> Option<&'static Self> {
-        COMMANDS.iter().find(|command| command.name == name)
+    pub fn find(catalogue: &Catalogue, name: &str) -> Option<Self> {
+        let mut all = catalogue.definitions();
+        all.find_map(|definition| {
+            let old = definition.offer.old_command?;
+            (old.name == name).then_some(Self {
+                operation: definition.name,
+                defaults: old.defaults,
+            })
+        })
     }
 
     /// The operation's parameters: the host's arguments, without those that are null, and
@@ -87,33 +60,33 @@ impl OldCommand {
 mod tests {
     use super::*;
 
-    fn params(command: &str, args: &str) -> String {
+    const CALLS: OldCommand = OldCommand {
+        operation: "test.calls",
+        defaults: &[("max_edges", "100000")],
+    };
+
+    fn params(args: &str) -> Result<String> {
         let args = RawValue::from_string(args.to_owned()).unwrap();
-        let command = OldCommand::find(command).unwrap();
-        command.params(Some(&args)).unwrap().get().to_owned()
+        CALLS
+            .params(Some(&args))
+            .map(|params| params.get().to_owned())
     }
 
     #[test]
     fn what_a_host_says_counts_and_null_says_nothing() {
-        assert_eq!(params("structure", r#"{"language":null}"#), "{}");
-        assert_eq!(params("call_graph", "{}"), r#"{"max_edges":100000}"#);
-        assert_eq!(
-            params("call_graph", r#"{"max_edges": 3}"#),
-            r#"{"max_edges":3}"#
-        );
-        assert!(OldCommand::find("map.structure").is_none());
-        let list = RawValue::from_string("[1]".to_owned()).unwrap();
-        let error = OldCommand::find("impact").unwrap().params(Some(&list));
-        assert_eq!(error.unwrap_err().code, Code::InvalidParams);
+        let all = r#"{"max_edges":100000}"#;
+        assert_eq!(params("{}").unwrap(), all);
+        assert_eq!(params(r#"{"max_edges":null}"#).unwrap(), all);
+        assert_eq!(params(r#"{"max_edges": 3}"#).unwrap(), r#"{"max_edges":3}"#);
+        assert_eq!(params("[1]").unwrap_err().code, Code::InvalidParams);
     }
 
     #[test]
     fn what_is_not_there_has_its_old_word() {
-        let command = OldCommand::find("extract").unwrap();
-        let error = command.error(Error::new(Code::NotFound, "no"));
+        let error = CALLS.error(Error::new(Code::NotFound, "no"));
         assert_eq!(error.code.as_str(), "file_not_found");
         assert!(error.recoverable);
-        let error = command.error(Error::new(Code::ParseError, "no"));
+        let error = CALLS.error(Error::new(Code::ParseError, "no"));
         assert_eq!(error.code, Code::ParseError);
     }
 }

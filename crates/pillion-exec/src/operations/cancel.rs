@@ -1,6 +1,6 @@
 //! `exec.cancel`: end a job.
 
-use pillion_catalogue::{Context, Operation, Result, Safety};
+use pillion_catalogue::{Context, Offer, Operation, Result, Safety};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -29,6 +29,7 @@ pub struct Cancelled {
 impl Operation for Cancel {
     const NAME: &'static str = "exec.cancel";
     const SAFETY: Safety = Safety::Write;
+    const OFFER: Offer = Offer::PLAIN.typed("job-cancel", 350);
     type Service = ExecService;
     type Output = Cancelled;
 

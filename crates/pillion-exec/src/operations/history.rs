@@ -1,6 +1,6 @@
 //! `exec.history`: what ran in a session.
 
-use pillion_catalogue::{Context, Operation, Result, Safety};
+use pillion_catalogue::{Context, Offer, Operation, Result, Safety};
 use pillion_lanes::{NO_SESSION, session};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -75,6 +75,7 @@ pub struct PastRun {
 impl Operation for History {
     const NAME: &'static str = "exec.history";
     const SAFETY: Safety = Safety::Read;
+    const OFFER: Offer = Offer::PLAIN.typed("runs", 360);
     type Service = ExecService;
     type Output = PastRuns;
 

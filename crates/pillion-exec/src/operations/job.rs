@@ -1,6 +1,6 @@
 //! `exec.job`: what became of a job.
 
-use pillion_catalogue::{Context, Operation, Result, Safety};
+use pillion_catalogue::{Context, Offer, Operation, Result, Safety};
 use pillion_lanes::Reply;
 use pillion_store::JobDetail;
 use schemars::JsonSchema;
@@ -49,6 +49,7 @@ impl JobReport {
 impl Operation for Job {
     const NAME: &'static str = "exec.job";
     const SAFETY: Safety = Safety::Read;
+    const OFFER: Offer = Offer::PLAIN.typed("job", 330);
     type Service = ExecService;
     type Output = JobReport;
 

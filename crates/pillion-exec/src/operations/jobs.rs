@@ -1,6 +1,6 @@
 //! `exec.jobs`: the jobs there are.
 
-use pillion_catalogue::{Context, Operation, Result, Safety};
+use pillion_catalogue::{Context, Offer, Operation, Result, Safety};
 use pillion_lanes::Lane;
 use pillion_store::{Filter, Status};
 use schemars::JsonSchema;
@@ -131,6 +131,7 @@ pub struct JobList {
 impl Operation for Jobs {
     const NAME: &'static str = "exec.jobs";
     const SAFETY: Safety = Safety::Read;
+    const OFFER: Offer = Offer::PLAIN.typed("jobs", 320);
     type Service = ExecService;
     type Output = JobList;
 

@@ -1,6 +1,6 @@
 //! `exec.lanes`: what is promised on this machine, and what keeps it.
 
-use pillion_catalogue::{Context, Operation, Result, Safety};
+use pillion_catalogue::{Context, Offer, Operation, Result, Safety};
 use pillion_lanes::Lane;
 use pillion_sandbox::{Enforcement, Guarantee, Level};
 use schemars::JsonSchema;
@@ -41,6 +41,7 @@ pub struct LaneState {
 impl Operation for Lanes {
     const NAME: &'static str = "exec.lanes";
     const SAFETY: Safety = Safety::Read;
+    const OFFER: Offer = Offer::PLAIN.typed("lanes", 390);
     type Service = ExecService;
     type Output = LanesReport;
 

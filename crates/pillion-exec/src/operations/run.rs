@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use pillion_catalogue::{
-    Caller, Code, Context, Error, Operation, Peer, Result, Safety, Scope, Streams,
+    Caller, Code, Context, Error, Offer, Operation, Peer, Result, Safety, Scope, Streams,
 };
 use pillion_lanes::{
     LONGEST, Lane, Listener, MOST_MEMORY_MB, Program, Reply, Request, Tools, ToolsGiven,
@@ -152,6 +152,7 @@ impl Operation for Run {
     const SAFETY: Safety = Safety::Execute;
     const SCOPE: Scope = Scope::Project;
     const STREAMS: Streams = Streams::OnRequest;
+    const OFFER: Offer = Offer::PLAIN.typed_by_hand("exec", 300);
     type Service = ExecService;
     type Output = Reply;
 

@@ -1,6 +1,6 @@
 //! `exec.sessions` and `exec.session_clear`: the folders that runs in the user lane keep.
 
-use pillion_catalogue::{Code, Context, Error, Operation, Result, Safety, commit, work};
+use pillion_catalogue::{Code, Context, Error, Offer, Operation, Result, Safety, commit, work};
 use pillion_lanes::session::{self, Purpose};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -51,6 +51,7 @@ pub struct SessionInfo {
 impl Operation for Sessions {
     const NAME: &'static str = "exec.sessions";
     const SAFETY: Safety = Safety::Read;
+    const OFFER: Offer = Offer::PLAIN.typed("sessions", 370);
     type Service = ExecService;
     type Output = SessionList;
 
@@ -144,6 +145,7 @@ pub struct SessionCleared {
 impl Operation for SessionClear {
     const NAME: &'static str = "exec.session_clear";
     const SAFETY: Safety = Safety::Write;
+    const OFFER: Offer = Offer::PLAIN.typed("session-clear", 380);
     type Service = ExecService;
     type Output = SessionCleared;
 

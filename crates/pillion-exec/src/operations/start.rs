@@ -1,6 +1,6 @@
 //! `exec.start`: run code of others as a job.
 
-use pillion_catalogue::{Context, Operation, Result, Safety, Scope};
+use pillion_catalogue::{Context, Offer, Operation, Result, Safety, Scope};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Serialize};
 
@@ -41,6 +41,7 @@ impl Operation for Start {
     const NAME: &'static str = "exec.start";
     const SAFETY: Safety = Safety::Execute;
     const SCOPE: Scope = Scope::Project;
+    const OFFER: Offer = Offer::PLAIN.typed("job-start", 310);
     type Service = ExecService;
     type Output = JobInfo;
 

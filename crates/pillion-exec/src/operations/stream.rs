@@ -1,6 +1,6 @@
 //! `exec.stream`: what a job prints, from its beginning to its end.
 
-use pillion_catalogue::{Context, Operation, Result, Safety, Streams};
+use pillion_catalogue::{Context, Offer, Operation, Prints, Result, Safety, Streams};
 use pillion_lanes::Which;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -26,6 +26,7 @@ impl Operation for Stream {
     const NAME: &'static str = "exec.stream";
     const SAFETY: Safety = Safety::Read;
     const STREAMS: Streams = Streams::Always;
+    const OFFER: Offer = Offer::PLAIN.typed("job-stream", 340).prints(Prints::Output);
     type Service = ExecService;
     type Output = JobReport;
 

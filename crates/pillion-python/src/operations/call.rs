@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use pillion_catalogue::{Context, Operation, Result, Safety, Scope, Streams};
+use pillion_catalogue::{Context, Offer, Operation, Prints, Result, Safety, Scope, Streams};
 use pillion_protocol::worker;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -64,6 +64,7 @@ impl Operation for Call {
     const SAFETY: Safety = Safety::Execute;
     const SCOPE: Scope = Scope::Project;
     const STREAMS: Streams = Streams::OnRequest;
+    const OFFER: Offer = Offer::PLAIN.typed("call", 270).prints(Prints::Result);
     type Service = PythonService;
     type Output = Called;
 

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use pillion_catalogue::{Context, Error, Operation, Result, Safety, Scope};
+use pillion_catalogue::{Context, Error, Offer, Operation, Result, Safety, Scope};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -66,8 +66,14 @@ impl Operation for Describe {
     // Importing a module runs its code, but only as every call into it would.
     const SAFETY: Safety = Safety::Read;
     const SCOPE: Scope = Scope::Project;
+    const OFFER: Offer = Offer::PLAIN.typed("describe", 280);
     type Service = PythonService;
     type Output = Module;
+
+    fn text(result: &str) -> Option<String> {
+        let module: Module = serde_json::from_str(result).ok()?;
+        Some(module.text())
+    }
 
     async fn run(self, cx: Context<PythonService>) -> Result<Module> {
         let question = Question {
@@ -79,5 +85,30 @@ impl Operation for Describe {
         let params = serde_json::json!({ "module": self.module });
         let (_, answer) = question.ask(&cx, "describe", &params).await?;
         serde_json::from_str(answer.result.get()).map_err(Error::internal)
+    }
+}
+
+impl Module {
+    /// As people read it.
+    fn text(&self) -> String {
+        let file = self.file.as_deref().unwrap_or("");
+        let mut lines = vec![format!("{}  {file}", self.module)];
+        lines.extend(self.doc.lines().next().map(|line| format!("  {line}")));
+        for function in &self.functions {
+            let kind = match (function.is_async, function.stream) {
+                (_, true) => "  (stream)",
+                (true, false) => "  (async)",
+                (false, false) => "",
+            };
+            let signature = function.signature.as_deref().unwrap_or("(...)");
+            lines.push(format!(
+                "\n{}:{}{signature}{kind}",
+                self.module, function.name
+            ));
+            if !function.summary.is_empty() {
+                lines.push(format!("    {}", function.summary));
+            }
+        }
+        lines.join("\n")
     }
 }

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use pillion_catalogue::{Context, Error, Operation, Result, Safety, Scope, Streams};
+use pillion_catalogue::{Context, Error, Offer, Operation, Prints, Result, Safety, Scope, Streams};
 use pillion_protocol::worker;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -60,6 +60,7 @@ impl Operation for Invoke {
     const SAFETY: Safety = Safety::Execute;
     const SCOPE: Scope = Scope::Project;
     const STREAMS: Streams = Streams::OnRequest;
+    const OFFER: Offer = Offer::PLAIN.prints(Prints::Result);
     type Service = PythonService;
     type Output = Invoked;
 

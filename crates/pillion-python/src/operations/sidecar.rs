@@ -1,6 +1,6 @@
 //! `sidecar.call`: a command of a foreign sidecar.
 
-use pillion_catalogue::{Context, Operation, Result, Safety, Scope};
+use pillion_catalogue::{Context, Offer, Operation, Prints, Result, Safety, Scope};
 use pillion_supervisor::Ask;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -40,6 +40,7 @@ impl Operation for SidecarCall {
     const NAME: &'static str = "sidecar.call";
     const SAFETY: Safety = Safety::Execute;
     const SCOPE: Scope = Scope::Folder;
+    const OFFER: Offer = Offer::PLAIN.prints(Prints::Result);
     type Service = PythonService;
     type Output = Called;
 

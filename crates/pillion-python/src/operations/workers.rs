@@ -1,6 +1,6 @@
 //! `py.workers`: who works for Python calls.
 
-use pillion_catalogue::{Context, Operation, Result, Safety};
+use pillion_catalogue::{Context, Offer, Operation, Result, Safety};
 use pillion_supervisor::{Kind, WorkspaceStatus};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -22,8 +22,18 @@ pub struct WorkerList {
 impl Operation for Workers {
     const NAME: &'static str = "py.workers";
     const SAFETY: Safety = Safety::Read;
+    const OFFER: Offer = Offer::PLAIN.typed("workers", 420);
     type Service = PythonService;
     type Output = WorkerList;
+
+    fn text(result: &str) -> Option<String> {
+        let list: WorkerList = serde_json::from_str(result).ok()?;
+        if list.workspaces.is_empty() {
+            return Some("no workers yet; the first call starts one".to_owned());
+        }
+        let all: Vec<String> = list.workspaces.iter().map(ToString::to_string).collect();
+        Some(all.join("\n\n"))
+    }
 
     async fn run(self, cx: Context<PythonService>) -> Result<WorkerList> {
         let mut workspaces = cx.service().supervisor().workspaces();

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use pillion::{Caller, Door, Engine, EngineOptions, Error, Part, Request, Result};
+use pillion_catalogue::Asking;
 use pillion_client::{Client, Code, Event, Options};
 use pillion_runtime::Dirs;
 use serde_json::value::RawValue;
@@ -120,6 +121,21 @@ impl Backend {
                 }
             }
         }
+    }
+
+    /// The same for functions under names of their own.
+    pub(crate) async fn asking(
+        &self,
+        asking: Asking,
+        streams: bool,
+        tell: impl FnMut(Part),
+    ) -> Result<Box<RawValue>> {
+        let Asking {
+            operation,
+            params,
+            caller,
+        } = asking;
+        self.call(&caller, operation, &params, streams, tell).await
     }
 
     /// Ask for an operation and decode its result.

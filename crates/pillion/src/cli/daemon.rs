@@ -4,8 +4,8 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::Args;
-use pillion::system::{Place, StatusReport};
-use pillion::{Engine, EngineOptions, Error, Result};
+use pillion::system::{Place, Shutdown, Status, StatusReport};
+use pillion::{Engine, EngineOptions, Error, Operation, Result};
 use pillion_client::{Client, Code};
 use pillion_doors::daemon::{BindError, Bound};
 use pillion_process::stat::Identity;
@@ -95,7 +95,7 @@ pub(crate) async fn stop(global: &Global) -> Result<ExitCode> {
 pub(crate) async fn restart(global: &Global) -> Result<ExitCode> {
     stop_running(global).await?;
     let client = Client::connect_or_start(&backend::client_options(global)).await?;
-    let status: StatusReport = client.call_as("system.status", ()).await?;
+    let status: StatusReport = client.call_as(Status::NAME, ()).await?;
     output::say(&format!(
         "the daemon runs (pid {}, version {})",
         status.pid, status.version
@@ -110,13 +110,13 @@ async fn stop_running(global: &Global) -> Result<Option<u32>> {
         Err(error) if error.code == Code::Unreachable => return Ok(None),
         Err(error) => return Err(error),
     };
-    let status: serde_json::Value = client.call_as("system.status", ()).await?;
+    let status: serde_json::Value = client.call_as(Status::NAME, ()).await?;
     let pid = status["pid"]
         .as_u64()
         .and_then(|pid| u32::try_from(pid).ok())
         .unwrap_or(0);
     let identity = Identity::of(pid);
-    client.call("system.shutdown", ()).await?;
+    client.call(Shutdown::NAME, ()).await?;
     let gone = async {
         while identity.is_some_and(|identity| identity.is_alive()) {
             tokio::time::sleep(Duration::from_millis(5)).await;

@@ -163,11 +163,11 @@ impl Stdio {
             }
         };
         let request = Request::new(Door::Stdio).root(self.project.as_deref().map(from_here));
-        let old = stdio::OldCommand::find(command);
-        let outcome = match old.map(|old| (old, old.params(args.as_deref()))) {
+        let old = stdio::OldCommand::find(engine.catalogue(), command);
+        let outcome = match old.map(|old| (old.params(args.as_deref()), old)) {
             None => engine.call_raw(command, args.as_deref(), request).await,
-            Some((_, Err(error))) => Err(error),
-            Some((old, Ok(params))) => engine
+            Some((Err(error), _)) => Err(error),
+            Some((Ok(params), old)) => engine
                 .call_raw(old.operation, Some(&params), request)
                 .await
                 .map_err(|error| old.error(error)),

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args;
-use pillion::{Code, Error, Part, Result};
+use pillion::{Code, Error, Operation, Part, Result};
 use pillion_exec::operations::{FileGiven, Printed, Run};
 use pillion_lanes::{Lane, Outcome, Reply};
 use serde_json::value::to_raw_value;
@@ -16,8 +16,6 @@ use super::{Global, output};
 
 /// What may come from standard input.
 const INPUT: u64 = 16 << 20;
-/// The operation behind it.
-const OPERATION: &str = "exec.run";
 
 /// Run Python code in a lane: confined, limited, and gone without a trace.
 ///
@@ -90,7 +88,7 @@ impl Exec {
         let params = self.params(!global.json)?;
         let params = to_raw_value(&params).map_err(Error::internal)?;
         let backend = Backend::open(global).await?;
-        let call = backend.call(&caller, OPERATION, &params, !global.json, |part| {
+        let call = backend.call(&caller, Run::NAME, &params, !global.json, |part| {
             print(&part);
         });
         let outcome = tokio::select! {

@@ -2,13 +2,10 @@
 
 use std::io::Write;
 
-use pillion::{Definition, Part};
+use pillion::Part;
 use serde::Deserialize;
 
 use super::output;
-
-/// The operation whose items are what a program printed.
-pub(crate) const STREAM: &str = "exec.stream";
 
 #[derive(Debug, Deserialize)]
 #[serde(default)]
@@ -46,11 +43,4 @@ pub(crate) fn print(part: &Part) -> bool {
         }
     };
     written.is_ok()
-}
-
-/// How it ended, beside its output.
-pub(crate) fn end(definition: &Definition, result: &str) {
-    if let Some(text) = definition.text(result) {
-        output::note(&text);
-    }
 }

@@ -95,42 +95,61 @@ impl Global {
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Walk through pillion on this terminal, with real calls.
+    #[command(display_order = 10)]
     Tour(tour::Tour),
     /// Stop the daemon; running requests finish.
+    #[command(display_order = 460)]
     Stop,
     /// Stop the daemon and start it again.
+    #[command(display_order = 470)]
     Restart,
     /// Show clocks, engines and questions live.
+    #[command(display_order = 410)]
     Watch(watch::Watch),
     /// Show the daemon's log.
+    #[command(display_order = 480)]
     Logs(logs::Logs),
     /// Say which Python is used and why, what is wrong and what to do.
+    #[command(display_order = 490)]
     Doctor(doctor::Doctor),
     /// Trust a folder: let its `pillion.toml` run programs and open walls.
+    #[command(display_order = 500)]
     Trust(trust::Trust),
     /// Show or rebuild the managed Python environment.
+    #[command(display_order = 510)]
     Env(env::Env),
     /// Print the path of the daemon's socket.
+    #[command(display_order = 580)]
     SocketPath,
     /// List every operation.
+    #[command(display_order = 590)]
     Operations,
     /// Measure pillion against its baselines, in one run.
+    #[command(display_order = 520)]
     Bench(bench::Bench),
     /// Print a completion script for your shell.
+    #[command(display_order = 600)]
     Completions(completions::Completions),
     /// Run the daemon in the foreground.
+    #[command(display_order = 570)]
     Daemon(daemon::Daemon),
     /// Serve HTTP on this machine, on an engine of its own.
+    #[command(display_order = 540)]
     Serve(doors::Serve),
     /// Serve the line-JSON contract on standard input and output, or do one command.
+    #[command(display_order = 550)]
     Stdio(doors::Stdio),
     /// Serve JSON-RPC on standard input and output.
+    #[command(display_order = 560)]
     Rpc(doors::Rpc),
     /// Serve agents: every operation as an MCP tool, on standard input and output.
+    #[command(display_order = 530)]
     Mcp(mcp::Mcp),
     /// Expose functions of Python modules as tools, methods, routes and commands.
+    #[command(display_order = 290)]
     Expose(expose::Expose),
     /// Run Python code in a lane: confined, limited, and gone without a trace.
+    #[command(display_order = 300)]
     Exec(Box<exec::Exec>),
     /// Print a reference page.
     #[command(hide = true)]
@@ -169,7 +188,7 @@ fn run(matches: &clap::ArgMatches, json: bool) -> Result<ExitCode> {
         .enable_all()
         .build()
         .map_err(Error::internal)?;
-    if let Some(operation) = operations::selected(matches)? {
+    if let Some(operation) = operations::selected(matches, json)? {
         return runtime.block_on(operations::run(operation, &global));
     }
     let cli = Cli::from_arg_matches(matches).map_err(Error::internal)?;

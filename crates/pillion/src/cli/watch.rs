@@ -6,11 +6,11 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::Args;
-use pillion::system::{StatsReport, StatusReport};
-use pillion::{Code, Error, Result};
+use pillion::system::{StatsReport, Status, StatusReport, SystemStats};
+use pillion::{Code, Error, Operation, Result};
+use pillion_catalogue::text::{memory, millis, span, table};
 use pillion_client::Client;
 
-use super::render::{memory, millis, span, table};
 use super::{Global, output};
 
 /// Show clocks, engines and questions live.
@@ -72,8 +72,8 @@ async fn look(global: &Global) -> Result<Option<(StatusReport, StatsReport)>> {
         Err(error) if error.code == Code::Unreachable => return Ok(None),
         Err(error) => return Err(error),
     };
-    let status = client.call_as("system.status", ()).await;
-    let stats = client.call_as("system.stats", ()).await;
+    let status = client.call_as(Status::NAME, ()).await;
+    let stats = client.call_as(SystemStats::NAME, ()).await;
     match (status, stats) {
         (Ok(status), Ok(stats)) => Ok(Some((status, stats))),
         // It ended between the two.

@@ -2,6 +2,7 @@
 
 mod operations;
 mod subscribe;
+mod text;
 
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};

@@ -1,13 +1,13 @@
 //! The short ones.
 
 use jiff::Timestamp;
-use pillion_catalogue::{Context, Operation, OperationStats, Result, Safety};
+use pillion_catalogue::{Context, Method, Offer, Operation, OperationStats, Result, Route, Safety};
 use pillion_code::CodeStatus;
 use pillion_supervisor::WorkspaceStatus;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{SystemService, contract};
+use super::{SystemService, contract, text};
 use crate::VERSION;
 use crate::servers::{self, Server};
 
@@ -28,6 +28,7 @@ pub struct Pong {
 impl Operation for Ping {
     const NAME: &'static str = "system.ping";
     const SAFETY: Safety = Safety::Read;
+    const OFFER: Offer = Offer::PLAIN.typed("ping", 450).no_tool();
     type Service = SystemService;
     type Output = Pong;
 
@@ -60,6 +61,7 @@ pub struct VersionReport {
 impl Operation for Version {
     const NAME: &'static str = "system.version";
     const SAFETY: Safety = Safety::Read;
+    const OFFER: Offer = Offer::PLAIN.no_tool();
     type Service = SystemService;
     type Output = VersionReport;
 
@@ -98,6 +100,9 @@ pub struct HealthReport {
 impl Operation for Health {
     const NAME: &'static str = "system.health";
     const SAFETY: Safety = Safety::Read;
+    const OFFER: Offer = Offer::PLAIN
+        .no_tool()
+        .routes(&[Route::older(Method::Get, "/health")]);
     type Service = SystemService;
     type Output = HealthReport;
 
@@ -157,8 +162,14 @@ pub struct StatusReport {
 impl Operation for Status {
     const NAME: &'static str = "system.status";
     const SAFETY: Safety = Safety::Read;
+    const OFFER: Offer = Offer::PLAIN.typed("status", 400);
     type Service = SystemService;
     type Output = StatusReport;
+
+    fn text(result: &str) -> Option<String> {
+        let report: StatusReport = serde_json::from_str(result).ok()?;
+        Some(text::status(&report))
+    }
 
     async fn run(self, cx: Context<SystemService>) -> Result<StatusReport> {
         let service = cx.service();
@@ -224,8 +235,17 @@ pub struct StatsReport {
 impl Operation for SystemStats {
     const NAME: &'static str = "system.stats";
     const SAFETY: Safety = Safety::Read;
+    const OFFER: Offer = Offer::PLAIN
+        .typed("stats", 430)
+        .no_tool()
+        .routes(&[Route::older(Method::Get, "/stats")]);
     type Service = SystemService;
     type Output = StatsReport;
+
+    fn text(result: &str) -> Option<String> {
+        let report: StatsReport = serde_json::from_str(result).ok()?;
+        Some(text::stats(&report))
+    }
 
     async fn run(self, cx: Context<SystemService>) -> Result<StatsReport> {
         let service = cx.service();
@@ -255,6 +275,9 @@ pub struct Acknowledged {
 impl Operation for Shutdown {
     const NAME: &'static str = "system.shutdown";
     const SAFETY: Safety = Safety::Write;
+    const OFFER: Offer = Offer::PLAIN
+        .no_tool()
+        .routes(&[Route::older(Method::Post, "/shutdown")]);
     type Service = SystemService;
     type Output = Acknowledged;
 

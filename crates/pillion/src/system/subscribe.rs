@@ -1,6 +1,6 @@
 //! `system.subscribe`: news, pushed as they happen.
 
-use pillion_catalogue::{Context, Operation, Result, Safety, Streams};
+use pillion_catalogue::{Context, Offer, Operation, Prints, Result, Safety, Streams};
 use pillion_supervisor::Event;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -35,6 +35,10 @@ impl Operation for Subscribe {
     const NAME: &'static str = "system.subscribe";
     const SAFETY: Safety = Safety::Read;
     const STREAMS: Streams = Streams::Always;
+    const OFFER: Offer = Offer::PLAIN
+        .typed("events", 440)
+        .prints(Prints::Items)
+        .no_tool();
     type Service = SystemService;
     type Output = Subscribed;
 

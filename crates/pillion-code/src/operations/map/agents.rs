@@ -1,6 +1,6 @@
 //! `map.agents`: which agents work on which projects.
 
-use pillion_catalogue::{Context, Operation, Result, Safety, Scope};
+use pillion_catalogue::{Context, Offer, Operation, Result, Safety, Scope};
 use pillion_protocol::vars;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -72,6 +72,8 @@ impl Operation for Agents {
     const NAME: &'static str = "map.agents";
     const SAFETY: Safety = Safety::Read;
     const SCOPE: Scope = Scope::Folder;
+    const FORMATS: bool = true;
+    const OFFER: Offer = Offer::PLAIN.tool("agent_map", 3);
     type Service = CodeService;
     type Output = Answer<MappedAgents>;
 

@@ -2,7 +2,9 @@
 
 use std::path::PathBuf;
 
-use pillion_catalogue::{CancellationToken, Context, Operation, Result, Safety, Scope, wanted};
+use pillion_catalogue::{
+    CancellationToken, Context, Offer, Operation, Result, Safety, Scope, wanted,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -78,6 +80,8 @@ impl Operation for CallGraph {
     const NAME: &'static str = "map.call_graph";
     const SAFETY: Safety = Safety::Read;
     const SCOPE: Scope = Scope::Project;
+    const FORMATS: bool = true;
+    const OFFER: Offer = Offer::PLAIN.old("call_graph", &[("max_edges", "100000")]);
     type Service = CodeService;
     type Output = Answer<Calls>;
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use pillion_catalogue::{
-    CancellationToken, Context, Operation, Result, Safety, Scope, wanted, work,
+    CancellationToken, Context, Offer, Operation, Result, Safety, Scope, wanted, work,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -100,6 +100,10 @@ impl Operation for ChangeImpact {
     const NAME: &'static str = "map.change_impact";
     const SAFETY: Safety = Safety::Read;
     const SCOPE: Scope = Scope::Project;
+    const FORMATS: bool = true;
+    const OFFER: Offer = Offer::PLAIN
+        .tool("change_impact", 6)
+        .old("change_impact", &[]);
     type Service = CodeService;
     type Output = Answer<ChangeReach>;
 

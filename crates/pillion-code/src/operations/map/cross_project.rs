@@ -1,6 +1,6 @@
 //! `map.cross_project`: which project uses which.
 
-use pillion_catalogue::{Context, Operation, Result, Safety, Scope, work};
+use pillion_catalogue::{Context, Offer, Operation, Result, Safety, Scope, work};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -78,6 +78,10 @@ impl Operation for CrossProject {
     const NAME: &'static str = "map.cross_project";
     const SAFETY: Safety = Safety::Read;
     const SCOPE: Scope = Scope::Folder;
+    const FORMATS: bool = true;
+    const OFFER: Offer = Offer::PLAIN
+        .tool("cross_project_deps", 7)
+        .old("cross_project_deps", &[]);
     type Service = CodeService;
     type Output = Answer<Dependencies>;
 

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 
-use pillion_catalogue::{Context, Error, Operation, Result, Safety, Scope};
+use pillion_catalogue::{Context, Error, Offer, Operation, Result, Safety, Scope};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -90,6 +90,8 @@ impl Operation for DeadCode {
     const NAME: &'static str = "map.dead_code";
     const SAFETY: Safety = Safety::Read;
     const SCOPE: Scope = Scope::Project;
+    const FORMATS: bool = true;
+    const OFFER: Offer = Offer::PLAIN.old("dead_code", &[("limit", "100000")]);
     type Service = CodeService;
     type Output = Answer<Dead>;
 

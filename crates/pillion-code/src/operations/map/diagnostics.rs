@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use pillion_catalogue::{Caller, Context, Operation, Result, Safety, Scope, work};
+use pillion_catalogue::{Caller, Context, Offer, Operation, Result, Safety, Scope, work};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -107,6 +107,8 @@ impl Operation for ProjectDiagnostics {
     const NAME: &'static str = "map.diagnostics";
     const SAFETY: Safety = Safety::Read;
     const SCOPE: Scope = Scope::Project;
+    const FORMATS: bool = true;
+    const OFFER: Offer = Offer::PLAIN.old("diagnostics", &[("limit", "100000")]);
     type Service = CodeService;
     type Output = Answer<Diagnosed>;
 

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::path::PathBuf;
 
-use pillion_catalogue::{Code, Context, Error, Operation, Result, Safety, Scope, work};
+use pillion_catalogue::{Code, Context, Error, Offer, Operation, Result, Safety, Scope, work};
 use ruff_python_ast::statement_visitor::{StatementVisitor, walk_stmt};
 use ruff_python_ast::{AnyParameterRef, Parameters, Stmt};
 use schemars::JsonSchema;
@@ -90,6 +90,8 @@ impl Operation for Extract {
     const NAME: &'static str = "map.extract";
     const SAFETY: Safety = Safety::Read;
     const SCOPE: Scope = Scope::Project;
+    const FORMATS: bool = true;
+    const OFFER: Offer = Offer::PLAIN.old("extract", &[("strict", "true")]);
     type Service = CodeService;
     type Output = Answer<Extracted>;
 

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use pillion_catalogue::{Context, Operation, Result, Safety, Scope, wanted, work};
+use pillion_catalogue::{Context, Offer, Operation, Result, Safety, Scope, wanted, work};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -121,6 +121,10 @@ impl Operation for LiveChanges {
     const NAME: &'static str = "map.live_changes";
     const SAFETY: Safety = Safety::Read;
     const SCOPE: Scope = Scope::Project;
+    const FORMATS: bool = true;
+    const OFFER: Offer = Offer::PLAIN
+        .tool("live_changes", 9)
+        .old("live_changes", &[]);
     type Service = CodeService;
     type Output = Answer<Live>;
 

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use pillion_catalogue::{Context, Error, Operation, Result, Safety, Scope, work};
+use pillion_catalogue::{Context, Error, Offer, Operation, Result, Safety, Scope, work};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -92,6 +92,10 @@ impl Operation for Patterns {
     const NAME: &'static str = "map.patterns";
     const SAFETY: Safety = Safety::Read;
     const SCOPE: Scope = Scope::Project;
+    const FORMATS: bool = true;
+    const OFFER: Offer = Offer::PLAIN
+        .tool("detect_patterns", 8)
+        .old("detect_patterns", &[("limit", "100000")]);
     type Service = CodeService;
     type Output = Answer<FoundPatterns>;
 

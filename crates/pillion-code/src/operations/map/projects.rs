@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use pillion_catalogue::{Code, Context, Error, Operation, Result, Safety, Scope, work};
+use pillion_catalogue::{Code, Context, Error, Offer, Operation, Result, Safety, Scope, work};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -61,6 +61,8 @@ impl Operation for Projects {
     const NAME: &'static str = "map.projects";
     const SAFETY: Safety = Safety::Read;
     const SCOPE: Scope = Scope::Folder;
+    const FORMATS: bool = true;
+    const OFFER: Offer = Offer::PLAIN.tool("project_registry", 1);
     type Service = CodeService;
     type Output = Answer<FoundProjects>;
 
@@ -94,6 +96,8 @@ impl Operation for Resolve {
     const NAME: &'static str = "map.resolve";
     const SAFETY: Safety = Safety::Read;
     const SCOPE: Scope = Scope::Folder;
+    const FORMATS: bool = true;
+    const OFFER: Offer = Offer::PLAIN.tool("resolve_project", 2);
     type Service = CodeService;
     type Output = Answer<FoundProject>;
 

@@ -3,7 +3,9 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-use pillion_catalogue::{CancellationToken, Context, Operation, Result, Safety, Scope, wanted};
+use pillion_catalogue::{
+    CancellationToken, Context, Offer, Operation, Result, Safety, Scope, wanted,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -91,6 +93,10 @@ impl Operation for References {
     const NAME: &'static str = "map.references";
     const SAFETY: Safety = Safety::Read;
     const SCOPE: Scope = Scope::Project;
+    const FORMATS: bool = true;
+    const OFFER: Offer = Offer::PLAIN
+        .tool("reference_edges", 10)
+        .old("reference_edges", &[]);
     type Service = CodeService;
     type Output = Answer<ReferenceEdges>;
 

@@ -2,7 +2,9 @@
 
 use std::path::PathBuf;
 
-use pillion_catalogue::{Context, Error, Operation, Result, Safety, Scope, wanted, work_unless};
+use pillion_catalogue::{
+    Context, Error, Offer, Operation, Result, Safety, Scope, wanted, work_unless,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -76,6 +78,8 @@ impl Operation for Structure {
     const NAME: &'static str = "map.structure";
     const SAFETY: Safety = Safety::Read;
     const SCOPE: Scope = Scope::Project;
+    const FORMATS: bool = true;
+    const OFFER: Offer = Offer::PLAIN.tool("code_structure", 4).old("structure", &[]);
     type Service = CodeService;
     type Output = Answer<Structured>;
 

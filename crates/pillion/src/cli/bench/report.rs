@@ -3,7 +3,7 @@
 use comfy_table::CellAlignment;
 use serde::Serialize;
 
-use super::super::{output, render};
+use super::super::output;
 use super::machine::Machine;
 use super::rounds::{Duel, Samples, quantile};
 
@@ -242,7 +242,7 @@ impl Report {
             Tail::P99 => "ours p99",
             Tail::P90 => "ours p90",
         };
-        let mut table = render::table([
+        let mut table = pillion_catalogue::text::table([
             "what", "ours p50", tail, "baseline", "p50", "ratio", "budget", "ok?",
         ]);
         for row in &self.rows {

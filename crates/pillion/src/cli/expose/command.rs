@@ -4,10 +4,12 @@ use std::collections::BTreeMap;
 use std::process::ExitCode;
 
 use clap::{Arg, ArgAction, ArgMatches, Command};
-use pillion::{Caller, Code, Error, Part, Result};
+use pillion::{Code, Error, Part, Result};
+use pillion_catalogue::{Asking, Functions};
+use pillion_python::ExposedModules;
 use pillion_python::operations::{Exposed, Tool};
 use serde_json::value::{RawValue, to_raw_value};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use crate::cli::backend::Backend;
@@ -20,28 +22,15 @@ const BY_PLACE: &str = "\0by place";
 /// Arguments by their names, as they were typed.
 type Arguments = BTreeMap<String, Box<RawValue>>;
 
-#[derive(serde::Serialize)]
-struct Invoke<'a> {
-    name: &'a str,
-    params: Arguments,
-    stream: bool,
-    #[serde(flatten)]
-    place: &'a Map<String, Value>,
-}
-
 /// Call the function that `words` say.
 pub(super) async fn run(
     backend: &Backend,
-    (caller, place): (&Caller, &Map<String, Value>),
-    modules: &[String],
+    functions: &ExposedModules,
     words: Vec<String>,
     global: &Global,
 ) -> Result<ExitCode> {
-    let exposed: Exposed = backend
-        .ask_for(caller, "py.expose", Value::Object(place.clone()))
-        .await?;
-    let exposed = exposed.or_failure()?;
-    let name = format!("pillion expose {} --", modules.join(" "));
+    let exposed = super::list(backend, functions).await?;
+    let name = format!("pillion expose {} --", functions.modules.join(" "));
     let line = std::iter::once(name.clone()).chain(words);
     let matches = match command(&name, &exposed).try_get_matches_from(line) {
         Ok(matches) => matches,
@@ -57,22 +46,12 @@ pub(super) async fn run(
     }) else {
         return Err(Error::new(Code::InvalidParams, "no function was named"));
     };
-    let params = Invoke {
-        name: &tool.name,
-        params: arguments(tool, given)?,
-        stream: true,
-        place,
-    };
-    let params = to_raw_value(&params).map_err(Error::internal)?;
-    call(backend, caller, &params, global.json).await
+    let arguments = to_raw_value(&arguments(tool, given)?).map_err(Error::internal)?;
+    let asking = functions.call(&tool.name, Some(&arguments), true)?;
+    call(backend, asking, global.json).await
 }
 
-async fn call(
-    backend: &Backend,
-    caller: &Caller,
-    params: &RawValue,
-    json: bool,
-) -> Result<ExitCode> {
+async fn call(backend: &Backend, asking: Asking, json: bool) -> Result<ExitCode> {
     #[derive(serde::Deserialize)]
     struct Invoked<'a> {
         #[serde(borrow)]
@@ -80,7 +59,7 @@ async fn call(
         streams: bool,
     }
     let unread = CancellationToken::new();
-    let call = backend.call(caller, "py.invoke", params, true, |part: Part| {
+    let call = backend.asking(asking, true, |part: Part| {
         if !show_part(&part, json) {
             unread.cancel();
         }

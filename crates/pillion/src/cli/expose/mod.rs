@@ -14,12 +14,13 @@ use std::sync::Arc;
 
 use clap::Args;
 use pillion::{Caller, Catalogue, Door, Error, Result};
+use pillion_catalogue::Functions;
 use pillion_doors::daemon::{self, BindError, Bound};
 use pillion_doors::mcp::{self as agents, Settings};
 use pillion_doors::{Exposed, House, http, rpc};
 use pillion_protocol::endpoint::Endpoint;
+use pillion_python::ExposedModules;
 use pillion_python::operations::Exposed as Listing;
-use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 
 use super::backend::Backend;
@@ -81,21 +82,10 @@ struct Way {
 
 impl Expose {
     pub(crate) async fn run(self, global: &Global) -> Result<ExitCode> {
-        let place = self.place()?;
-        let caller = Caller {
-            timeout_ms: self.timeout_ms,
-            ..self.caller.clone().caller()?
-        };
+        let functions = self.modules()?;
         if !self.call.is_empty() {
             let backend = Backend::open(global).await?;
-            let called = command::run(
-                &backend,
-                (&caller, &place),
-                &self.modules,
-                self.call,
-                global,
-            )
-            .await;
+            let called = command::run(&backend, &functions, self.call, global).await;
             backend.close().await;
             return called;
         }
@@ -103,33 +93,37 @@ impl Expose {
         let asks = self.way.list || std::io::stdin().is_terminal() || global.json;
         if asks && !serves && self.way.http.is_none() {
             let backend = Backend::open(global).await?;
-            let listed = backend
-                .ask_for(&caller, "py.expose", Value::Object(place))
-                .await;
+            let listed = list(&backend, &functions).await;
             backend.close().await;
-            let listed = listed.and_then(Listing::or_failure)?;
-            return Ok(table::show(&listed, &self.modules, global.json));
+            return Ok(table::show(&listed?, &self.modules, global.json));
         }
         let relay = Arc::new(Relay::new(global.clone()));
-        let served = serve(self.way, &self.access, only(&relay, place, caller)).await;
+        let served = serve(self.way, &self.access, only(&relay, functions)).await;
         relay.close().await;
         served
     }
 
-    /// The parameters that say which functions are meant.
-    fn place(&self) -> Result<Map<String, Value>> {
+    /// The functions that are meant.
+    fn modules(&self) -> Result<ExposedModules> {
         let path = self.path.iter().map(std::path::absolute);
-        let path = path
-            .collect::<Result<Vec<_>, _>>()
-            .map_err(Error::internal)?;
-        let mut place = of_modules(&self.modules);
-        place.insert("path".into(), json!(path));
-        Ok(place)
+        let path = path.collect::<Result<Vec<_>, _>>();
+        let caller = Caller {
+            timeout_ms: self.timeout_ms,
+            ..self.caller.clone().caller()?
+        };
+        Ok(ExposedModules {
+            modules: self.modules.clone(),
+            path: path.map_err(Error::internal)?,
+            caller,
+        })
     }
 }
 
-fn of_modules(modules: &[String]) -> Map<String, Value> {
-    Map::from_iter([("modules".to_owned(), json!(modules))])
+/// What there is to call.
+async fn list(backend: &Backend, functions: &ExposedModules) -> Result<Listing> {
+    let answer = backend.asking(functions.list()?, false, |_| {}).await?;
+    let listing: Listing = serde_json::from_str(answer.get()).map_err(Error::internal)?;
+    listing.or_failure()
 }
 
 /// The same for `pillion mcp --expose`.
@@ -137,7 +131,12 @@ pub(crate) fn beside(house: House, modules: &[String], caller: &Caller) -> House
     if modules.is_empty() {
         return house;
     }
-    let exposed = Exposed::new(house.clone(), of_modules(modules), caller.clone());
+    let functions = ExposedModules {
+        modules: modules.to_vec(),
+        path: Vec::new(),
+        caller: caller.clone(),
+    };
+    let exposed = Exposed::new(house.clone(), Arc::new(functions));
     House {
         exposed: Some(Arc::new(exposed)),
         ..house
@@ -146,14 +145,14 @@ pub(crate) fn beside(house: House, modules: &[String], caller: &Caller) -> House
 
 /// A house with the exposed functions and no operations: who may call a function may not
 /// therefore run any code.
-fn only(relay: &Arc<Relay>, place: Map<String, Value>, caller: Caller) -> House {
+fn only(relay: &Arc<Relay>, functions: ExposedModules) -> House {
     let behind = relay::house(relay, None);
     House {
         catalogue: Arc::new(Catalogue::default()),
         shutdown: CancellationToken::new(),
         root: None,
         peer: pillion_catalogue::Peer::default(),
-        exposed: Some(Arc::new(Exposed::new(behind, place, caller))),
+        exposed: Some(Arc::new(Exposed::new(behind, Arc::new(functions)))),
     }
 }
 

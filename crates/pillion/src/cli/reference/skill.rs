@@ -93,7 +93,7 @@ fn question(
     let about = params.get("description").and_then(Value::as_str);
     let usage = definition
         .command()
-        .bin_name(format!("pillion {}", operations::typed(definition.name)))
+        .bin_name(format!("pillion {}", operations::typed(definition)))
         .render_usage()
         .to_string();
     let _ = write!(

@@ -9,8 +9,8 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use pillion::system::StatusReport;
-use pillion::{Caller, Code, Error, Part, Result};
+use pillion::system::{Status, StatusReport};
+use pillion::{Caller, Code, Error, Operation, Part, Result};
 use pillion_process::Launch;
 use pillion_process::stat::Identity;
 use pillion_python::operations::Called;
@@ -290,8 +290,9 @@ impl Walk {
 
     async fn status(&self) -> Result<()> {
         let _stop = Stop::new("`pillion status`");
-        let status: Value = self.backend.ask("system.status", json!({})).await?;
-        render::status(&status.to_string());
+        let status: Value = self.backend.ask(Status::NAME, json!({})).await?;
+        let text = Status::text(&status.to_string());
+        output::say(&text.unwrap_or_else(|| status.to_string()));
         Ok(())
     }
 

@@ -1,0 +1,251 @@
+//! The paths that operations have beside `POST /v1/{operation}`: a table that is read from their
+//! offers. What a path takes, how its errors look and how it streams is said there; here it is
+//! done.
+
+use std::borrow::Cow;
+
+use axum::Router;
+use axum::body::{Body as HttpBody, Bytes};
+use axum::extract::{ConnectInfo, FromRequest, Multipart, RawPathParams, Request, State};
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{MethodRouter, delete, get, post, put};
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
+use pillion_catalogue::{
+    Body, Caller, Catalogue, Code, Error, Errors, Method, Reply, Result, Route,
+};
+use serde_json::value::{RawValue, to_raw_value};
+use serde_json::{Value, json};
+
+use super::access::Connection;
+use super::calls::{self, Frames, Parameters};
+use crate::House;
+
+/// Every path of a catalogue, with the operation behind it.
+pub(super) fn all(catalogue: &Catalogue) -> impl Iterator<Item = (&'static str, Route)> {
+    catalogue.definitions().flat_map(|definition| {
+        let routes = definition.offer.routes.iter();
+        routes.map(|route| (definition.name, *route))
+    })
+}
+
+/// A router with all of them.
+pub(super) fn add(mut router: Router<House>, catalogue: &Catalogue) -> Router<House> {
+    for (operation, route) in all(catalogue) {
+        router = router.route(route.path, handler(operation, route));
+    }
+    router
+}
+
+fn handler(operation: &'static str, route: Route) -> MethodRouter<House> {
+    let answer = async move |State(house): State<House>,
+                             ConnectInfo(connection): ConnectInfo<Connection>,
+                             path: RawPathParams,
+                             headers: HeaderMap,
+                             body: HttpBody| {
+        let path: Vec<(String, String)> = path
+            .iter()
+            .map(|(name, value)| (name.to_owned(), value.to_owned()))
+            .collect();
+        let (body, claim) = match calls::collect(body).await {
+            Ok(collected) => collected,
+            Err(refused) => return *refused,
+        };
+        let asked = match read(route, &path, &headers, body).await {
+            Ok((params, caller)) => Parameters::new(params, caller, claim),
+            Err(error) => return failure(&error, route.errors),
+        };
+        reply(house, connection, operation, route, asked).await
+    };
+    match route.method {
+        Method::Get => get(answer),
+        Method::Post => post(answer),
+        Method::Put => put(answer),
+        Method::Delete => delete(answer),
+    }
+}
+
+async fn reply(
+    house: House,
+    connection: Connection,
+    operation: &'static str,
+    route: Route,
+    asked: Parameters,
+) -> Response {
+    let definition = house.catalogue.get(operation);
+    let streams = definition.is_some_and(|d| d.wants_stream(asked.params()));
+    match (route.answer, streams) {
+        (Reply::Events, _) => {
+            let operation = operation.to_owned();
+            calls::stream(house, operation, asked, connection.room, Frames::Items)
+        }
+        (_, true) => {
+            let operation = operation.to_owned();
+            calls::stream(house, operation, asked, connection.room, Frames::Parts)
+        }
+        (answer, false) => {
+            let answered = calls::answered(&house, operation, asked, &connection.room).await;
+            match (answered, answer) {
+                (Ok(_), Reply::Nothing) => StatusCode::NO_CONTENT.into_response(),
+                (Ok(response), _) => response,
+                (Err(error), _) => failure(&error, route.errors),
+            }
+        }
+    }
+}
+
+/// The parameters: those of the body, and the parts of the path.
+async fn read(
+    route: Route,
+    path: &[(String, String)],
+    headers: &HeaderMap,
+    body: Vec<u8>,
+) -> Result<(Option<Box<RawValue>>, Caller)> {
+    let params = match route.body {
+        Body::Json => calls::params(headers, &body)?,
+        Body::Files(field) => Some(files(headers, body.into(), field).await?),
+    };
+    Ok((with_path(params, path)?, calls::caller(headers)?))
+}
+
+/// Parts of the path as members beside the others, which stay the text they are.
+fn with_path(
+    params: Option<Box<RawValue>>,
+    path: &[(String, String)],
+) -> Result<Option<Box<RawValue>>> {
+    if path.is_empty() {
+        return Ok(params);
+    }
+    let text = match params.as_deref().map(RawValue::get) {
+        None | Some("null") => Cow::Borrowed("{}"),
+        Some(text) => Cow::Borrowed(text),
+    };
+    let wrong = || Error::new(Code::InvalidParams, "the body is a JSON object");
+    let inside = text
+        .trim()
+        .strip_prefix('{')
+        .and_then(|t| t.strip_suffix('}'));
+    let inside = inside.ok_or_else(wrong)?.trim();
+    let mut members: Vec<String> = path
+        .iter()
+        .map(|(name, value)| format!("{}:{}", json!(name), json!(value)))
+        .collect();
+    if !inside.is_empty() {
+        members.push(inside.to_owned());
+    }
+    let text = format!("{{{}}}", members.join(","));
+    RawValue::from_string(text).map(Some).map_err(|_| wrong())
+}
+
+/// The files of a form as the parameter `files`.
+async fn files(headers: &HeaderMap, body: Bytes, field: &str) -> Result<Box<RawValue>> {
+    let wrong = |what: String| {
+        Error::new(Code::InvalidParams, what).hint(format!(
+            "send a form (`multipart/form-data`) with files named `{field}`"
+        ))
+    };
+    let mut request = Request::new(HttpBody::from(body));
+    *request.headers_mut() = headers.clone();
+    let form = Multipart::from_request(request, &()).await;
+    let mut form = form.map_err(|error| wrong(error.body_text()))?;
+    let mut files = Vec::new();
+    loop {
+        let part = form.next_field().await;
+        let Some(part) = part.map_err(|error| wrong(error.body_text()))? else {
+            break;
+        };
+        if part.name() != Some(field) {
+            continue;
+        }
+        let name = part.file_name().map(ToOwned::to_owned);
+        let name = name.ok_or_else(|| wrong("a file without a name".to_owned()))?;
+        let bytes = part
+            .bytes()
+            .await
+            .map_err(|error| wrong(error.body_text()))?;
+        files.push(json!({ "name": name, "base64": BASE64_STANDARD.encode(bytes) }));
+    }
+    to_raw_value(&json!({ "files": files })).map_err(Error::internal)
+}
+
+/// An error in the form of its path.
+fn failure(error: &Error, form: Errors) -> Response {
+    let status = error.code.http_status();
+    match form {
+        Errors::Plain => calls::refusal(error, status),
+        Errors::NotFoundIs400 if status == 404 => calls::refusal(error, 400),
+        Errors::NotFoundIs400 => calls::refusal(error, status),
+        Errors::Detail => detail(error, status),
+    }
+}
+
+fn detail(error: &Error, status: u16) -> Response {
+    let (status, body) = match error.code {
+        Code::InvalidParams | Code::InvalidJson => {
+            let one = json!({
+                "type": error.code.as_str(), "loc": ["body"],
+                "msg": error.message, "input": Value::Null,
+            });
+            (422, json!({ "detail": [one] }))
+        }
+        _ => {
+            let (code, recoverable) = (error.code.as_str(), error.recoverable);
+            let body = json!({ "detail": error.message, "code": code, "recoverable": recoverable });
+            (status, body)
+        }
+    };
+    let status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    (status, axum::Json(body)).into_response()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn merged(params: Option<&str>, path: &[(&str, &str)]) -> Result<String> {
+        let params = params.map(|text| RawValue::from_string(text.to_owned()).unwrap());
+        let path: Vec<_> = path
+            .iter()
+            .map(|(a, b)| ((*a).to_owned(), (*b).to_owned()))
+            .collect();
+        with_path(params, &path).map(|raw| raw.map_or_else(String::new, |r| r.get().to_owned()))
+    }
+
+    #[test]
+    fn parts_of_the_path_stand_beside_the_body() {
+        let id = [("id", "a\"b")];
+        assert_eq!(merged(None, &id).unwrap(), r#"{"id":"a\"b"}"#);
+        assert_eq!(merged(Some("{ }"), &id).unwrap(), r#"{"id":"a\"b"}"#);
+        let large = r#"{"x": 123456789012345678901234567890}"#;
+        assert_eq!(
+            merged(Some(large), &id).unwrap(),
+            r#"{"id":"a\"b","x": 123456789012345678901234567890}"#
+        );
+        assert_eq!(merged(Some("[1]"), &[]).unwrap(), "[1]");
+        assert_eq!(
+            merged(Some("[1]"), &id).unwrap_err().code,
+            Code::InvalidParams
+        );
+    }
+
+    #[tokio::test]
+    async fn errors_have_the_form_of_their_path() {
+        let shown = async |error: Error, form| {
+            let response = failure(&error, form);
+            let status = response.status().as_u16();
+            let body = axum::body::to_bytes(response.into_body(), 10_000)
+                .await
+                .unwrap();
+            (status, serde_json::from_slice::<Value>(&body).unwrap())
+        };
+        let gone = || Error::new(Code::NotFound, "no such thing");
+        assert_eq!(shown(gone(), Errors::Plain).await.0, 404);
+        assert_eq!(shown(gone(), Errors::NotFoundIs400).await.0, 400);
+        let (status, body) = shown(gone(), Errors::Detail).await;
+        assert_eq!((status, &body["detail"]), (404, &json!("no such thing")));
+        assert_eq!(body["code"], "not_found");
+        let (status, body) = shown(Error::new(Code::InvalidParams, "x"), Errors::Detail).await;
+        assert_eq!((status, &body["detail"][0]["msg"]), (422, &json!("x")));
+    }
+}
