@@ -80,6 +80,11 @@ impl Project {
             && self.trust.proof(&self.root) == self.trust_proof
     }
 
+    /// Its folder.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
     /// What its lanes run.
     pub async fn runtime(&self, dirs: &Dirs) -> Result<Runtime> {
         let mut known = self.runtime.lock().await;

@@ -63,7 +63,11 @@ impl Engine {
         );
         catalogue.add(system::operations(), &Arc::new(system));
         catalogue.add(pillion_code::operations::operations(), &code);
-        let executor = Arc::new(Executor::new(dirs.clone(), catalogue.activity().clone()));
+        let executor = Arc::new(Executor::new(
+            dirs.clone(),
+            catalogue.activity().clone(),
+            Arc::clone(&supervisor),
+        ));
         let exec = Arc::new(ExecService::new(
             Arc::clone(&executor),
             dirs.clone(),
