@@ -38,7 +38,7 @@ pub struct Executor {
     projects: Mutex<HashMap<Whereabouts, Slot>>,
     supervisor: Arc<Supervisor>,
     /// Those that were needed last are at the end.
-    keepers: Mutex<Vec<(String, Arc<Keeper>)>>,
+    keepers: Mutex<Vec<Arc<Keeper>>>,
     parallel: usize,
     gate: Semaphore,
     waiting: Semaphore,
@@ -157,33 +157,32 @@ impl Executor {
             handed: (lane == Lane::User).then(|| self.sessions()),
             idle: Duration::from_secs_f64(config.idle_minutes * 60.0),
         };
-        let key = format!("{}\0{}", make.key(), config.slots);
         let mut keepers = self.keepers();
-        if let Some(at) = keepers.iter().position(|(known, _)| *known == key) {
-            let found = keepers.remove(at);
-            let keeper = Arc::clone(&found.1);
-            keepers.push(found);
+        let known = |keeper: &Arc<Keeper>| keeper.is_of(&make, config.slots);
+        if let Some(at) = keepers.iter().position(known) {
+            let keeper = keepers.remove(at);
+            keepers.push(Arc::clone(&keeper));
             return keeper;
         }
         // Slots whose zygote has ended are let go of.
-        keepers.iter().for_each(|(_, keeper)| {
+        for keeper in keepers.iter() {
             keeper.warm();
-        });
+        }
         if keepers.len() >= MAX_KEEPERS {
             keepers.remove(0);
         }
         let keeper = Keeper::new(Arc::clone(&self.supervisor), make, config.slots);
         let keeper = Arc::new(keeper);
-        keepers.push((key, Arc::clone(&keeper)));
+        keepers.push(Arc::clone(&keeper));
         keeper
     }
 
     /// Slots that wait, over all zygotes.
     pub fn warm_slots(&self) -> usize {
-        self.keepers().iter().map(|(_, keeper)| keeper.warm()).sum()
+        self.keepers().iter().map(|keeper| keeper.warm()).sum()
     }
 
-    fn keepers(&self) -> MutexGuard<'_, Vec<(String, Arc<Keeper>)>> {
+    fn keepers(&self) -> MutexGuard<'_, Vec<Arc<Keeper>>> {
         self.keepers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

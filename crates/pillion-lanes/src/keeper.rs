@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use pillion_catalogue::{Code, Error};
 use pillion_supervisor::{Hold, Pool, Supervisor};
 
 use crate::zygote::{self, Make, Slot, mounts};
@@ -42,6 +43,11 @@ pub(crate) enum How {
 }
 
 impl Keeper {
+    /// Whether it keeps so many slots of such a zygote.
+    pub(crate) fn is_of(&self, make: &Make, slots: usize) -> bool {
+        self.slots == slots && self.make == *make
+    }
+
     pub(crate) fn new(supervisor: Arc<Supervisor>, make: Make, slots: usize) -> Self {
         Self {
             key: make.key(),
@@ -57,11 +63,11 @@ impl Keeper {
     pub(crate) async fn slot(self: &Arc<Self>, folder: Option<&Path>) -> io::Result<(Slot, How)> {
         let place = folder.map(|folder| self.place(folder)).transpose()?;
         let wanted = folder.map(Path::to_owned).zip(place);
-        let zygote = self.pool().hold().await.map_err(io::Error::other)?;
+        let zygote = self.hold().await.map_err(io::Error::other)?;
         let warm = {
             let mut state = self.state();
             state.keep_alive(|slot| slot.init.is_alive());
-            state.take(zygote.generation(), &wanted)
+            state.take(zygote.process(), &wanted)
         };
         let (mut slot, how) = match warm {
             Some(slot) => (slot, How::Warm),
@@ -86,6 +92,14 @@ impl Keeper {
         state.warm.len()
     }
 
+    /// The zygote. One that was just being replaced is asked for again.
+    async fn hold(&self) -> Result<Hold, Error> {
+        match self.pool().hold().await {
+            Err(error) if error.code == Code::ShuttingDown => self.pool().hold().await,
+            held => held,
+        }
+    }
+
     /// Asked for each time: it may have been retired, and forgotten, meanwhile.
     fn pool(&self) -> Arc<Pool> {
         self.supervisor.pool(&self.key, 1, || self.make.spec())
@@ -106,18 +120,18 @@ impl Keeper {
     /// Make slots until enough are warm. Slots with a folder are of use to one session only,
     /// so one is kept for each of those that ran last.
     async fn refill(&self, zygote: &Hold, wanted: Wanted) {
-        let generation = zygote.generation();
+        let process = zygote.process();
         let most = match wanted {
             Some(_) => self.slots.min(1),
             None => self.slots,
         };
         let folder = wanted.as_ref().map(|(folder, _)| folder.as_path());
-        while self.state().begin(generation, &wanted, most) {
+        while self.state().begin(process, &wanted, most) {
             let made = zygote::fork(zygote, self.mounts(folder), false).await;
             let made = made.ok();
             let failed = made.is_none();
             let mut state = self.state();
-            state.made(generation, &wanted, made);
+            state.made(process, &wanted, made);
             state.shrink(self.slots.max(1));
             if failed {
                 return;
@@ -154,7 +168,7 @@ fn is_gone(error: &io::Error) -> bool {
 #[derive(Debug)]
 struct State<S> {
     /// Which process.
-    generation: u64,
+    process: u64,
     /// Those that were made first are in front.
     warm: VecDeque<(Wanted, S)>,
     /// Slots that are being made.
@@ -164,7 +178,7 @@ struct State<S> {
 impl<S> Default for State<S> {
     fn default() -> Self {
         Self {
-            generation: 0,
+            process: 0,
             warm: VecDeque::new(),
             coming: 0,
         }
@@ -173,19 +187,19 @@ impl<S> Default for State<S> {
 
 impl<S> State<S> {
     /// Another process has come: what was made by those before it is old.
-    fn enter(&mut self, generation: u64) -> bool {
-        if generation > self.generation {
+    fn enter(&mut self, process: u64) -> bool {
+        if process > self.process {
             *self = Self {
-                generation,
+                process,
                 ..Self::default()
             };
         }
-        generation == self.generation
+        process == self.process
     }
 
     /// A slot of this process with this folder.
-    fn take(&mut self, generation: u64, wanted: &Wanted) -> Option<S> {
-        if !self.enter(generation) {
+    fn take(&mut self, process: u64, wanted: &Wanted) -> Option<S> {
+        if !self.enter(process) {
             return None;
         }
         let at = self.warm.iter().position(|(folder, _)| folder == wanted)?;
@@ -194,8 +208,8 @@ impl<S> State<S> {
 
     /// Whether one more slot with this folder is to be made, if `most` of them are enough. It
     /// is, then, and [`made`](Self::made) says what came of it.
-    fn begin(&mut self, generation: u64, wanted: &Wanted, most: usize) -> bool {
-        if !self.enter(generation) {
+    fn begin(&mut self, process: u64, wanted: &Wanted, most: usize) -> bool {
+        if !self.enter(process) {
             return false;
         }
         let fitting = self.warm.iter().filter(|(folder, _)| folder == wanted);
@@ -204,8 +218,8 @@ impl<S> State<S> {
         begins
     }
 
-    fn made(&mut self, generation: u64, wanted: &Wanted, slot: Option<S>) {
-        if generation == self.generation {
+    fn made(&mut self, process: u64, wanted: &Wanted, slot: Option<S>) {
+        if process == self.process {
             self.coming = self.coming.saturating_sub(1);
             self.warm.extend(slot.map(|slot| (wanted.clone(), slot)));
         }
@@ -230,9 +244,9 @@ mod tests {
         Some((PathBuf::from(name), (1, 2)))
     }
 
-    fn fill(state: &mut State<u32>, generation: u64, wanted: &Wanted, slot: u32) {
-        assert!(state.begin(generation, wanted, usize::MAX));
-        state.made(generation, wanted, Some(slot));
+    fn fill(state: &mut State<u32>, process: u64, wanted: &Wanted, slot: u32) {
+        assert!(state.begin(process, wanted, usize::MAX));
+        state.made(process, wanted, Some(slot));
     }
 
     #[test]

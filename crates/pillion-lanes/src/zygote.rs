@@ -41,7 +41,7 @@ const NOSUID_NODEV: u32 = 2 | 4;
 const NOEXEC: u32 = 8;
 
 /// What a zygote is made of.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Make {
     /// The project that it belongs to.
     pub(crate) root: PathBuf,

@@ -4,6 +4,7 @@ use std::collections::{HashMap, VecDeque};
 use std::os::fd::AsRawFd;
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -33,6 +34,9 @@ const LAST_WORDS: Duration = Duration::from_secs(2);
 const LAST_CRY: Duration = Duration::from_millis(100);
 /// Frames that a process may leave unread.
 const UNREAD: usize = 4096;
+
+/// The number of the next process.
+static NUMBERS: AtomicU64 = AtomicU64::new(1);
 
 /// What a process did.
 #[derive(Debug)]
@@ -100,6 +104,8 @@ pub(crate) struct Child {
     /// Reads what it writes to stderr.
     draining: Option<JoinHandle<()>>,
     pub(crate) generation: u64,
+    /// Its number among all processes that were ever started here.
+    pub(crate) number: u64,
     pub(crate) started: Instant,
     pub(crate) hello: Option<Ready>,
     /// The program's process, found when it said hello without naming it.
@@ -158,6 +164,7 @@ impl Child {
             stderr: tail,
             draining: Some(draining),
             generation,
+            number: NUMBERS.fetch_add(1, Ordering::Relaxed),
             started: Instant::now(),
             hello: None,
             program: None,

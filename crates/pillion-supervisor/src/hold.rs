@@ -38,9 +38,10 @@ impl Hold {
         &self.inner.grant.channel
     }
 
-    /// Which process of its pool this is: 1 for the first, and so on.
-    pub fn generation(&self) -> u64 {
-        self.inner.grant.generation
+    /// Which process this is. Later ones have higher numbers, and no two the same, whatever
+    /// became of their pool.
+    pub fn process(&self) -> u64 {
+        self.inner.grant.process
     }
 }
 
@@ -48,7 +49,7 @@ impl Hold {
 #[derive(Debug)]
 pub(crate) struct Grant {
     pub(crate) channel: Arc<UnixStream>,
-    pub(crate) generation: u64,
+    pub(crate) process: u64,
     pub(crate) id: u64,
     pub(crate) to_actor: mpsc::WeakUnboundedSender<Message>,
     pub(crate) _load: LoadToken,
@@ -58,8 +59,8 @@ impl Drop for Grant {
     fn drop(&mut self) {
         // Without a sender the sidecar is over already.
         if let Some(to_actor) = self.to_actor.upgrade() {
-            let (generation, id) = (self.generation, self.id);
-            let _ = to_actor.send(Message::LetGo { generation, id });
+            let (process, id) = (self.process, self.id);
+            let _ = to_actor.send(Message::LetGo { process, id });
         }
     }
 }

@@ -26,7 +26,7 @@ pub(crate) enum Message {
     Cancel(u64),
     /// A hold is over.
     LetGo {
-        generation: u64,
+        process: u64,
         id: u64,
     },
     Warm,

@@ -130,7 +130,7 @@ impl Actor {
                 self.pump();
             }
             Some(Message::Cancel(ticket)) => self.cancel(ticket),
-            Some(Message::LetGo { generation, id }) => self.let_go(generation, id),
+            Some(Message::LetGo { process, id }) => self.let_go(process, id),
             Some(Message::Notify(notice)) => self.notify(notice),
             Some(Message::Warm) => self.step(Happening::Demand),
             Some(Message::Restart) => {
@@ -205,7 +205,7 @@ impl Actor {
         let Some(channel) = child.channel() else {
             return pending.fail(stopped(&self.spec));
         };
-        let (generation, id) = (child.generation, child.new_id());
+        let (process, id) = (child.number, child.new_id());
         let now = Instant::now();
         let in_flight = InFlight {
             ticket: pending.ticket,
@@ -221,7 +221,7 @@ impl Actor {
         let to_actor = self.to_self.clone();
         pending.grant(|load| Grant {
             channel,
-            generation,
+            process,
             id,
             to_actor,
             _load: load,
@@ -229,9 +229,9 @@ impl Actor {
     }
 
     /// A hold is over. Its process may be so already, and another have come.
-    fn let_go(&mut self, generation: u64, id: u64) {
+    fn let_go(&mut self, process: u64, id: u64) {
         let current = self.child.as_mut();
-        let current = current.filter(|child| child.generation == generation);
+        let current = current.filter(|child| child.number == process);
         let Some(over) = current.and_then(|child| child.in_flight.remove(&id)) else {
             return;
         };

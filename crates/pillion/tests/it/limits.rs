@@ -300,7 +300,10 @@ fn too_many_sidecars_evict_the_workspace_that_was_used_least_recently() {
         rpc.call("py.call", json!({"function": "os:getpid", "root": root}))
             .is_ok()
     );
-    assert_eq!(rpc.call("exec.run", run).unwrap()["start"], "fork");
+    assert_eq!(rpc.call("exec.run", run.clone()).unwrap()["start"], "fork");
+    wait_until("a run from a slot of the new zygote", || {
+        rpc.call("exec.run", run.clone()).unwrap()["start"] == "slot"
+    });
 }
 
 #[test]

@@ -128,7 +128,7 @@ fn a_run_goes_on_while_its_zygote_is_replaced() {
     let endless = "import helper, time\nprint(helper.x, flush=True)\nwhile True: time.sleep(1)";
     let more = json!({"timeout_seconds": 600, "stream": true});
     let long = rpc.send("exec.run", project.order(endless, &more));
-    assert_eq!(rpc.part(long, 0)["text"], "1\n");
+    assert_eq!(rpc.part(long, 0)["item"]["text"], "1\n");
     let old = pid(&zygote(&daemon.sidecars()));
     // By an edit, and by who wants fresh processes.
     project.package("helper.py", "x = 2\n");
@@ -153,8 +153,9 @@ fn a_zygote_that_starts_slowly_keeps_nobody_beyond_his_time() {
     let config = "[lanes.user]\nimports = ['helper']\n";
     let project = Project::new(config);
     let gate = "import os, time\n\
-        while not os.path.exists(os.path.join(os.path.dirname(__file__), 'go')): time.sleep(0.01)\n";
-    project.package("helper.py", gate);
+        while not os.path.exists(f'{os.path.dirname(__file__)}/gate/go'): time.sleep(0.01)\n";
+    project.package("helper/__init__.py", gate);
+    project.package("helper/gate/readme", "");
     let daemon = project.context.daemon();
     let mut rpc = daemon.connect();
     let more = json!({"lane": "user", "timeout_seconds": 1, "session": "s"});
@@ -169,7 +170,7 @@ fn a_zygote_that_starts_slowly_keeps_nobody_beyond_his_time() {
     }
     // Its start went on, for whoever comes next.
     assert_eq!(zygote(&daemon.sidecars())["state"], "starting");
-    project.package("go", "");
+    project.package("helper/gate/go", "");
     let more = json!({"lane": "user", "timeout_seconds": 60, "session": "s"});
     let look = project.order("import os; print(os.listdir())", &more);
     let reply = rpc.call("exec.run", look).unwrap();
@@ -246,17 +247,13 @@ fn a_zygote_is_seen_and_heard_of() {
     let shown = project.context.pillion(&["status"]);
     assert!(shown.stdout.contains("zygote-expert"), "{shown}");
     assert!(shown.stdout.contains(&process.to_string()), "{shown}");
-    let heard = |rpc: &Rpc, state: &str| {
-        let parts = rpc.parts(news).iter();
-        parts
-            .filter(|e| e["sidecar"] == "zygote-expert")
-            .any(|e| e["state"] == state)
-    };
-    for (n, state) in ["starting", "ready"].into_iter().enumerate() {
-        let mut next = n;
-        while !heard(&rpc, state) {
-            rpc.part(news, next);
-            next += 1;
+    let mut next = 1;
+    let mut states = Vec::new();
+    while states != ["starting", "busy", "ready"] {
+        let item = rpc.part(news, next)["item"].clone();
+        next += 1;
+        if item["event"] == "sidecar_state" && item["sidecar"] == "zygote-expert" {
+            states.push(item["state"].as_str().unwrap().to_owned());
         }
     }
     rpc.cancel(news);
