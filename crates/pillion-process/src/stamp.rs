@@ -16,15 +16,22 @@
 //! - Of a folder it tells which names are in it, not what is in the files behind them.
 //! - Kernels stamp with the time of their last timer interrupt. Two writes of the same size to
 //!   the same file within those milliseconds may look the same, if the look was in between.
-//!   Who reads files that are being written looks at that, too (`Look` in
-//!   `pillion-workspace`).
+//!   Who keeps what he read asks for that, too ([`Look::settles`]), and lets the text decide
+//!   until the moment is over.
 //! - What is written through a memory map is stamped when the kernel gets to know of it.
 
 use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
 
 use serde::{Deserialize, Serialize};
+
+/// A file changed less than this before the look may change again with the same stamp:
+/// kernels stamp with the time of their last timer interrupt.
+pub const RACY: Duration = Duration::from_millis(30);
+/// The same where time is counted in seconds.
+const RACY_SECONDS: Duration = Duration::from_secs(3);
 
 /// What the file system says of a file without reading it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -93,6 +100,40 @@ fn nanos(seconds: i64, nanos: i64) -> i64 {
     seconds.saturating_mul(1_000_000_000).saturating_add(nanos)
 }
 
+/// A moment at which files are looked at.
+#[derive(Debug, Clone, Copy)]
+pub struct Look {
+    began_ns: i64,
+    /// The times are those of another machine, whose clock may differ.
+    distrust: bool,
+}
+
+impl Look {
+    /// Now. `distrust` says that the times may be those of another machine.
+    pub fn now(distrust: bool) -> Self {
+        let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+        let nanos = since.map_or(0, |since| since.as_nanos());
+        Self {
+            began_ns: i64::try_from(nanos).unwrap_or(i64::MAX),
+            distrust,
+        }
+    }
+
+    /// Whether a write after this look, by which `stamp` was found, must have changed it.
+    pub fn settles(self, stamp: &Stamp) -> bool {
+        let whole_seconds = stamp.ctime_ns % 1_000_000_000 == 0;
+        let window = match self.distrust || whole_seconds {
+            true => RACY_SECONDS,
+            false => RACY,
+        };
+        let window = i64::try_from(window.as_nanos()).unwrap_or(i64::MAX);
+        // A modification time in the future was set by hand, and the next write will not
+        // carry it; a change time is never set by hand.
+        let near = |time: i64| (self.began_ns.saturating_sub(time)).abs() < window;
+        stamp.ctime_ns <= self.began_ns && !near(stamp.ctime_ns) && !near(stamp.mtime_ns)
+    }
+}
+
 /// The stamps of what something was made of.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct Stamps(Vec<(PathBuf, Stamp)>);
@@ -121,6 +162,12 @@ impl Stamps {
         self.0.extend(others.0);
     }
 
+    /// Whether no write after the look by which they were found can have come with the same
+    /// stamp.
+    pub fn settle(&self, look: Look) -> bool {
+        self.0.iter().all(|(_, stamp)| look.settles(stamp))
+    }
+
     /// Whether everything is still so: one `stat` for each.
     pub fn hold(&self) -> bool {
         let mut all = self.0.iter();
@@ -136,7 +183,7 @@ mod tests {
     /// As `touch -r` does.
     fn set_back(path: &Path, stamp: Stamp) {
         let nanos = u64::try_from(stamp.mtime_ns).unwrap();
-        let time = std::time::UNIX_EPOCH + std::time::Duration::from_nanos(nanos);
+        let time = std::time::UNIX_EPOCH + Duration::from_nanos(nanos);
         fs::File::open(path).unwrap().set_modified(time).unwrap();
         assert_eq!(Stamp::of(path).mtime_ns, stamp.mtime_ns);
     }
@@ -189,5 +236,32 @@ mod tests {
         assert!(both.hold());
         fs::remove_file(path).unwrap();
         assert!(!both.hold());
+    }
+
+    #[test]
+    fn a_stamp_settles_when_its_moment_is_over() {
+        let second = 1_000_000_000;
+        let at = |ns: i64, distrust| Look {
+            began_ns: ns,
+            distrust,
+        };
+        let mut stamp = Stamp::MISSING;
+        stamp.mtime_ns = 100 * second + 1;
+        stamp.ctime_ns = 100 * second + 1;
+        let settled = |look: Look| look.settles(&stamp);
+        assert!(!settled(at(100 * second + 2, false)));
+        assert!(!settled(at(100 * second + 29_000_000, false)));
+        assert!(settled(at(100 * second + 40_000_000, false)));
+        assert!(!settled(at(100 * second + 40_000_000, true)));
+        assert!(settled(at(104 * second, true)));
+        assert!(!settled(at(99 * second, false)), "changed in the future");
+        stamp.ctime_ns = 100 * second;
+        assert!(
+            !at(101 * second, false).settles(&stamp),
+            "counted in seconds"
+        );
+        stamp.ctime_ns = 90 * second + 1;
+        stamp.mtime_ns = 999 * second;
+        assert!(at(100 * second, false).settles(&stamp), "set by hand");
     }
 }

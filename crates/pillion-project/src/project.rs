@@ -3,10 +3,11 @@
 use std::any::{Any, TypeId};
 use std::collections::HashMap;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use pillion_catalogue::{Result, work};
-use pillion_process::stamp::Stamps;
+use pillion_process::stamp::{Look, Stamps};
 use pillion_runtime::Dirs;
 use pillion_runtime::discovery::Proven;
 use pillion_runtime::trust::{self, Trust};
@@ -39,6 +40,10 @@ pub struct Project {
     dirs: Dirs,
     /// Of `pillion.toml` and of the record of trust.
     stamps: Stamps,
+    /// What `pillion.toml` held.
+    text: Option<String>,
+    /// Whether the stamps alone prove that: no write can have come with the same stamp.
+    is_settled: AtomicBool,
     plain: Search,
     walled: Search,
     kept: Mutex<HashMap<TypeId, Arc<dyn Any + Send + Sync>>>,
@@ -55,8 +60,8 @@ impl Project {
         let root = place.root.clone();
         let trust = Trust::new(&dirs);
         // Stamps are taken before what they prove is read.
-        let stamps = [root.join(config::FILE), trust.record(&root)];
-        let stamps = Stamps::of(stamps);
+        let look = Look::now(true);
+        let stamps = Stamps::of([root.join(config::FILE), trust.record(&root)]);
         // Read once: what is trusted is the very text that was understood.
         let (config, text) = Config::read_text(&root)?;
         let is_trusted = trust.holds_for(&root, text.as_deref().map(str::as_bytes));
@@ -66,7 +71,9 @@ impl Project {
             is_trusted,
             place,
             dirs,
+            is_settled: AtomicBool::new(stamps.settle(look)),
             stamps,
+            text,
             plain: Search::default(),
             walled: Search::default(),
             kept: Mutex::default(),
@@ -75,7 +82,24 @@ impl Project {
 
     /// Whether all that was found is still so: a `stat` for each file it was found by.
     pub fn is_current(&self) -> bool {
-        self.stamps.hold() && self.plain.is_current() && self.walled.is_current()
+        self.is_configuration_current() && self.plain.is_current() && self.walled.is_current()
+    }
+
+    /// A file that was written just before it was read may be written again with the same
+    /// stamp. Until that moment is over its text decides.
+    fn is_configuration_current(&self) -> bool {
+        let look = Look::now(true);
+        if !self.stamps.hold() {
+            return false;
+        }
+        if self.is_settled.load(Ordering::Relaxed) {
+            return true;
+        }
+        let is_settled = self.stamps.settle(look);
+        let is_same = std::fs::read_to_string(self.root.join(config::FILE)).ok() == self.text;
+        self.is_settled
+            .store(is_same && is_settled, Ordering::Relaxed);
+        is_same
     }
 
     /// Whether its user has said that he trusts it as it is.
@@ -124,5 +148,32 @@ impl Project {
             .or_insert_with(|| Arc::new(T::default()));
         // It was put there under the name of its type.
         Arc::clone(entry).downcast().unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    #[test]
+    fn a_second_write_with_the_same_stamp_is_seen() {
+        let home = tempfile::tempdir().unwrap();
+        let dirs = Dirs::under(home.path().join("pillion"));
+        let file = home.path().join(config::FILE);
+        fs::write(&file, "[python]\nworkers = 1\n").unwrap();
+        let place = Whereabouts {
+            root: home.path().to_owned(),
+            ..Whereabouts::default()
+        };
+        let mut project = Project::read(place, dirs).unwrap();
+        assert!(project.is_current());
+        fs::write(&file, "[python]\nworkers = 2\n").unwrap();
+        // As if both had been written in the same moment of the kernel's.
+        project.stamps = Stamps::of([file]);
+        assert!(!project.is_current());
+        // A stamp from long before the look is proof enough.
+        *project.is_settled.get_mut() = true;
+        assert!(project.is_current());
     }
 }

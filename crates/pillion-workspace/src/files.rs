@@ -5,50 +5,11 @@
 //! has not changed since.
 
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
 
 use pillion_process::stamp::Stamp;
 
 /// A chunk with more entries is halved.
 const CHUNK: usize = 512;
-/// A file changed less than this before the look may change again with the same stamp:
-/// kernels stamp with the time of their last timer interrupt.
-pub(crate) const RACY: Duration = Duration::from_millis(30);
-/// The same where time is counted in seconds.
-const RACY_SECONDS: Duration = Duration::from_secs(3);
-
-/// A moment at which files are looked at.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Look {
-    began_ns: i64,
-    /// The times are those of another machine, whose clock may differ.
-    distrust: bool,
-}
-
-impl Look {
-    pub(crate) fn now(distrust: bool) -> Self {
-        let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
-        let nanos = since.map_or(0, |since| since.as_nanos());
-        Self {
-            began_ns: i64::try_from(nanos).unwrap_or(i64::MAX),
-            distrust,
-        }
-    }
-
-    /// Whether a write after this look, by which `stamp` was found, must have changed it.
-    pub(crate) fn settles(self, stamp: &Stamp) -> bool {
-        let whole_seconds = stamp.ctime_ns % 1_000_000_000 == 0;
-        let window = match self.distrust || whole_seconds {
-            true => RACY_SECONDS,
-            false => RACY,
-        };
-        let window = i64::try_from(window.as_nanos()).unwrap_or(i64::MAX);
-        // A modification time in the future was set by hand, and the next write will not
-        // carry it; a change time is never set by hand.
-        let near = |time: i64| (self.began_ns.saturating_sub(time)).abs() < window;
-        stamp.ctime_ns <= self.began_ns && !near(stamp.ctime_ns) && !near(stamp.mtime_ns)
-    }
-}
 
 /// One file.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -80,30 +80,3 @@ fn a_copy_is_not_changed() {
     assert!(before.get("0008").is_some() && files.get("0008").is_none());
     assert_eq!((before.len(), files.len()), (2000, 1999));
 }
-
-#[test]
-fn a_stamp_settles_when_its_moment_is_over() {
-    let second = 1_000_000_000;
-    let at = |ns: i64, distrust| Look {
-        began_ns: ns,
-        distrust,
-    };
-    let mut stamp = entry("a", 0).stamp;
-    stamp.mtime_ns = 100 * second + 1;
-    stamp.ctime_ns = 100 * second + 1;
-    let settled = |look: Look| look.settles(&stamp);
-    assert!(!settled(at(100 * second + 2, false)));
-    assert!(!settled(at(100 * second + 29_000_000, false)));
-    assert!(settled(at(100 * second + 40_000_000, false)));
-    assert!(!settled(at(100 * second + 40_000_000, true)));
-    assert!(settled(at(104 * second, true)));
-    assert!(!settled(at(99 * second, false)), "changed in the future");
-    stamp.ctime_ns = 100 * second;
-    assert!(
-        !at(101 * second, false).settles(&stamp),
-        "counted in seconds"
-    );
-    stamp.ctime_ns = 90 * second + 1;
-    stamp.mtime_ns = 999 * second;
-    assert!(at(100 * second, false).settles(&stamp), "set by hand");
-}

@@ -10,9 +10,9 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use pillion_process::stamp::Stamp;
+use pillion_process::stamp::{Look, Stamp};
 
-use crate::files::{FileEntry, LeftOut, Look};
+use crate::files::{FileEntry, LeftOut};
 use crate::rules::{Library, RULE_FILES, Rules, is_built_in, is_marker};
 use crate::watch::{self, Refused, Watch, join};
 

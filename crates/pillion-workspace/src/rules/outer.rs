@@ -6,10 +6,9 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use pillion_process::stamp::Stamp;
+use pillion_process::stamp::{Look, Stamp};
 
 use super::{Library, RULE_FILES, Rules};
-use crate::files::Look;
 
 /// The rules from outside, with proof.
 #[derive(Debug)]

@@ -7,9 +7,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use pillion_process::stamp::RACY;
 use pillion_protocol::{Code, Error, Result};
 
-use crate::files::{FileEntry, LeftOut, RACY};
+use crate::files::{FileEntry, LeftOut};
 use crate::known::{Cause, Known};
 use crate::rules::outer::Outer;
 use crate::rules::{Library, Rules};

@@ -5,10 +5,10 @@ use std::ops::Bound;
 use std::os::unix::fs::MetadataExt;
 use std::time::Instant;
 
-use pillion_process::stamp::Stamp;
+use pillion_process::stamp::{Look, Stamp};
 
 use super::{Finding, State};
-use crate::files::{FileEntry, Look};
+use crate::files::FileEntry;
 use crate::known::Cause;
 use crate::rules::{RULE_FILES, Rules, is_built_in, is_marker};
 use crate::scan::{self, Stop};
