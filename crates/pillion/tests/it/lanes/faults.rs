@@ -109,7 +109,8 @@ fn kill_one(world: &mut World, round: usize, victim: Victim) {
     // And all works again; soon from a zygote too.
     let fresh = world.level == "L2";
     for lane in ["expert", "user"] {
-        wait_for(PATIENCE, "runs from a zygote", || {
+        // A zygote that was killed as it started is not tried again for half a minute.
+        wait_for(3 * PATIENCE, "runs from a zygote", || {
             let order = world.order(Way { lane, fresh }, "print(6 * 7)", &[], json!({}));
             let reply = world.daemon.connect().call("exec.run", order).unwrap();
             assert_eq!(reply["stdout"], "42\n", "after {victim:?}: {reply}");
