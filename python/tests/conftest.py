@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 PYTHON_DIR = Path(__file__).resolve().parent.parent
-DEADLINE = 15.0
+DEADLINE = 45.0
 
 
 class Host:
