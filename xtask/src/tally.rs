@@ -1,19 +1,32 @@
-//! Counts the tests of several runners, from what they say at their end.
+//! Counts the tests of several runners, from what they say at their end, and what tests say
+//! that they left out.
+
+use std::collections::BTreeSet;
 
 use crate::error::{Error, Result};
 
+/// How a test begins the line that says what it leaves out here, and why: `skipped: NAME: WHY`.
+const LEFT_OUT: &str = "skipped: ";
+
 /// How many tests there were.
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(crate) struct Tally {
     pub(crate) passed: u64,
     pub(crate) failed: u64,
     pub(crate) skipped: u64,
+    /// What tests said that they left out: it passed for all that the runner knows.
+    left_out: BTreeSet<String>,
 }
 
 impl Tally {
     /// Take in a line of a runner's output. Only the closing lines of libtest
-    /// (`test result: ok. 3 passed; 0 failed; ...`) and pytest (`3 passed in 0.1s`) count.
+    /// (`test result: ok. 3 passed; 0 failed; ...`) and pytest (`3 passed in 0.1s`) count, and
+    /// the lines of tests that leave something out.
     pub(crate) fn see(&mut self, line: &str) {
+        if let Some(what) = line.strip_prefix(LEFT_OUT) {
+            self.left_out.insert(what.to_owned());
+            return;
+        }
         let line = line.trim_matches(['=', ' ']);
         let counts = match line.strip_prefix("test result: ") {
             Some(rest) => rest.split_once(". ").map_or("", |(_, counts)| counts),
@@ -39,13 +52,20 @@ impl Tally {
     }
 
     /// A test that does not run proves nothing, so skipping one is a failure. On a platform
-    /// where it cannot run, it is not compiled.
-    pub(crate) fn nothing_skipped(&self) -> Result<()> {
-        match self.skipped {
+    /// where it cannot run, it is not compiled. Only root can do everything: for others, what
+    /// tests left out is told in the summary and is no failure.
+    pub(crate) fn nothing_skipped(&self, is_root: bool) -> Result<()> {
+        let left_out = if is_root { self.left_out.len() } else { 0 };
+        match self.skipped + left_out as u64 {
             0 => Ok(()),
             n => Err(Error::new(format!("tests that were skipped: {n}"))
                 .hint("a missing component is a failure, not a reason to skip")),
         }
+    }
+
+    /// What tests left out here, a line for each.
+    pub(crate) fn left_out(&self) -> impl Iterator<Item = &str> {
+        self.left_out.iter().map(String::as_str)
     }
 }
 
@@ -61,8 +81,13 @@ impl std::fmt::Display for Tally {
             passed,
             failed,
             skipped,
+            left_out,
         } = self;
-        write!(f, "{passed} passed, {failed} failed, {skipped} skipped")
+        write!(f, "{passed} passed, {failed} failed, {skipped} skipped")?;
+        match left_out.len() {
+            0 => Ok(()),
+            n => write!(f, ", {n} with something left out"),
+        }
     }
 }
 
@@ -86,6 +111,30 @@ test result: FAILED. 4 passed; 2 failed; 0 ignored; 0 measured; 0 filtered out; 
         assert_eq!(tally("55 passed in 3.21s"), (55, 0, 0));
         let long = "== 1 failed, 50 passed, 2 skipped, 1 error in 62.50s (0:01:02) ==";
         assert_eq!(tally(long), (50, 2, 2));
+    }
+
+    #[test]
+    fn what_tests_leave_out_is_kept_and_fails_for_root() {
+        let mut tally = Tally::default();
+        tally.see("test result: ok. 2 passed; 0 failed; 0 ignored; finished in 0.05s");
+        assert_eq!(tally.nothing_skipped(true), Ok(()));
+        for line in [
+            "skipped: a::b: only root can",
+            "skipped: a::b: only root can",
+        ] {
+            tally.see(line);
+        }
+        assert_eq!(
+            tally.left_out().collect::<Vec<_>>(),
+            ["a::b: only root can"]
+        );
+        assert_eq!(tally.nothing_skipped(false), Ok(()));
+        assert!(tally.nothing_skipped(true).is_err());
+        let said = tally.to_string();
+        assert_eq!(
+            said,
+            "2 passed, 0 failed, 0 skipped, 1 with something left out"
+        );
     }
 
     #[test]

@@ -36,6 +36,7 @@ mod scopes;
 mod service;
 pub mod source;
 mod spelled;
+mod steps;
 mod syntax;
 pub mod text;
 mod tools;

@@ -175,6 +175,7 @@ impl Depth {
     }
 
     fn level(&mut self, place: TextRange, inside: impl FnOnce(&mut Self)) {
+        crate::steps::take(1);
         self.current += 1;
         if self.current > self.deepest {
             self.deepest = self.current;

@@ -1,10 +1,7 @@
 //! How the effort of reading a file grows with its size.
 
-use std::time::Duration;
-
-use rustix::time::{ClockId, clock_gettime};
-
 use super::read;
+use crate::steps;
 
 /// A text of so many pieces, nested or side by side.
 type Made = fn(usize) -> String;
@@ -218,37 +215,27 @@ const SHAPES: &[(&str, &str, Made)] = &[
     }),
 ];
 
-/// What a text takes of this thread's time on a processor.
-fn effort(path: &str, text: &str) -> Duration {
-    let now = || {
-        let time = clock_gettime(ClockId::ThreadCPUTime);
-        Duration::new(
-            time.tv_sec.unsigned_abs(),
-            u32::try_from(time.tv_nsec).unwrap(),
-        )
-    };
-    let began = now();
-    let _ = read(path, text.as_bytes());
-    now() - began
+/// The steps that reading a text takes.
+fn effort(path: &str, text: &str) -> usize {
+    steps::counted(|| drop(read(path, text.as_bytes())))
 }
 
-/// How much more an effort may take for eight times the text. As much as the text grows would
+/// How many times the steps may be for eight times the text. As much as the text grows would
 /// be 8, and with the square of it 64.
-const MOST: f64 = 32.0;
+const MOST: usize = 12;
 
 #[test]
 fn the_effort_does_not_grow_much_faster_than_the_file() {
     let mut slow = Vec::new();
     for (path, what, made) in SHAPES {
-        let n = if what.contains("nested") { 100 } else { 250 };
-        let _ = effort(path, &made(10));
-        // What is very short is mostly something else.
-        let few = effort(path, &made(n)).max(Duration::from_millis(2));
-        let many = effort(path, &made(8 * n));
-        let ratio = many.as_secs_f64() / few.as_secs_f64();
-        println!("{path} {what}: {few:?} {many:?} {ratio:.1}");
-        if ratio > MOST {
-            slow.push(format!("{path} {what}: {few:?}, then {many:?}"));
+        // What nests is not read at all if it nests too deeply.
+        let n = if what.contains("nested") { 20 } else { 250 };
+        let (few, many) = (effort(path, &made(n)), effort(path, &made(8 * n)));
+        println!("{path} {what}: {few}, then {many}: {}", many / few.max(1));
+        // Every piece is looked at.
+        assert!(few >= n, "{path} {what}: {few} steps are not all of them");
+        if many > MOST * few {
+            slow.push(format!("{path} {what}: {few} steps, then {many}"));
         }
     }
     assert!(slow.is_empty(), "{slow:#?}");

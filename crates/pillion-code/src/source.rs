@@ -10,6 +10,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::coding::Coding;
+use crate::steps;
 
 /// A place in a file: line and column from 0, columns in characters.
 #[derive(
@@ -64,6 +65,9 @@ pub struct Source {
     text: String,
     /// The offset of each line.
     lines: Vec<usize>,
+    /// How many characters stand before each [`MARKED`] bytes, so that a long line is not
+    /// counted again for each place on it; nothing where bytes are characters.
+    characters: Vec<usize>,
     /// Whether the bytes are the text, as engines expect of files.
     is_plain: bool,
     coding: Coding,
@@ -97,9 +101,11 @@ impl Source {
     fn new(text: Cow<'_, str>, is_plain: bool, coding: Coding, is_marked: bool) -> Self {
         let text = text.into_owned();
         let lines = line_starts(&text);
+        let characters = marks(&text);
         Self {
             text,
             lines,
+            characters,
             is_plain,
             coding,
             is_marked,
@@ -183,16 +189,26 @@ impl Source {
     /// The place of an offset into the text.
     pub fn position(&self, offset: usize) -> Position {
         let line = self.lines.partition_point(|start| *start <= offset) - 1;
-        let before = self.text.get(self.lines[line]..offset).unwrap_or("");
-        let column = if before.is_ascii() {
-            before.len()
-        } else {
-            before.chars().count()
+        let start = self.lines[line];
+        let column = match self.text.get(start..offset) {
+            Some(_) => self.characters_before(offset) - self.characters_before(start),
+            None => 0,
         };
         Position {
             line: u32::try_from(line).unwrap_or(u32::MAX),
             column: u32::try_from(column).unwrap_or(u32::MAX),
         }
+    }
+
+    /// How many characters stand before an offset.
+    fn characters_before(&self, offset: usize) -> usize {
+        if self.characters.is_empty() {
+            return offset;
+        }
+        let mark = offset / MARKED;
+        let rest = &self.text.as_bytes()[mark * MARKED..offset];
+        steps::scan(rest.len());
+        self.characters[mark] + characters(rest)
     }
 
     /// The offset of a place, if the file reaches that far. The end of a line counts.
@@ -234,6 +250,31 @@ impl Source {
         self.text
             .get(self.offset(span.start)?..self.offset(span.end)?)
     }
+}
+
+/// Bytes from one mark to the next.
+const MARKED: usize = 1 << 10;
+
+/// How many characters stand before each mark; nothing if bytes are characters.
+fn marks(text: &str) -> Vec<usize> {
+    if text.is_ascii() {
+        return Vec::new();
+    }
+    let mut before = 0;
+    let count = |piece: &[u8]| {
+        let here = before;
+        before += characters(piece);
+        here
+    };
+    // One more, for the end of a text that ends at a mark.
+    let pieces = text.as_bytes().chunks(MARKED).chain([&[][..]]);
+    pieces.map(count).collect()
+}
+
+/// The characters that begin in some bytes of a text.
+fn characters(bytes: &[u8]) -> usize {
+    let begins = |byte: &&u8| **byte & 0xc0 != 0x80;
+    bytes.iter().filter(begins).count()
 }
 
 fn line_starts(text: &str) -> Vec<usize> {
@@ -344,7 +385,8 @@ mod tests {
 
     proptest! {
         #[test]
-        fn offsets_and_positions_are_inverse(text in "[a-zé😀\r\n]{0,40}") {
+        fn offsets_and_positions_are_inverse(text in "[a-zé😀\r\n]{0,40}", times in 1_usize..60) {
+            let text = text.repeat(times);
             let source = Source::decode(text.as_bytes());
             for (offset, c) in text.char_indices().filter(|(_, c)| !"\r\n".contains(*c)) {
                 let position = source.position(offset);

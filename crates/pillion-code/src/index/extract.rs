@@ -176,6 +176,7 @@ impl<'a> Extractor<'a> {
     /// `def name(x: int) -> str` on one line.
     fn head(&self, keyword: &str, range: TextRange) -> Box<str> {
         let text = &self.source.text()[range];
+        crate::steps::scan(text.len());
         let words: Vec<&str> = text.split_whitespace().collect();
         let line = words.join(" ").replace("( ", "(").replace(", )", ")");
         let line = line.replace(",)", ")").replace(" )", ")");
@@ -249,6 +250,7 @@ impl<'a> Extractor<'a> {
 
 impl<'a> StatementVisitor<'a> for Extractor<'a> {
     fn visit_stmt(&mut self, stmt: &'a Stmt) {
+        crate::steps::take(1);
         match stmt {
             Stmt::ClassDef(class) => self.class(class),
             Stmt::FunctionDef(function) => self.function(function),

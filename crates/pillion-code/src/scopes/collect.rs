@@ -287,6 +287,7 @@ impl<'t> Collector<'t> {
 
 impl Visitor<'_> for Collector<'_> {
     fn visit_stmt(&mut self, stmt: &Stmt) {
+        crate::steps::take(1);
         match stmt {
             Stmt::FunctionDef(function) => {
                 self.depth += 1;
@@ -345,6 +346,7 @@ impl Visitor<'_> for Collector<'_> {
     }
 
     fn visit_expr(&mut self, expr: &Expr) {
+        crate::steps::take(1);
         match expr {
             Expr::Name(name) => {
                 let role = match name.ctx {

@@ -134,24 +134,45 @@ async fn names_that_are_no_text_are_counted() {
     }
 }
 
-#[tokio::test]
-async fn folders_that_cannot_be_read_are_counted() {
-    let tree = Tree::new(options(true));
-    tree.write("a/x.py", "");
-    tree.write("b.py", "");
-    let mode = |mode| {
-        let mode = fs::Permissions::from_mode(mode);
-        fs::set_permissions(tree.root.join("a"), mode).unwrap();
-    };
-    mode(0);
-    // To root all folders are open.
-    if fs::read_dir(tree.root.join("a")).is_err() {
+#[test]
+fn folders_that_cannot_be_read_are_counted() {
+    let counted = async {
+        let tree = Tree::new(options(true));
+        tree.write("a/x.py", "");
+        tree.write("b.py", "");
+        let mode = |mode| {
+            let mode = fs::Permissions::from_mode(mode);
+            fs::set_permissions(tree.root.join("a"), mode).unwrap();
+        };
+        mode(0);
+        fs::read_dir(tree.root.join("a")).unwrap_err();
         assert_eq!(tree.paths().await, ["b.py"]);
         assert_eq!(tree.workspace.status().skipped, 1);
-    }
-    mode(0o755);
-    assert_eq!(tree.paths().await, ["a/x.py", "b.py"]);
-    assert_eq!(tree.workspace.status().skipped, 0);
+        mode(0o755);
+        assert_eq!(tree.paths().await, ["a/x.py", "b.py"]);
+        assert_eq!(tree.workspace.status().skipped, 0);
+    };
+    // In a thread of its own, because it gives up what opens all folders to root. The threads
+    // that it starts have as much as it has.
+    std::thread::scope(|scope| {
+        let thread = scope.spawn(|| {
+            mind_permissions();
+            let runtime = tokio::runtime::Builder::new_current_thread()
+                .enable_all()
+                .build()
+                .unwrap();
+            runtime.block_on(counted);
+        });
+        thread.join().unwrap();
+    });
+}
+
+/// Permissions hold for this thread, also if we are root.
+fn mind_permissions() {
+    use rustix::thread::{CapabilitySet, capabilities, set_capabilities};
+    let mut sets = capabilities(None).unwrap();
+    sets.effective &= !(CapabilitySet::DAC_OVERRIDE | CapabilitySet::DAC_READ_SEARCH);
+    set_capabilities(None, sets).unwrap();
 }
 
 #[tokio::test]

@@ -147,13 +147,18 @@ fn a_job_is_followed_from_its_beginning_by_several() {
 
 #[test]
 fn a_slow_listener_stops_nobody_and_is_told_what_it_missed() {
-    let context = TestContext::new();
+    let context = TestContext::new().trusted_config("[lanes.user]\noutput_kb = 65536\n");
     let daemon = context.daemon();
     let mut rpc = daemon.connect();
-    let code = "import os, time\nprint('begun', flush=True)\n\
+    // More than there is room for on the way to somebody who does not read: 16 MiB, and what
+    // the job and the kernel keep. How fast it comes does not matter then.
+    let lines = 24_000;
+    let code = format!(
+        "import os, time\nprint('begun', flush=True)\n\
         while not os.path.exists('go'): time.sleep(0.01)\n\
-        for n in range(8000): print(f'{n:01000}')";
-    let id = start(&mut rpc, &context.project, code, json!({"session": "s"}));
+        for n in range({lines}): print(f'{{n:01000}}')"
+    );
+    let id = start(&mut rpc, &context.project, &code, json!({"session": "s"}));
     // It hears the beginning, and then reads nothing.
     let mut slow = daemon.raw();
     let body = json!({"jsonrpc": "2.0", "id": 1, "method": "exec.stream",
@@ -180,7 +185,7 @@ fn a_slow_listener_stops_nobody_and_is_told_what_it_missed() {
         }
     }
     assert!(left_out > 0, "{text}");
-    assert_eq!(text as u64 + left_out, 8000 * 1001);
+    assert_eq!(text as u64 + left_out, lines * 1001);
 }
 
 #[test]

@@ -185,44 +185,61 @@ fn as_nobody(test: &str) {
     assert!(output.status.success() && out.contains("1 passed"), "{out}");
 }
 
+/// In a child with mounts of its own, where also an ordinary user can have a small disk.
 #[test]
 #[expect(
     clippy::disallowed_methods,
-    reason = "a test that mounts a file system needs no supervision"
+    reason = "a test that runs itself elsewhere needs no supervision"
 )]
 fn a_full_disk_changes_nothing() {
     let place = tempfile::tempdir().unwrap();
-    let mounted = Command::new("mount")
-        .args(["-t", "tmpfs", "-o", "size=256k", "tmpfs"])
-        .arg(place.path())
-        .output();
-    if !mounted.is_ok_and(|output| output.status.success()) {
-        println!("skipped: no file system can be mounted here");
-        return;
+    let mut child = Command::new("unshare");
+    if !is_root() {
+        child.args(["--user", "--map-root-user"]);
     }
-    let outcome = std::panic::catch_unwind(|| {
-        let mut world = World::at(place.path());
-        let roomy = tempfile::tempdir().unwrap();
-        for journal_is_full in [true, false] {
-            if !journal_is_full {
-                world.journal = Journal::new(&Dirs::under(roomy.path()), &world.root);
-            }
-            let mut set = prepared(&world);
-            for n in 0..9 {
-                set.create(&format!("large{n}.py"), &"x = 1\n".repeat(9000))
-                    .unwrap();
-            }
-            let before = world.tree();
-            let error = world.journal.apply(&set, "").unwrap_err();
-            assert_eq!(error.code, Code::WriteFailed);
-            assert!(error.message.contains("No space"), "{error}");
-            assert_eq!(world.tree(), before);
-            assert_eq!(world.journal.history().unwrap(), []);
+    let mount = "mount -t tmpfs -o size=256k tmpfs \"$0\" && exec \"$@\"";
+    let output = child
+        .args(["--mount", "sh", "-c", mount])
+        .arg(place.path())
+        .arg(std::env::current_exe().unwrap())
+        .args(["--exact", "changes::tests::faults::on_a_small_disk"])
+        .env(SMALL_DISK, place.path())
+        .output()
+        .unwrap();
+    let out = String::from_utf8_lossy(&output.stdout);
+    let err = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        output.status.success() && out.contains("1 passed"),
+        "{out}{err}"
+    );
+}
+
+const SMALL_DISK: &str = "PILLION_TEST_SMALL_DISK";
+
+/// What the child runs; of itself the test has nothing to do.
+#[test]
+fn on_a_small_disk() {
+    let Some(place) = std::env::var_os(SMALL_DISK) else {
+        return;
+    };
+    let mut world = World::at(place.as_ref());
+    let roomy = tempfile::tempdir().unwrap();
+    for journal_is_full in [true, false] {
+        if !journal_is_full {
+            world.journal = Journal::new(&Dirs::under(roomy.path()), &world.root);
         }
-    });
-    let unmounted = Command::new("umount").arg(place.path()).output().unwrap();
-    assert!(unmounted.status.success());
-    outcome.unwrap();
+        let mut set = prepared(&world);
+        for n in 0..9 {
+            set.create(&format!("large{n}.py"), &"x = 1\n".repeat(9000))
+                .unwrap();
+        }
+        let before = world.tree();
+        let error = world.journal.apply(&set, "").unwrap_err();
+        assert_eq!(error.code, Code::WriteFailed);
+        assert!(error.message.contains("No space"), "{error}");
+        assert_eq!(world.tree(), before);
+        assert_eq!(world.journal.history().unwrap(), []);
+    }
 }
 
 #[test]

@@ -76,6 +76,7 @@ impl Grammar {
         cursor.set_match_limit(MAX_MATCHES);
         let mut matches = cursor.matches(&self.query, root, text.as_bytes());
         while let Some(one) = matches.next() {
+            crate::steps::take(1);
             found.take_in(&self.query, one);
         }
         let mut outline = found.outline(self, root, text);
@@ -330,6 +331,7 @@ fn around(spans: &[(usize, usize)], defs: &[Def], offset: usize) -> DefId {
     let last = spans.partition_point(|(start, _)| *start <= offset);
     let mut at = u32::try_from(last.saturating_sub(1)).unwrap_or(FILE);
     while at != FILE && spans.get(at as usize).is_none_or(|(_, end)| *end <= offset) {
+        crate::steps::take(1);
         at = defs.get(at as usize).map_or(FILE, |def| def.parent);
     }
     at

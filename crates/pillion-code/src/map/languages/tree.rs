@@ -85,6 +85,7 @@ pub(super) fn parse(grammar: &tree_sitter::Language, text: &str) -> Result<Tree,
     let most = MIN_EFFORT + text.len();
     let mut progress = |_: &ParseState| {
         steps += 1;
+        crate::steps::take(1);
         match steps > most {
             true => ControlFlow::Break(()),
             false => ControlFlow::Continue(()),
@@ -104,6 +105,7 @@ pub(super) fn parse(grammar: &tree_sitter::Language, text: &str) -> Result<Tree,
 pub(crate) fn is_deeper(tree: &Tree, than: u32) -> bool {
     let mut cursor = tree.walk();
     loop {
+        crate::steps::take(1);
         if cursor.goto_first_child() {
             if cursor.depth() > than {
                 return true;
@@ -140,6 +142,7 @@ pub(super) fn each_error(root: Node<'_>, look: &mut dyn FnMut(Node<'_>) -> bool)
     let mut cursor = root.walk();
     loop {
         let node = cursor.node();
+        crate::steps::take(1);
         if (node.is_error() || node.is_missing()) && !look(node) {
             return;
         }

@@ -61,6 +61,7 @@ impl<'a> Parts<'a> {
 
 impl<'a> Visitor<'a> for Parts<'a> {
     fn visit_stmt(&mut self, stmt: &'a Stmt) {
+        crate::steps::take(1);
         self.stmts.push(stmt);
         let is_other = matches!(stmt, Stmt::FunctionDef(_) | Stmt::ClassDef(_));
         if self.is_deep || !is_other {
@@ -69,6 +70,7 @@ impl<'a> Visitor<'a> for Parts<'a> {
     }
 
     fn visit_expr(&mut self, expr: &'a Expr) {
+        crate::steps::take(1);
         self.exprs.push(expr);
         walk_expr(self, expr);
     }

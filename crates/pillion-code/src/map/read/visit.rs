@@ -12,6 +12,7 @@ const MAX_NAME: usize = 120;
 
 impl<'a> Visitor<'a> for Reader<'a> {
     fn visit_stmt(&mut self, stmt: &'a Stmt) {
+        crate::steps::take(1);
         match stmt {
             Stmt::FunctionDef(function) => self.function(function),
             Stmt::ClassDef(class) => self.class(class),
@@ -20,6 +21,7 @@ impl<'a> Visitor<'a> for Reader<'a> {
     }
 
     fn visit_expr(&mut self, expr: &'a ast::Expr) {
+        crate::steps::take(1);
         self.expression(expr);
     }
 

@@ -7,10 +7,14 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::{PATIENCE, TestContext};
+use super::{PATIENCE, TestContext, Wait};
+
+/// How often is looked whether to wait on.
+const LOOK: Duration = Duration::from_millis(100);
 
 /// One connection. When it goes it hangs up politely, and asserts that each of its requests
 /// has been answered exactly once and nothing else came.
@@ -233,10 +237,16 @@ impl Rpc {
 
     /// The next frame, whatever it is; `None` at the end of the connection.
     pub(crate) fn frame(&mut self) -> Option<Value> {
-        match self.frames.recv_timeout(PATIENCE) {
-            Ok(frame) => Some(frame),
-            Err(RecvTimeoutError::Disconnected) => None,
-            Err(RecvTimeoutError::Timeout) => panic!("no frame came; open: {:?}", self.open),
+        let mut wait = Wait::new(PATIENCE);
+        loop {
+            match self.frames.recv_timeout(LOOK) {
+                Ok(frame) => return Some(frame),
+                Err(RecvTimeoutError::Disconnected) => return None,
+                Err(RecvTimeoutError::Timeout) if wait.is_over() => {
+                    panic!("no frame came; open: {:?}", self.open)
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+            }
         }
     }
 

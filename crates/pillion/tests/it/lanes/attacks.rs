@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::world::{FRESH_WAYS, WAYS, Way, Who, World, brief};
+use crate::context::can_be_others;
 
 const ATTACKS: [(&str, &str); 6] = [
     ("files", include_str!("attacks/files.py")),
@@ -70,7 +71,7 @@ fn plant(world: &World, order: &Value) {
     use std::os::unix::fs::PermissionsExt;
     let Some(session) = order["session"]
         .as_str()
-        .filter(|_| rustix::process::geteuid().is_root())
+        .filter(|_| can_be_others("programs that make whoever runs them root"))
     else {
         return;
     };

@@ -1,16 +1,17 @@
 //! Attacks that use something up or will not end: the word for each, and that all else goes on.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::world::{FRESH_WAYS, WAYS, Way, Who, World, abandoned, brief};
 
 const BOMBS: &str = include_str!("attacks/bombs.py");
-/// Long enough to begin on a busy machine.
+/// Long enough to begin; what is not is given more.
 const SHORT: f64 = 0.6;
-const LONG: f64 = 10.0;
+/// Longer than anything takes that ends in another way, also on a busy machine.
+const LONG: f64 = 60.0;
 
-/// Attacks that take their time before they are noticed.
-const SLOW: [&str; 2] = ["memory_of_locks", "memory_of_mappings"];
+/// Attacks that make as many processes or threads as they can.
+const CROWDS: [&str; 3] = ["fork_bomb", "thread_bomb", "forking_"];
 
 /// Each attack, and the word for how it ends.
 const ENDS: &[(&str, &str)] = &[
@@ -64,7 +65,8 @@ const ENDS: &[(&str, &str)] = &[
     ("deaf", "timeout"),
     ("stopped", "timeout"),
     ("stopped_child", "ok"),
-    ("forking_at_the_end", "ok"),
+    // The dead count until they are buried, which takes a while on a busy machine.
+    ("forking_at_the_end", "ok process_limit"),
     ("forking_for_ever", "timeout process_limit"),
     ("exit_now", "error"),
     ("end_of_thread", "timeout"),
@@ -114,7 +116,6 @@ fn explode(world: &World, ways: &[Way]) {
             }
             let timeout = match world.level == "L2" && attack.starts_with("fork_bomb") {
                 true => 5.0 * SHORT,
-                false if SLOW.contains(attack) => 6.0 * LONG,
                 false if ends.starts_with("timeout") => SHORT,
                 false => LONG,
             };
@@ -126,8 +127,18 @@ fn explode(world: &World, ways: &[Way]) {
             orders.push(world.order(*way, BOMBS, &[("attack", attack)], more));
         }
     }
+    // Without namespaces a crowd keeps all others of its user from forking, so it comes alone.
+    let is_crowd = |order: &Value| {
+        let brief = brief(order);
+        CROWDS
+            .iter()
+            .any(|crowd| brief.contains(&format!("attack={crowd}")))
+    };
+    let (crowds, orders): (Vec<_>, Vec<_>) = orders
+        .into_iter()
+        .partition(|order| world.level == "L2" && is_crowd(order));
     let mut wrong = Vec::new();
-    world.storm(orders, |order, reply| {
+    let mut check = |order: &Value, reply: &Value| {
         let brief = brief(order);
         let (_, ends) = ENDS
             .iter()
@@ -144,7 +155,9 @@ fn explode(world: &World, ways: &[Way]) {
             let shown: String = reply.to_string().chars().take(1500).collect();
             wrong.push(format!("{} {brief}: not {ends}: {shown}", world.level));
         }
-    });
+    };
+    world.storm_of(1, crowds, &mut check);
+    world.storm(orders, &mut check);
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 

@@ -86,6 +86,7 @@ fn kill_one(world: &mut World, round: usize, victim: Victim) {
         world.daemon = world.context.daemon();
     } else {
         let pids = find(&base, victim);
+        let doomed = doomed(&base, victim, &pids);
         for pid in &pids {
             processes::kill(*pid);
         }
@@ -93,11 +94,11 @@ fn kill_one(world: &mut World, round: usize, victim: Victim) {
             rpc.cancel(id);
             let _ = rpc.outcome(id);
         }
-        // What was in there is gone with it.
+        // What was in there goes with it, and a slot that still waits there is given to nobody.
         wait_for(PATIENCE, "the victims' runs to be gone", || {
             let left: Vec<_> = belongings(&base)
                 .into_iter()
-                .filter(|(pid, command)| pids.contains(pid) || command.contains("600"))
+                .filter(|(pid, command)| doomed.contains(pid) || command.contains("600"))
                 .collect();
             if left.is_empty() {
                 Ok(())
@@ -109,7 +110,8 @@ fn kill_one(world: &mut World, round: usize, victim: Victim) {
     // And all works again; soon from a zygote too.
     let fresh = world.level == "L2";
     for lane in ["expert", "user"] {
-        wait_for(PATIENCE, "runs from a zygote", || {
+        // A zygote that was killed as it started is not tried again for half a minute.
+        wait_for(3 * PATIENCE, "runs from a zygote", || {
             let order = world.order(Way { lane, fresh }, "print(6 * 7)", &[], json!({}));
             let reply = world.daemon.connect().call("exec.run", order).unwrap();
             assert_eq!(reply["stdout"], "42\n", "after {victim:?}: {reply}");
@@ -125,11 +127,6 @@ fn kill_one(world: &mut World, round: usize, victim: Victim) {
 fn find(base: &str, victim: Victim) -> Vec<u32> {
     let all = belongings(base);
     let is_box = |command: &str| command.starts_with("pillion-box");
-    let parent = |pid: u32| {
-        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-        let rest = stat.rsplit_once(") ").map_or("", |(_, rest)| rest);
-        rest.split(' ').nth(1).and_then(|n| n.parse::<u32>().ok())
-    };
     let boxes: Vec<u32> = all
         .iter()
         .filter(|(_, command)| is_box(command))
@@ -146,6 +143,32 @@ fn find(base: &str, victim: Victim) -> Vec<u32> {
         })
         .map(|(pid, _)| *pid)
         .collect()
+}
+
+/// Everybody who dies with the victims: whoever is below them, and with a zygote all that is in
+/// its box.
+fn doomed(base: &str, victim: Victim, pids: &[u32]) -> Vec<u32> {
+    let all = belongings(base);
+    let mut doomed: Vec<u32> = pids.to_vec();
+    if victim == Victim::Zygote {
+        doomed.extend(pids.iter().filter_map(|pid| parent(*pid)));
+    }
+    loop {
+        let is_new = |pid: &u32| {
+            !doomed.contains(pid) && parent(*pid).is_some_and(|of| doomed.contains(&of))
+        };
+        let more: Vec<u32> = all.iter().map(|(pid, _)| *pid).filter(is_new).collect();
+        if more.is_empty() {
+            return doomed;
+        }
+        doomed.extend(more);
+    }
+}
+
+fn parent(pid: u32) -> Option<u32> {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    let (_, rest) = stat.rsplit_once(") ")?;
+    rest.split(' ').nth(1)?.parse().ok()
 }
 
 #[test]

@@ -5,6 +5,8 @@ use std::ops::Range;
 
 use tree_sitter::Node;
 
+use crate::steps;
+
 use super::facts::{Assign, Call, Facts, Function, Loop, Mark, head, word, words};
 
 /// Siblings before a node that are looked at: each takes as long as there are others.
@@ -54,6 +56,7 @@ pub(super) fn facts<'t>(
     let mut cursor = root.walk();
     loop {
         let node = cursor.node();
+        steps::take(1);
         let is_deeper = (dialect.take)(node, &mut facts);
         if is_deeper {
             common(dialect, node, &mut facts);
@@ -155,14 +158,19 @@ fn for_each<'t>(node: Node<'t>, facts: &Facts<'t>) -> Option<Loop<'t>> {
 /// The named children of a node.
 pub(super) fn children(node: Node<'_>) -> Vec<Node<'_>> {
     let mut cursor = node.walk();
-    node.named_children(&mut cursor).collect()
+    let all: Vec<_> = node.named_children(&mut cursor).collect();
+    steps::take(all.len());
+    all
 }
 
 /// The first child of a kind.
 pub(super) fn child<'t>(node: Node<'t>, kind: &str) -> Option<Node<'t>> {
     let mut cursor = node.walk();
-    node.children(&mut cursor)
-        .find(|child| child.kind() == kind)
+    let mut all = node.children(&mut cursor);
+    all.find(|child| {
+        steps::take(1);
+        child.kind() == kind
+    })
 }
 
 /// The texts of the children that are modifiers: `static`, `private`.
@@ -208,7 +216,7 @@ pub(super) fn mark(text: &str, at: usize) -> Mark<'_> {
 /// The marks that stand before a node as its siblings.
 pub(super) fn marks_before<'t>(node: Node<'t>, kind: &str, facts: &Facts<'t>) -> Vec<Mark<'t>> {
     let before = std::iter::successors(node.prev_named_sibling(), Node::prev_named_sibling);
-    let before = before.take(MAX_BEFORE);
+    let before = before.take(MAX_BEFORE).inspect(|_| steps::take(1));
     let before = before.skip_while(|node| node.kind().contains("comment"));
     before
         .take_while(|node| node.kind() == kind)

@@ -8,6 +8,8 @@ use std::ops::Range;
 
 use tree_sitter::Node;
 
+use crate::steps;
+
 /// Characters of an argument that a name is looked for in; longer ones are code.
 const MAX_ARGUMENT: usize = 120;
 /// Functions, types and variables of a file that are kept, each; more are only found in what
@@ -238,6 +240,7 @@ impl<'t> Facts<'t> {
         let (start, end) = (range.start, range.end);
         let all = &all[all.partition_point(|index| at(index) < start)..];
         let all = all.iter().take_while(move |index| at(index) < end);
+        let all = all.inspect(|_| steps::take(1));
         all.filter_map(|index| self.assigns.get(*index))
     }
 
@@ -258,7 +261,10 @@ impl<'t> Facts<'t> {
     /// The type around an offset.
     pub(super) fn around(&self, at: usize) -> Option<&'t str> {
         let mut spans = self.spans.iter().rev();
-        let found = spans.find(|(range, _)| range.contains(&at));
+        let found = spans.find(|(range, _)| {
+            steps::take(1);
+            range.contains(&at)
+        });
         found.map(|(_, name)| *name)
     }
 
@@ -288,6 +294,7 @@ impl<'t> Facts<'t> {
 
     pub(super) fn methods(&self, of: &str) -> impl Iterator<Item = &Function<'t>> {
         let all = self.by_owner.get(of).into_iter().flatten();
+        let all = all.inspect(|_| steps::take(1));
         all.filter_map(|at| self.functions.get(*at))
     }
 
@@ -382,6 +389,7 @@ fn is_word(c: char) -> bool {
 
 /// The words of a text.
 pub(super) fn words(text: &str) -> impl Iterator<Item = &str> {
+    steps::scan(text.len());
     text.split(|c: char| !is_word(c)).filter(|w| !w.is_empty())
 }
 
@@ -415,5 +423,7 @@ pub(super) fn listed<S: AsRef<str>>(names: impl IntoIterator<Item = S>) -> Strin
 fn within<'a, T>(all: &'a [T], range: &Range<usize>, at: impl Fn(&T) -> usize) -> &'a [T] {
     let from = all.partition_point(|one| at(one) < range.start);
     let rest = &all[from..];
-    &rest[..rest.partition_point(|one| at(one) < range.end)]
+    let inside = &rest[..rest.partition_point(|one| at(one) < range.end)];
+    steps::take(inside.len());
+    inside
 }
