@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use pillion_catalogue::{Code, Error, Lease, Peer, Result};
-use pillion_project::Whereabouts;
+use pillion_project::{Project, Whereabouts};
 use pillion_sandbox::walls::rlimits;
 use pillion_sandbox::{Disk, Level, Limits, Outputs, WORK, Watch};
 use pillion_workspace::LaneConfig;
@@ -157,7 +157,7 @@ impl Admitted<'_> {
         )?;
         let before = place.prepare().await?;
         let setting = Setting {
-            root: project.root(),
+            root: &project.root,
             runtime: &runtime,
             limits: lane::limits(&config, request.memory_mb, self.timeout.as_secs_f64()),
             config: &config,
