@@ -14,6 +14,8 @@ mod metrics;
 mod openapi;
 mod page;
 mod routes;
+#[cfg(test)]
+mod routes_tests;
 mod wire;
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
