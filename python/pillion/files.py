@@ -29,6 +29,9 @@ _MAX_ABSENCES = 200
 _absences = 0
 _PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 _INSTALLED = tuple(f"{os.sep}{name}{os.sep}" for name in ("site-packages", "dist-packages"))
+# Folders whose files are noted although they are installed. A worker has none: whoever asks it
+# compares the folders themselves.
+_packages: tuple[str, ...] = ()
 
 
 def pending() -> bool:
@@ -45,13 +48,20 @@ def take() -> list[Record]:
 
 def is_users(path: str) -> bool:
     """Is this file the user's, rather than the interpreter's, an installed package's or ours?"""
+    if path.startswith(_packages):
+        return True
     return not (path.startswith((_STDLIB, _PACKAGE)) or any(part in path for part in _INSTALLED))
 
 
 def record(path: str, found: os.stat_result | None = None) -> None:
     """Note a file that is about to be read."""
     path = os.path.abspath(path)
-    if not (is_users(path) and _encodable(path)):
+    if is_users(path):
+        _note(path, found)
+
+
+def _note(path: str, found: os.stat_result | None = None) -> None:
+    if not _encodable(path):
         return
     if found is None:
         try:
@@ -116,12 +126,20 @@ def distrust_bytecode(path: str, found: os.stat_result) -> None:
     of the source; anything else is removed and made again. For a source that changed just now
     there is no byte-code at all: raising `OSError` here means neither reading nor writing it.
     """
-    if time.time_ns() - found.st_ctime_ns < _SETTLED_NS:
+    installed = path.startswith(_packages)
+    if not installed and time.time_ns() - found.st_ctime_ns < _SETTLED_NS:
         raise OSError(f"{path} has only just changed")
     try:
         cached = external.cache_from_source(path)
         written = os.stat(cached).st_mtime_ns
     except (OSError, NotImplementedError):
+        return
+    if installed:
+        # Installers compile right after they write, and some link files that are old: only an
+        # edit since then makes byte-code doubtful, and it leaves both times of the file behind.
+        edited = found.st_ctime_ns - found.st_mtime_ns < _SETTLED_NS
+        if edited and written <= found.st_ctime_ns:
+            raise OSError(f"the byte-code of {path} cannot be trusted")
         return
     if written - found.st_ctime_ns < _SETTLED_NS:
         if sys.dont_write_bytecode:
@@ -148,11 +166,46 @@ def _encodable(path: str) -> bool:
     return True
 
 
+class noted:  # noqa: N801 (used like a function)
+    """In here, what is imported is noted with all that it depends on, also from `packages`.
+
+    Afterwards imports are as they were before.
+    """
+
+    def __init__(self, packages: list[str]) -> None:
+        self._folders = [os.path.abspath(folder) for folder in packages]
+        self._before: list[tuple[Any, dict[str, Any]]] = []
+
+    def __enter__(self) -> None:
+        global _packages
+        self._before = [(loader, dict(vars(loader))) for loader in _loaders()]
+        _packages = tuple(folder.rstrip(os.sep) + os.sep for folder in self._folders)
+        user_folders[:] = self._folders
+        install()
+        for folder in self._folders:
+            _note(folder)  # a name that appears in it may be that of a module
+
+    def __exit__(self, *_: object) -> None:
+        global _packages
+        _packages, user_folders[:] = (), []
+        sys.meta_path.remove(Missing)
+        for loader, methods in self._before:
+            for name in ("path_stats", "get_code", "create_module"):
+                if name in methods:
+                    setattr(loader, name, methods[name])
+
+
+def _loaders() -> tuple[Any, Any, Any]:
+    return (
+        external.SourceFileLoader,
+        external.SourcelessFileLoader,
+        external.ExtensionFileLoader,
+    )
+
+
 def install() -> None:
     """Hook the loaders of source, byte-code and extension modules."""
-    source = external.SourceFileLoader
-    bytecode = external.SourcelessFileLoader
-    extension = external.ExtensionFileLoader
+    source, bytecode, extension = _loaders()
     get_code = bytecode.get_code
     create_module = extension.create_module
 

@@ -275,7 +275,7 @@ class Zygote:
         self.process = subprocess.Popen(
             argv,
             stdin=subprocess.DEVNULL,
-            stdout=self.log,
+            stdout=subprocess.PIPE,
             stderr=self.log,
             pass_fds=[theirs.fileno()],
             start_new_session=True,
@@ -307,11 +307,13 @@ class Zygote:
             **setup,
         }
         send(self.control, self.setup)
-        try:
-            self.ready = receive(self.control)
-        except (EOFError, ConnectionResetError):
+        line = self.process.stdout.readline()
+        if not line:
             self.process.wait(DEADLINE)
-            raise AssertionError(self.logged()) from None
+            logged = self.logged()
+            self.close()
+            raise AssertionError(logged)
+        self.ready = json.loads(line)
 
     def logged(self) -> str:
         self.log.seek(0)
@@ -355,6 +357,7 @@ class Zygote:
                 os.killpg(self.process.pid, signal.SIGKILL)
                 self.process.wait()
             self.log.close()
+            self.process.stdout.close()
 
 
 def run_cold(program, folder: Path, *, stdin: bytes = b"", files=None, python=None, **more) -> Run:

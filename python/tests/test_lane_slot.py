@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import py_compile
 import select
+import shutil
 import signal
+import tempfile
+from pathlib import Path
 
 import pytest
 from lanes import DEADLINE, FOLDER, Zygote, receive, users
@@ -288,29 +292,70 @@ def children(pid: int) -> list[str]:
         return file.read().split()
 
 
-def test_imports_are_reported():
-    zygote = Zygote(imports=["json", "decimal", "nosuch.module"])
-    assert zygote.ready["ready"] is True
-    assert set(zygote.ready["imports"]) == {"json", "decimal"}
-    assert zygote.ready["failed"]["nosuch.module"].startswith("ModuleNotFoundError: ")
-    assert "threads" not in zygote.ready
-    assert zygote.run("import sys; print('decimal' in sys.modules)").out == "True\n"
+@pytest.fixture
+def packages():
+    """A folder of packages that every user can read."""
+    folder = tempfile.mkdtemp(prefix="packages", dir="/tmp")
+    os.chmod(folder, 0o755)
+    yield Path(folder)
+    shutil.rmtree(folder)
+
+
+def test_hello_names_what_was_imported(packages):
+    (packages / "helper.py").write_text(
+        "import json\ntry: import nosuch\nexcept ImportError: pass\n"
+    )
+    (packages / "other.py").write_text("")
+    loud = "print('printed')\nimport os; os.write(1, b'written')\n"
+    (packages / "loud.py").write_text(loud)
+    names = ["decimal", "helper", "loud"]
+    zygote = Zygote(imports=names, path=[str(packages)])
+    assert zygote.ready["status"] == "ready"
+    records = {record[0]: record[1:] for record in zygote.ready["files"]}
+    found = os.stat(packages / "helper.py")
+    stat = [found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns]
+    assert records[str(packages / "helper.py")] == stat
+    assert records[str(packages)][1] == os.stat(packages).st_ino, "a name may appear"
+    assert records[str(packages / "nosuch.py")] == [0] * 5, "it was looked for"
+    assert str(packages / "other.py") not in records
+    code = (
+        "import sys, importlib.machinery as m\nprint('decimal' in sys.modules, sys.meta_path[-1],"
+    )
+    done = zygote.run(code + " m.SourceFileLoader.path_stats.__module__)")
+    assert done.out.startswith("True")
+    assert "pillion" not in done.out, "nothing of it is left"
+    assert "printed" in zygote.logged()
+    assert "written" in zygote.logged()
     zygote.close()
 
 
-def test_a_zygote_with_threads_says_so(tmp_path):
-    folder = "/tmp"
-    name = f"threaded_{os.getpid()}"
-    path = os.path.join(folder, f"{name}.py")
-    with open(path, "w") as file:
-        file.write("import threading, time\n")
-        file.write("threading.Thread(target=time.sleep, args=(1000,), daemon=True).start()\n")
-    try:
-        zygote = Zygote(imports=[name], path=[folder])
-        assert zygote.ready["threads"] == 2, zygote.ready
-        zygote.close()
-    finally:
-        os.unlink(path)
+def test_a_failed_import_says_why_and_ends():
+    with pytest.raises(AssertionError) as failed:
+        Zygote(imports=["json", "nosuch.module"])
+    said = str(failed.value)
+    assert "Traceback" in said
+    assert said.splitlines()[-1].startswith("cannot import `nosuch.module`: ModuleNotFoundError: ")
+
+
+def test_a_zygote_with_threads_says_so_and_ends(packages):
+    thread = "threading.Thread(target=time.sleep, args=(1000,), daemon=True).start()\n"
+    (packages / "threaded.py").write_text("import threading, time\n" + thread)
+    with pytest.raises(AssertionError, match="its imports started 2 threads, so it cannot fork"):
+        Zygote(imports=["threaded"], path=[str(packages)])
+
+
+def test_bytecode_of_an_edited_package_is_not_trusted(packages):
+    helper = packages / "helper.py"
+    helper.write_text("x = 1\n")
+    compiled = py_compile.compile(str(helper))
+    # The same second, the same size: Python's own rule cannot tell them apart.
+    found = helper.stat()
+    helper.write_text("x = 2\n")
+    os.utime(helper, ns=(found.st_atime_ns, found.st_mtime_ns))
+    assert os.path.exists(compiled)
+    zygote = Zygote(imports=["helper"], path=[str(packages)])
+    assert zygote.run("import helper; print(helper.x)").out == "2\n"
+    zygote.close()
 
 
 def test_slots_outlive_their_zygote_until_their_daemon_goes():

@@ -65,7 +65,8 @@ pub(crate) async fn worker(
                         .arg("worker")
                         .env("XDG_CACHE_HOME", cache)
                         .read_only(kept)
-                        .cwd(&folder))
+                        .cwd(&folder)
+                        .into())
                 }),
                 opening: None,
             }

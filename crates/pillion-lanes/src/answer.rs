@@ -9,13 +9,20 @@ use crate::perform::Setting;
 use crate::reply::{FileOut, Limit, Reply, Used};
 use crate::run::Finished;
 
-/// A run that never began.
+/// A run that never began, in time or at all.
 pub(crate) fn not_started(error: &std::io::Error) -> Finished {
+    let (outcome, returncode, stderr) = match error.kind() {
+        std::io::ErrorKind::TimedOut => {
+            let why = "its time was over before it began\n".to_owned();
+            (Outcome::Timeout, -1, why)
+        }
+        _ => (Outcome::StartFailed, -3, format!("{error}\n")),
+    };
     Finished {
-        outcome: Outcome::StartFailed,
-        returncode: -3,
+        outcome,
+        returncode,
         stdout: String::new(),
-        stderr: format!("{error}\n"),
+        stderr,
         truncated: false,
         said: None,
         outputs: Vec::new(),

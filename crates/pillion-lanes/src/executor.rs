@@ -1,27 +1,28 @@
 //! What carries out runs: runtimes, zygotes, folders and the gate for runs.
 
-use std::path::PathBuf;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use pillion_catalogue::{Activity, Code, Error, Result};
 use pillion_project::{Project, Projects, Whereabouts};
 use pillion_runtime::{Dirs, most_walls};
-use pillion_sandbox::{Level, Means, Policy};
+use pillion_sandbox::{Level, Means};
+use pillion_supervisor::Supervisor;
+use pillion_workspace::LaneConfig;
 use tokio::sync::{OnceCell, Semaphore, SemaphorePermit};
 
-use crate::keeper::{IDLE, Keeper};
-use crate::lane::Lane;
+use crate::keeper::Keeper;
+use crate::lane::{self, Lane};
+use crate::perform::{LONGEST, MOST_MEMORY_MB};
 use crate::runtime::{self, Runtime};
 use crate::tools::Host;
 use crate::zygote::Make;
 
-/// Zygotes that live at the same time.
-const MAX_ZYGOTES: usize = 4;
+/// Makes of zygotes whose slots are kept warm.
+const MAX_KEEPERS: usize = 64;
 /// Runs that wait for their turn before callers are told to come back.
 const MAX_WAITING: usize = 256;
-/// Between two looks for zygotes that nobody needs.
-const LOOK: Duration = Duration::from_secs(30);
 
 /// Runs code of others, in lanes. All services of an engine share one, and so its gate.
 #[derive(Debug)]
@@ -30,26 +31,19 @@ pub struct Executor {
     activity: Activity,
     most: Level,
     means: OnceCell<Means>,
-    zygotes: Mutex<Vec<(Key, Arc<Keeper>)>>,
+    supervisor: Arc<Supervisor>,
+    /// Those that were needed last are at the end.
+    keepers: Mutex<Vec<Arc<Keeper>>>,
     parallel: usize,
     gate: Semaphore,
     waiting: Semaphore,
     host: OnceLock<Arc<dyn Host>>,
 }
 
-/// Zygotes are the same if they were made of the same.
-#[derive(Debug, Clone, PartialEq)]
-struct Key {
-    lane: Lane,
-    runtime: Runtime,
-    policy: Policy,
-    imports: Vec<String>,
-    slots: usize,
-}
-
 impl Executor {
-    /// An executor that runs the Pythons of `projects`, and keeps its things in their folders.
-    pub fn new(projects: Arc<Projects>, activity: Activity) -> Self {
+    /// An executor that runs the Pythons of `projects` and keeps its things in their folders,
+    /// and whose zygotes are looked after by `supervisor`.
+    pub fn new(projects: Arc<Projects>, activity: Activity, supervisor: Arc<Supervisor>) -> Self {
         // Two waiting for the disk or for a tool are no load.
         let parallel = std::thread::available_parallelism().map_or(2, usize::from) * 2;
         let parallel = parallel.max(4);
@@ -59,7 +53,8 @@ impl Executor {
             activity,
             most: most_walls(),
             means: OnceCell::new(),
-            zygotes: Mutex::default(),
+            supervisor,
+            keepers: Mutex::default(),
             parallel,
             gate: Semaphore::new(parallel),
             waiting: Semaphore::new(MAX_WAITING),
@@ -126,96 +121,51 @@ impl Executor {
         self.gate.acquire().await.map_err(Error::internal)
     }
 
-    /// The keeper of the zygote for such runs.
+    /// The keeper of the zygote for runs of this lane in the project at `root`.
     pub(crate) fn keeper(
-        self: &Arc<Self>,
+        &self,
+        root: &Path,
         lane: Lane,
         runtime: &Runtime,
-        policy: &Policy,
-        (imports, slots): (&[String], usize),
+        config: &LaneConfig,
     ) -> Arc<Keeper> {
-        let key = Key {
+        // Slots are confined ahead by the most that any run may have; each lowers its own.
+        let ahead = lane::limits(config, Some(MOST_MEMORY_MB), LONGEST.as_secs_f64());
+        let make = Make {
+            root: root.to_owned(),
             lane,
             runtime: runtime.clone(),
-            policy: Policy {
-                folder: pillion_sandbox::Folder::Throwaway,
-                ..policy.clone()
-            },
-            imports: imports.to_vec(),
-            slots,
+            policy: lane.policy(runtime, config, ahead, None),
+            imports: config.imports.clone(),
+            handed: (lane == Lane::User).then(|| self.sessions()),
+            idle: Duration::from_secs_f64(config.idle_minutes * 60.0),
         };
-        let mut zygotes = self.zygotes.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(at) = zygotes.iter().position(|(known, _)| *known == key) {
-            let found = zygotes.remove(at);
-            let keeper = Arc::clone(&found.1);
-            zygotes.push(found);
+        let mut keepers = self.keepers();
+        let known = |keeper: &Arc<Keeper>| keeper.is_of(&make, config.slots);
+        if let Some(at) = keepers.iter().position(known) {
+            let keeper = keepers.remove(at);
+            keepers.push(Arc::clone(&keeper));
             return keeper;
         }
-        if zygotes.is_empty() {
-            tokio::spawn(retire_idle(Arc::downgrade(self)));
+        // Slots whose zygote has ended are let go of.
+        for keeper in keepers.iter() {
+            keeper.warm();
         }
-        if zygotes.len() >= MAX_ZYGOTES {
-            // The one that was not needed for longest; runs that are in it end it later.
-            zygotes.remove(0);
+        if keepers.len() >= MAX_KEEPERS {
+            keepers.remove(0);
         }
-        let make = Make {
-            runtime: runtime.clone(),
-            policy: key.policy.clone(),
-            imports: key.imports.clone(),
-            fixed_hashes: lane == Lane::Expert,
-            handed: (lane == Lane::User).then(|| self.sessions()),
-        };
-        let keeper = Arc::new(Keeper::new(make, slots));
-        zygotes.push((key, Arc::clone(&keeper)));
+        let keeper = Keeper::new(Arc::clone(&self.supervisor), make, config.slots);
+        let keeper = Arc::new(keeper);
+        keepers.push(Arc::clone(&keeper));
         keeper
     }
 
     /// Slots that wait, over all zygotes.
-    pub async fn warm_slots(&self) -> usize {
-        let keepers: Vec<_> = {
-            let zygotes = self.zygotes.lock().unwrap_or_else(PoisonError::into_inner);
-            zygotes
-                .iter()
-                .map(|(_, keeper)| Arc::clone(keeper))
-                .collect()
-        };
-        let mut warm = 0;
-        for keeper in keepers {
-            warm += keeper.warm().await;
-        }
-        warm
+    pub fn warm_slots(&self) -> usize {
+        self.keepers().iter().map(|keeper| keeper.warm()).sum()
     }
-}
 
-/// End zygotes that nobody needed for a while, until there are none.
-async fn retire_idle(executor: std::sync::Weak<Executor>) {
-    loop {
-        tokio::time::sleep(LOOK).await;
-        let Some(executor) = executor.upgrade() else {
-            return;
-        };
-        let keepers: Vec<_> = {
-            let zygotes = executor
-                .zygotes
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner);
-            zygotes.clone()
-        };
-        for (key, keeper) in keepers {
-            if !keeper.rest(IDLE).await {
-                let mut zygotes = executor
-                    .zygotes
-                    .lock()
-                    .unwrap_or_else(PoisonError::into_inner);
-                zygotes.retain(|(known, _)| *known != key);
-            }
-        }
-        let zygotes = executor
-            .zygotes
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        if zygotes.is_empty() {
-            return;
-        }
+    fn keepers(&self) -> MutexGuard<'_, Vec<Arc<Keeper>>> {
+        self.keepers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,50 +1,37 @@
-//! Keeping a zygote alive, and some of its slots warm.
+//! Some slots of a zygote, kept warm.
+//!
+//! The zygote itself is the supervisor's: it starts one when a run first needs it, replaces it
+//! when a module that it imported has changed, and ends it when it is not used. What is kept
+//! here belongs to one process of it, and is of no use with the next.
 
 use std::collections::VecDeque;
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
-use crate::zygote::{Make, Slot, Zygote, mounts};
+use pillion_catalogue::{Code, Error};
+use pillion_supervisor::{Hold, Pool, Supervisor};
 
-/// Runs after which a zygote is replaced.
-const RUNS: u32 = 500;
-/// A zygote that could not be started is not tried again for so long.
-const PAUSE: Duration = Duration::from_secs(30);
+use crate::zygote::{self, Make, Slot, mounts};
+
 /// How long a run keeps others from making the next slot.
 const SOON: Duration = Duration::from_millis(25);
-/// A zygote that nobody needed for so long ends.
-pub(crate) const IDLE: Duration = Duration::from_secs(5 * 60);
 
-/// A zygote, started when it is first needed, with its warm slots.
+/// A zygote with its warm slots.
 #[derive(Debug)]
 pub(crate) struct Keeper {
+    supervisor: Arc<Supervisor>,
     make: Make,
+    key: String,
     /// How many slots are kept warm.
     slots: usize,
-    state: tokio::sync::Mutex<State>,
+    state: Mutex<State<Slot>>,
 }
 
-#[derive(Debug, Default)]
-struct State {
-    zygote: Option<Arc<Zygote>>,
-    warm: VecDeque<Warm>,
-    given: u32,
-    /// Slots that are being made.
-    coming: usize,
-    failed: Option<(Instant, String)>,
-    used: Option<Instant>,
-}
-
-#[derive(Debug)]
-struct Warm {
-    /// The folder that it has, and which one that was.
-    folder: Option<(PathBuf, Place)>,
-    slot: Slot,
-}
-
+/// The folder that a slot has, and which one that was.
+type Wanted = Option<(PathBuf, Place)>;
 /// Which folder a path led to.
 type Place = (u64, u64);
 
@@ -56,133 +43,98 @@ pub(crate) enum How {
 }
 
 impl Keeper {
-    pub(crate) fn new(make: Make, slots: usize) -> Self {
+    /// Whether it keeps so many slots of such a zygote.
+    pub(crate) fn is_of(&self, make: &Make, slots: usize) -> bool {
+        self.slots == slots && self.make == *make
+    }
+
+    pub(crate) fn new(supervisor: Arc<Supervisor>, make: Make, slots: usize) -> Self {
         Self {
+            key: make.key(),
+            supervisor,
             make,
             slots,
-            state: tokio::sync::Mutex::default(),
+            state: Mutex::default(),
         }
     }
 
-    /// A slot whose folder is thrown away, or the part `folder` of what was handed on.
+    /// A slot whose folder is thrown away, or the part `folder` of what was handed on. Dropping
+    /// the future does not keep a zygote from starting.
     pub(crate) async fn slot(self: &Arc<Self>, folder: Option<&Path>) -> io::Result<(Slot, How)> {
         let place = folder.map(|folder| self.place(folder)).transpose()?;
         let wanted = folder.map(Path::to_owned).zip(place);
-        let (zygote, warm) = {
-            let mut state = self.state.lock().await;
-            let zygote = self.living(&mut state).await?;
-            state.used = Some(Instant::now());
-            (zygote, state.take(wanted.as_ref()))
+        let zygote = self.hold().await.map_err(io::Error::other)?;
+        let warm = {
+            let mut state = self.state();
+            state.keep_alive(|slot| slot.init.is_alive());
+            state.take(zygote.process(), &wanted)
         };
-        let found = match warm {
+        let (mut slot, how) = match warm {
             Some(slot) => (slot, How::Warm),
-            None => {
-                let made = zygote.slot(self.mounts(folder), true).await;
-                (self.or_forget(made).await?, How::Forked)
-            }
+            None => (self.fork(&zygote, folder).await?, How::Forked),
         };
-        let (mut slot, how) = found;
         let (over, ended) = tokio::sync::oneshot::channel();
         slot.init.over = Some(over);
+        slot.init.zygote = Some(zygote.clone());
         let keeper = Arc::clone(self);
         tokio::spawn(async move {
             // Not now: the run that this is about wants the processor first.
             let _ = tokio::time::timeout(SOON, ended).await;
-            keeper.refill(wanted).await;
+            keeper.refill(&zygote, wanted).await;
         });
         Ok((slot, how))
     }
 
-    /// End the zygote if nobody needed it lately; says whether it lives.
-    pub(crate) async fn rest(&self, idle: Duration) -> bool {
-        let mut state = self.state.lock().await;
-        if state.used.is_none_or(|used| used.elapsed() >= idle) {
-            *state = State::default();
-        }
-        state.zygote.is_some()
-    }
-
     /// How many slots wait.
-    pub(crate) async fn warm(&self) -> usize {
-        self.state.lock().await.warm.len()
+    pub(crate) fn warm(&self) -> usize {
+        let mut state = self.state();
+        state.keep_alive(|slot| slot.init.is_alive());
+        state.warm.len()
     }
 
-    async fn living(&self, state: &mut State) -> io::Result<Arc<Zygote>> {
-        if state.given >= RUNS {
-            *state = State::default();
+    /// The zygote. One that was just being replaced is asked for again.
+    async fn hold(&self) -> Result<Hold, Error> {
+        match self.pool().hold().await {
+            Err(error) if error.code == Code::ShuttingDown => self.pool().hold().await,
+            held => held,
         }
-        if let Some(zygote) = &state.zygote {
-            return Ok(Arc::clone(zygote));
-        }
-        if let Some((when, why)) = &state.failed
-            && when.elapsed() < PAUSE
+    }
+
+    /// Asked for each time: it may have been retired, and forgotten, meanwhile.
+    fn pool(&self) -> Arc<Pool> {
+        self.supervisor.pool(&self.key, 1, || self.make.spec())
+    }
+
+    async fn fork(&self, zygote: &Hold, folder: Option<&Path>) -> io::Result<Slot> {
+        let made = zygote::fork(zygote, self.mounts(folder), true).await;
+        if let Err(error) = &made
+            && !is_gone(error)
         {
-            return Err(io::Error::other(why.clone()));
-        }
-        match Zygote::start(&self.make).await {
-            Ok(zygote) => {
-                let zygote = Arc::new(zygote);
-                state.zygote = Some(Arc::clone(&zygote));
-                Ok(zygote)
-            }
-            Err(error) => {
-                tracing::warn!(%error, "no zygote: runs start an interpreter each");
-                state.failed = Some((Instant::now(), error.to_string()));
-                Err(error)
-            }
-        }
-    }
-
-    /// A zygote that makes no slots is of no use: the next caller starts another.
-    async fn or_forget(&self, made: io::Result<Slot>) -> io::Result<Slot> {
-        if made.is_err() {
-            *self.state.lock().await = State::default();
+            // It lives, and is of no use: the next caller gets another.
+            tracing::warn!(%error, "a zygote makes no slots: it is replaced");
+            self.pool().restart();
         }
         made
     }
 
     /// Make slots until enough are warm. Slots with a folder are of use to one session only,
     /// so one is kept for each of those that ran last.
-    async fn refill(&self, wanted: Option<(PathBuf, Place)>) {
-        loop {
-            let zygote = {
-                let mut state = self.state.lock().await;
-                let fitting = state
-                    .warm
-                    .iter()
-                    .filter(|warm| warm.folder == wanted)
-                    .count();
-                let most = if wanted.is_some() {
-                    self.slots.min(1)
-                } else {
-                    self.slots
-                };
-                let Some(zygote) = state.zygote.clone() else {
-                    return;
-                };
-                if fitting + state.coming >= most {
-                    return;
-                }
-                state.coming += 1;
-                zygote
-            };
-            let folder = wanted.as_ref().map(|(folder, _)| folder.as_path());
-            let made = zygote.slot(self.mounts(folder), false).await;
-            let mut state = self.state.lock().await;
-            state.coming = state.coming.saturating_sub(1);
-            let is_same = state
-                .zygote
-                .as_ref()
-                .is_some_and(|now| Arc::ptr_eq(now, &zygote));
-            let (Ok(slot), true) = (made, is_same) else {
+    async fn refill(&self, zygote: &Hold, wanted: Wanted) {
+        let process = zygote.process();
+        let most = match wanted {
+            Some(_) => self.slots.min(1),
+            None => self.slots,
+        };
+        let folder = wanted.as_ref().map(|(folder, _)| folder.as_path());
+        while self.state().begin(process, &wanted, most) {
+            let made = zygote::fork(zygote, self.mounts(folder), false).await;
+            let made = made.ok();
+            let failed = made.is_none();
+            let mut state = self.state();
+            state.made(process, &wanted, made);
+            state.shrink(self.slots.max(1));
+            if failed {
                 return;
-            };
-            state.warm.push_back(Warm {
-                folder: wanted.clone(),
-                slot,
-            });
-            if state.warm.len() > self.slots.max(1) {
-                state.warm.pop_front();
             }
         }
     }
@@ -196,15 +148,156 @@ impl Keeper {
         let meta = std::fs::metadata(handed.join(folder))?;
         Ok((meta.dev(), meta.ino()))
     }
+
+    fn state(&self) -> MutexGuard<'_, State<Slot>> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
-impl State {
-    /// A warm slot with this folder.
-    fn take(&mut self, wanted: Option<&(PathBuf, Place)>) -> Option<Slot> {
-        self.warm.retain(|warm| warm.slot.init.is_alive());
-        self.given += 1;
-        let fits = |warm: &Warm| warm.folder.as_ref() == wanted;
-        let at = self.warm.iter().position(fits)?;
-        self.warm.remove(at).map(|warm| warm.slot)
+/// Whether the process that should have answered has ended, which its supervisor knows best.
+fn is_gone(error: &io::Error) -> bool {
+    let gone = [
+        io::ErrorKind::UnexpectedEof,
+        io::ErrorKind::BrokenPipe,
+        io::ErrorKind::ConnectionReset,
+    ];
+    gone.contains(&error.kind())
+}
+
+/// The slots that wait, of one process of the zygote.
+#[derive(Debug)]
+struct State<S> {
+    /// Which process.
+    process: u64,
+    /// Those that were made first are in front.
+    warm: VecDeque<(Wanted, S)>,
+    /// Slots that are being made.
+    coming: usize,
+}
+
+impl<S> Default for State<S> {
+    fn default() -> Self {
+        Self {
+            process: 0,
+            warm: VecDeque::new(),
+            coming: 0,
+        }
+    }
+}
+
+impl<S> State<S> {
+    /// Another process has come: what was made by those before it is old.
+    fn enter(&mut self, process: u64) -> bool {
+        if process > self.process {
+            *self = Self {
+                process,
+                ..Self::default()
+            };
+        }
+        process == self.process
+    }
+
+    /// A slot of this process with this folder.
+    fn take(&mut self, process: u64, wanted: &Wanted) -> Option<S> {
+        if !self.enter(process) {
+            return None;
+        }
+        let at = self.warm.iter().position(|(folder, _)| folder == wanted)?;
+        self.warm.remove(at).map(|(_, slot)| slot)
+    }
+
+    /// Whether one more slot with this folder is to be made, if `most` of them are enough. It
+    /// is, then, and [`made`](Self::made) says what came of it.
+    fn begin(&mut self, process: u64, wanted: &Wanted, most: usize) -> bool {
+        if !self.enter(process) {
+            return false;
+        }
+        let fitting = self.warm.iter().filter(|(folder, _)| folder == wanted);
+        let begins = fitting.count() + self.coming < most;
+        self.coming += usize::from(begins);
+        begins
+    }
+
+    fn made(&mut self, process: u64, wanted: &Wanted, slot: Option<S>) {
+        if process == self.process {
+            self.coming = self.coming.saturating_sub(1);
+            self.warm.extend(slot.map(|slot| (wanted.clone(), slot)));
+        }
+    }
+
+    /// Let go of those that have waited longest.
+    fn shrink(&mut self, most: usize) {
+        let over = self.warm.len().saturating_sub(most);
+        self.warm.drain(..over);
+    }
+
+    fn keep_alive(&mut self, is_alive: impl Fn(&S) -> bool) {
+        self.warm.retain(|(_, slot)| is_alive(slot));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn session(name: &str) -> Wanted {
+        Some((PathBuf::from(name), (1, 2)))
+    }
+
+    fn fill(state: &mut State<u32>, process: u64, wanted: &Wanted, slot: u32) {
+        assert!(state.begin(process, wanted, usize::MAX));
+        state.made(process, wanted, Some(slot));
+    }
+
+    #[test]
+    fn a_slot_is_for_its_folder_and_taken_once() {
+        let mut state = State::default();
+        fill(&mut state, 1, &session("a"), 7);
+        fill(&mut state, 1, &None, 8);
+        assert_eq!(state.take(1, &session("b")), None);
+        assert_eq!(state.take(1, &session("a")), Some(7));
+        assert_eq!(state.take(1, &session("a")), None);
+        assert_eq!(state.take(1, &None), Some(8));
+    }
+
+    #[test]
+    fn a_folder_that_was_replaced_is_another() {
+        let mut state = State::default();
+        fill(&mut state, 1, &session("a"), 7);
+        let replaced = Some((PathBuf::from("a"), (1, 3)));
+        assert_eq!(state.take(1, &replaced), None);
+    }
+
+    #[test]
+    fn slots_of_an_old_zygote_are_never_handed_out() {
+        let mut state = State::default();
+        fill(&mut state, 1, &None, 7);
+        assert_eq!(state.take(2, &None), None);
+        assert!(state.warm.is_empty(), "they are let go of");
+        // One that the old zygote was still making comes too late.
+        state.made(1, &None, Some(8));
+        assert_eq!(state.take(2, &None), None);
+        // Who still holds the old zygote takes nothing of the new one's.
+        fill(&mut state, 2, &None, 9);
+        assert_eq!(state.take(1, &None), None);
+        assert!(!state.begin(1, &None, 9));
+        assert_eq!(state.take(2, &None), Some(9));
+    }
+
+    #[test]
+    fn no_more_are_made_than_are_wanted() {
+        let mut state: State<u32> = State::default();
+        assert!(state.begin(1, &None, 2));
+        assert!(state.begin(1, &None, 2));
+        assert!(!state.begin(1, &None, 2), "two are coming");
+        state.made(1, &None, None);
+        assert!(state.begin(1, &None, 2), "one failed");
+        for slot in 0..5 {
+            state.made(1, &None, Some(slot));
+        }
+        state.shrink(2);
+        assert_eq!(state.take(1, &None), Some(3), "the newest stay");
+        state.keep_alive(|slot| *slot != 4);
+        assert_eq!(state.take(1, &None), None, "that one has died");
     }
 }

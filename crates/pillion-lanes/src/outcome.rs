@@ -90,3 +90,75 @@ impl Outcome {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::order::Exception;
+
+    fn ended(exit: Option<i32>, signal: Option<i32>, killed: Option<&str>) -> Said {
+        Said {
+            exit,
+            signal,
+            killed: killed.map(ToOwned::to_owned),
+            ..Said::default()
+        }
+    }
+
+    #[test]
+    fn each_end_has_its_word_and_its_number() {
+        use Outcome::{DiskLimit, Error, Killed, Memory, Ok, ProcessLimit, Timeout};
+        let cases = [
+            (ended(Some(0), None, None), (Ok, 0)),
+            (ended(Some(7), None, None), (Error, 7)),
+            (ended(None, Some(11), None), (Killed, -111)),
+            (ended(None, Some(24), None), (Timeout, -1)),
+            (ended(None, Some(25), None), (DiskLimit, -125)),
+            (ended(None, Some(9), Some("memory")), (Memory, -4)),
+            (
+                ended(None, Some(9), Some("processes")),
+                (ProcessLimit, -109),
+            ),
+            (ended(None, Some(9), Some("disk")), (DiskLimit, -109)),
+            // Whatever it was killed for, if nobody knows that word.
+            (ended(None, Some(9), Some("else")), (Killed, -109)),
+        ];
+        for (said, expected) in cases {
+            assert_eq!(Outcome::of(None, Some(&said), None), expected, "{said:?}");
+        }
+    }
+
+    #[test]
+    fn what_the_daemon_did_counts_before_what_was_said() {
+        let said = ended(Some(0), None, None);
+        let of = |stopped| Outcome::of(Some(stopped), Some(&said), None);
+        assert_eq!(of(Stopped::Timeout), (Outcome::Timeout, -1));
+        assert_eq!(of(Stopped::Cancelled), (Outcome::Cancelled, -2));
+        assert_eq!(of(Stopped::Output), (Outcome::OutputLimit, -5));
+    }
+
+    #[test]
+    fn an_init_that_says_nothing_was_killed() {
+        assert_eq!(Outcome::of(None, None, None), (Outcome::Killed, -109));
+    }
+
+    #[test]
+    fn an_exception_may_name_the_limit_behind_it() {
+        let exception = |limit: &str| Ended {
+            exception: Some(Exception {
+                kind: "MemoryError".into(),
+                message: String::new(),
+                limit: Some(limit.into()),
+            }),
+            ..Ended::default()
+        };
+        let said = ended(Some(1), None, None);
+        let of = |limit| Outcome::of(None, Some(&said), Some(&exception(limit)));
+        assert_eq!(of("memory"), (Outcome::Memory, -4));
+        assert_eq!(of("disk"), (Outcome::DiskLimit, 1));
+        // What the kernel or the init says counts before what the program says.
+        let said = ended(None, Some(9), Some("processes"));
+        let both = Outcome::of(None, Some(&said), Some(&exception("memory")));
+        assert_eq!(both, (Outcome::ProcessLimit, -109));
+    }
+}

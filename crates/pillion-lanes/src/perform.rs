@@ -1,11 +1,12 @@
 //! Carrying out one request to run code: which lane, which walls, from where; then the run.
 
+use std::io;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use pillion_catalogue::{Caller, Code, Error, Lease, Result};
-use pillion_project::Whereabouts;
+use pillion_project::{Project, Whereabouts};
 use pillion_sandbox::walls::rlimits;
 use pillion_sandbox::{Disk, Level, Limits, Outputs, WORK, Watch};
 use pillion_workspace::LaneConfig;
@@ -76,6 +77,7 @@ pub struct Admitted<'a> {
     executor: &'a Arc<Executor>,
     request: Request,
     asked: Instant,
+    project: Arc<Project>,
     config: LaneConfig,
     runtime: Runtime,
     level: Level,
@@ -96,7 +98,7 @@ impl Executor {
     ) -> Result<Admitted<'a>> {
         let asked = Instant::now();
         let lease = self.activity().lease();
-        let (config, runtime, level) = tokio::select! {
+        let (project, config, runtime, level) = tokio::select! {
             prepared = prepare(self, &request) => prepared?,
             () = cancel.cancelled() => return Err(cancelled()),
         };
@@ -116,6 +118,7 @@ impl Executor {
             executor: self,
             request,
             asked,
+            project,
             config,
             runtime,
             level,
@@ -139,6 +142,7 @@ impl Admitted<'_> {
         let Self {
             executor,
             request,
+            project,
             config,
             runtime,
             level,
@@ -153,6 +157,7 @@ impl Admitted<'_> {
         )?;
         let before = place.prepare().await?;
         let setting = Setting {
+            root: &project.root,
             runtime: &runtime,
             limits: lane::limits(&config, request.memory_mb, self.timeout.as_secs_f64()),
             config: &config,
@@ -162,6 +167,8 @@ impl Admitted<'_> {
         };
         let started = tokio::select! {
             started = start(executor, &request, &setting) => started,
+            // Nothing has been run. A zygote that starts goes on to, for the next caller.
+            () = tokio::time::sleep_until(bounds.deadline.into()) => Err(io::ErrorKind::TimedOut.into()),
             () = bounds.cancel.cancelled() => return Err(cancelled()),
         };
         let mut calls = Calls::default();
@@ -193,12 +200,15 @@ impl Admitted<'_> {
 }
 
 /// What the project says, its Python, and the walls there are.
-async fn prepare(executor: &Executor, request: &Request) -> Result<(LaneConfig, Runtime, Level)> {
+async fn prepare(
+    executor: &Executor,
+    request: &Request,
+) -> Result<(Arc<Project>, LaneConfig, Runtime, Level)> {
     let project = executor.project(request.whereabouts.clone()).await?;
     let config = request.lane.config(&project.config.lanes).clone();
     let runtime = Runtime::of_project(&project, executor.dirs()).await?;
     let level = level(executor, request.lane, &config).await?;
-    Ok((config, runtime, level))
+    Ok((project, config, runtime, level))
 }
 
 async fn turn<'a>(executor: &'a Executor, bounds: &Bounds) -> Result<SemaphorePermit<'a>> {
@@ -218,6 +228,8 @@ fn cancelled() -> Error {
 
 /// What a run is made of, besides the request.
 pub(crate) struct Setting<'a> {
+    /// The folder of its project.
+    pub(crate) root: &'a Path,
     pub(crate) runtime: &'a Runtime,
     pub(crate) config: &'a LaneConfig,
     pub(crate) limits: Limits,
@@ -247,7 +259,7 @@ async fn start(
     executor: &Arc<Executor>,
     request: &Request,
     setting: &Setting<'_>,
-) -> std::io::Result<(Body, Ends, &'static str)> {
+) -> io::Result<(Body, Ends, &'static str)> {
     let (lane, place) = (request.lane, setting.place);
     let policy = lane.policy(
         setting.runtime,
@@ -276,16 +288,7 @@ async fn start(
     let files = Arc::new(files);
     let with_input = request.stdin.is_some();
     if setting.level == Level::L3 && !request.fresh && !setting.runtime.is_foreign {
-        let config = setting.config;
-        // Slots are confined ahead by the most that any run may have; each lowers its own.
-        let ahead = lane::limits(config, Some(MOST_MEMORY_MB), LONGEST.as_secs_f64());
-        let standard = lane.policy(setting.runtime, config, ahead, None);
-        let keeper = executor.keeper(
-            lane,
-            setting.runtime,
-            &standard,
-            (&config.imports, config.slots),
-        );
+        let keeper = executor.keeper(setting.root, lane, setting.runtime, setting.config);
         match keeper.slot(place.part.as_deref()).await {
             Ok((slot, how)) => {
                 let files = Arc::clone(&files);

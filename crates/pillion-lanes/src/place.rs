@@ -119,3 +119,51 @@ impl Drop for Place {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn the_expert_lane_has_a_folder_on_disk_only_without_namespaces() {
+        let root = tempfile::tempdir().unwrap();
+        let sessions = root.path().join("sessions");
+        let boxed = Place::new(&sessions, Lane::Expert, None, Level::L3).unwrap();
+        assert_eq!(
+            (boxed.folder.as_ref(), boxed.seen.as_path()),
+            (None, Path::new(WORK))
+        );
+        assert!(!sessions.exists());
+        let place = Place::new(&sessions, Lane::Expert, None, Level::L2).unwrap();
+        let folder = place.folder.clone().unwrap();
+        assert_eq!((&place.seen, place.part.as_ref()), (&folder, None));
+        assert!(folder.is_dir() && session::all(&sessions).is_empty());
+        drop(place);
+        while folder.exists() {
+            tokio::time::sleep(AGAIN).await;
+        }
+    }
+
+    #[tokio::test]
+    async fn the_user_lane_keeps_the_folder_of_its_session() {
+        let root = tempfile::tempdir().unwrap();
+        let mut place = Place::new(root.path(), Lane::User, None, Level::L3).unwrap();
+        let folder = place.folder.clone().unwrap();
+        assert_eq!(folder, root.path().join(NO_SESSION));
+        assert_eq!(place.part.as_deref(), Some(Path::new(NO_SESSION)));
+        assert_eq!(place.seen, Path::new(WORK));
+        let before = place.prepare().await.unwrap();
+        assert!(session::is_running(&folder));
+        std::fs::write(folder.join("a"), "1").unwrap();
+        assert_eq!(place.made(before).await.len(), 1);
+        drop(place);
+        assert!(folder.join("a").exists() && !session::is_running(&folder));
+    }
+
+    #[test]
+    fn a_session_has_no_name_that_leads_out() {
+        let root = tempfile::tempdir().unwrap();
+        let place = Place::new(root.path(), Lane::User, Some("../x"), Level::L3);
+        assert_eq!(place.unwrap_err().code, Code::InvalidParams);
+    }
+}

@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use pillion_catalogue::{Code, Error, Result};
 use pillion_process::private;
 use pillion_process::stamp::Stamp;
+use pillion_process::stat::Identity;
 use pillion_sandbox::{Found, Unseen, Walk};
 use rustix::fs::{
     AtFlags, FileType, FlockOperation, Gid, Mode, OFlags, Timespec, Timestamps, Uid, chownat, fstat,
@@ -51,11 +52,28 @@ pub fn check_id(id: &str) -> Result<()> {
     .hint("letters, digits, `_`, `-` and `.`, at most 128"))
 }
 
-/// A name for the folder of a run that keeps nothing. No session can have it.
+/// A name for the folder of a run that keeps nothing. No session can have it. It says whose
+/// run that is: by pid and start, since a pid alone comes again.
 pub(crate) fn name_of_run() -> String {
     static NEXT: AtomicU64 = AtomicU64::new(0);
     let number = NEXT.fetch_add(1, Ordering::Relaxed);
-    format!("{RUN}{}-{number}", std::process::id())
+    let pid = std::process::id();
+    let start = Identity::of(pid).map_or(0, |identity| identity.start);
+    format!("{RUN}{pid}.{start}-{number}")
+}
+
+/// Whether the process runs whose run has a folder of this name. A name that does not say its
+/// start was given by an older pillion, and is nobody's unless somebody uses the folder.
+fn owner_runs(name: &str) -> bool {
+    let owner = name
+        .strip_prefix(RUN)
+        .and_then(|rest| rest.split('-').next());
+    let identity = owner.and_then(|owner| {
+        let (pid, start) = owner.split_once('.')?;
+        let (pid, start) = (pid.parse().ok()?, start.parse().ok()?);
+        Some(Identity { pid, start })
+    });
+    identity.is_some_and(|identity| identity.is_alive())
 }
 
 /// The folder of a session or a run below `root`, made if it is not there.
@@ -371,9 +389,11 @@ pub(crate) fn sweep(root: &Path) {
     let entries = std::fs::read_dir(root).into_iter().flatten().flatten();
     for entry in entries {
         let name = entry.file_name();
-        let rest = name.to_str().and_then(|name| name.strip_prefix(RUN));
-        let owner = rest.and_then(|rest| rest.split('-').next()?.parse().ok());
-        if owner.is_some_and(|pid: u32| !pillion_process::stat::exists(pid)) {
+        let Some(name) = name.to_str().filter(|name| name.starts_with(RUN)) else {
+            continue;
+        };
+        // Its process may be one that cannot be seen from here; its lock can.
+        if !owner_runs(name) && !is_running(&entry.path()) {
             remove(&entry.path());
         }
     }
@@ -402,4 +422,80 @@ pub(crate) fn made(folder: &Path, before: &Survey) -> Vec<Artifact> {
     }
     all.sort_by(|a, b| a.name.cmp(&b.name));
     all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_sessions_stay_below_their_root() {
+        for name in ["a", "default", "a-b_c.d", &"x".repeat(128)] {
+            assert!(check_id(name).is_ok(), "{name}");
+        }
+        let long = "x".repeat(129);
+        for name in ["", ".", "..", "a/b", "a b", "\u{e4}", &long, &name_of_run()] {
+            assert!(check_id(name).is_err(), "{name}");
+        }
+    }
+
+    #[test]
+    fn what_a_reused_pid_seems_to_own_is_swept() {
+        let root = tempfile::tempdir().unwrap();
+        let make = |name: &str| std::fs::create_dir(root.path().join(name)).unwrap();
+        let own = name_of_run();
+        let pid = std::process::id();
+        let reused = format!("{RUN}{pid}.1-0");
+        let (old, in_use) = (format!("{RUN}{pid}-0"), format!("{RUN}{pid}-1"));
+        for name in [&own, &reused, &old, &in_use] {
+            make(name);
+        }
+        make("session");
+        let held = lock_for_run(&root.path().join(&in_use)).unwrap();
+        assert!(held.is_some());
+        sweep(root.path());
+        let is_there = |name: &str| root.path().join(name).exists();
+        assert!(is_there(&own), "its process runs");
+        assert!(is_there(&in_use), "somebody uses it");
+        assert!(is_there("session"));
+        assert!(!is_there(&reused), "another process had that pid");
+        assert!(!is_there(&old));
+    }
+
+    #[test]
+    fn a_session_in_use_is_not_emptied_and_an_empty_one_is_new() {
+        let root = tempfile::tempdir().unwrap();
+        let root = root.path().join("sessions");
+        let folder = folder(&root, "s").unwrap();
+        std::fs::write(folder.join("a"), "text").unwrap();
+        let held = lock_for_run(&folder).unwrap().unwrap();
+        assert!(is_running(&folder));
+        assert!(clear(&root, "s").unwrap().is_none());
+        drop(held);
+        assert!(!is_running(&folder));
+        let was = clear(&root, "s").unwrap().unwrap();
+        assert_eq!(was.names, 1);
+        let now = survey(&folder, Purpose::Look).unwrap();
+        assert_eq!(now.names, 0);
+        let error = clear(&root, "other").unwrap_err();
+        assert_eq!(error.code, Code::NotFound);
+        assert_eq!(all(&root).len(), 1, "nothing else is left");
+    }
+
+    #[test]
+    fn what_a_run_made_is_what_is_new_or_different() {
+        let root = tempfile::tempdir().unwrap();
+        let write = |name: &str, text: &str| std::fs::write(root.path().join(name), text).unwrap();
+        write("same", "1");
+        write("grown", "1");
+        let before = survey(root.path(), Purpose::Look).unwrap();
+        write("grown", "12");
+        write("new", "123");
+        let made = made(root.path(), &before);
+        let names: Vec<_> = made
+            .iter()
+            .map(|m| (m.name.as_str(), m.size_bytes))
+            .collect();
+        assert_eq!(names, [("grown", 2), ("new", 3)]);
+    }
 }

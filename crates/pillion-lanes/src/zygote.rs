@@ -1,29 +1,39 @@
-//! A zygote as its owner sees it: a Python with its imports done, from which slots are
-//! forked. It never runs code of others.
+//! A zygote: a Python with its imports done, from which slots are forked. It never runs code
+//! of others. It is a child of the supervisor as workers are; who holds it lets it fork.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
-use pillion_process::Stream;
+use pillion_catalogue::{Code, Error};
 use pillion_sandbox::walls::{landlock, rlimits, seccomp};
 use pillion_sandbox::{
-    Confine, Confined, HANDED, Level, Policy, Role, SHM_BYTES, TMP, TMP_BYTES, WORK, message,
+    Confine, HANDED, Level, Policy, Role, SHM_BYTES, TMP, TMP_BYTES, WORK, message,
 };
-use serde::{Deserialize, Serialize};
+use pillion_supervisor::{Dialect, Hold, Kind, Limits, Spec, Start};
+use serde::Serialize;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, Interest};
 
 use crate::environment;
+use crate::lane::Lane;
 use crate::runtime::Runtime;
 
 /// How long imports may take.
 const START: Duration = Duration::from_secs(60);
+/// Runs after which a zygote is replaced.
+const RUNS: u64 = 500;
+/// Runs that may go on in one zygote at once; the executor lets far fewer.
+const AT_ONCE: usize = 1024;
+/// A zygote that uses more than this ends at the next pause. It is not killed for it: runs
+/// would die with it, and what those may use has limits of its own.
+const LARGE: u64 = 1 << 30;
 /// How long a slot may take to be confined.
 const SLOT: Duration = Duration::from_secs(10);
 /// Flags of a mount: no setuid programs, no devices, no programs.
@@ -31,114 +41,119 @@ const NOSUID_NODEV: u32 = 2 | 4;
 const NOEXEC: u32 = 8;
 
 /// What a zygote is made of.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Make {
+    /// The project that it belongs to.
+    pub(crate) root: PathBuf,
+    pub(crate) lane: Lane,
     pub(crate) runtime: Runtime,
     /// That of its slots.
     pub(crate) policy: Policy,
     pub(crate) imports: Vec<String>,
-    /// The same hashes in every run.
-    pub(crate) fixed_hashes: bool,
     /// The folder whose parts become folders of its slots.
-    pub(crate) handed: Option<std::path::PathBuf>,
+    pub(crate) handed: Option<PathBuf>,
+    /// Without a run for so long it ends.
+    pub(crate) idle: Duration,
 }
 
-/// A living zygote. Dropping it kills it and all its slots.
-#[derive(Debug)]
-pub(crate) struct Zygote {
-    _confined: Confined,
-    control: UnixStream,
-    numbers: AtomicU64,
-}
+impl Make {
+    /// Zygotes are the same if they were made of the same.
+    pub(crate) fn key(&self) -> String {
+        format!("zygote\0{self:?}")
+    }
 
-/// What it says when it is ready.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct Ready {
-    failed: std::collections::BTreeMap<String, String>,
-    threads: Option<u32>,
-}
+    /// As its supervisor knows it.
+    pub(crate) fn spec(&self) -> Spec {
+        let make = self.clone();
+        Spec {
+            name: format!("zygote-{}", self.lane.name()),
+            kind: Kind::Zygote,
+            workspace: self.root.clone(),
+            dialect: Dialect::Zygote,
+            limits: Limits {
+                hello: START,
+                in_flight: AT_ONCE,
+                memory_soft: Some(LARGE),
+                idle: Some(self.idle),
+                calls: Some(RUNS),
+                ..Limits::default()
+            },
+            launch: Arc::new(move || make.start().map_err(not_started)),
+            opening: None,
+        }
+    }
 
-impl Zygote {
-    /// Start one, and wait until its imports are done.
-    pub(crate) async fn start(make: &Make) -> io::Result<Self> {
-        let (control, theirs) = UnixStream::pair()?;
+    /// A process of it, told what its slots will be confined by.
+    fn start(&self) -> io::Result<Start> {
+        let (channel, theirs) = UnixStream::pair()?;
         let theirs = OwnedFd::from(theirs);
+        // It fits, and must not wait for a reader that is not there yet.
+        channel.set_nonblocking(true)?;
+        message::send(&channel, &setup(self).map_err(io::Error::other)?, &[])?;
         let number = std::os::fd::AsRawFd::as_raw_fd(&theirs).to_string();
-        let runtime = &make.runtime;
-        let script = runtime.worker.join("pillion/lane/zygote.py");
-        let env = environment::of_zygote(make.fixed_hashes);
+        let script = self.runtime.worker.join("pillion/lane/zygote.py");
+        // The same hashes in every run of the expert lane.
+        let env = environment::of_zygote(self.lane == Lane::Expert);
         let policy = Policy {
             folder: pillion_sandbox::Folder::Throwaway,
-            ..make.policy.clone()
+            ..self.policy.clone()
         };
-        let mut confined = Confine::new(Role::Zygote, Level::L3, policy, &runtime.executable)
+        let executable = &self.runtime.executable;
+        let confine = Confine::new(Role::Zygote, Level::L3, policy, executable)
             .args(["-s", "-S", "-B", "-X", "utf8"])
             .args([script.to_string_lossy().into_owned(), number])
             .env(env.into_iter().collect())
             .watch(pillion_sandbox::Watch::default())
-            .hand(make.handed.clone())
-            .stdio([Stream::Null, Stream::Null, Stream::Null])
-            .keep(theirs)
-            .spawn()
-            .map_err(io::Error::other)?;
-        confined.ready().await.map_err(io::Error::other)?;
-        message::send(&control, &setup(make).map_err(io::Error::other)?, &[])?;
-        control.set_nonblocking(true)?;
-        let mut heard = tokio::net::UnixStream::from_std(control.try_clone()?)?;
-        let ready: Ready = tokio::time::timeout(START, hear(&mut heard)).await??;
-        if let Some((module, why)) = ready.failed.first_key_value() {
-            return Err(io::Error::other(format!("cannot import `{module}`: {why}")));
-        }
-        if let Some(threads) = ready.threads.filter(|threads| *threads > 1) {
-            let why = format!("its imports started {threads} threads, so it cannot fork");
-            return Err(io::Error::other(why));
-        }
-        Ok(Self {
-            _confined: confined,
-            control,
-            numbers: AtomicU64::new(1),
-        })
+            .hand(self.handed.clone())
+            .keep(theirs);
+        let confine = Box::new(confine);
+        Ok(Start::Confined { confine, channel })
     }
+}
 
-    /// Fork a slot, with its folder bound to a part of what was handed on if one is named.
-    /// One that is needed at once is not made ready for a long wait.
-    pub(crate) async fn slot(
-        self: &Arc<Self>,
-        mounts: Option<Vec<Value>>,
-        at_once: bool,
-    ) -> io::Result<Slot> {
-        let (ctl, their_ctl) = UnixStream::pair()?;
-        let (run, their_run) = UnixStream::pair()?;
-        let number = self.numbers.fetch_add(1, Ordering::Relaxed);
-        let mut order = json!({ "slot": number, "at_once": at_once });
-        if let Some(mounts) = mounts {
-            order["mounts"] = mounts.into();
-        }
-        message::send(
-            &self.control,
-            &order,
-            &[their_ctl.as_fd(), their_run.as_fd()],
-        )?;
-        drop((their_ctl, their_run));
-        ctl.set_nonblocking(true)?;
-        let mut ctl = tokio::net::UnixStream::from_std(ctl)?;
-        let heard = tokio::time::timeout(SLOT, hear_with_descriptors(&mut ctl)).await?;
-        let (said, mut fds): (pillion_sandbox::Said, _) = heard?;
-        match (said.failed, fds.pop()) {
-            (None, Some(pidfd)) => Ok(Slot {
-                init: SlotInit {
-                    pidfd,
-                    _zygote: Arc::clone(self),
-                    over: None,
-                },
-                ctl,
-                run,
-            }),
-            (why, _) => Err(io::Error::other(
-                why.unwrap_or_else(|| "no slot".to_owned()),
-            )),
-        }
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "it is what `map_err` hands on"
+)]
+fn not_started(error: io::Error) -> Error {
+    Error::new(Code::StartFailed, format!("cannot start a zygote: {error}"))
+}
+
+/// Fork a slot, with its folder bound to a part of what was handed on if one is named. One
+/// that is needed at once is not made ready for a long wait.
+pub(crate) async fn fork(
+    zygote: &Hold,
+    mounts: Option<Vec<Value>>,
+    at_once: bool,
+) -> io::Result<Slot> {
+    static NUMBERS: AtomicU64 = AtomicU64::new(1);
+    let (ctl, their_ctl) = UnixStream::pair()?;
+    let (run, their_run) = UnixStream::pair()?;
+    let number = NUMBERS.fetch_add(1, Ordering::Relaxed);
+    let mut order = json!({ "slot": number, "at_once": at_once });
+    if let Some(mounts) = mounts {
+        order["mounts"] = mounts.into();
+    }
+    let theirs = [their_ctl.as_fd(), their_run.as_fd()];
+    message::send(zygote.channel(), &order, &theirs)?;
+    drop((their_ctl, their_run));
+    ctl.set_nonblocking(true)?;
+    let mut ctl = tokio::net::UnixStream::from_std(ctl)?;
+    let heard = tokio::time::timeout(SLOT, hear_with_descriptors(&mut ctl)).await?;
+    let (said, mut fds): (pillion_sandbox::Said, _) = heard?;
+    match (said.failed, fds.pop()) {
+        (None, Some(pidfd)) => Ok(Slot {
+            init: SlotInit {
+                pidfd,
+                zygote: None,
+                over: None,
+            },
+            ctl,
+            run,
+        }),
+        (why, _) => Err(io::Error::other(
+            why.unwrap_or_else(|| "no slot".to_owned()),
+        )),
     }
 }
 
@@ -155,8 +170,9 @@ pub(crate) struct Slot {
 #[derive(Debug)]
 pub(crate) struct SlotInit {
     pidfd: OwnedFd,
-    /// A slot lives in the namespaces of its zygote, and would end with it.
-    _zygote: Arc<Zygote>,
+    /// A slot lives in the namespaces of its zygote, and would end with it: who uses one keeps
+    /// the zygote. One that only waits keeps nobody.
+    pub(crate) zygote: Option<Hold>,
     /// Dropped with it: somebody waits for that.
     pub(crate) over: Option<tokio::sync::oneshot::Sender<()>>,
 }

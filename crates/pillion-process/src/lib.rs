@@ -41,7 +41,7 @@ pub use launch::{Detached, Launch, LaunchError, Stream};
 pub use output::Output;
 pub use running::{Exit, Running};
 pub use sys::{Pipe, effective_uid, is_open_for_writing};
-pub use tree::descendants;
+pub use tree::{descendants, first_child};
 
 /// Close every descriptor but the standard streams. For a program that outlives whoever
 /// started it, first of all in `main`: a lock that was left open to it would be held, and a

@@ -23,7 +23,7 @@ pub fn descendants(root: u32) -> Vec<u32> {
 }
 
 /// The child of `parent` that was started first.
-pub(crate) fn first_child(parent: u32) -> Option<u32> {
+pub fn first_child(parent: u32) -> Option<u32> {
     stat::parents()
         .into_iter()
         .filter(|(_, ppid)| *ppid == parent)

@@ -48,7 +48,7 @@ pub(crate) fn spec(project: &Project, name: &str, foreign: &Foreign, variables: 
         workspace: project.root.clone(),
         dialect: Dialect::Line,
         limits,
-        launch: Arc::new(move || launch(&root, &made, &variables)),
+        launch: Arc::new(move || launch(&root, &made, &variables).map(Into::into)),
         opening: None,
     }
 }

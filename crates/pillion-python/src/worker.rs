@@ -34,7 +34,7 @@ pub(crate) fn spec(
         workspace: project.common.root.clone(),
         dialect: Dialect::Worker,
         limits,
-        launch: Arc::new(move || launch(&for_launch, &path, &variables, &dirs)),
+        launch: Arc::new(move || launch(&for_launch, &path, &variables, &dirs).map(Into::into)),
         opening: None,
     }
 }

@@ -185,6 +185,11 @@ impl Held {
         self.running.kill();
     }
 
+    /// The box, for who looks after it as after any child.
+    pub fn into_running(self) -> Running {
+        self.running
+    }
+
     /// The process id of the box.
     pub fn id(&self) -> Option<u32> {
         self.running.id()

@@ -7,6 +7,7 @@ use pillion_catalogue::{Error, Part, Result, Room};
 use serde_json::value::RawValue;
 use tokio::sync::{mpsc, oneshot};
 
+use crate::hold::Grant;
 use crate::sidecar::LoadToken;
 
 /// What to ask a sidecar.
@@ -18,6 +19,17 @@ pub struct Ask {
     pub params: Option<Box<RawValue>>,
     /// The `project` of the old contract.
     pub project: String,
+}
+
+impl Ask {
+    /// Of a hold, which asks for nothing but the process.
+    pub(crate) fn nothing() -> Self {
+        Self {
+            method: Cow::Borrowed(""),
+            params: None,
+            project: String::new(),
+        }
+    }
 }
 
 /// A call: what to ask and under which rules.
@@ -53,6 +65,8 @@ pub struct Answer {
 pub(crate) enum Outcome {
     /// Its answer.
     Done(Result<Answer>),
+    /// The process itself, for a while.
+    Held(Grant),
     /// Nothing yet: its caller has not read what it asked for before. It comes back when it
     /// has, and is in nobody's way until then.
     NoRoom {
@@ -88,6 +102,12 @@ impl Pending {
     pub(crate) fn put_back(self) {
         let (ask, parts) = (self.ask, self.parts);
         let _ = self.way_back.send(Outcome::NoRoom { ask, parts });
+    }
+
+    /// Hand over the process; `grant` makes what is handed over of the load that this is.
+    pub(crate) fn grant(self, grant: impl FnOnce(LoadToken) -> Grant) {
+        // With nobody there, it is let go of at once.
+        let _ = self.way_back.send(Outcome::Held(grant(self.load)));
     }
 
     pub(crate) fn fail(self, error: Error) {

@@ -2,6 +2,9 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::os::fd::AsRawFd;
+use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -10,10 +13,11 @@ use pillion_catalogue::{Lease, Part};
 use pillion_process::{Exit, Running, Stream};
 use pillion_protocol::line::Ready;
 use pillion_protocol::{Code, Error, Result};
+use pillion_sandbox::{Said, message};
 use tokio::process::{ChildStdin, ChildStdout};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
-use tokio_util::codec::FramedRead;
+use tokio_util::codec::{FramedRead, LengthDelimitedCodec};
 
 use crate::call::InFlight;
 use crate::frames::{Frames, is_too_large};
@@ -21,7 +25,7 @@ use crate::streams::{
     Control, Deaf, at, control_pair, deliver_held, places, read_control, write_backlog,
 };
 use crate::tail::Tail;
-use crate::{Events, Notice, Spec};
+use crate::{Events, Notice, Spec, Start};
 
 /// How long the output of an ended process may take to reach its end.
 const LAST_WORDS: Duration = Duration::from_secs(2);
@@ -30,6 +34,9 @@ const LAST_WORDS: Duration = Duration::from_secs(2);
 const LAST_CRY: Duration = Duration::from_millis(100);
 /// Frames that a process may leave unread.
 const UNREAD: usize = 4096;
+
+/// The number of the next process.
+static NUMBERS: AtomicU64 = AtomicU64::new(1);
 
 /// What a process did.
 #[derive(Debug)]
@@ -88,11 +95,17 @@ pub(crate) struct Child {
     /// A part that its reader had no room for yet; reading stops until it has.
     held: Option<(mpsc::Sender<Part>, Part)>,
     control: Option<Control>,
+    /// The socket of one that is held.
+    channel: Option<Arc<UnixStream>>,
+    /// Where the init of one behind walls speaks.
+    walls: Option<Walls>,
     exit: Option<Exit>,
     pub(crate) stderr: Tail,
     /// Reads what it writes to stderr.
     draining: Option<JoinHandle<()>>,
     pub(crate) generation: u64,
+    /// Its number among all processes that were ever started here.
+    pub(crate) number: u64,
     pub(crate) started: Instant,
     pub(crate) hello: Option<Ready>,
     /// The program's process, found when it said hello without naming it.
@@ -116,25 +129,14 @@ impl Child {
         events: &Events,
         lease: Lease,
     ) -> Result<Self> {
-        let mut launch = (spec.launch)()?
-            .stdin(Stream::Piped)
-            .stdout(Stream::Piped)
-            .stderr(Stream::Piped);
-        let mut control = None;
-        if spec.dialect.has_control() {
-            let (ours, theirs) = control_pair().map_err(|e| refused(spec, &e))?;
-            control = Some(ours);
-            launch = launch
-                .arg("--control-fd")
-                .arg(theirs.as_raw_fd().to_string())
-                .inherit(theirs);
-        }
-        let mut running = launch.spawn().map_err(|e| refused(spec, &e))?;
-        let (Some(stdin), Some(stdout), Some(stderr)) = (
-            running.take_stdin(),
-            running.take_stdout(),
-            running.take_stderr(),
-        ) else {
+        let Started {
+            mut running,
+            control,
+            channel,
+            walls,
+        } = Started::new(spec)?;
+        let stdin = running.take_stdin();
+        let (Some(stdout), Some(stderr)) = (running.take_stdout(), running.take_stderr()) else {
             return Err(Error::internal("a child was started without its pipes"));
         };
         let tail = Tail::default();
@@ -144,7 +146,7 @@ impl Child {
         );
         Ok(Self {
             running,
-            input: Some(stdin),
+            input: stdin,
             backlog: VecDeque::new(),
             output: FramedRead::with_capacity(
                 stdout,
@@ -156,10 +158,13 @@ impl Child {
             deaf: false,
             held: None,
             control,
+            channel,
+            walls,
             exit: None,
             stderr: tail,
             draining: Some(draining),
             generation,
+            number: NUMBERS.fetch_add(1, Ordering::Relaxed),
             started: Instant::now(),
             hello: None,
             program: None,
@@ -180,7 +185,14 @@ impl Child {
 
     /// It said hello.
     pub(crate) fn greet(&mut self, ready: Ready) {
-        self.program = ready.pid.or_else(|| self.running.program_id());
+        self.program = ready.pid.or_else(|| {
+            let child = self.running.program_id()?;
+            // Behind walls that is its init, which has the program as its first child.
+            match self.walls {
+                Some(_) => pillion_process::first_child(child),
+                None => Some(child),
+            }
+        });
         self.hello = Some(ready);
     }
 
@@ -234,9 +246,15 @@ impl Child {
         }
     }
 
+    /// The socket of one that is held.
+    pub(crate) fn channel(&self) -> Option<Arc<UnixStream>> {
+        self.channel.clone()
+    }
+
     /// Close its input: it should finish and end.
     pub(crate) fn close_input(&mut self) {
         self.input = None;
+        self.channel = None;
         self.backlog.clear();
     }
 
@@ -296,6 +314,11 @@ impl Child {
                     self.closed_by = None;
                     return Did::Broke("closed its input or output".to_owned().into());
                 }
+                Some(said) = next_said(&mut self.walls) => {
+                    if let Some(why) = self.hear_walls(&said) {
+                        return Did::Broke(why.into());
+                    }
+                }
                 exit = self.running.wait() => self.exit = Some(exit),
             }
         }
@@ -316,7 +339,101 @@ impl Child {
             let _ = tokio::time::timeout(LAST_CRY, draining).await;
             self.draining = None;
         }
-        Did::Ended(exit)
+        while let Ok(Some(said)) = tokio::time::timeout(LAST_CRY, next_said(&mut self.walls)).await
+        {
+            self.hear_walls(&said);
+        }
+        // What ended is the box; how its program ended, init has said.
+        let said = self.walls.as_ref().and_then(|walls| walls.exit);
+        Did::Ended(said.unwrap_or(exit))
+    }
+
+    /// What init says: that the program is on its way, and how it ended. Gives back why it
+    /// could not be confined.
+    fn hear_walls(&mut self, said: &Said) -> Option<String> {
+        if let Some(why) = &said.failed {
+            return Some(format!("could not be confined: {why}"));
+        }
+        if let Some(walls) = &mut self.walls
+            && (said.exit.is_some() || said.signal.is_some())
+        {
+            walls.exit = Some(Exit {
+                code: said.exit,
+                signal: said.signal,
+                not_started: false,
+            });
+        }
+        None
+    }
+}
+
+/// Where the init of a confined child speaks.
+#[derive(Debug)]
+struct Walls {
+    said: FramedRead<tokio::net::UnixStream, LengthDelimitedCodec>,
+    /// How its program ended.
+    exit: Option<Exit>,
+}
+
+/// The next message of init; `None` when there are no more. Cancel-safe.
+async fn next_said(walls: &mut Option<Walls>) -> Option<Said> {
+    let body = walls.as_mut()?.said.next().await?.ok()?;
+    message::decode(&body).ok()
+}
+
+/// A process that was just started.
+struct Started {
+    running: Running,
+    control: Option<Control>,
+    channel: Option<Arc<UnixStream>>,
+    walls: Option<Walls>,
+}
+
+impl Started {
+    fn new(spec: &Spec) -> Result<Self> {
+        let stdin = match spec.dialect.is_held() {
+            true => Stream::Null,
+            false => Stream::Piped,
+        };
+        let launch = match (spec.launch)()? {
+            Start::Plain(launch) => launch,
+            Start::Confined { confine, channel } => {
+                let streams = [stdin, Stream::Piped, Stream::Piped];
+                let confined = confine.stdio(streams).spawn();
+                let confined = confined.map_err(|e| refused(spec, &e))?;
+                channel
+                    .set_nonblocking(true)
+                    .map_err(|e| refused(spec, &e))?;
+                let said = LengthDelimitedCodec::builder()
+                    .max_frame_length(message::MAX)
+                    .new_read(confined.control);
+                return Ok(Self {
+                    running: confined.held.into_running(),
+                    control: None,
+                    channel: Some(Arc::new(channel)),
+                    walls: Some(Walls { said, exit: None }),
+                });
+            }
+        };
+        let mut launch = launch
+            .stdin(stdin)
+            .stdout(Stream::Piped)
+            .stderr(Stream::Piped);
+        let mut control = None;
+        if spec.dialect.has_control() {
+            let (ours, theirs) = control_pair().map_err(|e| refused(spec, &e))?;
+            control = Some(ours);
+            launch = launch
+                .arg("--control-fd")
+                .arg(theirs.as_raw_fd().to_string())
+                .inherit(theirs);
+        }
+        Ok(Self {
+            running: launch.spawn().map_err(|e| refused(spec, &e))?,
+            control,
+            channel: None,
+            walls: None,
+        })
     }
 }
 

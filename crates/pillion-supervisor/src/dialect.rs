@@ -20,6 +20,10 @@ pub enum Dialect {
     Line,
     /// Language servers: JSON-RPC 2.0 in `Content-Length` frames.
     Lsp,
+    /// Zygotes: a ready line as workers write it, and nothing more on the standard streams.
+    /// A call is a [`Hold`](crate::Hold): who has it speaks on the process's own socket, where
+    /// descriptors go along.
+    Zygote,
 }
 
 #[derive(Serialize)]
@@ -55,6 +59,12 @@ impl Dialect {
         self == Self::Worker
     }
 
+    /// Whether its calls are holds: nothing is written for them, and they end when they are
+    /// let go of.
+    pub(crate) fn is_held(self) -> bool {
+        self == Self::Zygote
+    }
+
     /// Write a request.
     pub(crate) fn request(self, id: u64, ask: &Ask, progress: bool, out: &mut BytesMut) {
         let params = ask.params.as_deref();
@@ -79,6 +89,7 @@ impl Dialect {
                 write_line(&serde_json::to_vec(&command).unwrap_or_default(), out);
             }
             Self::Lsp => rpc(Some(id), &ask.method, params, out),
+            Self::Zygote => {}
         }
     }
 
@@ -93,6 +104,7 @@ impl Dialect {
                 let params = serde_json::json!({ "id": id });
                 rpc(None, method::CANCEL, Some(&params), out);
             }
+            Self::Zygote => {}
         }
     }
 }

@@ -95,6 +95,15 @@ pub(crate) fn stopped(spec: &Spec) -> Error {
     .hint("send the request again: a new one starts by itself")
 }
 
+/// The breaker is open, and nobody can be asked instead.
+pub(crate) fn broken(spec: &Spec) -> Error {
+    Error::new(
+        Code::StartFailed,
+        format!("`{}` did not start, or died too often", spec.name),
+    )
+    .hint("`pillion logs` has more; it is tried again in a while")
+}
+
 pub(crate) fn too_slow(spec: &Spec, timeout: Duration) -> Error {
     Error::new(
         Code::Timeout,

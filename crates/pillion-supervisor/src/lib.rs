@@ -20,6 +20,11 @@
 //! A language server is a sidecar as well: its hello is the answer to `initialize`, and an
 //! [`Opening`] tells each fresh process what it cannot know from the disk. What a handle
 //! notifies before it calls is written before the call.
+//!
+//! A zygote is one, too: it starts behind walls ([`Start`]), and a call of it is a [`Hold`],
+//! during which somebody else speaks with it. Whatever lives longer than a run is started
+//! here, so that it has a deadline to get ready, a tail of its stderr, an idle life and a
+//! place in the status, and counts in the one cap.
 
 mod actor;
 mod call;
@@ -28,6 +33,7 @@ mod dialect;
 mod events;
 mod failure;
 mod frames;
+mod hold;
 pub mod life;
 mod opening;
 mod pool;
@@ -43,10 +49,11 @@ pub use call::{Answer, Ask, Call};
 pub use dialect::Dialect;
 pub use events::{Event, Events, Listener};
 pub use failure::Cause;
+pub use hold::Hold;
 pub use life::State;
 pub use opening::{Notice, Opening, Replay};
 pub use pool::Pool;
 pub use sidecar::Sidecar;
-pub use spec::{Kind, Limits, Spec};
+pub use spec::{Kind, Limits, Spec, Start};
 pub use status::{SidecarStatus, WorkspaceStatus};
 pub use supervisor::Supervisor;

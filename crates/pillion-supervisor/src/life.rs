@@ -84,6 +84,8 @@ pub enum Action {
 pub struct Life {
     state: State,
     idle_after: Option<Duration>,
+    /// A start that failed opens the breaker at once.
+    cautious: bool,
     /// Calls in the hands of the process.
     calls: usize,
     /// Calls waiting for one.
@@ -108,6 +110,7 @@ impl Life {
         Self {
             state: State::Idle,
             idle_after,
+            cautious: false,
             calls: 0,
             wanted: false,
             used: now,
@@ -118,6 +121,14 @@ impl Life {
             after_close: State::Idle,
             closing: false,
         }
+    }
+
+    /// The same for a process whose callers have another way: after a start that failed they
+    /// take that until a probe succeeds, instead of waiting for the next one to fail.
+    #[must_use]
+    pub fn cautious(mut self) -> Self {
+        self.cautious = true;
+        self
     }
 
     /// Go idle after so long from now on.
@@ -167,10 +178,10 @@ impl Life {
                 None
             }
             Happening::CallEnded => self.call_ended(now),
-            Happening::Died => self.died(now),
+            Happening::Died => self.died(now, false),
             Happening::StartFailed => {
                 self.wanted = false;
-                self.died(now)
+                self.died(now, self.cautious)
             }
             Happening::Restart => self.close(State::Idle),
             Happening::Stop => self.close(State::Stopped),
@@ -237,7 +248,7 @@ impl Life {
         }
     }
 
-    fn died(&mut self, now: Instant) -> Option<Action> {
+    fn died(&mut self, now: Instant, give_up: bool) -> Option<Action> {
         self.calls = 0;
         if std::mem::take(&mut self.closing) || self.state == State::Draining {
             self.state = self.after_close;
@@ -254,7 +265,7 @@ impl Life {
         self.deaths
             .retain(|death| now.duration_since(*death) < WINDOW);
         let failed_probe = std::mem::take(&mut self.probing);
-        if failed_probe || self.deaths.len() >= DEATHS {
+        if failed_probe || give_up || self.deaths.len() >= DEATHS {
             if failed_probe {
                 self.cooldown = (self.cooldown * 2).min(MAX_COOLDOWN);
             }
@@ -557,5 +568,27 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn a_cautious_life_gives_up_after_one_failed_start_and_probes_later() {
+        let start = Instant::now();
+        let mut life = Life::new(start, None).cautious();
+        assert_eq!(life.step(Happening::Demand, start), Some(Action::Start));
+        assert_eq!(life.step(Happening::StartFailed, start), None);
+        assert_eq!(life.state(), State::Broken);
+        // Callers take their other way at once.
+        assert_eq!(life.step(Happening::Demand, start), Some(Action::FallBack));
+        let later = start + FIRST_COOLDOWN;
+        assert_eq!(life.step(Happening::Demand, later), Some(Action::Start));
+        assert_eq!(life.step(Happening::StartFailed, later), None);
+        let again = later + FIRST_COOLDOWN;
+        assert_eq!(life.step(Happening::Demand, again), Some(Action::FallBack));
+        let again = later + FIRST_COOLDOWN * 2;
+        assert_eq!(life.step(Happening::Demand, again), Some(Action::Start));
+        life.step(Happening::Hello, again);
+        // One that has worked may die without that.
+        life.step(Happening::Died, again);
+        assert_eq!(life.state(), State::Backoff);
     }
 }

@@ -8,7 +8,7 @@ use pillion_catalogue::Activity;
 use pillion_protocol::Result;
 
 use crate::sidecar::Surroundings;
-use crate::{Answer, Call, Events, Notice, Sidecar, SidecarStatus, Spec, State};
+use crate::{Answer, Call, Events, Hold, Notice, Sidecar, SidecarStatus, Spec, State};
 
 /// How long a spare waits before it takes processor time from the successor's start.
 const SPARE_DELAY: Duration = Duration::from_millis(300);
@@ -50,6 +50,13 @@ impl Pool {
         sidecar.call(call).await
     }
 
+    /// Have the process of one of them until the hold is dropped. Dropping the future gives up
+    /// the wait; a process that is starting for it goes on to start, for the next caller.
+    pub async fn hold(&self) -> Result<Hold> {
+        let sidecar = self.pick();
+        sidecar.hold().await
+    }
+
     /// Tell all of them something; see [`Sidecar::notify`].
     pub fn notify(&self, notice: &Notice) {
         for slot in self.slots().iter() {
@@ -64,8 +71,14 @@ impl Pool {
 
     /// Let each finish what it does and go on with a fresh process. Says how many there are.
     pub fn restart(&self) -> usize {
-        let slots = self.slots();
-        slots.iter().for_each(Sidecar::restart);
+        let mut slots = self.slots();
+        for (index, slot) in slots.iter_mut().enumerate() {
+            // Who holds a process may do so for long, and nobody should wait for that.
+            match self.spec.dialect.is_held() {
+                true => self.replace(slot, index),
+                false => slot.restart(),
+            }
+        }
         slots.len()
     }
 
@@ -114,10 +127,9 @@ impl Pool {
     /// Processes that run.
     pub(crate) fn alive(&self) -> usize {
         let gone = [State::Idle, State::Stopped, State::Backoff, State::Broken];
-        self.slots()
-            .iter()
-            .filter(|s| !gone.contains(&s.state()))
-            .count()
+        let (slots, spare) = (self.slots(), self.spare());
+        let all = slots.iter().chain(spare.as_ref());
+        all.filter(|s| !gone.contains(&s.state())).count()
     }
 
     /// Whether any call waits or runs.
@@ -136,8 +148,9 @@ impl Pool {
                     file,
                     "retired: a source file changed"
                 );
-                slot.retire();
-                *slot = self.successor(index);
+                self.replace(slot, index);
+            } else if slot.is_worn() {
+                self.replace(slot, index);
             }
         }
         let free = |wanted: fn(&Sidecar) -> bool| slots.iter().find(|s| s.load() == 0 && wanted(s));
@@ -154,6 +167,16 @@ impl Pool {
             Some(slot) => slot.clone(),
             None => self.fresh(0),
         }
+    }
+
+    /// Let one finish what it does, and put another in its place.
+    fn replace(&self, slot: &mut Sidecar, index: usize) {
+        slot.retire();
+        *slot = match self.spec.dialect.is_held() {
+            // No spare: one more is not worth its memory where callers have another way.
+            true => self.fresh(index),
+            false => self.successor(index),
+        };
     }
 
     /// Who takes the place of a retired sidecar: the spare, if it knows no old code itself.

@@ -4,15 +4,16 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
-use pillion_catalogue::Activity;
-use pillion_protocol::Result;
+use pillion_catalogue::{Activity, Room};
+use pillion_protocol::{Error, Result};
 use tokio::sync::{mpsc, oneshot};
 
 use crate::actor::Actor;
 use crate::call::{Outcome, Pending};
 use crate::failure::{busy, stopped, too_slow};
+use crate::hold::{Grant, Hold};
 use crate::status::Shared;
-use crate::{Answer, Call, Events, Notice, SidecarStatus, Spec, State};
+use crate::{Answer, Ask, Call, Events, Notice, SidecarStatus, Spec, State};
 
 /// How long a call that was handed back waits for a place in a full queue, at a time.
 const NO_PLACE: Duration = Duration::from_millis(10);
@@ -23,6 +24,11 @@ pub(crate) enum Message {
     Call(Pending),
     Notify(Notice),
     Cancel(u64),
+    /// A hold is over.
+    LetGo {
+        process: u64,
+        id: u64,
+    },
     Warm,
     Restart,
     Stop(Option<oneshot::Sender<()>>),
@@ -35,6 +41,12 @@ pub struct Sidecar {
     spec: Arc<Spec>,
     shared: Arc<Shared>,
     tickets: Arc<AtomicU64>,
+}
+
+/// What a caller is given.
+enum Given {
+    Answer(Answer),
+    Grant(Grant),
 }
 
 /// What the sidecars of one pool have in common.
@@ -52,7 +64,7 @@ impl Sidecar {
         let (to_actor, messages) = mpsc::unbounded_channel();
         let spec = Arc::new(spec);
         let shared = Arc::new(Shared::new());
-        Actor::spawn(&spec, &shared, around, messages);
+        Actor::spawn(&spec, &shared, around, (to_actor.downgrade(), messages));
         Self {
             to_actor,
             spec,
@@ -65,12 +77,32 @@ impl Sidecar {
     pub async fn call(&self, call: Call) -> Result<Answer> {
         let deadline = Instant::now() + call.timeout;
         let timeout = call.timeout;
-        tokio::time::timeout_at(deadline.into(), self.until_answered(call))
+        let given = tokio::time::timeout_at(deadline.into(), self.until_given(call))
             .await
-            .unwrap_or_else(|_| Err(too_slow(&self.spec, timeout)))
+            .unwrap_or_else(|_| Err(too_slow(&self.spec, timeout)))?;
+        match given {
+            Given::Answer(answer) => Ok(answer),
+            Given::Grant(_) => Err(Error::internal("this sidecar answers no calls")),
+        }
     }
 
-    async fn until_answered(&self, call: Call) -> Result<Answer> {
+    /// Have its process until the hold is dropped; one is started if there is none. Dropping
+    /// the future gives up the wait, not the start.
+    pub(crate) async fn hold(&self) -> Result<Hold> {
+        let call = Call {
+            ask: Ask::nothing(),
+            safe: true,
+            timeout: Duration::MAX,
+            parts: None,
+            room: Room::default(),
+        };
+        match self.until_given(call).await? {
+            Given::Grant(grant) => Ok(Hold::new(grant, self.clone())),
+            Given::Answer(_) => Err(Error::internal("this sidecar cannot be held")),
+        }
+    }
+
+    async fn until_given(&self, call: Call) -> Result<Given> {
         let came = Instant::now();
         let (mut ask, mut parts) = (call.ask, call.parts);
         let mut handed_back = false;
@@ -111,7 +143,8 @@ impl Sidecar {
             let outcome = answer.await;
             cancel.armed = false;
             match outcome {
-                Ok(Outcome::Done(outcome)) => return outcome,
+                Ok(Outcome::Done(outcome)) => return outcome.map(Given::Answer),
+                Ok(Outcome::Held(grant)) => return Ok(Given::Grant(grant)),
                 Ok(Outcome::NoRoom { ask: a, parts: p }) => (ask, parts) = (a, p),
                 Err(_) => return Err(stopped(&self.spec)),
             }
@@ -167,6 +200,12 @@ impl Sidecar {
     /// Calls that wait or run.
     pub(crate) fn load(&self) -> usize {
         self.shared.load.load(Ordering::Relaxed)
+    }
+
+    /// Whether a fresh process should take its place: it has worked off its calls.
+    pub(crate) fn is_worn(&self) -> bool {
+        let served = self.shared.served.load(Ordering::Relaxed);
+        self.spec.limits.calls.is_some_and(|calls| served >= calls)
     }
 
     /// A source file that changed since its process imported it.

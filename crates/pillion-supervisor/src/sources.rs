@@ -183,11 +183,18 @@ mod linux {
                 }
                 // One that is gone by now is found missing by the look that follows; one that
                 // never was is seen to appear by its folder.
+                let names = WatchFlags::CREATE | WatchFlags::MOVED_TO;
                 let (target, wanted) = if is_absence(file) {
-                    (folder, WatchFlags::CREATE | WatchFlags::MOVED_TO)
+                    (folder, names)
+                } else if path.is_dir() {
+                    // Its own proof changes with the names in it.
+                    let gone = WatchFlags::DELETE | WatchFlags::MOVED_FROM;
+                    (path, wanted | names | gone)
                 } else {
                     (path, wanted)
                 };
+                // Several proofs may want the same folder watched.
+                let wanted = wanted | WatchFlags::MASK_ADD;
                 match inotify::add_watch(&events, target, wanted) {
                     Ok(_) | Err(rustix::io::Errno::NOENT) => {}
                     Err(_) => return None,

@@ -1,11 +1,13 @@
 //! What a sidecar is made of and what it may use.
 
+use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use pillion_process::Launch;
 use pillion_protocol::{Result, frame};
+use pillion_sandbox::Confine;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -21,6 +23,8 @@ pub enum Kind {
     Foreign,
     /// A language server.
     Engine,
+    /// A Python behind walls, from which runs of code are forked.
+    Zygote,
 }
 
 /// What a sidecar may use.
@@ -46,6 +50,8 @@ pub struct Limits {
     pub memory_hard: Option<u64>,
     /// Time without a call after which it ends.
     pub idle: Option<Duration>,
+    /// Calls after which a fresh process takes its place.
+    pub calls: Option<u64>,
 }
 
 impl Default for Limits {
@@ -60,7 +66,28 @@ impl Default for Limits {
             memory_soft: None,
             memory_hard: None,
             idle: Some(Duration::from_secs(30 * 60)),
+            calls: None,
         }
+    }
+}
+
+/// How a child starts.
+#[derive(Debug)]
+pub enum Start {
+    /// As any program.
+    Plain(Launch),
+    /// Behind walls.
+    Confined {
+        /// The program and its walls. Its standard streams are the supervisor's.
+        confine: Box<Confine>,
+        /// Our end of a socket that it keeps, for whoever holds it.
+        channel: UnixStream,
+    },
+}
+
+impl From<Launch> for Start {
+    fn from(launch: Launch) -> Self {
+        Self::Plain(launch)
     }
 }
 
@@ -78,7 +105,7 @@ pub struct Spec {
     /// What it may use.
     pub limits: Limits,
     /// How to start it.
-    pub launch: Arc<dyn Fn() -> Result<Launch> + Send + Sync>,
+    pub launch: Arc<dyn Fn() -> Result<Start> + Send + Sync>,
     /// How a conversation with it begins; only language servers have one.
     pub opening: Option<Arc<dyn Opening>>,
 }

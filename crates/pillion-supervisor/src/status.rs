@@ -65,6 +65,8 @@ pub(crate) struct Shared {
     pub(crate) pid: AtomicU32,
     pub(crate) load: AtomicUsize,
     pub(crate) crashes: AtomicU64,
+    /// Calls that the process has been given.
+    pub(crate) served: AtomicU64,
     inner: Mutex<Inner>,
 }
 
@@ -85,6 +87,7 @@ impl Shared {
             pid: AtomicU32::new(0),
             load: AtomicUsize::new(0),
             crashes: AtomicU64::new(0),
+            served: AtomicU64::new(0),
             inner: Mutex::new(Inner {
                 state: State::Idle,
                 python: None,
@@ -115,6 +118,7 @@ impl Shared {
 
     pub(crate) fn died(&self) {
         self.pid.store(0, Ordering::Relaxed);
+        self.served.store(0, Ordering::Relaxed);
         let mut inner = self.inner();
         inner.sources = Sources::default();
         inner.unanswered_ping = None;

@@ -9,8 +9,10 @@ use pillion_catalogue::Activity;
 
 use crate::{Events, Pool, Spec, WorkspaceStatus};
 
-/// Processes of all pools together, before the least recently used workspace has to go.
-const MAX_PROCESSES: usize = 24;
+/// Processes of all pools together, before the least recently used that is not busy has to go.
+/// There is one number for all kinds, as they share one memory: room for 20 kernels, with a
+/// worker, an engine or a zygote beside each, and some to spare.
+const MAX_PROCESSES: usize = 48;
 /// Pools that are remembered although they have no process.
 const MAX_POOLS: usize = 128;
 
@@ -40,8 +42,15 @@ impl Supervisor {
     /// The pool known by `key`, made by `spec` if there is none.
     pub fn pool(&self, key: &str, size: usize, spec: impl FnOnce() -> Spec) -> Arc<Pool> {
         let mut pools = self.pools();
-        if let Some(pool) = pools.get(key) {
-            return Arc::clone(pool);
+        if let Some(pool) = pools.get(key).cloned() {
+            // One without a process is about to start one.
+            if pool.alive() == 0 {
+                make_room(&mut pools);
+                pools
+                    .entry(key.to_owned())
+                    .or_insert_with(|| Arc::clone(&pool));
+            }
+            return pool;
         }
         make_room(&mut pools);
         let pool = Pool::new(spec(), size, self.events.clone(), self.activity.clone());

@@ -144,6 +144,8 @@ pub struct LaneConfig {
     pub imports: Vec<String>,
     /// Interpreters that wait for the next run, confined already.
     pub slots: usize,
+    /// Minutes without a run after which they end, with all that was imported ahead.
+    pub idle_minutes: f64,
     /// Seconds that a run may take unless it says otherwise.
     pub timeout_s: f64,
     /// Megabytes that all processes of a run may use together.
@@ -169,6 +171,7 @@ impl Default for LaneConfig {
         Self {
             imports: Vec::new(),
             slots: 4,
+            idle_minutes: 5.0,
             timeout_s: 20.0,
             memory_mb: 512,
             processes: 64,
@@ -189,6 +192,7 @@ impl LaneConfig {
         let wants = [
             ("imports", !self.imports.is_empty()),
             ("slots", self.slots > usual.slots),
+            ("idle_minutes", self.idle_minutes > usual.idle_minutes),
             ("timeout_s", self.timeout_s > usual.timeout_s),
             ("memory_mb", self.memory_mb > usual.memory_mb),
             ("processes", self.processes > usual.processes),
@@ -342,6 +346,8 @@ impl Config {
             self.code.timeout_s,
             self.code.idle_minutes,
             self.lanes.expert.timeout_s,
+            self.lanes.expert.idle_minutes,
+            self.lanes.user.idle_minutes,
             self.lanes.user.timeout_s,
         ];
         for seconds in times.chain(own) {

@@ -71,6 +71,7 @@ impl Engine {
         let executor = Arc::new(Executor::new(
             Arc::clone(&projects),
             catalogue.activity().clone(),
+            Arc::clone(&supervisor),
         ));
         let exec = Arc::new(ExecService::new(
             Arc::clone(&executor),

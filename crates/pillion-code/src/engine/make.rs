@@ -119,7 +119,7 @@ impl Make {
             workspace: self.root.clone(),
             dialect: Dialect::Lsp,
             limits: self.limits.clone(),
-            launch: Arc::new(move || Ok(make.launch())),
+            launch: Arc::new(move || Ok(make.launch().into())),
             opening: Some(opening),
         }
     }

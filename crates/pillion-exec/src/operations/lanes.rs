@@ -61,7 +61,7 @@ impl Operation for Lanes {
             lanes: [Lane::Expert, Lane::User].map(runs).into(),
             no_namespaces: means.namespaces.clone().err(),
             guarantees: Enforcement::of(means.clone()).guarantees,
-            warm_slots: service.executor().warm_slots().await,
+            warm_slots: service.executor().warm_slots(),
         })
     }
 }

@@ -219,6 +219,13 @@ impl Actor {
     /// It ended before it said hello. A kill from outside gets another chance; a process
     /// that ends by itself would only do so again.
     fn on_failed_start(&mut self, exit: Exit, cause: Cause, error: &Error) {
+        let stderr = error.data.as_ref().map(|data| data["stderr"].clone());
+        tracing::warn!(
+            sidecar = self.spec.name,
+            %error,
+            stderr = stderr.as_ref().and_then(|text| text.as_str()).unwrap_or_default(),
+            "did not start"
+        );
         for mut pending in std::mem::take(&mut self.queue) {
             if exit.signal.is_some() && !pending.repeated && cause == Cause::Crash {
                 pending.repeated = true;

@@ -18,7 +18,8 @@ use tokio::sync::{Semaphore, mpsc, oneshot};
 
 use crate::call::{InFlight, Pending};
 use crate::child::{Child, Did};
-use crate::failure::{Cause, stopped};
+use crate::failure::{Cause, broken, stopped};
+use crate::hold::Grant;
 use crate::life::{Action, Happening, Life, State};
 use crate::sidecar::{Message, Surroundings};
 use crate::status::Shared;
@@ -36,6 +37,8 @@ pub(crate) struct Actor {
     shared: Arc<Shared>,
     around: Surroundings,
     messages: mpsc::UnboundedReceiver<Message>,
+    /// What grants are given back on. Weak, because handles alone keep a sidecar.
+    to_self: mpsc::WeakUnboundedSender<Message>,
     life: Life,
     /// Calls that wait. Bounded by the load that callers may make.
     queue: VecDeque<Pending>,
@@ -64,10 +67,19 @@ impl Actor {
         spec: &Arc<Spec>,
         shared: &Arc<Shared>,
         around: Surroundings,
-        messages: mpsc::UnboundedReceiver<Message>,
+        (to_self, messages): (
+            mpsc::WeakUnboundedSender<Message>,
+            mpsc::UnboundedReceiver<Message>,
+        ),
     ) {
+        let life = Life::new(Instant::now(), spec.limits.idle);
         let actor = Self {
-            life: Life::new(Instant::now(), spec.limits.idle),
+            // Who cannot have a zygote starts an interpreter.
+            life: match spec.dialect.is_held() {
+                true => life.cautious(),
+                false => life,
+            },
+            to_self,
             spec: Arc::clone(spec),
             shared: Arc::clone(shared),
             around,
@@ -118,6 +130,7 @@ impl Actor {
                 self.pump();
             }
             Some(Message::Cancel(ticket)) => self.cancel(ticket),
+            Some(Message::LetGo { process, id }) => self.let_go(process, id),
             Some(Message::Notify(notice)) => self.notify(notice),
             Some(Message::Warm) => self.step(Happening::Demand),
             Some(Message::Restart) => {
@@ -153,6 +166,10 @@ impl Actor {
                 pending.put_back();
                 continue;
             }
+            if self.spec.dialect.is_held() {
+                self.grant(pending);
+                continue;
+            }
             let id = child.new_id();
             let mut frame = BytesMut::new();
             let progress = pending.parts.is_some();
@@ -173,12 +190,54 @@ impl Actor {
                 kill_at: None,
             };
             child.in_flight.insert(id, in_flight);
+            self.shared.served.fetch_add(1, Ordering::Relaxed);
             self.watch_at.get_or_insert(now + WATCH_EVERY);
             self.step(Happening::CallBegan);
         }
         if !self.queue.is_empty() && !self.life.takes_calls() {
             self.step(Happening::Demand);
         }
+    }
+
+    /// Hand over the process itself. It is at work until it is let go of.
+    fn grant(&mut self, pending: Pending) {
+        let Some(child) = &mut self.child else { return };
+        let Some(channel) = child.channel() else {
+            return pending.fail(stopped(&self.spec));
+        };
+        let (process, id) = (child.number, child.new_id());
+        let now = Instant::now();
+        let in_flight = InFlight {
+            ticket: pending.ticket,
+            pending: None,
+            load: None,
+            began: now,
+            kill_at: None,
+        };
+        child.in_flight.insert(id, in_flight);
+        self.shared.served.fetch_add(1, Ordering::Relaxed);
+        self.watch_at.get_or_insert(now + WATCH_EVERY);
+        self.step(Happening::CallBegan);
+        let to_actor = self.to_self.clone();
+        pending.grant(|load| Grant {
+            channel,
+            process,
+            id,
+            to_actor,
+            _load: load,
+        });
+    }
+
+    /// A hold is over. Its process may be so already, and another have come.
+    fn let_go(&mut self, process: u64, id: u64) {
+        let current = self.child.as_mut();
+        let current = current.filter(|child| child.number == process);
+        let Some(over) = current.and_then(|child| child.in_flight.remove(&id)) else {
+            return;
+        };
+        self.shared.answered(over.began.elapsed());
+        self.step(Happening::CallEnded);
+        self.pump();
     }
 
     /// A call that waited must not run code older than itself: when it came, nobody knew
@@ -257,6 +316,10 @@ impl Actor {
             "one child per call"
         );
         for pending in self.queue.drain(..) {
+            if self.spec.dialect.is_held() {
+                pending.fail(broken(&self.spec));
+                continue;
+            }
             let spec = Spec::clone(&self.spec);
             tokio::spawn(one_shot(
                 spec,

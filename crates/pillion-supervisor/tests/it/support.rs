@@ -97,7 +97,7 @@ impl World {
             workspace: path.clone(),
             dialect: Dialect::Lsp,
             limits,
-            launch: Arc::new(move || Ok(launch(&path, options))),
+            launch: Arc::new(move || Ok(launch(&path, options).into())),
             opening: Some(documents.clone()),
         };
         let supervisor = Supervisor::new(Activity::default());

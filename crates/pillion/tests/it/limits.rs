@@ -272,7 +272,13 @@ fn too_many_sidecars_evict_the_workspace_that_was_used_least_recently() {
     let daemon = context.daemon();
     let mut rpc = daemon.connect();
     let mut first = None;
-    for n in 0..25 {
+    // A zygote is one of them, and was used before all others.
+    let run = json!({"code": "", "lane": "expert", "root": context.project});
+    assert_eq!(rpc.call("exec.run", run.clone()).unwrap()["outcome"], "ok");
+    let zygote = |sidecar: &Value| sidecar["kind"] == "zygote";
+    let pid = daemon.sidecars().into_iter().find(zygote).unwrap()["pid"].clone();
+    let pid = u32::try_from(pid.as_u64().unwrap()).unwrap();
+    for n in 0..49 {
         let root = context.base.join(format!("root-{n}"));
         std::fs::create_dir(&root).unwrap();
         let called = rpc
@@ -284,8 +290,9 @@ fn too_many_sidecars_evict_the_workspace_that_was_used_least_recently() {
     wait_until("the first worker to be evicted", || {
         !processes::is_alive(first)
     });
-    wait_until("no more than 24 workers", || {
-        context.processes().iter().filter(|p| p.is_worker()).count() <= 24
+    wait_until("the zygote to be evicted", || !processes::is_alive(pid));
+    wait_until("no more than 48 workers", || {
+        context.processes().iter().filter(|p| p.is_worker()).count() <= 48
     });
     // Its workspace is served again when it is needed.
     let root = context.base.join("root-0");
@@ -293,6 +300,10 @@ fn too_many_sidecars_evict_the_workspace_that_was_used_least_recently() {
         rpc.call("py.call", json!({"function": "os:getpid", "root": root}))
             .is_ok()
     );
+    assert_eq!(rpc.call("exec.run", run.clone()).unwrap()["start"], "fork");
+    wait_until("a run from a slot of the new zygote", || {
+        rpc.call("exec.run", run.clone()).unwrap()["start"] == "slot"
+    });
 }
 
 #[test]

@@ -9,3 +9,4 @@ mod faults;
 mod races;
 mod sessions;
 mod world;
+mod zygotes;

@@ -2,6 +2,7 @@
 //! becomes unusable by what a run did to it.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 
 use serde_json::{Value, json};
 
@@ -93,6 +94,31 @@ fn what_a_run_does_to_its_folder_spoils_it_for_nobody() {
         }
         world.end();
     }
+}
+
+/// A folder that a run left behind is its process's, which is known by more than its pid.
+#[test]
+fn what_a_killed_daemon_left_goes_although_its_pid_runs_again() {
+    let context = crate::context::TestContext::new();
+    let sessions = context.base.join("pillion/data/sessions");
+    fs::create_dir_all(&sessions).unwrap();
+    for folder in [&sessions, sessions.parent().unwrap()] {
+        fs::set_permissions(folder, fs::Permissions::from_mode(0o700)).unwrap();
+    }
+    // This process runs, but did not start with the machine.
+    let pid = std::process::id();
+    let reused = sessions.join(format!(".run-{pid}.1-0"));
+    let ours = pillion_process::stat::Identity::of(pid).unwrap();
+    let ours = sessions.join(format!(".run-{pid}.{}-0", ours.start));
+    for folder in [&reused, &ours] {
+        fs::create_dir(folder).unwrap();
+    }
+    let daemon = context.daemon();
+    let run = json!({"code": "", "root": context.project});
+    let reply = daemon.connect().call("exec.run", run).unwrap();
+    assert_eq!(reply["outcome"], "ok", "{reply}");
+    assert!(!reused.exists(), "another process had that pid");
+    assert!(ours.exists(), "its process runs");
 }
 
 #[test]

@@ -1,0 +1,66 @@
+//! A process that somebody uses directly, for a while.
+
+use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+
+use tokio::sync::mpsc;
+
+use crate::Sidecar;
+use crate::sidecar::{LoadToken, Message};
+
+/// A running process in the hands of somebody who speaks on its socket himself. To its
+/// supervisor this is a call: while it lasts the process is busy, so it neither goes idle nor
+/// is evicted, and one that is to be replaced ends when the last hold is let go of. Clones are
+/// the same hold.
+#[derive(Debug, Clone)]
+pub struct Hold {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    // Let go of before the handle, which may be the last one.
+    grant: Grant,
+    _sidecar: Sidecar,
+}
+
+impl Hold {
+    pub(crate) fn new(grant: Grant, sidecar: Sidecar) -> Self {
+        let inner = Arc::new(Inner {
+            grant,
+            _sidecar: sidecar,
+        });
+        Self { inner }
+    }
+
+    /// The socket. It does not block.
+    pub fn channel(&self) -> &UnixStream {
+        &self.inner.grant.channel
+    }
+
+    /// Which process this is. Later ones have higher numbers, and no two the same, whatever
+    /// became of their pool.
+    pub fn process(&self) -> u64 {
+        self.inner.grant.process
+    }
+}
+
+/// The right to a process, which is given back when this is dropped, wherever that happens.
+#[derive(Debug)]
+pub(crate) struct Grant {
+    pub(crate) channel: Arc<UnixStream>,
+    pub(crate) process: u64,
+    pub(crate) id: u64,
+    pub(crate) to_actor: mpsc::WeakUnboundedSender<Message>,
+    pub(crate) _load: LoadToken,
+}
+
+impl Drop for Grant {
+    fn drop(&mut self) {
+        // Without a sender the sidecar is over already.
+        if let Some(to_actor) = self.to_actor.upgrade() {
+            let (process, id) = (self.process, self.id);
+            let _ = to_actor.send(Message::LetGo { process, id });
+        }
+    }
+}
