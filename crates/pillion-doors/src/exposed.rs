@@ -8,11 +8,12 @@ use std::collections::HashMap;
 use std::future::Future;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use pillion_catalogue::{
     Asking, Caller, Door, Failed, Functions, Given, Listing, Part, Result, Room,
 };
+use pillion_process::stamp::Stamp;
 use serde_json::value::RawValue;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
@@ -176,18 +177,12 @@ impl Exposed {
     }
 }
 
-/// How files look: time and size, or nothing for one that is not there.
-type Stamps = HashMap<PathBuf, Option<(SystemTime, u64)>>;
+/// How files look. Time and size alone are not enough: `cp -p` and `rsync` keep both.
+type Stamps = HashMap<PathBuf, Stamp>;
 
 fn look(files: &[PathBuf]) -> Stamps {
-    let stamp = |file: &PathBuf| {
-        let facts = std::fs::metadata(file).ok()?;
-        Some((facts.modified().ok()?, facts.len()))
-    };
-    files
-        .iter()
-        .map(|file| (file.clone(), stamp(file)))
-        .collect()
+    let stamped = files.iter().map(|file| (file.clone(), Stamp::of(file)));
+    stamped.collect()
 }
 
 /// Answer a request: by an operation, or by an exposed function where there is no such

@@ -142,6 +142,23 @@ fn an_agent_is_told_of_an_edit() {
 }
 
 #[test]
+fn an_agent_is_told_of_an_edit_that_keeps_size_and_time() {
+    let context = TestContext::new();
+    let file = context.write("shop.py", "def alpha(): ...\n");
+    let mut agent = context.exposing(&["shop"]);
+    assert_eq!(agent.tools(), ["alpha", "fetch_output"]);
+    // As `cp -p` and `rsync` leave it, in one step.
+    let new = context.write("shop.new", "def gamma(): ...\n");
+    let time = file.metadata().unwrap().modified().unwrap();
+    let opened = std::fs::File::open(&new).unwrap();
+    opened.set_modified(time).unwrap();
+    std::fs::rename(new, file).unwrap();
+    let news = agent.lines.json();
+    assert_eq!(news["method"], "notifications/tools/list_changed", "{news}");
+    assert_eq!(agent.tools(), ["gamma", "fetch_output"]);
+}
+
+#[test]
 fn the_same_name_in_two_modules_is_told_apart() {
     let context = context();
     context.write("a.py", "def f(x: int) -> str: return f'a{x}'\n");
