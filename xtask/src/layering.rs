@@ -146,6 +146,8 @@ const NEVER: &[(&str, &str, &str)] = &[
     ("pillion-catalogue", "rmcp", "only doors speak MCP"),
     ("pillion-code", "rmcp", "only doors speak MCP"),
     ("pillion-python", "rmcp", "only doors speak MCP"),
+    ("pillion-lanes", "rmcp", "only doors speak MCP"),
+    ("pillion-lanes", "axum", "only doors speak HTTP"),
     ("pillion-supervisor", "axum", "only doors speak HTTP"),
     ("pillion-store", "axum", "only doors speak HTTP"),
     ("pillion-python", "axum", "only doors speak HTTP"),

@@ -396,7 +396,7 @@ impl Started {
             false => Stream::Piped,
         };
         let launch = match (spec.launch)()? {
-            Start::Plain(launch) => launch,
+            Start::Plain(launch) => *launch,
             Start::Confined { confine, channel } => {
                 let streams = [stdin, Stream::Piped, Stream::Piped];
                 let confined = confine.stdio(streams).spawn();

@@ -75,7 +75,7 @@ impl Default for Limits {
 #[derive(Debug)]
 pub enum Start {
     /// As any program.
-    Plain(Launch),
+    Plain(Box<Launch>),
     /// Behind walls.
     Confined {
         /// The program and its walls. Its standard streams are the supervisor's.
@@ -87,7 +87,7 @@ pub enum Start {
 
 impl From<Launch> for Start {
     fn from(launch: Launch) -> Self {
-        Self::Plain(launch)
+        Self::Plain(Box::new(launch))
     }
 }
 
