@@ -153,7 +153,12 @@ async fn a_path_says_what_it_takes_and_how_it_answers() {
     let listener = listen(0..=0).await.unwrap();
     let port = listener.local_addr().unwrap().port();
     let shutdown = house.shutdown.clone();
-    let serving = tokio::spawn(serve(listener, house, Settings::default(), Access::everybody()));
+    let serving = tokio::spawn(serve(
+        listener,
+        house,
+        Settings::default(),
+        Access::everybody(),
+    ));
     let json = "application/json";
     let file = "/api/session/s%201/files/a.py";
 
@@ -169,7 +174,12 @@ async fn a_path_says_what_it_takes_and_how_it_answers() {
     let (status, body) = ask(port, "PUT", file, json, br#"{"contents":"x"}"#).await;
     let body: Value = serde_json::from_str(&body).unwrap();
     assert_eq!(status, 422, "{body}");
-    assert!(body["detail"][0]["msg"].as_str().unwrap().contains("contents"));
+    assert!(
+        body["detail"][0]["msg"]
+            .as_str()
+            .unwrap()
+            .contains("contents")
+    );
     // Which file it is, the path says.
     let (status, _) = ask(port, "PUT", file, json, br#"{"name":"other"}"#).await;
     assert_eq!(status, 422);
@@ -189,7 +199,10 @@ async fn a_path_says_what_it_takes_and_how_it_answers() {
     assert_eq!((status, frames), (200, expected.to_vec()));
     let (status, events) = ask(port, "POST", "/api/session/none/story", json, b"").await;
     assert_eq!(status, 200);
-    assert!(events.contains(r#"data: {"message":"no such session","type":"error"}"#), "{events}");
+    assert!(
+        events.contains(r#"data: {"message":"no such session","type":"error"}"#),
+        "{events}"
+    );
 
     shutdown.cancel();
     serving.await.unwrap().unwrap();
