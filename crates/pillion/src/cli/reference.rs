@@ -7,7 +7,7 @@ use std::fmt::Write;
 use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
-use pillion::{Code, Definition, definitions};
+use pillion::{Caller, Code, Definition, Scope, definitions};
 use pillion_protocol::vars;
 use pillion_workspace::Config;
 use serde_json::Value;
@@ -47,7 +47,12 @@ impl Reference {
 
 fn all_operations() -> String {
     let mut text = String::from(
-        "# Operations\n\nEvery operation is a JSON-RPC method on the socket and `pillion rpc --stdio`, `POST /v1/NAME` over HTTP, a `command` on `pillion stdio`, a tool of `pillion mcp` (with `_` for the dot), and `pillion AREA VERB` on the command line. Parameters are an object.\n",
+        "# Operations\n\nEvery operation is a JSON-RPC method on the socket and `pillion rpc --stdio`, `POST /v1/NAME` over HTTP, a `command` on `pillion stdio`, a tool of `pillion mcp` (with `_` for the dot), and `pillion AREA VERB` on the command line. Parameters are an object.\n\n## Who asks\n\nBeside its parameters a request says [who asks](../guides/calling.md#who-asks). An operation about a `project` knows all of it, one about a `folder` only `root` and `near`; `format` is known to those that write their answer as text, too; `timeout_ms` holds for every one. Among the parameters the same names are understood.\n",
+    );
+    fields(
+        &mut text,
+        "Member",
+        &schemars::schema_for!(Caller).to_value(),
     );
     for definition in definitions() {
         operation(&mut text, &definition);
@@ -56,7 +61,7 @@ fn all_operations() -> String {
 }
 
 fn operation(text: &mut String, definition: &Definition) {
-    let schema = definition.params_schema().to_value();
+    let schema = definition.own_schema().to_value();
     let about = schema
         .get("description")
         .and_then(Value::as_str)
@@ -64,10 +69,15 @@ fn operation(text: &mut String, definition: &Definition) {
     let word = |value: &dyn erased::Word| value.word();
     let _ = write!(
         text,
-        "\n## `{}`\n\n{about}\n\nSafety: `{}`. Streams: `{}`.\n",
+        "\n## `{}`\n\n{about}\n\nSafety: `{}`. Streams: `{}`.{}\n",
         definition.name,
         word(&definition.safety),
         word(&definition.streams),
+        match definition.scope {
+            Scope::Nothing => "",
+            Scope::Folder => " About a folder.",
+            Scope::Project => " About a project.",
+        },
     );
     fields(text, "Parameters", &schema);
     fields(
@@ -266,7 +276,7 @@ fn cli() -> String {
         "\n```text\n{}\n```\n",
         command.render_long_help().to_string().trim_end()
     );
-    for sub in command.get_subcommands_mut() {
+    for sub in in_order(&mut command) {
         page(&mut text, sub, "pillion");
     }
     text
@@ -285,9 +295,16 @@ fn page(text: &mut String, command: &mut clap::Command, parent: &str) {
     // Global options are the same everywhere and shown once.
     let help = help.split("\nGlobal options:").next().unwrap_or_default();
     let _ = write!(text, "\n## `{name}`\n\n```text\n{}\n```\n", help.trim_end());
-    for sub in command.get_subcommands_mut() {
+    for sub in in_order(command) {
         page(text, sub, &name);
     }
+}
+
+/// The commands below another, as its help lists them.
+fn in_order(command: &mut clap::Command) -> Vec<&mut clap::Command> {
+    let mut all: Vec<_> = command.get_subcommands_mut().collect();
+    all.sort_by_key(|sub| sub.get_display_order());
+    all
 }
 
 #[cfg(test)]

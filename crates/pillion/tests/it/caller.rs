@@ -96,7 +96,7 @@ fn a_relative_root_means_the_same_to_every_operation() {
     let listed = ask("code.list", json!({"path": "here.py"}));
     assert_eq!(listed["symbols"][0]["name"], "name", "{listed}");
     let restarted = ask("py.restart", json!({"root": "one"}));
-    assert_eq!(restarted["restarted"], 1, "{restarted}");
+    assert!(restarted["restarted"].as_u64() > Some(0), "{restarted}");
     // Without a word, from where its process is: this one, here.
     let own = std::env::current_dir().unwrap();
     let up: String = own.components().skip(1).map(|_| "../").collect();
@@ -168,7 +168,6 @@ fn the_envelope_says_who_asks_on_every_door() {
     );
 
     let mut lines = context.stdio();
-    lines.json();
     let answer =
         lines.ask(&json!({"id": 1, "command": "py.call", "args": call, "caller": caller(&one)}));
     assert_eq!(answer["result"]["result"], "one", "{answer}");

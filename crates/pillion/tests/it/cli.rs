@@ -135,14 +135,13 @@ fn help() {
       [PARAMS]  Its arguments as JSON: an object for keywords, an array for positions
 
     Options:
-      --root <DIR>  The project's folder; the nearest root at or above it is used
-      --timeout-ms <MS>  Milliseconds it may take, with waiting; 60 s unless `pillion.toml` says
-      otherwise
       --idempotent  It has no effects that matter, so it may be repeated once after a crash
       --stream  Send the values of a generator one by one, and progress
-      --python <PYTHON>  The interpreter: a path, an environment's folder, or a version such as
-      `3.12` [env: PILLION_PYTHON]
       --path <DIR>  More folders to import from
+      --root <DIR>  The project's folder; found from here if not given
+      --python <PYTHON>  The Python to use: a path, an environment's folder, or a version such as
+      `3.12` [env: PILLION_PYTHON]
+      --timeout-ms <MS>  Milliseconds it may take
       --sidecar <NAME>  Send FUNCTION as a command to this sidecar of `pillion.toml`
       --project <PROJECT>  What the sidecar's command is about; the workspace root if not given
       --args <JSON>  Arguments of the sidecar's command: a JSON object
@@ -347,7 +346,6 @@ fn status_and_its_neighbours() {
     transcript!(context, ["workers"], @r"
     exit: 0
     ----- stdout -----
-
     [BASE]/project  (since [TIME], last used [TIME] ago)
       sidecar  state  gen  pid  memory  requests  p50  p99  crashes
       worker  ready  1  [PID]  [MB]  1  [MS]  [MS]  0
