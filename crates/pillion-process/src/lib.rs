@@ -32,6 +32,7 @@ pub mod peer;
 pub mod private;
 mod read_only;
 mod running;
+mod secret;
 pub mod stamp;
 pub mod stat;
 mod sys;
@@ -40,6 +41,7 @@ mod tree;
 pub use launch::{Detached, Launch, LaunchError, Stream};
 pub use output::Output;
 pub use running::{Exit, Running};
+pub use secret::Secret;
 pub use sys::{Pipe, effective_uid, is_open_for_writing};
 pub use tree::{descendants, first_child};
 

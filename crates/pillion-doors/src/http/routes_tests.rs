@@ -188,21 +188,25 @@ async fn a_path_says_what_it_takes_and_how_it_answers() {
     let form = "multipart/form-data; boundary=XX";
     let upload = "/api/session/s/upload";
     let files = b"--XX\r\nContent-Disposition: form-data; name=\"files\"; filename=\"a.csv\"\r\n\r\n1,2\r\n--XX--\r\n";
-    let sent = ask(port, "POST", upload, form, files).await;
-    let expected = r#"["s",[{"base64":"MSwy","name":"a.csv"}]]"#;
-    assert_eq!(sent, (200, expected.to_owned()));
+    let (status, sent) = ask(port, "POST", upload, form, files).await;
+    let sent: Value = serde_json::from_str(&sent).unwrap();
+    let expected = json!(["s", [{ "name": "a.csv", "base64": "MSwy" }]]);
+    assert_eq!((status, sent), (200, expected));
     assert_eq!(ask(port, "POST", upload, json, b"{}").await.0, 422);
 
-    let (status, events) = ask(port, "POST", "/api/session/s/story", json, b"").await;
-    let frames: Vec<_> = events.lines().filter(|l| l.starts_with("data: ")).collect();
-    let expected = [r#"data: {"type":"start"}"#, r#"data: {"type":"complete"}"#];
-    assert_eq!((status, frames), (200, expected.to_vec()));
-    let (status, events) = ask(port, "POST", "/api/session/none/story", json, b"").await;
-    assert_eq!(status, 200);
-    assert!(
-        events.contains(r#"data: {"message":"no such session","type":"error"}"#),
-        "{events}"
-    );
+    let events = async |session: &str| {
+        let path = format!("/api/session/{session}/story");
+        let (status, body) = ask(port, "POST", &path, json, b"").await;
+        assert_eq!(status, 200, "{body}");
+        let frames = body.lines().filter_map(|line| line.strip_prefix("data: "));
+        frames
+            .map(|frame| serde_json::from_str(frame).unwrap())
+            .collect::<Vec<Value>>()
+    };
+    let story = [json!({ "type": "start" }), json!({ "type": "complete" })];
+    assert_eq!(events("s").await, story);
+    let error = json!({ "type": "error", "message": "no such session" });
+    assert_eq!(events("none").await, [error]);
 
     shutdown.cancel();
     serving.await.unwrap().unwrap();

@@ -166,7 +166,9 @@ pub(crate) fn selected(matches: &ArgMatches, json: bool) -> Result<Option<Select
         return Ok(None);
     };
     let mut selected = select(definition, sub, json)?;
-    if definition.name == Call::NAME && sub.get_one::<String>("sidecar").is_some() {
+    // The long name of the same operation has no such flag.
+    let sidecar = sub.try_get_one::<String>("sidecar").ok().flatten();
+    if definition.name == Call::NAME && sidecar.is_some() {
         // The same flags say who asks.
         selected.definition = Definition::of::<SidecarCall>();
         selected.arguments.params = sidecar_call(sub)?;
