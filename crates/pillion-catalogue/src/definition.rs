@@ -15,6 +15,10 @@ use serde_json::{Value, json};
 use crate::caller::{self, TIMEOUT};
 use crate::{Caller, Error, Format, Offer, Operation, Result, Safety, Scope, Streams};
 
+/// Reads what is an operation's own from a command line; the second says whether a program reads
+/// the answer.
+type ReadArguments = fn(&ArgMatches, bool) -> Result<(Box<RawValue>, Printed)>;
+
 /// An operation as doors, documentation and the command line see it.
 #[derive(Debug, Clone, Copy)]
 pub struct Definition {
@@ -33,7 +37,7 @@ pub struct Definition {
     params: fn() -> Schema,
     output: fn() -> Schema,
     arguments: fn(clap::Command) -> clap::Command,
-    read_arguments: fn(&ArgMatches, bool) -> Result<(Box<RawValue>, Printed)>,
+    read_arguments: ReadArguments,
     text: fn(&str) -> Option<String>,
 }
 
@@ -190,7 +194,9 @@ pub struct Arguments {
 }
 
 /// Makes of an answer what is printed for a program, if that is something else.
-pub struct Printed(Box<dyn Fn(&str) -> Option<String> + Send + Sync>);
+pub struct Printed(Box<Print>);
+
+type Print = dyn Fn(&str) -> Option<String> + Send + Sync;
 
 impl Printed {
     /// What is printed instead of this answer.

@@ -66,7 +66,7 @@ impl Agent {
         context: &RequestContext<RoleServer>,
     ) -> Result<(Box<RawValue>, Items)> {
         let _place = self.place()?;
-        let mut arguments = exact::arguments(arguments, context)?;
+        let mut arguments = exact::arguments(&arguments, context)?;
         // Models write null where they mean nothing.
         arguments.retain(|_, value| value.get() != "null");
         let token = context.meta.get_progress_token();

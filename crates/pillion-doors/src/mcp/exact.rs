@@ -63,13 +63,13 @@ fn may_change(json: &str) -> bool {
 
 /// The arguments of a call, each as the text it was.
 pub(super) fn arguments(
-    read: JsonObject,
+    read: &JsonObject,
     context: &RequestContext<RoleServer>,
 ) -> Result<BTreeMap<String, Box<RawValue>>> {
     if let Some(text) = context.meta.0.0.get(META).and_then(|text| text.as_str()) {
         return serde_json::from_str(text).map_err(Error::internal);
     }
-    let text = serde_json::to_string(&read).map_err(Error::internal)?;
+    let text = serde_json::to_string(read).map_err(Error::internal)?;
     serde_json::from_str(&text).map_err(Error::internal)
 }
 

@@ -84,7 +84,7 @@ impl Agent {
         context: &RequestContext<RoleServer>,
     ) -> Result<CallToolResult> {
         let _place = self.place()?;
-        let arguments = exact::arguments(arguments, context)?;
+        let arguments = exact::arguments(&arguments, context)?;
         let params = to_raw_value(&arguments).map_err(Error::internal)?;
         let asked = Asked {
             door: Door::Mcp,

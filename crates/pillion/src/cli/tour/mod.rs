@@ -257,7 +257,7 @@ impl Walk {
                 true,
                 |part| match part {
                     Part::Item(item) => {
-                        stop.say(&format!("{} item {item}", millis(begun.elapsed())))
+                        stop.say(&format!("{} item {item}", millis(begun.elapsed())));
                     }
                     Part::Progress(news) => {
                         stop.say(&format!("          {}", render::progress(news.get())));
