@@ -213,6 +213,8 @@ async fn prepare(
 
 async fn turn<'a>(executor: &'a Executor, bounds: &Bounds) -> Result<SemaphorePermit<'a>> {
     tokio::select! {
+        biased;
+        // Who is late and finds a free place runs, and is told by its own time how it went.
         turn = executor.turn() => turn,
         () = tokio::time::sleep_until(bounds.deadline.into()) => {
             let late = Error::new(Code::Timeout, "it did not get its turn in time");

@@ -34,8 +34,9 @@ const AT_ONCE: usize = 1024;
 /// A zygote that uses more than this ends at the next pause. It is not killed for it: runs
 /// would die with it, and what those may use has limits of its own.
 const LARGE: u64 = 1 << 30;
-/// How long a slot may take to be confined.
-const SLOT: Duration = Duration::from_secs(10);
+/// How long a slot may take to be confined. Runs have deadlines of their own; this is for a
+/// zygote that hangs, and must not be the end of one on a busy machine.
+const SLOT: Duration = Duration::from_secs(30);
 /// Flags of a mount: no setuid programs, no devices, no programs.
 const NOSUID_NODEV: u32 = 2 | 4;
 const NOEXEC: u32 = 8;
