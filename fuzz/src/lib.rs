@@ -1,4 +1,5 @@
-//! What must hold for any bytes that a peer may send, and for any file of a project.
+//! What must hold for any bytes that a peer or a confined program may send, and for any file of
+//! a project.
 //!
 //! Each function here is one fuzz target and panics when its property is broken. The same
 //! functions run over `seeds/` as ordinary tests, so an input that once broke something
@@ -10,7 +11,8 @@ mod texts;
 
 pub use framing::{content_length, lines};
 pub use messages::{jsonrpc_read, line_read, sidecar_line};
-pub use texts::nested_text;
+pub use pillion_lanes::fuzzing::{output as lane_output, question as lane_question};
+pub use texts::{nested_text, odd_text};
 
 /// A property: does nothing, or panics.
 pub type Property = fn(&[u8]);
@@ -19,8 +21,11 @@ pub type Property = fn(&[u8]);
 pub const TARGETS: &[(&str, Property)] = &[
     ("content_length", content_length),
     ("jsonrpc_read", jsonrpc_read),
+    ("lane_output", lane_output),
+    ("lane_question", lane_question),
     ("line_read", line_read),
     ("lines", lines),
     ("nested_text", nested_text),
+    ("odd_text", odd_text),
     ("sidecar_line", sidecar_line),
 ];

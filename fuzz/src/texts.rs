@@ -1,4 +1,4 @@
-//! Files of a project, however deep they nest.
+//! Files of a project, however deep they nest, and however odd they are.
 
 use pillion_code::reading;
 
@@ -29,4 +29,16 @@ pub fn nested_text(data: &[u8]) {
     let (front, behind) = (front.repeat(times), behind.repeat(times));
     let text = format!("{before}{front}{middle}{behind}{after}");
     reading::read(file, text.as_bytes());
+}
+
+/// Files of every language that is read.
+const FILES: &[&str] = &[
+    "a.py", "a.pyi", "a.js", "a.ts", "a.tsx", "a.go", "a.rs", "a.java", "a.c",
+];
+
+/// A file of any language is read, whatever is in it. The first byte says which language.
+pub fn odd_text(data: &[u8]) {
+    if let Some((which, text)) = data.split_first() {
+        reading::read(FILES[usize::from(*which) % FILES.len()], text);
+    }
 }

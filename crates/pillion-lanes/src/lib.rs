@@ -21,6 +21,8 @@ mod answer;
 mod body;
 pub mod environment;
 mod executor;
+#[doc(hidden)]
+pub mod fuzzing;
 mod keeper;
 mod lane;
 mod order;

@@ -16,6 +16,12 @@ const CHUNK: usize = 32 << 10;
 #[derive(Debug)]
 pub(crate) struct Stream {
     reader: pipe::Receiver,
+    printed: Printed,
+}
+
+/// What came from it: as text in pieces, and as a whole.
+#[derive(Debug, Default)]
+pub(crate) struct Printed {
     kept: Kept,
     /// The beginning of a character whose end is not here yet.
     half: Vec<u8>,
@@ -26,8 +32,7 @@ impl Stream {
     pub(crate) fn new(reader: OwnedFd) -> io::Result<Self> {
         Ok(Self {
             reader: pipe::Receiver::from_owned_fd(reader)?,
-            kept: Kept::default(),
-            half: Vec::new(),
+            printed: Printed::default(),
         })
     }
 
@@ -35,7 +40,23 @@ impl Stream {
     pub(crate) async fn next(&mut self) -> Option<String> {
         let mut bytes = vec![0; CHUNK];
         let read = self.reader.read(&mut bytes).await.unwrap_or(0);
-        let bytes = bytes.get(..read).unwrap_or_default();
+        self.printed.piece(bytes.get(..read).unwrap_or_default())
+    }
+
+    /// How much there was.
+    pub(crate) fn total(&self) -> u64 {
+        self.printed.kept.total
+    }
+
+    /// All of it, or its head and tail; and whether something is left out.
+    pub(crate) fn finish(self) -> (String, bool) {
+        self.printed.finish()
+    }
+}
+
+impl Printed {
+    /// The text of the bytes that came; no bytes are the end. `None` if there is no more.
+    pub(crate) fn piece(&mut self, bytes: &[u8]) -> Option<String> {
         self.kept.add(bytes);
         if bytes.is_empty() {
             let rest = std::mem::take(&mut self.half);
@@ -46,11 +67,6 @@ impl Stream {
         let whole = all.len() - unfinished(&all);
         self.half = all.split_off(whole);
         Some(String::from_utf8_lossy(&all).into_owned())
-    }
-
-    /// How much there was.
-    pub(crate) fn total(&self) -> u64 {
-        self.kept.total
     }
 
     /// All of it, or its head and tail; and whether something is left out.

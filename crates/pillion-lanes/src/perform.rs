@@ -58,7 +58,7 @@ pub struct Request {
     /// The project whose `pillion.toml` and Python are used.
     pub whereabouts: Whereabouts,
     /// Who asked for it: functions that it calls get his variables.
-    pub asker: Peer,
+    pub peer: Peer,
 }
 
 /// The most memory that a run can ask for, in megabytes.
@@ -174,13 +174,13 @@ impl Admitted<'_> {
         let mut calls = Calls::default();
         let (start, finished) = match started {
             Ok((body, mut ends, how)) => {
-                let caller = tools::Caller {
+                let behalf = tools::Behalf {
                     host: executor.host(),
                     whereabouts: request.whereabouts.clone(),
-                    asker: request.asker.clone(),
+                    peer: request.peer.clone(),
                     deadline: bounds.deadline,
                 };
-                let serving = tools::serve(&request.tools, ends.tools.take(), caller);
+                let serving = tools::serve(&request.tools, ends.tools.take(), behalf);
                 let serving = serving.map_err(Error::internal)?;
                 let finished = run::follow(body, ends, request.stdin.clone(), &bounds, listener);
                 let finished = finished.await.map_err(Error::internal)?;

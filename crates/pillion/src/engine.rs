@@ -181,7 +181,7 @@ impl pillion_lanes::Host for Functions {
             let params = to_raw_value(&params).map_err(Error::internal)?;
             let mut request = Request::new(Door::Embedded);
             request.deadline = Some(call.deadline);
-            request.peer = call.asker;
+            request.peer = call.peer;
             let called = catalogue.call("py.call", Some(&params), request).await?;
             #[derive(serde::Deserialize)]
             struct Called {

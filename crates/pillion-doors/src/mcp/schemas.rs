@@ -33,7 +33,15 @@ pub(super) fn input(definition: &Definition) -> JsonObject {
         }
     }
     drop_unused_definitions(&mut schema);
-    schema
+    let mut schema = Value::Object(schema);
+    each(&mut schema, &|part| {
+        // How we hold a number says nothing to a model.
+        part.remove("format");
+        if part.get("minimum") == Some(&json!(0)) {
+            part.remove("minimum");
+        }
+    });
+    object(schema)
 }
 
 /// What a tool gives, and whether the result stands within an object.
@@ -97,24 +105,35 @@ fn is_object(schema: &Value, definitions: &Map<String, Value>) -> bool {
 
 /// Without words: programs check answers against it, and models read the answers.
 fn bare(schema: &mut Value) {
+    each(schema, &|part| {
+        for name in [
+            "title",
+            "description",
+            "examples",
+            "format",
+            "minimum",
+            "default",
+        ] {
+            part.remove(name);
+        }
+    });
+}
+
+/// Change a schema and all schemas in it.
+fn each(schema: &mut Value, change: &impl Fn(&mut JsonObject)) {
     let Some(schema) = schema.as_object_mut() else {
         return;
     };
-    for name in [
-        "title",
-        "description",
-        "examples",
-        "format",
-        "minimum",
-        "default",
-    ] {
-        schema.remove(name);
-    }
+    change(schema);
     for (name, part) in schema {
         match (name.as_str(), part) {
-            ("properties" | "$defs", Value::Object(named)) => named.values_mut().for_each(bare),
-            ("anyOf" | "oneOf" | "allOf", Value::Array(list)) => list.iter_mut().for_each(bare),
-            ("items" | "additionalProperties", part) => bare(part),
+            ("properties" | "$defs", Value::Object(named)) => {
+                named.values_mut().for_each(|part| each(part, change));
+            }
+            ("anyOf" | "oneOf" | "allOf", Value::Array(list)) => {
+                list.iter_mut().for_each(|part| each(part, change));
+            }
+            ("items" | "additionalProperties", part) => each(part, change),
             _ => {}
         }
     }

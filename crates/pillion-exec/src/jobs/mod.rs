@@ -125,7 +125,7 @@ pub(crate) async fn start(
     service: &Arc<ExecService>,
     run: Run,
     place: Whereabouts,
-    asker: &Peer,
+    peer: &Peer,
 ) -> Result<Job> {
     let jobs = service.jobs();
     if jobs.ending.is_cancelled() {
@@ -136,9 +136,9 @@ pub(crate) async fn start(
         root: &place.root,
     };
     let asked = to_raw_value(&asked).map_err(Error::internal)?;
-    let request = run.request(place, asker)?;
+    let request = run.request(place, peer)?;
     // Now, while the caller is there: a job outlives him.
-    let _ = asker.variables();
+    let _ = peer.variables();
     let place = Arc::clone(&jobs.queue).try_acquire_owned().map_err(|_| {
         Error::new(Code::Busy, format!("{QUEUED} jobs are waiting already"))
             .hint("try again when some have ended, or cancel one")

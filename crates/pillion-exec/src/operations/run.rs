@@ -202,7 +202,7 @@ impl Listener for Passing<'_> {
 
 impl Run {
     /// What is meant, if it can be meant.
-    pub(crate) fn request(self, whereabouts: Whereabouts, asker: &Peer) -> Result<Request> {
+    pub(crate) fn request(self, whereabouts: Whereabouts, peer: &Peer) -> Result<Request> {
         let (program, name) = self.program()?;
         if let Some(session) = &self.session {
             if self.lane == Lane::Expert {
@@ -249,7 +249,7 @@ impl Run {
             tools,
             fresh: self.fresh,
             whereabouts,
-            asker: asker.clone(),
+            peer: peer.clone(),
         })
     }
 

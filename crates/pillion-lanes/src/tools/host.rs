@@ -34,7 +34,7 @@ pub struct FunctionCall {
     /// The owner's conda environment.
     pub conda_prefix: Option<PathBuf>,
     /// Who asked for the run.
-    pub asker: pillion_catalogue::Peer,
+    pub peer: pillion_catalogue::Peer,
     /// When an answer is of no use any more.
     pub deadline: Instant,
 }

@@ -46,10 +46,10 @@ const NAME: usize = 100;
 
 /// On whose behalf tools work, and how long.
 #[derive(Debug)]
-pub(crate) struct Caller {
+pub(crate) struct Behalf {
     pub(crate) host: Option<Arc<dyn Host>>,
     pub(crate) whereabouts: Whereabouts,
-    pub(crate) asker: pillion_catalogue::Peer,
+    pub(crate) peer: pillion_catalogue::Peer,
     pub(crate) deadline: Instant,
 }
 
@@ -99,7 +99,7 @@ impl Drop for Serving {
 pub(crate) fn serve(
     tools: &Tools,
     socket: Option<StdStream>,
-    caller: Caller,
+    behalf: Behalf,
 ) -> std::io::Result<Option<Serving>> {
     let Some(socket) = socket else {
         return Ok(None);
@@ -110,7 +110,7 @@ pub(crate) fn serve(
     let calls = Arc::new(Mutex::new(Calls::default()));
     let desk = Desk {
         tools: tools.clone(),
-        caller,
+        behalf,
         stop: Arc::clone(&stop),
         calls: Arc::clone(&calls),
         database: Tables::Closed,
@@ -121,6 +121,24 @@ pub(crate) fn serve(
         let _ = desk.answer_all(socket).await;
     });
     Ok(Some(Serving { task, stop, calls }))
+}
+
+/// The answer to bytes that a program without any tools wrote, for the fuzz targets.
+pub(crate) async fn answer_without_tools(body: &[u8]) -> std::io::Result<Vec<u8>> {
+    let mut desk = Desk {
+        tools: Tools::default(),
+        behalf: Behalf {
+            host: None,
+            whereabouts: Whereabouts::default(),
+            peer: pillion_catalogue::Peer::default(),
+            deadline: Instant::now(),
+        },
+        stop: Arc::default(),
+        calls: Arc::default(),
+        database: Tables::Closed,
+        sent: 0,
+    };
+    desk.answer(body).await.map(|answer| answer.message)
 }
 
 /// A question.
@@ -153,7 +171,7 @@ enum Tables {
 #[derive(Debug)]
 struct Desk {
     tools: Tools,
-    caller: Caller,
+    behalf: Behalf,
     stop: Arc<AtomicBool>,
     calls: Arc<Mutex<Calls>>,
     database: Tables,
@@ -190,6 +208,7 @@ impl Desk {
         Ok(())
     }
 
+    /// What is answered to bytes that a program wrote; never nothing.
     async fn answer(&mut self, body: &[u8]) -> std::io::Result<Answer> {
         let question: Question = match message::decode(body) {
             Ok(question) => question,
@@ -247,7 +266,7 @@ impl Desk {
         // The database goes to the thread and comes back with the rows.
         let held = std::mem::replace(&mut self.database, Tables::Closed);
         let (tools, stop) = (self.tools.clone(), Arc::clone(&self.stop));
-        let deadline = self.caller.deadline;
+        let deadline = self.behalf.deadline;
         let (held, answer) = work(move |_| {
             let held = match held {
                 Tables::Closed => Database::open(&tools.named().tables, deadline, stop)
@@ -269,7 +288,7 @@ impl Desk {
     async fn call(&mut self, question: Question) -> Result<Answer> {
         let function = self.tools.named().functions.get(&question.name).cloned();
         let function = function.ok_or_else(|| not_given("function", &question.name))?;
-        let host = self.caller.host.as_ref().ok_or_else(|| {
+        let host = self.behalf.host.as_ref().ok_or_else(|| {
             Error::new(
                 Code::Unsupported,
                 "functions cannot be called in this pillion",
@@ -280,7 +299,7 @@ impl Desk {
             python,
             virtual_env,
             conda_prefix,
-        } = self.caller.whereabouts.clone();
+        } = self.behalf.whereabouts.clone();
         let value = host
             .call(FunctionCall {
                 function,
@@ -289,8 +308,8 @@ impl Desk {
                 python,
                 virtual_env,
                 conda_prefix,
-                asker: self.caller.asker.clone(),
-                deadline: self.caller.deadline,
+                peer: self.behalf.peer.clone(),
+                deadline: self.behalf.deadline,
             })
             .await?;
         if value.get().len() > VALUE {
