@@ -87,3 +87,20 @@ fn search_path(bin: &std::path::Path, variables: &Variables) -> std::ffi::OsStri
     all.extend(std::env::split_paths(&inherited));
     std::env::join_paths(all).unwrap_or(inherited)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::Path;
+
+    #[test]
+    fn programs_of_the_environment_come_first() {
+        let own = [("PATH".into(), "/usr/bin:/bin".into())].into();
+        let variables = Variables::for_worker(None, &own, &[]);
+        let path = search_path(Path::new("/env/bin"), &variables);
+        assert_eq!(path, "/env/bin:/usr/bin:/bin");
+        let none = Variables::for_worker(None, &[].into(), &[]);
+        let path = search_path(Path::new("/env/bin"), &none);
+        assert!(path.to_string_lossy().starts_with("/env/bin"));
+    }
+}

@@ -94,3 +94,22 @@ pub(super) fn name_python(mut error: Error, project: &PythonProject) -> Error {
     }
     error
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_module_is_a_file_or_a_folder() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("shop.py"), "").unwrap();
+        std::fs::create_dir(folder.path().join("pkg")).unwrap();
+        let here = |name: &str| is_module_in(folder.path(), name);
+        for name in ["shop", "shop:f", "shop.sub:f", "pkg.mod:C.m", "pkg"] {
+            assert!(here(name), "{name}");
+        }
+        for name in ["", ":f", ".", "math:hypot", "../shop"] {
+            assert!(!here(name), "{name}");
+        }
+    }
+}

@@ -50,3 +50,34 @@ pub(crate) fn apply(limits: &[Rlimit]) -> io::Result<()> {
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_limit_is_soft_and_hard_and_a_stack_may_grow_to_its_memory() {
+        let limits = Limits {
+            memory: 512 << 20,
+            ..Limits::default()
+        };
+        let numbers = numbers(&limits);
+        let of = |resource: u32| {
+            let found = numbers.iter().find(|(name, ..)| *name == resource);
+            found.map(|(_, soft, hard)| (*soft, *hard))
+        };
+        assert_eq!(of(libc::RLIMIT_CORE), Some((0, 0)), "nothing is dumped");
+        assert_eq!(of(libc::RLIMIT_STACK), Some((STACK, 512 << 20)));
+        for (resource, soft, hard) in &numbers {
+            assert!(soft <= hard, "{resource}");
+        }
+        let (data, _) = of(libc::RLIMIT_DATA).unwrap();
+        assert_eq!(data, (512 << 20) + INTERPRETER);
+        // Of all the memory there is, nothing overflows.
+        let all = super::numbers(&Limits {
+            memory: u64::MAX,
+            ..Limits::default()
+        });
+        assert!(all.iter().any(|(_, soft, _)| *soft == u64::MAX));
+    }
+}

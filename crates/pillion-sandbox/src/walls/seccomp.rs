@@ -470,3 +470,7 @@ fn has(argument: u8, flag: u64) -> Result<SeccompRule, seccompiler::BackendError
     let op = SeccompCmpOp::MaskedEq(flag);
     SeccompRule::new(vec![condition(argument, op, flag)?])
 }
+
+#[cfg(test)]
+#[path = "seccomp_tests.rs"]
+mod tests;
