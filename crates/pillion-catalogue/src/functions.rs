@@ -4,7 +4,8 @@
 use std::fmt;
 use std::path::PathBuf;
 
-use serde::Deserialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
@@ -34,7 +35,8 @@ pub trait Functions: fmt::Debug + Send + Sync {
 }
 
 /// What there is.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "Exposed")]
 pub struct Listing {
     /// The functions.
     pub tools: Vec<Function>,
@@ -42,40 +44,52 @@ pub struct Listing {
     pub files: Vec<PathBuf>,
     /// Modules that could not be imported.
     pub failed: Vec<Failed>,
-    /// Changes when the functions do.
+    /// Changes when the tools do.
     pub version: String,
 }
 
 /// An exposed function.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "Tool")]
 pub struct Function {
-    /// Its name.
+    /// Its name; with that of its module where several have the same.
     pub name: String,
-    /// Its name with that of its module.
+    /// Its name with that of its module, which means it too.
     pub qualified: String,
     /// The module it is in.
     pub module: String,
     /// Its name there.
     pub function: String,
-    /// Its documentation.
+    /// Its documentation, without what is said about parameters.
     pub description: String,
     /// The schema of its arguments.
     pub input_schema: Map<String, Value>,
     /// The schema of what it returns, if it says so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output_schema: Option<Map<String, Value>>,
-    /// Whether it gives its values one by one.
+    /// Whether it is a generator, whose values can be streamed.
     pub streams: bool,
-    /// What it may do.
+    /// What it may do: anything, unless it was marked to change nothing.
     pub safety: Safety,
 }
 
 /// A module that could not be imported.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Failed {
     /// Its name.
     pub module: String,
     /// Why.
     pub error: Error,
+}
+
+impl Listing {
+    /// What there is, or why there is nothing.
+    pub fn or_failure(mut self) -> Result<Self> {
+        match self.failed.is_empty() || !self.tools.is_empty() {
+            true => Ok(self),
+            false => Err(self.failed.swap_remove(0).error),
+        }
+    }
 }
 
 /// What a function gave.

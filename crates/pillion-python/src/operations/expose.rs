@@ -2,11 +2,12 @@
 
 use std::path::PathBuf;
 
-use pillion_catalogue::{Context, Error, Operation, Result, Safety, Scope};
+use pillion_catalogue::{
+    Context, Error, Failed, Function, Listing, Operation, Result, Safety, Scope,
+};
 use pillion_protocol::line::ErrorMember;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
 
 use super::question::{Question, name_python};
 use crate::PythonService;
@@ -28,66 +29,10 @@ pub struct Expose {
     pub path: Vec<PathBuf>,
 }
 
-/// What some modules expose.
-#[derive(Debug, Serialize, Deserialize, JsonSchema)]
-pub struct Exposed {
-    /// The functions.
-    pub tools: Vec<Tool>,
-    /// The modules' source files.
-    pub files: Vec<PathBuf>,
-    /// Modules that could not be imported.
-    pub failed: Vec<Failed>,
-    /// Changes when the tools do.
-    pub version: String,
-}
-
-/// An exposed function.
-#[derive(Debug, Serialize, Deserialize, JsonSchema)]
-pub struct Tool {
-    /// Its name; with that of its module where several have the same.
-    pub name: String,
-    /// Its name with that of its module, which means it too.
-    pub qualified: String,
-    /// The module it is in.
-    pub module: String,
-    /// Its name there.
-    pub function: String,
-    /// Its documentation, without what is said about parameters.
-    pub description: String,
-    /// The schema of its arguments.
-    pub input_schema: Map<String, Value>,
-    /// The schema of what it returns, if it says so.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub output_schema: Option<Map<String, Value>>,
-    /// Whether it is a generator, whose values can be streamed.
-    pub streams: bool,
-    /// What it may do: anything, unless it was marked to change nothing.
-    pub safety: Safety,
-}
-
-/// A module that could not be imported.
-#[derive(Debug, Serialize, Deserialize, JsonSchema)]
-pub struct Failed {
-    /// Its name.
-    pub module: String,
-    /// Why.
-    pub error: Error,
-}
-
-impl Exposed {
-    /// What there is, or why there is nothing.
-    pub fn or_failure(mut self) -> Result<Self> {
-        match self.failed.is_empty() || !self.tools.is_empty() {
-            true => Ok(self),
-            false => Err(self.failed.swap_remove(0).error),
-        }
-    }
-}
-
 /// A listing as the worker writes it.
 #[derive(Deserialize)]
 struct Listed {
-    tools: Vec<Tool>,
+    tools: Vec<Function>,
     files: Vec<PathBuf>,
     failed: Vec<ListedFailure>,
     version: String,
@@ -105,9 +50,9 @@ impl Operation for Expose {
     const SAFETY: Safety = Safety::Read;
     const SCOPE: Scope = Scope::Project;
     type Service = PythonService;
-    type Output = Exposed;
+    type Output = Listing;
 
-    async fn run(self, cx: Context<PythonService>) -> Result<Exposed> {
+    async fn run(self, cx: Context<PythonService>) -> Result<Listing> {
         let question = Question {
             modules: self.modules.clone(),
             path: self.path,
@@ -121,7 +66,7 @@ impl Operation for Expose {
             module: failed.module,
             error: name_python(failed.error.into(), &project),
         });
-        Ok(Exposed {
+        Ok(Listing {
             tools: listed.tools,
             files: listed.files,
             failed: failed.collect(),

@@ -16,7 +16,7 @@ use pillion_project::Whereabouts;
 
 pub use call::{Call, Called, WorkerRef};
 pub use describe::{Describe, Function, Module};
-pub use expose::{Expose, Exposed, Failed, Tool};
+pub use expose::Expose;
 pub use invoke::{Invoke, Invoked};
 pub use restart::{Restart, Restarted};
 pub use sidecar::SidecarCall;

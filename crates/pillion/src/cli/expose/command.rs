@@ -5,9 +5,8 @@ use std::process::ExitCode;
 
 use clap::{Arg, ArgAction, ArgMatches, Command};
 use pillion::{Code, Error, Part, Result};
-use pillion_catalogue::{Asking, Functions};
+use pillion_catalogue::{Asking, Function, Functions, Listing};
 use pillion_python::ExposedModules;
-use pillion_python::operations::{Exposed, Tool};
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
@@ -81,7 +80,7 @@ async fn call(backend: &Backend, asking: Asking, json: bool) -> Result<ExitCode>
 }
 
 /// The command line of all functions.
-fn command(name: &str, exposed: &Exposed) -> Command {
+fn command(name: &str, exposed: &Listing) -> Command {
     let functions = exposed.tools.iter().map(|tool| {
         let flags = properties(tool).map(|(name, schema)| flag(name, schema));
         let rest = Arg::new(BY_PLACE)
@@ -107,7 +106,7 @@ fn command(name: &str, exposed: &Exposed) -> Command {
         .max_term_width(100)
 }
 
-fn properties(tool: &Tool) -> impl Iterator<Item = (&String, &Value)> {
+fn properties(tool: &Function) -> impl Iterator<Item = (&String, &Value)> {
     let properties = tool.input_schema.get("properties");
     properties.and_then(Value::as_object).into_iter().flatten()
 }
@@ -155,7 +154,7 @@ fn kind(schema: &Value) -> &str {
 }
 
 /// The arguments that a parsed command line means. Whether they fit is said by the function.
-fn arguments(tool: &Tool, given: &ArgMatches) -> Result<Arguments> {
+fn arguments(tool: &Function, given: &ArgMatches) -> Result<Arguments> {
     let mut arguments = Arguments::new();
     let mut places = given.get_many::<String>(BY_PLACE).unwrap_or_default();
     for (name, schema) in properties(tool) {
@@ -222,7 +221,7 @@ fn plain(value: &Value) -> String {
 mod tests {
     use super::*;
 
-    fn tool() -> Tool {
+    fn tool() -> Function {
         let tool = json!({
             "name": "f", "qualified": "m_f", "module": "m", "function": "f",
             "description": "Do it.", "streams": false, "safety": "execute",
@@ -242,7 +241,7 @@ mod tests {
     }
 
     fn read(words: &[&str]) -> Value {
-        let exposed = Exposed {
+        let exposed = Listing {
             tools: vec![tool()],
             files: vec![],
             failed: vec![],

@@ -14,13 +14,12 @@ use std::sync::Arc;
 
 use clap::Args;
 use pillion::{Caller, Catalogue, Door, Error, Result};
-use pillion_catalogue::Functions;
+use pillion_catalogue::{Functions, Listing};
 use pillion_doors::daemon::{self, BindError, Bound};
 use pillion_doors::mcp::{self as agents, Settings};
 use pillion_doors::{Exposed, House, http, rpc};
 use pillion_protocol::endpoint::Endpoint;
 use pillion_python::ExposedModules;
-use pillion_python::operations::Exposed as Listing;
 use tokio_util::sync::CancellationToken;
 
 use super::backend::Backend;

@@ -2,13 +2,13 @@
 
 use std::process::ExitCode;
 
-use pillion_python::operations::{Exposed, Failed, Tool};
+use pillion_catalogue::{Failed, Function, Listing};
 use serde_json::Value;
 
 use crate::cli::output::{note, say, say_json, warn};
 
 /// Show what there is to call, and how.
-pub(super) fn show(exposed: &Exposed, modules: &[String], json: bool) -> ExitCode {
+pub(super) fn show(exposed: &Listing, modules: &[String], json: bool) -> ExitCode {
     if json {
         say_json(&serde_json::to_string(exposed).unwrap_or_default());
         return ExitCode::SUCCESS;
@@ -39,7 +39,7 @@ pub(super) fn show(exposed: &Exposed, modules: &[String], json: bool) -> ExitCod
 }
 
 /// `(a: integer, b: integer = 2)`.
-fn parameters(tool: &Tool) -> String {
+fn parameters(tool: &Function) -> String {
     let none = serde_json::Map::new();
     let properties = tool.input_schema.get("properties");
     let properties = properties.and_then(Value::as_object).unwrap_or(&none);
