@@ -133,8 +133,10 @@ impl Definition {
     }
 
     fn read_caller(&self, matches: &ArgMatches) -> Caller {
-        let names = self.caller_names();
-        let said = |name: &str| names.contains(&name);
+        // A flag of the same name may be the operation's own.
+        let own = (self.arguments)(clap::Command::new(self.name));
+        let is_own = |name: &str| own.get_arguments().any(|arg| arg.get_id() == name);
+        let said = |name: &str| self.told().any(|told| told == name) && !is_own(name);
         let path = |name: &str| {
             let path = matches.try_get_one::<PathBuf>(name).ok().flatten();
             path.filter(|_| said(name)).cloned()
