@@ -10,17 +10,13 @@ use std::fs::{self, File, Permissions};
 use std::io::{self, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt, fchown};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use rayon::prelude::*;
 use rustix::fs::{Access, access};
 
 use super::content::{Change, Content, Held, folders_above, held, held_at, nearest_folder};
 use super::manifest::{Folders, sync_folder};
-use super::swap::{Settled, Swap, Swapped, settled};
-
-/// How long a program may take from finding a file under its name to having it open.
-const OPENING: Duration = Duration::from_millis(10);
+use super::swap::{OPENING, Settled, Swap, Swapped, settled};
 
 /// Files to be brought from one state to another.
 pub(super) struct Carry<'a> {

@@ -3,9 +3,10 @@
 //! A look at a file followed by a rename over it loses whatever was written in between. So
 //! nothing is renamed over: the new file and the old one change places in one step, and the
 //! old one is looked at when it has come out, where nobody can replace it any more. If it is
-//! not what was read, it goes back. It is looked at once more before it is thrown away, and
-//! only once nobody has it open for writing: a program may have opened it under its name and
-//! write to it later.
+//! not what was read, it goes back, and then the new one is looked at: it had the name for a
+//! moment, and somebody may have begun to write to it. What came out is looked at once more
+//! before it is thrown away, and only once nobody has it open for writing: a program may have
+//! opened it under its name and write to it later.
 //!
 //! Where the file system cannot let two files change places (`RENAME_EXCHANGE`: some network
 //! and FUSE file systems), a last look and a rename have to do, as everywhere else in the world.
@@ -23,6 +24,8 @@ use super::content::{Content, Held, held_at};
 
 /// How long a program that has a file open may take to close it.
 const PATIENCE: Duration = Duration::from_millis(500);
+/// How long a program may take from finding a file under its name to having it open.
+pub(super) const OPENING: Duration = Duration::from_millis(10);
 /// How often that is looked at.
 const LOOK: Duration = Duration::from_millis(2);
 /// How often somebody may be quicker while a file is put back.
@@ -69,7 +72,10 @@ impl Swap {
             if !matches!(self.exchange(new, path), Ok(true)) {
                 break;
             }
-            let next = look(new);
+            // It had the name for a moment, so somebody may have it open to write to it.
+            let Some(next) = at_rest(new) else {
+                break;
+            };
             if next.is_like(&put_in) {
                 return Ok(match turn {
                     0 => Swapped::Changed,
@@ -152,6 +158,26 @@ pub(super) fn settled(aside: &Path, known: &[Option<&Content>]) -> io::Result<Se
         }
         std::thread::sleep(LOOK);
     }
+}
+
+/// What a file holds once nobody can write to it any more; nothing if somebody still can.
+fn at_rest(path: &Path) -> Option<Held> {
+    let closed = || {
+        let began = Instant::now();
+        while File::open(path).is_ok_and(|file| is_open_for_writing(&file) == Some(true)) {
+            if began.elapsed() > PATIENCE {
+                return false;
+            }
+            std::thread::sleep(LOOK);
+        }
+        true
+    };
+    // Whoever was about to open it has it open a moment later.
+    let is_closed = closed() && {
+        std::thread::sleep(OPENING);
+        closed()
+    };
+    is_closed.then(|| look(path))
 }
 
 /// What is at a path. What cannot be read is nothing that anybody knows.
