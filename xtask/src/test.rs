@@ -179,7 +179,8 @@ fn fuzz_seeds(repository: &Repository, options: &TestOptions) -> Run {
     repository
         .cargo()
         .args(["test", "--manifest-path", "fuzz/Cargo.toml"])
-        .args(["--no-default-features", "--test", "seeds", "--target-dir"])
+        .args(["--no-default-features", "--test", "seeds"])
+        .args(["--test", "near_seeds", "--target-dir"])
         .args([&repository.target])
         .args(&options.filter)
 }
