@@ -45,14 +45,11 @@ impl Supervisor {
         if let Some(pool) = pools.get(key).cloned() {
             // One without a process is about to start one.
             if pool.alive() == 0 {
-                make_room(&mut pools);
-                pools
-                    .entry(key.to_owned())
-                    .or_insert_with(|| Arc::clone(&pool));
+                make_room(&mut pools, key);
             }
             return pool;
         }
-        make_room(&mut pools);
+        make_room(&mut pools, key);
         let pool = Pool::new(spec(), size, self.events.clone(), self.activity.clone());
         let pool = Arc::new(pool);
         pools.insert(key.to_owned(), Arc::clone(&pool));
@@ -123,16 +120,18 @@ impl Supervisor {
     }
 }
 
-/// Let go of pools that have not been used for the longest time.
-fn make_room(pools: &mut HashMap<String, Arc<Pool>>) {
+/// Let go of pools that have not been used for the longest time, for a process of the pool that
+/// is known by `key`, or will be.
+fn make_room(pools: &mut HashMap<String, Arc<Pool>>, key: &str) {
     loop {
         let alive: usize = pools.values().map(|pool| pool.alive()).sum();
-        if alive < MAX_PROCESSES && pools.len() < MAX_POOLS {
+        let crowded = pools.len() >= MAX_POOLS && !pools.contains_key(key);
+        if alive < MAX_PROCESSES && !crowded {
             return;
         }
-        let crowded = pools.len() >= MAX_POOLS;
         let oldest = pools
             .iter()
+            .filter(|(known, _)| *known != key)
             .filter(|(_, pool)| !pool.is_loaded() && (crowded || pool.alive() > 0))
             .min_by_key(|(_, pool)| pool.used())
             .map(|(key, _)| key.clone());

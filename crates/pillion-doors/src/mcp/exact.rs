@@ -28,6 +28,10 @@ pub(super) fn kept(message: &[u8]) -> Cow<'_, [u8]> {
 
 fn rewritten(message: &str) -> Option<String> {
     let mut message: Members<'_> = serde_json::from_str(message).ok()?;
+    let method = message.get("method").map(|method| method.get());
+    if method != Some("\"tools/call\"") {
+        return None;
+    }
     let mut params: Members<'_> = serde_json::from_str(message.get("params")?.get()).ok()?;
     let arguments = params.get("arguments")?.get();
     if !may_change(arguments) {
@@ -49,11 +53,17 @@ fn rewritten(message: &str) -> Option<String> {
     serde_json::to_string(&message).ok()
 }
 
-/// Whether there may be a number of many digits, or one with an exponent. Too often is no harm.
+/// Whether there is a number of many digits, or one with an exponent. Those in strings are text.
 fn may_change(json: &str) -> bool {
-    let mut digits = 0;
-    let mut was_digit = false;
+    let (mut digits, mut was_digit) = (0, false);
+    let (mut in_string, mut escaped) = (false, false);
     json.bytes().any(|byte| {
+        if in_string {
+            in_string = escaped || byte != b'"';
+            escaped = byte == b'\\' && !escaped;
+            return false;
+        }
+        in_string = byte == b'"';
         let exponent = was_digit && matches!(byte, b'e' | b'E');
         was_digit = byte.is_ascii_digit() || (was_digit && byte == b'.');
         digits = if was_digit { digits + 1 } else { 0 };
@@ -73,6 +83,16 @@ pub(super) fn arguments(
     serde_json::from_str(&text).map_err(Error::internal)
 }
 
+/// The same as values, for what is no operation: a number that is no value is left out.
+pub(super) fn values(read: &JsonObject, context: &RequestContext<RoleServer>) -> JsonObject {
+    let exact = arguments(read, context).unwrap_or_default();
+    let value = |(name, json): (String, Box<RawValue>)| {
+        let value = serde_json::from_str(json.get()).ok()?;
+        Some((name, value))
+    };
+    exact.into_iter().filter_map(value).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -88,14 +108,12 @@ mod tests {
             r#"{"x":[1,2.5,-3]}"#,
             "{}",
             r#"{"e":"12e"}"#,
+            r#"{"handle":"0123456789012345678901234567e5","q":"\"1e400\\"}"#,
             r#"{"x":123456789012345}"#,
         ] {
             let message = call(small);
             let kept = kept(message.as_bytes());
-            assert!(
-                matches!(kept, Cow::Borrowed(_)) || small.contains("12e"),
-                "{small}"
-            );
+            assert!(matches!(kept, Cow::Borrowed(_)), "{small}");
         }
         for large in [
             "[123456789012345678901234567890]",

@@ -18,7 +18,7 @@ use tokio::sync::Semaphore;
 use super::outputs::Outputs;
 use super::roots::Roots;
 use super::tools::{FETCH, Tools};
-use super::{Profile, Settings, errors, prompts, resources};
+use super::{Profile, Settings, errors, exact, prompts, resources};
 use crate::House;
 
 /// Calls that are worked on at once; more are refused.
@@ -164,7 +164,7 @@ impl ServerHandler for Agent {
         let result = match self.shared.tools.get(&request.name) {
             Some(entry) => Box::pin(self.perform(entry, arguments, &context)).await,
             None if request.name == FETCH && self.get_tool(FETCH).is_some() => {
-                self.fetch(&arguments)
+                self.fetch(&exact::values(&arguments, &context))
             }
             None => match &self.shared.house.exposed {
                 Some(exposed) => {
