@@ -23,10 +23,12 @@ Run all tests; sets up what they need
 Needs Rust, Python 3.10 or newer, and git. The first run makes a Python environment in
 target/dev-python from python/requirements/dev.txt. All steps run, also after a failure.
 
-Usage: cargo xtask test [--quick] [-- FILTER]
+Usage: cargo xtask test [--quick | --long] [-- FILTER]
 
 Options:
   --quick   Only the unit tests of the crates: no Python, no doc tests, no tests/ folders
+  --long    Tests that do the same again and again (kills, edits, refactorings of real
+            projects) do it four times as often
 
 Arguments:
   FILTER    Only tests with this text in their name (for pytest: an expression for `-k`)
@@ -98,6 +100,8 @@ pub(crate) enum Task {
 pub(crate) struct TestOptions {
     /// Only unit tests.
     pub(crate) quick: bool,
+    /// Tests that repeat something do it as often as they can.
+    pub(crate) long: bool,
     /// Only tests with this in their name.
     pub(crate) filter: Option<String>,
 }
@@ -138,8 +142,9 @@ impl Task {
 
 fn parse_test(mut rest: &[&str]) -> Result<Task> {
     let mut options = TestOptions::default();
-    if let ["--quick", more @ ..] = rest {
-        options.quick = true;
+    if let [length @ ("--quick" | "--long"), more @ ..] = rest {
+        options.quick = *length == "--quick";
+        options.long = *length == "--long";
         rest = more;
     }
     match rest {
@@ -194,18 +199,20 @@ mod tests {
         Task::parse(line.split_whitespace().map(str::to_owned))
     }
 
-    fn test(quick: bool, filter: Option<&str>) -> Result<Task> {
+    fn test(length: &str, filter: Option<&str>) -> Result<Task> {
         Ok(Task::Test(TestOptions {
-            quick,
+            quick: length == "quick",
+            long: length == "long",
             filter: filter.map(str::to_owned),
         }))
     }
 
     #[test]
-    fn tests_can_be_quick_and_filtered() {
-        assert_eq!(parse("test"), test(false, None));
-        assert_eq!(parse("test --quick -- frame"), test(true, Some("frame")));
-        assert_eq!(parse("test -- frame"), test(false, Some("frame")));
+    fn tests_can_be_quick_or_long_and_filtered() {
+        assert_eq!(parse("test"), test("", None));
+        assert_eq!(parse("test --long"), test("long", None));
+        assert_eq!(parse("test --quick -- frame"), test("quick", Some("frame")));
+        assert_eq!(parse("test -- frame"), test("", Some("frame")));
     }
 
     #[test]

@@ -14,6 +14,8 @@ use crate::run::Run;
 use crate::steps::Steps;
 use crate::tally::Tally;
 
+/// The variable that tests look at for how often they repeat something, and its one value.
+const LENGTH: (&str, &str) = ("PILLION_TESTS", "long");
 /// pytest's word for "no test has this name".
 const NO_TESTS: &str = "exit status: 5";
 
@@ -75,11 +77,15 @@ fn everything(
         .as_ref()
         .filter(|_| built.is_some() && node.is_some());
     steps.step_with("Rust tests", ready, |environment| {
-        cargo_test(repository)
+        let mut tests = cargo_test(repository)
             .args(&options.filter)
             .env("PATH", path_for_tests(repository, &environment.base)?)
-            .env(leftovers::MARK, leftovers::mark())
-            .watch(|line| tally.see(line))
+            .env("RUST_TEST_THREADS", threads())
+            .env(leftovers::MARK, leftovers::mark());
+        if options.long {
+            tests = tests.env(LENGTH.0, LENGTH.1);
+        }
+        tests.watch(|line| tally.see(line))
     });
     steps.step_with("Python tests", environment.as_ref(), |environment| {
         pytest(repository, environment, options, tally)
@@ -95,6 +101,15 @@ fn everything(
     if leftovers::can_be_seen() {
         steps.step("nothing left behind", leftovers::none);
     }
+}
+
+/// How many tests run at once, unless the caller says it: most of them wait most of the time,
+/// for processes that start and for what must not happen.
+fn threads() -> OsString {
+    std::env::var_os("RUST_TEST_THREADS").unwrap_or_else(|| {
+        let cores = std::thread::available_parallelism().map_or(2, usize::from);
+        (2 * cores).to_string().into()
+    })
 }
 
 /// All tests of the workspace; examples are built, doc tests run.

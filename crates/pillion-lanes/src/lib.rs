@@ -45,7 +45,7 @@ pub use order::{Exception, Program, check_name};
 pub use outcome::Outcome;
 pub use perform::{Admitted, LONGEST, MOST_MEMORY_MB, Request};
 pub use place::{NO_SESSION, Place};
-pub use reply::{FileOut, Limit, Reply, Used};
+pub use reply::{FileOut, Limit, Reply, Used, text_or_base64};
 pub use run::{Listener, Which};
 pub use runtime::Runtime;
 pub use session::Artifact;

@@ -150,20 +150,25 @@ impl FileOut {
 
     /// A file with these contents.
     pub fn new(name: String, contents: Vec<u8>) -> Self {
-        use base64::Engine as _;
         let size_bytes = contents.len() as u64;
-        let (text, base64) = match String::from_utf8(contents) {
-            Ok(text) => (Some(text), None),
-            Err(other) => {
-                let text = base64::prelude::BASE64_STANDARD.encode(other.as_bytes());
-                (None, Some(text))
-            }
-        };
+        let (text, base64) = text_or_base64(contents);
         Self {
             name,
             size_bytes,
             text,
             base64,
+        }
+    }
+}
+
+/// How contents travel in JSON: as text if they are text, else in base64.
+pub fn text_or_base64(contents: Vec<u8>) -> (Option<String>, Option<String>) {
+    use base64::Engine as _;
+    match String::from_utf8(contents) {
+        Ok(text) => (Some(text), None),
+        Err(other) => {
+            let text = base64::prelude::BASE64_STANDARD.encode(other.as_bytes());
+            (None, Some(text))
         }
     }
 }

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 pub const FILE: &str = "pillion.toml";
 
 /// A project's configuration.
-#[derive(Debug, Clone, Default, PartialEq, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
     /// Python workers.
@@ -26,7 +26,7 @@ pub struct Config {
 }
 
 /// How Python workers of this project run.
-#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Python {
     /// The interpreter, relative to this file.
@@ -96,7 +96,7 @@ impl EngineChoice {
 }
 
 /// How questions about code are answered.
-#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct CodeConfig {
     /// Who answers: `ty`, `jedi` or `basedpyright`.
@@ -127,7 +127,7 @@ impl Default for CodeConfig {
 }
 
 /// The lanes that code of others runs in.
-#[derive(Debug, Clone, Default, PartialEq, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Lanes {
     /// Strict: a folder that is thrown away, no network, only tools that were given.
@@ -137,7 +137,7 @@ pub struct Lanes {
 }
 
 /// The rules of a lane.
-#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct LaneConfig {
     /// Modules that are imported ahead, once for all runs.
@@ -232,7 +232,7 @@ impl LaneConfig {
 }
 
 /// A program of yours that speaks the line-JSON contract.
-#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Foreign {
     /// The program and its arguments.

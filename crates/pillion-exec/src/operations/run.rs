@@ -8,7 +8,7 @@ use pillion_catalogue::{
 };
 use pillion_lanes::{
     LONGEST, Lane, Listener, MOST_MEMORY_MB, Program, Reply, Request, Tools, ToolsGiven,
-    Whereabouts, Which, check_name, session,
+    Whereabouts, Which, check_name, session, text_or_base64,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -122,14 +122,7 @@ pub struct FileGiven {
 impl FileGiven {
     /// A file with these contents.
     pub fn new(name: &str, contents: Vec<u8>) -> Self {
-        use base64::Engine as _;
-        let (text, base64) = match String::from_utf8(contents) {
-            Ok(text) => (Some(text), None),
-            Err(other) => {
-                let text = base64::prelude::BASE64_STANDARD.encode(other.as_bytes());
-                (None, Some(text))
-            }
-        };
+        let (text, base64) = text_or_base64(contents);
         Self {
             name: name.to_owned(),
             text,

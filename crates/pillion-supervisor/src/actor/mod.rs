@@ -181,22 +181,28 @@ impl Actor {
                 self.queue.push_front(pending);
                 break;
             }
-            let now = Instant::now();
-            let in_flight = InFlight {
-                ticket: pending.ticket,
-                pending: Some(pending),
-                load: None,
-                began: now,
-                kill_at: None,
-            };
-            child.in_flight.insert(id, in_flight);
-            self.shared.served.fetch_add(1, Ordering::Relaxed);
-            self.watch_at.get_or_insert(now + WATCH_EVERY);
-            self.step(Happening::CallBegan);
+            self.began(id, pending.ticket, Some(pending));
         }
         if !self.queue.is_empty() && !self.life.takes_calls() {
             self.step(Happening::Demand);
         }
+    }
+
+    /// Note that the process has a call, or that somebody holds it.
+    fn began(&mut self, id: u64, ticket: u64, pending: Option<Pending>) {
+        let Some(child) = &mut self.child else { return };
+        let now = Instant::now();
+        let in_flight = InFlight {
+            ticket,
+            pending,
+            load: None,
+            began: now,
+            kill_at: None,
+        };
+        child.in_flight.insert(id, in_flight);
+        self.shared.served.fetch_add(1, Ordering::Relaxed);
+        self.watch_at.get_or_insert(now + WATCH_EVERY);
+        self.step(Happening::CallBegan);
     }
 
     /// Hand over the process itself. It is at work until it is let go of.
@@ -206,18 +212,7 @@ impl Actor {
             return pending.fail(stopped(&self.spec));
         };
         let (process, id) = (child.number, child.new_id());
-        let now = Instant::now();
-        let in_flight = InFlight {
-            ticket: pending.ticket,
-            pending: None,
-            load: None,
-            began: now,
-            kill_at: None,
-        };
-        child.in_flight.insert(id, in_flight);
-        self.shared.served.fetch_add(1, Ordering::Relaxed);
-        self.watch_at.get_or_insert(now + WATCH_EVERY);
-        self.step(Happening::CallBegan);
+        self.began(id, pending.ticket, None);
         let to_actor = self.to_self.clone();
         pending.grant(|load| Grant {
             channel,

@@ -192,23 +192,24 @@ fn configuration() -> String {
     let mut text = String::from(
         "# `pillion.toml`\n\nA file of this name in a project's root says what the project wants from pillion. Every key has a default; an unknown key is an error. What would run programs or open walls is only done where you [trust the folder](../guides/running.md#folders-from-elsewhere).\n\n```toml\n[python]\ninterpreter = \".venv/bin/python\"\nworkers = 2\npreload = [\"numpy\"]\n\n[sidecar.map]\ncommand = [\"python3\", \"-u\", \"-m\", \"mymap\", \"--sidecar\"]\nsafe_commands = [\"structure\"]\n```\n",
     );
-    let defaults: Value = serde_json::to_value(default_keys()).unwrap_or_default();
-    for (section, name) in [("[python]", "Python"), ("[sidecar.NAME]", "Foreign")] {
+    let defaults = serde_json::to_value(Config::default()).unwrap_or_default();
+    let mut sections = Vec::new();
+    find_sections(&schema, &schema, "", &defaults, &mut sections);
+    for section in sections {
+        let names = section.names.join("`, `");
         let _ = write!(
             text,
-            "\n## `{section}`\n\n| key | type | default | |\n|---|---|---|---|\n"
+            "\n## `{names}`\n\n| key | type | default | |\n|---|---|---|---|\n"
         );
-        let properties = schema
-            .pointer(&format!("/$defs/{name}/properties"))
-            .and_then(Value::as_object);
-        for (key, property) in properties.into_iter().flatten() {
+        for (key, property) in properties(section.schema) {
             let about = property
                 .get("description")
                 .and_then(Value::as_str)
                 .unwrap_or_default();
-            let default = property
-                .get("default")
-                .or_else(|| defaults.get(key).filter(|_| name == "Python"))
+            let default = section
+                .defaults
+                .get(key)
+                .or_else(|| property.get("default"))
                 .filter(|value| !value.is_null())
                 .map_or_else(String::new, |value| format!("`{value}`"));
             let _ = writeln!(
@@ -221,21 +222,56 @@ fn configuration() -> String {
     text
 }
 
-/// Defaults that the schema does not carry.
-fn default_keys() -> serde_json::Map<String, Value> {
-    let python = Config::default().python;
-    let pairs = [
-        ("workers", Value::from(python.workers)),
-        ("timeout_s", python.timeout_s.into()),
-        ("memory_soft_mb", python.memory_soft_mb.into()),
-        ("memory_hard_mb", python.memory_hard_mb.into()),
-        ("idle_minutes", python.idle_minutes.into()),
-        ("queue", python.queue.into()),
-    ];
-    pairs
+/// One table of keys, for every section of the file that has these keys.
+struct Section<'s> {
+    names: Vec<String>,
+    schema: &'s Value,
+    defaults: &'s Value,
+}
+
+/// The sections of the file: structs in structs, and structs by name.
+fn find_sections<'s>(
+    whole: &'s Value,
+    schema: &'s Value,
+    path: &str,
+    defaults: &'s Value,
+    found: &mut Vec<Section<'s>>,
+) {
+    let inner = |property: &'s Value| {
+        let name = property.get("$ref")?.as_str()?.strip_prefix('#')?;
+        let schema = whole.pointer(name)?;
+        schema.get("properties").is_some().then_some(schema)
+    };
+    for (key, property) in properties(schema) {
+        let named = property.get("additionalProperties").and_then(inner);
+        let (schema, path) = match (inner(property), named) {
+            (Some(schema), _) => (schema, format!("{path}{key}")),
+            (None, Some(schema)) => (schema, format!("{path}{key}.NAME")),
+            (None, None) => continue,
+        };
+        let defaults = defaults.get(key).unwrap_or(&Value::Null);
+        let has_keys = properties(schema).any(|(_, property)| inner(property).is_none());
+        if has_keys {
+            let name = format!("[{path}]");
+            match found.iter_mut().find(|known| known.schema == schema) {
+                Some(known) => known.names.push(name),
+                None => found.push(Section {
+                    names: vec![name],
+                    schema,
+                    defaults,
+                }),
+            }
+        }
+        find_sections(whole, schema, &format!("{path}."), defaults, found);
+    }
+}
+
+fn properties(schema: &Value) -> impl Iterator<Item = (&String, &Value)> {
+    schema
+        .get("properties")
+        .and_then(Value::as_object)
         .into_iter()
-        .map(|(key, value)| (key.to_owned(), value))
-        .collect()
+        .flatten()
 }
 
 fn environment() -> String {

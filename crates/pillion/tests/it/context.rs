@@ -33,6 +33,14 @@ const MARKER: &str = "XDG_IT_CONTEXT";
 /// The functions that tests call, as module `things`.
 const THINGS: &str = include_str!("things.py");
 
+/// How often a test does what it does `most` times in a long run (`cargo xtask test --long`).
+pub(crate) fn rounds(most: usize) -> usize {
+    match std::env::var("PILLION_TESTS").as_deref() {
+        Ok("long") => most,
+        _ => most / 4,
+    }
+}
+
 /// Folders, environment and processes of one test.
 pub(crate) struct TestContext {
     _folder: tempfile::TempDir,

@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::context::{TWO_SECONDS, TestContext, processes, wait_for, wait_for_file, wait_until};
+use crate::context::{
+    TWO_SECONDS, TestContext, processes, rounds, wait_for, wait_for_file, wait_until,
+};
 
 #[test]
 fn a_safe_call_is_answered_by_the_successor_of_a_killed_worker() {
@@ -47,16 +49,17 @@ fn an_unsafe_call_is_never_repeated() {
     assert_eq!(wait_for_file(&mark).lines().count(), 1);
 }
 
-/// 200 kills in a row, right through the breaker and its recovery: nothing is lost,
+/// Kill after kill, 200 of them in a long run, right through the breaker and its recovery: nothing is lost,
 /// doubled or orphaned.
 #[test]
-fn two_hundred_kills_in_a_row() {
+fn kills_in_a_row() {
     let context = TestContext::new();
     let daemon = context.daemon();
     let mut rpc = daemon.connect();
     let go = context.path("go");
     let mut generations = Vec::new();
-    for round in 0..200 {
+    let kills = rounds(200);
+    for round in 0..kills {
         let safe = round % 2 == 0;
         let started = context.path(&format!("started-{round}"));
         let _ = std::fs::remove_file(&go);
@@ -91,7 +94,11 @@ fn two_hundred_kills_in_a_row() {
         }
         wait_until("the victim to be gone", || !processes::is_alive(victim));
     }
-    assert!(generations.len() >= 100, "{} answers", generations.len());
+    assert!(
+        generations.len() >= kills / 2,
+        "{} answers",
+        generations.len()
+    );
     assert!(
         generations.is_sorted(),
         "generations only grow: {generations:?}"

@@ -1,6 +1,6 @@
 //! Edit, then ask: no answer may be older than the edit, whatever the edit looks like.
 //!
-//! Ten thousand pairs of an edit and a question, without a pause in between: on a watched
+//! Thousands of pairs of an edit and a question, without a pause in between: on a watched
 //! workspace, on one where nothing can be watched, and while the engine is killed again and
 //! again. The seed is fixed, so that a failure can be repeated.
 
@@ -11,7 +11,7 @@ use std::time::{Duration, SystemTime};
 use serde_json::{Value, json};
 
 use super::project::{Project, bare, git};
-use crate::context::TestContext;
+use crate::context::{TestContext, rounds};
 
 /// Modules that are edited.
 const MODULES: usize = 8;
@@ -228,7 +228,7 @@ fn replace(temporary: &Path, file: &Path, text: &str) {
 
 #[test]
 fn no_answer_is_older_than_the_edit_before_it() {
-    World::new(bare(), 0x5eed).run(7_000);
+    World::new(bare(), 0x5eed).run(rounds(7_000));
 }
 
 #[test]
@@ -245,14 +245,14 @@ fn nor_where_nothing_can_be_watched() {
     let clock = &status.unwrap()["clocks"][0]["clock"];
     assert_eq!(clock["mode"], "sweeping", "{clock}");
     assert!(clock["why"].as_str().unwrap().contains("PILLION_WATCH"));
-    world.run(2_000);
+    world.run(rounds(2_000));
 }
 
 #[test]
 fn nor_while_the_engine_is_killed() {
     let mut world = World::new(bare(), 0xdead);
     let mut kills = 0;
-    for round in 0..1_000 {
+    for round in 0..rounds(1_000) {
         world.pair();
         if round % 50 == 25 {
             // After a few deaths in a row each question gets a process of its own.

@@ -1,4 +1,4 @@
-//! Real projects, fetched by name: after thirty renames, and after thirty moves, their own
+//! Real projects, fetched by name: after many renames, and after many moves, their own
 //! tests say what they said before, and undoing all of it restores every byte.
 
 use std::fs;
@@ -8,10 +8,10 @@ use std::process::Command;
 use serde_json::{Value, json};
 
 use super::project::{Project, bare, git};
-use crate::context::{Output, TestContext};
+use crate::context::{Output, TestContext, rounds};
 
-/// Renames, and moves, of each project.
-const CHANGES: usize = 30;
+/// Renames, and moves, of each project, in a long run.
+const CHANGES: usize = 32;
 
 struct Real {
     package: &'static str,
@@ -101,7 +101,7 @@ fn change(
     let mut done = Vec::new();
     // From all files in turn: every seventh, then those behind them.
     for symbol in (0..7).flat_map(|first| symbols.iter().skip(first).step_by(7)) {
-        if done.len() == CHANGES {
+        if done.len() == rounds(CHANGES) {
             return done;
         }
         if real
