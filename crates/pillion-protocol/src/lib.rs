@@ -11,10 +11,12 @@ pub mod endpoint;
 pub mod error;
 pub mod frame;
 pub mod jsonrpc;
+pub mod jupyter;
 pub mod line;
 pub mod readable;
 pub mod vars;
 pub mod worker;
+pub mod zmtp;
 
 pub use caller::{Caller, Format};
 pub use error::{Code, Error, Kind, Result};
