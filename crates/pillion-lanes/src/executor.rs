@@ -76,8 +76,14 @@ impl Executor {
             .await
     }
 
-    pub(crate) fn dirs(&self) -> &Dirs {
+    /// The folders that all of it is kept in.
+    pub fn dirs(&self) -> &Dirs {
         self.projects.dirs()
+    }
+
+    /// What looks after everything that lives longer than a run.
+    pub fn supervisor(&self) -> &Arc<Supervisor> {
+        &self.supervisor
     }
 
     /// Functions that runs may call are called by this; said once.

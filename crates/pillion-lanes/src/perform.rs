@@ -98,8 +98,13 @@ impl Executor {
     ) -> Result<Admitted<'a>> {
         let asked = Instant::now();
         let lease = self.activity().lease();
-        let (project, config, runtime, level) = tokio::select! {
-            prepared = prepare(self, &request) => prepared?,
+        let Ground {
+            project,
+            config,
+            runtime,
+            level,
+        } = tokio::select! {
+            ground = self.ground(request.lane, request.whereabouts.clone()) => ground?,
             () = cancel.cancelled() => return Err(cancelled()),
         };
         let timeout = request
@@ -199,16 +204,33 @@ impl Admitted<'_> {
     }
 }
 
-/// What the project says, its Python, and the walls there are.
-async fn prepare(
-    executor: &Executor,
-    request: &Request,
-) -> Result<(Arc<Project>, LaneConfig, Runtime, Level)> {
-    let project = executor.project(request.whereabouts.clone()).await?;
-    let config = request.lane.config(&project.config.lanes).clone();
-    let runtime = Runtime::of_project(&project, executor.dirs()).await?;
-    let level = level(executor, request.lane, &config).await?;
-    Ok((project, config, runtime, level))
+/// What code in a lane needs, found out: nothing has been run.
+#[derive(Debug, Clone)]
+pub struct Ground {
+    /// The project that it is of.
+    pub project: Arc<Project>,
+    /// What that says about the lane.
+    pub config: LaneConfig,
+    /// The Python.
+    pub runtime: Runtime,
+    /// The walls there are.
+    pub level: Level,
+}
+
+impl Executor {
+    /// What code in `lane` needs, for a project.
+    pub async fn ground(&self, lane: Lane, whereabouts: Whereabouts) -> Result<Ground> {
+        let project = self.project(whereabouts).await?;
+        let config = lane.config(&project.config.lanes).clone();
+        let runtime = Runtime::of_project(&project, self.dirs()).await?;
+        let level = level(self, lane, &config).await?;
+        Ok(Ground {
+            project,
+            config,
+            runtime,
+            level,
+        })
+    }
 }
 
 async fn turn<'a>(executor: &'a Executor, bounds: &Bounds) -> Result<SemaphorePermit<'a>> {
@@ -273,7 +295,10 @@ async fn start(
         watch: Watch {
             memory: Some(setting.limits.memory),
             processes: Some(setting.limits.processes),
-            disk: place.folder.as_ref().map(|_| disk(setting, policy.network)),
+            disk: place
+                .folder
+                .as_ref()
+                .map(|_| disk(&setting.limits, &place.seen, setting.before, policy.network)),
         },
         outputs: Outputs {
             names: request.outputs.clone(),
@@ -316,13 +341,13 @@ async fn start(
     Ok((body, ends, "spawn"))
 }
 
-/// What its folder may hold: whatever it holds already is no reason to end a run that cleans up.
-fn disk(setting: &Setting<'_>, network: bool) -> Disk {
-    let (limits, before) = (&setting.limits, setting.before);
+/// What the folder at `seen` may hold: whatever it holds already is no reason to end code that
+/// cleans up.
+pub fn disk(limits: &Limits, seen: &Path, before: &session::Survey, network: bool) -> Disk {
     let names = limits.disk_files.saturating_mul(KEPT_FILES);
     let names = names.min(session::MOST_NAMES);
     Disk {
-        path: setting.place.seen.clone(),
+        path: seen.to_owned(),
         bytes: limits.disk.max(before.bytes),
         files: names.max(before.names),
         used: before.bytes,

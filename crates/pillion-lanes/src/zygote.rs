@@ -19,7 +19,6 @@ use pillion_sandbox::{
 use pillion_supervisor::{Dialect, Hold, Kind, Limits, Spec, Start};
 use serde::Serialize;
 use serde_json::{Value, json};
-use tokio::io::{AsyncReadExt, Interest};
 
 use crate::environment;
 use crate::lane::Lane;
@@ -70,7 +69,7 @@ impl Make {
             name: format!("zygote-{}", self.lane.name()),
             kind: Kind::Zygote,
             workspace: self.root.clone(),
-            dialect: Dialect::Zygote,
+            dialect: Dialect::Held,
             limits: Limits {
                 hello: START,
                 in_flight: AT_ONCE,
@@ -140,7 +139,7 @@ pub(crate) async fn fork(
     drop((their_ctl, their_run));
     ctl.set_nonblocking(true)?;
     let mut ctl = tokio::net::UnixStream::from_std(ctl)?;
-    let heard = tokio::time::timeout(SLOT, hear_with_descriptors(&mut ctl)).await?;
+    let heard = tokio::time::timeout(SLOT, message::hear(&mut ctl)).await?;
     let (said, mut fds): (pillion_sandbox::Said, _) = heard?;
     match (said.failed, fds.pop()) {
         (None, Some(pidfd)) => Ok(Slot {
@@ -201,32 +200,7 @@ impl Drop for SlotInit {
 pub(crate) async fn hear<T: serde::de::DeserializeOwned>(
     socket: &mut tokio::net::UnixStream,
 ) -> io::Result<T> {
-    Ok(hear_with_descriptors(socket).await?.0)
-}
-
-async fn hear_with_descriptors<T: serde::de::DeserializeOwned>(
-    socket: &mut tokio::net::UnixStream,
-) -> io::Result<(T, Vec<OwnedFd>)> {
-    let mut head = [0; 4];
-    let (read, fds) = loop {
-        socket.readable().await?;
-        let received = socket.try_io(Interest::READABLE, || {
-            message::receive_first(socket.as_fd(), &mut head)
-        });
-        match received {
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-            other => break other?,
-        }
-    };
-    if read == 0 {
-        return Err(io::ErrorKind::UnexpectedEof.into());
-    }
-    socket
-        .read_exact(head.get_mut(read..).unwrap_or_default())
-        .await?;
-    let mut body = vec![0; message::length(head)?];
-    socket.read_exact(&mut body).await?;
-    Ok((message::decode(&body)?, fds))
+    Ok(message::hear(socket).await?.0)
 }
 
 /// Everything that its slots are confined by, as numbers.

@@ -143,7 +143,7 @@ pub fn decode(signer: &Signer, parts: &[Part]) -> Result<Message, MessageError> 
     let content = content.bytes();
     // What is missing cannot be checked, and is not shown to anybody either.
     if let Some(content) = content {
-        let signed = [&header, &parent, &metadata, content].map(|part| part.as_ref());
+        let signed = [&header, &parent, &metadata, content].map(AsRef::as_ref);
         if !signer.is_signed(signed.into_iter(), &signature) {
             return Err(MessageError::Signature);
         }

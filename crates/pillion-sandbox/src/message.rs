@@ -80,6 +80,34 @@ pub fn receive<T: DeserializeOwned>(socket: impl AsFd) -> io::Result<(T, Vec<Own
     Ok((decode(&body)?, fds))
 }
 
+/// Receive one message with its descriptors, without keeping anybody from his work. Not to be
+/// given up half way.
+pub async fn hear<T: DeserializeOwned>(
+    socket: &mut tokio::net::UnixStream,
+) -> io::Result<(T, Vec<OwnedFd>)> {
+    use tokio::io::AsyncReadExt;
+    let mut head = [0; 4];
+    let (read, fds) = loop {
+        socket.readable().await?;
+        let received = socket.try_io(tokio::io::Interest::READABLE, || {
+            receive_first(socket.as_fd(), &mut head)
+        });
+        match received {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+            other => break other?,
+        }
+    };
+    if read == 0 {
+        return Err(io::ErrorKind::UnexpectedEof.into());
+    }
+    socket
+        .read_exact(head.get_mut(read..).unwrap_or_default())
+        .await?;
+    let mut body = vec![0; length(head)?];
+    socket.read_exact(&mut body).await?;
+    Ok((decode(&body)?, fds))
+}
+
 /// Read some bytes, with the descriptors that came with them.
 pub fn receive_first(
     socket: BorrowedFd<'_>,

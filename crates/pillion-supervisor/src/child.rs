@@ -15,7 +15,7 @@ use pillion_protocol::line::Ready;
 use pillion_protocol::{Code, Error, Result};
 use pillion_sandbox::{Said, message};
 use tokio::process::{ChildStdin, ChildStdout};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 use tokio_util::codec::{FramedRead, LengthDelimitedCodec};
 
@@ -25,7 +25,7 @@ use crate::streams::{
     Control, Deaf, at, control_pair, deliver_held, places, read_control, write_backlog,
 };
 use crate::tail::Tail;
-use crate::{Events, Notice, Spec, Start};
+use crate::{Ended, Events, Notice, Spec, Start};
 
 /// How long the output of an ended process may take to reach its end.
 const LAST_WORDS: Duration = Duration::from_secs(2);
@@ -99,6 +99,8 @@ pub(crate) struct Child {
     channel: Option<Arc<UnixStream>>,
     /// Where the init of one behind walls speaks.
     walls: Option<Walls>,
+    /// Tells whoever holds it that it ended, and how.
+    pub(crate) over: watch::Sender<Option<Ended>>,
     exit: Option<Exit>,
     pub(crate) stderr: Tail,
     /// Reads what it writes to stderr.
@@ -160,6 +162,7 @@ impl Child {
             control,
             channel,
             walls,
+            over: watch::Sender::new(None),
             exit: None,
             stderr: tail,
             draining: Some(draining),
@@ -348,6 +351,11 @@ impl Child {
         Did::Ended(said.unwrap_or(exit))
     }
 
+    /// The limit for passing which its init killed it: `memory`, `processes` or `disk`.
+    pub(crate) fn limit(&self) -> Option<&str> {
+        self.walls.as_ref()?.limit.as_deref()
+    }
+
     /// What init says: that the program is on its way, and how it ended. Gives back why it
     /// could not be confined.
     fn hear_walls(&mut self, said: &Said) -> Option<String> {
@@ -357,6 +365,7 @@ impl Child {
         if let Some(walls) = &mut self.walls
             && (said.exit.is_some() || said.signal.is_some())
         {
+            walls.limit.clone_from(&said.killed);
             walls.exit = Some(Exit {
                 code: said.exit,
                 signal: said.signal,
@@ -373,6 +382,8 @@ struct Walls {
     said: FramedRead<tokio::net::UnixStream, LengthDelimitedCodec>,
     /// How its program ended.
     exit: Option<Exit>,
+    /// The limit that it passed, if it was killed for that.
+    limit: Option<String>,
 }
 
 /// The next message of init; `None` when there are no more. Cancel-safe.
@@ -411,7 +422,11 @@ impl Started {
                     running: confined.held.into_running(),
                     control: None,
                     channel: Some(Arc::new(channel)),
-                    walls: Some(Walls { said, exit: None }),
+                    walls: Some(Walls {
+                        said,
+                        exit: None,
+                        limit: None,
+                    }),
                 });
             }
         };

@@ -20,10 +20,10 @@ pub enum Dialect {
     Line,
     /// Language servers: JSON-RPC 2.0 in `Content-Length` frames.
     Lsp,
-    /// Zygotes: a ready line as workers write it, and nothing more on the standard streams.
-    /// A call is a [`Hold`](crate::Hold): who has it speaks on the process's own socket, where
-    /// descriptors go along.
-    Zygote,
+    /// Zygotes and kernels: a ready line as workers write it, and nothing more on the standard
+    /// streams. A call is a [`Hold`](crate::Hold): who has it speaks on the process's own
+    /// socket, where descriptors go along.
+    Held,
 }
 
 #[derive(Serialize)]
@@ -62,7 +62,7 @@ impl Dialect {
     /// Whether its calls are holds: nothing is written for them, and they end when they are
     /// let go of.
     pub(crate) fn is_held(self) -> bool {
-        self == Self::Zygote
+        self == Self::Held
     }
 
     /// Write a request.
@@ -89,7 +89,7 @@ impl Dialect {
                 write_line(&serde_json::to_vec(&command).unwrap_or_default(), out);
             }
             Self::Lsp => rpc(Some(id), &ask.method, params, out),
-            Self::Zygote => {}
+            Self::Held => {}
         }
     }
 
@@ -104,7 +104,7 @@ impl Dialect {
                 let params = serde_json::json!({ "id": id });
                 rpc(None, method::CANCEL, Some(&params), out);
             }
-            Self::Zygote => {}
+            Self::Held => {}
         }
     }
 }

@@ -19,7 +19,7 @@ impl Frames {
     /// The framing of `dialect`, refusing frames over `limit` bytes.
     pub(crate) fn of(dialect: Dialect, limit: usize) -> Self {
         match dialect {
-            Dialect::Worker | Dialect::Line | Dialect::Zygote => Self::Lines(Lines::new(limit)),
+            Dialect::Worker | Dialect::Line | Dialect::Held => Self::Lines(Lines::new(limit)),
             Dialect::Lsp => Self::ContentLength(ContentLength::new(limit)),
         }
     }

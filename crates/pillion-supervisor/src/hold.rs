@@ -3,10 +3,21 @@
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 
-use crate::Sidecar;
 use crate::sidecar::{LoadToken, Message};
+use crate::{Cause, Sidecar};
+
+/// How a process ended that somebody held.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ended {
+    /// Why.
+    pub cause: Cause,
+    /// What the system said.
+    pub exit: String,
+    /// The limit that it was killed for passing: `memory`, `processes` or `disk`.
+    pub limit: Option<String>,
+}
 
 /// A running process in the hands of somebody who speaks on its socket himself. To its
 /// supervisor this is a call: while it lasts the process is busy, so it neither goes idle nor
@@ -38,6 +49,16 @@ impl Hold {
         &self.inner.grant.channel
     }
 
+    /// Wait until the process has ended, and hear how; `None` where nobody can tell any more.
+    /// It keeps nothing alive.
+    pub fn ended(&self) -> impl Future<Output = Option<Ended>> + Send + 'static {
+        let mut over = self.inner.grant.over.clone();
+        async move {
+            let ended = over.wait_for(Option::is_some).await.ok()?;
+            ended.clone()
+        }
+    }
+
     /// Which process this is. Later ones have higher numbers, and no two the same, whatever
     /// became of their pool.
     pub fn process(&self) -> u64 {
@@ -50,6 +71,7 @@ impl Hold {
 pub(crate) struct Grant {
     pub(crate) channel: Arc<UnixStream>,
     pub(crate) process: u64,
+    pub(crate) over: watch::Receiver<Option<Ended>>,
     pub(crate) id: u64,
     pub(crate) to_actor: mpsc::WeakUnboundedSender<Message>,
     pub(crate) _load: LoadToken,

@@ -21,8 +21,8 @@
 //! [`Opening`] tells each fresh process what it cannot know from the disk. What a handle
 //! notifies before it calls is written before the call.
 //!
-//! A zygote is one, too: it starts behind walls ([`Start`]), and a call of it is a [`Hold`],
-//! during which somebody else speaks with it. Whatever lives longer than a run is started
+//! A zygote or a kernel is one, too: it starts behind walls ([`Start`]), and a call of it is a
+//! [`Hold`], during which somebody else speaks with it. Whatever lives longer than a run is started
 //! here, so that it has a deadline to get ready, a tail of its stderr, an idle life and a
 //! place in the status, and counts in the one cap.
 
@@ -50,7 +50,7 @@ pub use call::{Answer, Ask, Call};
 pub use dialect::Dialect;
 pub use events::{Event, Events, Listener};
 pub use failure::Cause;
-pub use hold::Hold;
+pub use hold::{Ended, Hold};
 pub use life::State;
 pub use opening::{Notice, Opening, Replay};
 pub use pool::Pool;

@@ -25,6 +25,8 @@ pub enum Kind {
     Engine,
     /// A Python behind walls, from which runs of code are forked.
     Zygote,
+    /// A Jupyter kernel behind walls.
+    Kernel,
 }
 
 /// What a sidecar may use.

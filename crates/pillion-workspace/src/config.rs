@@ -21,6 +21,8 @@ pub struct Config {
     pub code: CodeConfig,
     /// Running code of others.
     pub lanes: Lanes,
+    /// Notebooks and their kernels, which live behind the walls of the user lane.
+    pub notebook: NotebookConfig,
     /// Foreign sidecars by name: programs of yours that speak the line-JSON contract.
     pub sidecar: BTreeMap<String, Foreign>,
 }
@@ -181,6 +183,25 @@ impl Default for LaneConfig {
             output_kb: 16_384,
             network: false,
             allow_weaker: false,
+        }
+    }
+}
+
+/// How notebooks run. What their kernels may use up is said under `[lanes.user]`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct NotebookConfig {
+    /// Seconds that a cell may take unless it says otherwise; without it, as long as it likes.
+    pub timeout_s: Option<f64>,
+    /// Minutes without a cell after which a kernel ends, and what it knew is lost.
+    pub idle_minutes: f64,
+}
+
+impl Default for NotebookConfig {
+    fn default() -> Self {
+        Self {
+            timeout_s: None,
+            idle_minutes: 60.0,
         }
     }
 }

@@ -51,6 +51,9 @@ SYS_LANDLOCK_RESTRICT_SELF = 446
 SYS_CLOSE_RANGE = 436
 LANDLOCK_RULE_PATH_BENEATH = 1
 _CAPSET = {"x86_64": 126, "aarch64": 91}
+_SECCOMP = {"x86_64": 317, "aarch64": 277}
+_SECCOMP_SET_MODE_FILTER = 1
+_SECCOMP_FILTER_FLAG_TSYNC = 1
 _CAPABILITY_VERSION_3 = 0x2008_0522
 _LAST_DESCRIPTOR = 0xFFFF_FFFF
 
@@ -282,6 +285,17 @@ def apply_filter(made: Any) -> None:
     """Live under a seccomp filter from now on."""
     address = ctypes.addressof(made[0])
     prctl("apply a seccomp filter", PR_SET_SECCOMP, SECCOMP_MODE_FILTER, address)
+
+
+def apply_filter_everywhere(made: Any) -> None:
+    """Live under a seccomp filter from now on, with all threads that there are."""
+    address = ctypes.c_void_p(ctypes.addressof(made[0]))
+    number = _SECCOMP[_machine]
+    flags = _SECCOMP_FILTER_FLAG_TSYNC
+    result = _syscall(number, _SECCOMP_SET_MODE_FILTER, flags, address)
+    if result > 0:
+        raise OSError(1, f"apply a seccomp filter: thread {result} lives under another one")
+    _check(result, "apply a seccomp filter")
 
 
 def close_all_but(*kept: int) -> None:

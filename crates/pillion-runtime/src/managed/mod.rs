@@ -28,6 +28,8 @@ use crate::{Dirs, Interpreter, dirs, file};
 
 /// What the environment consists of.
 const REQUIREMENTS: &str = include_str!("../../../../python/requirements/tools.txt");
+/// What Jupyter kernels need, for Pythons that do not have it.
+const KERNELS: &str = include_str!("../../../../python/requirements/kernels.txt");
 /// Says that an environment is complete.
 const RECORD: &str = ".complete";
 /// Every file of an environment with its size, as it was built.
@@ -91,6 +93,11 @@ impl Managed {
         let nowhere = std::env::temp_dir();
         let choice = discovery::find(discovery::Request::new(&nowhere), dirs).await?;
         Ok(Self::new(dirs, &choice.interpreter))
+    }
+
+    /// The environment for kernels on this Python. Nothing is built yet.
+    pub fn for_kernels(dirs: &Dirs, base: &Interpreter) -> Self {
+        Self::with_requirements(dirs, base, KERNELS)
     }
 
     /// An environment of another list, which has to be locked by hashes as well.
@@ -296,7 +303,8 @@ impl Managed {
     /// Remove what other releases left, but for the newest, and what never got complete.
     /// Only called with the lock held: nobody else is building.
     async fn prune(&self) {
-        let ours = self.requirements_hash();
+        let ours = [&self.requirements, REQUIREMENTS, KERNELS]
+            .map(|requirements| file::sha256([requirements.as_bytes()]));
         let Ok(entries) = self.data.join("env").read_dir() else {
             return;
         };
@@ -312,7 +320,7 @@ impl Managed {
             match record.and_then(|bytes| serde_json::from_slice::<Record>(&bytes).ok()) {
                 Some(record) if !record.interpreter.executable.is_file() => useless.push(path),
                 // Of this release, for another Python: in use.
-                Some(record) if record.requirements == ours => {}
+                Some(record) if ours.contains(&record.requirements) => {}
                 Some(_) => old.push((time.unwrap_or(SystemTime::UNIX_EPOCH), path)),
                 None => useless.push(path),
             }

@@ -36,6 +36,10 @@ fn start(spec: &Spec, ctl: &OwnedFd) -> Result<Pid, String> {
         spaces |= UnshareFlags::NEWNET;
     }
     sys::unshare(spaces).map_err(|error| format!("namespaces: {error}"))?;
+    if spec.role == Role::Kernel && !spec.policy.network {
+        // Children that a cell forks send what they print over it. It leads nowhere else.
+        sys::bring_up_loopback().map_err(|error| format!("loopback: {error}"))?;
+    }
     root::build(&spec.policy, spec.handed.as_deref())?;
     // Nobody can look into us from here on: what we hold is the owner's.
     let program = payload::start(spec, ctl);

@@ -45,6 +45,8 @@ static AVAILABLE: AtomicBool = AtomicBool::new(false);
 pub enum Role {
     /// One program, once.
     Program,
+    /// A Jupyter kernel, which is asked on sockets of its own.
+    Kernel,
     /// A Python that forks programs, each of which it confines itself.
     Zygote,
     /// Nothing: only to see whether it can be done.

@@ -23,6 +23,10 @@ pub(super) fn start(spec: &Spec, ctl: &OwnedFd) -> Result<Pid, String> {
         Role::Zygote => seccomp::Filter::Zygote {
             network: spec.policy.network,
         },
+        Role::Kernel => seccomp::Filter::Kernel {
+            network: spec.policy.network,
+            alone: spec.level < Level::L3,
+        },
         Role::Program | Role::Trial => seccomp::Filter::Program {
             network: spec.policy.network,
             alone: spec.level < Level::L3,
@@ -100,7 +104,7 @@ fn confine(
     if is_program && spec.level >= Level::L2 {
         landlock::apply(&spec.policy, spec.level).map_err(|error| format!("Landlock: {error}"))?;
     }
-    if spec.role == Role::Program {
+    if matches!(spec.role, Role::Program | Role::Kernel) {
         rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o077));
     }
     seccomp::apply(filters).map_err(|error| format!("filter of system calls: {error}"))

@@ -52,6 +52,35 @@ pub(super) fn unshare(flags: UnshareFlags) -> io::Result<()> {
     unsafe { rustix::thread::unshare_unsafe(flags) }.map_err(io::Error::from)
 }
 
+/// Let processes of this network namespace talk to each other.
+pub(super) fn bring_up_loopback() -> io::Result<()> {
+    use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
+    let socket = socket_with(
+        AddressFamily::INET,
+        SocketType::DGRAM,
+        SocketFlags::CLOEXEC,
+        None,
+    )?;
+    // SAFETY: all zeros are a valid `ifreq`: a name and numbers.
+    let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
+    for (to, from) in request.ifr_name.iter_mut().zip(*b"lo") {
+        *to = from.cast_signed();
+    }
+    // SAFETY: the request is a whole `ifreq`, and its flags are what this call reads.
+    let done = unsafe {
+        request.ifr_ifru.ifru_flags = libc::IFF_UP as libc::c_short;
+        libc::ioctl(
+            socket.as_raw_fd(),
+            libc::SIOCSIFFLAGS as _,
+            &raw const request,
+        )
+    };
+    match done {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
 /// Limit this process.
 pub(crate) fn set_rlimit(resource: u32, soft: u64, hard: u64) -> io::Result<()> {
     let mut old = libc::rlimit {

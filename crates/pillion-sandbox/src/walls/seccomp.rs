@@ -27,6 +27,21 @@ pub enum Filter {
         /// No namespaces stand behind the filter: files of others have names.
         alone: bool,
     },
+    /// A Jupyter kernel. It has what a program has, and the sockets that it is asked on; one
+    /// that is alone reaches nobody by them. Its own code lives behind this and
+    /// [`Filter::Cell`].
+    Kernel {
+        /// It may use the network.
+        network: bool,
+        /// As for a program.
+        alone: bool,
+    },
+    /// What is put up around a kernel once it can be asked: code in its cells makes no socket by
+    /// which it could meet anybody, and sends no descriptors.
+    Cell {
+        /// It may use the network.
+        network: bool,
+    },
     /// A zygote: it makes namespaces and mounts for its children, all in its own. What is
     /// refused to it is refused to them too.
     Zygote {
@@ -107,7 +122,7 @@ fn not_there(filter: Filter) -> &'static [i64] {
         libc::SYS_sendfile,
     ];
     match filter {
-        Filter::Program { .. } => FOR_ALL,
+        Filter::Program { .. } | Filter::Kernel { .. } | Filter::Cell { .. } => FOR_ALL,
         // Its inits send files with the last one.
         Filter::Zygote { .. } => FOR_ALL.split_last().map_or(&[], |(_, others)| others),
     }
@@ -118,14 +133,17 @@ fn not_there(filter: Filter) -> &'static [i64] {
 fn unsupported(filter: Filter) -> &'static [i64] {
     match filter {
         // Attributes by path: Landlock does not look at these, and copying files asks for them.
-        Filter::Program { alone: true, .. } => &[
+        Filter::Program { alone: true, .. } | Filter::Kernel { alone: true, .. } => &[
             libc::SYS_fallocate,
             libc::SYS_getxattr,
             libc::SYS_lgetxattr,
             libc::SYS_listxattr,
             libc::SYS_llistxattr,
         ],
-        Filter::Program { .. } | Filter::Zygote { .. } => &[libc::SYS_fallocate],
+        Filter::Program { .. }
+        | Filter::Kernel { .. }
+        | Filter::Cell { .. }
+        | Filter::Zygote { .. } => &[libc::SYS_fallocate],
     }
 }
 
@@ -194,8 +212,12 @@ fn refused(filter: Filter) -> Result<Rules, seccompiler::BackendError> {
     }
     let (network, is_program, alone) = match filter {
         Filter::Zygote { network } => (network, false, false),
-        Filter::Program { network, alone } => (network, true, alone),
+        Filter::Program { network, alone } | Filter::Kernel { network, alone } => {
+            (network, true, alone)
+        }
+        Filter::Cell { network } => (network, true, false),
     };
+    let is_kernel = matches!(filter, Filter::Kernel { .. });
     if is_program {
         program(&mut rules)?;
     }
@@ -218,13 +240,23 @@ fn refused(filter: Filter) -> Result<Rules, seccompiler::BackendError> {
             is(2, libc::SO_SNDBUFFORCE as u64)?,
         ];
         rules.insert(libc::SYS_setsockopt, sizes);
+    }
+    if is_program && !network && !is_kernel {
         // With a message go descriptors, which nobody has and nobody counts until it is read;
         // and all processes of a user share the number of those that are on their way.
         rules.extend(all(&[libc::SYS_sendmsg, libc::SYS_sendmmsg]));
     }
-    let sockets = match network {
-        true => vec![none_of(0, ALLOWED_FAMILIES)?],
-        false => vec![],
+    if is_kernel && alone && !network {
+        // It waits to be asked. Whoever listens on this machine is not its business.
+        rules.insert(libc::SYS_connect, vec![]);
+    }
+    let sockets = match (filter, network) {
+        (Filter::Kernel { .. }, true) => vec![none_of(0, KERNELS_FAMILIES_AND_NETWORK)?],
+        (Filter::Kernel { .. }, false) => no_datagrams(KERNELS_FAMILIES)?,
+        // Children that a cell forks send what they print over the loopback of their own.
+        (Filter::Cell { .. }, false) => no_datagrams(LOOPBACK)?,
+        (_, true) => vec![none_of(0, ALLOWED_FAMILIES)?],
+        (_, false) => vec![],
     };
     rules.insert(libc::SYS_socket, sockets);
     Ok(rules)
@@ -301,6 +333,23 @@ const ALLOWED_FAMILIES: &[u64] = &[
     libc::AF_INET6 as u64,
     libc::AF_NETLINK as u64,
 ];
+
+/// Sockets of a kernel without network: those that it is asked on, and those of its own
+/// loopback.
+const KERNELS_FAMILIES: &[u64] = &[
+    libc::AF_UNIX as u64,
+    libc::AF_INET as u64,
+    libc::AF_NETLINK as u64,
+];
+/// The same for a kernel with network.
+const KERNELS_FAMILIES_AND_NETWORK: &[u64] = &[
+    libc::AF_UNIX as u64,
+    libc::AF_INET as u64,
+    libc::AF_INET6 as u64,
+    libc::AF_NETLINK as u64,
+];
+/// Sockets that code in a cell without network may make.
+const LOOPBACK: &[u64] = &[libc::AF_INET as u64, libc::AF_NETLINK as u64];
 
 /// Ways to look as if one were another kind of process.
 const PRCTL: &[u64] = &[
@@ -464,6 +513,20 @@ fn none_of(argument: u8, values: &[u64]) -> Result<SeccompRule, seccompiler::Bac
         .iter()
         .map(|value| condition(argument, SeccompCmpOp::Ne, *value));
     SeccompRule::new(others.collect::<Result<_, _>>()?)
+}
+
+/// No sockets but streams of these families, and what tells about interfaces. What waits in
+/// datagram sockets is in nobody's account.
+fn no_datagrams(families: &[u64]) -> Result<Vec<SeccompRule>, seccompiler::BackendError> {
+    let datagram = vec![
+        condition(0, SeccompCmpOp::Ne, libc::AF_NETLINK as u64)?,
+        condition(
+            1,
+            SeccompCmpOp::MaskedEq(KIND_OF_SOCKET),
+            libc::SOCK_DGRAM as u64,
+        )?,
+    ];
+    Ok(vec![none_of(0, families)?, SeccompRule::new(datagram)?])
 }
 
 fn has(argument: u8, flag: u64) -> Result<SeccompRule, seccompiler::BackendError> {

@@ -196,3 +196,44 @@ fn what_is_not_known_or_has_a_substitute_is_not_there() {
     let allocate = decide(EXPERT, libc::SYS_fallocate, [0; 6]);
     assert_eq!(allocate, Decision::Fails(libc::EOPNOTSUPP));
 }
+
+#[test]
+fn a_kernel_is_asked_on_sockets_and_its_cells_make_none_to_meet_anybody() {
+    let kernel = |network, alone| Filter::Kernel { network, alone };
+    let (unix, inet, stream) = (libc::AF_UNIX, libc::AF_INET, libc::SOCK_STREAM);
+    let socket = |filter, family: i32, kind: i32| {
+        let arguments = [family as u64, kind as u64, 0, 0, 0, 0];
+        decide(filter, libc::SYS_socket, arguments)
+    };
+    let refused = Decision::Fails(libc::EPERM);
+    let close_on_exec = stream | libc::SOCK_CLOEXEC;
+    assert_eq!(
+        socket(kernel(false, false), unix, close_on_exec),
+        Decision::Allowed
+    );
+    assert_eq!(
+        socket(kernel(false, false), inet, stream),
+        Decision::Allowed
+    );
+    assert_eq!(
+        socket(kernel(false, false), inet, libc::SOCK_DGRAM),
+        refused
+    );
+    assert_eq!(
+        socket(kernel(false, false), libc::AF_PACKET, stream),
+        refused
+    );
+    for network in [false, true] {
+        let cell = Filter::Cell { network };
+        assert_eq!(socket(cell, unix, stream), refused);
+        assert_eq!(socket(cell, inet, stream), Decision::Allowed);
+        let to_others = decide(kernel(network, true), libc::SYS_connect, [3, 0, 0, 0, 0, 0]);
+        assert_eq!(to_others == Decision::Allowed, network);
+        let rights = decide(cell, libc::SYS_sendmsg, [3, 0, 0, 0, 0, 0]);
+        assert_eq!(rights == Decision::Allowed, network);
+    }
+    assert_eq!(
+        decide(kernel(false, true), libc::SYS_ptrace, [0; 6]),
+        refused
+    );
+}

@@ -12,7 +12,7 @@ use super::Actor;
 use crate::child::{Broke, Did};
 use crate::failure::{Cause, crashed, too_large};
 use crate::life::Happening;
-use crate::{Answer, Dialect, Event};
+use crate::{Answer, Dialect, Ended, Event};
 
 impl Actor {
     pub(super) fn on_child(&mut self, did: Did) {
@@ -177,7 +177,11 @@ impl Actor {
             return;
         };
         let expected = self.life.expects_death();
-        let cause = self.cause.take().unwrap_or(Cause::Crash);
+        let cause = match (self.cause.take(), child.limit()) {
+            (Some(cause), _) => cause,
+            (None, Some("memory")) => Cause::Memory,
+            (None, _) => Cause::Crash,
+        };
         self.close_by = None;
         self.watch_at = None;
         self.shared.died();
@@ -192,6 +196,11 @@ impl Actor {
             cause,
             exit: exit.to_string(),
         });
+        child.over.send_replace(Some(Ended {
+            cause,
+            exit: exit.to_string(),
+            limit: child.limit().map(ToOwned::to_owned),
+        }));
         let error = crashed(&self.spec, &child, exit, cause);
         let mut interrupted: Vec<_> = child.in_flight.drain().collect();
         // Repeated calls keep their order at the front of the queue.

@@ -212,11 +212,13 @@ impl Actor {
             return pending.fail(stopped(&self.spec));
         };
         let (process, id) = (child.number, child.new_id());
+        let over = child.over.subscribe();
         self.began(id, pending.ticket, None);
         let to_actor = self.to_self.clone();
         pending.grant(|load| Grant {
             channel,
             process,
+            over,
             id,
             to_actor,
             _load: load,

@@ -1,0 +1,293 @@
+//! Running one cell: what it prints and shows, what it asks, and how it ends.
+
+use std::future::pending;
+use std::time::{Duration, Instant};
+
+use pillion_catalogue::{Code, Error, Result};
+use pillion_lanes::Outcome;
+use pillion_supervisor::{Cause, Ended};
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+
+use crate::client::{Channel, Heard};
+use crate::kernel::{Kernel, Ready};
+
+/// How long a cell may take to end after it was interrupted, before its kernel is killed.
+const GRACE: Duration = Duration::from_secs(3);
+/// How long a cell's outputs may come later than its reply.
+const LATE: Duration = Duration::from_secs(2);
+
+/// What is to be run.
+#[derive(Debug, Clone)]
+pub struct Cell {
+    /// The code.
+    pub code: String,
+    /// Nothing of it is counted, shown or kept.
+    pub silent: bool,
+    /// Somebody answers if it asks for input.
+    pub allow_stdin: bool,
+    /// An error of it ends those that wait behind it.
+    pub stop_on_error: bool,
+    /// How long it may run, from when it begins.
+    pub timeout: Option<Duration>,
+    /// Bytes that it may write and show.
+    pub output: u64,
+}
+
+/// Hears what a cell does while it runs.
+pub trait Listener {
+    /// An output, a question, or the beginning of its work.
+    fn hear(&mut self, heard: &Heard) -> impl Future<Output = ()> + Send;
+}
+
+/// How a cell ended.
+#[derive(Debug, Clone)]
+pub struct Ran {
+    /// In one word.
+    pub outcome: Outcome,
+    /// The content of its reply, if it came to that.
+    pub reply: Option<Value>,
+    /// The kernel was killed for it, or died: what it knew is lost.
+    pub lost: Option<String>,
+    /// How long it took, from its beginning.
+    pub took: Duration,
+    /// Messages that were dropped, because they were too large or too many.
+    pub dropped: u64,
+}
+
+/// Why a cell is being stopped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stopping {
+    Timeout,
+    Cancelled,
+    Output,
+}
+
+impl Stopping {
+    fn outcome(self) -> Outcome {
+        match self {
+            Self::Timeout => Outcome::Timeout,
+            Self::Cancelled => Outcome::Cancelled,
+            Self::Output => Outcome::OutputLimit,
+        }
+    }
+}
+
+/// What is known of a cell so far.
+#[derive(Debug)]
+struct Course {
+    asked: Instant,
+    began: Option<Instant>,
+    reply: Option<Value>,
+    replied: Option<Instant>,
+    idle: bool,
+    written: u64,
+    dropped: u64,
+    stopping: Option<(Stopping, Instant)>,
+}
+
+impl Course {
+    fn new() -> Self {
+        Self {
+            asked: Instant::now(),
+            began: None,
+            reply: None,
+            replied: None,
+            idle: false,
+            written: 0,
+            dropped: 0,
+            stopping: None,
+        }
+    }
+
+    /// Take note; says whether others should hear it, too.
+    fn note(&mut self, heard: &Heard, most: u64) -> bool {
+        if heard.message.content.is_none() {
+            self.dropped += 1;
+            return false;
+        }
+        match (heard.channel, heard.kind()) {
+            (Channel::Shell, _) => {
+                self.reply = Some(heard.content());
+                self.replied = Some(Instant::now());
+                false
+            }
+            (Channel::Iopub, "status") => {
+                match heard.content()["execution_state"].as_str() {
+                    Some("busy") => self.begin(),
+                    Some("idle") => self.idle = true,
+                    _ => {}
+                }
+                false
+            }
+            (Channel::Iopub, "execute_input") => {
+                self.begin();
+                true
+            }
+            (Channel::Iopub, _) => {
+                let content = heard.message.content.as_deref();
+                self.written += content.map_or(0, |raw| raw.get().len() as u64);
+                // What is over the limit is not shown: it may never end.
+                let fits = self.written <= most;
+                self.dropped += u64::from(!fits);
+                fits
+            }
+            (Channel::Stdin, _) => true,
+            (Channel::Control, _) => false,
+        }
+    }
+
+    fn begin(&mut self) {
+        self.began.get_or_insert_with(Instant::now);
+    }
+
+    fn is_over(&self) -> bool {
+        let late = self
+            .replied
+            .is_some_and(|replied| replied.elapsed() >= LATE);
+        self.reply.is_some() && (self.idle || late)
+    }
+
+    /// When the next thing happens that nobody says.
+    fn next(&self, timeout: Option<Duration>) -> Option<Instant> {
+        if let Some(replied) = self.replied {
+            return Some(replied + LATE);
+        }
+        if let Some((_, since)) = self.stopping {
+            return Some(since + GRACE);
+        }
+        Some(self.began? + timeout?)
+    }
+
+    fn end(self, outcome: Outcome, lost: Option<String>) -> Ran {
+        Ran {
+            outcome,
+            reply: self.reply,
+            lost,
+            took: self.began.unwrap_or(self.asked).elapsed(),
+            dropped: self.dropped,
+        }
+    }
+}
+
+impl Kernel {
+    /// Run a cell on a kernel that is ready, and wait for its end.
+    pub async fn run(
+        &self,
+        ready: &Ready,
+        cell: Cell,
+        cancel: &CancellationToken,
+        listener: &mut impl Listener,
+    ) -> Result<Ran> {
+        let request = json!({
+            "code": cell.code,
+            "silent": cell.silent,
+            "store_history": !cell.silent,
+            "user_expressions": {},
+            "allow_stdin": cell.allow_stdin,
+            "stop_on_error": cell.stop_on_error,
+        });
+        let asked = ready
+            .client
+            .ask(Channel::Shell, "execute_request", &request)
+            .await;
+        let mut answer = asked.map_err(|error| not_asked(&error))?;
+        let mut course = Course::new();
+        let ended = ready.hold.ended();
+        tokio::pin!(ended);
+        loop {
+            if course.is_over() {
+                course.dropped += answer.dropped();
+                let outcome = outcome(&course);
+                return Ok(course.end(outcome, None));
+            }
+            let wake = course.next(cell.timeout);
+            tokio::select! {
+                biased;
+                heard = answer.next() => match heard {
+                    Some(heard) => {
+                        if course.note(&heard, cell.output) {
+                            listener.hear(&heard).await;
+                        } else if course.written > cell.output && course.stopping.is_none() {
+                            self.stop(ready, &mut course, Stopping::Output).await;
+                        }
+                    }
+                    None => break,
+                },
+                () = cancel.cancelled(), if course.stopping.is_none() => {
+                    self.stop(ready, &mut course, Stopping::Cancelled).await;
+                }
+                () = at(wake) => match course.stopping {
+                    Some((why, _)) if course.replied.is_none() => {
+                        // It does not listen to interrupts.
+                        self.kill().await;
+                        let lost = "it did not end when it was interrupted, so its kernel was killed";
+                        return Ok(course.end(why.outcome(), Some(lost.to_owned())));
+                    }
+                    None if course.replied.is_none() => {
+                        self.stop(ready, &mut course, Stopping::Timeout).await;
+                    }
+                    _ => {}
+                },
+            }
+        }
+        // Its sockets are closed, so its process has ended, or is about to.
+        let ended = tokio::time::timeout(LATE, ended).await.ok().flatten();
+        let (outcome, why) = death(ended.as_ref(), course.stopping.map(|(why, _)| why));
+        Ok(course.end(outcome, Some(why)))
+    }
+
+    /// Interrupt it, and note since when.
+    async fn stop(&self, ready: &Ready, course: &mut Course, why: Stopping) {
+        course.stopping = Some((why, Instant::now()));
+        if let Err(error) = self.interrupt(ready).await {
+            tracing::debug!(%error, "a kernel was not interrupted");
+        }
+    }
+}
+
+fn outcome(course: &Course) -> Outcome {
+    let status = course
+        .reply
+        .as_ref()
+        .and_then(|reply| reply["status"].as_str());
+    match (status, course.stopping) {
+        // It ended by itself just then.
+        (Some("ok"), None | Some((Stopping::Timeout | Stopping::Cancelled, _))) => Outcome::Ok,
+        (_, Some((why, _))) => why.outcome(),
+        // Those that waited behind an error are not run.
+        (Some("aborted" | "abort"), None) => Outcome::Cancelled,
+        (_, None) => Outcome::Error,
+    }
+}
+
+/// The word for a cell whose kernel died, and what people are told.
+fn death(ended: Option<&Ended>, stopping: Option<Stopping>) -> (Outcome, String) {
+    let Some(ended) = ended else {
+        return (Outcome::Killed, "the kernel is gone".to_owned());
+    };
+    let outcome = match (ended.limit.as_deref(), ended.cause, stopping) {
+        (Some("memory"), ..) | (None, Cause::Memory, _) => Outcome::Memory,
+        (Some("processes"), ..) => Outcome::ProcessLimit,
+        (Some("disk"), ..) => Outcome::DiskLimit,
+        (_, _, Some(why)) => why.outcome(),
+        _ => Outcome::Killed,
+    };
+    let why = match ended.limit.as_deref() {
+        Some(limit) => format!("the kernel was killed: it passed its limit of {limit}"),
+        None => format!("the kernel {}", ended.exit),
+    };
+    (outcome, why)
+}
+
+fn not_asked(error: &std::io::Error) -> Error {
+    Error::new(Code::Crashed, format!("the kernel is gone: {error}"))
+        .hint("run the cell again: a new kernel starts, which knows nothing of earlier cells")
+}
+
+async fn at(when: Option<Instant>) {
+    match when {
+        Some(when) => tokio::time::sleep_until(when.into()).await,
+        None => pending().await,
+    }
+}

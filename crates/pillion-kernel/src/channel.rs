@@ -1,0 +1,109 @@
+//! One socket of a kernel: bytes out, messages in.
+
+use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd};
+
+use bytes::{Bytes, BytesMut};
+use pillion_protocol::jupyter::{self, Message, MessageError, Signer};
+use pillion_protocol::zmtp::{self, Decoder, Socket};
+use rustix::fs::{FileType, Mode, OFlags, fstat, openat};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::UnixStream;
+use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
+
+/// What is read at once.
+const CHUNK: usize = 64 * 1024;
+
+/// What is said on a socket.
+#[derive(Debug)]
+pub(crate) struct Sender {
+    stream: OwnedWriteHalf,
+    signer: Signer,
+}
+
+/// What is heard on it.
+#[derive(Debug)]
+pub(crate) struct Receiver {
+    stream: OwnedReadHalf,
+    decoder: Decoder,
+    buffer: BytesMut,
+    signer: Signer,
+}
+
+/// Connect to the socket `name` in `folder`, and say who we are. Only a socket is connected to,
+/// whatever else may lie there by that name.
+pub(crate) async fn connect(
+    folder: BorrowedFd<'_>,
+    name: &str,
+    socket: Socket,
+    identity: &str,
+    signer: &Signer,
+) -> io::Result<(Sender, Receiver)> {
+    let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let place = openat(folder, name, flags, Mode::empty())?;
+    if FileType::from_raw_mode(fstat(&place)?.st_mode) != FileType::Socket {
+        return Err(io::Error::other(format!("`{name}` is no socket")));
+    }
+    let path = format!("/proc/self/fd/{}", place.as_raw_fd());
+    let stream = UnixStream::connect(path).await?;
+    let (read, mut write) = stream.into_split();
+    write
+        .write_all(&zmtp::opening(socket, identity.as_bytes()))
+        .await?;
+    let sender = Sender {
+        stream: write,
+        signer: signer.clone(),
+    };
+    let mut receiver = Receiver {
+        stream: read,
+        decoder: Decoder::default(),
+        buffer: BytesMut::new(),
+        signer: signer.clone(),
+    };
+    receiver.greeted().await?;
+    Ok((sender, receiver))
+}
+
+impl Sender {
+    /// Send a message: header, parent header, metadata and content as JSON.
+    pub(crate) async fn send(&mut self, texts: [&str; 4], buffers: &[Bytes]) -> io::Result<()> {
+        let parts = jupyter::encode(&self.signer, texts, buffers);
+        self.stream.write_all(&zmtp::message(&parts)).await
+    }
+}
+
+impl Receiver {
+    /// Wait until the other side has said who it is.
+    async fn greeted(&mut self) -> io::Result<()> {
+        while !self.decoder.is_ready() {
+            if !self.fill().await? {
+                return Err(io::ErrorKind::UnexpectedEof.into());
+            }
+            // Nothing but the greeting comes before we are known.
+            let early = self.decoder.next(&mut self.buffer);
+            if early.map_err(io::Error::other)?.is_some() {
+                tracing::debug!("a kernel spoke before it was asked");
+            }
+        }
+        Ok(())
+    }
+
+    /// The next message; `None` at the end. What is no message is an inner error, after which
+    /// others may come.
+    pub(crate) async fn next(&mut self) -> io::Result<Option<Result<Message, MessageError>>> {
+        loop {
+            let parts = self.decoder.next(&mut self.buffer);
+            if let Some(parts) = parts.map_err(io::Error::other)? {
+                return Ok(Some(jupyter::decode(&self.signer, &parts)));
+            }
+            if !self.fill().await? {
+                return Ok(None);
+            }
+        }
+    }
+
+    async fn fill(&mut self) -> io::Result<bool> {
+        self.buffer.reserve(CHUNK);
+        Ok(self.stream.read_buf(&mut self.buffer).await? > 0)
+    }
+}

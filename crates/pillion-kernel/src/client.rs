@@ -1,0 +1,378 @@
+//! A client of one process of a kernel: what is asked, and who gets what comes back.
+
+use std::collections::HashMap;
+use std::io;
+use std::os::fd::BorrowedFd;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use bytes::Bytes;
+use pillion_process::Secret;
+use pillion_protocol::jupyter::{Header, Message, Signer, VERSION};
+use pillion_protocol::zmtp::Socket;
+use serde::Serialize;
+use serde_json::Value;
+use tokio::sync::{broadcast, mpsc, watch};
+use tokio::task::JoinHandle;
+
+use crate::channel::{self, Receiver, Sender};
+
+/// What may wait for one who asked, in bytes of contents.
+const MAX_WAITING: usize = 64 << 20;
+/// Messages that one who listens to everything may be behind.
+const LISTENERS_BEHIND: usize = 4096;
+/// How long it may take until outputs are heard after the sockets are there.
+const HEARING: Duration = Duration::from_secs(20);
+
+/// Where a message came from, or goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Channel {
+    /// Requests and replies.
+    Shell,
+    /// The same, also while a cell runs.
+    Control,
+    /// Questions to the user, and their answers.
+    Stdin,
+    /// Outputs and states.
+    Iopub,
+}
+
+/// Something that came from the kernel.
+#[derive(Debug, Clone)]
+pub struct Heard {
+    /// Where.
+    pub channel: Channel,
+    /// What.
+    pub message: Arc<Message>,
+}
+
+impl Heard {
+    /// What kind of message it is.
+    pub fn kind(&self) -> &str {
+        &self.message.header.msg_type
+    }
+
+    /// Its content, null if it was too large.
+    pub fn content(&self) -> Value {
+        let content = self.message.content.as_deref();
+        content.map_or(Value::Null, |raw| {
+            serde_json::from_str(raw.get()).unwrap_or_default()
+        })
+    }
+
+    fn size(&self) -> usize {
+        let content = self.message.content.as_deref();
+        let buffers: usize = self.message.buffers.iter().map(Bytes::len).sum();
+        content.map_or(0, |raw| raw.get().len()) + buffers
+    }
+}
+
+/// A client of one process of a kernel. Dropping the last handle hangs up.
+#[derive(Debug)]
+pub struct Client {
+    shell: tokio::sync::Mutex<Sender>,
+    control: tokio::sync::Mutex<Sender>,
+    stdin: tokio::sync::Mutex<Sender>,
+    /// Our name among the kernel's clients.
+    name: String,
+    next: AtomicU64,
+    shared: Arc<Shared>,
+    reading: Vec<JoinHandle<()>>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    asked: Mutex<HashMap<String, Waiting>>,
+    everything: broadcast::Sender<Heard>,
+    /// The kernel's last word about itself.
+    busy: AtomicBool,
+    hung_up: watch::Sender<bool>,
+}
+
+#[derive(Debug)]
+struct Waiting {
+    to: mpsc::UnboundedSender<Heard>,
+    bytes: Arc<AtomicUsize>,
+    dropped: Arc<AtomicU64>,
+}
+
+/// What comes back for one request, in its order. Dropping it stops listening.
+#[derive(Debug)]
+pub struct Answer {
+    id: String,
+    from: mpsc::UnboundedReceiver<Heard>,
+    bytes: Arc<AtomicUsize>,
+    dropped: Arc<AtomicU64>,
+    shared: Arc<Shared>,
+}
+
+impl Answer {
+    /// The id of the request.
+    pub fn id(&self) -> &str {
+        &self.id
+    }
+
+    /// What comes next; `None` when the kernel is gone.
+    pub async fn next(&mut self) -> Option<Heard> {
+        let heard = self.from.recv().await?;
+        self.bytes.fetch_sub(heard.size(), Ordering::Relaxed);
+        Some(heard)
+    }
+
+    /// Messages that were dropped because too much waited.
+    pub fn dropped(&self) -> u64 {
+        self.dropped.load(Ordering::Relaxed)
+    }
+
+    /// Wait for the reply itself.
+    pub async fn reply(mut self) -> Option<Heard> {
+        loop {
+            let heard = self.next().await?;
+            if matches!(heard.channel, Channel::Shell | Channel::Control) {
+                return Some(heard);
+            }
+        }
+    }
+}
+
+impl Drop for Answer {
+    fn drop(&mut self) {
+        self.shared.asked().remove(&self.id);
+    }
+}
+
+impl Shared {
+    fn asked(&self) -> MutexGuard<'_, HashMap<String, Waiting>> {
+        self.asked.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Give a message to whoever asked, and to who listens to everything.
+    fn hand_on(&self, heard: Heard) {
+        if heard.channel == Channel::Iopub
+            && heard.kind() == "status"
+            && let Some(state) = heard.content()["execution_state"].as_str()
+        {
+            self.busy.store(state == "busy", Ordering::Relaxed);
+        }
+        if let Some(id) = &heard.message.parent_id
+            && let Some(waiting) = self.asked().get(id)
+        {
+            let size = heard.size();
+            let before = waiting.bytes.fetch_add(size, Ordering::Relaxed);
+            // States and replies are small, and always come through: who waits waits for them.
+            let small = size < 4096 || heard.channel == Channel::Shell;
+            if before + size > MAX_WAITING && !small {
+                waiting.bytes.fetch_sub(size, Ordering::Relaxed);
+                waiting.dropped.fetch_add(1, Ordering::Relaxed);
+            } else if waiting.to.send(heard.clone()).is_err() {
+                waiting.bytes.fetch_sub(size, Ordering::Relaxed);
+            }
+        }
+        // An error means that nobody listens.
+        let _ = self.everything.send(heard);
+    }
+}
+
+impl Client {
+    /// Connect to the sockets `PREFIX-N` in `folder`.
+    pub(crate) async fn connect(
+        folder: BorrowedFd<'_>,
+        prefix: &str,
+        key: &str,
+    ) -> io::Result<Self> {
+        // Nobody else has this name.
+        let name = Secret::random()?.expose().to_owned();
+        let signer = Signer::new(key.as_bytes());
+        let open = |number: u8, socket| {
+            let (path, name, signer) = (format!("{prefix}-{number}"), name.clone(), &signer);
+            async move { channel::connect(folder, &path, socket, &name, signer).await }
+        };
+        // Shell and stdin are one client to the kernel: it asks who asked it.
+        let (shell, iopub, stdin, control) = tokio::try_join!(
+            open(1, Socket::Dealer),
+            open(2, Socket::Sub),
+            open(3, Socket::Dealer),
+            open(4, Socket::Dealer),
+        )?;
+        let shared = Arc::new(Shared {
+            asked: Mutex::default(),
+            everything: broadcast::Sender::new(LISTENERS_BEHIND),
+            busy: AtomicBool::new(false),
+            hung_up: watch::Sender::new(false),
+        });
+        let reading = [
+            (Channel::Shell, shell.1),
+            (Channel::Iopub, iopub.1),
+            (Channel::Stdin, stdin.1),
+            (Channel::Control, control.1),
+        ]
+        .map(|(channel, receiver)| tokio::spawn(read(channel, receiver, Arc::clone(&shared))));
+        // A subscriber says nothing more.
+        drop(iopub.0);
+        let client = Self {
+            shell: tokio::sync::Mutex::new(shell.0),
+            control: tokio::sync::Mutex::new(control.0),
+            stdin: tokio::sync::Mutex::new(stdin.0),
+            name,
+            next: AtomicU64::new(1),
+            shared,
+            reading: reading.into(),
+        };
+        client.until_outputs_are_heard().await?;
+        Ok(client)
+    }
+
+    /// A subscription takes effect some time after it was sent, and what was published before
+    /// is lost: ask until something comes that way.
+    async fn until_outputs_are_heard(&self) -> io::Result<()> {
+        let mut everything = self.listen();
+        let heard = async {
+            loop {
+                let nothing = serde_json::json!({});
+                let asked = self.ask(Channel::Control, "kernel_info_request", &nothing);
+                let _answer = asked.await?;
+                let again = tokio::time::sleep(Duration::from_millis(50));
+                tokio::pin!(again);
+                loop {
+                    tokio::select! {
+                        heard = everything.recv() => match heard {
+                            Ok(heard) if heard.channel == Channel::Iopub => return Ok(()),
+                            Ok(_) | Err(broadcast::error::RecvError::Lagged(_)) => {}
+                            Err(broadcast::error::RecvError::Closed) => {
+                                return Err(io::ErrorKind::UnexpectedEof.into());
+                            }
+                        },
+                        () = &mut again => break,
+                        () = self.hung_up() => return Err(io::ErrorKind::UnexpectedEof.into()),
+                    }
+                }
+            }
+        };
+        tokio::time::timeout(HEARING, heard).await?
+    }
+
+    /// Send a request; what it leads to comes by the answer.
+    pub async fn ask(
+        &self,
+        channel: Channel,
+        kind: &str,
+        content: &impl Serialize,
+    ) -> io::Result<Answer> {
+        let id = self.new_id();
+        let (to, from) = mpsc::unbounded_channel();
+        let (bytes, dropped) = (Arc::<AtomicUsize>::default(), Arc::<AtomicU64>::default());
+        let waiting = Waiting {
+            to,
+            bytes: Arc::clone(&bytes),
+            dropped: Arc::clone(&dropped),
+        };
+        self.shared.asked().insert(id.clone(), waiting);
+        let answer = Answer {
+            id,
+            from,
+            bytes,
+            dropped,
+            shared: Arc::clone(&self.shared),
+        };
+        let content = serde_json::to_string(content)?;
+        let header = serde_json::to_string(&self.header(&answer.id, kind))?;
+        self.send(channel, [&header, "{}", "{}", &content], &[])
+            .await?;
+        Ok(answer)
+    }
+
+    /// Answer a question of the kernel's.
+    pub async fn answer(&self, question: &Message, value: &str) -> io::Result<()> {
+        let header = serde_json::to_string(&self.header(&self.new_id(), "input_reply"))?;
+        let content = serde_json::json!({ "value": value }).to_string();
+        let parent = question.raw_header.get();
+        self.send(Channel::Stdin, [&header, parent, "{}", &content], &[])
+            .await
+    }
+
+    /// Send a message as it is: header, parent header, metadata and content.
+    pub async fn send(
+        &self,
+        channel: Channel,
+        texts: [&str; 4],
+        buffers: &[Bytes],
+    ) -> io::Result<()> {
+        let sender = match channel {
+            Channel::Shell => &self.shell,
+            Channel::Control => &self.control,
+            Channel::Stdin => &self.stdin,
+            Channel::Iopub => return Err(io::Error::other("nobody speaks on iopub")),
+        };
+        sender.lock().await.send(texts, buffers).await
+    }
+
+    /// Hear everything from now on.
+    pub fn listen(&self) -> broadcast::Receiver<Heard> {
+        self.shared.everything.subscribe()
+    }
+
+    /// Whether the kernel said last that it is at work.
+    pub fn is_busy(&self) -> bool {
+        self.shared.busy.load(Ordering::Relaxed)
+    }
+
+    /// Whether its sockets are closed.
+    pub fn is_over(&self) -> bool {
+        *self.shared.hung_up.borrow()
+    }
+
+    /// Wait until its sockets are closed.
+    pub async fn hung_up(&self) {
+        let mut over = self.shared.hung_up.subscribe();
+        // It is dropped with us.
+        let _ = over.wait_for(|over| *over).await;
+    }
+
+    fn new_id(&self) -> String {
+        format!(
+            "{}-{}",
+            self.name,
+            self.next.fetch_add(1, Ordering::Relaxed)
+        )
+    }
+
+    fn header(&self, id: &str, kind: &str) -> Header {
+        Header {
+            msg_id: id.to_owned(),
+            session: self.name.clone(),
+            username: "pillion".to_owned(),
+            date: jiff::Timestamp::now().to_string(),
+            msg_type: kind.to_owned(),
+            version: VERSION.to_owned(),
+        }
+    }
+}
+
+impl Drop for Client {
+    fn drop(&mut self) {
+        self.reading.iter().for_each(JoinHandle::abort);
+    }
+}
+
+/// Read one socket to its end.
+async fn read(channel: Channel, mut receiver: Receiver, shared: Arc<Shared>) {
+    loop {
+        match receiver.next().await {
+            Ok(Some(Ok(message))) => shared.hand_on(Heard {
+                channel,
+                message: Arc::new(message),
+            }),
+            Ok(Some(Err(error))) => tracing::debug!(?channel, %error, "not a message"),
+            Ok(None) => break,
+            Err(error) => {
+                tracing::debug!(?channel, %error, "a kernel is not understood any more");
+                break;
+            }
+        }
+    }
+    shared.hung_up.send_replace(true);
+    // Whoever waits hears the end.
+    shared.asked().clear();
+}

@@ -1,0 +1,293 @@
+//! The kernel of a session: there or not, whose process it is, and how to end it.
+
+use std::io;
+use std::os::fd::AsFd;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use pillion_catalogue::{Code, Error, Result};
+use pillion_lanes::{Executor, Lane, Place};
+use pillion_sandbox::message;
+use pillion_supervisor::{Ended, Hold, Pool, Supervisor};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use crate::client::{Channel, Client, Heard};
+use crate::packages::Source;
+use crate::start::Make;
+
+/// How long a kernel may take to answer what is no cell.
+const SOON: Duration = Duration::from_secs(10);
+/// How long a kernel may take to end by itself.
+const POLITE: Duration = Duration::from_millis(300);
+
+/// What a kernel is doing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Life {
+    /// There is none: the next cell starts it.
+    Absent,
+    /// It is on its way.
+    Starting,
+    /// It waits for a cell.
+    Idle,
+    /// It runs one.
+    Busy,
+    /// It ended although nobody asked it to, and what it knew is lost.
+    Dead,
+}
+
+/// A kernel that can be asked, for as long as this is held.
+#[derive(Debug, Clone)]
+pub struct Ready {
+    /// What keeps it.
+    pub hold: Hold,
+    /// Who speaks with it.
+    pub client: Arc<Client>,
+    /// What happened to the one before, if this one is new and that one was not asked to end.
+    pub lost: Option<String>,
+}
+
+/// The kernel of a session.
+#[derive(Debug)]
+pub struct Kernel {
+    make: Make,
+    key: String,
+    supervisor: Arc<Supervisor>,
+    executor: Arc<Executor>,
+    starting: AtomicBool,
+    state: tokio::sync::Mutex<State>,
+    current: std::sync::Mutex<Option<Arc<Client>>>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    client: Option<(u64, Arc<Client>)>,
+    /// Nobody empties its folder while it lives.
+    place: Option<Place>,
+    generation: u64,
+    /// It ended because somebody wanted it to.
+    expected: bool,
+    last: Option<Ended>,
+}
+
+impl Kernel {
+    pub(crate) fn new(make: Make, executor: &Arc<Executor>) -> Self {
+        Self {
+            key: format!("kernel\0{}", make.session),
+            supervisor: Arc::clone(executor.supervisor()),
+            executor: Arc::clone(executor),
+            make,
+            starting: AtomicBool::new(false),
+            state: tokio::sync::Mutex::default(),
+            current: std::sync::Mutex::default(),
+        }
+    }
+
+    /// The session it belongs to.
+    pub fn session(&self) -> &str {
+        &self.make.session
+    }
+
+    /// Whose ipykernel it is.
+    pub fn source(&self) -> Source {
+        self.make.packages.source
+    }
+
+    /// The Python it runs.
+    pub fn python(&self) -> &std::path::Path {
+        &self.make.ground.runtime.executable
+    }
+
+    /// What it is doing.
+    pub fn life(&self) -> Life {
+        if self.starting.load(Ordering::Relaxed) {
+            return Life::Starting;
+        }
+        match &*self.current() {
+            None => Life::Absent,
+            Some(client) if client.is_over() => Life::Dead,
+            Some(client) if client.is_busy() => Life::Busy,
+            Some(_) => Life::Idle,
+        }
+    }
+
+    /// Whether its process runs.
+    pub(crate) fn is_alive(&self) -> bool {
+        self.current()
+            .as_ref()
+            .is_some_and(|client| !client.is_over())
+    }
+
+    /// Have it, starting it if there is none.
+    pub async fn ready(&self) -> Result<Ready> {
+        let mut state = self.state.lock().await;
+        let had = state
+            .client
+            .as_ref()
+            .is_some_and(|(_, client)| !client.is_over());
+        let starting = Flag::set(&self.starting, !had);
+        if !had {
+            self.prepare(&mut state).await?;
+        }
+        let hold = self.pool().hold().await?;
+        if let Some((process, client)) = &state.client
+            && *process == hold.process()
+            && !client.is_over()
+        {
+            let client = Arc::clone(client);
+            return Ok(Ready {
+                hold,
+                client,
+                lost: None,
+            });
+        }
+        let lost = self.lost(&state);
+        let client = self.connect(&hold).await.map_err(|error| {
+            Error::new(
+                Code::StartFailed,
+                format!("the kernel does not answer: {error}"),
+            )
+            .hint("`pillion logs` has more; the next cell starts another")
+        })?;
+        let client = Arc::new(client);
+        state.client = Some((hold.process(), Arc::clone(&client)));
+        state.generation += 1;
+        state.expected = false;
+        *self.current() = Some(Arc::clone(&client));
+        drop(starting);
+        Ok(Ready { hold, client, lost })
+    }
+
+    /// The one that runs, without starting any.
+    pub async fn running(&self) -> Option<Ready> {
+        match self.is_alive() {
+            true => self.ready().await.ok(),
+            false => None,
+        }
+    }
+
+    /// Its folder, and what that holds before it starts.
+    async fn prepare(&self, state: &mut State) -> Result<()> {
+        let level = self.make.ground.level;
+        let sessions = self.executor.sessions();
+        let mut place = Place::new(&sessions, Lane::User, Some(self.session()), level)?;
+        let before = place.prepare().await?;
+        self.make.measured(&before);
+        state.place = Some(place);
+        Ok(())
+    }
+
+    async fn connect(&self, hold: &Hold) -> io::Result<Client> {
+        #[derive(Deserialize)]
+        struct Sockets {
+            prefix: String,
+        }
+        let channel = hold.channel().try_clone()?;
+        let mut channel = tokio::net::UnixStream::from_std(channel)?;
+        let heard = tokio::time::timeout(SOON, message::hear(&mut channel)).await?;
+        let (sockets, fds): (Sockets, _) = heard?;
+        let folder = fds
+            .first()
+            .ok_or_else(|| io::Error::other("no folder with sockets"))?;
+        Client::connect(folder.as_fd(), &sockets.prefix, self.make.key.expose()).await
+    }
+
+    /// What is said about the kernel before, if it was one that should not have ended.
+    fn lost(&self, state: &State) -> Option<String> {
+        let before = state.client.is_some() && !state.expected;
+        before.then(|| match &state.last {
+            Some(ended) => format!("the kernel {}", ended.exit),
+            None => "the kernel ended".to_owned(),
+        })
+    }
+
+    /// Interrupt what it does.
+    pub async fn interrupt(&self, ready: &Ready) -> Result<()> {
+        let asked = ready
+            .client
+            .ask(Channel::Control, "interrupt_request", &json!({}))
+            .await;
+        let answer = asked.map_err(|error| gone(&error))?;
+        // A kernel that hangs in C answers on its control thread all the same.
+        let _ = tokio::time::timeout(SOON, answer.reply()).await;
+        Ok(())
+    }
+
+    /// Ask it something that is no cell.
+    pub async fn ask(&self, ready: &Ready, kind: &str, content: &Value) -> Result<Value> {
+        let asked = ready.client.ask(Channel::Shell, kind, content).await;
+        let answer = asked.map_err(|error| gone(&error))?;
+        let late = || {
+            Error::new(Code::Timeout, "the kernel gave no answer").hint(
+                "it may be at work: `pillion notebook status` tells, and `pillion notebook \
+                 interrupt` stops it",
+            )
+        };
+        let reply = tokio::time::timeout(SOON, answer.reply()).await;
+        let reply = reply.map_err(|_| late())?;
+        reply
+            .map(|heard: Heard| heard.content())
+            .ok_or_else(|| gone(&io::ErrorKind::UnexpectedEof.into()))
+    }
+
+    /// End its process at once. The next cell starts another.
+    pub async fn kill(&self) {
+        self.pool().stop().await;
+    }
+
+    /// End it politely, then by force. Says whether there was one.
+    pub async fn shut_down(&self) -> bool {
+        let mut state = self.state.lock().await;
+        let Some((_, client)) = state.client.take() else {
+            return false;
+        };
+        let was = !client.is_over();
+        if was {
+            let for_good = json!({ "restart": false });
+            let asked = client.ask(Channel::Control, "shutdown_request", &for_good);
+            if asked.await.is_ok() {
+                let _ = tokio::time::timeout(POLITE, client.hung_up()).await;
+            }
+        }
+        self.kill().await;
+        self.supervisor.let_go(&self.key);
+        *self.current() = None;
+        // Its folder can be emptied from now on.
+        state.place = None;
+        state.expected = true;
+        was
+    }
+
+    fn pool(&self) -> Arc<Pool> {
+        self.supervisor.pool(&self.key, 1, || self.make.spec())
+    }
+
+    fn current(&self) -> std::sync::MutexGuard<'_, Option<Arc<Client>>> {
+        self.current
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+}
+
+fn gone(error: &io::Error) -> Error {
+    Error::new(Code::Crashed, format!("the kernel is gone: {error}"))
+        .hint("the next cell starts a new one, which knows nothing of earlier cells")
+}
+
+/// Set for as long as it lives.
+struct Flag<'a>(&'a AtomicBool);
+
+impl<'a> Flag<'a> {
+    fn set(flag: &'a AtomicBool, to: bool) -> Self {
+        flag.store(to, Ordering::Relaxed);
+        Self(flag)
+    }
+}
+
+impl Drop for Flag<'_> {
+    fn drop(&mut self) {
+        self.0.store(false, Ordering::Relaxed);
+    }
+}

@@ -1,0 +1,105 @@
+//! All kernels of an engine, by session.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use pillion_catalogue::{Code, Error, Result};
+use pillion_lanes::{Executor, Lane, Place, Whereabouts, session};
+use pillion_process::Secret;
+use pillion_runtime::managed::Progress;
+
+use crate::kernel::Kernel;
+use crate::packages::Packages;
+use crate::start::Make;
+
+/// Sessions that are remembered; those without a kernel are forgotten first.
+const MOST: usize = 256;
+
+/// All kernels of an engine.
+#[derive(Debug)]
+pub struct Kernels {
+    executor: Arc<Executor>,
+    known: Mutex<HashMap<String, Arc<Kernel>>>,
+}
+
+impl Kernels {
+    /// Kernels behind the walls that `executor` puts up.
+    pub fn new(executor: Arc<Executor>) -> Self {
+        Self {
+            executor,
+            known: Mutex::default(),
+        }
+    }
+
+    /// The kernel of a session, if it is known.
+    pub fn find(&self, session: &str) -> Option<Arc<Kernel>> {
+        self.known().get(session).cloned()
+    }
+
+    /// All that are known, by session.
+    pub fn all(&self) -> Vec<Arc<Kernel>> {
+        let mut all: Vec<_> = self.known().values().cloned().collect();
+        all.sort_by(|a, b| a.session().cmp(b.session()));
+        all
+    }
+
+    /// The kernel of a session: the one that runs, whatever has changed around it since; else
+    /// one as the project is now. Nothing is started.
+    pub async fn of_session(
+        &self,
+        session: &str,
+        whereabouts: Whereabouts,
+        memory_mb: Option<u64>,
+        progress: &dyn Progress,
+    ) -> Result<Arc<Kernel>> {
+        session::check_id(session)?;
+        if let Some(kernel) = self.find(session).filter(|kernel| kernel.is_alive()) {
+            return Ok(kernel);
+        }
+        let ground = self.executor.ground(Lane::User, whereabouts).await?;
+        let packages = Packages::find(&ground, self.executor.dirs(), progress).await?;
+        let place = Place::new(
+            &self.executor.sessions(),
+            Lane::User,
+            Some(session),
+            ground.level,
+        )?;
+        let key = Secret::random().map_err(|error| {
+            Error::new(
+                Code::StartFailed,
+                format!("no randomness for a key: {error}"),
+            )
+        })?;
+        let idle = Duration::from_secs_f64(ground.project.config.notebook.idle_minutes * 60.0);
+        let make = Make {
+            session: session.to_owned(),
+            ground,
+            packages,
+            memory_mb,
+            idle,
+            key: Arc::new(key),
+            seen: PathBuf::new(),
+            tmp: PathBuf::new(),
+            folder: None,
+            room: Arc::default(),
+        }
+        .at(&place);
+        let mut known = self.known();
+        // Somebody else may have been faster.
+        if let Some(kernel) = known.get(session).filter(|kernel| kernel.is_alive()) {
+            return Ok(Arc::clone(kernel));
+        }
+        if known.len() >= MOST {
+            known.retain(|_, kernel| kernel.is_alive());
+        }
+        let kernel = Arc::new(Kernel::new(make, &self.executor));
+        known.insert(session.to_owned(), Arc::clone(&kernel));
+        Ok(kernel)
+    }
+
+    fn known(&self) -> MutexGuard<'_, HashMap<String, Arc<Kernel>>> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,33 @@
+//! Jupyter kernels, for any service.
+//!
+//! # Theory of operation
+//!
+//! A kernel is a sidecar: a process behind the walls of the user lane that the supervisor
+//! starts, watches and ends (`start`). It belongs to a session, and has that session's folder.
+//! When it is ready it hands over the folder with its sockets, and a [`Client`] connects to them
+//! (`channel`, `client`): one for the life of one process. Who wants something of it holds it
+//! for as long as that takes, so a kernel that nobody holds goes idle and ends like any sidecar.
+//!
+//! What comes from a kernel is written by code of others. It is decoded with limits
+//! (`pillion_protocol::{zmtp, jupyter}`), sorted by what it answers, and kept in queues that are
+//! bounded by bytes; what does not fit is dropped and counted, so that no cell can fill the
+//! daemon and no reader can stop another.
+//!
+//! A dead kernel is silent on all its sockets. Its end comes from the supervisor ([`Ended`]), at
+//! once, with the reason; everyone who waits for an answer is told.
+//!
+//! [`Ended`]: pillion_supervisor::Ended
+
+mod cell;
+mod channel;
+mod client;
+mod kernel;
+mod kernels;
+mod packages;
+mod start;
+
+pub use cell::{Cell, Listener, Ran};
+pub use client::{Answer, Channel, Client, Heard};
+pub use kernel::{Kernel, Life, Ready};
+pub use kernels::Kernels;
+pub use packages::{Packages, Source};

@@ -1,0 +1,163 @@
+//! What a kernel is made of, and how its process starts.
+
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
+use pillion_catalogue::{Code, Error};
+use pillion_lanes::{Ground, Lane, Place, disk, environment, limits, session};
+use pillion_process::Secret;
+use pillion_sandbox::walls::seccomp;
+use pillion_sandbox::{Confine, Disk, Level, Policy, Role, Watch, message};
+use pillion_supervisor::{Dialect, Kind, Limits, Spec, Start};
+use serde_json::json;
+
+use crate::packages::Packages;
+
+/// From the start until it can be asked.
+const START: Duration = Duration::from_secs(60);
+/// How long it may take to end by itself once it was asked to.
+const CLOSE: Duration = Duration::from_millis(300);
+/// Requests that may be under way at once; each holds the kernel.
+const AT_ONCE: usize = 256;
+/// A kernel lives as long as it is used, whatever its processor time.
+const FOR_EVER: f64 = 1e9;
+
+/// What a kernel is made of.
+#[derive(Debug, Clone)]
+pub(crate) struct Make {
+    pub(crate) session: String,
+    pub(crate) ground: Ground,
+    pub(crate) packages: Packages,
+    pub(crate) memory_mb: Option<u64>,
+    /// Unused for so long, it ends.
+    pub(crate) idle: Duration,
+    /// What its messages are signed with.
+    pub(crate) key: Arc<Secret>,
+    /// Where its folder is, as it sees it.
+    pub(crate) seen: PathBuf,
+    pub(crate) tmp: PathBuf,
+    pub(crate) folder: Option<PathBuf>,
+    /// What its folder may hold, by what it held before the start.
+    pub(crate) room: Arc<Mutex<Option<Disk>>>,
+}
+
+impl Make {
+    pub(crate) fn at(mut self, place: &Place) -> Self {
+        self.seen.clone_from(&place.seen);
+        self.tmp.clone_from(&place.tmp);
+        self.folder.clone_from(&place.folder);
+        self
+    }
+
+    /// Note what its folder holds, before it starts.
+    pub(crate) fn measured(&self, before: &session::Survey) {
+        let limits = self.limits();
+        let room = disk(&limits, &self.seen, before, self.ground.config.network);
+        *self.room.lock().unwrap_or_else(PoisonError::into_inner) = Some(room);
+    }
+
+    fn limits(&self) -> pillion_sandbox::Limits {
+        limits(&self.ground.config, self.memory_mb, FOR_EVER)
+    }
+
+    /// As its supervisor knows it.
+    pub(crate) fn spec(&self) -> Spec {
+        let make = self.clone();
+        Spec {
+            name: format!("kernel-{}", self.session),
+            kind: Kind::Kernel,
+            workspace: self.ground.project.root.clone(),
+            dialect: Dialect::Held,
+            limits: Limits {
+                hello: START,
+                close: CLOSE,
+                in_flight: AT_ONCE,
+                idle: Some(self.idle),
+                ..Limits::default()
+            },
+            launch: Arc::new(move || make.start().map_err(|error| not_started(&error))),
+            opening: None,
+        }
+    }
+
+    fn policy(&self) -> Policy {
+        let ground = &self.ground;
+        let limits = self.limits();
+        let folder = self.folder.clone();
+        let mut policy = Lane::User.policy(&ground.runtime, &ground.config, limits, folder);
+        policy.view.extend(self.packages.more.iter().cloned());
+        policy
+    }
+
+    /// A process of it, told what it needs to know.
+    fn start(&self) -> io::Result<Start> {
+        let policy = self.policy();
+        let (channel, theirs) = UnixStream::pair()?;
+        let theirs = OwnedFd::from(theirs);
+        // It fits, and must not wait for a reader that is not there yet.
+        channel.set_nonblocking(true)?;
+        message::send(&channel, &self.setup(&policy)?, &[])?;
+        let number = theirs.as_raw_fd().to_string();
+        let runtime = &self.ground.runtime;
+        let script = runtime.worker.join("pillion/lane/kernel.py");
+        let room = self.room.lock().unwrap_or_else(PoisonError::into_inner);
+        let watch = Watch {
+            memory: Some(policy.limits.memory),
+            processes: Some(policy.limits.processes),
+            disk: room.clone(),
+        };
+        drop(room);
+        let level = self.ground.level;
+        let confine = Confine::new(Role::Kernel, level, policy, &runtime.executable)
+            .args(["-s", "-S", "-B", "-X", "utf8"])
+            .args([script.to_string_lossy().into_owned(), number])
+            .env(self.variables())
+            .cwd(&self.seen)
+            .watch(watch)
+            .keep(theirs);
+        let confine = Box::new(confine);
+        Ok(Start::Confined { confine, channel })
+    }
+
+    fn variables(&self) -> Vec<(String, String)> {
+        let mut variables = environment::at(&self.seen, &self.tmp);
+        // It chooses by itself how it shows pictures.
+        variables.remove("MPLBACKEND");
+        let ipython = self.tmp.join("ipython").to_string_lossy().into_owned();
+        variables.insert("IPYTHONDIR".to_owned(), ipython);
+        variables.into_iter().collect()
+    }
+
+    fn setup(&self, policy: &Policy) -> io::Result<serde_json::Value> {
+        let mut path = vec![self.seen.clone()];
+        path.extend(self.ground.runtime.packages.iter().cloned());
+        path.extend(self.packages.more.iter().cloned());
+        let cell = seccomp::Filter::Cell {
+            network: policy.network,
+        };
+        let filters = match self.ground.level {
+            Level::L1 => Vec::new(),
+            Level::L2 | Level::L3 => seccomp::programs(cell).map_err(io::Error::other)?,
+        };
+        let filters: Vec<String> = filters
+            .iter()
+            .map(|program| BASE64_STANDARD.encode(seccomp::bytes(program)))
+            .collect();
+        Ok(json!({
+            "path": path,
+            "sockets": self.tmp.join("kernel"),
+            "key": self.key.expose(),
+            "filters": filters,
+        }))
+    }
+}
+
+fn not_started(error: &io::Error) -> Error {
+    Error::new(Code::StartFailed, format!("cannot start a kernel: {error}"))
+}

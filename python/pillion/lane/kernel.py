@@ -1,0 +1,116 @@
+"""A kernel: ipykernel behind walls.
+
+It is told on its control socket what to import from and where its folder is, makes its sockets in
+a folder of its own, and hands that folder to the daemon, which nobody else can reach. It says
+hello as a worker does, by one line on its standard output, when it can be asked; and before any
+cell runs it puts up the last wall around all of its threads.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, NoReturn
+
+_WORKER_DIR = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+# Numbers behind the prefix of a socket's name, as Jupyter has them.
+_PORTS = ("shell", "iopub", "stdin", "control", "hb")
+_PREFIX = "k"
+_CONNECTION_FILE = "connection.json"
+# Outputs that wait for a slow reader before some are lost.
+_WAITING_OUTPUTS = 100_000
+
+
+def main(control_fd: int) -> NoReturn:
+    """Be a kernel until somebody ends it."""
+    import _socket
+
+    from pillion.lane import messages
+
+    hello = _claim_stdout()
+    control = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM, 0, fileno=control_fd)
+    os.set_inheritable(control_fd, False)
+    setup, _ = messages.receive(control)
+    os.environ.update(setup.get("env") or {})
+    sys.path[:] = [*dict.fromkeys([*sys.path, *setup["path"]])]
+    folder = setup["sockets"]
+    os.mkdir(folder, 0o700)
+    app = _start(setup, folder)
+    opened = os.open(folder, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+    messages.send(control, {"prefix": _PREFIX}, (opened,))
+    os.close(opened)
+    control.close()
+    _put_up_the_last_wall(setup.get("filters") or [])
+    version = ".".join(map(str, sys.version_info[:3]))
+    messages.write(hello, messages.dumps({"status": "ready", "python": version}).encode() + b"\n")
+    # It stays open: its end is the kernel's.
+    os.set_inheritable(hello, False)
+    app.start()
+    sys.exit(0)
+
+
+def _start(setup: dict[str, Any], folder: str) -> Any:
+    """An application that listens on its sockets, and has run nothing yet."""
+    import json
+
+    # Names of sockets are short: they are made from within their folder, wherever that is.
+    work = os.getcwd()
+    os.chdir(folder)
+    connection = {f"{name}_port": number for number, name in enumerate(_PORTS, 1)}
+    connection |= {
+        "transport": "ipc",
+        "ip": _PREFIX,
+        "key": setup["key"],
+        "signature_scheme": "hmac-sha256",
+    }
+    with open(_CONNECTION_FILE, "w", encoding="utf-8") as file:
+        json.dump(connection, file)
+    try:
+        from ipykernel.kernelapp import IPKernelApp
+    except ImportError as error:
+        _give_up(f"cannot import ipykernel: {error}")
+    from traitlets.config import Config
+
+    config = Config()
+    # Completion by Jedi takes seconds where it is asked first; pillion knows names by itself.
+    config.Completer.use_jedi = False
+    # What was typed is the caller's to keep.
+    config.HistoryManager.enabled = False
+    app = IPKernelApp.instance(config=config, connection_file=_CONNECTION_FILE)
+    app.initialize(["-f", os.path.join(folder, _CONNECTION_FILE)])
+    app.iopub_socket.set_hwm(_WAITING_OUTPUTS)
+    os.unlink(_CONNECTION_FILE)
+    os.chdir(work)
+    return app
+
+
+def _put_up_the_last_wall(filters: list[str]) -> None:
+    import binascii
+
+    from pillion.lane import confine
+
+    for text in filters:
+        confine.apply_filter_everywhere(confine.make_filter(binascii.a2b_base64(text)))
+
+
+def _give_up(why: str) -> NoReturn:
+    print(why, file=sys.stderr, flush=True)
+    os._exit(1)
+
+
+def _claim_stdout() -> int:
+    """Take the real standard output away from what is imported: prints go to standard error."""
+    hello = os.dup(1)  # not inherited by anything that is started
+    os.dup2(2, 1)
+    return hello
+
+
+if __name__ == "__main__":
+    sys.path[:] = [
+        entry for entry in sys.path if entry != os.path.dirname(os.path.abspath(__file__))
+    ]
+    sys.path.append(_WORKER_DIR)
+    main(int(sys.argv[1]))
