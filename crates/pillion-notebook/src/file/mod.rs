@@ -18,15 +18,20 @@
 
 mod ansi;
 mod cell;
+mod check;
+mod edit;
 mod json;
 mod notebook;
 mod output;
 mod outputs;
+mod parameters;
 mod style;
 mod tree;
 
 pub use ansi::plain;
 pub use cell::{Cell, CellKind};
+pub use check::{Problem, Repair};
+pub use edit::{Clearing, NewCell};
 pub use json::MAX_DEPTH;
 pub use notebook::{Kernel, MAX_BYTES, Notebook};
 pub use output::{Bundle, Output};

@@ -181,8 +181,11 @@ fn value_size(value: &Value) -> usize {
 }
 
 fn string(value: &Value, name: &str) -> String {
-    let text = value.get(name).and_then(Value::as_str);
-    text.unwrap_or_default().to_owned()
+    match value.get(name) {
+        Some(Value::String(text)) => text.clone(),
+        None | Some(Value::Null) => String::new(),
+        Some(other) => other.to_string(),
+    }
 }
 
 fn object(value: &Value, name: &str) -> Bundle {
@@ -213,11 +216,17 @@ fn bundle(value: &Value, name: &str) -> Bundle {
     bundle
 }
 
-/// A bundle in which texts are lists of lines, where `nbformat` has them so.
+/// A bundle in which texts are lists of lines, where `nbformat` has them so. It allows other
+/// values than texts only where the media type says JSON: elsewhere they become the text of it.
 fn split(bundle: &Bundle) -> Value {
-    let split = bundle.iter().map(|(mime, value)| match value {
-        Value::String(text) if is_text(mime) => (mime.clone(), as_lines(text)),
-        _ => (mime.clone(), value.clone()),
+    let split = bundle.iter().map(|(mime, value)| {
+        let value = match value {
+            value if is_json(mime) => value.clone(),
+            Value::String(text) if is_text(mime) => as_lines(text),
+            Value::String(_) => value.clone(),
+            other => other.to_string().into(),
+        };
+        (mime.clone(), value)
     });
     Value::Object(split.collect())
 }
