@@ -16,23 +16,32 @@
 //! Cells are counted from 0 everywhere. All of it is pure; only [`open`] and [`save`] touch
 //! files.
 
+mod align;
 mod ansi;
 mod cell;
 mod check;
+mod diff;
+mod disk;
 mod edit;
+mod html;
 mod json;
 mod notebook;
 mod output;
 mod outputs;
 mod parameters;
+mod shown;
 mod style;
 mod tree;
 
 pub use ansi::plain;
 pub use cell::{Cell, CellKind};
 pub use check::{Problem, Repair};
+pub use diff::{CellDiff, Diff, Fate, diff};
+pub use disk::{Overwrite, open, save};
 pub use edit::{Clearing, NewCell};
+pub use html::html;
 pub use json::MAX_DEPTH;
 pub use notebook::{Kernel, MAX_BYTES, Notebook};
 pub use output::{Bundle, Output};
 pub use outputs::{Change, Outputs};
+pub use shown::{Budget, Image, Shown, show};

@@ -170,6 +170,12 @@ impl Notebook {
         self.changed
     }
 
+    /// Take a text that was written for what it was read from.
+    pub(super) fn is_saved(&mut self, text: String) {
+        self.original = Some(text.into());
+        self.changed = false;
+    }
+
     fn written(&self) -> String {
         let mut out = self.frame.0.clone();
         let mut top = self.top.clone();

@@ -181,10 +181,6 @@ impl Object {
         self.members.iter().map(|member| member.name.as_str())
     }
 
-    pub(super) fn is_empty(&self) -> bool {
-        self.members.is_empty()
-    }
-
     /// Set a member where it stands. A new one goes where the order of keys wants it, if they
     /// are in order, and to the end if not.
     pub(super) fn set(&mut self, name: &str, value: Node) {
