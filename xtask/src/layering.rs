@@ -24,6 +24,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "pillion-code",
             "pillion-python",
             "pillion-exec",
+            "pillion-notebook",
             "pillion-lanes",
             "pillion-project",
             "pillion-workspace",
@@ -76,6 +77,10 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "pillion-sandbox",
             "pillion-protocol",
         ],
+    ),
+    (
+        "pillion-notebook",
+        &["pillion-catalogue", "pillion-protocol"],
     ),
     (
         // Not the store: what is kept of a run is the service's business.

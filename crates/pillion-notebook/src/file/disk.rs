@@ -1,0 +1,183 @@
+//! The one place where notebooks touch files.
+
+use std::fs::{self, File};
+use std::io::{ErrorKind, Read, Write};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use pillion_protocol::error::{Code, Error, Result};
+
+use super::notebook::{MAX_BYTES, Notebook, too_large};
+
+/// What to do with a file that is no longer what was read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Overwrite {
+    /// Refuse: somebody else saved it. A new notebook is not written over a file.
+    Never,
+    /// Write all the same.
+    Always,
+}
+
+/// Read a notebook from a file.
+///
+/// # Errors
+///
+/// `not_found` if there is none or it cannot be read, and those of [`Notebook::read`].
+pub fn open(path: &Path) -> Result<Notebook> {
+    Notebook::read(&bytes(path)?)
+}
+
+/// Write a notebook to a file, whole or not at all: the new text takes the place of the old
+/// file in one step. A link stays one, and so do the permissions. Afterwards the notebook counts
+/// as read from what was written.
+///
+/// # Errors
+///
+/// `conflict` if the file is no longer what was read, `write_failed` if it cannot be written.
+pub fn save(notebook: &mut Notebook, path: &Path, overwrite: Overwrite) -> Result<()> {
+    let place = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    if overwrite == Overwrite::Never {
+        match (bytes(&place), notebook.original()) {
+            (Ok(found), Some(original)) if found == original.as_bytes() => {}
+            // The copy of a notebook under a new name.
+            (Err(error), _) if error.code == Code::NotFound && !place.exists() => {}
+            _ => {
+                let what = format!("`{}` was changed by somebody else", path.display());
+                return Err(Error::new(Code::Conflict, what)
+                    .hint("read it again and repeat the change, or write to another file"));
+            }
+        }
+    }
+    let draft = draft(&place);
+    let text = notebook.text();
+    if let Err(error) = write(&draft, &place, &text) {
+        let _ = fs::remove_file(&draft);
+        let what = format!("`{}` cannot be written: {error}", path.display());
+        return Err(Error::new(Code::WriteFailed, what)
+            .hint("look at its folder's permissions and free space"));
+    }
+    notebook.is_saved(text);
+    Ok(())
+}
+
+fn bytes(path: &Path) -> Result<Vec<u8>> {
+    let failed = |error: std::io::Error| {
+        let what = match error.kind() {
+            ErrorKind::NotFound => format!("there is no file `{}`", path.display()),
+            _ => format!("`{}` cannot be read: {error}", path.display()),
+        };
+        Error::new(Code::NotFound, what).hint("name a notebook file, relative to where you are")
+    };
+    // A pipe or a device would never end, and to open a pipe would wait for a writer.
+    let metadata = fs::metadata(path).map_err(failed)?;
+    if !metadata.is_file() {
+        return Err(failed(std::io::Error::other("it is no regular file")));
+    }
+    if metadata.len() > MAX_BYTES as u64 {
+        return Err(too_large(metadata.len()));
+    }
+    let file = File::open(path).map_err(failed)?;
+    let mut bytes = Vec::new();
+    // It may grow while it is read. One byte more than allowed is refused by the reader.
+    let most = MAX_BYTES as u64 + 1;
+    file.take(most).read_to_end(&mut bytes).map_err(failed)?;
+    Ok(bytes)
+}
+
+/// A name beside the file that nobody else has.
+fn draft(place: &Path) -> PathBuf {
+    static COUNT: AtomicU64 = AtomicU64::new(0);
+    let count = COUNT.fetch_add(1, Ordering::Relaxed);
+    let name = place.file_name().unwrap_or_default().to_string_lossy();
+    let process = std::process::id();
+    place.with_file_name(format!(".{name}.pillion-{process}-{count}"))
+}
+
+fn write(draft: &Path, place: &Path, text: &str) -> std::io::Result<()> {
+    let mut file = File::options().write(true).create_new(true).open(draft)?;
+    // Before there is something to read.
+    if let Ok(metadata) = fs::metadata(place) {
+        file.set_permissions(metadata.permissions())?;
+    }
+    file.write_all(text.as_bytes())?;
+    file.sync_all()?;
+    fs::rename(draft, place)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::notebook::Kernel;
+    use super::*;
+
+    #[test]
+    fn a_notebook_goes_to_a_file_and_back() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.ipynb");
+        let mut notebook = Notebook::new(&Kernel::default());
+        save(&mut notebook, &path, Overwrite::Never).unwrap();
+        assert!(!notebook.is_changed());
+        notebook.set_metadata("x", Some(1.into()));
+        save(&mut notebook, &path, Overwrite::Never).unwrap();
+        assert_eq!(open(&path).unwrap().text(), notebook.text());
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn what_somebody_else_saved_is_not_written_over() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.ipynb");
+        let mut notebook = Notebook::new(&Kernel::default());
+        save(&mut notebook, &path, Overwrite::Never).unwrap();
+        // A new notebook knows nothing of what is there.
+        let mut other = Notebook::new(&Kernel::default());
+        let error = save(&mut other, &path, Overwrite::Never).unwrap_err();
+        assert_eq!(error.code, Code::Conflict);
+        notebook = open(&path).unwrap();
+        notebook.set_metadata("mine", Some(1.into()));
+        fs::write(&path, notebook.text().replace("mine", "theirs")).unwrap();
+        let error = save(&mut notebook, &path, Overwrite::Never).unwrap_err();
+        assert_eq!(error.code, Code::Conflict);
+        assert!(fs::read_to_string(&path).unwrap().contains("theirs"));
+        save(&mut notebook, &path, Overwrite::Always).unwrap();
+        assert!(fs::read_to_string(&path).unwrap().contains("mine"));
+        let copy = folder.path().join("b.ipynb");
+        save(&mut notebook, &copy, Overwrite::Never).unwrap();
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_link_stays_a_link_and_permissions_stay() {
+        use std::os::unix::fs::PermissionsExt;
+        let folder = tempfile::tempdir().unwrap();
+        let (path, link) = (folder.path().join("a.ipynb"), folder.path().join("l.ipynb"));
+        save(
+            &mut Notebook::new(&Kernel::default()),
+            &path,
+            Overwrite::Never,
+        )
+        .unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
+        std::os::unix::fs::symlink(&path, &link).unwrap();
+        let mut notebook = open(&link).unwrap();
+        notebook.set_metadata("x", Some(1.into()));
+        save(&mut notebook, &link, Overwrite::Never).unwrap();
+        assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+        assert_eq!(open(&path).unwrap().text(), notebook.text());
+        let mode = fs::metadata(&path).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o640);
+    }
+
+    #[test]
+    fn what_is_no_file_is_told() {
+        let folder = tempfile::tempdir().unwrap();
+        for path in [folder.path().to_owned(), folder.path().join("missing")] {
+            assert_eq!(open(&path).unwrap_err().code, Code::NotFound);
+        }
+        let error = save(
+            &mut Notebook::new(&Kernel::default()),
+            &folder.path().join("no/folder"),
+            Overwrite::Always,
+        );
+        assert_eq!(error.unwrap_err().code, Code::WriteFailed);
+    }
+}

@@ -1,0 +1,47 @@
+//! Notebook files (`.ipynb`): everything that needs no kernel.
+//!
+//! A [`Notebook`] is read from bytes and keeps them. What nobody changes is written as it was,
+//! byte for byte, and what is changed is spelled as the rest of the file is, so that a
+//! notebook under version control shows what was done and nothing else (`json.rs`, `style.rs`
+//! and `tree.rs` are how; nothing outside of them knows of spellings). On it stand
+//!
+//! - [`Notebook::check`] and [`Notebook::repair`]: what is wrong, and putting it right;
+//! - the editing of cells and the parameters of a run (`edit.rs`, `parameters.rs`);
+//! - [`Output`], one output of a cell, and [`Outputs`], which makes outputs of a kernel's
+//!   messages;
+//! - [`show`]: outputs as text and images, for models and terminals;
+//! - [`diff`]: two notebooks, cell by cell;
+//! - [`html`]: a page to look at or send.
+//!
+//! Cells are counted from 0 everywhere. All of it is pure; only [`open`] and [`save`] touch
+//! files.
+
+mod align;
+mod ansi;
+mod cell;
+mod check;
+mod diff;
+mod disk;
+mod edit;
+mod html;
+mod json;
+mod notebook;
+mod output;
+mod outputs;
+mod parameters;
+mod shown;
+mod style;
+mod tree;
+
+pub use ansi::plain;
+pub use cell::{Cell, CellKind};
+pub use check::{Problem, Repair};
+pub use diff::{CellDiff, Diff, Fate, diff};
+pub use disk::{Overwrite, open, save};
+pub use edit::{Clearing, NewCell};
+pub use html::html;
+pub use json::MAX_DEPTH;
+pub use notebook::{Kernel, MAX_BYTES, Notebook};
+pub use output::{Bundle, Output};
+pub use outputs::{Change, Outputs};
+pub use shown::{Budget, Image, Shown, show};
