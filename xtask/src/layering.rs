@@ -25,6 +25,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "pillion-python",
             "pillion-exec",
             "pillion-notebook",
+            "pillion-kernel",
             "pillion-lanes",
             "pillion-project",
             "pillion-workspace",
@@ -80,7 +81,28 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ),
     (
         "pillion-notebook",
-        &["pillion-catalogue", "pillion-protocol"],
+        &[
+            "pillion-kernel",
+            "pillion-lanes",
+            "pillion-runtime",
+            "pillion-catalogue",
+            "pillion-protocol",
+        ],
+    ),
+    (
+        // A library of services, beside the lanes whose walls its kernels have.
+        "pillion-kernel",
+        &[
+            "pillion-lanes",
+            "pillion-project",
+            "pillion-workspace",
+            "pillion-supervisor",
+            "pillion-runtime",
+            "pillion-catalogue",
+            "pillion-sandbox",
+            "pillion-process",
+            "pillion-protocol",
+        ],
     ),
     (
         // Not the store: what is kept of a run is the service's business.

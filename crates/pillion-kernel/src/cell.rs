@@ -220,7 +220,7 @@ impl Kernel {
                 () = at(wake) => match course.stopping {
                     Some((why, _)) if course.replied.is_none() => {
                         // It does not listen to interrupts.
-                        self.kill().await;
+                        self.kill(&ready.hold).await;
                         let lost = "it did not end when it was interrupted, so its kernel was killed";
                         return Ok(course.end(why.outcome(), Some(lost.to_owned())));
                     }

@@ -50,10 +50,6 @@ pub(crate) async fn connect(
     write
         .write_all(&zmtp::opening(socket, identity.as_bytes()))
         .await?;
-    let sender = Sender {
-        stream: write,
-        signer: signer.clone(),
-    };
     let mut receiver = Receiver {
         stream: read,
         decoder: Decoder::default(),
@@ -61,6 +57,13 @@ pub(crate) async fn connect(
         signer: signer.clone(),
     };
     receiver.greeted().await?;
+    if socket == Socket::Sub {
+        write.write_all(&zmtp::subscription()).await?;
+    }
+    let sender = Sender {
+        stream: write,
+        signer: signer.clone(),
+    };
     Ok((sender, receiver))
 }
 

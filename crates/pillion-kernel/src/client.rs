@@ -75,6 +75,8 @@ pub struct Client {
     shell: tokio::sync::Mutex<Sender>,
     control: tokio::sync::Mutex<Sender>,
     stdin: tokio::sync::Mutex<Sender>,
+    /// A subscriber says nothing more, but must not hang up.
+    _iopub: Sender,
     /// Our name among the kernel's clients.
     name: String,
     next: AtomicU64,
@@ -209,12 +211,11 @@ impl Client {
             (Channel::Control, control.1),
         ]
         .map(|(channel, receiver)| tokio::spawn(read(channel, receiver, Arc::clone(&shared))));
-        // A subscriber says nothing more.
-        drop(iopub.0);
         let client = Self {
             shell: tokio::sync::Mutex::new(shell.0),
             control: tokio::sync::Mutex::new(control.0),
             stdin: tokio::sync::Mutex::new(stdin.0),
+            _iopub: iopub.0,
             name,
             next: AtomicU64::new(1),
             shared,

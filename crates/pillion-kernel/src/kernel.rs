@@ -9,7 +9,8 @@ use std::time::Duration;
 use pillion_catalogue::{Code, Error, Result};
 use pillion_lanes::{Executor, Lane, Place};
 use pillion_sandbox::message;
-use pillion_supervisor::{Ended, Hold, Pool, Supervisor};
+use pillion_supervisor::{Cause, Ended, Hold, Pool, Supervisor};
+use pillion_workspace::config::NotebookConfig;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -95,6 +96,16 @@ impl Kernel {
         self.make.packages.source
     }
 
+    /// What its project says about notebooks.
+    pub fn config(&self) -> &NotebookConfig {
+        &self.make.ground.project.config.notebook
+    }
+
+    /// Bytes that one of its cells may write and show.
+    pub fn most_output(&self) -> u64 {
+        self.make.ground.config.output_kb << 10
+    }
+
     /// The Python it runs.
     pub fn python(&self) -> &std::path::Path {
         &self.make.ground.runtime.executable
@@ -144,13 +155,16 @@ impl Kernel {
             });
         }
         let lost = self.lost(&state);
-        let client = self.connect(&hold).await.map_err(|error| {
-            Error::new(
-                Code::StartFailed,
-                format!("the kernel does not answer: {error}"),
-            )
-            .hint("`pillion logs` has more; the next cell starts another")
-        })?;
+        let client = match self.connect(&hold).await {
+            Ok(client) => client,
+            Err(error) => {
+                // It says where its sockets are only once.
+                self.kill(&hold).await;
+                let message = format!("the kernel does not answer: {error}");
+                return Err(Error::new(Code::StartFailed, message)
+                    .hint("`pillion logs` has more; the next cell starts another"));
+            }
+        };
         let client = Arc::new(client);
         state.client = Some((hold.process(), Arc::clone(&client)));
         state.generation += 1;
@@ -233,31 +247,35 @@ impl Kernel {
     }
 
     /// End its process at once. The next cell starts another.
-    pub async fn kill(&self) {
-        self.pool().stop().await;
+    pub async fn kill(&self, hold: &Hold) {
+        let ended = hold.ended();
+        // First it is let go of, so that its death is no crash to anybody.
+        self.supervisor.let_go(&self.key);
+        hold.kill(Cause::Stop);
+        let _ = tokio::time::timeout(SOON, ended).await;
     }
 
     /// End it politely, then by force. Says whether there was one.
     pub async fn shut_down(&self) -> bool {
+        let ready = self.running().await;
         let mut state = self.state.lock().await;
-        let Some((_, client)) = state.client.take() else {
-            return false;
-        };
-        let was = !client.is_over();
-        if was {
+        if let Some(ready) = &ready {
+            let client = &ready.client;
+            self.supervisor.let_go(&self.key);
             let for_good = json!({ "restart": false });
             let asked = client.ask(Channel::Control, "shutdown_request", &for_good);
             if asked.await.is_ok() {
                 let _ = tokio::time::timeout(POLITE, client.hung_up()).await;
             }
+            self.kill(&ready.hold).await;
         }
-        self.kill().await;
-        self.supervisor.let_go(&self.key);
         *self.current() = None;
         // Its folder can be emptied from now on.
-        state.place = None;
-        state.expected = true;
-        was
+        *state = State {
+            expected: true,
+            ..State::default()
+        };
+        ready.is_some()
     }
 
     fn pool(&self) -> Arc<Pool> {

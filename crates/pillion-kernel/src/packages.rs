@@ -7,13 +7,14 @@ use pillion_lanes::{Ground, Runtime};
 use pillion_project::Walls;
 use pillion_runtime::managed::Progress;
 use pillion_runtime::{Dirs, Managed};
-use serde::Serialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 /// What says that an environment has ipykernel.
 const MODULE: &str = "ipykernel/kernelapp.py";
 
 /// Where ipykernel is from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Source {
     /// The project's Python has it.

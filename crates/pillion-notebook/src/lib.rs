@@ -1,7 +1,21 @@
-//! Notebooks: their files, and what is done with them.
+//! The service behind `notebook.*`: cells on real kernels, and notebook files.
+//!
+//! # Theory of operation
+//!
+//! What starts, watches and speaks with kernels is `pillion-kernel`; here is what callers see of
+//! it. A session has one kernel, which starts with its first cell. A cell's messages become
+//! outputs as notebook files have them (`course`), which are shown as they come and are in the
+//! reply at the end. A kernel that died is replaced by the next cell, which says so.
 //!
 //! [`file`] is all about `.ipynb` files and knows no kernel: reading and writing them without
 //! touching what was not changed, checking and repairing, editing, outputs, comparing, and a
 //! page to look at.
+//!
+//! [`operations`] are what callers see.
 
+mod course;
 pub mod file;
+pub mod operations;
+mod service;
+
+pub use service::NotebookService;

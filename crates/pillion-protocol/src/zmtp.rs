@@ -60,7 +60,8 @@ impl Part {
     }
 }
 
-/// What one says first: the greeting, who one is, and what one wants to hear.
+/// What one says first: the greeting, and who one is. Nothing more may be said before the other
+/// side has done the same.
 pub fn opening(socket: Socket, identity: &[u8]) -> Bytes {
     let mut out = BytesMut::with_capacity(160);
     out.put_slice(&[0xff, 0, 0, 0, 0, 0, 0, 0, 1, 0x7f, 3, 0]);
@@ -77,11 +78,13 @@ pub fn opening(socket: Socket, identity: &[u8]) -> Bytes {
     property(&mut ready, "Socket-Type", name.as_bytes());
     property(&mut ready, "Identity", identity);
     frame(COMMAND, &ready, &mut out);
-    if socket == Socket::Sub {
-        // To everything: the empty prefix.
-        frame(0, &[1], &mut out);
-    }
     out.freeze()
+}
+
+/// What a subscriber says next: it wants to hear everything.
+pub fn subscription() -> Bytes {
+    // The empty prefix.
+    message(&[Bytes::from_static(&[1])])
 }
 
 fn property(out: &mut BytesMut, name: &str, value: &[u8]) {
@@ -312,14 +315,14 @@ mod tests {
     }
 
     #[test]
-    fn the_opening_says_who_one_is_and_a_subscriber_wants_everything() {
+    fn the_opening_says_who_one_is_and_a_subscription_wants_everything() {
         let dealer = opening(Socket::Dealer, b"me");
         assert_eq!(dealer[..12], [0xff, 0, 0, 0, 0, 0, 0, 0, 1, 0x7f, 3, 0]);
         assert_eq!(
             dealer[64..],
             *b"\x04\x2b\x05READY\x0bSocket-Type\0\0\0\x06DEALER\x08Identity\0\0\0\x02me"
         );
-        assert!(opening(Socket::Sub, b"").ends_with(b"\0\x01\x01"));
+        assert_eq!(subscription(), b"\0\x01\x01"[..]);
     }
 
     #[test]

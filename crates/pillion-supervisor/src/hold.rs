@@ -59,6 +59,15 @@ impl Hold {
         }
     }
 
+    /// Kill the process, with everything it started, whoever else may hold it.
+    pub fn kill(&self, cause: Cause) {
+        let grant = &self.inner.grant;
+        if let Some(to_actor) = grant.to_actor.upgrade() {
+            let process = grant.process;
+            let _ = to_actor.send(Message::Kill { process, cause });
+        }
+    }
+
     /// Which process this is. Later ones have higher numbers, and no two the same, whatever
     /// became of their pool.
     pub fn process(&self) -> u64 {

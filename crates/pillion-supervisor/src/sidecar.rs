@@ -10,6 +10,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use crate::actor::Actor;
 use crate::call::{Outcome, Pending};
+use crate::failure::Cause;
 use crate::failure::{busy, stopped, too_slow};
 use crate::hold::{Grant, Hold};
 use crate::status::Shared;
@@ -28,6 +29,11 @@ pub(crate) enum Message {
     LetGo {
         process: u64,
         id: u64,
+    },
+    /// Who holds a process wants its end.
+    Kill {
+        process: u64,
+        cause: Cause,
     },
     Warm,
     Restart,

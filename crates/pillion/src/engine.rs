@@ -9,6 +9,7 @@ use pillion_code::CodeService;
 use pillion_doors::House;
 use pillion_exec::ExecService;
 use pillion_lanes::Executor;
+use pillion_notebook::NotebookService;
 use pillion_project::Projects;
 use pillion_python::PythonService;
 use pillion_runtime::Dirs;
@@ -80,6 +81,11 @@ impl Engine {
             shutdown.clone(),
         ));
         catalogue.add(pillion_exec::operations::operations(), &exec);
+        let notebook = NotebookService::new(Arc::clone(&executor));
+        catalogue.add(
+            pillion_notebook::operations::operations(),
+            &Arc::new(notebook),
+        );
         let python = PythonService::new(Arc::clone(&supervisor), projects);
         catalogue.add(pillion_python::operations::operations(), &Arc::new(python));
         let catalogue = Arc::new(catalogue);
@@ -199,6 +205,7 @@ pub fn definitions() -> Vec<Definition> {
         .definitions()
         .chain(pillion_code::operations::operations().definitions())
         .chain(pillion_exec::operations::operations().definitions())
+        .chain(pillion_notebook::operations::operations().definitions())
         .chain(pillion_python::operations::operations().definitions())
         .collect();
     all.sort_by_key(|definition| definition.name);

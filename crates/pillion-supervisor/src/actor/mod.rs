@@ -131,6 +131,13 @@ impl Actor {
             }
             Some(Message::Cancel(ticket)) => self.cancel(ticket),
             Some(Message::LetGo { process, id }) => self.let_go(process, id),
+            Some(Message::Kill { process, cause }) => {
+                let child = self.child.as_mut();
+                if let Some(child) = child.filter(|child| child.number == process) {
+                    self.cause.get_or_insert(cause);
+                    child.kill();
+                }
+            }
             Some(Message::Notify(notice)) => self.notify(notice),
             Some(Message::Warm) => self.step(Happening::Demand),
             Some(Message::Restart) => {

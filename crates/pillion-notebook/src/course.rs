@@ -1,0 +1,241 @@
+//! A cell while it runs: a kernel's messages become outputs, events and, at the end, a reply.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use pillion_kernel::{Heard, Kernel, Listener, Ran, Ready};
+use pillion_lanes::Outcome;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::NotebookService;
+use crate::file::{Change, Output, Outputs};
+use crate::operations::{CellError, CellReply};
+
+/// What ends the input of a cell that nobody answers.
+const END_OF_INPUT: &str = "\u{4}";
+
+/// What happens while a cell runs.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub(crate) enum Event {
+    /// The kernel began with it.
+    Started {
+        /// Its number.
+        execution_count: Option<u64>,
+    },
+    /// Text was printed.
+    Stream {
+        /// `stdout` or `stderr`.
+        name: String,
+        /// What is new.
+        text: String,
+    },
+    /// There is a new output.
+    Output {
+        /// Which one, from 0.
+        index: usize,
+        /// As notebook files have it.
+        output: Value,
+    },
+    /// An output shows something else now.
+    Update {
+        /// Which one.
+        index: usize,
+        /// As notebook files have it.
+        output: Value,
+    },
+    /// All outputs so far are to be taken away.
+    Clear,
+    /// The cell asks for input: `notebook.input` answers.
+    InputRequest {
+        /// What it says.
+        prompt: String,
+        /// What is typed is not to be shown.
+        password: bool,
+    },
+    /// A message of a widget, as it is.
+    Comm {
+        /// Its kind: `comm_open`, `comm_msg` or `comm_close`.
+        kind: String,
+        /// What it says.
+        content: Value,
+    },
+    /// Something that whoever follows should know.
+    Notice {
+        /// What.
+        text: String,
+    },
+    /// The end, with what the reply says.
+    Complete(Box<CellReply>),
+}
+
+/// Somebody who follows a cell.
+pub(crate) trait Told: Send {
+    /// Something happened.
+    fn tell(&mut self, event: Event) -> impl Future<Output = ()> + Send;
+}
+
+/// A cell while it runs.
+pub(crate) struct Course<'a, T> {
+    service: &'a NotebookService,
+    kernel: &'a Arc<Kernel>,
+    ready: &'a Ready,
+    told: &'a mut T,
+    outputs: Outputs,
+    streams: [String; 2],
+    pub(crate) inputs: VecDeque<String>,
+    pub(crate) is_followed: bool,
+}
+
+impl<'a, T: Told> Course<'a, T> {
+    pub(crate) fn new(
+        service: &'a NotebookService,
+        kernel: &'a Arc<Kernel>,
+        ready: &'a Ready,
+        told: &'a mut T,
+        most: u64,
+    ) -> Self {
+        Self {
+            service,
+            kernel,
+            ready,
+            told,
+            outputs: Outputs::new(usize::try_from(most).unwrap_or(usize::MAX)),
+            streams: Default::default(),
+            inputs: VecDeque::new(),
+            is_followed: false,
+        }
+    }
+
+    async fn ask(&mut self, heard: &Heard) {
+        let content = heard.content();
+        let answer = match (self.inputs.pop_front(), self.is_followed) {
+            (Some(answer), _) => answer,
+            (None, false) => END_OF_INPUT.to_owned(),
+            (None, true) => {
+                let (session, client) = (self.kernel.session(), &self.ready.client);
+                self.service.note(session, client, heard);
+                let prompt = content["prompt"].as_str().unwrap_or_default().to_owned();
+                let password = content["password"].as_bool().unwrap_or_default();
+                let event = Event::InputRequest { prompt, password };
+                return self.told.tell(event).await;
+            }
+        };
+        if let Err(error) = self.ready.client.answer(&heard.message, &answer).await {
+            tracing::debug!(%error, "a kernel did not get its input");
+        }
+    }
+
+    async fn show(&mut self, kind: &str, content: &Value) {
+        if kind == "stream" {
+            let text = content["text"].as_str().unwrap_or_default();
+            let stream = usize::from(content["name"] == "stderr");
+            if let Some(all) = self.streams.get_mut(stream) {
+                all.push_str(text);
+            }
+        }
+        let change = self.outputs.feed(kind, content);
+        let events = self.events(kind, content, &change);
+        for event in events {
+            self.told.tell(event).await;
+        }
+    }
+
+    fn events(&self, kind: &str, content: &Value, change: &Change) -> Vec<Event> {
+        let mut events = Vec::new();
+        if change.cleared {
+            events.push(Event::Clear);
+        }
+        let shown = |index: usize| self.outputs.get(index).map(Output::to_nbformat);
+        for index in &change.updated {
+            let output = shown(*index).unwrap_or_default();
+            events.push(Event::Update {
+                index: *index,
+                output,
+            });
+        }
+        if kind == "stream" && (change.added.is_some() || change.extended.is_some()) {
+            let text = |key: &str| content[key].as_str().unwrap_or_default().to_owned();
+            events.push(Event::Stream {
+                name: text("name"),
+                text: text("text"),
+            });
+        } else if let Some(index) = change.added {
+            let output = shown(index).unwrap_or_default();
+            events.push(Event::Output { index, output });
+        }
+        events
+    }
+
+    /// What the caller gets at the end.
+    pub(crate) fn reply(self, ran: &Ran, ready: &Ready) -> CellReply {
+        let outputs = self.outputs.all();
+        let result = outputs.iter().find_map(|output| match output {
+            Output::Result { data, .. } => data.get("text/plain").map(plain),
+            _ => None,
+        });
+        let error = outputs.iter().find_map(|output| match output {
+            Output::Error { ename, evalue, .. } => Some(CellError {
+                ename: ename.clone(),
+                evalue: evalue.clone(),
+            }),
+            _ => None,
+        });
+        let count = ran.reply.as_ref();
+        let count = count.and_then(|reply| reply["execution_count"].as_u64());
+        let before = ready
+            .lost
+            .as_ref()
+            .map(|lost| format!("{lost}: this is a new one, which knows nothing of earlier cells"));
+        let after = ran.lost.as_ref().map(|lost| {
+            format!("{lost}; what it knew is lost, and the next cell starts a new one")
+        });
+        let notices: Vec<String> = before.into_iter().chain(after).collect();
+        let [stdout, stderr] = self.streams;
+        CellReply {
+            success: ran.outcome == Outcome::Ok,
+            stdout,
+            stderr,
+            result_repr: result,
+            execution_time_ms: ran.took.as_secs_f64() * 1e3,
+            execution_count: count.or(self.outputs.execution_count()),
+            truncated: self.outputs.is_cut() || ran.dropped > 0,
+            outputs: outputs.iter().map(Output::to_nbformat).collect(),
+            outcome: ran.outcome,
+            error,
+            session: self.kernel.session().to_owned(),
+            cell_id: None,
+            notice: (!notices.is_empty()).then(|| notices.join("; ")),
+        }
+    }
+}
+
+/// A value of a mime bundle as text: lines may be a list.
+fn plain(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Array(lines) => lines.iter().filter_map(Value::as_str).collect(),
+        other => other.to_string(),
+    }
+}
+
+impl<T: Told> Listener for Course<'_, T> {
+    async fn hear(&mut self, heard: &Heard) {
+        let content = heard.content();
+        match heard.kind() {
+            "input_request" => self.ask(heard).await,
+            "execute_input" => {
+                self.outputs.feed("execute_input", &content);
+                let execution_count = self.outputs.execution_count();
+                self.told.tell(Event::Started { execution_count }).await;
+            }
+            kind @ ("comm_open" | "comm_msg" | "comm_close") => {
+                let kind = kind.to_owned();
+                self.told.tell(Event::Comm { kind, content }).await;
+            }
+            kind => self.show(kind, &content).await,
+        }
+    }
+}

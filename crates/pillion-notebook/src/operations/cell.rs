@@ -1,0 +1,220 @@
+//! `notebook.run_cell` and `notebook.stream`: one cell on the kernel of a session.
+
+use pillion_catalogue::{
+    Context, Errors, Method, Offer, Operation, Prints, Reply, Result, Route, Safety, Scope, Streams,
+};
+use pillion_lanes::Outcome;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::NotebookService;
+use crate::course::{Event, Told};
+use crate::service::Order;
+
+/// Run a cell on the kernel of a session, and wait for its end.
+///
+/// The first cell of a session starts its kernel, which keeps what cells define until it is
+/// shut down, restarted, or not used for a while. It lives behind the walls of the user lane, in
+/// the folder of its session. With `stream` what happens is told as it comes.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema, clap::Args)]
+#[serde(deny_unknown_fields)]
+pub struct RunCell {
+    /// The code.
+    pub code: String,
+    /// The session; without a name it is the one of runs that name none.
+    #[arg(long, value_name = "SESSION")]
+    #[serde(default, alias = "session_id", skip_serializing_if = "Option::is_none")]
+    pub session: Option<String>,
+    /// A name of the caller's for it, which is in the reply.
+    #[arg(long, value_name = "ID")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cell_id: Option<String>,
+    /// Seconds it may take; then it is interrupted, and if need be its kernel is killed.
+    #[arg(long, value_name = "S")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeout_seconds: Option<f64>,
+    /// What it reads if it asks for input, one after the other.
+    #[arg(long = "input", value_name = "TEXT")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub inputs: Vec<String>,
+    /// Megabytes of memory for its kernel, if it starts one.
+    #[arg(long, value_name = "MB")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory_limit_mb: Option<u64>,
+    /// Tell what happens as it comes.
+    #[arg(skip)]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub stream: bool,
+}
+
+/// How a cell ended.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+pub struct CellReply {
+    /// Whether it ended without an error.
+    pub success: bool,
+    /// What it printed.
+    pub stdout: String,
+    /// What it printed to standard error.
+    pub stderr: String,
+    /// Its last expression as text, if it has a value.
+    pub result_repr: Option<String>,
+    /// How long it took.
+    pub execution_time_ms: f64,
+    /// Its number among the cells of its kernel.
+    pub execution_count: Option<u64>,
+    /// Its outputs, as notebook files have them.
+    pub outputs: Vec<Value>,
+    /// How it ended, in one word.
+    pub outcome: Outcome,
+    /// The exception that ended it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<CellError>,
+    /// Some of its output is missing, because it was too much.
+    pub truncated: bool,
+    /// The session.
+    pub session: String,
+    /// The caller's name for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cell_id: Option<String>,
+    /// What happened to its kernel: it is a new one, or was lost.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub notice: Option<String>,
+}
+
+/// An exception.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+pub struct CellError {
+    /// The name of its class.
+    pub ename: String,
+    /// What it says.
+    pub evalue: String,
+}
+
+impl From<RunCell> for Order {
+    fn from(cell: RunCell) -> Self {
+        Self {
+            session: cell.session,
+            code: cell.code,
+            cell_id: cell.cell_id,
+            timeout_seconds: cell.timeout_seconds,
+            inputs: cell.inputs,
+            memory_limit_mb: cell.memory_limit_mb,
+            is_followed: cell.stream,
+        }
+    }
+}
+
+/// What the command line shows of a reply.
+fn text(result: &str) -> Option<String> {
+    let reply: CellReply = serde_json::from_str(result).ok()?;
+    let outputs: Vec<_> = reply
+        .outputs
+        .iter()
+        .map(crate::file::Output::read)
+        .collect();
+    let shown = crate::file::show(&outputs, crate::file::Budget::default());
+    let mut text = shown.text;
+    if reply.outcome != Outcome::Ok && reply.outcome != Outcome::Error {
+        text.push_str(&format!("[{}]\n", word(reply.outcome)));
+    }
+    if let Some(notice) = reply.notice {
+        text.push_str(&format!("note: {notice}\n"));
+    }
+    Some(text.trim_end_matches('\n').to_owned())
+}
+
+fn word(outcome: Outcome) -> String {
+    let word = serde_json::to_value(outcome).unwrap_or_default();
+    word.as_str().unwrap_or_default().to_owned()
+}
+
+impl Operation for RunCell {
+    const NAME: &'static str = "notebook.run_cell";
+    const SAFETY: Safety = Safety::Execute;
+    const SCOPE: Scope = Scope::Project;
+    const STREAMS: Streams = Streams::OnRequest;
+    const OFFER: Offer = Offer::PLAIN.routes(&[Route {
+        errors: Errors::Detail,
+        ..Route::new(Method::Post, "/api/session/{session_id}/notebook/cell/run")
+    }]);
+    type Service = NotebookService;
+    type Output = CellReply;
+
+    fn text(result: &str) -> Option<String> {
+        text(result)
+    }
+
+    async fn run(self, cx: Context<NotebookService>) -> Result<CellReply> {
+        let mut told = Following(self.stream.then_some(&cx));
+        cx.service().run(&cx, self.into(), &mut told).await
+    }
+}
+
+/// Run a cell, and tell what happens as it comes: outputs, questions, and the reply at the end.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema, clap::Args)]
+#[serde(deny_unknown_fields)]
+pub struct Stream {
+    /// The code.
+    pub code: String,
+    /// The session; without a name it is the one of runs that name none.
+    #[arg(long, value_name = "SESSION")]
+    #[serde(default, alias = "session_id", skip_serializing_if = "Option::is_none")]
+    pub session: Option<String>,
+    /// A name of the caller's for it, which is in the reply.
+    #[arg(long, value_name = "ID")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cell_id: Option<String>,
+    /// Seconds it may take; then it is interrupted, and if need be its kernel is killed.
+    #[arg(long, value_name = "S")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeout_seconds: Option<f64>,
+}
+
+impl Operation for Stream {
+    const NAME: &'static str = "notebook.stream";
+    const SAFETY: Safety = Safety::Execute;
+    const SCOPE: Scope = Scope::Project;
+    const STREAMS: Streams = Streams::Always;
+    const OFFER: Offer = Offer::PLAIN
+        .prints(Prints::Items)
+        .no_tool()
+        .routes(&[Route {
+            errors: Errors::Detail,
+            answer: Reply::Events,
+            ..Route::new(
+                Method::Post,
+                "/api/session/{session_id}/notebook/cell/stream",
+            )
+        }]);
+    type Service = NotebookService;
+    type Output = CellReply;
+
+    async fn run(self, cx: Context<NotebookService>) -> Result<CellReply> {
+        let order = Order {
+            session: self.session,
+            code: self.code,
+            cell_id: self.cell_id,
+            timeout_seconds: self.timeout_seconds,
+            inputs: Vec::new(),
+            memory_limit_mb: None,
+            is_followed: true,
+        };
+        let mut told = Following(Some(&cx));
+        let reply = cx.service().run(&cx, order, &mut told).await?;
+        told.tell(Event::Complete(Box::new(reply.clone()))).await;
+        Ok(reply)
+    }
+}
+
+/// Passes events on to the caller.
+struct Following<'a>(Option<&'a Context<NotebookService>>);
+
+impl Told for Following<'_> {
+    async fn tell(&mut self, event: Event) {
+        if let Some(cx) = self.0 {
+            // Somebody who went away is cancelled by the door.
+            let _ = cx.emit(&event).await;
+        }
+    }
+}

@@ -1,0 +1,153 @@
+//! `notebook.interrupt`, `restart`, `reset` and `shutdown`: the life of a session's kernel.
+
+use pillion_catalogue::{Context, Errors, Method, Offer, Operation, Result, Route, Safety, Scope};
+use pillion_kernel::{Cell, Heard, Life, Listener};
+use pillion_lanes::NO_SESSION;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::NotebookService;
+
+/// What became of a kernel.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+pub struct Touched {
+    /// The session.
+    pub session: String,
+    /// There was something to be done.
+    pub done: bool,
+    /// What its kernel does now.
+    pub state: Life,
+}
+
+impl Touched {
+    fn of(service: &NotebookService, session: Option<&str>, done: bool) -> Self {
+        let session = session.unwrap_or(NO_SESSION);
+        let kernel = service.kernels().find(session);
+        Self {
+            session: session.to_owned(),
+            done,
+            state: kernel.map_or(Life::Absent, |kernel| kernel.life()),
+        }
+    }
+}
+
+/// An operation on the kernel of a session: its name, what it says about itself, its path, and
+/// what it does.
+macro_rules! control {
+    ($(#[$about:meta])* $name:ident, $operation:literal, $scope:expr, $path:literal) => {
+        $(#[$about])*
+        #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema, clap::Args)]
+        #[serde(deny_unknown_fields)]
+        pub struct $name {
+            /// The session; without a name it is the one of runs that name none.
+            #[arg(value_name = "SESSION")]
+            #[serde(default, alias = "session_id", skip_serializing_if = "Option::is_none")]
+            pub session: Option<String>,
+        }
+
+        impl Operation for $name {
+            const NAME: &'static str = $operation;
+            const SAFETY: Safety = Safety::Execute;
+            const SCOPE: Scope = $scope;
+            const OFFER: Offer = Offer::PLAIN.routes(&[Route {
+                errors: Errors::Detail,
+                ..Route::new(Method::Post, $path)
+            }]);
+            type Service = NotebookService;
+            type Output = Touched;
+
+            async fn run(self, cx: Context<NotebookService>) -> Result<Touched> {
+                let done = self.perform(&cx).await?;
+                Ok(Touched::of(cx.service(), self.session.as_deref(), done))
+            }
+        }
+    };
+}
+
+control!(
+    /// Interrupt the cell that a session's kernel runs.
+    Interrupt,
+    "notebook.interrupt",
+    Scope::Nothing,
+    "/api/session/{session_id}/notebook/interrupt"
+);
+
+control!(
+    /// End the kernel of a session, and start a new one that knows nothing of earlier cells.
+    Restart,
+    "notebook.restart",
+    Scope::Project,
+    "/api/session/{session_id}/notebook/restart"
+);
+
+control!(
+    /// Forget everything that cells of a session have defined. The kernel goes on, with the
+    /// modules that it has imported.
+    Reset,
+    "notebook.reset",
+    Scope::Nothing,
+    "/api/session/{session_id}/notebook/reset"
+);
+
+control!(
+    /// End the kernel of a session. The next cell starts a new one.
+    Shutdown,
+    "notebook.shutdown",
+    Scope::Nothing,
+    "/api/session/{session_id}/notebook/shutdown"
+);
+
+impl Interrupt {
+    async fn perform(&self, cx: &Context<NotebookService>) -> Result<bool> {
+        let kernel = cx.service().known(self.session.as_deref())?;
+        match kernel.running().await {
+            Some(ready) => kernel.interrupt(&ready).await.map(|()| true),
+            None => Ok(false),
+        }
+    }
+}
+
+impl Restart {
+    async fn perform(&self, cx: &Context<NotebookService>) -> Result<bool> {
+        let session = self.session.as_deref();
+        if let Ok(kernel) = cx.service().known(session) {
+            kernel.shut_down().await;
+        }
+        cx.service().ready(cx, session, None).await?;
+        Ok(true)
+    }
+}
+
+impl Reset {
+    async fn perform(&self, cx: &Context<NotebookService>) -> Result<bool> {
+        let kernel = cx.service().known(self.session.as_deref())?;
+        let Some(ready) = kernel.running().await else {
+            return Ok(false);
+        };
+        let cell = Cell {
+            code: "get_ipython().reset(new_session=True)".to_owned(),
+            silent: true,
+            allow_stdin: false,
+            stop_on_error: false,
+            timeout: None,
+            output: kernel.most_output(),
+        };
+        let cancel = cx.request().cancel.clone();
+        let ran = kernel.run(&ready, cell, &cancel, &mut Deaf).await?;
+        Ok(ran.lost.is_none())
+    }
+}
+
+impl Shutdown {
+    async fn perform(&self, cx: &Context<NotebookService>) -> Result<bool> {
+        let kernel = cx.service().known(self.session.as_deref())?;
+        Ok(kernel.shut_down().await)
+    }
+}
+
+/// Hears nothing.
+pub(super) struct Deaf;
+
+impl Listener for Deaf {
+    async fn hear(&mut self, _: &Heard) {}
+}

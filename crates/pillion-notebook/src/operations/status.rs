@@ -1,0 +1,92 @@
+//! `notebook.status`: the kernels there are, and what they do.
+
+use std::fmt::Write as _;
+
+use pillion_catalogue::{Context, Errors, Method, Offer, Operation, Result, Route, Safety};
+use pillion_kernel::{Kernel, Life, Source};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::NotebookService;
+
+/// Tell what kernels do: that of a session, or all of them.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema, clap::Args)]
+#[serde(deny_unknown_fields)]
+pub struct Status {
+    /// Only this session.
+    #[arg(value_name = "SESSION")]
+    #[serde(default, alias = "session_id", skip_serializing_if = "Option::is_none")]
+    pub session: Option<String>,
+}
+
+/// The kernels there are.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+pub struct StatusReport {
+    /// By session.
+    pub kernels: Vec<KernelInfo>,
+}
+
+/// One of them.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+pub struct KernelInfo {
+    /// Its session.
+    pub session: String,
+    /// What it does.
+    pub state: Life,
+    /// The Python that it runs.
+    pub python: String,
+    /// Whose ipykernel: the project's own, or that of an environment that pillion keeps.
+    pub ipykernel: Source,
+    /// What its cell asks, if it waits for input.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub asks: Option<String>,
+}
+
+impl KernelInfo {
+    fn of(service: &NotebookService, kernel: &Kernel) -> Self {
+        Self {
+            session: kernel.session().to_owned(),
+            state: kernel.life(),
+            python: kernel.python().display().to_string(),
+            ipykernel: kernel.source(),
+            asks: service.question(kernel.session()),
+        }
+    }
+}
+
+impl Operation for Status {
+    const NAME: &'static str = "notebook.status";
+    const SAFETY: Safety = Safety::Read;
+    const OFFER: Offer = Offer::PLAIN.routes(&[Route {
+        errors: Errors::Detail,
+        ..Route::new(Method::Get, "/api/session/{session_id}/notebook")
+    }]);
+    type Service = NotebookService;
+    type Output = StatusReport;
+
+    fn text(result: &str) -> Option<String> {
+        let report: StatusReport = serde_json::from_str(result).ok()?;
+        if report.kernels.is_empty() {
+            return Some("no kernels".to_owned());
+        }
+        let mut text = String::new();
+        for kernel in report.kernels {
+            let state = serde_json::to_value(kernel.state).ok()?;
+            let state = state.as_str().unwrap_or_default().to_owned();
+            let _ = writeln!(text, "{}  {state}  {}", kernel.session, kernel.python);
+        }
+        Some(text.trim_end().to_owned())
+    }
+
+    async fn run(self, cx: Context<NotebookService>) -> Result<StatusReport> {
+        let service = cx.service();
+        let kernels = match self.session.as_deref() {
+            Some(session) => service.kernels().find(session).into_iter().collect(),
+            None => service.kernels().all(),
+        };
+        let kernels = kernels.iter().map(|kernel| KernelInfo::of(service, kernel));
+        Ok(StatusReport {
+            kernels: kernels.collect(),
+        })
+    }
+}

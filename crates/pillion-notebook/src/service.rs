@@ -1,0 +1,195 @@
+//! The service: kernels of sessions, cells on them, and questions that wait for an answer.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use pillion_catalogue::{Caller, Code, Context, Error, Result};
+use pillion_kernel::{Cell, Client, Heard, Kernel, Kernels, Ready};
+use pillion_lanes::{Executor, NO_SESSION, Whereabouts};
+use pillion_runtime::managed::Silent;
+
+use crate::course::{Course, Event, Told};
+use crate::operations::CellReply;
+
+/// Characters of one cell.
+const LONGEST_CODE: usize = 1 << 20;
+/// Seconds that a cell can ask for.
+const LONGEST_TIME: f64 = 86_400.0;
+
+/// Runs cells and notebooks.
+#[derive(Debug)]
+pub struct NotebookService {
+    kernels: Kernels,
+    /// Questions of cells that somebody has to answer, by session.
+    questions: Mutex<HashMap<String, Question>>,
+}
+
+/// A question of a cell.
+#[derive(Debug, Clone)]
+struct Question {
+    client: Arc<Client>,
+    heard: Heard,
+}
+
+/// A cell to be run for somebody.
+#[derive(Debug, Clone)]
+pub(crate) struct Order {
+    pub(crate) session: Option<String>,
+    pub(crate) code: String,
+    pub(crate) cell_id: Option<String>,
+    pub(crate) timeout_seconds: Option<f64>,
+    pub(crate) inputs: Vec<String>,
+    pub(crate) memory_limit_mb: Option<u64>,
+    /// Somebody follows, and can answer questions.
+    pub(crate) is_followed: bool,
+}
+
+impl NotebookService {
+    /// A service whose kernels live behind the walls of `executor`.
+    pub fn new(executor: Arc<Executor>) -> Self {
+        Self {
+            kernels: Kernels::new(executor),
+            questions: Mutex::default(),
+        }
+    }
+
+    pub(crate) fn kernels(&self) -> &Kernels {
+        &self.kernels
+    }
+
+    /// The kernel of a session that somebody asks about, if it has ever had one.
+    pub(crate) fn known(&self, session: Option<&str>) -> Result<Arc<Kernel>> {
+        let session = session.unwrap_or(NO_SESSION);
+        self.kernels.find(session).ok_or_else(|| {
+            Error::new(Code::NotFound, format!("session `{session}` has no kernel"))
+                .hint("its first cell starts one: `pillion notebook run-cell`")
+        })
+    }
+
+    /// The kernel of a session, ready to be asked.
+    pub(crate) async fn ready(
+        &self,
+        cx: &Context<Self>,
+        session: Option<&str>,
+        memory_mb: Option<u64>,
+    ) -> Result<(Arc<Kernel>, Ready)> {
+        let session = session.unwrap_or(NO_SESSION);
+        let whereabouts = whereabouts(cx)?;
+        let kernel = self
+            .kernels
+            .of_session(session, whereabouts, memory_mb, &Silent)
+            .await?;
+        let ready = kernel.ready().await?;
+        Ok((kernel, ready))
+    }
+
+    /// Run a cell; `told` hears what happens as it comes.
+    pub(crate) async fn run(
+        &self,
+        cx: &Context<Self>,
+        order: Order,
+        told: &mut impl Told,
+    ) -> Result<CellReply> {
+        if order.code.len() > LONGEST_CODE {
+            let message = format!("`code` is longer than {LONGEST_CODE} bytes");
+            return Err(Error::new(Code::InvalidParams, message));
+        }
+        let timeout = order.timeout_seconds.map(timeout).transpose()?;
+        let session = order.session.as_deref();
+        let memory = order.memory_limit_mb;
+        let cancel = cx.request().cancel.clone();
+        let (kernel, ready) = tokio::select! {
+            ready = self.ready(cx, session, memory) => ready?,
+            () = cancel.cancelled() => {
+                return Err(Error::new(Code::Cancelled, "it was cancelled before it began"));
+            }
+        };
+        let config = kernel.config();
+        let timeout = timeout.or(config.timeout_s.map(Duration::from_secs_f64));
+        let cell = Cell {
+            code: order.code,
+            silent: false,
+            allow_stdin: order.is_followed || !order.inputs.is_empty(),
+            stop_on_error: true,
+            timeout,
+            output: kernel.most_output(),
+        };
+        if let Some(lost) = &ready.lost {
+            let text = format!("{lost}: this is a new one, which knows nothing of earlier cells");
+            told.tell(Event::Notice { text }).await;
+        }
+        let mut course = Course::new(self, &kernel, &ready, told, cell.output);
+        course.inputs = order.inputs.into();
+        course.is_followed = order.is_followed;
+        let ran = kernel.run(&ready, cell, &cancel, &mut course).await;
+        self.questions().remove(kernel.session());
+        let mut reply = course.reply(&ran?, &ready);
+        reply.cell_id = order.cell_id;
+        Ok(reply)
+    }
+
+    /// Note a question that somebody has to answer.
+    pub(crate) fn note(&self, session: &str, client: &Arc<Client>, heard: &Heard) {
+        let question = Question {
+            client: Arc::clone(client),
+            heard: heard.clone(),
+        };
+        self.questions().insert(session.to_owned(), question);
+    }
+
+    /// Answer the question of a session's cell.
+    pub(crate) async fn answer(&self, session: &str, value: &str) -> Result<()> {
+        let question = self.questions().remove(session).ok_or_else(|| {
+            Error::new(
+                Code::NotFound,
+                format!("no cell of session `{session}` waits for input"),
+            )
+        })?;
+        let sent = question.client.answer(&question.heard.message, value);
+        sent.await.map_err(|error| {
+            Error::new(Code::Crashed, format!("the kernel is gone: {error}"))
+                .hint("run the cell again")
+        })
+    }
+
+    /// What the cell of a session asks, if it does.
+    pub(crate) fn question(&self, session: &str) -> Option<String> {
+        let questions = self.questions();
+        let content = questions.get(session)?.heard.content();
+        content["prompt"].as_str().map(ToOwned::to_owned)
+    }
+
+    fn questions(&self) -> MutexGuard<'_, HashMap<String, Question>> {
+        self.questions
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn timeout(seconds: f64) -> Result<Duration> {
+    let fits = seconds.is_finite() && seconds > 0.0 && seconds <= LONGEST_TIME;
+    match fits {
+        true => Ok(Duration::from_secs_f64(seconds)),
+        false => Err(Error::new(
+            Code::InvalidParams,
+            format!("`timeout_seconds` is above 0 and at most {LONGEST_TIME}"),
+        )),
+    }
+}
+
+/// Where kernels run, by what is said about the caller.
+fn whereabouts(cx: &Context<NotebookService>) -> Result<Whereabouts> {
+    let Caller {
+        python,
+        virtual_env,
+        conda_prefix,
+        ..
+    } = cx.caller().clone();
+    Ok(Whereabouts {
+        root: cx.folder()?,
+        python,
+        virtual_env,
+        conda_prefix,
+    })
+}
