@@ -21,6 +21,11 @@ pub fn stranger() -> Option<u32> {
         return None;
     }
     let map = fs::read_to_string("/proc/self/uid_map").unwrap_or_default();
+    stranger_in(&map)
+}
+
+/// The first stranger that a map of users has.
+fn stranger_in(map: &str) -> Option<u32> {
     let has = |uid: u32| {
         map.lines().any(|line| {
             let mut numbers = line
