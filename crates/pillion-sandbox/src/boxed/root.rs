@@ -217,7 +217,12 @@ fn take(
         links.push((path.to_owned(), target));
         return Ok(());
     }
-    let is_dir = fs::metadata(path)?.is_dir();
+    let is_dir = match fs::metadata(path) {
+        Ok(meta) => meta.is_dir(),
+        // A link that leads nowhere.
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(error),
+    };
     let tree = clone(path, attributes)?;
     let at = path.to_owned();
     taken.push(Taken { tree, at, is_dir });
@@ -395,6 +400,16 @@ mod tests {
     #[test]
     fn what_is_not_there_is_not_taken() {
         let (done, links) = taken(Path::new("/no/such/path"));
+        assert_eq!((done.unwrap(), links.len()), (0, 0));
+    }
+
+    #[test]
+    fn a_link_that_leads_nowhere_is_not_taken() {
+        // As `/etc/localtime` without time zones, or `/etc/resolv.conf` without its service.
+        let folder = tempfile::tempdir().unwrap();
+        let link = folder.path().join("localtime");
+        symlink("/no/such/path", &link).unwrap();
+        let (done, links) = taken(&link);
         assert_eq!((done.unwrap(), links.len()), (0, 0));
     }
 
