@@ -57,7 +57,9 @@ pub fn send_first(
 ) -> io::Result<usize> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MAX_DESCRIPTORS))];
     let mut control = SendAncillaryBuffer::new(&mut space);
-    if !fds.is_empty() && !control.push(SendAncillaryMessage::ScmRights(fds)) {
+    // The space has some to spare for its alignment, and the reader's may be aligned otherwise.
+    let fits = fds.len() <= MAX_DESCRIPTORS;
+    if !fits || (!fds.is_empty() && !control.push(SendAncillaryMessage::ScmRights(fds))) {
         return Err(invalid("too many descriptors"));
     }
     let parts = [IoSlice::new(bytes)];
@@ -171,6 +173,28 @@ mod tests {
         // The quotes count.
         let error = encode(&"x".repeat(MAX - 1)).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::InvalidData);
+    }
+
+    #[test]
+    fn too_many_descriptors_are_an_error_and_nothing_is_sent() {
+        let (here, there) = UnixStream::pair().unwrap();
+        let most = [here.as_fd(); MAX_DESCRIPTORS];
+        send(&here, &1, &most).unwrap();
+        let (_, fds): (u8, _) = receive(&there).unwrap();
+        assert_eq!(fds.len(), MAX_DESCRIPTORS);
+        for fd in &fds {
+            let flags = rustix::io::fcntl_getfd(fd).unwrap();
+            assert!(
+                flags.contains(rustix::io::FdFlags::CLOEXEC),
+                "no child gets it"
+            );
+        }
+        drop(fds);
+        let more = [here.as_fd(); MAX_DESCRIPTORS + 1];
+        let error = send(&here, &2, &more).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::InvalidData);
+        send(&here, &3, &[]).unwrap();
+        assert_eq!(receive::<u8>(&there).unwrap().0, 3);
     }
 
     #[test]
