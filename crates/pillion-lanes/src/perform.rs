@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use pillion_catalogue::{Code, Error, Lease, Peer, Result};
 use pillion_project::{Project, Whereabouts};
 use pillion_sandbox::walls::rlimits;
-use pillion_sandbox::{Disk, Level, Limits, Outputs, WORK, Watch};
+use pillion_sandbox::{Disk, Level, Limits, Means, Outputs, WORK, Watch};
 use pillion_workspace::LaneConfig;
 use tokio::sync::SemaphorePermit;
 use tokio_util::sync::CancellationToken;
@@ -207,7 +207,7 @@ async fn prepare(
     let project = executor.project(request.whereabouts.clone()).await?;
     let config = request.lane.config(&project.config.lanes).clone();
     let runtime = Runtime::of_project(&project, executor.dirs()).await?;
-    let level = level(executor, request.lane, &config).await?;
+    let level = level(executor.means().await, request.lane, &config)?;
     Ok((project, config, runtime, level))
 }
 
@@ -241,9 +241,8 @@ pub(crate) struct Setting<'a> {
     pub(crate) before: &'a session::Survey,
 }
 
-/// The level for this lane on this machine, or why it does not run here.
-async fn level(executor: &Executor, lane: Lane, config: &LaneConfig) -> Result<Level> {
-    let means = executor.means().await;
+/// The level for this lane on a machine with these means, or why it does not run there.
+fn level(means: &Means, lane: Lane, config: &LaneConfig) -> Result<Level> {
     if means.level >= lane.floor(config) {
         return Ok(means.level);
     }
