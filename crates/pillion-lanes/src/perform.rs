@@ -362,3 +362,7 @@ fn order(request: &Request, setting: &Setting<'_>) -> Order {
         descriptors: None,
     }
 }
+
+#[cfg(test)]
+#[path = "perform_tests.rs"]
+mod tests;

@@ -281,3 +281,7 @@ pub(crate) fn mounts(policy: &Policy, folder: Option<&std::path::Path>) -> Vec<V
         work,
     ]
 }
+
+#[cfg(test)]
+#[path = "zygote_tests.rs"]
+mod tests;

@@ -277,3 +277,7 @@ fn shown(value: ValueRef<'_>, bytes: &mut usize) -> Value {
         }
     }
 }
+
+#[cfg(test)]
+#[path = "tables_tests.rs"]
+mod tests;
