@@ -169,6 +169,27 @@ fn what_else_is_in_a_file_cannot_be_seen() {
 }
 
 #[test]
+fn letters_beyond_ascii_tell_tables_apart_as_sqlite_does() {
+    // To SQLite these are two tables: it knows large and small letters of ASCII only.
+    let world = World::new(
+        "CREATE TABLE \"Ärger\" (x); INSERT INTO \"Ärger\" VALUES (1);
+        CREATE TABLE \"ärger\" (x); INSERT INTO \"ärger\" VALUES (2);",
+    );
+    let database = open([("open", world.table("Ärger"))]).unwrap();
+    assert_eq!(ask(&database, "SELECT x FROM open").unwrap(), [[json!(1)]]);
+    for sql in [
+        "SELECT x FROM file0.\"ärger\"",
+        "SELECT count(*) FROM \"ärger\"",
+    ] {
+        assert!(ask(&database, sql).is_err(), "{sql}");
+    }
+    let other = open([("open", world.table("ärger"))]).unwrap();
+    for sql in ["SELECT x FROM \"Ärger\"", "SELECT count(*) FROM \"Ärger\""] {
+        assert!(ask(&other, sql).is_err(), "{sql}");
+    }
+}
+
+#[test]
 fn a_file_is_only_read_and_its_path_is_not_for_the_program() {
     let world = World::new(SECRETS);
     let gone = Table::Sqlite {
