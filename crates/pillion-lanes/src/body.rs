@@ -225,6 +225,9 @@ pub(crate) async fn end(mut ctl: InitStream) -> io::Result<(Said, Vec<Vec<u8>>)>
     for file in &said.outputs {
         let mut bytes = Vec::new();
         (&mut ctl).take(file.size).read_to_end(&mut bytes).await?;
+        if (bytes.len() as u64) < file.size {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
         contents.push(bytes);
     }
     Ok((said, contents))
@@ -349,6 +352,16 @@ mod tests {
         let (heard_said, contents) = heard(&said, b"abcde").await.unwrap();
         assert_eq!(heard_said, said);
         assert_eq!(contents, [b"abc".to_vec(), Vec::new(), b"de".to_vec()]);
+    }
+
+    #[tokio::test]
+    async fn an_init_that_was_killed_while_it_sent_a_file_is_an_error() {
+        for bytes in ["abc", "ab", ""] {
+            let error = heard(&with_outputs(&[2, 2]), bytes.as_bytes())
+                .await
+                .unwrap_err();
+            assert_eq!(error.kind(), io::ErrorKind::UnexpectedEof, "{bytes:?}");
+        }
     }
 
     #[tokio::test]
