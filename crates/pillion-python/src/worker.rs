@@ -82,10 +82,12 @@ fn launch(
 
 /// Programs of the environment first, as in an activated one.
 fn search_path(bin: &std::path::Path, variables: &Variables) -> std::ffi::OsString {
-    let inherited = variables.get("PATH").unwrap_or_default().to_owned();
+    let Some(inherited) = variables.get("PATH").filter(|path| !path.is_empty()) else {
+        return bin.into();
+    };
     let mut all: Vec<PathBuf> = vec![bin.to_owned()];
-    all.extend(std::env::split_paths(&inherited));
-    std::env::join_paths(all).unwrap_or(inherited)
+    all.extend(std::env::split_paths(inherited));
+    std::env::join_paths(all).unwrap_or_else(|_| inherited.to_owned())
 }
 
 #[cfg(test)]
@@ -100,9 +102,11 @@ mod tests {
         let variables = Variables::for_worker(None, &own, &[]);
         let path = search_path(Path::new("/env/bin"), &variables);
         assert_eq!(path, "/env/bin:/usr/bin:/bin");
-        let none = Variables::for_worker(None, &[].into(), &[]);
-        let path = search_path(Path::new("/env/bin"), &none);
-        assert!(path.to_string_lossy().starts_with("/env/bin"));
+        // An empty entry would mean the folder that the worker is in.
+        for own in [map(&[]), map(&[("PATH", "")])] {
+            let none = Variables::for_worker(None, &own, &[]);
+            assert_eq!(search_path(Path::new("/env/bin"), &none), "/env/bin");
+        }
     }
 
     /// The command line, folder and variables of a worker that was really started.
