@@ -205,18 +205,12 @@ async fn a_message_is_heard_with_its_descriptors_however_it_comes() {
 
 #[tokio::test]
 async fn dropping_a_slot_kills_what_is_in_it() {
-    use rustix::process::{Pid, PidfdFlags, pidfd_open};
     let mut child = pillion_process::Launch::new("sleep")
         .arg("600")
         .unguarded()
         .spawn()
         .unwrap();
-    let pid = Pid::from_raw(i32::try_from(child.id().unwrap()).unwrap()).unwrap();
-    let init = SlotInit {
-        pidfd: pidfd_open(pid, PidfdFlags::empty()).unwrap(),
-        zygote: None,
-        over: None,
-    };
+    let init = SlotInit::of_process(child.id().unwrap());
     assert!(init.is_alive());
     drop(init);
     assert_eq!(child.wait().await.signal, Some(9));
