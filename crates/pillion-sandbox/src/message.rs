@@ -221,7 +221,7 @@ mod tests {
     proptest::proptest! {
         #[test]
         fn messages_come_as_they_were_sent_whatever_pieces_they_come_in(
-            texts: Vec<String>,
+            texts in proptest::collection::vec(".{0,40}", 0..6),
             pieces in proptest::collection::vec(1_usize..20, 1..8),
         ) {
             let (here, there) = UnixStream::pair().unwrap();
