@@ -128,3 +128,7 @@ fn limits(setting: &Setting<'_>, timeout: Duration) -> Vec<Limit> {
     }
     all
 }
+
+#[cfg(test)]
+#[path = "answer_tests.rs"]
+mod tests;

@@ -225,6 +225,9 @@ pub(crate) async fn end(mut ctl: InitStream) -> io::Result<(Said, Vec<Vec<u8>>)>
     for file in &said.outputs {
         let mut bytes = Vec::new();
         (&mut ctl).take(file.size).read_to_end(&mut bytes).await?;
+        if (bytes.len() as u64) < file.size {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
         contents.push(bytes);
     }
     Ok((said, contents))
@@ -251,5 +254,131 @@ async fn hand_over(
     match size <= SMALL {
         true => send(),
         false => work(|_| send()).await.map_err(io::Error::other)?,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::{Read, Write};
+
+    /// Whether a descriptor leads to this path.
+    fn leads_to(fd: &OwnedFd, path: &str) -> bool {
+        let link = std::fs::read_link(format!("/proc/self/fd/{}", fd.as_raw_fd()));
+        link.unwrap() == std::path::Path::new(path)
+    }
+
+    /// What an init says, and the bytes behind it, as a daemon hears them.
+    async fn heard(said: &Said, bytes: &[u8]) -> io::Result<(Said, Vec<Vec<u8>>)> {
+        let (ours, mut theirs) = UnixStream::pair()?;
+        message::send(&theirs, said, &[])?;
+        theirs.write_all(bytes)?;
+        drop(theirs);
+        ours.set_nonblocking(true)?;
+        end(InitStream::from_std(ours)?).await
+    }
+
+    fn with_outputs(sizes: &[u64]) -> Said {
+        let file = |size: &u64| pillion_sandbox::OutputFile {
+            name: "file".to_owned(),
+            size: *size,
+        };
+        Said {
+            outputs: sizes.iter().map(file).collect(),
+            ..Said::default()
+        }
+    }
+
+    #[test]
+    fn a_program_has_input_and_tools_only_if_it_was_given_some() {
+        let (ours, theirs) = ends(false, false).unwrap();
+        assert!(ours.stdin.is_none() && ours.tools.is_none() && theirs.tools.is_none());
+        assert!(leads_to(&theirs.stdin, "/dev/null"));
+        let (ours, theirs) = ends(true, true).unwrap();
+        std::fs::File::from(ours.stdin.unwrap())
+            .write_all(b"in")
+            .unwrap();
+        let mut read = String::new();
+        std::fs::File::from(theirs.stdin)
+            .read_to_string(&mut read)
+            .unwrap();
+        assert_eq!(read, "in");
+        assert!(ours.tools.is_some() && theirs.tools.is_some());
+    }
+
+    #[test]
+    fn what_a_program_writes_ends_when_its_ends_are_closed() {
+        let (ours, theirs) = ends(false, false).unwrap();
+        for (end, text) in [
+            (theirs.stdout, "out"),
+            (theirs.stderr, "err"),
+            (theirs.result, "res"),
+        ] {
+            std::fs::File::from(end).write_all(text.as_bytes()).unwrap();
+        }
+        for (end, text) in [
+            (ours.stdout, "out"),
+            (ours.stderr, "err"),
+            (ours.result, "res"),
+        ] {
+            let mut read = String::new();
+            std::fs::File::from(end).read_to_string(&mut read).unwrap();
+            assert_eq!(read, text);
+        }
+    }
+
+    #[test]
+    fn an_order_is_followed_by_its_files_and_brings_the_descriptors() {
+        let (ours, theirs) = UnixStream::pair().unwrap();
+        let order = message::encode(&"order").unwrap();
+        // More than a socket takes at once.
+        let files = vec![b"one".to_vec(), Vec::new(), vec![7; 1 << 20]];
+        let sent = files.concat();
+        let writer = std::thread::spawn(move || {
+            let null = std::fs::File::open("/dev/null").unwrap();
+            write_order(ours.as_fd(), &order, &files, &[null.as_fd(); 2]).unwrap();
+        });
+        let (said, fds): (String, _) = message::receive(&theirs).unwrap();
+        assert_eq!((said.as_str(), fds.len()), ("order", 2));
+        let mut rest = Vec::new();
+        (&theirs).read_to_end(&mut rest).unwrap();
+        assert!(rest == sent, "the files as they are, one after the other");
+        writer.join().unwrap();
+    }
+
+    #[tokio::test]
+    async fn outputs_are_told_apart_by_their_sizes() {
+        let said = with_outputs(&[3, 0, 2]);
+        let (heard_said, contents) = heard(&said, b"abcde").await.unwrap();
+        assert_eq!(heard_said, said);
+        assert_eq!(contents, [b"abc".to_vec(), Vec::new(), b"de".to_vec()]);
+    }
+
+    #[tokio::test]
+    async fn an_init_that_was_killed_while_it_sent_a_file_is_an_error() {
+        for bytes in ["abc", "ab", ""] {
+            let error = heard(&with_outputs(&[2, 2]), bytes.as_bytes())
+                .await
+                .unwrap_err();
+            assert_eq!(error.kind(), io::ErrorKind::UnexpectedEof, "{bytes:?}");
+        }
+    }
+
+    #[tokio::test]
+    async fn an_order_is_sent_whole_whether_it_waits_for_its_reader_or_not() {
+        for size in [1, SMALL, SMALL + 1, 4 << 20] {
+            let (mut ours, mut theirs) = UnixStream::pair().unwrap();
+            let reader = std::thread::spawn(move || {
+                let mut all = Vec::new();
+                theirs.read_to_end(&mut all).unwrap();
+                all.len()
+            });
+            hand_over(size, move || ours.write_all(&vec![1; size]))
+                .await
+                .unwrap();
+            assert_eq!(reader.join().unwrap(), size);
+        }
+        let failed = hand_over(1, || Err(io::ErrorKind::BrokenPipe.into())).await;
+        assert_eq!(failed.unwrap_err().kind(), io::ErrorKind::BrokenPipe);
     }
 }

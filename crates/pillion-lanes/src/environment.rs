@@ -58,3 +58,58 @@ fn small() -> Variables {
     .map(|(name, value)| (name.to_owned(), value.to_owned()))
     .into()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Everything that a program finds.
+    const NAMES: [&str; 15] = [
+        "HOME",
+        "LANG",
+        "MALLOC_ARENA_MAX",
+        "MKL_NUM_THREADS",
+        "MPLBACKEND",
+        "MPLCONFIGDIR",
+        "NUMEXPR_NUM_THREADS",
+        "OMP_NUM_THREADS",
+        "OPENBLAS_NUM_THREADS",
+        "PATH",
+        "PYTHONDONTWRITEBYTECODE",
+        "PYTHONUTF8",
+        "TMPDIR",
+        "USER",
+        "XDG_CACHE_HOME",
+    ];
+
+    #[test]
+    fn no_variable_of_this_process_gets_through() {
+        for variables in [of_program(), at(Path::new("/a"), Path::new("/b"))] {
+            let names: Vec<&str> = variables.keys().map(String::as_str).collect();
+            assert_eq!(names, NAMES);
+        }
+        // Those of the same name have their own values.
+        let ours = std::env::var("HOME").unwrap_or_default();
+        assert_ne!(of_program()["HOME"], ours);
+        assert_eq!(of_program()["PATH"], "/usr/local/bin:/usr/bin:/bin");
+        assert_eq!(of_program()["USER"], "lane");
+    }
+
+    #[test]
+    fn everything_that_is_written_goes_to_the_own_folders() {
+        let variables = at(Path::new("/data/s"), Path::new("/data/s/.tmp"));
+        assert_eq!(variables["HOME"], "/data/s");
+        for name in ["TMPDIR", "MPLCONFIGDIR", "XDG_CACHE_HOME"] {
+            assert!(variables[name].starts_with("/data/s/.tmp"), "{name}");
+        }
+        assert_eq!(of_program(), at(Path::new(WORK), Path::new(TMP)));
+    }
+
+    #[test]
+    fn a_zygote_has_the_variables_of_its_programs_and_maybe_fixed_hashes() {
+        assert_eq!(of_zygote(false), of_program());
+        let mut fixed = of_zygote(true);
+        assert_eq!(fixed.remove("PYTHONHASHSEED").as_deref(), Some("0"));
+        assert_eq!(fixed, of_program());
+    }
+}

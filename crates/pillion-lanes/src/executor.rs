@@ -175,3 +175,107 @@ impl Executor {
         self.keepers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pillion_project::Stamps;
+
+    fn executor(home: &Path) -> Executor {
+        let projects = Arc::new(Projects::new(Dirs::under(home)));
+        let supervisor = Arc::new(Supervisor::new(Activity::default()));
+        Executor::new(projects, Activity::default(), supervisor)
+    }
+
+    fn runtime() -> Runtime {
+        Runtime {
+            executable: "/python".into(),
+            worker: "/worker".into(),
+            view: Vec::new(),
+            packages: Vec::new(),
+            proof: Stamps::default(),
+            is_foreign: false,
+        }
+    }
+
+    #[tokio::test]
+    async fn runs_wait_for_their_turn_and_too_many_are_told_to_come_back() {
+        let home = tempfile::tempdir().unwrap();
+        let executor = Arc::new(executor(home.path()));
+        let mut running = Vec::new();
+        for _ in 0..executor.parallel() {
+            running.push(executor.turn().await.unwrap());
+        }
+        let waiting: Vec<_> = (0..MAX_WAITING)
+            .map(|_| {
+                let executor = Arc::clone(&executor);
+                tokio::spawn(async move { executor.turn().await.map(drop) })
+            })
+            .collect();
+        while executor.waiting.available_permits() > 0 {
+            tokio::task::yield_now().await;
+        }
+        let error = executor.turn().await.unwrap_err();
+        assert_eq!(error.code, Code::Busy);
+        assert!(error.hint.is_some());
+        drop(running);
+        for one in waiting {
+            one.await.unwrap().unwrap();
+        }
+        assert!(executor.turn().await.is_ok());
+    }
+
+    #[tokio::test]
+    async fn runs_of_the_same_make_share_a_zygote_and_others_do_not() {
+        let home = tempfile::tempdir().unwrap();
+        let executor = executor(home.path());
+        let config = LaneConfig::default();
+        let root = Path::new("/one");
+        let keeper = |root, lane, config| executor.keeper(root, lane, &runtime(), config);
+        let first = keeper(root, Lane::Expert, &config);
+        assert!(Arc::ptr_eq(&first, &keeper(root, Lane::Expert, &config)));
+        // What a single run asks for is lowered in its slot.
+        let slower = LaneConfig {
+            timeout_s: 1.0,
+            memory_mb: 1,
+            ..config.clone()
+        };
+        assert!(Arc::ptr_eq(&first, &keeper(root, Lane::Expert, &slower)));
+        assert!(!Arc::ptr_eq(&first, &keeper(root, Lane::User, &config)));
+        assert!(!Arc::ptr_eq(
+            &first,
+            &keeper(Path::new("/two"), Lane::Expert, &config)
+        ));
+        let with_imports = LaneConfig {
+            imports: vec!["json".to_owned()],
+            ..config.clone()
+        };
+        assert!(!Arc::ptr_eq(
+            &first,
+            &keeper(root, Lane::Expert, &with_imports)
+        ));
+        let mut changed = runtime();
+        changed.packages.push("/packages".into());
+        let other = executor.keeper(root, Lane::Expert, &changed, &config);
+        assert!(!Arc::ptr_eq(&first, &other));
+        assert_eq!(executor.warm_slots(), 0, "nothing was started");
+    }
+
+    #[tokio::test]
+    async fn the_make_that_was_not_needed_for_longest_is_let_go_of() {
+        let home = tempfile::tempdir().unwrap();
+        let executor = executor(home.path());
+        let config = LaneConfig::default();
+        let keeper = |number: usize| {
+            let root = PathBuf::from(format!("/{number}"));
+            executor.keeper(&root, Lane::Expert, &runtime(), &config)
+        };
+        let (busy, idle) = (keeper(0), keeper(1));
+        for number in 2..MAX_KEEPERS + 5 {
+            keeper(number);
+            assert!(Arc::ptr_eq(&busy, &keeper(0)), "{number}");
+        }
+        assert_eq!(executor.keepers().len(), MAX_KEEPERS);
+        assert!(!Arc::ptr_eq(&idle, &keeper(1)));
+    }
+}

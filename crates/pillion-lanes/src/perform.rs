@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use pillion_catalogue::{Code, Error, Lease, Peer, Result};
 use pillion_project::{Project, Whereabouts};
 use pillion_sandbox::walls::rlimits;
-use pillion_sandbox::{Disk, Level, Limits, Outputs, WORK, Watch};
+use pillion_sandbox::{Disk, Level, Limits, Means, Outputs, WORK, Watch};
 use pillion_workspace::LaneConfig;
 use tokio::sync::SemaphorePermit;
 use tokio_util::sync::CancellationToken;
@@ -223,7 +223,7 @@ impl Executor {
         let project = self.project(whereabouts).await?;
         let config = lane.config(&project.config.lanes).clone();
         let runtime = Runtime::of_project(&project, self.dirs()).await?;
-        let level = level(self, lane, &config).await?;
+        let level = level(self.means().await, lane, &config)?;
         Ok(Ground {
             project,
             config,
@@ -263,9 +263,8 @@ pub(crate) struct Setting<'a> {
     pub(crate) before: &'a session::Survey,
 }
 
-/// The level for this lane on this machine, or why it does not run here.
-async fn level(executor: &Executor, lane: Lane, config: &LaneConfig) -> Result<Level> {
-    let means = executor.means().await;
+/// The level for this lane on a machine with these means, or why it does not run there.
+fn level(means: &Means, lane: Lane, config: &LaneConfig) -> Result<Level> {
     if means.level >= lane.floor(config) {
         return Ok(means.level);
     }
@@ -388,3 +387,7 @@ fn order(request: &Request, setting: &Setting<'_>) -> Order {
         descriptors: None,
     }
 }
+
+#[cfg(test)]
+#[path = "perform_tests.rs"]
+mod tests;

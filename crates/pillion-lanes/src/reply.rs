@@ -172,3 +172,92 @@ pub fn text_or_base64(contents: Vec<u8>) -> (Option<String>, Option<String>) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_that_never_came_to_be_says_why() {
+        for (code, outcome, returncode) in [
+            (Code::Cancelled, Outcome::Cancelled, -2),
+            (Code::Timeout, Outcome::Timeout, -1),
+            (Code::Busy, Outcome::StartFailed, -3),
+            (Code::InternalError, Outcome::StartFailed, -3),
+        ] {
+            let error = Error::new(code, "no room").hint("come back");
+            let reply = Reply::never_ran(Lane::Expert, &error);
+            assert_eq!((reply.outcome, reply.returncode), (outcome, returncode));
+            assert_eq!(reply.cancelled, outcome == Outcome::Cancelled);
+            assert!(!reply.success);
+            assert_eq!(reply.stderr, "no room\nhint: come back\n");
+            assert_eq!(
+                (reply.lane.as_str(), reply.start.as_str()),
+                ("expert", "none")
+            );
+        }
+        let reply = Reply::never_ran(Lane::User, &Error::new(Code::Busy, "x"));
+        assert!(reply.stderr.starts_with("x\n"));
+    }
+
+    #[test]
+    fn what_there_is_nothing_of_is_not_written() {
+        let reply = Reply::never_ran(Lane::User, &Error::new(Code::Busy, "x"));
+        let written = serde_json::to_value(&reply).unwrap();
+        for name in [
+            "value",
+            "value_repr",
+            "exception",
+            "outputs",
+            "outputs_left_out",
+            "artifacts",
+        ] {
+            assert!(written.get(name).is_none(), "{name}");
+        }
+        for name in [
+            "success",
+            "stdout",
+            "stderr",
+            "returncode",
+            "outcome",
+            "limits",
+            "used",
+        ] {
+            assert!(written.get(name).is_some(), "{name}");
+        }
+        let read: Reply = serde_json::from_value(written).unwrap();
+        assert_eq!(read.outcome, reply.outcome);
+    }
+
+    #[test]
+    fn text_is_shown_as_text_and_bytes_as_base64() {
+        let text = FileOut::new("a".to_owned(), "ü\0".into());
+        assert_eq!(
+            (text.text.as_deref(), text.base64.as_deref()),
+            (Some("ü\0"), None)
+        );
+        assert_eq!(text.size_bytes, 3);
+        let bytes = FileOut::new("a".to_owned(), vec![0xff, 0]);
+        assert_eq!(
+            (bytes.text.as_deref(), bytes.base64.as_deref()),
+            (None, Some("/wA="))
+        );
+        assert_eq!(bytes.size_bytes, 2);
+        let broken = FileOut {
+            base64: Some("no base64!".to_owned()),
+            ..bytes
+        };
+        assert!(broken.contents().is_err());
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn a_file_comes_back_as_it_was(contents: Vec<u8>) {
+            let file = FileOut::new("name".to_owned(), contents.clone());
+            let text = serde_json::to_string(&file).unwrap();
+            let read: FileOut = serde_json::from_str(&text).unwrap();
+            assert_eq!(read.contents().unwrap(), contents);
+            assert_eq!(read.size_bytes, contents.len() as u64);
+        }
+    }
+}

@@ -157,3 +157,7 @@ async fn feed(end: OwnedFd, input: Vec<u8>) {
         let _ = writer.write_all(&input).await;
     }
 }
+
+#[cfg(test)]
+#[path = "run_tests.rs"]
+mod tests;

@@ -110,3 +110,81 @@ impl Runtime {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pillion_runtime::Version;
+    use std::fs;
+    use std::os::unix::fs::symlink;
+
+    fn interpreter(prefix: &Path, site_packages: Vec<PathBuf>) -> Interpreter {
+        Interpreter {
+            executable: prefix.join("bin/python"),
+            version: Version::new(3, 12, 1),
+            prefix: prefix.to_owned(),
+            base_prefix: prefix.to_owned(),
+            implementation: "cpython".to_owned(),
+            site_packages,
+            platform: "linux-x86_64".to_owned(),
+            cache_tag: "cpython-312".to_owned(),
+        }
+    }
+
+    #[test]
+    fn a_program_sees_its_python_and_packages_and_nothing_beside_them() {
+        let world = tempfile::tempdir().unwrap();
+        let world = world.path().canonicalize().unwrap();
+        let (prefix, root) = (world.join("python"), world.join("project"));
+        let packages = prefix.join("lib/python3.12/site-packages");
+        for folder in [
+            &packages,
+            &prefix.join("bin"),
+            &prefix.join("secrets"),
+            &root,
+        ] {
+            fs::create_dir_all(folder).unwrap();
+        }
+        fs::write(prefix.join("bin/python"), "").unwrap();
+        let missing = prefix.join("lib/missing");
+        let python = interpreter(&prefix, vec![packages.clone(), missing]);
+        let runtime = Runtime::of(&python, world.join("worker"), &root);
+        assert_eq!(runtime.packages, [packages], "only folders that are there");
+        let is_seen = |path: &str| {
+            let path = world.join(path);
+            runtime.view.iter().any(|shown| path.starts_with(shown))
+        };
+        for path in [
+            "worker",
+            "python/bin/python",
+            "python/lib/python3.12/site-packages",
+        ] {
+            assert!(is_seen(path), "{path}");
+        }
+        for path in ["python/secrets", "python", "project", "other"] {
+            assert!(!is_seen(path), "{path}");
+        }
+        assert!(runtime.view.is_sorted());
+        let mut once = runtime.view.clone();
+        once.dedup();
+        assert_eq!(once, runtime.view);
+        assert!(!runtime.is_foreign);
+    }
+
+    #[test]
+    fn packages_of_a_project_that_lead_out_of_it_are_not_shown() {
+        let world = tempfile::tempdir().unwrap();
+        let world = world.path().canonicalize().unwrap();
+        let (prefix, root) = (world.join("python"), world.join("project"));
+        let (inside, outside) = (root.join("packages"), world.join("secrets"));
+        for folder in [&prefix, &inside, &outside] {
+            fs::create_dir_all(folder).unwrap();
+        }
+        let link = root.join("link");
+        symlink(&outside, &link).unwrap();
+        let python = interpreter(&prefix, vec![inside.clone(), link.clone()]);
+        let runtime = Runtime::of(&python, world.join("worker"), &root);
+        assert_eq!(runtime.packages, [inside]);
+        assert!(!runtime.view.contains(&link) && !runtime.view.contains(&outside));
+    }
+}

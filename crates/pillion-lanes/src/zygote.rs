@@ -178,6 +178,18 @@ pub(crate) struct SlotInit {
 }
 
 impl SlotInit {
+    /// A process that stands for an init in tests.
+    #[cfg(test)]
+    pub(crate) fn of_process(pid: u32) -> Self {
+        use rustix::process::{Pid, PidfdFlags, pidfd_open};
+        let pid = Pid::from_raw(i32::try_from(pid).unwrap()).unwrap();
+        Self {
+            pidfd: pidfd_open(pid, PidfdFlags::empty()).unwrap(),
+            zygote: None,
+            over: None,
+        }
+    }
+
     pub(crate) fn kill(&self) {
         let _ = rustix::process::pidfd_send_signal(&self.pidfd, rustix::process::Signal::KILL);
     }
@@ -255,3 +267,7 @@ pub(crate) fn mounts(policy: &Policy, folder: Option<&std::path::Path>) -> Vec<V
         work,
     ]
 }
+
+#[cfg(test)]
+#[path = "zygote_tests.rs"]
+mod tests;

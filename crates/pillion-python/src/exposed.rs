@@ -74,4 +74,49 @@ mod tests {
             ("py.invoke", expected)
         );
     }
+
+    #[test]
+    fn the_same_modules_and_folders_are_listed_and_called_on_behalf_of_the_same_caller() {
+        let exposed = ExposedModules {
+            modules: vec!["m".into(), "n".into()],
+            path: vec!["/lib".into()],
+            caller: Caller {
+                root: Some("/project".into()),
+                ..Caller::default()
+            },
+        };
+        let (list, call) = (
+            exposed.list().unwrap(),
+            exposed.call("f", None, false).unwrap(),
+        );
+        assert_eq!(list.operation, "py.expose");
+        assert_eq!(
+            list.params.get(),
+            r#"{"modules":["m","n"],"path":["/lib"]}"#
+        );
+        let expected = r#"{"name":"f","modules":["m","n"],"path":["/lib"]}"#;
+        assert_eq!((call.operation, call.params.get()), ("py.invoke", expected));
+        for asking in [list, call] {
+            assert_eq!(asking.caller.root, exposed.caller.root);
+        }
+    }
+
+    #[test]
+    fn an_answer_of_another_form_is_a_fault_of_ours() {
+        let exposed = ExposedModules {
+            modules: Vec::new(),
+            path: Vec::new(),
+            caller: Caller::default(),
+        };
+        let raw = |text: &str| RawValue::from_string(text.to_owned()).unwrap();
+        for text in ["[]", "{}", "null", r#"{"tools": 1}"#] {
+            let listing = exposed.listing(&raw(text)).unwrap_err();
+            let given = exposed.given(&raw(text)).unwrap_err();
+            for error in [listing, given] {
+                assert_eq!(error.code, pillion_catalogue::Code::InternalError, "{text}");
+            }
+        }
+        let none = r#"{"tools": [], "files": [], "failed": [], "version": "1"}"#;
+        assert_eq!(exposed.listing(&raw(none)).unwrap().version, "1");
+    }
 }

@@ -11,6 +11,8 @@ pub mod operations;
 mod project;
 mod service;
 mod worker;
+#[cfg(test)]
+mod world;
 
 pub use exposed::ExposedModules;
 pub use service::PythonService;

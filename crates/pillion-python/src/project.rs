@@ -47,3 +47,63 @@ pub(crate) fn demand_sidecar(project: &Project, name: &str) -> Result<()> {
         false => Ok(()),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::world::World;
+    use pillion_catalogue::Code;
+    use pillion_project::Whereabouts;
+
+    #[tokio::test]
+    async fn a_folder_that_nobody_trusts_gets_no_python_and_no_variables_of_its_choice() {
+        let world = World::new();
+        for (name, config) in [
+            ("interpreter", "[python]\ninterpreter = 'bin/python'\n"),
+            ("pass_env", "[python]\npass_env = ['TOKEN']\n"),
+        ] {
+            let project = world.project(world.folder(name, config)).await;
+            let error = demand(&project).unwrap_err();
+            assert_eq!(error.code, Code::Untrusted, "{name}");
+            assert!(
+                format!("{error:?}").contains(&format!("python.{name}")),
+                "{error:?}"
+            );
+            let refused = PythonProject::new(project).await.unwrap_err();
+            assert_eq!(refused.code, Code::Untrusted, "{name}");
+            let trusted = world.trusted(&format!("trusted-{name}"), config);
+            assert!(demand(&*world.project(trusted).await).is_ok(), "{name}");
+        }
+        let harmless = "[python]\nworkers = 3\n[python.env]\nA = '1'\n";
+        assert!(demand(&*world.project(world.folder("harmless", harmless)).await).is_ok());
+    }
+
+    #[tokio::test]
+    async fn who_names_the_python_himself_does_not_ask_for_that_of_the_folder() {
+        let world = World::new();
+        let config = "[python]\ninterpreter = 'bin/python'\n";
+        let place = Whereabouts {
+            root: world.folder("one", config),
+            python: Some("/usr/bin/python3".into()),
+            ..Whereabouts::default()
+        };
+        let project = world.projects.open(place).await.unwrap();
+        assert!(demand(&project).is_ok());
+    }
+
+    #[tokio::test]
+    async fn each_sidecar_of_a_folder_has_to_be_trusted_and_one_that_is_not_there_has_not() {
+        let world = World::new();
+        let config = "[sidecar.map]\ncommand = ['x']\n";
+        let project = world.project(world.folder("one", config)).await;
+        let error = demand_sidecar(&project, "map").unwrap_err();
+        assert_eq!(error.code, Code::Untrusted);
+        assert!(format!("{error:?}").contains("sidecar.map"), "{error:?}");
+        assert!(
+            demand_sidecar(&project, "other").is_ok(),
+            "it is not found later"
+        );
+        let trusted = world.project(world.trusted("two", config)).await;
+        assert!(demand_sidecar(&trusted, "map").is_ok());
+    }
+}

@@ -115,3 +115,127 @@ impl PythonService {
         }))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::world::{World, map, peer};
+    use std::path::Path;
+
+    #[test]
+    fn variables_are_told_apart_by_all_of_their_values() {
+        let of = |pairs: &[(&str, &str)]| {
+            let own = map(pairs);
+            fingerprint(&Variables::telling(
+                None,
+                &own,
+                &["A".to_owned(), "B".to_owned()],
+            ))
+        };
+        assert_eq!(of(&[("A", "1"), ("B", "2")]), of(&[("B", "2"), ("A", "1")]));
+        let all = [
+            of(&[]),
+            of(&[("A", "")]),
+            of(&[("A", "1")]),
+            of(&[("B", "1")]),
+            of(&[("A", "1B2")]),
+            of(&[("A", "1"), ("B", "2")]),
+        ];
+        let different: std::collections::HashSet<_> = all.iter().collect();
+        assert_eq!(different.len(), all.len());
+    }
+
+    #[tokio::test]
+    async fn workers_are_shared_by_calls_that_import_from_the_same_folders() {
+        let world = World::new();
+        let project = world.with_python(world.folder("one", "")).await;
+        let root = project.common.root.clone();
+        let caller = peer(&[]);
+        let pool = |path: &[&Path]| {
+            let path: Vec<PathBuf> = path.iter().map(|dir| (*dir).to_owned()).collect();
+            world.service.workers(&project, &path, &caller).unwrap()
+        };
+        let usual = pool(&[]);
+        assert!(Arc::ptr_eq(&usual, &pool(&[])));
+        // These are imported from anyway.
+        for same in [root.as_path(), &root.join("src"), Path::new("src")] {
+            assert!(Arc::ptr_eq(&usual, &pool(&[same])), "{}", same.display());
+        }
+        let lib = pool(&[Path::new("lib")]);
+        assert!(!Arc::ptr_eq(&usual, &lib));
+        assert!(
+            Arc::ptr_eq(&lib, &pool(&[&root.join("lib")])),
+            "the same folder"
+        );
+        assert!(!Arc::ptr_eq(&lib, &pool(&[Path::new("other")])));
+        let both = pool(&[Path::new("lib"), Path::new("other")]);
+        let turned = pool(&[Path::new("other"), Path::new("lib")]);
+        assert!(
+            !Arc::ptr_eq(&both, &turned),
+            "the first that has a module wins"
+        );
+    }
+
+    #[tokio::test]
+    async fn workers_are_apart_by_project_and_by_what_it_asks_of_its_callers() {
+        let world = World::new();
+        let config = "[python]\npass_env = ['TOKEN']\n";
+        let one = world.with_python(world.trusted("one", config)).await;
+        let two = world.with_python(world.trusted("two", config)).await;
+        let pool = |project: &Arc<PythonProject>, variables: &[(&str, &str)]| {
+            world
+                .service
+                .workers(project, &[], &peer(variables))
+                .unwrap()
+        };
+        let first = pool(&one, &[("TOKEN", "a")]);
+        assert!(!Arc::ptr_eq(&first, &pool(&two, &[("TOKEN", "a")])));
+        assert!(!Arc::ptr_eq(&first, &pool(&one, &[("TOKEN", "b")])));
+        assert!(!Arc::ptr_eq(&first, &pool(&one, &[])));
+        assert!(!Arc::ptr_eq(
+            &first,
+            &pool(&one, &[("TOKEN", "a"), ("PYTHONOPTIMIZE", "1")])
+        ));
+        // What it does not ask for makes no difference.
+        assert!(Arc::ptr_eq(
+            &first,
+            &pool(&one, &[("TOKEN", "a"), ("OTHER", "x")])
+        ));
+    }
+
+    #[tokio::test]
+    async fn foreign_sidecars_are_apart_by_name_and_by_what_they_ask_of_their_callers() {
+        let world = World::new();
+        let config = "[sidecar.a]\ncommand = ['x']\npass_env = ['TOKEN']\n\
+            [sidecar.b]\ncommand = ['x']\n";
+        let project = world.project(world.trusted("one", config)).await;
+        let pool = |name: &str, token: &str| {
+            let caller = peer(&[("TOKEN", token)]);
+            world.service.foreign(&project, name, &caller).unwrap()
+        };
+        assert!(Arc::ptr_eq(&pool("a", "1"), &pool("a", "1")));
+        assert!(!Arc::ptr_eq(&pool("a", "1"), &pool("a", "2")));
+        assert!(!Arc::ptr_eq(&pool("a", "1"), &pool("b", "1")));
+        assert!(
+            Arc::ptr_eq(&pool("b", "1"), &pool("b", "2")),
+            "it did not ask"
+        );
+        let unknown = world.service.foreign(&project, "c", &peer(&[]));
+        assert!(unknown.is_err());
+    }
+
+    #[tokio::test]
+    async fn sidecars_of_a_project_that_changed_are_let_go_of() {
+        let world = World::new();
+        let (one, two) = (world.folder("one", ""), world.folder("two", ""));
+        let old = world.with_python(one.clone()).await;
+        let other = world.with_python(two.clone()).await;
+        for project in [&old, &other] {
+            world.service.workers(project, &[], &peer(&[])).unwrap();
+        }
+        std::fs::write(one.join("pillion.toml"), "[python]\nworkers = 2\n").unwrap();
+        world.project(one.clone()).await;
+        assert_eq!(world.supervisor.pools_of(Some(&one)).len(), 0);
+        assert_eq!(world.supervisor.pools_of(Some(&two)).len(), 1);
+    }
+}

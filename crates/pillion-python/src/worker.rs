@@ -82,15 +82,18 @@ fn launch(
 
 /// Programs of the environment first, as in an activated one.
 fn search_path(bin: &std::path::Path, variables: &Variables) -> std::ffi::OsString {
-    let inherited = variables.get("PATH").unwrap_or_default().to_owned();
+    let Some(inherited) = variables.get("PATH").filter(|path| !path.is_empty()) else {
+        return bin.into();
+    };
     let mut all: Vec<PathBuf> = vec![bin.to_owned()];
-    all.extend(std::env::split_paths(&inherited));
-    std::env::join_paths(all).unwrap_or(inherited)
+    all.extend(std::env::split_paths(inherited));
+    std::env::join_paths(all).unwrap_or_else(|_| inherited.to_owned())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::world::{World, map};
     use std::path::Path;
 
     #[test]
@@ -99,8 +102,138 @@ mod tests {
         let variables = Variables::for_worker(None, &own, &[]);
         let path = search_path(Path::new("/env/bin"), &variables);
         assert_eq!(path, "/env/bin:/usr/bin:/bin");
-        let none = Variables::for_worker(None, &[].into(), &[]);
-        let path = search_path(Path::new("/env/bin"), &none);
-        assert!(path.to_string_lossy().starts_with("/env/bin"));
+        // An empty entry would mean the folder that the worker is in.
+        for own in [map(&[]), map(&[("PATH", "")])] {
+            let none = Variables::for_worker(None, &own, &[]);
+            assert_eq!(search_path(Path::new("/env/bin"), &none), "/env/bin");
+        }
+    }
+
+    /// The command line, folder and variables of a worker that was really started.
+    struct Started {
+        args: Vec<String>,
+        cwd: PathBuf,
+        variables: Vec<String>,
+    }
+
+    fn started(spec: &Spec) -> Started {
+        let pillion_supervisor::Start::Plain(launch) = (spec.launch)().unwrap() else {
+            panic!("a worker is not confined");
+        };
+        let launch = launch.stdin(pillion_process::Stream::Piped).unguarded();
+        let running = launch.spawn().unwrap();
+        let process = format!("/proc/{}", running.id().unwrap());
+        let texts = |name: &str| -> Vec<String> {
+            let bytes = std::fs::read(format!("{process}/{name}")).unwrap();
+            let texts = bytes
+                .split(|byte| *byte == 0)
+                .filter(|text| !text.is_empty());
+            texts
+                .map(|text| String::from_utf8_lossy(text).into_owned())
+                .collect()
+        };
+        Started {
+            args: texts("cmdline"),
+            cwd: std::fs::read_link(format!("{process}/cwd")).unwrap(),
+            variables: texts("environ"),
+        }
+    }
+
+    /// What a worker of this project is made of, with these variables of its caller.
+    fn made(world: &World, project: &Arc<PythonProject>, path: &[&str]) -> Spec {
+        let own = map(&[("PATH", "/usr/bin:/bin"), ("LANG", "C"), ("SECRET", "x")]);
+        let variables = Variables::for_worker(None, &own, &[]);
+        let path = path.iter().map(PathBuf::from).collect();
+        spec(project, path, variables, world.projects.dirs())
+    }
+
+    #[tokio::test]
+    async fn a_worker_has_the_limits_of_its_project() {
+        let world = World::new();
+        let config = "[python]\nqueue = 3\nmemory_soft_mb = 5\nmemory_hard_mb = 7\n\
+            idle_minutes = 0.5\n";
+        let project = world.with_python(world.folder("one", config)).await;
+        let spec = made(&world, &project, &[]);
+        assert_eq!((spec.name.as_str(), spec.kind), ("worker", Kind::Worker));
+        assert!(matches!(spec.dialect, Dialect::Worker) && spec.opening.is_none());
+        assert_eq!(spec.workspace, project.common.root);
+        let Limits {
+            queue,
+            memory_soft,
+            memory_hard,
+            idle,
+            in_flight,
+            ..
+        } = spec.limits;
+        assert_eq!((queue, in_flight), (3, 1), "one call at a time");
+        assert_eq!((memory_soft, memory_hard), (Some(5 << 20), Some(7 << 20)));
+        assert_eq!(idle, Some(Duration::from_secs(30)));
+    }
+
+    #[tokio::test]
+    async fn a_worker_imports_from_the_folders_of_its_project_and_then_of_the_call() {
+        let world = World::new();
+        let config = "[python]\npath = ['lib', '/abs']\npreload = ['json', 'os.path']\n\
+            [python.env]\nMODE = 'test'\nLANG = 'de'\n";
+        let project = world.with_python(world.folder("one", config)).await;
+        let root = project.common.root.clone();
+        let started = started(&made(&world, &project, &["more"]));
+        let args: Vec<&str> = started.args.iter().map(String::as_str).collect();
+        let from = args.iter().position(|arg| *arg == "worker").unwrap();
+        assert_eq!(args[1], "-u", "what it says comes at once");
+        let (lib, more) = (root.join("lib"), root.join("more"));
+        let text = |path: &Path| path.to_string_lossy().into_owned();
+        let expected = [
+            "worker",
+            "--root",
+            &text(&root),
+            "--path",
+            &text(&lib),
+            "--path",
+            "/abs",
+            "--path",
+            &text(&more),
+            "--preload",
+            "json",
+            "--preload",
+            "os.path",
+        ];
+        assert_eq!(args[from..], expected);
+        assert_eq!(started.cwd, root);
+        let has = |variable: &str| started.variables.iter().any(|one| one == variable);
+        assert!(
+            has("MODE=test") && has("LANG=de"),
+            "what the project sets counts"
+        );
+        assert!(!has("SECRET=x"));
+    }
+
+    #[tokio::test]
+    async fn a_worker_of_an_environment_finds_it_active() {
+        let world = World::new();
+        let root = world.folder("one", "");
+        let base = world.with_python(root.clone()).await;
+        let environment = root.join(".venv");
+        let made_it = Launch::new(base.interpreter().unwrap())
+            .args(["-m", "venv", "--without-pip"])
+            .arg(&environment)
+            .output(Duration::from_secs(120))
+            .await
+            .unwrap();
+        assert!(made_it.exit.success(), "{}", made_it.stderr);
+        let project = world.with_python(root).await;
+        let started = started(&made(&world, &project, &[]));
+        let shown = environment.display();
+        for expected in [
+            format!("VIRTUAL_ENV={shown}"),
+            format!("PATH={shown}/bin:/usr/bin:/bin"),
+        ] {
+            assert!(
+                started.variables.contains(&expected),
+                "{:?}",
+                started.variables
+            );
+        }
+        assert!(Path::new(&started.args[0]).starts_with(&environment));
     }
 }

@@ -258,3 +258,82 @@ async fn trial(level: Level) -> Result<(), String> {
         Err(_) => Err("the trial did not end".to_owned()),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn confine(memory: u64, processes: u32) -> Confine {
+        let policy = Policy {
+            view: Vec::new(),
+            programs: false,
+            folder: Folder::Throwaway,
+            runs_own_files: false,
+            network: false,
+            limits: Limits {
+                memory,
+                processes,
+                ..Limits::default()
+            },
+        };
+        Confine::new(Role::Program, Level::L3, policy, "/bin/true")
+    }
+
+    #[test]
+    fn a_program_has_no_variables_and_is_watched_as_its_policy_says() {
+        let Confine { spec, kept, .. } = confine(7, 3);
+        assert!(spec.env.is_empty() && spec.args.is_empty() && spec.keep.is_empty());
+        assert!(kept.is_empty());
+        assert_eq!(spec.cwd, PathBuf::from("/"));
+        let Watch {
+            memory,
+            processes,
+            disk,
+        } = spec.watch;
+        assert_eq!(
+            (memory, processes, disk.is_none()),
+            (Some(7), Some(3), true)
+        );
+        assert!(spec.outputs.names.is_empty() && spec.handed.is_none());
+    }
+
+    #[test]
+    fn arguments_are_added_and_variables_replaced() {
+        let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+        let confine = confine(1, 1)
+            .args(["-s"])
+            .args(["-S".to_owned()])
+            .env(vec![pair("A", "1")])
+            .env(vec![pair("B", "2")]);
+        assert_eq!(confine.spec.args, ["-s", "-S"]);
+        assert_eq!(confine.spec.env, [pair("B", "2")]);
+    }
+
+    #[test]
+    fn a_descriptor_is_kept_open_under_the_number_that_the_box_is_told() {
+        let (one, _other) = UnixStream::pair().unwrap();
+        let number = one.as_raw_fd();
+        let confine = confine(1, 1).keep(one.into());
+        assert_eq!(confine.spec.keep, [number]);
+        assert_eq!(confine.kept[0].as_raw_fd(), number);
+    }
+
+    #[tokio::test]
+    async fn a_program_that_serves_as_no_box_confines_nothing() {
+        // The one that runs the tests never called `init`.
+        let error = confine(1, 1).spawn().unwrap_err();
+        assert!(matches!(error, ConfineError::NoBox), "{error}");
+        let means = try_out(Level::L3).await;
+        assert_eq!(means.level, Level::L1);
+        assert!(means.namespaces.is_err() && !means.seccomp);
+    }
+
+    #[test]
+    fn a_spec_comes_back_from_its_text() {
+        let text = message::encode(&confine(1 << 30, 9).cwd("/lane/work").spec).unwrap();
+        let spec: Spec = message::decode(&text[4..]).unwrap();
+        assert_eq!((spec.role, spec.level), (Role::Program, Level::L3));
+        assert_eq!(spec.policy, confine(1 << 30, 9).spec.policy);
+        assert_eq!(spec.cwd, PathBuf::from("/lane/work"));
+    }
+}

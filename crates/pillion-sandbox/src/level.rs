@@ -197,3 +197,117 @@ fn promises_of_root() -> Vec<(&'static str, Option<String>)> {
 pub async fn probe(most: Level) -> Means {
     crate::confined::try_out(most).await
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn means(namespaces: bool, landlock: u32, seccomp: bool) -> Means {
+        Means {
+            level: Level::L1,
+            namespaces: namespaces
+                .then_some(())
+                .ok_or_else(|| "forbidden".to_owned()),
+            landlock,
+            seccomp,
+            root: false,
+        }
+    }
+
+    fn promise<'a>(all: &'a Enforcement, what: &str) -> &'a Guarantee {
+        let found = all.guarantees.iter().find(|one| one.what.contains(what));
+        found.unwrap_or_else(|| panic!("{what}"))
+    }
+
+    #[test]
+    fn a_level_needs_all_that_it_is_made_of() {
+        for (found, level) in [
+            (means(true, 1, true), Level::L3),
+            (means(false, 1, true), Level::L2),
+            // Namespaces alone are no wall: what is in them could still be asked of the kernel.
+            (means(true, 0, true), Level::L1),
+            (means(true, 6, false), Level::L1),
+            (means(false, 0, true), Level::L1),
+            (means(false, 6, false), Level::L1),
+        ] {
+            let settled = found.clone().settle(Level::L3);
+            assert_eq!(settled.level, level, "{found:?}");
+        }
+    }
+
+    #[test]
+    fn no_level_is_higher_than_what_was_asked_for_and_it_says_why() {
+        for most in [Level::L1, Level::L2] {
+            let settled = means(true, 6, true).settle(most);
+            assert_eq!(settled.level, most);
+            assert_eq!(settled.namespaces, Err("switched off".to_owned()));
+        }
+        let why = means(false, 6, true).settle(Level::L1).namespaces;
+        assert_eq!(why, Err("forbidden".to_owned()), "what was found stays");
+        assert_eq!(means(true, 6, true).settle(Level::L3).namespaces, Ok(()));
+    }
+
+    #[test]
+    fn levels_are_ordered_by_strength_and_written_by_name() {
+        assert!(Level::L1 < Level::L2 && Level::L2 < Level::L3);
+        let names = serde_json::to_string(&[Level::L1, Level::L2, Level::L3]).unwrap();
+        assert_eq!(names, r#"["L1","L2","L3"]"#);
+    }
+
+    #[test]
+    fn behind_all_walls_every_promise_holds() {
+        let all = Enforcement::of(means(true, 6, true).settle(Level::L3));
+        for promise in &all.guarantees {
+            assert!(promise.holds && !promise.by.is_empty(), "{promise:?}");
+        }
+        let network = promise(&all, "no network");
+        assert_eq!(network.by, "empty network namespace; system call filter");
+    }
+
+    #[test]
+    fn without_namespaces_other_processes_are_hidden_by_a_new_kernel_only() {
+        for (version, holds) in [(5, false), (6, true)] {
+            let all = Enforcement::of(means(false, version, true).settle(Level::L3));
+            let promise = promise(&all, "signals no process");
+            assert_eq!(promise.holds, holds, "{version}");
+        }
+    }
+
+    #[test]
+    fn limits_alone_promise_no_wall() {
+        let all = Enforcement::of(means(false, 0, false).settle(Level::L3));
+        for what in [
+            "reads only",
+            "writes only",
+            "no network",
+            "sees and",
+            "no dangerous",
+        ] {
+            let promise = promise(&all, what);
+            assert!(!promise.holds, "{what}");
+            assert_eq!(promise.by, "nothing on this machine");
+        }
+        for what in [
+            "memory",
+            "processes and",
+            "disk",
+            "output",
+            "nothing outlives",
+        ] {
+            assert!(promise(&all, what).holds, "{what}");
+        }
+    }
+
+    #[test]
+    fn root_without_walls_is_promised_nothing() {
+        let mut found = means(false, 0, false);
+        found.root = true;
+        let all = Enforcement::of(found.settle(Level::L3));
+        assert!(all.guarantees.iter().all(|promise| !promise.holds));
+        // With a filter it is one like others.
+        let mut found = means(false, 6, true);
+        found.root = true;
+        let all = Enforcement::of(found.settle(Level::L3));
+        assert!(promise(&all, "no privileges").holds);
+    }
+}

@@ -57,7 +57,9 @@ pub fn send_first(
 ) -> io::Result<usize> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MAX_DESCRIPTORS))];
     let mut control = SendAncillaryBuffer::new(&mut space);
-    if !fds.is_empty() && !control.push(SendAncillaryMessage::ScmRights(fds)) {
+    // The space has some to spare for its alignment, and the reader's may be aligned otherwise.
+    let fits = fds.len() <= MAX_DESCRIPTORS;
+    if !fits || (!fds.is_empty() && !control.push(SendAncillaryMessage::ScmRights(fds))) {
         return Err(invalid("too many descriptors"));
     }
     let parts = [IoSlice::new(bytes)];
@@ -187,5 +189,94 @@ mod tests {
         drop(here);
         let error = receive::<u8>(&there).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::UnexpectedEof);
+    }
+
+    #[test]
+    fn a_message_may_be_as_long_as_the_longest_and_no_longer() {
+        let head = |length: usize| u32::try_from(length).unwrap().to_be_bytes();
+        assert_eq!(length(head(0)).unwrap(), 0);
+        assert_eq!(length(head(MAX)).unwrap(), MAX);
+        assert!(length(head(MAX + 1)).is_err());
+        assert!(length([0xff; 4]).is_err());
+        // The quotes count.
+        let error = encode(&"x".repeat(MAX - 1)).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::InvalidData);
+    }
+
+    #[test]
+    fn too_many_descriptors_are_an_error_and_nothing_is_sent() {
+        let (here, there) = UnixStream::pair().unwrap();
+        let most = [here.as_fd(); MAX_DESCRIPTORS];
+        send(&here, &1, &most).unwrap();
+        let (_, fds): (u8, _) = receive(&there).unwrap();
+        assert_eq!(fds.len(), MAX_DESCRIPTORS);
+        for fd in &fds {
+            let flags = rustix::io::fcntl_getfd(fd).unwrap();
+            assert!(
+                flags.contains(rustix::io::FdFlags::CLOEXEC),
+                "no child gets it"
+            );
+        }
+        drop(fds);
+        let more = [here.as_fd(); MAX_DESCRIPTORS + 1];
+        let error = send(&here, &2, &more).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::InvalidData);
+        send(&here, &3, &[]).unwrap();
+        assert_eq!(receive::<u8>(&there).unwrap().0, 3);
+    }
+
+    #[test]
+    fn an_end_is_told_apart_from_a_message_that_is_not_what_was_expected() {
+        let (here, there) = UnixStream::pair().unwrap();
+        send(&here, &"text", &[]).unwrap();
+        let error = receive::<u8>(&there).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::InvalidData);
+        send(&here, &5, &[]).unwrap();
+        assert_eq!(receive::<u8>(&there).unwrap().0, 5, "the next is whole");
+        drop(here);
+        let error = receive::<u8>(&there).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::UnexpectedEof);
+    }
+
+    #[test]
+    fn who_has_gone_is_an_error_and_no_signal() {
+        let (here, there) = UnixStream::pair().unwrap();
+        drop(there);
+        let error = send(&here, &1, &[]).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::BrokenPipe);
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn messages_come_as_they_were_sent_whatever_pieces_they_come_in(
+            texts in proptest::collection::vec(".{0,40}", 0..6),
+            pieces in proptest::collection::vec(1_usize..20, 1..8),
+        ) {
+            let (here, there) = UnixStream::pair().unwrap();
+            let mut bytes: Vec<u8> = texts.iter().flat_map(|text| encode(text).unwrap()).collect();
+            let sender = std::thread::spawn(move || {
+                for piece in pieces.into_iter().cycle() {
+                    if bytes.is_empty() {
+                        return;
+                    }
+                    let rest = bytes.split_off(piece.min(bytes.len()));
+                    (&here).write_all(&bytes).unwrap();
+                    bytes = rest;
+                }
+            });
+            for text in &texts {
+                assert_eq!(&receive::<String>(&there).unwrap().0, text);
+            }
+            sender.join().unwrap();
+            assert!(receive::<String>(&there).is_err(), "that was all");
+        }
+
+        #[test]
+        fn whatever_comes_is_a_message_or_an_error(bytes: Vec<u8>) {
+            let (here, there) = UnixStream::pair().unwrap();
+            (&here).write_all(&bytes).unwrap();
+            drop(here);
+            while receive::<serde_json::Value>(&there).is_ok() {}
+        }
     }
 }

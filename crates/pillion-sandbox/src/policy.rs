@@ -72,3 +72,42 @@ impl Default for Limits {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_policy_comes_back_from_its_text_as_it_was() {
+        // A box hears its policy as text.
+        for folder in [Folder::Throwaway, Folder::Kept("/data/a b".into())] {
+            let policy = Policy {
+                view: vec!["/usr/lib".into()],
+                programs: true,
+                folder,
+                runs_own_files: false,
+                network: true,
+                limits: Limits {
+                    memory: u64::MAX,
+                    ..Limits::default()
+                },
+            };
+            let text = serde_json::to_string(&policy).unwrap();
+            assert_eq!(serde_json::from_str::<Policy>(&text).unwrap(), policy);
+            // What a policy does not say is not taken for anything.
+            let unsaid = text.replace(r#""network":true,"#, "");
+            assert!(serde_json::from_str::<Policy>(&unsaid).is_err());
+        }
+    }
+
+    #[test]
+    fn the_places_of_a_program_are_apart_from_each_other() {
+        let places = [WORK, TMP, HANDED];
+        for (at, place) in places.iter().enumerate() {
+            for other in places.iter().skip(at + 1) {
+                let (place, other) = (PathBuf::from(place), PathBuf::from(other));
+                assert!(!place.starts_with(&other) && !other.starts_with(&place));
+            }
+        }
+    }
+}

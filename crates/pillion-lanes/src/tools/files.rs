@@ -47,3 +47,50 @@ fn read_file(path: &Path, name: &str) -> Result<Vec<u8>> {
         false => Ok(bytes),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustix::fs::{CWD, FileType, Mode, mknodat};
+
+    fn read_at(path: &Path) -> Result<Vec<u8>> {
+        read(&Source::File(path.to_owned()), "the name")
+    }
+
+    #[test]
+    fn bytes_and_files_are_read_as_they_are() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("file");
+        std::fs::write(&path, [0xff, 0]).unwrap();
+        assert_eq!(read_at(&path).unwrap(), [0xff, 0]);
+        let bytes = Source::Bytes(vec![1, 2].into());
+        assert_eq!(read(&bytes, "x").unwrap(), [1, 2]);
+    }
+
+    #[test]
+    fn what_is_no_file_is_refused_by_its_name_and_nobody_waits_for_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let pipe = folder.path().join("pipe");
+        mknodat(CWD, &pipe, FileType::Fifo, Mode::from_raw_mode(0o600), 0).unwrap();
+        let missing = folder.path().join("missing");
+        for path in [&pipe, &missing, folder.path()] {
+            let error = read_at(path).unwrap_err();
+            assert_eq!(error.code, Code::NotFound);
+            assert!(error.message.contains("`the name`"), "{error:?}");
+            // The program has no business with paths of this machine.
+            let folder = folder.path().to_string_lossy().into_owned();
+            assert!(!format!("{error:?}").contains(&folder), "{error:?}");
+        }
+    }
+
+    #[test]
+    fn a_file_of_the_largest_size_is_read_and_a_larger_one_is_not() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("file");
+        let file = File::create(&path).unwrap();
+        file.set_len(BYTES).unwrap();
+        assert_eq!(read_at(&path).unwrap().len() as u64, BYTES);
+        file.set_len(BYTES + 1).unwrap();
+        assert_eq!(read_at(&path).unwrap_err().code, Code::ResponseTooLarge);
+    }
+}

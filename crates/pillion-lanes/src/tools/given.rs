@@ -233,3 +233,7 @@ fn check_table_name(name: &str) -> Result<()> {
 fn wrong(why: String) -> Error {
     Error::new(Code::InvalidParams, why)
 }
+
+#[cfg(test)]
+#[path = "given_tests.rs"]
+mod tests;

@@ -375,3 +375,7 @@ fn not_given(what: &str, name: &str) -> Error {
 fn short(name: &str) -> String {
     name.chars().take(NAME).collect()
 }
+
+#[cfg(test)]
+#[path = "mod_tests.rs"]
+mod tests;

@@ -83,7 +83,7 @@ fn size() -> u64 {
     pillion_process::stat::resident_bytes(std::process::id()).unwrap_or(0)
 }
 
-/// What a statement may read. Names are in lower case.
+/// What a statement may read. Names are in lower case, of which SQLite knows that of ASCII only.
 pub(super) struct Reach {
     /// Databases and tables in them.
     pub(super) readable: HashSet<(String, String)>,
@@ -93,7 +93,7 @@ pub(super) struct Reach {
 
 impl Reach {
     fn has(&self, database: Option<&str>, table: &str, column: &str) -> bool {
-        let table = table.to_lowercase();
+        let table = table.to_ascii_lowercase();
         if let Some(database) = database {
             return self.readable.contains(&(database.to_owned(), table));
         }

@@ -79,13 +79,13 @@ impl Database {
                         Error::new(Code::ParseError, format!("`{name}` is not UTF-8 text"))
                     })?;
                     fill(&mut connection, name, &Sheet::read(&text)?).map_err(failed)?;
-                    readable.insert(("main".to_owned(), name.to_lowercase()));
+                    readable.insert(("main".to_owned(), name.to_ascii_lowercase()));
                 }
                 Table::Sqlite { path, table } => {
                     let file = files.iter().position(|file| file == path).unwrap_or(0);
                     view(&connection, name, file, table).map_err(failed)?;
-                    readable.insert(("temp".to_owned(), name.to_lowercase()));
-                    readable.insert((schema(file), table.to_lowercase()));
+                    readable.insert(("temp".to_owned(), name.to_ascii_lowercase()));
+                    readable.insert((schema(file), table.to_ascii_lowercase()));
                 }
             }
         }
@@ -277,3 +277,7 @@ fn shown(value: ValueRef<'_>, bytes: &mut usize) -> Value {
         }
     }
 }
+
+#[cfg(test)]
+#[path = "tables_tests.rs"]
+mod tests;

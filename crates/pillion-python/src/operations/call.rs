@@ -98,3 +98,53 @@ pub(super) fn json(text: &str) -> Result<Box<RawValue>, String> {
         _ => Err("arguments are an object or an array, for example '[3, 4]'".into()),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arguments_stay_as_they_are_written() {
+        for text in [
+            "[3, 4]",
+            "{}",
+            "null",
+            r#"{"x": 123456789012345678901234567890, "y": 1e400, "z": 1.10}"#,
+        ] {
+            assert_eq!(json(text).unwrap().get(), text);
+            assert_eq!(json(&format!("  {text}\n")).unwrap().get(), text);
+        }
+    }
+
+    #[test]
+    fn what_gives_no_arguments_is_refused_with_an_example() {
+        for text in [
+            "", "x", "[1", "[1] 2", "{'x': 1}", "3", "\"x\"", "true", "nan",
+        ] {
+            let why = json(text).unwrap_err();
+            assert!(why.contains("'[3, 4]'"), "{text}: {why}");
+        }
+    }
+
+    #[test]
+    fn a_worker_is_told_only_what_was_said() {
+        let call = |params: Option<&str>, stream| worker::Call {
+            function: "m:f".to_owned(),
+            params: params.map(|text| json(text).unwrap()),
+            stream,
+        };
+        for (call, expected) in [
+            (call(None, false), r#"{"function":"m:f"}"#),
+            (
+                call(Some("null"), false),
+                r#"{"function":"m:f","params":null}"#,
+            ),
+            (
+                call(Some("[1.10]"), true),
+                r#"{"function":"m:f","params":[1.10],"stream":true}"#,
+            ),
+        ] {
+            assert_eq!(serde_json::to_string(&call).unwrap(), expected);
+        }
+    }
+}

@@ -112,3 +112,48 @@ impl Module {
         lines.join("\n")
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn function(name: &str, is_async: bool, stream: bool) -> Value {
+        json!({
+            "name": name, "signature": "(x: int)", "summary": "Does it.", "doc": "Does it.",
+            "params": {}, "returns": {}, "async": is_async, "stream": stream, "line": 3,
+        })
+    }
+
+    #[test]
+    fn a_module_is_shown_with_what_can_be_called() {
+        let mut bare = function("bare", false, false);
+        (bare["signature"], bare["summary"], bare["line"]) = (Value::Null, json!(""), Value::Null);
+        let module = json!({
+            "module": "shop", "doc": "Prices.\nMore.", "file": "/p/shop.py",
+            "functions": [
+                function("plain", false, false), function("later", true, false),
+                function("many", false, true), function("both", true, true), bare,
+            ],
+        });
+        let expected = "shop  /p/shop.py\n  Prices.\n\n\
+            shop:plain(x: int)\n    Does it.\n\n\
+            shop:later(x: int)  (async)\n    Does it.\n\n\
+            shop:many(x: int)  (stream)\n    Does it.\n\n\
+            shop:both(x: int)  (stream)\n    Does it.\n\n\
+            shop:bare(...)";
+        assert_eq!(
+            Describe::text(&module.to_string()).as_deref(),
+            Some(expected)
+        );
+    }
+
+    #[test]
+    fn what_is_no_module_has_no_text() {
+        for text in ["", "[]", "{}", r#"{"module": "m"}"#] {
+            assert_eq!(Describe::text(text), None, "{text}");
+        }
+        let builtin = r#"{"module": "sys", "doc": "", "file": null, "functions": []}"#;
+        assert_eq!(Describe::text(builtin).as_deref(), Some("sys  "));
+    }
+}

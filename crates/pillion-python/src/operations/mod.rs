@@ -52,3 +52,7 @@ fn timeout(cx: &Context<PythonService>, default_s: f64) -> Duration {
     let asked = cx.request().timeout;
     asked.unwrap_or_else(|| Duration::from_secs_f64(default_s))
 }
+
+#[cfg(test)]
+#[path = "mod_tests.rs"]
+mod tests;

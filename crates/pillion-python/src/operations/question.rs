@@ -112,4 +112,24 @@ mod tests {
             assert!(!here(name), "{name}");
         }
     }
+
+    #[tokio::test]
+    async fn what_is_missing_is_said_with_where_it_was_looked_for() {
+        use crate::world::World;
+        let world = World::new();
+        let project = world.with_python(world.folder("one", "")).await;
+        let python = project.interpreter().unwrap().display().to_string();
+        let error = name_python(Error::new(Code::NotFound, "no module `x`"), &project);
+        let hint = error.hint.unwrap();
+        assert!(hint.starts_with("it was looked for in"), "{hint}");
+        assert!(hint.contains(&python) && hint.contains("one"), "{hint}");
+        let hinted = Error::new(Code::NotFound, "no module `x`").hint("Install it.");
+        let hint = name_python(hinted, &project).hint.unwrap();
+        assert!(
+            hint.starts_with("Install it. It was looked for in"),
+            "{hint}"
+        );
+        let other = name_python(Error::new(Code::Timeout, "too late"), &project);
+        assert_eq!(other.hint, None, "only what is missing is missing there");
+    }
 }

@@ -95,3 +95,20 @@ fn object(text: &str) -> Result<Box<RawValue>, String> {
         Err("`--args` is a JSON object".into())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arguments_of_a_command_are_an_object() {
+        assert_eq!(empty().get(), "{}");
+        assert_eq!(object(r#" {"x": 1.10}"#).unwrap().get(), r#"{"x": 1.10}"#);
+        for text in ["[1]", "null", "1", "\"x\""] {
+            assert!(object(text).unwrap_err().contains("object"), "{text}");
+        }
+        for text in ["", "{", "{'x': 1}"] {
+            assert!(object(text).unwrap_err().contains("not JSON"), "{text}");
+        }
+    }
+}

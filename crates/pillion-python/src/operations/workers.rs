@@ -46,3 +46,15 @@ impl Operation for Workers {
         Ok(WorkerList { workspaces })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nobody_at_work_is_said_in_words() {
+        let text = Workers::text(r#"{"workspaces": []}"#).unwrap();
+        assert!(text.contains("no workers yet"), "{text}");
+        assert_eq!(Workers::text("[]"), None);
+    }
+}

@@ -336,3 +336,7 @@ fn hides(pid: i32, device: u64, sends: bool) -> bool {
             })
     })
 }
+
+#[cfg(test)]
+#[path = "folder_tests.rs"]
+mod tests;

@@ -265,3 +265,39 @@ fn is_over(ctl: &OwnedFd) -> bool {
     let now = rustix::time::Timespec::default();
     matches!(poll(&mut fds, Some(&now)), Ok(1..))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_init_in_python_need_not_say_everything() {
+        let said: Said = serde_json::from_str(r#"{"exit": 3, "killed": "memory"}"#).unwrap();
+        let expected = Said {
+            exit: Some(3),
+            killed: Some("memory".to_owned()),
+            ..Said::default()
+        };
+        assert_eq!(said, expected);
+        // Nothing said is neither a failure nor a beginning.
+        let nothing: Said = serde_json::from_str("{}").unwrap();
+        assert_eq!((nothing.failed, nothing.ready), (None, None));
+    }
+
+    #[test]
+    fn an_owner_that_speaks_or_hangs_up_is_gone() {
+        let (ours, theirs) = std::os::unix::net::UnixStream::pair().unwrap();
+        let ours = OwnedFd::from(ours);
+        assert!(!is_over(&ours));
+        std::io::Write::write_all(&mut &theirs, b"x").unwrap();
+        assert!(is_over(&ours));
+        let (ours, theirs) = std::os::unix::net::UnixStream::pair().unwrap();
+        drop(theirs);
+        assert!(is_over(&OwnedFd::from(ours)));
+    }
+
+    #[test]
+    fn a_box_whose_descriptors_are_not_open_fails() {
+        assert_eq!(run(999_999, 999_999), FAILED);
+    }
+}

@@ -286,3 +286,7 @@ fn fits(letter: char, part: &[char]) -> Option<usize> {
     }
     (is_among != is_not).then_some(1 + usize::from(is_not) + close + 1)
 }
+
+#[cfg(test)]
+#[path = "outputs_tests.rs"]
+mod tests;

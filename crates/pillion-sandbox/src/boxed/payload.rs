@@ -147,3 +147,67 @@ fn exec(spec: &Spec) -> String {
         Err(why) => why,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::policy::{Folder, Limits, Policy};
+
+    fn spec(level: Level) -> Spec {
+        Spec {
+            role: Role::Program,
+            level,
+            policy: Policy {
+                view: Vec::new(),
+                programs: false,
+                folder: Folder::Throwaway,
+                runs_own_files: false,
+                network: false,
+                limits: Limits::default(),
+            },
+            stranger: None,
+            program: "/no/such/program".into(),
+            args: Vec::new(),
+            env: Vec::new(),
+            cwd: "/".into(),
+            keep: Vec::new(),
+            handed: None,
+            watch: super::super::Watch::default(),
+            outputs: super::super::Outputs::default(),
+            every_ms: 50,
+        }
+    }
+
+    fn processes(level: Level) -> u64 {
+        let limits = limits(&spec(level));
+        let found = limits.iter().find(|(name, ..)| *name == libc::RLIMIT_NPROC);
+        let (_, soft, hard) = *found.unwrap();
+        assert_eq!(soft, hard);
+        soft
+    }
+
+    #[test]
+    fn without_a_namespace_of_its_own_processes_of_the_user_come_on_top() {
+        let alone = processes(Level::L3);
+        assert!(processes(Level::L2) > alone, "this process at least");
+        assert!(processes(Level::L1) > alone);
+        let others = |level| {
+            let mut all = limits(&spec(level));
+            all.retain(|(name, ..)| *name != libc::RLIMIT_NPROC);
+            all
+        };
+        assert_eq!(others(Level::L2), others(Level::L3), "nothing else changes");
+    }
+
+    #[test]
+    fn what_cannot_be_run_is_named_and_a_zero_byte_is_refused() {
+        let why = exec(&spec(Level::L1));
+        assert!(why.contains("`/no/such/program`"), "{why}");
+        let mut with_zero = spec(Level::L1);
+        with_zero.env = vec![("A".to_owned(), "x\0y".to_owned())];
+        assert_eq!(exec(&with_zero), "a zero byte in a name");
+        let mut with_zero = spec(Level::L1);
+        with_zero.args = vec!["\0".to_owned()];
+        assert_eq!(exec(&with_zero), "a zero byte in a name");
+    }
+}

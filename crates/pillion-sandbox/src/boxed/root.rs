@@ -217,7 +217,12 @@ fn take(
         links.push((path.to_owned(), target));
         return Ok(());
     }
-    let is_dir = fs::metadata(path)?.is_dir();
+    let is_dir = match fs::metadata(path) {
+        Ok(meta) => meta.is_dir(),
+        // A link that leads nowhere.
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(error),
+    };
     let tree = clone(path, attributes)?;
     let at = path.to_owned();
     taken.push(Taken { tree, at, is_dir });
@@ -282,4 +287,141 @@ fn inside(path: &Path) -> PathBuf {
 
 fn shows(path: &Path) -> String {
     format!("`{}`", path.display())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::policy::Limits;
+
+    fn policy(view: &[&str], programs: bool) -> Policy {
+        Policy {
+            view: view.iter().map(PathBuf::from).collect(),
+            programs,
+            folder: Folder::Throwaway,
+            runs_own_files: false,
+            network: false,
+            limits: Limits::default(),
+        }
+    }
+
+    fn is_shown(shown: &[PathBuf], path: &str) -> bool {
+        shown.iter().any(|known| known == Path::new(path))
+    }
+
+    #[test]
+    fn what_is_below_a_shown_folder_comes_with_it() {
+        // By letters, `py-x` would stand between `py` and what is below that.
+        let view = [
+            "/opt/py/lib",
+            "/opt/py-x",
+            "/opt/py",
+            "/opt/python",
+            "/opt/py",
+        ];
+        let shown = shown(&policy(&view, false));
+        let of_view = shown.iter().filter(|path| path.starts_with("/opt"));
+        let of_view: Vec<_> = of_view.map(|path| path.to_string_lossy()).collect();
+        assert_eq!(of_view, ["/opt/py", "/opt/py-x", "/opt/python"]);
+        let of_system = super::shown(&policy(&["/usr/lib/python3/site"], false));
+        assert!(!is_shown(&of_system, "/usr/lib/python3/site"));
+        assert!(is_shown(&of_system, "/usr/lib"));
+    }
+
+    #[test]
+    fn programs_of_the_system_are_shown_to_who_may_run_them() {
+        let (without, with) = (shown(&policy(&[], false)), shown(&policy(&[], true)));
+        for path in ["/bin", "/usr/bin", "/usr/local/bin", "/usr/share"] {
+            assert!(!is_shown(&without, path), "{path}");
+            assert!(is_shown(&with, path), "{path}");
+        }
+        assert!(is_shown(&without, "/usr/share/zoneinfo"));
+        assert!(!is_shown(&with, "/usr/share/zoneinfo"), "it is below");
+    }
+
+    #[test]
+    fn nothing_of_users_and_services_is_shown_by_itself() {
+        for path in shown(&policy(&[], true)) {
+            for private in [
+                "/home", "/root", "/etc", "/var", "/run", "/proc", "/dev", "/tmp",
+            ] {
+                let private = Path::new(private);
+                let (below, above) = (path.starts_with(private), private.starts_with(&path));
+                assert!(!below && !above, "{}", path.display());
+            }
+        }
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn all_of_a_view_is_shown_and_nothing_twice(
+            view in proptest::collection::vec("(/[ab-]{1,2}){1,3}", 0..8),
+        ) {
+            let view: Vec<&str> = view.iter().map(String::as_str).collect();
+            let shown = shown(&policy(&view, false));
+            for wanted in &view {
+                let found = shown.iter().filter(|path| Path::new(wanted).starts_with(path));
+                assert_eq!(found.count(), 1, "{wanted}");
+            }
+            assert!(shown.is_sorted(), "parents are first");
+        }
+    }
+
+    /// What `take` makes of a path; mounts only where that is allowed.
+    fn taken(path: &Path) -> (io::Result<usize>, Vec<(PathBuf, PathBuf)>) {
+        let (mut taken, mut links) = (Vec::new(), Vec::new());
+        let done = take(path, READ_ONLY, &mut taken, &mut links);
+        (done.map(|()| taken.len()), links)
+    }
+
+    #[test]
+    fn links_of_the_system_to_itself_stay_links() {
+        let folder = tempfile::tempdir().unwrap();
+        for (name, target) in [("lib", "usr/lib"), ("bin", "/usr/bin")] {
+            let link = folder.path().join(name);
+            symlink(target, &link).unwrap();
+            let (done, links) = taken(&link);
+            assert_eq!(done.unwrap(), 0, "nothing is mounted");
+            assert_eq!(links, [(link, PathBuf::from(target))]);
+        }
+    }
+
+    #[test]
+    fn a_link_to_elsewhere_becomes_what_it_leads_to() {
+        let folder = tempfile::tempdir().unwrap();
+        let link = folder.path().join("lib");
+        symlink(folder.path(), &link).unwrap();
+        // Only some users can mount; nobody gets a link.
+        let (done, links) = taken(&link);
+        assert!(links.is_empty());
+        assert!(done.is_err() || done.unwrap() == 1);
+    }
+
+    #[test]
+    fn what_is_not_there_is_not_taken() {
+        let (done, links) = taken(Path::new("/no/such/path"));
+        assert_eq!((done.unwrap(), links.len()), (0, 0));
+    }
+
+    #[test]
+    fn a_link_that_leads_nowhere_is_not_taken() {
+        // As `/etc/localtime` without time zones, or `/etc/resolv.conf` without its service.
+        let folder = tempfile::tempdir().unwrap();
+        let link = folder.path().join("localtime");
+        symlink("/no/such/path", &link).unwrap();
+        let (done, links) = taken(&link);
+        assert_eq!((done.unwrap(), links.len()), (0, 0));
+    }
+
+    #[test]
+    fn places_of_the_new_root_are_below_where_it_is_made() {
+        for (path, place) in [
+            ("/lane/work", "lane/work"),
+            ("/", ""),
+            ("/../../etc/passwd", "etc/passwd"),
+            ("/usr/./lib/", "usr/lib"),
+        ] {
+            assert_eq!(inside(Path::new(path)), Path::new(place), "{path}");
+        }
+    }
 }

@@ -21,6 +21,11 @@ pub fn stranger() -> Option<u32> {
         return None;
     }
     let map = fs::read_to_string("/proc/self/uid_map").unwrap_or_default();
+    stranger_in(&map)
+}
+
+/// The first stranger that a map of users has.
+fn stranger_in(map: &str) -> Option<u32> {
     let has = |uid: u32| {
         map.lines().any(|line| {
             let mut numbers = line
@@ -81,4 +86,39 @@ fn last_capability() -> u32 {
     text.ok()
         .and_then(|text| text.trim().parse().ok())
         .unwrap_or(40)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stranger_is_one_that_the_map_has() {
+        let [usual, small] = STRANGERS;
+        for (map, expected) in [
+            ("         0          0 4294967295\n", Some(usual)),
+            ("0 0 65536", Some(small)),
+            ("0 1000 1\n1 100000 65536\n", Some(small)),
+            ("65533 7 1", Some(small)),
+            // The end of a range is not in it.
+            ("0 0 65533", None),
+            ("0 1000 1", None),
+            ("no map", None),
+            ("", None),
+        ] {
+            assert_eq!(stranger_in(map), expected, "{map:?}");
+        }
+    }
+
+    #[test]
+    fn only_root_has_a_stranger_and_that_is_never_root() {
+        match stranger() {
+            None => {}
+            Some(id) => assert!(geteuid().is_root() && id != 0),
+        }
+        if !geteuid().is_root() {
+            assert_eq!(stranger(), None);
+        }
+        assert!(!STRANGERS.contains(&0) && !STRANGERS.contains(&LANE_ID));
+    }
 }

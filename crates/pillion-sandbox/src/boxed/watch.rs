@@ -364,3 +364,7 @@ fn proportional(pid: i32) -> u64 {
         |pss| (pss + kb("SwapPss:").unwrap_or(0)) * 1024,
     )
 }
+
+#[cfg(test)]
+#[path = "watch_tests.rs"]
+mod tests;

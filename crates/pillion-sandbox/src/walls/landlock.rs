@@ -120,3 +120,157 @@ pub(crate) fn apply(policy: &Policy, level: Level) -> Result<(), RulesetError> {
     created.restrict_self()?;
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::policy::Limits;
+
+    fn policy(folder: Folder, runs_own_files: bool, network: bool) -> Policy {
+        Policy {
+            view: vec!["/opt/python".into()],
+            programs: true,
+            folder,
+            runs_own_files,
+            network,
+            limits: Limits::default(),
+        }
+    }
+
+    fn strict() -> Policy {
+        policy(Folder::Throwaway, false, false)
+    }
+
+    fn on(rules: &[(PathBuf, BitFlags<AccessFs>)], path: &str) -> Option<BitFlags<AccessFs>> {
+        let found = rules.iter().find(|(known, _)| known == Path::new(path));
+        found.map(|(_, access)| *access)
+    }
+
+    /// Everything that changes something.
+    fn writing() -> BitFlags<AccessFs> {
+        AccessFs::from_write(WRITTEN_FOR) & !AccessFs::IoctlDev
+    }
+
+    #[test]
+    fn what_is_shown_can_be_run_and_not_written() {
+        for level in [Level::L2, Level::L3] {
+            let rules = rules(&strict(), level);
+            for path in ["/opt/python", "/usr/lib", "/usr/bin"] {
+                let access = on(&rules, path).unwrap();
+                assert!(access.contains(AccessFs::Execute), "{path}");
+                assert!(!access.intersects(writing()), "{path}");
+            }
+        }
+    }
+
+    #[test]
+    fn programs_are_run_from_the_own_folder_only_where_the_policy_says_so() {
+        let kept = || Folder::Kept("/data/session".into());
+        for (level, place) in [(Level::L3, WORK), (Level::L2, "/data/session")] {
+            for runs in [false, true] {
+                let rules = rules(&policy(kept(), runs, false), level);
+                let access = on(&rules, place).unwrap();
+                assert_eq!(access.contains(AccessFs::Execute), runs, "{level:?}");
+                assert!(access.contains(AccessFs::WriteFile | AccessFs::MakeReg | AccessFs::Refer));
+                for other in [TMP, "/dev/shm"] {
+                    let access = on(&rules, other).unwrap_or_default();
+                    assert!(!access.contains(AccessFs::Execute), "{other}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn no_devices_are_made_and_none_is_controlled_anywhere() {
+        let forbidden = AccessFs::MakeChar | AccessFs::MakeBlock | AccessFs::IoctlDev;
+        let kept = policy(Folder::Kept("/data/session".into()), true, true);
+        for level in [Level::L2, Level::L3] {
+            for (path, access) in rules(&kept, level) {
+                assert!(!access.intersects(forbidden), "{}", path.display());
+            }
+        }
+    }
+
+    #[test]
+    fn memory_is_not_shared_by_a_device() {
+        let rules = rules(&strict(), Level::L3);
+        let zero = on(&rules, "/dev/zero").unwrap();
+        assert_eq!(zero, BitFlags::from(AccessFs::ReadFile));
+        assert!(
+            on(&rules, "/dev/null")
+                .unwrap()
+                .contains(AccessFs::WriteFile)
+        );
+    }
+
+    #[test]
+    fn without_namespaces_only_the_kept_folder_is_written() {
+        let rules = |folder| rules(&policy(folder, true, false), Level::L2);
+        let written = |folder| -> Vec<PathBuf> {
+            let writable = rules(folder).into_iter();
+            let writable = writable.filter(|(_, access)| access.intersects(writing()));
+            let paths = writable.map(|(path, _)| path);
+            paths.filter(|path| !path.starts_with("/dev")).collect()
+        };
+        let folder = PathBuf::from("/data/session");
+        assert_eq!(written(Folder::Kept(folder.clone())), [folder]);
+        assert!(written(Folder::Throwaway).is_empty());
+        // The machine's own processes and settings are there, so they are not for reading.
+        let all = rules(Folder::Throwaway);
+        for path in ["/proc", "/etc", "/dev/shm", TMP, WORK] {
+            assert_eq!(on(&all, path), None, "{path}");
+        }
+        assert!(on(&all, "/etc/localtime").is_some());
+    }
+
+    #[test]
+    fn a_file_takes_no_rights_of_folders() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("file");
+        std::fs::write(&file, "").unwrap();
+        let access = AccessFs::ReadFile | AccessFs::ReadDir | AccessFs::MakeReg;
+        assert_eq!(rights(&file, access), BitFlags::from(AccessFs::ReadFile));
+        assert_eq!(rights(folder.path(), access), access);
+        assert_eq!(rights(Path::new("/no/such/place"), access), access);
+    }
+
+    #[test]
+    fn the_numbers_ask_for_nothing_that_the_kernel_does_not_know() {
+        let Some(numbers) = numbers(&strict()) else {
+            assert_eq!(version(), 0, "there is no wall only where there is none");
+            return;
+        };
+        assert!(!numbers.rules.is_empty());
+        for (path, access) in &numbers.rules {
+            assert_eq!(access & !numbers.handled_fs, 0, "{}", path.display());
+        }
+        let wall_of_files = AccessFs::from_all(ABI::V1).bits();
+        assert_eq!(numbers.handled_fs & wall_of_files, wall_of_files);
+    }
+
+    #[test]
+    fn the_network_is_walled_off_unless_the_policy_opens_it() {
+        let open = numbers(&policy(Folder::Throwaway, false, true));
+        let closed = numbers(&strict());
+        assert_eq!(open.map_or(0, |numbers| numbers.handled_net), 0);
+        // Kernels before the fourth version know no such wall.
+        let knows = version() >= 4;
+        assert_eq!(
+            closed.is_some_and(|numbers| numbers.handled_net != 0),
+            knows
+        );
+    }
+
+    #[test]
+    fn a_zygote_reads_the_numbers_by_these_names() {
+        let numbers = Numbers {
+            handled_fs: 1,
+            handled_net: 2,
+            scoped: 3,
+            rules: vec![("/x".into(), 4)],
+        };
+        let text = serde_json::to_string(&numbers).unwrap();
+        let expected = r#"{"handled_fs":1,"handled_net":2,"scoped":3,"rules":[["/x",4]]}"#;
+        assert_eq!(text, expected);
+    }
+}

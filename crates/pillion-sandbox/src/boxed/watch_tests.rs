@@ -1,0 +1,229 @@
+//! What real processes use, and which limit that passes.
+
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::sync::Mutex;
+
+use pillion_process::{Launch, Pipe, Running, Stream};
+
+use super::*;
+
+/// A process that does nothing until it is dropped.
+struct Idle {
+    _running: Running,
+    pid: i32,
+}
+
+impl Idle {
+    fn new(stdin: Stream) -> Self {
+        let launch = Launch::new("sleep").arg("600").stdin(stdin).unguarded();
+        let running = launch.spawn().unwrap();
+        let pid = i32::try_from(running.id().unwrap()).unwrap();
+        // Until it sleeps it is still being loaded.
+        until(|| {
+            let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+            status.starts_with("Name:\tsleep\n") && status.contains("\nState:\tS ")
+        });
+        Self {
+            _running: running,
+            pid,
+        }
+    }
+
+    fn signal(&self, signal: Signal) {
+        kill_process(Pid::from_raw(self.pid).unwrap(), signal).unwrap();
+    }
+
+    fn is_stopped(&self) -> bool {
+        Status::of(self.pid).is_stopped
+    }
+}
+
+fn until(mut holds: impl FnMut() -> bool) {
+    while !holds() {
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+/// A look without any folder, at everyone in `list`.
+fn look(watch: &Watch, list: fn() -> Vec<i32>) -> (Option<&'static str>, Seen) {
+    let everyone = Everyone { list, stop: || {} };
+    let mut seen = Seen::new(watch, 0);
+    (seen.look(watch, everyone), seen)
+}
+
+fn memory(most: u64) -> Watch {
+    Watch {
+        memory: Some(most),
+        ..Watch::default()
+    }
+}
+
+#[tokio::test]
+async fn a_process_is_seen_as_it_is() {
+    let idle = Idle::new(Stream::Null);
+    let status = Status::of(idle.pid);
+    assert_eq!((status.tasks, status.is_stopped), (1, false));
+    assert!(status.memory > status.tables && status.tables > 0);
+    assert_eq!(open_files(idle.pid), 3);
+    idle.signal(Signal::STOP);
+    until(|| idle.is_stopped());
+    let maps = fs::read_to_string(format!("/proc/{}/maps", idle.pid)).unwrap();
+    assert_eq!(count_mappings(idle.pid), maps.lines().count() as u64);
+}
+
+#[test]
+fn a_process_that_is_gone_uses_nothing() {
+    let gone = Status::of(i32::MAX);
+    assert_eq!((gone.tasks, gone.memory, gone.is_stopped), (0, 0, false));
+    assert_eq!(open_files(i32::MAX) + count_mappings(i32::MAX), 0);
+    assert_eq!(in_the_kernel(&[i32::MAX]), (0, 0));
+    assert_eq!(proportional(i32::MAX), 0);
+}
+
+#[tokio::test]
+async fn processes_of_all_are_counted_together() {
+    static PIDS: Mutex<Vec<i32>> = Mutex::new(Vec::new());
+    let idle = [Idle::new(Stream::Null), Idle::new(Stream::Null)];
+    *PIDS.lock().unwrap() = idle.iter().map(|idle| idle.pid).collect();
+    let most = |processes| {
+        let watch = Watch {
+            processes: Some(processes),
+            ..Watch::default()
+        };
+        look(&watch, || PIDS.lock().unwrap().clone())
+    };
+    let (passed, seen) = most(2);
+    assert_eq!((passed, seen.processes), (None, 2));
+    assert_eq!(most(1).0, Some("processes"));
+}
+
+#[tokio::test]
+async fn memory_of_all_is_limited_and_what_they_share_counts_once() {
+    static PIDS: Mutex<Vec<i32>> = Mutex::new(Vec::new());
+    let idle = [Idle::new(Stream::Null), Idle::new(Stream::Null)];
+    let pids: Vec<i32> = idle.iter().map(|idle| idle.pid).collect();
+    PIDS.lock().unwrap().clone_from(&pids);
+    let list = || PIDS.lock().unwrap().clone();
+    let (passed, seen) = look(&memory(1 << 30), list);
+    assert_eq!(passed, None);
+    let each: u64 = pids.iter().map(|pid| Status::of(*pid).memory).sum();
+    assert_eq!(seen.peak, each, "a quick look counts for each");
+    let closer = closer(&pids, true, u64::MAX).unwrap();
+    assert!(closer.memory > 0 && closer.memory < each);
+    assert!(closer.counted > 0, "their mappings");
+    // A little less than they have, each page once, is passed; what each has alone is not.
+    let (passed, seen) = look(&memory(closer.memory / 2), list);
+    assert_eq!(passed, Some("memory"));
+    assert!(seen.peak > closer.memory / 2);
+    let (passed, seen) = look(&memory(each), list);
+    assert_eq!(passed, None, "the closer look decides");
+    assert!(seen.peak < each);
+}
+
+#[tokio::test]
+async fn what_waits_in_pipes_and_sockets_counts_once_for_all_who_have_them() {
+    let pipe = Pipe::new().unwrap();
+    let end = || Stream::File(File::from(pipe.read.try_clone().unwrap()));
+    let (first, second) = (Idle::new(end()), Idle::new(end()));
+    assert_eq!(in_the_kernel(&[first.pid]), (PIPE, 0));
+    assert_eq!(in_the_kernel(&[first.pid, second.pid]), (PIPE, 0));
+    let (here, _there) = UnixStream::pair().unwrap();
+    let third = Idle::new(Stream::File(File::from(OwnedFd::from(here))));
+    assert_eq!(in_the_kernel(&[third.pid]), (SOCKET, 0));
+    assert_eq!(in_the_kernel(&[first.pid, third.pid]), (PIPE + SOCKET, 0));
+}
+
+#[test]
+fn locks_are_counted() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = File::create(folder.path().join("file")).unwrap();
+    let number = std::os::fd::AsRawFd::as_raw_fd(&file).to_string();
+    let pid = i32::try_from(std::process::id()).unwrap();
+    assert_eq!(count_locks(pid, &number), 0);
+    rustix::fs::flock(file.as_fd(), rustix::fs::FlockOperation::LockExclusive).unwrap();
+    assert_eq!(count_locks(pid, &number), 1);
+    assert_eq!(count_locks(pid, "no number"), 0);
+}
+
+#[tokio::test]
+async fn a_look_waits_for_its_time() {
+    static PIDS: Mutex<Vec<i32>> = Mutex::new(Vec::new());
+    let idle = Idle::new(Stream::Null);
+    *PIDS.lock().unwrap() = vec![idle.pid];
+    let everyone = Everyone {
+        list: || PIDS.lock().unwrap().clone(),
+        stop: || {},
+    };
+    let an_hour = 3_600_000;
+    let mut later = Seen::new(&memory(1), an_hour);
+    assert_eq!(later.look_in_time(&memory(1), everyone, an_hour), None);
+    assert!(later.next() > Duration::from_secs(3000));
+    let mut now = Seen::new(&memory(1), 0);
+    assert_eq!(now.next(), Duration::ZERO);
+    assert_eq!(
+        now.look_in_time(&memory(1), everyone, an_hour),
+        Some("memory")
+    );
+    assert!(now.next() > Duration::from_secs(3000), "the next one, too");
+}
+
+#[tokio::test]
+async fn a_full_folder_ends_a_run_and_is_found_at_its_end() {
+    let folder = tempfile::tempdir().unwrap();
+    for name in ["a", "b"] {
+        fs::write(folder.path().join(name), "").unwrap();
+    }
+    let watch = |files| Watch {
+        disk: Some(Disk {
+            path: folder.path().to_owned(),
+            bytes: 1 << 30,
+            files,
+            used: 0,
+            named: 0,
+            left: (u64::MAX / 2, u64::MAX / 2),
+            sends: false,
+        }),
+        ..Watch::default()
+    };
+    for (files, expected) in [(2, None), (1, Some("disk"))] {
+        assert_eq!(look(&watch(files), Vec::new).0, expected);
+        assert_eq!(Seen::new(&watch(files), 0).last_look(), expected);
+    }
+}
+
+#[tokio::test]
+async fn who_moved_goes_on_and_who_stood_still_does_not() {
+    static PIDS: Mutex<Vec<i32>> = Mutex::new(Vec::new());
+    let (moving, asleep) = (Idle::new(Stream::Null), Idle::new(Stream::Null));
+    *PIDS.lock().unwrap() = vec![moving.pid, asleep.pid];
+    let everyone = Everyone {
+        list: || PIDS.lock().unwrap().clone(),
+        stop: || {
+            for pid in PIDS.lock().unwrap().iter() {
+                kill_process(Pid::from_raw(*pid).unwrap(), Signal::STOP).unwrap();
+                until(|| Status::of(*pid).is_stopped);
+            }
+        },
+    };
+    asleep.signal(Signal::STOP);
+    until(|| asleep.is_stopped());
+    let held = everyone.held(|pids| {
+        assert_eq!(pids, [moving.pid, asleep.pid]);
+        assert!(moving.is_stopped() && asleep.is_stopped());
+        Ok::<_, ()>(())
+    });
+    assert!(held.is_ok());
+    until(|| !moving.is_stopped());
+    assert!(asleep.is_stopped());
+    assert_eq!(everyone.held(|_| Err("full")), Err("full"));
+    assert!(moving.is_stopped(), "after a failure nobody moves again");
+}
+
+#[test]
+fn everyone_else_in_the_namespace_is_found() {
+    let all = all_others();
+    let ourselves = i32::try_from(std::process::id()).unwrap();
+    assert!(all.contains(&ourselves) || ourselves == 1);
+    assert!(!all.contains(&1), "its init is not");
+}
