@@ -205,7 +205,7 @@ fn preformatted(class: &str, text: &str, page: &mut String) {
 
 /// Text with the colours that it has on a terminal.
 fn terminal(class: &str, text: &str, page: &mut String) {
-    let _ = write!(page, "<pre class=\"{class}\">\n");
+    let _ = writeln!(page, "<pre class=\"{class}\">");
     for (look, piece) in ansi::pieces(&bounded(text)) {
         let (classes, style) = looks(look);
         if classes.is_empty() && style.is_empty() {
