@@ -164,9 +164,10 @@ impl<'a> Walk<'a> {
         if let Some(at) = self.output {
             path += &format!(".outputs[{at}]");
         }
-        if !name.is_empty() {
-            path += &format!(".{name}");
+        if !name.is_empty() && !name.starts_with('[') {
+            path.push('.');
         }
+        path.push_str(name);
         self.found.push(Finding {
             problem: Problem {
                 cell: self.cell,
@@ -211,9 +212,9 @@ impl<'a> Walk<'a> {
         let mut seen = HashSet::new();
         for name in object.names() {
             if !seen.insert(name) {
-                self.tell(name, "stands there twice; the last one counts", None);
+                self.tell(&key(name), "stands there twice; the last one counts", None);
             } else if !known.contains(&name) {
-                self.tell(name, "is unknown to the format here", None);
+                self.tell(&key(name), "is unknown to the format here", None);
             }
         }
     }
@@ -391,8 +392,8 @@ impl<'a> Walk<'a> {
         for tag in tags {
             let message = match tag.as_str() {
                 None | Some("") => "has something that is no text".to_owned(),
-                Some(word) if word.contains(',') => format!("`{word}` has a comma"),
-                Some(word) if !seen.insert(word) => format!("`{word}` stands there twice"),
+                Some(word) if word.contains(',') => format!("{word:?} has a comma"),
+                Some(word) if !seen.insert(word) => format!("{word:?} stands there twice"),
                 Some(_) => continue,
             };
             self.tell("metadata.tags", message, None);
@@ -481,6 +482,16 @@ impl<'a> Walk<'a> {
                 self.tell(&path, "is no text, and the media type is not JSON", None);
             }
         }
+    }
+}
+
+/// A key as a step of a path. One that is no plain word is quoted, and so are the letters in it
+/// that a terminal would obey.
+fn key(name: &str) -> String {
+    let plain = name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
+    match plain && !name.is_empty() {
+        true => name.to_owned(),
+        false => format!("[{name:?}]"),
     }
 }
 
@@ -613,7 +624,7 @@ mod tests {
                     "source": [1], "outputs": [], "execution_count": 1, "more": 1},
                 {"cell_type": "heading", "id": "c"},
             ],
-            "metadata": {"kernelspec": {}}, "nbformat": 4, "nbformat_minor": 5, "extra": 0,
+            "metadata": {"kernelspec": {}}, "nbformat": 4, "nbformat_minor": 5, "extra": 0, "\u{1b}[2J": 0,
         }));
         let fixed = [
             "$.cells[0].metadata: is missing",
@@ -631,14 +642,15 @@ mod tests {
         ];
         let left = [
             "$.extra: is unknown to the format here",
+            "$[\"\\u{1b}[2J\"]: is unknown to the format here",
             "$.metadata.kernelspec.name: is missing or no text",
             "$.metadata.kernelspec.display_name: is missing or no text",
             "$.cells[0].outputs[1].data[\"text/plain\"]: is no text, and the media type is not JSON",
             "$.cells[0].outputs[4].output_type: \"pyout\" is no kind of output",
             "$.cells[0].outputs[5]: is no object",
             "$.cells[1].source: is no text or list of lines",
-            "$.cells[1].metadata.tags: `x` stands there twice",
-            "$.cells[1].metadata.tags: `a,b` has a comma",
+            "$.cells[1].metadata.tags: \"x\" stands there twice",
+            "$.cells[1].metadata.tags: \"a,b\" has a comma",
             "$.cells[1].more: is unknown to the format here",
             "$.cells[2].cell_type: is \"heading\", not `code`, `markdown` or `raw`",
         ];

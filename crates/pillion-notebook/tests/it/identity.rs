@@ -292,6 +292,7 @@ proptest! {
         at in any::<usize>(),
     ) {
         let _ = Notebook::read(&bytes);
+        let end = text.rfind('}').unwrap();
         let mut broken = text.into_bytes();
         let at = at % broken.len();
         broken[at] = bytes.first().copied().unwrap_or(b'"');
@@ -301,7 +302,7 @@ proptest! {
             let _ = notebook.repair();
             prop_assert!(Notebook::read(notebook.text().as_bytes()).is_ok());
         }
-        broken.truncate(at);
+        broken.truncate(at.min(end));
         prop_assert!(Notebook::read(&broken).is_err());
     }
 
@@ -324,15 +325,18 @@ proptest! {
 
 /// Apply the hunks of a unified diff.
 fn applied(text: &str, hunks: &str) -> String {
-    let lines: Vec<_> = text.split_inclusive('\n').collect();
-    let (mut out, mut at) = (String::new(), 0);
-    for line in hunks.split_inclusive('\n') {
+    let lines: Vec<_> = match text {
+        "" => Vec::new(),
+        text => text.split('\n').collect(),
+    };
+    let (mut out, mut at) = (Vec::new(), 0);
+    for line in hunks.lines() {
         if let Some(head) = line.strip_prefix("@@ -") {
             let range = head.split(' ').next().unwrap();
             let (from, count) = range.split_once(',').unwrap_or((range, "1"));
             let from: usize = from.parse().unwrap();
             let from = if count == "0" { from } else { from - 1 };
-            out.push_str(&lines[at..from].concat());
+            out.extend(&lines[at..from]);
             at = from;
             continue;
         }
@@ -342,9 +346,9 @@ fn applied(text: &str, hunks: &str) -> String {
             at += 1;
         }
         if sign != "-" {
-            out.push_str(rest);
+            out.push(rest);
         }
     }
-    out.push_str(&lines[at..].concat());
-    out
+    out.extend(&lines[at..]);
+    out.join("\n")
 }

@@ -19,6 +19,7 @@ use super::ansi::{self, Colour, Look};
 use super::cell::{Cell, CellKind};
 use super::notebook::Notebook;
 use super::output::{Bundle, Output, is_json};
+use super::outputs::overwrite;
 use super::parameters::is_python;
 
 const STYLE: &str = include_str!("page.css");
@@ -96,8 +97,12 @@ fn code(cell: &Cell, highlight: bool, page: &mut String) {
 
 fn one(output: &Output, page: &mut String) {
     match output {
-        Output::Stream { name, text } if name == "stderr" => terminal("stderr", text, page),
-        Output::Stream { text, .. } => terminal("stdout", text, page),
+        Output::Stream { name, text } => {
+            let class = if name == "stderr" { "stderr" } else { "stdout" };
+            let mut seen = String::new();
+            overwrite(&mut seen, text);
+            terminal(class, &seen, page);
+        }
         Output::Error {
             ename,
             evalue,
