@@ -7,9 +7,9 @@ use pillion_protocol::error::{Code, Error, Result};
 use serde_json::{Value, json};
 
 use super::cell::{Cell, CellKind, spelled};
-use super::check::new_id;
 use super::notebook::Notebook;
 use super::output::Output;
+use super::rules::new_id;
 use super::tree::Node;
 
 /// Metadata of cells that runs leave: when it ran, and how papermill and others saw it.

@@ -241,19 +241,21 @@ fn looks(look: Look) -> (String, String) {
     for (on, name) in flags {
         classes.push_str(if on { name } else { "" });
     }
-    for (colour, prefix, property) in [
-        (look.colour, "fg", "color"),
-        (look.ground, "bg", "background-color"),
-    ] {
-        match colour {
-            Some(Colour::Named(index)) => {
-                let _ = write!(classes, "{prefix}{index} ");
-            }
-            Some(Colour::Rgb(red, green, blue)) => {
-                let _ = write!(style, "{property}: rgb({red}, {green}, {blue}); ");
-            }
-            None => {}
+    for (colour, prefix) in [(look.colour, "fg"), (look.ground, "bg")] {
+        if let Some(Colour::Named(index)) = colour {
+            let _ = write!(classes, "{prefix}{index} ");
         }
+    }
+    if let Some(Colour::Rgb(red, green, blue)) = look.colour {
+        // Tracebacks have colours that were chosen for a light ground.
+        let [r, g, b] = [red, green, blue].map(|part| part + (255 - part) / 9 * 4);
+        let _ = write!(
+            style,
+            "color: light-dark(rgb({red}, {green}, {blue}), rgb({r}, {g}, {b})); "
+        );
+    }
+    if let Some(Colour::Rgb(red, green, blue)) = look.ground {
+        let _ = write!(style, "background: rgb({red} {green} {blue} / 30%); ");
     }
     (classes, style)
 }

@@ -168,7 +168,7 @@ fn cells_have_their_numbers_and_colours() {
         "<title>A &amp; b</title>",
         "In [3]:",
         "<span class=\"k\">if</span> <span class=\"n\">2</span>",
-        "<span class=\"bold fg1\">red</span> &amp; <span style=\"color: rgb(0, 135, 0);\">green\n20 %</span>",
+        "<span class=\"bold fg1\">red</span> &amp; <span style=\"color: light-dark(rgb(0, 135, 0), rgb(112, 187, 112));\">green\n20 %</span>",
         "Out[3]:",
     ] {
         assert!(page.contains(part), "{part} in {page}");
