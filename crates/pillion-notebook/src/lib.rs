@@ -1,6 +1,6 @@
 //! Notebooks: their files, and what is done with them.
 //!
-//! [`file`] is all about `.ipynb` files and knows no kernel: reading and writing them without
+//! [`mod@file`] is all about `.ipynb` files and knows no kernel: reading and writing them without
 //! touching what was not changed, checking and repairing, editing, outputs, comparing, and a
 //! page to look at.
 
