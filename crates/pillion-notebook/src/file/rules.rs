@@ -30,6 +30,8 @@ pub(super) struct Walk<'a> {
     notebook: &'a Notebook,
     /// Whether cells must have ids.
     ids: bool,
+    /// Whether the version is one that is not known yet, and may have more.
+    newer: bool,
     cell: Option<usize>,
     output: Option<usize>,
     found: Vec<Finding>,
@@ -41,6 +43,7 @@ impl<'a> Walk<'a> {
         let mut walk = Self {
             notebook,
             ids: minor.is_some_and(|minor| minor >= MINOR),
+            newer: minor.is_some_and(|minor| minor > MINOR),
             cell: None,
             output: None,
             found: Vec::new(),
@@ -111,7 +114,7 @@ impl<'a> Walk<'a> {
         for name in object.names() {
             if !seen.insert(name) {
                 self.tell(&key(name), "stands there twice; the last one counts", None);
-            } else if !known.contains(&name) {
+            } else if !known.contains(&name) && !self.newer {
                 self.tell(&key(name), "is unknown to the format here", None);
             }
         }
@@ -204,6 +207,7 @@ impl<'a> Walk<'a> {
             CellKind::Markdown | CellKind::Raw => {
                 &["attachments", "cell_type", "id", "metadata", "source"]
             }
+            CellKind::Unknown if self.newer => return,
             CellKind::Unknown => {
                 let found = object.value("cell_type");
                 let message = format!("is {found}, not `code`, `markdown` or `raw`");
@@ -245,6 +249,9 @@ impl<'a> Walk<'a> {
                 self.output(output);
             }
             self.output = None;
+            return;
+        }
+        if self.newer {
             return;
         }
         // Editors that turn a code cell into text forget these. They mean nothing there; what
@@ -348,6 +355,7 @@ impl<'a> Walk<'a> {
                 let known = ["data", "execution_count", "metadata", "output_type"];
                 self.bundle(&output, &known);
             }
+            Some(_) if self.newer => {}
             _ => {
                 let found = output.value("output_type");
                 self.tell("output_type", format!("{found} is no kind of output"), None);

@@ -248,6 +248,14 @@ fn check_and_nbformat_agree_on_what_is_valid() {
         {"cell_type": "markdown", "id": "b", "metadata": {}, "source": "", "attachments": {}},
     ]});
     texts.push(good.to_string());
+    // A later version may have what this one does not know.
+    let mut newer = good.clone();
+    newer["nbformat_minor"] = json!(9);
+    newer["extra"] = json!(1);
+    newer["cells"][0]["extra"] = json!(1);
+    newer["cells"][0]["outputs"][0] = json!({"output_type": "later"});
+    newer["cells"][1] = json!({"cell_type": "later", "id": "b", "metadata": {}});
+    texts.push(newer.to_string());
     for (path, value) in [
         ("/extra", json!(1)),
         ("/metadata", json!([])),
