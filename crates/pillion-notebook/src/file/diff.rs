@@ -408,6 +408,13 @@ cell 3 [code] e: added
     }
 
     #[test]
+    fn a_cell_without_an_id_that_stands_elsewhere_was_moved() {
+        let a = notebook(&[code(None, "1"), code(None, "2"), code(None, "3")]);
+        let b = notebook(&[code(None, "3"), code(None, "1"), code(None, "2")]);
+        assert_eq!(diff(&a, &b).to_string(), "cell 0 [code]: moved from 2\n");
+    }
+
+    #[test]
     fn far_changes_are_hunks_of_their_own_with_right_numbers() {
         let lines = |changed: &[usize]| -> String {
             let line = |at: usize| match changed.contains(&at) {
