@@ -7,10 +7,12 @@
 
 mod framing;
 mod messages;
+mod notebooks;
 mod texts;
 
 pub use framing::{content_length, lines};
 pub use messages::{jsonrpc_read, line_read, sidecar_line};
+pub use notebooks::notebook;
 pub use pillion_lanes::fuzzing::{output as lane_output, question as lane_question};
 pub use texts::{nested_text, odd_text};
 
@@ -26,6 +28,7 @@ pub const TARGETS: &[(&str, Property)] = &[
     ("line_read", line_read),
     ("lines", lines),
     ("nested_text", nested_text),
+    ("notebook", notebook),
     ("odd_text", odd_text),
     ("sidecar_line", sidecar_line),
 ];

@@ -7,7 +7,7 @@
 //! outputs as notebook files have them (`course`), which are shown as they come and are in the
 //! reply at the end. A kernel that died is replaced by the next cell, which says so.
 //!
-//! [`file`] is all about `.ipynb` files and knows no kernel: reading and writing them without
+//! [`mod@file`] is all about `.ipynb` files and knows no kernel: reading and writing them without
 //! touching what was not changed, checking and repairing, editing, outputs, comparing, and a
 //! page to look at.
 //!

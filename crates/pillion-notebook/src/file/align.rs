@@ -1,10 +1,9 @@
 //! Which cell of one notebook is which of another.
 //!
-//! By id first. Cells without a partner are then matched by equal text, in order, and at last
-//! by similar text: notebooks before version 4.5 have no ids, and some programs write new ones
-//! each time.
+//! By id first. Cells without a partner are then matched by equal text, and at last by similar
+//! text: notebooks before version 4.5 have no ids, and some programs write new ones each time.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::time::{Duration, Instant};
 
 use similar::{Algorithm, DiffOp, capture_diff_slices_deadline};
@@ -53,11 +52,16 @@ fn alone(old: &[Cell], partners: &[Option<usize>]) -> (Vec<usize>, Vec<usize>) {
 
 fn by_equal_text(old: &[Cell], new: &[Cell], partners: &mut [Option<usize>]) {
     let (left, right) = alone(old, partners);
-    let texts = |cells: &[Cell], places: &[usize]| -> Vec<(&str, String)> {
-        let text = |at: &usize| (cells[*at].kind().as_str(), cells[*at].source());
-        places.iter().map(text).collect()
+    // Each text is a number from here on: two notebooks may have thousands of cells.
+    let mut numbers: HashMap<(CellKind, String), usize> = HashMap::new();
+    let mut number = |cell: &Cell| {
+        let next = numbers.len();
+        let text = (cell.kind(), cell.source());
+        *numbers.entry(text).or_insert(next)
     };
-    let (before, after) = (texts(old, &left), texts(new, &right));
+    let before: Vec<_> = left.iter().map(|at| number(&old[*at])).collect();
+    let after: Vec<_> = right.iter().map(|at| number(&new[*at])).collect();
+    let mut taken = vec![false; left.len()];
     let until = Instant::now() + EFFORT;
     for op in capture_diff_slices_deadline(Algorithm::Myers, &before, &after, Some(until)) {
         let DiffOp::Equal {
@@ -68,16 +72,30 @@ fn by_equal_text(old: &[Cell], new: &[Cell], partners: &mut [Option<usize>]) {
         else {
             continue;
         };
-        for step in 0..len {
-            let (Some(&from), Some(&to)) =
-                (left.get(old_index + step), right.get(new_index + step))
-            else {
-                continue;
-            };
+        for (from, to) in (old_index..).zip(new_index..).take(len) {
             // Looked at again, because the places of some operations are wrong in `similar` 2.7.
-            if old[from].source() == new[to].source() {
-                partners[to] = Some(from);
+            if before
+                .get(from)
+                .is_some_and(|text| after.get(to) == Some(text))
+                && !taken[from]
+            {
+                partners[right[to]] = Some(left[from]);
+                taken[from] = true;
             }
+        }
+    }
+    // What stands elsewhere now, or was not reached in time.
+    let mut places: HashMap<usize, VecDeque<usize>> = HashMap::new();
+    for from in (0..left.len()).filter(|from| !taken[*from]) {
+        places
+            .entry(before[from])
+            .or_default()
+            .push_back(left[from]);
+    }
+    for (to, at) in right.iter().enumerate() {
+        if partners[*at].is_none() {
+            let place = places.get_mut(&after[to]).and_then(VecDeque::pop_front);
+            partners[*at] = place;
         }
     }
 }

@@ -173,11 +173,7 @@ fn hunks(old: &str, new: &str) -> String {
     if old == new {
         return String::new();
     }
-    let (before, after): (Vec<_>, Vec<_>) = (
-        old.split_inclusive('\n').collect(),
-        new.split_inclusive('\n').collect(),
-    );
-    let lines = compare(&before, &after);
+    let lines = compare(&lines(old), &lines(new));
     let changed = |line: &Line<'_>| line.fate != DiffTag::Equal;
     let mut out = String::new();
     let (mut at, mut was, mut is) = (0, 0, 0);
@@ -208,13 +204,20 @@ fn hunks(old: &str, new: &str) -> String {
             };
             out.push(sign);
             out.push_str(line.text);
-            if !line.text.ends_with('\n') {
-                out.push_str("\n\\ No newline at end of file\n");
-            }
+            out.push('\n');
         }
         (at, was, is) = (end, was + removed, is + added);
     }
     out
+}
+
+/// The lines of a text as an editor shows them. Cells mostly end without a line end; where one
+/// does, there is an empty line behind it.
+fn lines(text: &str) -> Vec<&str> {
+    match text.is_empty() {
+        true => Vec::new(),
+        false => text.split('\n').collect(),
+    }
 }
 
 /// A range of lines as a hunk's head has it: one that is empty names the line before it.
@@ -262,7 +265,8 @@ fn tagged<'a>(fate: DiffTag, lines: &[&'a str]) -> impl Iterator<Item = Line<'a>
 impl fmt::Display for Diff {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if !self.metadata.is_empty() {
-            writeln!(f, "metadata changed: {}", self.metadata.join(", "))?;
+            let names = self.metadata.join(", ");
+            writeln!(f, "metadata changed: {}", names.escape_debug())?;
         }
         for cell in &self.cells {
             write!(f, "{cell}")?;
@@ -302,10 +306,17 @@ impl fmt::Display for CellDiff {
         let at = self.new.or(self.old).unwrap_or_default();
         write!(f, "cell {at} [{}]", self.kind.as_str())?;
         if let Some(id) = &self.id {
-            write!(f, " {id}")?;
+            write!(f, " {}", id.escape_debug())?;
         }
         writeln!(f, ": {}", said.join(", "))?;
-        f.write_str(&self.source)
+        // A terminal would obey some of what a cell may have in it.
+        for letter in self.source.chars() {
+            match letter.is_control() && !matches!(letter, '\n' | '\t') {
+                true => write!(f, "{}", letter.escape_default())?,
+                false => f.write_char(letter)?,
+            }
+        }
+        Ok(())
     }
 }
 
@@ -358,19 +369,18 @@ mod tests {
         let expected = "\
 cell 0 [code] d: moved from 3
 cell 1 [code] a: source changed
-@@ -1,2 +1,2 @@
+@@ -1,3 +1,3 @@
  one
 -two
 +2
+ 
 cell 1 [code] b: removed
 @@ -1 +0,0 @@
 -gone
-\\ No newline at end of file
 cell 2 [code] c: outputs added
 cell 3 [code] e: added
 @@ -0,0 +1 @@
 +new
-\\ No newline at end of file
 ";
         assert_eq!(diff(&a, &b).to_string(), expected);
     }
@@ -395,6 +405,13 @@ cell 3 [code] e: added
             (Fate::Changed, Some(1), Some(2)),
         ];
         assert_eq!(fates, expected);
+    }
+
+    #[test]
+    fn a_cell_without_an_id_that_stands_elsewhere_was_moved() {
+        let a = notebook(&[code(None, "1"), code(None, "2"), code(None, "3")]);
+        let b = notebook(&[code(None, "3"), code(None, "1"), code(None, "2")]);
+        assert_eq!(diff(&a, &b).to_string(), "cell 0 [code]: moved from 2\n");
     }
 
     #[test]

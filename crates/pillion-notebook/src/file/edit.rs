@@ -7,9 +7,9 @@ use pillion_protocol::error::{Code, Error, Result};
 use serde_json::{Value, json};
 
 use super::cell::{Cell, CellKind, spelled};
-use super::check::new_id;
 use super::notebook::Notebook;
 use super::output::Output;
+use super::rules::new_id;
 use super::tree::Node;
 
 /// Metadata of cells that runs leave: when it ran, and how papermill and others saw it.
@@ -80,11 +80,11 @@ impl Notebook {
     ///
     /// `not_found` if there is no such cell, `invalid_params` for a kind that is unknown.
     pub fn replace(&mut self, at: usize, source: &str, kind: Option<CellKind>) -> Result<bool> {
+        kind.map_or(Ok(()), is_known)?;
         let as_list = self.writes_lists();
         let cell = self.cell_mut(at)?;
         let mut changed = cell.set_source(source, as_list);
         if let Some(kind) = kind.filter(|kind| *kind != cell.kind()) {
-            is_known(kind)?;
             let object = &mut cell.object;
             object.set("cell_type", Node::New(kind.as_str().into()));
             if kind == CellKind::Code {
@@ -351,7 +351,9 @@ mod tests {
         );
         assert!(notebook.replace(0, "code", Some(CellKind::Code)).unwrap());
         assert!(notebook.check().is_empty(), "{:?}", notebook.check());
+        let before = notebook.text();
         assert!(notebook.replace(0, "", Some(CellKind::Unknown)).is_err());
+        assert_eq!(notebook.text(), before);
         let error = notebook.set_outputs(1, &[], None).unwrap_err();
         assert_eq!(error.code, Code::InvalidParams);
     }

@@ -29,6 +29,7 @@ mod notebook;
 mod output;
 mod outputs;
 mod parameters;
+mod rules;
 mod shown;
 mod style;
 mod tree;

@@ -263,7 +263,7 @@ impl Outputs {
             overwrite(text, &more);
         }
         let limit = match is_error {
-            true => self.max_bytes + ERROR_ROOM,
+            true => self.max_bytes.saturating_add(ERROR_ROOM),
             false => self.max_bytes,
         };
         let room = limit.saturating_sub(self.size + OVERHEAD);

@@ -173,6 +173,15 @@ impl Object {
             .map(|member| &member.value)
     }
 
+    /// A member to change.
+    pub(super) fn get_mut(&mut self, name: &str) -> Option<&mut Node> {
+        self.raw = None;
+        let mut members = self.members.iter_mut().rev();
+        members
+            .find(|member| member.name == name)
+            .map(|member| &mut member.value)
+    }
+
     pub(super) fn value(&self, name: &str) -> Value {
         self.get(name).map_or(Value::Null, Node::value)
     }

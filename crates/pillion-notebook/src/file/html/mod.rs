@@ -19,6 +19,7 @@ use super::ansi::{self, Colour, Look};
 use super::cell::{Cell, CellKind};
 use super::notebook::Notebook;
 use super::output::{Bundle, Output, is_json};
+use super::outputs::overwrite;
 use super::parameters::is_python;
 
 const STYLE: &str = include_str!("page.css");
@@ -96,8 +97,12 @@ fn code(cell: &Cell, highlight: bool, page: &mut String) {
 
 fn one(output: &Output, page: &mut String) {
     match output {
-        Output::Stream { name, text } if name == "stderr" => terminal("stderr", text, page),
-        Output::Stream { text, .. } => terminal("stdout", text, page),
+        Output::Stream { name, text } => {
+            let class = if name == "stderr" { "stderr" } else { "stdout" };
+            let mut seen = String::new();
+            overwrite(&mut seen, text);
+            terminal(class, &seen, page);
+        }
         Output::Error {
             ename,
             evalue,
@@ -205,7 +210,7 @@ fn preformatted(class: &str, text: &str, page: &mut String) {
 
 /// Text with the colours that it has on a terminal.
 fn terminal(class: &str, text: &str, page: &mut String) {
-    let _ = write!(page, "<pre class=\"{class}\">\n");
+    let _ = writeln!(page, "<pre class=\"{class}\">");
     for (look, piece) in ansi::pieces(&bounded(text)) {
         let (classes, style) = looks(look);
         if classes.is_empty() && style.is_empty() {
@@ -236,19 +241,21 @@ fn looks(look: Look) -> (String, String) {
     for (on, name) in flags {
         classes.push_str(if on { name } else { "" });
     }
-    for (colour, prefix, property) in [
-        (look.colour, "fg", "color"),
-        (look.ground, "bg", "background-color"),
-    ] {
-        match colour {
-            Some(Colour::Named(index)) => {
-                let _ = write!(classes, "{prefix}{index} ");
-            }
-            Some(Colour::Rgb(red, green, blue)) => {
-                let _ = write!(style, "{property}: rgb({red}, {green}, {blue}); ");
-            }
-            None => {}
+    for (colour, prefix) in [(look.colour, "fg"), (look.ground, "bg")] {
+        if let Some(Colour::Named(index)) = colour {
+            let _ = write!(classes, "{prefix}{index} ");
         }
+    }
+    if let Some(Colour::Rgb(red, green, blue)) = look.colour {
+        // Tracebacks have colours that were chosen for a light ground.
+        let [r, g, b] = [red, green, blue].map(|part| part + (255 - part) / 9 * 4);
+        let _ = write!(
+            style,
+            "color: light-dark(rgb({red}, {green}, {blue}), rgb({r}, {g}, {b})); "
+        );
+    }
+    if let Some(Colour::Rgb(red, green, blue)) = look.ground {
+        let _ = write!(style, "background: rgb({red} {green} {blue} / 30%); ");
     }
     (classes, style)
 }

@@ -156,7 +156,7 @@ fn the_policy_of_the_page_allows_no_scripts_and_no_network() {
 #[test]
 fn cells_have_their_numbers_and_colours() {
     let outputs = json!([
-        {"output_type": "stream", "name": "stdout", "text": ["\u{1b}[1;31mred\u{1b}[0m & \u{1b}[38;5;28mgreen"]},
+        {"output_type": "stream", "name": "stdout", "text": ["\u{1b}[1;31mred\u{1b}[0m & \u{1b}[38;5;28mgreen", "\n10 %\r20 %"]},
         {"output_type": "execute_result", "execution_count": 3, "metadata": {},
             "data": {"text/plain": ["4"]}},
     ]);
@@ -168,7 +168,7 @@ fn cells_have_their_numbers_and_colours() {
         "<title>A &amp; b</title>",
         "In [3]:",
         "<span class=\"k\">if</span> <span class=\"n\">2</span>",
-        "<span class=\"bold fg1\">red</span> &amp; <span style=\"color: rgb(0, 135, 0);\">green</span>",
+        "<span class=\"bold fg1\">red</span> &amp; <span style=\"color: light-dark(rgb(0, 135, 0), rgb(112, 187, 112));\">green\n20 %</span>",
         "Out[3]:",
     ] {
         assert!(page.contains(part), "{part} in {page}");
