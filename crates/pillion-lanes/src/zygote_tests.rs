@@ -165,7 +165,7 @@ fn packages_that_changed_make_another_zygote() {
 fn a_supervisor_knows_a_zygote_by_its_lane_and_never_kills_one_for_its_memory() {
     let spec = make(Lane::Expert).spec();
     assert_eq!(spec.name, "zygote-expert");
-    assert!(matches!(spec.kind, Kind::Zygote) && matches!(spec.dialect, Dialect::Zygote));
+    assert!(matches!(spec.kind, Kind::Zygote) && matches!(spec.dialect, Dialect::Held));
     assert_eq!(spec.workspace, Path::new("/project"));
     assert_eq!(spec.limits.idle, Some(Duration::from_secs(60)));
     assert_eq!(
@@ -192,7 +192,7 @@ async fn a_message_is_heard_with_its_descriptors_however_it_comes() {
             theirs.write_all(&[*byte]).unwrap();
         }
     });
-    let (said, fds): (String, _) = hear_with_descriptors(&mut ours).await.unwrap();
+    let (said, fds): (String, _) = message::hear(&mut ours).await.unwrap();
     assert_eq!((said.as_str(), fds.len()), ("slot", 1));
     sending.await.unwrap();
     let error = hear::<String>(&mut ours).await.unwrap_err();
