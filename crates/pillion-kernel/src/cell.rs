@@ -13,7 +13,7 @@ use crate::client::{Channel, Heard};
 use crate::kernel::{Kernel, Ready};
 
 /// How long a cell may take to end after it was interrupted, before its kernel is killed.
-const GRACE: Duration = Duration::from_secs(3);
+pub(crate) const GRACE: Duration = Duration::from_secs(3);
 /// How long a cell's outputs may come later than its reply.
 const LATE: Duration = Duration::from_secs(2);
 

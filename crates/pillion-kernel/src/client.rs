@@ -88,7 +88,7 @@ pub struct Client {
 struct Shared {
     asked: Mutex<HashMap<String, Waiting>>,
     everything: broadcast::Sender<Heard>,
-    /// The kernel's last word about itself.
+    /// It is at work on a cell, as it said last.
     busy: AtomicBool,
     hung_up: watch::Sender<bool>,
 }
@@ -152,8 +152,10 @@ impl Shared {
 
     /// Give a message to whoever asked, and to who listens to everything.
     fn hand_on(&self, heard: Heard) {
+        // Questions make it busy, too, for a moment; people mean cells.
         if heard.channel == Channel::Iopub
             && heard.kind() == "status"
+            && heard.message.parent_type == "execute_request"
             && let Some(state) = heard.content()["execution_state"].as_str()
         {
             self.busy.store(state == "busy", Ordering::Relaxed);

@@ -4,7 +4,7 @@ use std::io;
 use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use pillion_catalogue::{Code, Error, Result};
 use pillion_lanes::{Executor, Lane, Place};
@@ -13,13 +13,18 @@ use pillion_supervisor::{Cause, Ended, Hold, Pool, Supervisor};
 use pillion_workspace::config::NotebookConfig;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use tokio::task::JoinHandle;
 
+use crate::cell::GRACE;
 use crate::client::{Channel, Client, Heard};
 use crate::packages::Source;
 use crate::start::Make;
 
 /// How long a kernel may take to answer what is no cell.
 const SOON: Duration = Duration::from_secs(10);
+/// How often an interrupt is sent, and how long it may take to be heard.
+const INTERRUPTS: usize = 3;
+const HEARD: Duration = Duration::from_millis(700);
 /// How long a kernel may take to end by itself.
 const POLITE: Duration = Duration::from_millis(300);
 
@@ -58,6 +63,8 @@ pub struct Kernel {
     supervisor: Arc<Supervisor>,
     executor: Arc<Executor>,
     starting: AtomicBool,
+    /// Held while a cell is ended that nobody waits for: the next one would be ended with it.
+    quiet: Arc<tokio::sync::Mutex<()>>,
     state: tokio::sync::Mutex<State>,
     current: std::sync::Mutex<Option<Arc<Client>>>,
 }
@@ -67,21 +74,28 @@ struct State {
     client: Option<(u64, Arc<Client>)>,
     /// Nobody empties its folder while it lives.
     place: Option<Place>,
-    generation: u64,
-    /// It ended because somebody wanted it to.
-    expected: bool,
+    /// Hears how its process ends.
+    ending: Option<JoinHandle<Option<Ended>>>,
+    /// How the one before ended.
     last: Option<Ended>,
+    /// What became of a kernel that was made otherwise.
+    lost: Option<String>,
 }
 
 impl Kernel {
-    pub(crate) fn new(make: Make, executor: &Arc<Executor>) -> Self {
+    /// A kernel that is not started; `lost` is what happened to the one before.
+    pub(crate) fn new(make: Make, executor: &Arc<Executor>, lost: Option<String>) -> Self {
         Self {
             key: format!("kernel\0{}", make.session),
             supervisor: Arc::clone(executor.supervisor()),
             executor: Arc::clone(executor),
             make,
             starting: AtomicBool::new(false),
-            state: tokio::sync::Mutex::default(),
+            quiet: Arc::default(),
+            state: tokio::sync::Mutex::new(State {
+                lost,
+                ..State::default()
+            }),
             current: std::sync::Mutex::default(),
         }
     }
@@ -133,6 +147,7 @@ impl Kernel {
 
     /// Have it, starting it if there is none.
     pub async fn ready(&self) -> Result<Ready> {
+        drop(self.quiet.lock().await);
         let mut state = self.state.lock().await;
         let had = state
             .client
@@ -140,21 +155,35 @@ impl Kernel {
             .is_some_and(|(_, client)| !client.is_over());
         let starting = Flag::set(&self.starting, !had);
         if !had {
+            if let Some(ending) = state.ending.take() {
+                let ended = tokio::time::timeout(SOON, ending).await;
+                state.last = ended.ok().and_then(|ended| ended.ok().flatten());
+                // What cells do to their kernel is no reason not to start the next one.
+                self.let_go();
+            }
             self.prepare(&mut state).await?;
         }
-        let hold = self.pool().hold().await?;
-        if let Some((process, client)) = &state.client
-            && *process == hold.process()
-            && !client.is_over()
-        {
-            let client = Arc::clone(client);
-            return Ok(Ready {
-                hold,
-                client,
-                lost: None,
-            });
-        }
-        let lost = self.lost(&state);
+        let hold = loop {
+            let hold = self.pool().hold().await?;
+            match &state.client {
+                // Its sockets are closed: it is about to be gone, and another will come.
+                Some((process, client)) if *process == hold.process() && client.is_over() => {
+                    let ended = hold.ended();
+                    drop(hold);
+                    state.last = tokio::time::timeout(SOON, ended).await.ok().flatten();
+                }
+                Some((process, client)) if *process == hold.process() => {
+                    let client = Arc::clone(client);
+                    return Ok(Ready {
+                        hold,
+                        client,
+                        lost: None,
+                    });
+                }
+                _ => break hold,
+            }
+        };
+        let lost = Self::lost(&state);
         let client = match self.connect(&hold).await {
             Ok(client) => client,
             Err(error) => {
@@ -167,8 +196,8 @@ impl Kernel {
         };
         let client = Arc::new(client);
         state.client = Some((hold.process(), Arc::clone(&client)));
-        state.generation += 1;
-        state.expected = false;
+        state.ending = Some(tokio::spawn(hold.ended()));
+        state.lost = None;
         *self.current() = Some(Arc::clone(&client));
         drop(starting);
         Ok(Ready { hold, client, lost })
@@ -209,24 +238,68 @@ impl Kernel {
     }
 
     /// What is said about the kernel before, if it was one that should not have ended.
-    fn lost(&self, state: &State) -> Option<String> {
-        let before = state.client.is_some() && !state.expected;
-        before.then(|| match &state.last {
-            Some(ended) => format!("the kernel {}", ended.exit),
-            None => "the kernel ended".to_owned(),
-        })
+    fn lost(state: &State) -> Option<String> {
+        match (&state.client, &state.last) {
+            (None, _) => state.lost.clone(),
+            (Some(_), Some(ended)) => Some(format!("the kernel {}", ended.exit)),
+            (Some(_), None) => Some("the kernel ended".to_owned()),
+        }
     }
 
-    /// Interrupt what it does.
+    /// What became of it, if it ended although nobody asked for that.
+    pub(crate) fn was_lost(&self) -> Option<String> {
+        let state = self.state.try_lock().ok()?;
+        Self::lost(&state).filter(|_| !self.is_alive())
+    }
+
+    /// Whether it is made as `make` says.
+    pub(crate) fn is_made_of(&self, make: &Make) -> bool {
+        self.make.is_like(make)
+    }
+
+    /// Nobody starts it any more.
+    pub(crate) fn let_go(&self) {
+        self.supervisor.let_go(&self.key);
+    }
+
+    /// Interrupt what it does. A signal that comes at a bad moment is lost in a callback that
+    /// hears no exceptions, so it is sent again if nothing happens.
     pub async fn interrupt(&self, ready: &Ready) -> Result<()> {
-        let asked = ready
-            .client
-            .ask(Channel::Control, "interrupt_request", &json!({}))
-            .await;
-        let answer = asked.map_err(|error| gone(&error))?;
-        // A kernel that hangs in C answers on its control thread all the same.
-        let _ = tokio::time::timeout(SOON, answer.reply()).await;
+        for _ in 0..INTERRUPTS {
+            let asked = ready
+                .client
+                .ask(Channel::Control, "interrupt_request", &json!({}))
+                .await;
+            let answer = asked.map_err(|error| gone(&error))?;
+            // A kernel that hangs in C answers on its control thread all the same.
+            let _ = tokio::time::timeout(SOON, answer.reply()).await;
+            let until = Instant::now() + HEARD;
+            while ready.client.is_busy() && !ready.client.is_over() && Instant::now() < until {
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+            if !ready.client.is_busy() || ready.client.is_over() {
+                break;
+            }
+        }
         Ok(())
+    }
+
+    /// Interrupt a cell that nobody waits for any more, and kill the kernel if that is of no use.
+    /// Others wait until it is done.
+    pub fn abandon(self: Arc<Self>, ready: Ready) {
+        let quiet = Arc::clone(&self.quiet).try_lock_owned();
+        tokio::spawn(async move {
+            let _ = self.interrupt(&ready).await;
+            let until = Instant::now() + GRACE;
+            while ready.client.is_busy() && !ready.client.is_over() {
+                if Instant::now() > until {
+                    self.kill(&ready.hold).await;
+                    break;
+                }
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+            drop(quiet);
+        });
     }
 
     /// Ask it something that is no cell.
@@ -271,10 +344,7 @@ impl Kernel {
         }
         *self.current() = None;
         // Its folder can be emptied from now on.
-        *state = State {
-            expected: true,
-            ..State::default()
-        };
+        *state = State::default();
         ready.is_some()
     }
 

@@ -87,14 +87,20 @@ impl Kernels {
         }
         .at(&place);
         let mut known = self.known();
-        // Somebody else may have been faster.
-        if let Some(kernel) = known.get(session).filter(|kernel| kernel.is_alive()) {
+        // Somebody else may have been faster; and one that ended is started again as it was,
+        // unless its project has changed.
+        let before = known.get(session);
+        if let Some(kernel) = before.filter(|known| known.is_alive() || known.is_made_of(&make)) {
             return Ok(Arc::clone(kernel));
         }
+        if let Some(kernel) = before {
+            kernel.let_go();
+        }
+        let lost = before.and_then(|kernel| kernel.was_lost());
         if known.len() >= MOST {
             known.retain(|_, kernel| kernel.is_alive());
         }
-        let kernel = Arc::new(Kernel::new(make, &self.executor));
+        let kernel = Arc::new(Kernel::new(make, &self.executor, lost));
         known.insert(session.to_owned(), Arc::clone(&kernel));
         Ok(kernel)
     }

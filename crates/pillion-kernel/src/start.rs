@@ -55,6 +55,18 @@ impl Make {
         self
     }
 
+    /// Whether one that was made so would be as this one is. Keys differ always.
+    pub(crate) fn is_like(&self, other: &Self) -> bool {
+        let (one, two) = (&self.ground, &other.ground);
+        one.project.root == two.project.root
+            && one.config == two.config
+            && one.runtime == two.runtime
+            && one.level == two.level
+            && self.packages == other.packages
+            && self.memory_mb == other.memory_mb
+            && self.idle == other.idle
+    }
+
     /// Note what its folder holds, before it starts.
     pub(crate) fn measured(&self, before: &session::Survey) {
         let limits = self.limits();

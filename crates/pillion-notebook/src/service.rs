@@ -122,7 +122,10 @@ impl NotebookService {
         let mut course = Course::new(self, &kernel, &ready, told, cell.output);
         course.inputs = order.inputs.into();
         course.is_followed = order.is_followed;
+        // Who goes away is not asked: what runs here ends in the middle of it.
+        let mut abandoned = Abandoned(Some((Arc::clone(&kernel), ready.clone())));
         let ran = kernel.run(&ready, cell, &cancel, &mut course).await;
+        abandoned.0 = None;
         self.questions().remove(kernel.session());
         let mut reply = course.reply(&ran?, &ready);
         reply.cell_id = order.cell_id;
@@ -164,6 +167,17 @@ impl NotebookService {
         self.questions
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Interrupts a cell if it is dropped before that has ended.
+struct Abandoned(Option<(Arc<Kernel>, Ready)>);
+
+impl Drop for Abandoned {
+    fn drop(&mut self) {
+        if let Some((kernel, ready)) = self.0.take() {
+            kernel.abandon(ready);
+        }
     }
 }
 

@@ -60,6 +60,8 @@ pub struct Message {
     pub parent: Box<RawValue>,
     /// The id of what it answers.
     pub parent_id: Option<String>,
+    /// What kind of message that was.
+    pub parent_type: String,
     /// More about it.
     pub metadata: Box<RawValue>,
     /// What it says; none if that was too large to be read.
@@ -155,6 +157,7 @@ pub fn decode(signer: &Signer, parts: &[Part]) -> Result<Message, MessageError> 
         header: read(&raw_header, "header")?,
         raw_header,
         parent_id: Some(answered.msg_id).filter(|id| !id.is_empty()),
+        parent_type: answered.msg_type,
         parent,
         metadata: object(&metadata, "metadata")?,
         content: content.map(|bytes| object(bytes, "content")).transpose()?,

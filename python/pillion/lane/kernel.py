@@ -20,6 +20,8 @@ _WORKER_DIR = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__
 _PORTS = ("shell", "iopub", "stdin", "control", "hb")
 _PREFIX = "k"
 _CONNECTION_FILE = "connection.json"
+# Characters that a stream keeps before it hands them on, whatever its own clock says.
+_MOST_KEPT = 1 << 20
 # Outputs that wait for a slow reader before some are lost.
 _WAITING_OUTPUTS = 100_000
 
@@ -82,9 +84,28 @@ def _start(setup: dict[str, Any], folder: str) -> Any:
     app = IPKernelApp.instance(config=config, connection_file=_CONNECTION_FILE)
     app.initialize(["-f", os.path.join(folder, _CONNECTION_FILE)])
     app.iopub_socket.set_hwm(_WAITING_OUTPUTS)
+    for stream in (sys.stdout, sys.stderr):
+        _hand_on_early(stream)
     os.unlink(_CONNECTION_FILE)
     os.chdir(work)
     return app
+
+
+def _hand_on_early(stream: Any) -> None:
+    """Hand on what is printed before it fills the memory: a stream does so only now and then."""
+    write = stream.write
+    kept = 0
+
+    def write_and_hand_on(text: str) -> int | None:
+        nonlocal kept
+        written: int | None = write(text)
+        kept += len(text)
+        if kept > _MOST_KEPT:
+            kept = 0
+            stream.flush()
+        return written
+
+    stream.write = write_and_hand_on
 
 
 def _put_up_the_last_wall(filters: list[str]) -> None:

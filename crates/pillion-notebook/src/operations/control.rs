@@ -81,8 +81,9 @@ control!(
 );
 
 control!(
-    /// Forget everything that cells of a session have defined. The kernel goes on, with the
-    /// modules that it has imported.
+    /// Forget everything that cells of a session have defined.
+    ///
+    /// The kernel goes on, with the modules that it has imported.
     Reset,
     "notebook.reset",
     Scope::Nothing,

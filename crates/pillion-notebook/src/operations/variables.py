@@ -12,15 +12,15 @@ def _pillion_variables(most=500, width=120):
         found = {"name": name, "type": type(value).__name__}
         try:
             found["shape"] = [int(size) for size in value.shape]
-        except Exception:
+        except Exception:  # noqa: BLE001, S110 - code of others
             pass
         try:
             found["length"] = len(value)
-        except Exception:
+        except Exception:  # noqa: BLE001, S110 - code of others
             pass
         try:
             text = short.repr(value)
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - code of others
             text = f"<{type(error).__name__} in repr>"
         found["repr"] = " ".join(text.split())[:width]
         return found

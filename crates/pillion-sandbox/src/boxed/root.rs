@@ -33,6 +33,7 @@ const SYSTEM: &[&str] = &[
 ];
 /// What of `/etc` programs look at.
 pub(crate) const ETC: &[&str] = &[
+    "/etc/fonts",
     "/etc/ld.so.cache",
     "/etc/localtime",
     "/etc/mime.types",

@@ -104,6 +104,7 @@ fn help() {
       operations  List every operation
       completions  Print a completion script for your shell
       code  All `code.*` operations
+      notebook  All `notebook.*` operations
       py  All `py.*` operations
       sidecar  All `sidecar.*` operations
       system  All `system.*` operations
@@ -422,6 +423,17 @@ fn operations() {
     map.references  List definitions, and which of them uses which: by calls and by name.
     map.resolve  Say which project a path belongs to.
     map.structure  Show what is in a project: the functions, classes and imports of each file.
+    notebook.complete  Complete code at a position, with the names that live in the kernel.
+    notebook.input  Answer a cell that asks for input.
+    notebook.inspect  Tell about the name at a position: its signature and documentation, as the kernel knows it.
+    notebook.interrupt Interrupt the cell that a session's kernel runs.
+    notebook.reset  Forget everything that cells of a session have defined.
+    notebook.restart  End the kernel of a session, and start a new one that knows nothing of earlier cells.
+    notebook.run_cell  Run a cell on the kernel of a session, and wait for its end.
+    notebook.shutdown  End the kernel of a session. The next cell starts a new one.
+    notebook.status  Tell what kernels do: that of a session, or all of them.
+    notebook.stream  Run a cell, and tell what happens as it comes: outputs, questions, and the reply at the end.
+    notebook.variables Tell what cells of a session have defined: names, types, shapes, and how they look.
     py.call  Call a Python function in a warm worker.
     py.describe  Describe the functions of a Python module, with schemas.
     py.expose  List the functions of modules as tools, with the schemas of their arguments.
@@ -506,7 +518,7 @@ fn doctor() {
       |
     1 | [pyton]
       |  ^^^^^
-    unknown field `pyton`, expected one of `python`, `code`, `lanes`, `sidecar`
+    unknown field `pyton`, expected one of `python`, `code`, `lanes`, `notebook`, `sidecar`
 
     hint: docs/reference/configuration.md lists every key
     ");

@@ -39,6 +39,7 @@ mod lifecycle;
 mod limits;
 mod map;
 mod mcp;
+mod notebook;
 mod parity;
 mod prefixes;
 mod projects;

@@ -145,6 +145,7 @@ pub(super) fn endless(definition: &Definition, context: &TestContext) -> Option<
         "sidecar.call" => json!({"command": "late", "args": {"seconds": 600}}),
         "exec.run" => json!({"code": "while True: pass"}),
         "exec.stream" => json!({}),
+        "notebook.run_cell" | "notebook.stream" => json!({"code": "while True: pass"}),
         "system.subscribe" => json!({"max": null}),
         _ => return None,
     };
@@ -218,9 +219,11 @@ fn value(operation: &str, name: &str, context: &TestContext) -> Option<Value> {
         ("sidecar.call", _) if name != "sidecar" && name != "root" => return None,
         ("system.subscribe", "max") => Some(json!(0)),
         ("exec.start" | "exec.run", "code") => Some(json!("print(1)")),
+        ("notebook.input", "value") => Some(json!("yes")),
         _ => None,
     };
     own.or_else(|| match (area, name) {
+        ("notebook", "code") => Some(json!("1")),
         ("exec", "file" | "module" | "function") => None,
         (_, "root") => Some(json!(context.project)),
         (_, "project") if area == "map" => Some(json!(context.project)),
