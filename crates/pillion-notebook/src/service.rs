@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use pillion_catalogue::{Caller, Code, Context, Error, Result};
+use pillion_catalogue::{Code, Context, Error, Result};
 use pillion_kernel::{Cell, Client, Heard, Kernel, Kernels, Ready};
 use pillion_lanes::{Executor, NO_SESSION, Whereabouts};
 use pillion_runtime::managed::Silent;
@@ -75,7 +75,7 @@ impl NotebookService {
         memory_mb: Option<u64>,
     ) -> Result<(Arc<Kernel>, Ready)> {
         let session = session.unwrap_or(NO_SESSION);
-        let whereabouts = whereabouts(cx)?;
+        let whereabouts = Whereabouts::of_caller(cx)?;
         let kernel = self
             .kernels
             .of_session(session, whereabouts, memory_mb, &Silent)
@@ -190,20 +190,4 @@ fn timeout(seconds: f64) -> Result<Duration> {
             format!("`timeout_seconds` is above 0 and at most {LONGEST_TIME}"),
         )),
     }
-}
-
-/// Where kernels run, by what is said about the caller.
-fn whereabouts(cx: &Context<NotebookService>) -> Result<Whereabouts> {
-    let Caller {
-        python,
-        virtual_env,
-        conda_prefix,
-        ..
-    } = cx.caller().clone();
-    Ok(Whereabouts {
-        root: cx.folder()?,
-        python,
-        virtual_env,
-        conda_prefix,
-    })
 }

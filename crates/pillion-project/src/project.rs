@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use pillion_catalogue::{Result, work};
+use pillion_catalogue::{Context, Result, work};
 use pillion_process::stamp::{Look, Stamps};
 use pillion_runtime::Dirs;
 use pillion_runtime::discovery::Proven;
@@ -26,6 +26,22 @@ pub struct Whereabouts {
     pub virtual_env: Option<PathBuf>,
     /// The caller's conda environment.
     pub conda_prefix: Option<PathBuf>,
+}
+
+impl Whereabouts {
+    /// What is said about the caller of this request.
+    ///
+    /// # Errors
+    /// If nobody says which folder the caller stands in.
+    pub fn of_caller<S>(cx: &Context<S>) -> Result<Self> {
+        let caller = cx.caller();
+        Ok(Self {
+            root: cx.folder()?,
+            python: caller.python.clone(),
+            virtual_env: caller.virtual_env.clone(),
+            conda_prefix: caller.conda_prefix.clone(),
+        })
+    }
 }
 
 /// A project as it was found, and what says whether it still is so.

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use pillion_catalogue::{
-    Caller, Code, Context, Error, Offer, Operation, Peer, Result, Safety, Scope, Streams,
+    Code, Context, Error, Offer, Operation, Peer, Result, Safety, Scope, Streams,
 };
 use pillion_lanes::{
     LONGEST, Lane, Listener, MOST_MEMORY_MB, Program, Reply, Request, Tools, ToolsGiven,
@@ -151,7 +151,7 @@ impl Operation for Run {
 
     async fn run(self, cx: Context<ExecService>) -> Result<Reply> {
         let stream = self.stream;
-        let request = self.request(whereabouts(&cx)?, &cx.request().peer)?;
+        let request = self.request(Whereabouts::of_caller(&cx)?, &cx.request().peer)?;
         let cancel = cx.request().cancel.clone();
         let mut listener = Passing {
             to: cx.request().parts.as_ref().filter(|_| stream).map(|_| &cx),
@@ -160,22 +160,6 @@ impl Operation for Run {
             .perform(request, cancel, &mut listener, Ticket::default())
             .await
     }
-}
-
-/// Where code runs, by what is said about the caller.
-pub(super) fn whereabouts(cx: &Context<ExecService>) -> Result<Whereabouts> {
-    let Caller {
-        python,
-        virtual_env,
-        conda_prefix,
-        ..
-    } = cx.caller().clone();
-    Ok(Whereabouts {
-        root: cx.folder()?,
-        python,
-        virtual_env,
-        conda_prefix,
-    })
 }
 
 /// Passes output on to the caller.

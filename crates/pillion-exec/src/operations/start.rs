@@ -1,10 +1,10 @@
 //! `exec.start`: run code of others as a job.
 
 use pillion_catalogue::{Context, Offer, Operation, Result, Safety, Scope};
+use pillion_lanes::Whereabouts;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Serialize};
 
-use super::run::whereabouts;
 use super::{JobInfo, Run};
 use crate::{ExecService, jobs};
 
@@ -51,7 +51,7 @@ impl Operation for Start {
     }
 
     async fn run(self, cx: Context<ExecService>) -> Result<JobInfo> {
-        let place = whereabouts(&cx)?;
+        let place = Whereabouts::of_caller(&cx)?;
         let job = jobs::start(cx.service(), self.run, place, &cx.request().peer).await?;
         Ok(job.into())
     }

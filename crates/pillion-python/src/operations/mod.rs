@@ -11,8 +11,7 @@ mod workers;
 
 use std::time::Duration;
 
-use pillion_catalogue::{Context, Operations, Result};
-use pillion_project::Whereabouts;
+use pillion_catalogue::{Context, Operations};
 
 pub use call::{Call, Called, WorkerRef};
 pub use describe::{Describe, Function, Module};
@@ -34,17 +33,6 @@ pub fn operations() -> Operations<PythonService> {
         .with::<Workers>()
         .with::<Restart>()
         .with::<SidecarCall>()
-}
-
-/// Where a call should run, by what is said about the caller.
-fn whereabouts(cx: &Context<PythonService>) -> Result<Whereabouts> {
-    let caller = cx.caller();
-    Ok(Whereabouts {
-        root: cx.folder()?,
-        python: caller.python.clone(),
-        virtual_env: caller.virtual_env.clone(),
-        conda_prefix: caller.conda_prefix.clone(),
-    })
 }
 
 /// How long a call may take: the caller's word, else the project's.

@@ -5,11 +5,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use pillion_catalogue::{Code, Context, Error, Result};
+use pillion_project::Whereabouts;
 use pillion_supervisor::{Answer, Ask, Call};
 use serde::Serialize;
 use serde_json::value::to_raw_value;
 
-use super::{WorkerRef, timeout, whereabouts};
+use super::{WorkerRef, timeout};
 use crate::PythonService;
 use crate::project::PythonProject;
 
@@ -33,7 +34,7 @@ impl Question {
         params: &impl Serialize,
     ) -> Result<(Arc<PythonProject>, Answer)> {
         let service = cx.service();
-        let project = service.project(whereabouts(cx)?).await?;
+        let project = service.project(Whereabouts::of_caller(cx)?).await?;
         let mut path = self.path;
         // As with `python -m`: a module in the folder where one stands can be called.
         if let Some(near) = &cx.caller().near

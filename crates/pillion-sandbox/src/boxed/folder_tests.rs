@@ -8,7 +8,7 @@ use super::*;
 
 const NOBODY: Everyone = Everyone {
     list: Vec::new,
-    stop: || {},
+    stop: Vec::new,
 };
 /// As if the file system had had room for everything before the run: whatever is written, the
 /// folder has to be added up to know whether it is full.

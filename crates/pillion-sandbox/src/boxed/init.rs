@@ -85,6 +85,7 @@ const EVERYONE: Everyone = Everyone {
     list: all_others,
     stop: || {
         let _ = sys::signal_all_others(libc::SIGSTOP);
+        all_others()
     },
 };
 

@@ -71,8 +71,8 @@ const MORE_MEANWHILE: u64 = 8;
 pub(super) struct Everyone {
     /// All of them.
     pub(super) list: fn() -> Vec<i32>,
-    /// Stop all of them.
-    pub(super) stop: fn(),
+    /// Stop all of them; says who that was.
+    pub(super) stop: fn() -> Vec<i32>,
 }
 
 impl Everyone {
@@ -84,8 +84,9 @@ impl Everyone {
             .into_iter()
             .filter(|pid| Status::of(*pid).is_stopped)
             .collect();
-        (self.stop)();
-        let all = (self.list)();
+        // Whoever was stopped is in this list, also if a later one misses him: he would stand
+        // still for ever.
+        let all = (self.stop)();
         act(&all)?;
         let moving = all.iter().filter(|pid| !asleep.contains(pid));
         for pid in moving.filter_map(|pid| Pid::from_raw(*pid)) {
@@ -187,7 +188,7 @@ impl Seen {
     pub(super) fn last_look(&mut self) -> Option<&'static str> {
         let nobody = Everyone {
             list: Vec::new,
-            stop: || {},
+            stop: Vec::new,
         };
         let was_filled = self.folder.as_mut()?.was_filled(nobody);
         was_filled.then_some("disk")

@@ -47,7 +47,7 @@ fn until(mut holds: impl FnMut() -> bool) {
 
 /// A look without any folder, at everyone in `list`.
 fn look(watch: &Watch, list: fn() -> Vec<i32>) -> (Option<&'static str>, Seen) {
-    let everyone = Everyone { list, stop: || {} };
+    let everyone = Everyone { list, stop: list };
     let mut seen = Seen::new(watch, 0);
     (seen.look(watch, everyone), seen)
 }
@@ -153,7 +153,7 @@ async fn a_look_waits_for_its_time() {
     *PIDS.lock().unwrap() = vec![idle.pid];
     let everyone = Everyone {
         list: || PIDS.lock().unwrap().clone(),
-        stop: || {},
+        stop: Vec::new,
     };
     let an_hour = 3_600_000;
     let mut later = Seen::new(&memory(1), an_hour);
@@ -200,10 +200,12 @@ async fn who_moved_goes_on_and_who_stood_still_does_not() {
     let everyone = Everyone {
         list: || PIDS.lock().unwrap().clone(),
         stop: || {
-            for pid in PIDS.lock().unwrap().iter() {
+            let pids = PIDS.lock().unwrap().clone();
+            for pid in &pids {
                 kill_process(Pid::from_raw(*pid).unwrap(), Signal::STOP).unwrap();
                 until(|| Status::of(*pid).is_stopped);
             }
+            pids
         },
     };
     asleep.signal(Signal::STOP);
@@ -218,6 +220,23 @@ async fn who_moved_goes_on_and_who_stood_still_does_not() {
     assert!(asleep.is_stopped());
     assert_eq!(everyone.held(|_| Err("full")), Err("full"));
     assert!(moving.is_stopped(), "after a failure nobody moves again");
+}
+
+#[tokio::test]
+async fn whoever_was_stopped_goes_on_also_if_a_list_misses_him() {
+    static PIDS: Mutex<Vec<i32>> = Mutex::new(Vec::new());
+    let missed = Idle::new(Stream::Null);
+    *PIDS.lock().unwrap() = vec![missed.pid];
+    let everyone = Everyone {
+        list: Vec::new,
+        stop: || {
+            let pids = PIDS.lock().unwrap().clone();
+            kill_process(Pid::from_raw(pids[0]).unwrap(), Signal::STOP).unwrap();
+            pids
+        },
+    };
+    assert_eq!(everyone.held(|_| Ok::<_, ()>(())), Ok(()));
+    until(|| !missed.is_stopped());
 }
 
 #[test]

@@ -91,8 +91,8 @@ fn below() -> Vec<i32> {
     all.filter_map(|pid| i32::try_from(pid).ok()).collect()
 }
 
-/// Stop all, also those who were made meanwhile; not for ever.
-fn stop_everyone() {
+/// Stop all, also those who were made meanwhile; not for ever. Says who was stopped.
+fn stop_everyone() -> Vec<i32> {
     let mut stopped = HashSet::new();
     for _ in 0..ROUNDS {
         let new: Vec<i32> = below()
@@ -100,12 +100,13 @@ fn stop_everyone() {
             .filter(|pid| stopped.insert(*pid))
             .collect();
         if new.is_empty() {
-            return;
+            break;
         }
         for pid in new.into_iter().filter_map(Pid::from_raw) {
             let _ = kill_process(pid, Signal::STOP);
         }
     }
+    stopped.into_iter().collect()
 }
 
 /// Stop all first, so that none can fork while the others are killed.

@@ -270,7 +270,7 @@ impl World {
                     let (id, order) = waiting.remove(at);
                     let reply = rpc.outcome(id);
                     // Its time was over before it began: this machine is busy.
-                    if let Some(more) = more_time(&order, reply.as_ref().err()) {
+                    if let Some(more) = more_time(&order, &reply) {
                         waiting.push((rpc.send("exec.run", more.clone()), more));
                         continue;
                     }
@@ -375,10 +375,14 @@ pub(super) fn wait_for_nobody(base: &str) {
     });
 }
 
-/// The same order with more time, if it had too little to begin.
-fn more_time(order: &Value, error: Option<&Value>) -> Option<Value> {
+/// The same order with more time, if it had too little to begin: for its zygote to start, which
+/// is an error, or for the program itself, which is an outcome.
+fn more_time(order: &Value, reply: &Result<Value, Value>) -> Option<Value> {
     let had = order["timeout_seconds"].as_f64()?;
-    let is_late = error.is_some_and(|error| error["data"]["code"] == "timeout");
+    let is_late = match reply {
+        Ok(reply) => reply["outcome"] == "timeout" && reply["start"] == "none",
+        Err(error) => error["data"]["code"] == "timeout",
+    };
     (is_late && had < 60.0).then(|| {
         let mut more = order.clone();
         more["timeout_seconds"] = (4.0 * had).into();
