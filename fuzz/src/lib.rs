@@ -6,11 +6,13 @@
 //! stays a test when it is put there.
 
 mod framing;
+mod kernels;
 mod messages;
 mod notebooks;
 mod texts;
 
 pub use framing::{content_length, lines};
+pub use kernels::kernel_stream;
 pub use messages::{jsonrpc_read, line_read, sidecar_line};
 pub use notebooks::notebook;
 pub use pillion_lanes::fuzzing::{output as lane_output, question as lane_question};
@@ -23,6 +25,7 @@ pub type Property = fn(&[u8]);
 pub const TARGETS: &[(&str, Property)] = &[
     ("content_length", content_length),
     ("jsonrpc_read", jsonrpc_read),
+    ("kernel_stream", kernel_stream),
     ("lane_output", lane_output),
     ("lane_question", lane_question),
     ("line_read", line_read),

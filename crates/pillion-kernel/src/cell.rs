@@ -84,6 +84,8 @@ struct Course {
     written: u64,
     dropped: u64,
     stopping: Option<(Stopping, Instant)>,
+    /// When something was heard last.
+    heard: Instant,
 }
 
 impl Course {
@@ -97,11 +99,13 @@ impl Course {
             written: 0,
             dropped: 0,
             stopping: None,
+            heard: Instant::now(),
         }
     }
 
     /// Take note; says whether others should hear it, too.
     fn note(&mut self, heard: &Heard, most: u64) -> bool {
+        self.heard = Instant::now();
         if heard.message.content.is_none() {
             self.dropped += 1;
             return false;
@@ -154,7 +158,8 @@ impl Course {
             return Some(replied + LATE);
         }
         if let Some((_, since)) = self.stopping {
-            return Some(since + GRACE);
+            // What it said before the interrupt may still be on its way.
+            return Some(since.max(self.heard).min(since + 4 * GRACE) + GRACE);
         }
         Some(self.began? + timeout?)
     }
@@ -203,17 +208,8 @@ impl Kernel {
             }
             let wake = course.next(cell.timeout);
             tokio::select! {
+                // Outputs come last: those of a cell that prints without end are always there.
                 biased;
-                heard = answer.next() => match heard {
-                    Some(heard) => {
-                        if course.note(&heard, cell.output) {
-                            listener.hear(&heard).await;
-                        } else if course.written > cell.output && course.stopping.is_none() {
-                            self.stop(ready, &mut course, Stopping::Output).await;
-                        }
-                    }
-                    None => break,
-                },
                 () = cancel.cancelled(), if course.stopping.is_none() => {
                     self.stop(ready, &mut course, Stopping::Cancelled).await;
                 }
@@ -228,6 +224,16 @@ impl Kernel {
                         self.stop(ready, &mut course, Stopping::Timeout).await;
                     }
                     _ => {}
+                },
+                heard = answer.next() => match heard {
+                    Some(heard) => {
+                        if course.note(&heard, cell.output) {
+                            listener.hear(&heard).await;
+                        } else if course.written > cell.output && course.stopping.is_none() {
+                            self.stop(ready, &mut course, Stopping::Output).await;
+                        }
+                    }
+                    None => break,
                 },
             }
         }

@@ -18,10 +18,11 @@ use tokio::task::JoinHandle;
 use crate::cell::GRACE;
 use crate::client::{Channel, Client, Heard};
 use crate::packages::Source;
+use crate::spare::Spares;
 use crate::start::Make;
 
 /// How long a kernel may take to answer what is no cell.
-const SOON: Duration = Duration::from_secs(10);
+pub(crate) const SOON: Duration = Duration::from_secs(10);
 /// How often an interrupt is sent, and how long it may take to be heard.
 const INTERRUPTS: usize = 3;
 const HEARD: Duration = Duration::from_millis(700);
@@ -62,6 +63,7 @@ pub struct Kernel {
     key: String,
     supervisor: Arc<Supervisor>,
     executor: Arc<Executor>,
+    spares: Arc<Spares>,
     starting: AtomicBool,
     /// Held while a cell is ended that nobody waits for: the next one would be ended with it.
     quiet: Arc<tokio::sync::Mutex<()>>,
@@ -84,11 +86,17 @@ struct State {
 
 impl Kernel {
     /// A kernel that is not started; `lost` is what happened to the one before.
-    pub(crate) fn new(make: Make, executor: &Arc<Executor>, lost: Option<String>) -> Self {
+    pub(crate) fn new(
+        make: Make,
+        executor: &Arc<Executor>,
+        spares: &Arc<Spares>,
+        lost: Option<String>,
+    ) -> Self {
         Self {
             key: format!("kernel\0{}", make.session),
             supervisor: Arc::clone(executor.supervisor()),
             executor: Arc::clone(executor),
+            spares: Arc::clone(spares),
             make,
             starting: AtomicBool::new(false),
             quiet: Arc::default(),
@@ -162,6 +170,11 @@ impl Kernel {
                 self.let_go();
             }
             self.prepare(&mut state).await?;
+            if let Some((hold, client)) = self.take_spare().await {
+                let lost = Self::lost(&state);
+                self.note(&mut state, &hold, &client);
+                return Ok(Ready { hold, client, lost });
+            }
         }
         let hold = loop {
             let hold = self.pool().hold().await?;
@@ -184,7 +197,7 @@ impl Kernel {
             }
         };
         let lost = Self::lost(&state);
-        let client = match self.connect(&hold).await {
+        let client = match connect(&hold, &self.make).await {
             Ok(client) => client,
             Err(error) => {
                 // It says where its sockets are only once.
@@ -195,12 +208,32 @@ impl Kernel {
             }
         };
         let client = Arc::new(client);
-        state.client = Some((hold.process(), Arc::clone(&client)));
-        state.ending = Some(tokio::spawn(hold.ended()));
-        state.lost = None;
-        *self.current() = Some(Arc::clone(&client));
+        self.note(&mut state, &hold, &client);
         drop(starting);
         Ok(Ready { hold, client, lost })
+    }
+
+    /// A kernel that has started already, if there is one as this one would be.
+    async fn take_spare(&self) -> Option<(Hold, Arc<Client>)> {
+        let spare = self.spares.take(&self.make)?;
+        let room = self.make.room();
+        let given = self.spares.give(&spare, &self.make, &self.key, room).await;
+        match given {
+            Ok(hold) => Some((hold, Arc::clone(&spare.client))),
+            Err(error) => {
+                tracing::warn!(%error, session = self.session(), "a spare kernel was of no use");
+                None
+            }
+        }
+    }
+
+    /// This is its process from now on.
+    fn note(&self, state: &mut State, hold: &Hold, client: &Arc<Client>) {
+        state.client = Some((hold.process(), Arc::clone(client)));
+        state.ending = Some(tokio::spawn(hold.ended()));
+        state.lost = None;
+        *self.current() = Some(Arc::clone(client));
+        self.spares.refill(&self.make);
     }
 
     /// The one that runs, without starting any.
@@ -220,21 +253,6 @@ impl Kernel {
         self.make.measured(&before);
         state.place = Some(place);
         Ok(())
-    }
-
-    async fn connect(&self, hold: &Hold) -> io::Result<Client> {
-        #[derive(Deserialize)]
-        struct Sockets {
-            prefix: String,
-        }
-        let channel = hold.channel().try_clone()?;
-        let mut channel = tokio::net::UnixStream::from_std(channel)?;
-        let heard = tokio::time::timeout(SOON, message::hear(&mut channel)).await?;
-        let (sockets, fds): (Sockets, _) = heard?;
-        let folder = fds
-            .first()
-            .ok_or_else(|| io::Error::other("no folder with sockets"))?;
-        Client::connect(folder.as_fd(), &sockets.prefix, self.make.key.expose()).await
     }
 
     /// What is said about the kernel before, if it was one that should not have ended.
@@ -357,6 +375,22 @@ impl Kernel {
             .lock()
             .unwrap_or_else(std::sync::PoisonError::into_inner)
     }
+}
+
+/// A client of a process that has started.
+pub(crate) async fn connect(hold: &Hold, make: &Make) -> io::Result<Client> {
+    #[derive(Deserialize)]
+    struct Sockets {
+        prefix: String,
+    }
+    let channel = hold.channel().try_clone()?;
+    let mut channel = tokio::net::UnixStream::from_std(channel)?;
+    let heard = tokio::time::timeout(SOON, message::hear(&mut channel)).await?;
+    let (sockets, fds): (Sockets, _) = heard?;
+    let folder = fds
+        .first()
+        .ok_or_else(|| io::Error::other("no folder with sockets"))?;
+    Client::connect(folder.as_fd(), &sockets.prefix, make.key.expose()).await
 }
 
 fn gone(error: &io::Error) -> Error {

@@ -5,14 +5,14 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use pillion_catalogue::{Code, Error, Result};
+use pillion_catalogue::Result;
 use pillion_lanes::{Executor, Lane, Place, Whereabouts, session};
-use pillion_process::Secret;
 use pillion_runtime::managed::Progress;
 
 use crate::kernel::Kernel;
 use crate::packages::Packages;
-use crate::start::Make;
+use crate::spare::Spares;
+use crate::start::{Make, new_key};
 
 /// Sessions that are remembered; those without a kernel are forgotten first.
 const MOST: usize = 256;
@@ -21,6 +21,7 @@ const MOST: usize = 256;
 #[derive(Debug)]
 pub struct Kernels {
     executor: Arc<Executor>,
+    spares: Arc<Spares>,
     known: Mutex<HashMap<String, Arc<Kernel>>>,
 }
 
@@ -28,6 +29,7 @@ impl Kernels {
     /// Kernels behind the walls that `executor` puts up.
     pub fn new(executor: Arc<Executor>) -> Self {
         Self {
+            spares: Arc::new(Spares::new(Arc::clone(&executor))),
             executor,
             known: Mutex::default(),
         }
@@ -36,6 +38,11 @@ impl Kernels {
     /// The kernel of a session, if it is known.
     pub fn find(&self, session: &str) -> Option<Arc<Kernel>> {
         self.known().get(session).cloned()
+    }
+
+    /// Kernels that have started and wait for a session.
+    pub fn spares(&self) -> usize {
+        self.spares.count()
     }
 
     /// All that are known, by session.
@@ -66,12 +73,6 @@ impl Kernels {
             Some(session),
             ground.level,
         )?;
-        let key = Secret::random().map_err(|error| {
-            Error::new(
-                Code::StartFailed,
-                format!("no randomness for a key: {error}"),
-            )
-        })?;
         let idle = Duration::from_secs_f64(ground.project.config.notebook.idle_minutes * 60.0);
         let make = Make {
             session: session.to_owned(),
@@ -79,10 +80,11 @@ impl Kernels {
             packages,
             memory_mb,
             idle,
-            key: Arc::new(key),
+            key: new_key()?,
             seen: PathBuf::new(),
             tmp: PathBuf::new(),
             folder: None,
+            later: None,
             room: Arc::default(),
         }
         .at(&place);
@@ -100,7 +102,7 @@ impl Kernels {
         if known.len() >= MOST {
             known.retain(|_, kernel| kernel.is_alive());
         }
-        let kernel = Arc::new(Kernel::new(make, &self.executor, lost));
+        let kernel = Arc::new(Kernel::new(make, &self.executor, &self.spares, lost));
         known.insert(session.to_owned(), Arc::clone(&kernel));
         Ok(kernel)
     }

@@ -24,6 +24,7 @@ mod client;
 mod kernel;
 mod kernels;
 mod packages;
+mod spare;
 mod start;
 
 pub use cell::{Cell, Listener, Ran};

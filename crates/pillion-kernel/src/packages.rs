@@ -3,15 +3,12 @@
 use std::path::PathBuf;
 
 use pillion_catalogue::{Code, Error, Result};
-use pillion_lanes::{Ground, Runtime};
+use pillion_lanes::Ground;
 use pillion_project::Walls;
-use pillion_runtime::managed::Progress;
+use pillion_runtime::managed::{Progress, ipykernel_in};
 use pillion_runtime::{Dirs, Managed};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-
-/// What says that an environment has ipykernel.
-const MODULE: &str = "ipykernel/kernelapp.py";
 
 /// Where ipykernel is from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -35,7 +32,7 @@ pub struct Packages {
 impl Packages {
     /// The ipykernel for a project. One of pillion's own is built where the project has none.
     pub async fn find(ground: &Ground, dirs: &Dirs, progress: &dyn Progress) -> Result<Self> {
-        if has_ipykernel(&ground.runtime) {
+        if ipykernel_in(&ground.runtime.packages).is_some() {
             return Ok(Self {
                 source: Source::Project,
                 more: Vec::new(),
@@ -58,10 +55,4 @@ impl Packages {
             more: interpreter.site_packages,
         })
     }
-}
-
-/// Whether the packages of a Python have ipykernel. Nothing is run for it.
-fn has_ipykernel(runtime: &Runtime) -> bool {
-    let mut packages = runtime.packages.iter();
-    packages.any(|folder| folder.join(MODULE).is_file())
 }

@@ -9,11 +9,11 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
-use pillion_catalogue::{Code, Error};
+use pillion_catalogue::{Code, Error, Result};
 use pillion_lanes::{Ground, Lane, Place, disk, environment, limits, session};
 use pillion_process::Secret;
 use pillion_sandbox::walls::seccomp;
-use pillion_sandbox::{Confine, Disk, Level, Policy, Role, Watch, message};
+use pillion_sandbox::{Confine, Disk, Folder, Level, Policy, Role, Watch, message};
 use pillion_supervisor::{Dialect, Kind, Limits, Spec, Start};
 use serde_json::json;
 
@@ -43,6 +43,8 @@ pub(crate) struct Make {
     pub(crate) seen: PathBuf,
     pub(crate) tmp: PathBuf,
     pub(crate) folder: Option<PathBuf>,
+    /// The folders among which its own is named after the start, if it is a spare.
+    pub(crate) later: Option<PathBuf>,
     /// What its folder may hold, by what it held before the start.
     pub(crate) room: Arc<Mutex<Option<Disk>>>,
 }
@@ -67,6 +69,17 @@ impl Make {
             && self.idle == other.idle
     }
 
+    /// As people see it.
+    pub(crate) fn name(&self) -> String {
+        format!("kernel-{}", self.session)
+    }
+
+    /// What its folder may hold.
+    pub(crate) fn room(&self) -> Option<Disk> {
+        let room = self.room.lock().unwrap_or_else(PoisonError::into_inner);
+        room.clone()
+    }
+
     /// Note what its folder holds, before it starts.
     pub(crate) fn measured(&self, before: &session::Survey) {
         let limits = self.limits();
@@ -82,7 +95,7 @@ impl Make {
     pub(crate) fn spec(&self) -> Spec {
         let make = self.clone();
         Spec {
-            name: format!("kernel-{}", self.session),
+            name: self.name(),
             kind: Kind::Kernel,
             workspace: self.ground.project.root.clone(),
             dialect: Dialect::Held,
@@ -93,7 +106,7 @@ impl Make {
                 idle: Some(self.idle),
                 ..Limits::default()
             },
-            launch: Arc::new(move || make.start().map_err(|error| not_started(&error))),
+            launch: Arc::new(move || make.start(None).map_err(|error| not_started(&error))),
             opening: None,
         }
     }
@@ -104,11 +117,15 @@ impl Make {
         let folder = self.folder.clone();
         let mut policy = Lane::User.policy(&ground.runtime, &ground.config, limits, folder);
         policy.view.extend(self.packages.more.iter().cloned());
+        if let Some(folders) = &self.later {
+            policy.folder = Folder::Later(folders.clone());
+        }
         policy
     }
 
-    /// A process of it, told what it needs to know.
-    fn start(&self) -> io::Result<Start> {
+    /// A process of it, told what it needs to know; and where its folder is named, if it is a
+    /// spare.
+    pub(crate) fn start(&self, naming: Option<OwnedFd>) -> io::Result<Start> {
         let policy = self.policy();
         let (channel, theirs) = UnixStream::pair()?;
         let theirs = OwnedFd::from(theirs);
@@ -118,21 +135,22 @@ impl Make {
         let number = theirs.as_raw_fd().to_string();
         let runtime = &self.ground.runtime;
         let script = runtime.worker.join("pillion/lane/kernel.py");
-        let room = self.room.lock().unwrap_or_else(PoisonError::into_inner);
         let watch = Watch {
             memory: Some(policy.limits.memory),
             processes: Some(policy.limits.processes),
-            disk: room.clone(),
+            disk: self.room(),
         };
-        drop(room);
         let level = self.ground.level;
-        let confine = Confine::new(Role::Kernel, level, policy, &runtime.executable)
+        let mut confine = Confine::new(Role::Kernel, level, policy, &runtime.executable)
             .args(["-s", "-S", "-B", "-X", "utf8"])
             .args([script.to_string_lossy().into_owned(), number])
             .env(self.variables())
             .cwd(&self.seen)
             .watch(watch)
             .keep(theirs);
+        if let Some(naming) = naming {
+            confine = confine.name_later(naming);
+        }
         let confine = Box::new(confine);
         Ok(Start::Confined { confine, channel })
     }
@@ -166,10 +184,20 @@ impl Make {
             "sockets": self.tmp.join("kernel"),
             "key": self.key.expose(),
             "filters": filters,
+            "waits": self.later.is_some(),
         }))
     }
 }
 
-fn not_started(error: &io::Error) -> Error {
+pub(crate) fn not_started(error: &io::Error) -> Error {
     Error::new(Code::StartFailed, format!("cannot start a kernel: {error}"))
+}
+
+/// What a kernel's messages are signed with.
+pub(crate) fn new_key() -> Result<Arc<Secret>> {
+    let key = Secret::random().map_err(|error| {
+        let message = format!("no randomness for a key: {error}");
+        Error::new(Code::StartFailed, message)
+    })?;
+    Ok(Arc::new(key))
 }

@@ -118,6 +118,11 @@ impl Project {
         is_same
     }
 
+    /// Whether it has a `pillion.toml`.
+    pub(crate) fn has_configuration(&self) -> bool {
+        self.text.is_some()
+    }
+
     /// Whether its user has said that he trusts it as it is.
     pub fn is_trusted(&self) -> bool {
         self.is_trusted

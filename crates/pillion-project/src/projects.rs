@@ -64,12 +64,27 @@ impl Projects {
     /// The project that `whereabouts` lies in, as it is now. Its root is looked for each time:
     /// a nearer one may have appeared.
     pub async fn open(&self, whereabouts: Whereabouts) -> Result<Arc<Project>> {
+        if let Some(project) = self.nearest(&whereabouts).await {
+            return Ok(project);
+        }
         let root = root::find(&whereabouts.root)?;
         self.at(Whereabouts {
             root,
             ..whereabouts
         })
         .await
+    }
+
+    /// The project whose root is this very folder, if it is known and has a `pillion.toml`: no
+    /// other root can be nearer, and whether it still is so is looked at in any case.
+    async fn nearest(&self, place: &Whereabouts) -> Option<Arc<Project>> {
+        let slot = {
+            let mut known = self.known();
+            known.slots.contains_key(place).then(|| known.slot(place).0)
+        }?;
+        let slot = slot.lock().await;
+        let project = slot.as_ref()?;
+        (project.has_configuration() && project.is_current()).then(|| Arc::clone(project))
     }
 
     /// The project whose root is exactly that of `place`, as it is now.

@@ -80,8 +80,14 @@ async fn folders_of_one_project_are_one_project_until_a_nearer_root_appears() {
     fs::write(inner.root.join("pillion.toml"), "").unwrap();
     let part = world.projects.open(inner.clone()).await.unwrap();
     assert_eq!(part.root, inner.root);
-    let exact = world.projects.at(inner).await.unwrap();
+    let exact = world.projects.at(inner.clone()).await.unwrap();
     assert!(Arc::ptr_eq(&exact, &part));
+    // And from when it is gone, the outer one is it again.
+    let known = world.projects.open(inner.clone()).await.unwrap();
+    assert!(Arc::ptr_eq(&known, &part));
+    fs::remove_file(inner.root.join("pillion.toml")).unwrap();
+    let part = world.projects.open(inner).await.unwrap();
+    assert_eq!(part.root, outer.root);
 }
 
 #[tokio::test]

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 
 use crate::discovery::{self, Candidate, Choice, Request, Source};
-use crate::managed::{Managed, State};
+use crate::managed::{self, Managed, State};
 use crate::{Dirs, Interpreter, ProbeCache, worker_files};
 
 /// The whole report.
@@ -23,6 +23,8 @@ pub struct Report {
     pub why: Option<String>,
     /// The environment of pillion's own tools, if there is a Python for it.
     pub managed: Option<ManagedReport>,
+    /// The ipykernel that cells would run on.
+    pub kernel: Option<KernelReport>,
     /// The folder of the worker package.
     pub worker: Option<PathBuf>,
     /// The uv that would be used; none means that one would be fetched.
@@ -69,6 +71,18 @@ pub struct ManagedReport {
     /// How it is.
     #[serde(flatten)]
     pub state: State,
+}
+
+/// Where ipykernel is, or would be.
+#[derive(Debug, Serialize)]
+pub struct KernelReport {
+    /// The folder of its packages, or of the environment that would have them.
+    pub path: PathBuf,
+    /// Why that one, in plain words.
+    pub why: String,
+    /// How the environment is, if it is one of pillion's own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub environment: Option<State>,
 }
 
 /// The folders in use.
@@ -129,15 +143,38 @@ pub async fn report(request: Request<'_>, dirs: &Dirs) -> Report {
         state: managed.verified(),
     });
     problems.extend(managed.as_ref().and_then(damaged));
+    let kernel = choice
+        .as_ref()
+        .map(|choice| kernel(&choice.interpreter, dirs));
     Report {
         why: choice.as_ref().map(|choice| choice.source.why()),
         candidates,
         choice,
         managed,
+        kernel,
         worker: worker.ok(),
         uv,
         folders,
         problems,
+    }
+}
+
+/// The ipykernel of this Python, or the one that pillion keeps for it.
+fn kernel(interpreter: &Interpreter, dirs: &Dirs) -> KernelReport {
+    if let Some(folder) = managed::ipykernel_in(&interpreter.site_packages) {
+        return KernelReport {
+            path: folder.to_owned(),
+            why: "the project's Python has it".to_owned(),
+            environment: None,
+        };
+    }
+    let managed = Managed::for_kernels(dirs, interpreter);
+    KernelReport {
+        path: managed.path().to_owned(),
+        why: "the project's Python has none, so pillion keeps one for it; cells see the \
+              project's packages first"
+            .to_owned(),
+        environment: Some(managed.verified()),
     }
 }
 

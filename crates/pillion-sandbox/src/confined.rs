@@ -66,6 +66,7 @@ impl Confine {
                 cwd: "/".into(),
                 keep: Vec::new(),
                 handed: None,
+                naming: -1,
                 watch,
                 outputs: Outputs::default(),
                 every_ms: EVERY_MS,
@@ -115,6 +116,15 @@ impl Confine {
     #[must_use]
     pub fn hand(mut self, folder: Option<PathBuf>) -> Self {
         self.spec.handed = folder;
+        self
+    }
+
+    /// Its folder ([`Folder::Later`]) is named on the other end of this socket: see
+    /// [`crate::Named`].
+    #[must_use]
+    pub fn name_later(mut self, naming: OwnedFd) -> Self {
+        self.spec.naming = naming.as_raw_fd();
+        self.kept.push(naming);
         self
     }
 

@@ -29,7 +29,7 @@ mod walk;
 pub mod walls;
 
 #[cfg(target_os = "linux")]
-pub use boxed::{Disk, LeftOut, OutputFile, Outputs, Said, Watch, stranger};
+pub use boxed::{Disk, LeftOut, Named, OutputFile, Outputs, Said, Settled, Watch, stranger};
 pub use confined::{Confine, ConfineError, Confined, Held, Role};
 pub use level::{Enforcement, Guarantee, Level, Means, probe};
 pub use policy::{Folder, HANDED, Limits, Policy, SHM_BYTES, TMP, TMP_BYTES, WORK};

@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+/// Everything that a confined program can write to is below this.
+pub(crate) const LANE: &str = "/lane";
 /// Where a confined program finds its folder.
 pub const WORK: &str = "/lane/work";
 /// Where it has its temporary files, and `/tmp` leads if nothing that it needs is in there.
@@ -41,6 +43,9 @@ pub enum Folder {
     Throwaway,
     /// A folder on disk, which stays.
     Kept(PathBuf),
+    /// One of the folders below this one, which is named when the program runs already. Only
+    /// where namespaces are to be had.
+    Later(PathBuf),
 }
 
 /// What a confined program can use up, with everything that it starts.
@@ -80,7 +85,11 @@ mod tests {
     #[test]
     fn a_policy_comes_back_from_its_text_as_it_was() {
         // A box hears its policy as text.
-        for folder in [Folder::Throwaway, Folder::Kept("/data/a b".into())] {
+        for folder in [
+            Folder::Throwaway,
+            Folder::Kept("/data/a b".into()),
+            Folder::Later("/data".into()),
+        ] {
             let policy = Policy {
                 view: vec!["/usr/lib".into()],
                 programs: true,

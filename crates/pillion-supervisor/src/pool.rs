@@ -21,6 +21,8 @@ pub struct Pool {
     size: usize,
     around: Surroundings,
     started: SystemTime,
+    /// How people see it, if not by the name it was made with.
+    name: Mutex<Option<String>>,
     slots: Mutex<Vec<Sidecar>>,
     /// Started but never used: takes over when a source file changes. There is one only
     /// where files do change, from the first change on.
@@ -39,6 +41,7 @@ impl Pool {
             size: size.max(1),
             around,
             started: SystemTime::now(),
+            name: Mutex::default(),
             slots: Mutex::default(),
             spare: Mutex::default(),
         }
@@ -82,6 +85,11 @@ impl Pool {
         slots.len()
     }
 
+    /// People see it under this name from now on.
+    pub(crate) fn rename(&self, name: &str) {
+        *self.name.lock().unwrap_or_else(PoisonError::into_inner) = Some(name.to_owned());
+    }
+
     /// Let each finish what it does and end.
     pub(crate) fn retire(&self) {
         for slot in self.take_all() {
@@ -104,6 +112,11 @@ impl Pool {
     /// What people see of them.
     pub fn status(&self) -> Vec<SidecarStatus> {
         let mut all: Vec<_> = self.slots().iter().map(Sidecar::status).collect();
+        if let Some(name) = &*self.name.lock().unwrap_or_else(PoisonError::into_inner) {
+            for status in &mut all {
+                status.name.clone_from(name);
+            }
+        }
         all.extend(self.spare().iter().map(|spare| {
             let mut status = spare.status();
             status.name.push_str(" (spare)");

@@ -85,6 +85,18 @@ impl Supervisor {
         }
     }
 
+    /// The pool known by `from` is known by `to` from now on, and seen under another name.
+    pub fn hand_over(&self, from: &str, to: &str, name: &str) {
+        let mut pools = self.pools();
+        let Some(pool) = pools.remove(from) else {
+            return;
+        };
+        pool.rename(name);
+        if let Some(before) = pools.insert(to.to_owned(), pool) {
+            before.retire();
+        }
+    }
+
     /// What people see of it all, sorted by root.
     pub fn workspaces(&self) -> Vec<WorkspaceStatus> {
         let mut found: BTreeMap<String, WorkspaceStatus> = BTreeMap::new();

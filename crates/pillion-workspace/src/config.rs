@@ -195,6 +195,8 @@ pub struct NotebookConfig {
     pub timeout_s: Option<f64>,
     /// Minutes without a cell after which a kernel ends, and what it knew is lost.
     pub idle_minutes: f64,
+    /// Keep a kernel that has started already, for the next session that wants one.
+    pub spare: bool,
 }
 
 impl Default for NotebookConfig {
@@ -202,6 +204,7 @@ impl Default for NotebookConfig {
         Self {
             timeout_s: None,
             idle_minutes: 60.0,
+            spare: true,
         }
     }
 }

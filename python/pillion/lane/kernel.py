@@ -44,12 +44,16 @@ def main(control_fd: int) -> NoReturn:
     opened = os.open(folder, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
     messages.send(control, {"prefix": _PREFIX}, (opened,))
     os.close(opened)
-    control.close()
     _put_up_the_last_wall(setup.get("filters") or [])
     version = ".".join(map(str, sys.version_info[:3]))
     messages.write(hello, messages.dumps({"status": "ready", "python": version}).encode() + b"\n")
     # It stays open: its end is the kernel's.
     os.set_inheritable(hello, False)
+    if setup["waits"]:
+        # A spare has its folder when somebody says so.
+        messages.receive(control)
+        os.chdir(os.environ["HOME"])
+    control.close()
     app.start()
     sys.exit(0)
 

@@ -24,6 +24,8 @@ pub struct Status {
 pub struct StatusReport {
     /// By session.
     pub kernels: Vec<KernelInfo>,
+    /// Kernels that have started already and wait for a session.
+    pub spares: usize,
 }
 
 /// One of them.
@@ -87,6 +89,7 @@ impl Operation for Status {
         let kernels = kernels.iter().map(|kernel| KernelInfo::of(service, kernel));
         Ok(StatusReport {
             kernels: kernels.collect(),
+            spares: service.kernels().spares(),
         })
     }
 }

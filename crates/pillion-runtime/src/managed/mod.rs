@@ -82,6 +82,12 @@ struct Record {
     packages: Vec<PathBuf>,
 }
 
+/// The folder among these that has ipykernel. Nothing is run for it.
+pub fn ipykernel_in(packages: &[PathBuf]) -> Option<&Path> {
+    let mut packages = packages.iter().map(PathBuf::as_path);
+    packages.find(|folder| folder.join("ipykernel/kernelapp.py").is_file())
+}
+
 impl Managed {
     /// The environment for pillion's tools on this Python. Nothing is built yet.
     pub fn new(dirs: &Dirs, base: &Interpreter) -> Self {

@@ -8,6 +8,7 @@ use std::time::Duration;
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, wait};
 use rustix::thread::UnshareFlags;
 
+use super::later::Later;
 use super::watch::{Everyone, Seen, all_others};
 use super::{Role, Said, Spec, complain, is_over, payload, root, sys};
 use crate::message;
@@ -19,12 +20,12 @@ const A_WHILE: Duration = Duration::from_millis(999);
 /// Its whole life. Returns its exit code.
 pub(super) fn run(spec: &Spec, ctl: &OwnedFd) -> i32 {
     match start(spec, ctl) {
-        Ok(program) => attend(spec, ctl, program),
+        Ok((program, later)) => attend(spec, ctl, program, later),
         Err(why) => complain(ctl, why),
     }
 }
 
-fn start(spec: &Spec, ctl: &OwnedFd) -> Result<Pid, String> {
+fn start(spec: &Spec, ctl: &OwnedFd) -> Result<(Pid, Option<Later>), String> {
     let _ = rustix::process::set_parent_process_death_signal(Some(Signal::KILL));
     if is_over(ctl) {
         return Err("the owner is gone".to_owned());
@@ -40,18 +41,22 @@ fn start(spec: &Spec, ctl: &OwnedFd) -> Result<Pid, String> {
         // Children that a cell forks send what they print over it. It leads nowhere else.
         sys::bring_up_loopback().map_err(|error| format!("loopback: {error}"))?;
     }
-    root::build(&spec.policy, spec.handed.as_deref())?;
+    let folders = root::build(&spec.policy, spec.handed.as_deref())?;
+    let later = folders.map(|folders| Later::new(spec, folders));
+    let later = later.transpose()?;
     // Nobody can look into us from here on: what we hold is the owner's.
     let program = payload::start(spec, ctl);
     let _ = sys::set_dumpable(false);
     let program = program?;
     super::let_go_of_streams();
-    let _ = sys::keep_only(&[], ctl.as_raw_fd());
-    Ok(program)
+    let kept = later.as_ref().map(Later::descriptors);
+    let kept: Vec<_> = kept.into_iter().flatten().collect();
+    let _ = sys::keep_only(&kept, ctl.as_raw_fd());
+    Ok((program, later))
 }
 
 /// Watch the program until it ends, then end everything else and report.
-fn attend(spec: &Spec, ctl: &OwnedFd, program: Pid) -> i32 {
+fn attend(spec: &Spec, ctl: &OwnedFd, program: Pid, mut later: Option<Later>) -> i32 {
     let ready = Said {
         ready: Some(0),
         ..Said::default()
@@ -62,9 +67,13 @@ fn attend(spec: &Spec, ctl: &OwnedFd, program: Pid) -> i32 {
     let mut seen = Seen::new(&spec.watch, spec.every_ms);
     let mut killed = None;
     let status = loop {
-        match await_change(ctl, program, seen.next()) {
+        match await_change(ctl, program, later.as_ref(), seen.next()) {
             Change::Ended(status) => break status,
             Change::Over => return super::FAILED,
+            Change::Named => {
+                let disk = later.take().and_then(Later::settle);
+                seen.watch_folder(disk);
+            }
             Change::Nothing => {}
         }
         killed = killed.or_else(|| seen.look_in_time(&spec.watch, EVERYONE, spec.every_ms));
@@ -92,26 +101,31 @@ const EVERYONE: Everyone = Everyone {
 enum Change {
     Ended(WaitStatus),
     Over,
+    Named,
     Nothing,
 }
 
-/// Wait for the end of the program, for the owner's, or for the next look.
-fn await_change(ctl: &OwnedFd, program: Pid, most: Duration) -> Change {
+/// Wait for the end of the program, for the owner's, for the name of its folder, or for the next
+/// look.
+fn await_change(ctl: &OwnedFd, program: Pid, later: Option<&Later>, most: Duration) -> Change {
     use rustix::event::{PollFd, PollFlags, poll};
     let Ok(pidfd) = rustix::process::pidfd_open(program, rustix::process::PidfdFlags::empty())
     else {
         return Change::Over;
     };
-    let mut fds = [
+    let mut fds = vec![
         PollFd::new(ctl, PollFlags::IN),
         PollFd::new(&pidfd, PollFlags::IN),
     ];
+    fds.extend(later.map(|later| PollFd::new(later.naming(), PollFlags::IN)));
     let wait = rustix::time::Timespec {
         tv_sec: 0,
         tv_nsec: i64::from(most.min(A_WHILE).subsec_nanos()),
     };
     let _ = poll(&mut fds, Some(&wait));
-    if !fds[0].revents().is_empty() {
+    let mut heard = fds.iter().map(|fd| !fd.revents().is_empty());
+    let (is_over, _, is_named) = (heard.next(), heard.next(), heard.next());
+    if is_over == Some(true) {
         return Change::Over;
     }
     // Orphans are ours: reap whatever ended.
@@ -120,7 +134,10 @@ fn await_change(ctl: &OwnedFd, program: Pid, most: Duration) -> Change {
             return Change::Ended(status);
         }
     }
-    Change::Nothing
+    match is_named {
+        Some(true) => Change::Named,
+        _ => Change::Nothing,
+    }
 }
 
 /// SIGKILL to everyone in this namespace but us.

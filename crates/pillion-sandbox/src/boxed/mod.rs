@@ -6,6 +6,7 @@
 
 mod folder;
 mod init;
+mod later;
 mod outputs;
 mod payload;
 pub(crate) mod root;
@@ -27,8 +28,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::level::Level;
 use crate::message;
-use crate::policy::Policy;
+use crate::policy::{Folder, Policy};
 
+pub use later::{Named, Settled};
 pub use user::stranger;
 pub use watch::{Disk, Watch};
 
@@ -70,6 +72,8 @@ pub(crate) struct Spec {
     pub(crate) keep: Vec<RawFd>,
     /// A folder that a zygote hands on, in parts, to its children.
     pub(crate) handed: Option<PathBuf>,
+    /// Where a folder is named that was not known before.
+    pub(crate) naming: RawFd,
     pub(crate) watch: Watch,
     pub(crate) outputs: Outputs,
     /// Milliseconds between two looks.
@@ -158,6 +162,9 @@ fn run(ctl: RawFd, life: RawFd) -> i32 {
     };
     let child = match spec.level {
         Level::L3 => start_init(&spec, &ctl),
+        Level::L1 | Level::L2 if matches!(spec.policy.folder, Folder::Later(_)) => {
+            Err("a folder that is named later needs namespaces".to_owned())
+        }
         Level::L1 | Level::L2 => return without::run(&spec, &ctl, &life),
     };
     match child {

@@ -102,7 +102,10 @@ fn confine(
     rustix::thread::set_no_new_privs(true).map_err(|e| step("no_new_privs")(e.into()))?;
     // A zygote mounts, which Landlock would not let it: its children put it up.
     if is_program && spec.level >= Level::L2 {
-        landlock::apply(&spec.policy, spec.level).map_err(|error| format!("Landlock: {error}"))?;
+        // What is printed by children that a cell forks comes to their kernel by the loopback.
+        let to_itself = spec.role == Role::Kernel && spec.level == Level::L3;
+        landlock::apply(&spec.policy, spec.level, to_itself)
+            .map_err(|error| format!("Landlock: {error}"))?;
     }
     if matches!(spec.role, Role::Program | Role::Kernel) {
         rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o077));
@@ -172,6 +175,7 @@ mod tests {
             cwd: "/".into(),
             keep: Vec::new(),
             handed: None,
+            naming: -1,
             watch: super::super::Watch::default(),
             outputs: super::super::Outputs::default(),
             every_ms: 50,

@@ -81,8 +81,9 @@ pub(crate) fn shown(policy: &Policy) -> Vec<PathBuf> {
     all
 }
 
-/// Make the root of this mount namespace anew. What fails is named.
-pub(super) fn build(policy: &Policy, handed: Option<&Path>) -> Result<(), String> {
+/// Make the root of this mount namespace anew. What fails is named. Returns the folders among
+/// which the program's own will be named later.
+pub(super) fn build(policy: &Policy, handed: Option<&Path>) -> Result<Option<OwnedFd>, String> {
     let step = |what: &str, error: io::Error| format!("{what}: {error}");
     // What we mount stays here, and what others mount stays there.
     mount_change(
@@ -109,15 +110,15 @@ pub(super) fn build(policy: &Policy, handed: Option<&Path>) -> Result<(), String
         )
         .map_err(|e| step(path, e))?;
     }
-    let exec = if policy.runs_own_files {
-        0
-    } else {
-        libc::MOUNT_ATTR_NOEXEC
-    };
-    let kept = match &policy.folder {
-        Folder::Kept(path) => Some((path.as_path(), Path::new(WORK), HARMLESS | exec)),
-        Folder::Throwaway => None,
-    };
+    let attributes = work_attributes(policy);
+    let (mut kept, mut later) = (None, None);
+    match &policy.folder {
+        Folder::Kept(path) => kept = Some((path.as_path(), Path::new(WORK), attributes)),
+        Folder::Later(path) => {
+            later = Some(clone(path, attributes).map_err(|e| step(&shows(path), e))?);
+        }
+        Folder::Throwaway => {}
+    }
     let handed = handed.map(|path| (path, Path::new(HANDED), HARMLESS));
     for (path, at, attributes) in kept.into_iter().chain(handed) {
         let tree = clone(path, attributes).map_err(|e| step(&shows(path), e))?;
@@ -135,7 +136,16 @@ pub(super) fn build(policy: &Policy, handed: Option<&Path>) -> Result<(), String
     std::env::set_current_dir("/").map_err(|e| step("/", e))?;
     let root =
         open_tree(CWD, "/", OpenTreeFlags::OPEN_TREE_CLOEXEC).map_err(|e| step("/", e.into()))?;
-    sys::restrict_mount(root.as_fd(), READ_ONLY, false).map_err(|e| step("read-only /", e))
+    sys::restrict_mount(root.as_fd(), READ_ONLY, false).map_err(|e| step("read-only /", e))?;
+    Ok(later)
+}
+
+/// How the folder of a program is mounted.
+pub(super) fn work_attributes(policy: &Policy) -> u64 {
+    match policy.runs_own_files {
+        true => HARMLESS,
+        false => HARMLESS | libc::MOUNT_ATTR_NOEXEC,
+    }
 }
 
 /// Put everything in its place below the current folder, which becomes the root.
@@ -240,7 +250,7 @@ fn clone(path: &Path, attributes: u64) -> io::Result<OwnedFd> {
     Ok(tree)
 }
 
-fn put(tree: &OwnedFd, place: &Path, is_dir: bool) -> io::Result<()> {
+pub(super) fn put(tree: &OwnedFd, place: &Path, is_dir: bool) -> io::Result<()> {
     // Something above it may have brought it along.
     if !place.exists() {
         if is_dir {

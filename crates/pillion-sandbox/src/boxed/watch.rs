@@ -120,6 +120,11 @@ impl Seen {
         }
     }
 
+    /// Watch a folder from now on.
+    pub(super) fn watch_folder(&mut self, disk: Option<Disk>) {
+        self.folder = disk.and_then(Folder::new);
+    }
+
     /// When there is something to be looked at.
     pub(super) fn next(&self) -> Duration {
         let look = self.look_at.saturating_duration_since(Instant::now());

@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use crate::boxed::{root, sys};
 use crate::level::Level;
-use crate::policy::{Folder, Policy, TMP, WORK};
+use crate::policy::{Folder, LANE, Policy, TMP, WORK};
 
 /// What the rules were written for; a kernel that knows less keeps as many as it knows.
 const WRITTEN_FOR: ABI = ABI::V6;
@@ -52,7 +52,13 @@ fn rules(policy: &Policy, level: Level) -> Vec<(PathBuf, BitFlags<AccessFs>)> {
         (PathBuf::from(path), access)
     }));
     if level == Level::L3 {
-        rules.push((WORK.into(), own));
+        let work = match policy.folder {
+            // A folder that is mounted later covers the one that a rule would be about, so the
+            // rule is about the one above.
+            Folder::Later(_) => LANE,
+            Folder::Throwaway | Folder::Kept(_) => WORK,
+        };
+        rules.push((work.into(), own));
         rules.extend([TMP, "/dev/shm"].map(|path| (path.into(), folder)));
         // Only its own processes are in there.
         rules.push(("/proc".into(), read | AccessFs::WriteFile));
@@ -101,12 +107,14 @@ pub fn numbers(policy: &Policy) -> Option<Numbers> {
 }
 
 /// Put it up around this process.
-pub(crate) fn apply(policy: &Policy, level: Level) -> Result<(), RulesetError> {
+///
+/// A program that talks to itself over its own network namespace is kept in by that.
+pub(crate) fn apply(policy: &Policy, level: Level, to_itself: bool) -> Result<(), RulesetError> {
     let mut ruleset = Ruleset::default()
         .set_compatibility(CompatLevel::BestEffort)
         .handle_access(AccessFs::from_all(WRITTEN_FOR))?
         .scope(Scope::from_all(WRITTEN_FOR))?;
-    if !policy.network {
+    if !policy.network && !to_itself {
         ruleset = ruleset.handle_access(AccessNet::from_all(WRITTEN_FOR))?;
     }
     let mut created = ruleset.create()?;

@@ -118,6 +118,12 @@ fn show(report: &Report) {
     }
     say(&format!("worker    {}", serde_text(&report.worker)));
     say(&format!("managed   {}", serde_text(&report.managed)));
+    if let Some(kernel) = &report.kernel {
+        let state = kernel.environment.as_ref();
+        let state = state.map_or_else(String::new, |state| format!(" ({})", serde_text(state)));
+        let path = kernel.path.display();
+        say(&format!("ipykernel {path}{state}, because {}", kernel.why));
+    }
     say(&format!(
         "uv        {}",
         report.uv.as_ref().map_or_else(

@@ -242,7 +242,7 @@ async fn memory(stage: &Stage, plan: &Plan) -> Result<Option<Row>> {
 }
 
 /// Megabytes of a process, its share of what several have.
-fn proportional(pid: u32) -> Option<f64> {
+pub(super) fn proportional(pid: u32) -> Option<f64> {
     let sums = fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).ok()?;
     let line = sums.lines().find_map(|line| line.strip_prefix("Pss:"))?;
     let kb: f64 = line.trim().trim_end_matches(" kB").parse().ok()?;

@@ -11,6 +11,7 @@ mod exec;
 mod life;
 mod machine;
 mod map;
+mod notebook;
 mod payload;
 mod plot;
 mod refactor;
@@ -80,6 +81,8 @@ enum What {
     Map(map::MapBench),
     /// Measure lanes against a plain Python without any walls.
     Exec(exec::ExecBench),
+    /// Measure cells on kernels against `jupyter_client` without any walls.
+    Notebook(notebook::NotebookBench),
 }
 
 impl Bench {
@@ -100,6 +103,9 @@ impl Bench {
                 }
                 Some(What::Map(_)) => "`pillion bench map --quick --json` shows all names",
                 Some(What::Exec(_)) => "`pillion bench exec --quick --json` shows all names",
+                Some(What::Notebook(_)) => {
+                    "`pillion bench notebook --quick --json` shows all names"
+                }
             };
             let what = format!("no row is called `{only}`");
             return Err(Error::new(Code::NotFound, what).hint(hint));
@@ -149,6 +155,12 @@ impl Bench {
             }
             (Some(What::Exec(bench)), _) => {
                 let plan = self.plan(exec::GROUPS);
+                let (subject, rows) = Box::pin(bench.measure(stage, &plan)).await?;
+                report.subject = Some(subject);
+                report.rows = rows;
+            }
+            (Some(What::Notebook(bench)), _) => {
+                let plan = self.plan(notebook::GROUPS);
                 let (subject, rows) = Box::pin(bench.measure(stage, &plan)).await?;
                 report.subject = Some(subject);
                 report.rows = rows;

@@ -29,6 +29,7 @@ const PROGRAMS: &[(&str, &str)] = &[
     ("pipe_echo.py", include_str!("pipe_echo.py")),
     ("asyncio_server.py", include_str!("asyncio_server.py")),
     ("python_client.py", include_str!("python_client.py")),
+    ("notebook_client.py", include_str!("notebook_client.py")),
 ];
 const TARGET: (&str, &str) = ("bench_target.py", include_str!("bench_target.py"));
 
@@ -95,6 +96,11 @@ impl Stage {
         let own = own.map_err(|error| {
             Error::new(Code::PythonNotFound, error.to_string()).hint(error.hint())
         })?;
+        Self::share(managed, &own)
+    }
+
+    /// Let a managed environment be found where another is looked for.
+    pub(super) fn share(managed: &Managed, own: &Managed) -> Result<()> {
         let above = own.path().parent().unwrap_or(own.path());
         fs::create_dir_all(above)
             .and_then(|()| std::os::unix::fs::symlink(managed.path(), own.path()))

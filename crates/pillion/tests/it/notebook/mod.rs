@@ -3,20 +3,26 @@
 
 mod cells;
 mod faults;
+mod spare;
 mod walls;
+
+use std::path::PathBuf;
 
 use serde_json::{Value, json};
 
 use crate::context::daemon::Daemon;
 use crate::context::rpc::Rpc;
-use crate::context::{PATIENCE, TestContext};
+use crate::context::{PATIENCE, TestContext, can_be_others};
 use crate::mcp::set_up;
+
+const NOBODY: u32 = 65_534;
 
 /// A daemon whose kernels run the Python that has all that is needed.
 struct World {
     rpc: Rpc,
     daemon: Daemon,
     context: TestContext,
+    python: PathBuf,
 }
 
 impl World {
@@ -30,14 +36,25 @@ impl World {
             rpc: daemon.connect(),
             daemon,
             context,
+            python: set_up("dev-python/bin/python"),
         }
+    }
+
+    /// The world of an ordinary user, if we can be one.
+    fn ordinary() -> Option<Self> {
+        if !can_be_others("kernels of an ordinary user") {
+            return None;
+        }
+        let mut world = Self::with(TestContext::new().for_user(Some(NOBODY)));
+        world.python = python_for_all(&world.context);
+        Some(world)
     }
 
     /// Parameters with the Python that has ipykernel.
     fn params(&self, more: Value) -> Value {
         let mut params = json!({
             "root": self.context.project,
-            "python": set_up("dev-python/bin/python"),
+            "python": self.python,
         });
         let more = more.as_object().cloned().unwrap_or_default();
         params.as_object_mut().unwrap().extend(more);
@@ -76,11 +93,15 @@ impl World {
 
     /// The process of the kernel.
     fn kernel(&self) -> u32 {
+        let kernel = self.named("kernel-default");
+        kernel.unwrap_or_else(|| panic!("no kernel: {:?}", self.daemon.sidecars()))
+    }
+
+    /// The process of a child that people see under this name.
+    fn named(&self, name: &str) -> Option<u32> {
         let sidecars = self.daemon.sidecars();
-        let kernel = sidecars.iter().find(|sidecar| sidecar["kind"] == "kernel");
-        let pid = kernel.and_then(|kernel| kernel["pid"].as_u64());
-        let pid = pid.unwrap_or_else(|| panic!("no kernel: {sidecars:?}"));
-        u32::try_from(pid).unwrap()
+        let found = sidecars.iter().find(|sidecar| sidecar["name"] == name)?;
+        u32::try_from(found["pid"].as_u64()?).ok()
     }
 }
 
@@ -92,4 +113,25 @@ impl Drop for World {
             self.context.wait_until_alone(PATIENCE);
         }
     }
+}
+
+/// An environment of the system's Python with the packages of the tests: the Python that those
+/// were made with may be in a home that nobody else can enter.
+fn python_for_all(context: &TestContext) -> PathBuf {
+    let packages = set_up("dev-python/lib").read_dir().unwrap().flatten();
+    let version = packages
+        .map(|entry| entry.file_name().into_string().unwrap())
+        .find(|name| name.starts_with("python3."))
+        .unwrap();
+    let folder = context.base.join("python-for-all");
+    let own = folder.join("lib").join(&version).join("site-packages");
+    std::fs::create_dir_all(&own).unwrap();
+    std::fs::create_dir(folder.join("bin")).unwrap();
+    let theirs = set_up(&format!("dev-python/lib/{version}/site-packages"));
+    let theirs = theirs.canonicalize().unwrap();
+    std::fs::write(own.join("tests.pth"), theirs.to_str().unwrap()).unwrap();
+    std::fs::write(folder.join("pyvenv.cfg"), "home = /usr/bin\n").unwrap();
+    let python = folder.join("bin/python");
+    std::os::unix::fs::symlink(format!("/usr/bin/{version}"), &python).unwrap();
+    python
 }

@@ -50,7 +50,11 @@ fn children_that_a_cell_forks_can_print() {
     let mut world = World::new();
     let ran = world.run_with(json!({"code":
         "import os, time\npid = os.fork()\nif pid == 0:\n    print('from the child', flush=True)\n    \
-         time.sleep(0.5)\n    os._exit(0)\nos.waitpid(pid, 0)\nprint('done')"}));
+         os._exit(0)\nos.waitpid(pid, 0)\ntime.sleep(1)\nprint('done')"}));
     assert_eq!(ran["success"], true, "{ran}");
-    assert!(ran["stdout"].as_str().unwrap().contains("done"), "{ran}");
+    let printed = ran["stdout"].as_str().unwrap();
+    assert!(
+        printed.contains("done") && printed.contains("from the child"),
+        "{ran}"
+    );
 }
