@@ -115,23 +115,29 @@ impl Drop for World {
     }
 }
 
-/// An environment of the system's Python with the packages of the tests: the Python that those
-/// were made with may be in a home that nobody else can enter.
+/// An environment of the system's Python with the packages of the tests, without a copy of any:
+/// the Python that those were made with may be in a home that nobody else can enter.
 fn python_for_all(context: &TestContext) -> PathBuf {
-    let packages = set_up("dev-python/lib").read_dir().unwrap().flatten();
-    let version = packages
+    let libraries = set_up("dev-python/lib").read_dir().unwrap().flatten();
+    let version = libraries
         .map(|entry| entry.file_name().into_string().unwrap())
         .find(|name| name.starts_with("python3."))
         .unwrap();
     let folder = context.base.join("python-for-all");
-    let own = folder.join("lib").join(&version).join("site-packages");
-    std::fs::create_dir_all(&own).unwrap();
-    std::fs::create_dir(folder.join("bin")).unwrap();
-    let theirs = set_up(&format!("dev-python/lib/{version}/site-packages"));
-    let theirs = theirs.canonicalize().unwrap();
-    std::fs::write(own.join("tests.pth"), theirs.to_str().unwrap()).unwrap();
+    let packages = format!("lib/{version}/site-packages");
+    let theirs = set_up(&format!("dev-python/{packages}"));
+    let own = folder.join(&packages);
+    std::fs::create_dir_all(own.parent().unwrap()).unwrap();
+    let links = ["-rl", "-r"].into_iter().any(|how| {
+        let copied = std::process::Command::new("cp")
+            .args([how.as_ref(), theirs.as_os_str(), own.as_os_str()])
+            .output();
+        copied.unwrap().status.success()
+    });
+    assert!(links, "no packages at {}", own.display());
     std::fs::write(folder.join("pyvenv.cfg"), "home = /usr/bin\n").unwrap();
     let python = folder.join("bin/python");
+    std::fs::create_dir(folder.join("bin")).unwrap();
     std::os::unix::fs::symlink(format!("/usr/bin/{version}"), &python).unwrap();
     python
 }
