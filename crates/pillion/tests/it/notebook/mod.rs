@@ -2,7 +2,9 @@
 //! are, behind their walls.
 
 mod cells;
+mod edits;
 mod faults;
+mod files;
 mod walls;
 
 use serde_json::{Value, json};
