@@ -13,7 +13,7 @@ use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
 
 use crate::caller::{self, TIMEOUT};
-use crate::{Caller, Error, Format, Offer, Operation, Result, Safety, Scope, Streams};
+use crate::{Caller, Error, Format, Offer, Operation, Picture, Result, Safety, Scope, Streams};
 
 /// Reads what is an operation's own from a command line; the second says whether a program reads
 /// the answer.
@@ -39,6 +39,8 @@ pub struct Definition {
     arguments: fn(clap::Command) -> clap::Command,
     read_arguments: ReadArguments,
     text: fn(&str) -> Option<String>,
+    pictures: fn(&str) -> Option<(String, Vec<Picture>)>,
+    is_failure: fn(&str) -> bool,
 }
 
 impl Definition {
@@ -62,6 +64,8 @@ impl Definition {
                 Ok((params, Printed(Box::new(move |r| operation.printed(r)))))
             },
             text: O::text,
+            pictures: O::pictures,
+            is_failure: O::is_failure,
         }
     }
 
@@ -164,6 +168,17 @@ impl Definition {
     /// A result, given as JSON, as people and models read it; `None` if JSON is best.
     pub fn text(&self, result: &str) -> Option<String> {
         (self.text)(result)
+    }
+
+    /// The pictures of a result, given as JSON, and the result without them; `None` if it never
+    /// has any.
+    pub fn pictures(&self, result: &str) -> Option<(String, Vec<Picture>)> {
+        (self.pictures)(result)
+    }
+
+    /// Whether a result, given as JSON, is a failure to whoever reads the command's exit code.
+    pub fn is_failure(&self, result: &str) -> bool {
+        (self.is_failure)(result)
     }
 
     /// Whether a request with these parameters sends items before its result.

@@ -26,7 +26,7 @@ pub use context::{Context, Door, Part, Request};
 pub use definition::{Arguments, Definition, Printed};
 pub use functions::{Asking, Failed, Function, Functions, Given, Listing};
 pub use offer::{Body, Errors, Method, Offer, OldCommand, Prints, Reply, Route, Tool, Typed};
-pub use operation::{Operation, Safety, Scope, Streams};
+pub use operation::{Operation, Picture, Safety, Scope, Streams};
 pub use peer::Peer;
 pub use pillion_protocol::{Caller, Code, Error, Format, Result};
 pub use room::{Held, Room};

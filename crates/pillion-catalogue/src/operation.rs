@@ -43,6 +43,15 @@ pub enum Scope {
     Project,
 }
 
+/// A picture that is a part of an answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Picture {
+    /// Its media type, such as `image/png`.
+    pub mime: String,
+    /// Its bytes in base64.
+    pub base64: String,
+}
+
 /// One thing a caller can ask for. The fields of the type are the parameters, and the
 /// first line of its documentation is the help on every door.
 pub trait Operation:
@@ -69,6 +78,17 @@ pub trait Operation:
     /// A result, given as JSON, as people and models read it; `None` if JSON is best.
     fn text(_result: &str) -> Option<String> {
         None
+    }
+
+    /// The pictures of a result, given as JSON, and the result without them: for doors that can
+    /// show pictures. `None` if it never has any.
+    fn pictures(_result: &str) -> Option<(String, Vec<Picture>)> {
+        None
+    }
+
+    /// Whether a result, given as JSON, is a failure to whoever reads the command's exit code.
+    fn is_failure(_result: &str) -> bool {
+        false
     }
 
     /// What a command line means by it; `json` says that a program reads what is printed.

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use pillion_catalogue::Result;
-use pillion_lanes::{Executor, Lane, Place, Whereabouts, session};
+use pillion_lanes::{Executor, Lane, Place, Throwaway, Whereabouts, session};
 use pillion_runtime::managed::Progress;
 
 use crate::kernel::Kernel;
@@ -22,8 +22,10 @@ const MOST: usize = 256;
 pub struct Kernels {
     executor: Arc<Executor>,
     spares: Arc<Spares>,
-    known: Mutex<HashMap<String, Arc<Kernel>>>,
+    known: Arc<Known>,
 }
+
+type Known = Mutex<HashMap<String, Arc<Kernel>>>;
 
 impl Kernels {
     /// Kernels behind the walls that `executor` puts up.
@@ -31,7 +33,7 @@ impl Kernels {
         Self {
             spares: Arc::new(Spares::new(Arc::clone(&executor))),
             executor,
-            known: Mutex::default(),
+            known: Arc::default(),
         }
     }
 
@@ -62,6 +64,34 @@ impl Kernels {
         progress: &dyn Progress,
     ) -> Result<Arc<Kernel>> {
         session::check_id(session)?;
+        self.of(session, whereabouts, memory_mb, progress).await
+    }
+
+    /// A kernel for somebody alone, in a session of its own. Both go away with it.
+    pub async fn alone(
+        &self,
+        whereabouts: Whereabouts,
+        memory_mb: Option<u64>,
+        progress: &dyn Progress,
+    ) -> Result<Alone> {
+        let session = Throwaway::new(self.executor.sessions());
+        let kernel = self
+            .of(session.name(), whereabouts, memory_mb, progress)
+            .await?;
+        Ok(Alone {
+            kernel,
+            session: Some(session),
+            known: Arc::clone(&self.known),
+        })
+    }
+
+    async fn of(
+        &self,
+        session: &str,
+        whereabouts: Whereabouts,
+        memory_mb: Option<u64>,
+        progress: &dyn Progress,
+    ) -> Result<Arc<Kernel>> {
         if let Some(kernel) = self.find(session).filter(|kernel| kernel.is_alive()) {
             return Ok(kernel);
         }
@@ -109,5 +139,36 @@ impl Kernels {
 
     fn known(&self) -> MutexGuard<'_, HashMap<String, Arc<Kernel>>> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A kernel for somebody alone. It ends when this is dropped, whatever it does then, and its
+/// folder goes with it.
+#[derive(Debug)]
+pub struct Alone {
+    kernel: Arc<Kernel>,
+    session: Option<Throwaway>,
+    known: Arc<Known>,
+}
+
+impl Alone {
+    /// The kernel.
+    pub fn kernel(&self) -> &Arc<Kernel> {
+        &self.kernel
+    }
+}
+
+impl Drop for Alone {
+    fn drop(&mut self) {
+        let (kernel, session) = (Arc::clone(&self.kernel), self.session.take());
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        known.remove(kernel.session());
+        drop(known);
+        tokio::spawn(async move {
+            kernel.shut_down().await;
+            // One that was still on its way.
+            kernel.let_go();
+            drop(session);
+        });
     }
 }

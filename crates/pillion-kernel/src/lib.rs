@@ -30,5 +30,5 @@ mod start;
 pub use cell::{Cell, Listener, Ran};
 pub use client::{Answer, Channel, Client, Heard};
 pub use kernel::{Kernel, Life, Ready};
-pub use kernels::Kernels;
+pub use kernels::{Alone, Kernels};
 pub use packages::{Packages, Source};

@@ -44,7 +44,7 @@ pub use lane::{Lane, limits};
 pub use order::{Exception, Program, check_name};
 pub use outcome::Outcome;
 pub use perform::{Admitted, Ground, LONGEST, MOST_MEMORY_MB, Request, disk};
-pub use place::{NO_SESSION, Place};
+pub use place::{NO_SESSION, Place, Throwaway};
 pub use reply::{FileOut, Limit, Reply, Used, text_or_base64};
 pub use run::{Listener, Which};
 pub use runtime::Runtime;

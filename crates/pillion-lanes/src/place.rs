@@ -120,6 +120,35 @@ impl Drop for Place {
     }
 }
 
+/// A session that nobody else has. Its folder goes away with this.
+#[derive(Debug)]
+pub struct Throwaway {
+    root: PathBuf,
+    name: String,
+}
+
+impl Throwaway {
+    /// One of those below `sessions`; nothing is made yet.
+    pub fn new(sessions: PathBuf) -> Self {
+        Self {
+            root: sessions,
+            name: session::name_of_run(),
+        }
+    }
+
+    /// Its name, which no caller can give.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+}
+
+impl Drop for Throwaway {
+    fn drop(&mut self) {
+        let folder = self.root.join(&self.name);
+        tokio::spawn(work(move |_| session::remove(&folder)));
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -158,6 +187,21 @@ mod tests {
         assert_eq!(place.made(before).await.len(), 1);
         drop(place);
         assert!(folder.join("a").exists() && !session::is_running(&folder));
+    }
+
+    #[tokio::test]
+    async fn a_throwaway_session_leaves_no_folder() {
+        let root = tempfile::tempdir().unwrap();
+        let session = Throwaway::new(root.path().to_owned());
+        let place = Place::new(root.path(), Lane::User, Some(session.name()), Level::L3).unwrap();
+        let folder = place.folder.clone().unwrap();
+        std::fs::write(folder.join("a"), "1").unwrap();
+        drop(place);
+        assert!(folder.exists() && session::all(root.path()).is_empty());
+        drop(session);
+        while folder.exists() {
+            tokio::time::sleep(AGAIN).await;
+        }
     }
 
     #[test]

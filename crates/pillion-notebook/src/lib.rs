@@ -5,7 +5,8 @@
 //! What starts, watches and speaks with kernels is `pillion-kernel`; here is what callers see of
 //! it. A session has one kernel, which starts with its first cell. A cell's messages become
 //! outputs as notebook files have them (`course`), which are shown as they come and are in the
-//! reply at the end. A kernel that died is replaced by the next cell, which says so.
+//! reply at the end. A kernel that died is replaced by the next cell, which says so. A whole
+//! notebook has a kernel of its own, which goes away with its run (`whole`).
 //!
 //! [`mod@file`] is all about `.ipynb` files and knows no kernel: reading and writing them without
 //! touching what was not changed, checking and repairing, editing, outputs, comparing, and a
@@ -17,5 +18,6 @@ mod course;
 pub mod file;
 pub mod operations;
 mod service;
+mod whole;
 
 pub use service::NotebookService;

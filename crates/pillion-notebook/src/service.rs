@@ -123,9 +123,9 @@ impl NotebookService {
         course.inputs = order.inputs.into();
         course.is_followed = order.is_followed;
         // Who goes away is not asked: what runs here ends in the middle of it.
-        let mut abandoned = Abandoned(Some((Arc::clone(&kernel), ready.clone())));
+        let mut abandoned = Abandoned::new(&kernel, &ready);
         let ran = kernel.run(&ready, cell, &cancel, &mut course).await;
-        abandoned.0 = None;
+        abandoned.is_over();
         self.questions().remove(kernel.session());
         let mut reply = course.reply(&ran?, &ready);
         reply.cell_id = order.cell_id;
@@ -171,7 +171,18 @@ impl NotebookService {
 }
 
 /// Interrupts a cell if it is dropped before that has ended.
-struct Abandoned(Option<(Arc<Kernel>, Ready)>);
+pub(crate) struct Abandoned(Option<(Arc<Kernel>, Ready)>);
+
+impl Abandoned {
+    pub(crate) fn new(kernel: &Arc<Kernel>, ready: &Ready) -> Self {
+        Self(Some((Arc::clone(kernel), ready.clone())))
+    }
+
+    /// It has ended.
+    pub(crate) fn is_over(&mut self) {
+        self.0 = None;
+    }
+}
 
 impl Drop for Abandoned {
     fn drop(&mut self) {
@@ -181,7 +192,7 @@ impl Drop for Abandoned {
     }
 }
 
-fn timeout(seconds: f64) -> Result<Duration> {
+pub(crate) fn timeout(seconds: f64) -> Result<Duration> {
     let fits = seconds.is_finite() && seconds > 0.0 && seconds <= LONGEST_TIME;
     match fits {
         true => Ok(Duration::from_secs_f64(seconds)),

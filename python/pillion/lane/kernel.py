@@ -90,6 +90,7 @@ def _start(setup: dict[str, Any], folder: str) -> Any:
     app.iopub_socket.set_hwm(_WAITING_OUTPUTS)
     for stream in (sys.stdout, sys.stderr):
         _hand_on_early(stream)
+    _run_shells_by_pipe()
     os.unlink(_CONNECTION_FILE)
     os.chdir(work)
     return app
@@ -110,6 +111,41 @@ def _hand_on_early(stream: Any) -> None:
         return written
 
     stream.write = write_and_hand_on
+
+
+def _run_shells_by_pipe() -> None:
+    """Let `!command` do without a terminal where there can be none: IPython asks for one."""
+    try:
+        for end in os.openpty():
+            os.close(end)
+    except OSError:
+        shell: Any = sys.modules.get("ipykernel.zmqshell")
+        shell.system = _system
+
+
+def _system(command: str) -> int:
+    """Run a command line, and print what it prints as it comes. Its exit code."""
+    import codecs
+    import subprocess
+
+    decoder = codecs.getincrementaldecoder("utf-8")("replace")
+    with subprocess.Popen(  # noqa: S602 - that is what it is asked for
+        command,
+        shell=True,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+    ) as child:
+        assert child.stdout is not None
+        try:
+            while data := os.read(child.stdout.fileno(), 1 << 16):
+                sys.stdout.write(decoder.decode(data))
+                sys.stdout.flush()
+        except BaseException:
+            child.kill()
+            raise
+    sys.stdout.write(decoder.decode(b"", True))
+    return child.returncode
 
 
 def _put_up_the_last_wall(filters: list[str]) -> None:

@@ -3,7 +3,7 @@
 use std::future::Future;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use pillion_catalogue::{Caller, Code, Door, Error, Part, Result, Scope, Streams};
+use pillion_catalogue::{Caller, Code, Door, Error, Part, Picture, Result, Scope, Streams};
 use pillion_protocol::caller::META;
 use rmcp::model::{
     CallToolResult, ContentBlock, JsonObject, ProgressNotificationParam, ProgressToken,
@@ -45,16 +45,23 @@ impl Agent {
         let answered = self.answer(entry, arguments, context).await;
         let shown = answered.and_then(|(result, items)| {
             let max = self.max_output(context);
-            if items.is_empty()
-                && let Some(cut) = cut(&self.shared.outputs, result.get(), max)
-            {
-                return Ok(cut);
-            }
-            // The text is what was answered, to the last digit.
-            let exact = items.is_empty().then(|| result.get().to_owned());
-            let value = items.beside(decoded(&result)?);
-            let text = exact.unwrap_or_else(|| value.to_string());
-            Ok(shown(&self.shared.outputs, value, text, entry.wraps, max))
+            let (result, pictures) = apart(entry, result)?;
+            let alone = items.is_empty().then(|| result.get());
+            let cut = alone.and_then(|text| cut(&self.shared.outputs, text, max));
+            let mut answer = match cut {
+                Some(cut) => cut,
+                None => {
+                    // The text is what was answered, to the last digit.
+                    let exact = items.is_empty().then(|| result.get().to_owned());
+                    let value = items.beside(decoded(&result)?);
+                    let text = exact.unwrap_or_else(|| value.to_string());
+                    shown(&self.shared.outputs, value, text, entry.wraps, max)
+                }
+            };
+            let pictures = pictures.into_iter();
+            let pictures = pictures.map(|one| ContentBlock::image(one.base64, one.mime));
+            answer.content.extend(pictures);
+            Ok(answer)
         });
         shown.unwrap_or_else(|error| errors::failed(&error))
     }
@@ -190,6 +197,17 @@ pub(super) fn decoded(result: &RawValue) -> Result<Value> {
         let what = format!("the result is no JSON that can be shown: {error}");
         Error::new(Code::InvalidResult, what).hint("it may be nested too deeply; return less")
     })
+}
+
+/// A result without its pictures, and the pictures: agents see those as what they are.
+fn apart(entry: &Entry, result: Box<RawValue>) -> Result<(Box<RawValue>, Vec<Picture>)> {
+    match entry.definition.pictures(result.get()) {
+        Some((rest, pictures)) => {
+            let rest = RawValue::from_string(rest).map_err(Error::internal)?;
+            Ok((rest, pictures))
+        }
+        None => Ok((result, Vec::new())),
+    }
 }
 
 /// What an agent sees of a text that is too long for it.

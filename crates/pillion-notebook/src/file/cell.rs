@@ -1,5 +1,7 @@
 //! One cell: its kind, id, source, metadata and outputs.
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::json::Raw;
@@ -8,16 +10,30 @@ use super::style::as_lines;
 use super::tree::{Node, Object};
 
 /// What a cell is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    Hash,
+    Default,
+    Serialize,
+    Deserialize,
+    JsonSchema,
+    clap::ValueEnum,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum CellKind {
     /// Code for the kernel.
+    #[default]
     Code,
     /// Text in Markdown.
     Markdown,
     /// Text that is left as it is.
     Raw,
     /// A kind that version 4 of the format does not know.
+    #[value(skip)]
     Unknown,
 }
 

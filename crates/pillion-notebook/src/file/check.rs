@@ -6,7 +6,8 @@
 
 use std::fmt;
 
-use serde::Serialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::notebook::{MINOR, Notebook};
@@ -14,10 +15,10 @@ use super::rules::{Fix, Walk};
 use super::tree::{Node, Object};
 
 /// Something that the format does not allow.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Problem {
     /// The cell, counted from 0.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cell: Option<usize>,
     /// Where it is, such as `$.cells[3].outputs[0].name`.
     pub path: String,
@@ -28,10 +29,10 @@ pub struct Problem {
 }
 
 /// Something that was put right.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Repair {
     /// The cell, counted from 0.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cell: Option<usize>,
     /// Where it is.
     pub path: String,

@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 use std::fmt::{self, Write};
 use std::time::{Duration, Instant};
 
-use serde::Serialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use similar::{Algorithm, DiffTag, capture_diff_slices_deadline};
 
@@ -18,7 +19,7 @@ const CONTEXT: usize = 3;
 const EFFORT: Duration = Duration::from_secs(1);
 
 /// What happened to something.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Fate {
     /// Nothing.
@@ -32,7 +33,7 @@ pub enum Fate {
 }
 
 /// What happened to a cell.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CellDiff {
     /// Whether it is in both, and differs in something. That it was moved is no difference.
     pub fate: Fate,
@@ -57,7 +58,7 @@ pub struct CellDiff {
 }
 
 /// The difference of two notebooks.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Diff {
     /// What differs in the metadata of the notebook: the names of values.
     pub metadata: Vec<String>,

@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use pillion_protocol::error::{Code, Error, Result};
+use rustix::fs::{CWD, RenameFlags, renameat_with};
+use rustix::io::Errno;
 
 use super::notebook::{MAX_BYTES, Notebook, too_large};
 
@@ -29,35 +31,78 @@ pub fn open(path: &Path) -> Result<Notebook> {
 
 /// Write a notebook to a file, whole or not at all: the new text takes the place of the old
 /// file in one step. A link stays one, and so do the permissions. Afterwards the notebook counts
-/// as read from what was written.
+/// as read from what was written. A file that has this text already is not touched; the answer
+/// says whether it was.
 ///
 /// # Errors
 ///
 /// `conflict` if the file is no longer what was read, `write_failed` if it cannot be written.
-pub fn save(notebook: &mut Notebook, path: &Path, overwrite: Overwrite) -> Result<()> {
+pub fn save(notebook: &mut Notebook, path: &Path, overwrite: Overwrite) -> Result<bool> {
+    let text = notebook.text();
+    let before = match overwrite {
+        Overwrite::Always => Before::Anything,
+        Overwrite::Never => match notebook.original() {
+            // The copy of a notebook under a new name is a new file, too.
+            Some(original) if fs::symlink_metadata(path).is_ok() => Before::Text(original),
+            _ => Before::Nothing,
+        },
+    };
+    let written = write(path, &text, before)?;
+    notebook.is_saved(text);
+    Ok(written)
+}
+
+/// Write a text to a file in the same way, whatever is there.
+///
+/// # Errors
+///
+/// `write_failed` if it cannot be written.
+pub fn save_text(path: &Path, text: &str) -> Result<bool> {
+    write(path, text, Before::Anything)
+}
+
+/// What has to be there for a file to be written.
+#[derive(Debug, Clone, Copy)]
+enum Before<'a> {
+    Nothing,
+    Text(&'a str),
+    Anything,
+}
+
+fn write(path: &Path, text: &str, before: Before<'_>) -> Result<bool> {
     let place = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-    if overwrite == Overwrite::Never {
-        match (bytes(&place), notebook.original()) {
-            (Ok(found), Some(original)) if found == original.as_bytes() => {}
-            // The copy of a notebook under a new name.
-            (Err(error), _) if error.code == Code::NotFound && !place.exists() => {}
-            _ => {
-                let what = format!("`{}` was changed by somebody else", path.display());
-                return Err(Error::new(Code::Conflict, what)
-                    .hint("read it again and repeat the change, or write to another file"));
-            }
-        }
+    let found = bytes(&place).ok();
+    let fits = match before {
+        Before::Nothing => fs::symlink_metadata(&place).is_err(),
+        Before::Text(original) => found.as_deref() == Some(original.as_bytes()),
+        Before::Anything => true,
+    };
+    if !fits {
+        return Err(conflict(path, before));
+    }
+    if found.as_deref() == Some(text.as_bytes()) {
+        return Ok(false);
     }
     let draft = draft(&place);
-    let text = notebook.text();
-    if let Err(error) = write(&draft, &place, &text) {
-        let _ = fs::remove_file(&draft);
-        let what = format!("`{}` cannot be written: {error}", path.display());
-        return Err(Error::new(Code::WriteFailed, what)
-            .hint("look at its folder's permissions and free space"));
+    match put(&draft, &place, text, before) {
+        Ok(true) => Ok(true),
+        Ok(false) => Err(conflict(path, before)),
+        Err(error) => {
+            let what = format!("`{}` cannot be written: {error}", path.display());
+            Err(Error::new(Code::WriteFailed, what)
+                .hint("look at its folder's permissions and free space"))
+        }
     }
-    notebook.is_saved(text);
-    Ok(())
+}
+
+fn conflict(path: &Path, before: Before<'_>) -> Error {
+    if let Before::Nothing = before {
+        let what = format!("there is a file `{}` already", path.display());
+        return Error::new(Code::Conflict, what).hint("choose another name, or remove it first");
+    }
+    let what = format!("`{}` was changed by somebody else", path.display());
+    Error::new(Code::Conflict, what)
+        .hint("read it again and repeat the change, or write to another file")
 }
 
 fn bytes(path: &Path) -> Result<Vec<u8>> {
@@ -93,15 +138,46 @@ fn draft(place: &Path) -> PathBuf {
     place.with_file_name(format!(".{name}.pillion-{process}-{count}"))
 }
 
-fn write(draft: &Path, place: &Path, text: &str) -> std::io::Result<()> {
+/// Put the text in its place; says whether what was there is what had to be.
+fn put(draft: &Path, place: &Path, text: &str, before: Before<'_>) -> std::io::Result<bool> {
+    let step = |how| renameat_with(CWD, draft, CWD, place, how);
+    let flags = match before {
+        Before::Anything => RenameFlags::empty(),
+        Before::Nothing => RenameFlags::NOREPLACE,
+        // A look followed by a rename would lose what is written in between. So the two change
+        // places, and what came out is looked at where nobody replaces it any more.
+        Before::Text(_) => RenameFlags::EXCHANGE,
+    };
+    let done = write_draft(draft, place, text).and_then(|()| match (step(flags), before) {
+        (Ok(()), _) => Ok(true),
+        (Err(Errno::EXIST), Before::Nothing) | (Err(Errno::NOENT), Before::Text(_)) => Ok(false),
+        // Some file systems of networks cannot do that: the look from before has to do.
+        (Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP), _) => {
+            fs::rename(draft, place).map(|()| true)
+        }
+        (Err(error), _) => Err(error.into()),
+    });
+    if let (Ok(true), Before::Text(original)) = (&done, before)
+        && let Ok(found) = fs::read(draft)
+        && found != original.as_bytes()
+    {
+        // What came out goes back before anything is thrown away.
+        step(RenameFlags::EXCHANGE)?;
+        fs::remove_file(draft)?;
+        return Ok(false);
+    }
+    let _ = fs::remove_file(draft);
+    done
+}
+
+fn write_draft(draft: &Path, place: &Path, text: &str) -> std::io::Result<()> {
     let mut file = File::options().write(true).create_new(true).open(draft)?;
     // Before there is something to read.
     if let Ok(metadata) = fs::metadata(place) {
         file.set_permissions(metadata.permissions())?;
     }
     file.write_all(text.as_bytes())?;
-    file.sync_all()?;
-    fs::rename(draft, place)
+    file.sync_all()
 }
 
 #[cfg(test)]
@@ -142,6 +218,33 @@ mod tests {
         assert!(fs::read_to_string(&path).unwrap().contains("mine"));
         let copy = folder.path().join("b.ipynb");
         save(&mut notebook, &copy, Overwrite::Never).unwrap();
+    }
+
+    #[test]
+    fn what_is_written_between_the_look_and_the_swap_is_put_back() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.ipynb");
+        fs::write(&path, "theirs").unwrap();
+        let draft = draft(&path);
+        assert!(!put(&draft, &path, "ours", Before::Text("read")).unwrap());
+        assert_eq!(fs::read_to_string(&path).unwrap(), "theirs");
+        assert!(put(&draft, &path, "ours", Before::Text("theirs")).unwrap());
+        assert_eq!(fs::read_to_string(&path).unwrap(), "ours");
+        assert!(!put(&draft, &path, "new", Before::Nothing).unwrap());
+        assert_eq!(fs::read_to_string(&path).unwrap(), "ours");
+        assert!(!draft.exists());
+    }
+
+    #[test]
+    fn a_file_that_has_the_text_already_is_not_touched() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.ipynb");
+        let mut notebook = Notebook::new(&Kernel::default());
+        save(&mut notebook, &path, Overwrite::Never).unwrap();
+        let modified = |path: &Path| fs::metadata(path).unwrap().modified().unwrap();
+        let before = modified(&path);
+        save(&mut notebook, &path, Overwrite::Always).unwrap();
+        assert_eq!(modified(&path), before);
     }
 
     #[cfg(unix)]

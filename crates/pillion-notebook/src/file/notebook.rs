@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use pillion_protocol::error::{Code, Error, Result};
 use serde_json::{Map, Value, json};
+use sha2::{Digest, Sha256};
 
 use super::cell::Cell;
 use super::json::Raw;
@@ -16,6 +17,9 @@ pub const MAX_BYTES: usize = 256 * 1024 * 1024;
 pub(super) const MAJOR: u64 = 4;
 /// The minor version that is written: the first one in which cells have ids.
 pub(super) const MINOR: u64 = 5;
+
+/// Bytes of a digest that tell one revision of a file from all others.
+const REVISION: usize = 8;
 
 /// A notebook of version 4. What nobody changes is written as it was read, byte for byte.
 #[derive(Debug, Clone)]
@@ -163,6 +167,13 @@ impl Notebook {
     /// The text it was read from.
     pub fn original(&self) -> Option<&str> {
         self.original.as_deref()
+    }
+
+    /// A word for the text it was read from. Another text has another one.
+    pub fn revision(&self) -> Option<String> {
+        let digest = Sha256::digest(self.original.as_ref()?.as_bytes());
+        let word = digest.iter().take(REVISION);
+        Some(word.map(|byte| format!("{byte:02x}")).collect())
     }
 
     /// Whether it differs from what was read.

@@ -156,6 +156,11 @@ impl Outputs {
         self.cut
     }
 
+    /// About how many bytes they take.
+    pub fn size(&self) -> usize {
+        self.size
+    }
+
     /// Whether there is an exception among them.
     pub fn has_error(&self) -> bool {
         self.entries.iter().any(|entry| entry.output.is_error())

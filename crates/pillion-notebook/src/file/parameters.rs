@@ -66,7 +66,7 @@ impl Notebook {
 }
 
 /// Whether a language's name means Python.
-pub(super) fn is_python(language: &str) -> bool {
+pub(crate) fn is_python(language: &str) -> bool {
     let name = language.to_ascii_lowercase();
     name == "python" || name == "ipython" || name == "python3"
 }

@@ -2,6 +2,8 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::ansi::plain;
@@ -9,12 +11,12 @@ use super::output::{Bundle, Output, is_json};
 use super::outputs::overwrite;
 
 /// Images that models and terminals can show.
-const IMAGES: &[&str] = &["image/png", "image/jpeg", "image/gif", "image/webp"];
+pub(crate) const IMAGES: &[&str] = &["image/png", "image/jpeg", "image/gif", "image/webp"];
 /// What is shown of a thing as text, the best first.
 const TEXTS: &[&str] = &["text/plain", "text/markdown", "text/latex", "text/html"];
 
 /// An image.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Image {
     /// Its media type, such as `image/png`.
     pub mime: String,

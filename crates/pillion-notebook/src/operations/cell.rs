@@ -1,7 +1,8 @@
 //! `notebook.run_cell` and `notebook.stream`: one cell on the kernel of a session.
 
 use pillion_catalogue::{
-    Context, Errors, Method, Offer, Operation, Prints, Reply, Result, Route, Safety, Scope, Streams,
+    Context, Errors, Method, Offer, Operation, Picture, Prints, Reply, Result, Route, Safety,
+    Scope, Streams,
 };
 use pillion_lanes::Outcome;
 use schemars::JsonSchema;
@@ -10,6 +11,7 @@ use serde_json::Value;
 
 use crate::NotebookService;
 use crate::course::{Event, Told};
+use crate::file::{Budget, IMAGES, Output, show};
 use crate::service::Order;
 
 /// Run a cell on the kernel of a session, and wait for its end.
@@ -108,12 +110,8 @@ impl From<RunCell> for Order {
 /// What the command line shows of a reply.
 fn text(result: &str) -> Option<String> {
     let reply: CellReply = serde_json::from_str(result).ok()?;
-    let outputs: Vec<_> = reply
-        .outputs
-        .iter()
-        .map(crate::file::Output::read)
-        .collect();
-    let shown = crate::file::show(&outputs, crate::file::Budget::default());
+    let outputs: Vec<_> = reply.outputs.iter().map(Output::read).collect();
+    let shown = show(&outputs, Budget::default());
     let mut text = shown.text;
     if reply.outcome != Outcome::Ok && reply.outcome != Outcome::Error {
         text.push_str(&format!("[{}]\n", word(reply.outcome)));
@@ -124,9 +122,33 @@ fn text(result: &str) -> Option<String> {
     Some(text.trim_end_matches('\n').to_owned())
 }
 
-fn word(outcome: Outcome) -> String {
+/// The word for how something ended.
+pub(super) fn word(outcome: Outcome) -> String {
     let word = serde_json::to_value(outcome).unwrap_or_default();
     word.as_str().unwrap_or_default().to_owned()
+}
+
+/// A reply in whose outputs the pictures are only named, and the pictures.
+fn pictures(result: &str) -> Option<(String, Vec<Picture>)> {
+    let mut reply: Value = serde_json::from_str(result).ok()?;
+    let mut room = Budget::default();
+    let mut pictures = Vec::new();
+    for output in reply["outputs"].as_array_mut()? {
+        let shown = Output::read(output).as_text(room);
+        for image in shown.images {
+            room.images = room.images.saturating_sub(image.base64.len());
+            pictures.push(Picture {
+                mime: image.mime,
+                base64: image.base64,
+            });
+        }
+        let data = output.get_mut("data").and_then(Value::as_object_mut);
+        let named = data.into_iter().flatten();
+        for (mime, data) in named.filter(|(mime, _)| IMAGES.contains(&mime.as_str())) {
+            *data = format!("[{mime}]").into();
+        }
+    }
+    Some((reply.to_string(), pictures))
 }
 
 impl Operation for RunCell {
@@ -143,6 +165,10 @@ impl Operation for RunCell {
 
     fn text(result: &str) -> Option<String> {
         text(result)
+    }
+
+    fn pictures(result: &str) -> Option<(String, Vec<Picture>)> {
+        pictures(result)
     }
 
     async fn run(self, cx: Context<NotebookService>) -> Result<CellReply> {

@@ -17,6 +17,7 @@ mod jobs;
 mod logging;
 mod logs;
 mod mcp;
+mod notebooks;
 mod operations;
 mod output;
 mod reference;

@@ -11,6 +11,7 @@ use clap::{Arg, ArgAction, ArgMatches};
 use pillion::{
     Arguments, Definition, Error, Operation, Part, Prints, Result, Safety, Scope, definitions,
 };
+use pillion_notebook::operations::Run as RunNotebook;
 use pillion_python::operations::{Call, SidecarCall};
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
@@ -18,6 +19,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::backend::Backend;
 use super::caller::here;
+use super::notebooks::{self, Notebooks};
 use super::{Global, jobs, output, render};
 
 /// The one area that people type by its own name, and its place in the list of commands.
@@ -45,6 +47,8 @@ const TEXT: &str = "text";
 pub(crate) struct Selected {
     definition: Definition,
     arguments: Arguments,
+    /// It is about several files, each of which is a request of its own.
+    notebooks: Option<Notebooks>,
 }
 
 /// The commands of all operations.
@@ -80,6 +84,9 @@ pub(crate) fn add_to(mut command: clap::Command) -> clap::Command {
             if let Some((_, verb)) = definition.name.split_once('.').filter(|(a, _)| *a == area) {
                 let typed = verb.replace('_', "-");
                 let mut command = subcommand(definition, &typed);
+                if definition.name == RunNotebook::NAME {
+                    command = notebooks::with_files(command);
+                }
                 if typed != verb {
                     command = command.alias(verb);
                 }
@@ -182,6 +189,7 @@ fn select(definition: Definition, matches: &ArgMatches, json: bool) -> Result<Se
         arguments.caller.near = Some(here()?);
     }
     Ok(Selected {
+        notebooks: Notebooks::read(&definition, matches),
         definition,
         arguments,
     })
@@ -212,7 +220,11 @@ pub(crate) async fn run(selected: Selected, global: &Global) -> Result<ExitCode>
     let Selected {
         definition,
         arguments,
+        notebooks,
     } = selected;
+    if let Some(notebooks) = notebooks {
+        return notebooks.run(arguments, global).await;
+    }
     let Arguments {
         params,
         caller,
@@ -241,14 +253,20 @@ pub(crate) async fn run(selected: Selected, global: &Global) -> Result<ExitCode>
             Err(Error::new(pillion::Code::Cancelled, "interrupted"))
         }
     };
-    let shown = outcome.map(|result| match json {
-        true => output::say_json(printed.of(result.get()).as_deref().unwrap_or(result.get())),
-        false => show(&definition, &result, streams),
+    let shown = outcome.map(|result| {
+        match json {
+            true => output::say_json(printed.of(result.get()).as_deref().unwrap_or(result.get())),
+            false => show(&definition, &result, streams),
+        }
+        match definition.is_failure(result.get()) {
+            true => ExitCode::FAILURE,
+            false => ExitCode::SUCCESS,
+        }
     });
     backend.close().await;
     match shown {
         Err(_) if unread.is_cancelled() => Ok(ExitCode::SUCCESS),
-        shown => shown.map(|()| ExitCode::SUCCESS),
+        shown => shown,
     }
 }
 

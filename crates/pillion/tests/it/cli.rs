@@ -423,12 +423,23 @@ fn operations() {
     map.references  List definitions, and which of them uses which: by calls and by name.
     map.resolve  Say which project a path belongs to.
     map.structure  Show what is in a project: the functions, classes and imports of each file.
+    notebook.add_cell  Add a cell to a notebook file.
+    notebook.check  Tell what the format of notebooks does not allow in a file. Changes nothing.
+    notebook.clear  Remove the outputs of a notebook file and the numbers of its runs.
     notebook.complete  Complete code at a position, with the names that live in the kernel.
+    notebook.delete_cell Delete a cell of a notebook file.
+    notebook.diff  Tell what differs between two notebook files, cell by cell.
+    notebook.html  Make a page of a notebook file, to look at or to send: one file, no network, no scripts.
     notebook.input  Answer a cell that asks for input.
     notebook.inspect  Tell about the name at a position: its signature and documentation, as the kernel knows it.
     notebook.interrupt Interrupt the cell that a session's kernel runs.
+    notebook.move_cell Move a cell of a notebook file to another place.
+    notebook.new  Make a new notebook file, with a cell of code or text if they are given.
+    notebook.read  Read the cells of a notebook file: sources, outputs as text, pictures.
+    notebook.replace_cell Give a cell of a notebook file another text, and another kind if one is named.
     notebook.reset  Forget everything that cells of a session have defined.
     notebook.restart  End the kernel of a session, and start a new one that knows nothing of earlier cells.
+    notebook.run  Run the cells of a notebook file, and write their outputs into it.
     notebook.run_cell  Run a cell on the kernel of a session, and wait for its end.
     notebook.shutdown  End the kernel of a session. The next cell starts a new one.
     notebook.status  Tell what kernels do: that of a session, or all of them.

@@ -36,6 +36,14 @@ const SHOP: &[(&str, &str)] = &[
         "import { b } from './b';\nexport function a() { return b(); }\n",
     ),
     ("web/b.ts", "export function b() { return 1; }\n"),
+    (
+        "notes.ipynb",
+        r#"{"cells": [{"cell_type": "code", "source": "1", "metadata": {}, "outputs": [], "execution_count": null}], "metadata": {}, "nbformat": 4, "nbformat_minor": 4}"#,
+    ),
+    (
+        "endless.ipynb",
+        r#"{"cells": [{"cell_type": "code", "source": "while True: pass", "metadata": {}, "outputs": [], "execution_count": null}], "metadata": {}, "nbformat": 4, "nbformat_minor": 4}"#,
+    ),
 ];
 
 /// Write the package that the examples are about.
@@ -146,6 +154,7 @@ pub(super) fn endless(definition: &Definition, context: &TestContext) -> Option<
         "exec.run" => json!({"code": "while True: pass"}),
         "exec.stream" => json!({}),
         "notebook.run_cell" | "notebook.stream" => json!({"code": "while True: pass"}),
+        "notebook.run" => json!({"path": "endless.ipynb"}),
         "system.subscribe" => json!({"max": null}),
         _ => return None,
     };
@@ -220,10 +229,18 @@ fn value(operation: &str, name: &str, context: &TestContext) -> Option<Value> {
         ("system.subscribe", "max") => Some(json!(0)),
         ("exec.start" | "exec.run", "code") => Some(json!("print(1)")),
         ("notebook.input", "value") => Some(json!("yes")),
+        // It has a list of them.
+        ("notebook.new", "code") => return None,
         _ => None,
     };
     own.or_else(|| match (area, name) {
         ("notebook", "code") => Some(json!("1")),
+        ("notebook", "path" | "old" | "new") => Some(json!("notes.ipynb")),
+        ("notebook", "cell" | "to") => Some(json!(0)),
+        ("notebook", "revision") => match operation {
+            "notebook.run" => None,
+            _ => Some(json!("0")),
+        },
         ("exec", "file" | "module" | "function") => None,
         (_, "root") => Some(json!(context.project)),
         (_, "project") if area == "map" => Some(json!(context.project)),

@@ -2,7 +2,9 @@
 //! are, behind their walls.
 
 mod cells;
+mod edits;
 mod faults;
+mod files;
 mod spare;
 mod walls;
 
