@@ -19,6 +19,9 @@ use crate::{Caller, Error, Format, Offer, Operation, Picture, Result, Safety, Sc
 /// the answer.
 type ReadArguments = fn(&ArgMatches, bool) -> Result<(Box<RawValue>, Printed)>;
 
+/// Takes the pictures out of a result.
+type TakePictures = fn(&str) -> Option<(String, Vec<Picture>)>;
+
 /// An operation as doors, documentation and the command line see it.
 #[derive(Debug, Clone, Copy)]
 pub struct Definition {
@@ -39,7 +42,7 @@ pub struct Definition {
     arguments: fn(clap::Command) -> clap::Command,
     read_arguments: ReadArguments,
     text: fn(&str) -> Option<String>,
-    pictures: fn(&str) -> Option<(String, Vec<Picture>)>,
+    pictures: TakePictures,
     is_failure: fn(&str) -> bool,
 }
 

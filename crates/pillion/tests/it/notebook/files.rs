@@ -7,26 +7,14 @@ use std::path::PathBuf;
 use serde_json::{Value, json};
 
 use super::World;
-use crate::context::{Output, wait_until};
+use crate::context::{Output, TestContext, wait_until};
 use crate::mcp::set_up;
 
 const SAMPLES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/notebook/samples");
 
 impl World {
-    /// A notebook in the project: its cells of code.
     fn notebook(&self, name: &str, cells: &[&str]) -> PathBuf {
-        let cells: Vec<Value> = cells
-            .iter()
-            .enumerate()
-            .map(|(at, source)| {
-                json!({"cell_type": "code", "id": format!("c{at}"), "metadata": {}, "source": source,
-                    "execution_count": 7, "outputs": [{"output_type": "stream", "name": "stdout",
-                    "text": "from before\n"}]})
-            })
-            .collect();
-        let all = json!({"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5});
-        let text = serde_json::to_string_pretty(&all).unwrap();
-        self.context.write(name, &text)
+        notebook(&self.context, name, cells)
     }
 
     /// A copy of a sample in the project.
@@ -45,6 +33,20 @@ impl World {
         command.env("PILLION_PYTHON", set_up("dev-python/bin/python"));
         Output::of(command)
     }
+}
+
+/// A notebook in the project: its cells of code, and what they gave before.
+fn notebook(context: &TestContext, name: &str, cells: &[&str]) -> PathBuf {
+    let before = json!([{"output_type": "stream", "name": "stdout", "text": "from before\n"}]);
+    let cells = cells.iter().enumerate().map(|(at, source)| {
+        json!({
+            "cell_type": "code", "id": format!("c{at}"), "metadata": {}, "source": source,
+            "execution_count": 7, "outputs": before,
+        })
+    });
+    let cells: Vec<Value> = cells.collect();
+    let all = json!({"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5});
+    context.write(name, &serde_json::to_string_pretty(&all).unwrap())
 }
 
 fn read(path: &PathBuf) -> Value {
@@ -316,4 +318,26 @@ fn several_notebooks_have_a_table_and_an_exit_code() {
     let one = world.command(&["notebook", "run", "good.ipynb"]);
     assert_eq!(one.code, Some(0), "{one}");
     assert!(one.stdout.contains("ok: 1 of 1 cells"), "{one}");
+}
+
+#[test]
+fn the_route_of_a_session_runs_a_file_on_its_kernel() {
+    let context = TestContext::new();
+    let path = notebook(&context, "a.ipynb", &["x = 41", "print(x + 1)"]);
+    let web = context.serve();
+    let python = set_up("dev-python/bin/python");
+    let json = [("Content-Type", "application/json")];
+    let ask = |route: &str, body: Value| {
+        let route = format!("/api/session/learner/notebook/{route}");
+        let reply = web.request("POST", &route, &json, &body.to_string());
+        (reply.status, reply.json())
+    };
+    let (status, ran) = ask("run", json!({"path": path, "python": python}));
+    assert_eq!((status, &ran["session"]), (200, &json!("learner")), "{ran}");
+    assert_eq!(shown(&read(&path), 1), "42\n");
+    let (_, known) = ask("cell/run", json!({"code": "x", "python": python}));
+    assert_eq!(known["result_repr"], "41", "{known}");
+    let (status, missing) = ask("run", json!({"path": "none.ipynb", "python": python}));
+    assert_eq!(status, 404, "{missing}");
+    assert!(missing["detail"].is_string(), "{missing}");
 }
