@@ -18,6 +18,37 @@ use crate::context::{PATIENCE, TestContext, can_be_others};
 use crate::mcp::set_up;
 
 const NOBODY: u32 = 65_534;
+/// ipykernel, and what it imports.
+const IPYKERNEL: &[&str] = &[
+    "IPython",
+    "asttokens",
+    "comm",
+    "dateutil",
+    "executing",
+    "ipykernel",
+    "ipython_pygments_lexers.py",
+    "jedi",
+    "jupyter_client",
+    "jupyter_core",
+    "matplotlib_inline",
+    "nest_asyncio2.py",
+    "packaging",
+    "parso",
+    "pexpect",
+    "platformdirs",
+    "prompt_toolkit",
+    "psutil",
+    "ptyprocess",
+    "pure_eval",
+    "pygments",
+    "pyzmq.libs",
+    "stack_data",
+    "tornado",
+    "traitlets",
+    "typing_extensions.py",
+    "wcwidth",
+    "zmq",
+];
 
 /// A daemon whose kernels run the Python that has all that is needed.
 struct World {
@@ -117,8 +148,7 @@ impl Drop for World {
     }
 }
 
-/// An environment of the system's Python with the packages of the tests, without a copy of any:
-/// the Python that those were made with may be in a home that nobody else can enter.
+/// An environment of the system's Python with ipykernel: the Python that those were made with may be in a home that nobody else can enter.
 fn python_for_all(context: &TestContext) -> PathBuf {
     let libraries = set_up("dev-python/lib").read_dir().unwrap().flatten();
     let version = libraries
@@ -129,14 +159,15 @@ fn python_for_all(context: &TestContext) -> PathBuf {
     let packages = format!("lib/{version}/site-packages");
     let theirs = set_up(&format!("dev-python/{packages}"));
     let own = folder.join(&packages);
-    std::fs::create_dir_all(own.parent().unwrap()).unwrap();
-    let links = ["-rl", "-r"].into_iter().any(|how| {
-        let copied = std::process::Command::new("cp")
-            .args([how.as_ref(), theirs.as_os_str(), own.as_os_str()])
-            .output();
-        copied.unwrap().status.success()
-    });
-    assert!(links, "no packages at {}", own.display());
+    std::fs::create_dir_all(&own).unwrap();
+    // Copies: a second name for a file would change it, for all who have proof of it.
+    let copied = std::process::Command::new("cp")
+        .arg("-r")
+        .args(IPYKERNEL.iter().map(|name| theirs.join(name)))
+        .arg(&own)
+        .output()
+        .unwrap();
+    assert!(copied.status.success(), "{copied:?}");
     std::fs::write(folder.join("pyvenv.cfg"), "home = /usr/bin\n").unwrap();
     let python = folder.join("bin/python");
     std::fs::create_dir(folder.join("bin")).unwrap();
