@@ -58,6 +58,27 @@ impl Kernels {
         if let Some(kernel) = self.find(session).filter(|kernel| kernel.is_alive()) {
             return Ok(kernel);
         }
+        let key = Secret::random().map_err(|error| {
+            Error::new(
+                Code::StartFailed,
+                format!("no randomness for a key: {error}"),
+            )
+        })?;
+        self.with_key(session, whereabouts, key, memory_mb, progress)
+            .await
+    }
+
+    /// The same, for a kernel whose messages are signed with the key of somebody else, who
+    /// speaks with it directly.
+    pub async fn with_key(
+        &self,
+        session: &str,
+        whereabouts: Whereabouts,
+        key: Secret,
+        memory_mb: Option<u64>,
+        progress: &dyn Progress,
+    ) -> Result<Arc<Kernel>> {
+        session::check_id(session)?;
         let ground = self.executor.ground(Lane::User, whereabouts).await?;
         let packages = Packages::find(&ground, self.executor.dirs(), progress).await?;
         let place = Place::new(
@@ -66,12 +87,6 @@ impl Kernels {
             Some(session),
             ground.level,
         )?;
-        let key = Secret::random().map_err(|error| {
-            Error::new(
-                Code::StartFailed,
-                format!("no randomness for a key: {error}"),
-            )
-        })?;
         let idle = Duration::from_secs_f64(ground.project.config.notebook.idle_minutes * 60.0);
         let make = Make {
             session: session.to_owned(),
@@ -107,5 +122,38 @@ impl Kernels {
 
     fn known(&self) -> MutexGuard<'_, HashMap<String, Arc<Kernel>>> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// An id that nobody else has, in the form of a UUID: Jupyter's clients know kernels by such.
+///
+/// # Errors
+/// If the system has no randomness.
+pub fn new_id() -> std::io::Result<String> {
+    let random = Secret::random()?;
+    let digits = random.expose();
+    let part = |from: usize, to: usize| digits.get(from..to).unwrap_or_default();
+    // Version 4, which is random, and its variant.
+    let ids = [
+        part(0, 8),
+        part(8, 12),
+        &format!("4{}", part(12, 15)),
+        &format!("8{}", part(15, 18)),
+        part(18, 30),
+    ];
+    Ok(ids.join("-"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::new_id;
+
+    #[test]
+    fn an_id_is_a_uuid_of_its_own() {
+        let (one, two) = (new_id().unwrap(), new_id().unwrap());
+        assert_ne!(one, two);
+        let lengths: Vec<usize> = one.split('-').map(str::len).collect();
+        assert_eq!(lengths, [8, 4, 4, 4, 12]);
+        assert_eq!((&one[14..15], &one[19..20]), ("4", "8"));
     }
 }

@@ -1,9 +1,10 @@
-//! What callers can ask for: `notebook.*`.
+//! What callers can ask for: `notebook.*` and `kernel.*`.
 
 mod ask;
 mod cell;
 mod control;
 mod input;
+pub mod kernel;
 mod status;
 
 use pillion_catalogue::Operations;
@@ -12,6 +13,7 @@ pub use ask::{Complete, Completions, Inspect, Inspected, Variable, Variables, Va
 pub use cell::{CellError, CellReply, RunCell, Stream};
 pub use control::{Interrupt, Reset, Restart, Shutdown, Touched};
 pub use input::{Given, Input};
+pub(crate) use kernel::PYTHON;
 pub use status::{KernelInfo, Status, StatusReport};
 
 use crate::NotebookService;
@@ -30,4 +32,22 @@ pub fn operations() -> Operations<NotebookService> {
         .with::<Complete>()
         .with::<Inspect>()
         .with::<Variables>()
+        .with::<kernel::Api>()
+        .with::<kernel::Specs>()
+        .with::<kernel::Spec>()
+        .with::<kernel::List>()
+        .with::<kernel::Start>()
+        .with::<kernel::Show>()
+        .with::<kernel::Shutdown>()
+        .with::<kernel::Interrupt>()
+        .with::<kernel::Restart>()
+        .with::<kernel::Channels>()
+        .with::<kernel::ConnectFile>()
+        .with::<kernel::Launch>()
+        .with::<kernel::Install>()
+        .with::<kernel::Sessions>()
+        .with::<kernel::OpenSession>()
+        .with::<kernel::ShowSession>()
+        .with::<kernel::UpdateSession>()
+        .with::<kernel::CloseSession>()
 }

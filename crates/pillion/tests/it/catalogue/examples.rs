@@ -220,6 +220,7 @@ fn value(operation: &str, name: &str, context: &TestContext) -> Option<Value> {
         ("system.subscribe", "max") => Some(json!(0)),
         ("exec.start" | "exec.run", "code") => Some(json!("print(1)")),
         ("notebook.input", "value") => Some(json!("yes")),
+        ("kernel.spec", "name") => Some(json!("python3")),
         _ => None,
     };
     own.or_else(|| match (area, name) {
@@ -242,6 +243,8 @@ fn value(operation: &str, name: &str, context: &TestContext) -> Option<Value> {
         (_, "modules") => Some(json!(["things"])),
         (_, "sidecar") => Some(json!("old")),
         (_, "job_id") => Some(json!("job")),
+        ("kernel", "kernel_id" | "session_id") => Some(json!("none")),
+        ("kernel", "connection_file") => Some(json!("/nosuch/connection.json")),
         _ => None,
     })
 }

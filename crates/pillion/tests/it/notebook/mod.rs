@@ -3,6 +3,7 @@
 
 mod cells;
 mod faults;
+mod jupyter;
 mod walls;
 
 use serde_json::{Value, json};
