@@ -10,6 +10,7 @@ mod kernels;
 mod messages;
 mod notebooks;
 mod texts;
+mod websocket;
 
 pub use framing::{content_length, lines};
 pub use kernels::kernel_stream;
@@ -17,6 +18,7 @@ pub use messages::{jsonrpc_read, line_read, sidecar_line};
 pub use notebooks::notebook;
 pub use pillion_lanes::fuzzing::{output as lane_output, question as lane_question};
 pub use texts::{nested_text, odd_text};
+pub use websocket::websocket;
 
 /// A property: does nothing, or panics.
 pub type Property = fn(&[u8]);
@@ -34,4 +36,5 @@ pub const TARGETS: &[(&str, Property)] = &[
     ("notebook", notebook),
     ("odd_text", odd_text),
     ("sidecar_line", sidecar_line),
+    ("websocket", websocket),
 ];

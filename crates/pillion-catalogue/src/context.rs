@@ -9,7 +9,7 @@ use serde_json::value::{RawValue, to_raw_value};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use crate::{Caller, Code, Error, Peer, Result, Room};
+use crate::{Caller, Code, Error, Peer, Result, Room, Talk};
 
 /// The way in that a request took.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -74,6 +74,8 @@ pub struct Request {
     pub parts: Option<mpsc::Sender<Part>>,
     /// Where the answer will wait for its reader.
     pub room: Room,
+    /// A conversation in frames that the caller offers.
+    pub talk: Option<Talk>,
 }
 
 impl Request {
@@ -89,6 +91,7 @@ impl Request {
             cancel: CancellationToken::new(),
             parts: None,
             room: Room::default(),
+            talk: None,
         }
     }
 

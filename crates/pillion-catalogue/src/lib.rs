@@ -17,6 +17,7 @@ mod operation;
 mod peer;
 mod room;
 mod stats;
+mod talk;
 pub mod text;
 mod work;
 
@@ -31,5 +32,6 @@ pub use peer::Peer;
 pub use pillion_protocol::{Caller, Code, Error, Format, Result};
 pub use room::{Held, Room};
 pub use stats::{OperationStats, Stats};
+pub use talk::{Ends, Frame, Talk};
 pub use tokio_util::sync::CancellationToken;
 pub use work::{commit, wanted, work, work_unless};

@@ -74,6 +74,7 @@ pub enum Method {
     Get,
     Post,
     Put,
+    Patch,
     Delete,
 }
 
@@ -90,6 +91,8 @@ pub struct Route {
     pub errors: Errors,
     /// How its answer looks.
     pub answer: Reply,
+    /// Parameters that stand behind the path: `?name=value`.
+    pub query: &'static [&'static str],
 }
 
 /// What the body of a request holds.
@@ -118,10 +121,14 @@ pub enum Errors {
 pub enum Reply {
     /// The answer as JSON, or events if the operation is asked to stream.
     Json,
+    /// The answer as JSON, with 201.
+    Created,
     /// Nothing, with 204.
     Nothing,
     /// The items as events, each as it is; an error is an event too.
     Events,
+    /// A conversation by WebSocket, in one of these subprotocols or in none.
+    Talk(&'static [&'static str]),
 }
 
 impl Offer {
@@ -205,6 +212,7 @@ impl Route {
             body: Body::Json,
             errors: Errors::Plain,
             answer: Reply::Json,
+            query: &[],
         }
     }
 
@@ -230,6 +238,7 @@ impl Method {
             Self::Get => "GET",
             Self::Post => "POST",
             Self::Put => "PUT",
+            Self::Patch => "PATCH",
             Self::Delete => "DELETE",
         }
     }

@@ -30,8 +30,19 @@ pub(crate) struct Receiver {
     signer: Signer,
 }
 
-/// Connect to the socket `name` in `folder`, and say who we are. Only a socket is connected to,
-/// whatever else may lie there by that name.
+/// Connect to the socket `name` in `folder`. Only a socket is connected to, whatever else may
+/// lie there by that name.
+pub(crate) async fn reach(folder: BorrowedFd<'_>, name: &str) -> io::Result<UnixStream> {
+    let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let place = openat(folder, name, flags, Mode::empty())?;
+    if FileType::from_raw_mode(fstat(&place)?.st_mode) != FileType::Socket {
+        return Err(io::Error::other(format!("`{name}` is no socket")));
+    }
+    let path = format!("/proc/self/fd/{}", place.as_raw_fd());
+    UnixStream::connect(path).await
+}
+
+/// Connect to the socket `name` in `folder`, and say who we are.
 pub(crate) async fn connect(
     folder: BorrowedFd<'_>,
     name: &str,
@@ -39,13 +50,7 @@ pub(crate) async fn connect(
     identity: &str,
     signer: &Signer,
 ) -> io::Result<(Sender, Receiver)> {
-    let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let place = openat(folder, name, flags, Mode::empty())?;
-    if FileType::from_raw_mode(fstat(&place)?.st_mode) != FileType::Socket {
-        return Err(io::Error::other(format!("`{name}` is no socket")));
-    }
-    let path = format!("/proc/self/fd/{}", place.as_raw_fd());
-    let stream = UnixStream::connect(path).await?;
+    let stream = reach(folder, name).await?;
     let (read, mut write) = stream.into_split();
     write
         .write_all(&zmtp::opening(socket, identity.as_bytes()))

@@ -2,26 +2,27 @@
 
 use std::collections::HashMap;
 use std::io;
-use std::os::fd::BorrowedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use bytes::Bytes;
 use pillion_process::Secret;
 use pillion_protocol::jupyter::{Header, Message, Signer, VERSION};
+use pillion_protocol::websocket::Said;
 use pillion_protocol::zmtp::Socket;
 use serde::Serialize;
 use serde_json::Value;
-use tokio::sync::{broadcast, mpsc, watch};
+use tokio::net::UnixStream;
+use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 
 use crate::channel::{self, Receiver, Sender};
+use crate::listening::{Listening, News, Queue};
 
 /// What may wait for one who asked, in bytes of contents.
 const MAX_WAITING: usize = 64 << 20;
-/// Messages that one who listens to everything may be behind.
-const LISTENERS_BEHIND: usize = 4096;
 /// How long it may take until outputs are heard after the sockets are there.
 const HEARING: Duration = Duration::from_secs(20);
 
@@ -37,6 +38,24 @@ pub enum Channel {
     Stdin,
     /// Outputs and states.
     Iopub,
+}
+
+impl Channel {
+    /// Its name in Jupyter's protocol.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Shell => "shell",
+            Self::Control => "control",
+            Self::Stdin => "stdin",
+            Self::Iopub => "iopub",
+        }
+    }
+
+    /// The channel of this name that can be spoken on.
+    pub fn to_speak_on(name: &str) -> Option<Self> {
+        let all = [Self::Shell, Self::Control, Self::Stdin];
+        all.into_iter().find(|channel| channel.name() == name)
+    }
 }
 
 /// Something that came from the kernel.
@@ -62,7 +81,7 @@ impl Heard {
         })
     }
 
-    fn size(&self) -> usize {
+    pub(crate) fn size(&self) -> usize {
         let content = self.message.content.as_deref();
         let buffers: usize = self.message.buffers.iter().map(Bytes::len).sum();
         content.map_or(0, |raw| raw.get().len()) + buffers
@@ -79,6 +98,7 @@ pub struct Client {
     _iopub: Sender,
     /// Our name among the kernel's clients.
     name: String,
+    key: Arc<Secret>,
     next: AtomicU64,
     shared: Arc<Shared>,
     reading: Vec<JoinHandle<()>>,
@@ -87,10 +107,14 @@ pub struct Client {
 #[derive(Debug)]
 struct Shared {
     asked: Mutex<HashMap<String, Waiting>>,
-    everything: broadcast::Sender<Heard>,
+    /// Who hears everything, as long as they are there.
+    everything: Mutex<Vec<Weak<Queue>>>,
     /// It is at work on a cell, as it said last.
     busy: AtomicBool,
     hung_up: watch::Sender<bool>,
+    /// Where its sockets are, as long as it lives: longer, and nothing of its box could go.
+    folder: Mutex<Option<OwnedFd>>,
+    prefix: String,
 }
 
 #[derive(Debug)]
@@ -174,23 +198,48 @@ impl Shared {
                 waiting.bytes.fetch_sub(size, Ordering::Relaxed);
             }
         }
-        // An error means that nobody listens.
-        let _ = self.everything.send(heard);
+        self.everything().retain(|listener| {
+            let listener = listener.upgrade();
+            if let Some(listener) = &listener {
+                listener.offer(&heard);
+            }
+            listener.is_some()
+        });
+    }
+
+    fn folder(&self) -> MutexGuard<'_, Option<OwnedFd>> {
+        self.folder.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn everything(&self) -> MutexGuard<'_, Vec<Weak<Queue>>> {
+        self.everything
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The kernel is gone: whoever waits hears it.
+    fn end(&self) {
+        self.hung_up.send_replace(true);
+        drop(self.folder().take());
+        self.asked().clear();
+        let all = self.everything();
+        all.iter().filter_map(Weak::upgrade).for_each(|q| q.end());
     }
 }
 
 impl Client {
     /// Connect to the sockets `PREFIX-N` in `folder`.
     pub(crate) async fn connect(
-        folder: BorrowedFd<'_>,
+        folder: OwnedFd,
         prefix: &str,
-        key: &str,
+        key: &Arc<Secret>,
     ) -> io::Result<Self> {
         // Nobody else has this name.
         let name = Secret::random()?.expose().to_owned();
-        let signer = Signer::new(key.as_bytes());
+        let signer = Signer::new(key.expose().as_bytes());
         let open = |number: u8, socket| {
             let (path, name, signer) = (format!("{prefix}-{number}"), name.clone(), &signer);
+            let folder = folder.as_fd();
             async move { channel::connect(folder, &path, socket, &name, signer).await }
         };
         // Shell and stdin are one client to the kernel: it asks who asked it.
@@ -202,9 +251,11 @@ impl Client {
         )?;
         let shared = Arc::new(Shared {
             asked: Mutex::default(),
-            everything: broadcast::Sender::new(LISTENERS_BEHIND),
+            everything: Mutex::default(),
             busy: AtomicBool::new(false),
             hung_up: watch::Sender::new(false),
+            folder: Mutex::new(Some(folder)),
+            prefix: prefix.to_owned(),
         });
         let reading = [
             (Channel::Shell, shell.1),
@@ -219,6 +270,7 @@ impl Client {
             stdin: tokio::sync::Mutex::new(stdin.0),
             _iopub: iopub.0,
             name,
+            key: Arc::clone(key),
             next: AtomicU64::new(1),
             shared,
             reading: reading.into(),
@@ -230,7 +282,7 @@ impl Client {
     /// A subscription takes effect some time after it was sent, and what was published before
     /// is lost: ask until something comes that way.
     async fn until_outputs_are_heard(&self) -> io::Result<()> {
-        let mut everything = self.listen();
+        let everything = self.listen();
         let heard = async {
             loop {
                 let nothing = serde_json::json!({});
@@ -240,15 +292,14 @@ impl Client {
                 tokio::pin!(again);
                 loop {
                     tokio::select! {
-                        heard = everything.recv() => match heard {
-                            Ok(heard) if heard.channel == Channel::Iopub => return Ok(()),
-                            Ok(_) | Err(broadcast::error::RecvError::Lagged(_)) => {}
-                            Err(broadcast::error::RecvError::Closed) => {
-                                return Err(io::ErrorKind::UnexpectedEof.into());
+                        heard = everything.next() => match heard {
+                            Ok(News::Heard(heard)) if heard.channel == Channel::Iopub => {
+                                return Ok(());
                             }
+                            Ok(_) => {}
+                            Err(_) => return Err(io::ErrorKind::UnexpectedEof.into()),
                         },
                         () = &mut again => break,
-                        () = self.hung_up() => return Err(io::ErrorKind::UnexpectedEof.into()),
                     }
                 }
             }
@@ -311,9 +362,40 @@ impl Client {
         sender.lock().await.send(texts, buffers).await
     }
 
+    /// What messages are signed with.
+    pub(crate) fn key(&self) -> &Secret {
+        &self.key
+    }
+
     /// Hear everything from now on.
-    pub fn listen(&self) -> broadcast::Receiver<Heard> {
-        self.shared.everything.subscribe()
+    pub fn listen(&self) -> Listening {
+        let listening = Listening(Arc::default());
+        self.shared.everything().push(Arc::downgrade(&listening.0));
+        // It may have ended before we were heard of.
+        if self.is_over() {
+            listening.0.end();
+        }
+        listening
+    }
+
+    /// Send somebody's message, as it is; what answers it is theirs to hear.
+    pub async fn send_for(&self, listening: &Listening, message: &Said) -> io::Result<()> {
+        let channel = Channel::to_speak_on(&message.channel)
+            .ok_or_else(|| io::Error::other(format!("nobody speaks on `{}`", message.channel)))?;
+        listening.asks(&message.header.msg_id);
+        let [header, parent, metadata, content] = &message.texts;
+        let texts = [header.get(), parent.get(), metadata.get(), content.get()];
+        self.send(channel, texts, &message.buffers).await
+    }
+
+    /// Connect to one of its sockets, to speak with it in one's own words.
+    pub(crate) async fn reach(&self, number: u8) -> io::Result<UnixStream> {
+        let folder = match &*self.shared.folder() {
+            Some(folder) => folder.try_clone()?,
+            None => return Err(io::ErrorKind::NotConnected.into()),
+        };
+        let name = format!("{}-{number}", self.shared.prefix);
+        channel::reach(folder.as_fd(), &name).await
     }
 
     /// Whether the kernel said last that it is at work.
@@ -375,7 +457,5 @@ async fn read(channel: Channel, mut receiver: Receiver, shared: Arc<Shared>) {
             }
         }
     }
-    shared.hung_up.send_replace(true);
-    // Whoever waits hears the end.
-    shared.asked().clear();
+    shared.end();
 }

@@ -1,7 +1,7 @@
 //! The kernel of a session: there or not, whose process it is, and how to end it.
 
 use std::io;
-use std::os::fd::AsFd;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -18,6 +18,7 @@ use tokio::task::JoinHandle;
 use crate::cell::GRACE;
 use crate::client::{Channel, Client, Heard};
 use crate::packages::Source;
+use crate::relay::Listeners;
 use crate::spare::Spares;
 use crate::start::Make;
 
@@ -69,6 +70,8 @@ pub struct Kernel {
     quiet: Arc<tokio::sync::Mutex<()>>,
     state: tokio::sync::Mutex<State>,
     current: std::sync::Mutex<Option<Arc<Client>>>,
+    /// Where other programs find the sockets of this process of it.
+    file: tokio::sync::Mutex<Option<(u64, PathBuf)>>,
 }
 
 #[derive(Debug, Default)]
@@ -105,6 +108,7 @@ impl Kernel {
                 ..State::default()
             }),
             current: std::sync::Mutex::default(),
+            file: tokio::sync::Mutex::default(),
         }
     }
 
@@ -215,6 +219,9 @@ impl Kernel {
 
     /// A kernel that has started already, if there is one as this one would be.
     async fn take_spare(&self) -> Option<(Hold, Arc<Client>)> {
+        if self.make.is_key_given {
+            return None;
+        }
         let spare = self.spares.take(&self.make)?;
         let room = self.make.room();
         let given = self.spares.give(&spare, &self.make, &self.key, room).await;
@@ -242,6 +249,25 @@ impl Kernel {
             true => self.ready().await.ok(),
             false => None,
         }
+    }
+
+    /// A connection file with which other programs of this user join a kernel that is ready.
+    /// It is gone when the process of the kernel is.
+    pub async fn connection_file(self: &Arc<Self>, ready: &Ready) -> Result<PathBuf> {
+        let mut known = self.file.lock().await;
+        let process = ready.hold.process();
+        match &*known {
+            Some((of, file)) if *of == process => return Ok(file.clone()),
+            _ => {}
+        }
+        let (listeners, file) = Listeners::private(ready.client.key()).map_err(|error| {
+            let what = format!("cannot listen for clients of a kernel: {error}");
+            Error::new(Code::WriteFailed, what)
+                .hint("set `XDG_RUNTIME_DIR` to a folder of your own")
+        })?;
+        *known = Some((process, file.clone()));
+        tokio::spawn(listeners.pass_on(Arc::clone(self), Arc::clone(&ready.client)));
+        Ok(file)
     }
 
     /// Its folder, and what that holds before it starts.
@@ -388,9 +414,10 @@ pub(crate) async fn connect(hold: &Hold, make: &Make) -> io::Result<Client> {
     let heard = tokio::time::timeout(SOON, message::hear(&mut channel)).await?;
     let (sockets, fds): (Sockets, _) = heard?;
     let folder = fds
-        .first()
+        .into_iter()
+        .next()
         .ok_or_else(|| io::Error::other("no folder with sockets"))?;
-    Client::connect(folder.as_fd(), &sockets.prefix, make.key.expose()).await
+    Client::connect(folder, &sockets.prefix, &make.key).await
 }
 
 fn gone(error: &io::Error) -> Error {

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use pillion_catalogue::Result;
 use pillion_lanes::{Executor, Lane, Place, Throwaway, Whereabouts, session};
+use pillion_process::Secret;
 use pillion_runtime::managed::Progress;
 
 use crate::kernel::Kernel;
@@ -64,7 +65,11 @@ impl Kernels {
         progress: &dyn Progress,
     ) -> Result<Arc<Kernel>> {
         session::check_id(session)?;
-        self.of(session, whereabouts, memory_mb, progress).await
+        if let Some(kernel) = self.find(session).filter(|kernel| kernel.is_alive()) {
+            return Ok(kernel);
+        }
+        self.make(session, whereabouts, None, memory_mb, progress)
+            .await
     }
 
     /// A kernel for somebody alone, in a session of its own. Both go away with it.
@@ -76,7 +81,7 @@ impl Kernels {
     ) -> Result<Alone> {
         let session = Throwaway::new(self.executor.sessions());
         let kernel = self
-            .of(session.name(), whereabouts, memory_mb, progress)
+            .make(session.name(), whereabouts, None, memory_mb, progress)
             .await?;
         Ok(Alone {
             kernel,
@@ -85,16 +90,29 @@ impl Kernels {
         })
     }
 
-    async fn of(
+    /// The same, for a kernel whose messages are signed with the key of somebody else, who
+    /// speaks with it directly.
+    pub async fn with_key(
         &self,
         session: &str,
         whereabouts: Whereabouts,
+        key: Secret,
         memory_mb: Option<u64>,
         progress: &dyn Progress,
     ) -> Result<Arc<Kernel>> {
-        if let Some(kernel) = self.find(session).filter(|kernel| kernel.is_alive()) {
-            return Ok(kernel);
-        }
+        session::check_id(session)?;
+        self.make(session, whereabouts, Some(key), memory_mb, progress)
+            .await
+    }
+
+    async fn make(
+        &self,
+        session: &str,
+        whereabouts: Whereabouts,
+        given: Option<Secret>,
+        memory_mb: Option<u64>,
+        progress: &dyn Progress,
+    ) -> Result<Arc<Kernel>> {
         let ground = self.executor.ground(Lane::User, whereabouts).await?;
         let packages = Packages::find(&ground, self.executor.dirs(), progress).await?;
         let place = Place::new(
@@ -110,7 +128,11 @@ impl Kernels {
             packages,
             memory_mb,
             idle,
-            key: new_key()?,
+            is_key_given: given.is_some(),
+            key: match given {
+                Some(key) => Arc::new(key),
+                None => new_key()?,
+            },
             seen: PathBuf::new(),
             tmp: PathBuf::new(),
             folder: None,
@@ -170,5 +192,38 @@ impl Drop for Alone {
             kernel.let_go();
             drop(session);
         });
+    }
+}
+
+/// An id that nobody else has, in the form of a UUID: Jupyter's clients know kernels by such.
+///
+/// # Errors
+/// If the system has no randomness.
+pub fn new_id() -> std::io::Result<String> {
+    let random = Secret::random()?;
+    let digits = random.expose();
+    let part = |from: usize, to: usize| digits.get(from..to).unwrap_or_default();
+    // Version 4, which is random, and its variant.
+    let ids = [
+        part(0, 8),
+        part(8, 12),
+        &format!("4{}", part(12, 15)),
+        &format!("8{}", part(15, 18)),
+        part(18, 30),
+    ];
+    Ok(ids.join("-"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::new_id;
+
+    #[test]
+    fn an_id_is_a_uuid_of_its_own() {
+        let (one, two) = (new_id().unwrap(), new_id().unwrap());
+        assert_ne!(one, two);
+        let lengths: Vec<usize> = one.split('-').map(str::len).collect();
+        assert_eq!(lengths, [8, 4, 4, 4, 12]);
+        assert_eq!((&one[14..15], &one[19..20]), ("4", "8"));
     }
 }

@@ -11,7 +11,9 @@
 //! What comes from a kernel is written by code of others. It is decoded with limits
 //! (`pillion_protocol::{zmtp, jupyter}`), sorted by what it answers, and kept in queues that are
 //! bounded by bytes; what does not fit is dropped and counted, so that no cell can fill the
-//! daemon and no reader can stop another.
+//! daemon and no reader can stop another. Who speaks Jupyter's protocol themselves listens to
+//! everything and sends messages of their own ([`Listening`]), beside those who run cells. Who
+//! speaks ZeroMQ, too, finds the kernel's sockets elsewhere (`relay`).
 //!
 //! A dead kernel is silent on all its sockets. Its end comes from the supervisor ([`Ended`]), at
 //! once, with the reason; everyone who waits for an answer is told.
@@ -23,12 +25,16 @@ mod channel;
 mod client;
 mod kernel;
 mod kernels;
+mod listening;
 mod packages;
+mod relay;
 mod spare;
 mod start;
 
 pub use cell::{Cell, Listener, Ran};
 pub use client::{Answer, Channel, Client, Heard};
 pub use kernel::{Kernel, Life, Ready};
-pub use kernels::{Alone, Kernels};
+pub use kernels::{Alone, Kernels, new_id};
+pub use listening::{Listening, News, Silence};
 pub use packages::{Packages, Source};
+pub use relay::{Connection, Listeners, Parent};

@@ -39,6 +39,8 @@ pub(crate) struct Make {
     pub(crate) idle: Duration,
     /// What its messages are signed with.
     pub(crate) key: Arc<Secret>,
+    /// Somebody else speaks with it directly, and has chosen the key.
+    pub(crate) is_key_given: bool,
     /// Where its folder is, as it sees it.
     pub(crate) seen: PathBuf,
     pub(crate) tmp: PathBuf,

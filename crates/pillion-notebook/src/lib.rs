@@ -1,4 +1,5 @@
-//! The service behind `notebook.*`: cells on real kernels, and notebook files.
+//! The service behind `notebook.*` and `kernel.*`: cells on real kernels, notebook files, and
+//! kernels for clients of Jupyter.
 //!
 //! # Theory of operation
 //!
@@ -12,10 +13,14 @@
 //! touching what was not changed, checking and repairing, editing, outputs, comparing, and a
 //! page to look at.
 //!
+//! `gateway` offers the same kernels as a server of Jupyter does, so that JupyterLab and editors
+//! talk with them in their own messages.
+//!
 //! [`operations`] are what callers see.
 
 mod course;
 pub mod file;
+mod gateway;
 pub mod operations;
 mod service;
 mod whole;

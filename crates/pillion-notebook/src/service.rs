@@ -10,6 +10,7 @@ use pillion_lanes::{Executor, NO_SESSION, Whereabouts};
 use pillion_runtime::managed::Silent;
 
 use crate::course::{Course, Event, Told};
+use crate::gateway::{Gateway, Model, Served};
 use crate::operations::CellReply;
 
 /// Characters of one cell.
@@ -23,6 +24,7 @@ pub struct NotebookService {
     kernels: Kernels,
     /// Questions of cells that somebody has to answer, by session.
     questions: Mutex<HashMap<String, Question>>,
+    gateway: Gateway,
 }
 
 /// A question of a cell.
@@ -51,11 +53,58 @@ impl NotebookService {
         Self {
             kernels: Kernels::new(executor),
             questions: Mutex::default(),
+            gateway: Gateway::default(),
         }
     }
 
     pub(crate) fn kernels(&self) -> &Kernels {
         &self.kernels
+    }
+
+    /// Kernels as clients of Jupyter know them.
+    pub(crate) fn gateway(&self) -> &Gateway {
+        &self.gateway
+    }
+
+    /// A kernel as clients of Jupyter read it.
+    pub(crate) fn model(&self, served: &Served) -> Model {
+        served.model(&self.kernels)
+    }
+
+    /// A kernel under an id, ready to be asked: the one that runs, or a new one made as it was.
+    pub(crate) async fn ready_again(&self, served: &Served) -> Result<Ready> {
+        let kernel = match &served.whereabouts {
+            Some(place) => {
+                self.kernels
+                    .of_session(&served.session, place.clone(), None, &Silent)
+                    .await?
+            }
+            None => self.known(Some(&served.session))?,
+        };
+        kernel.ready().await
+    }
+
+    /// End a kernel under an id for good.
+    pub(crate) async fn end(&self, served: &Served) {
+        self.gateway.remove(&served.id);
+        if let Some(kernel) = self.kernels.find(&served.session) {
+            kernel.shut_down().await;
+        }
+    }
+
+    /// End a kernel that no open notebook has; says whether that was so.
+    pub(crate) async fn end_unless_used(&self, id: &str) -> bool {
+        let opened = self.gateway.notebooks.all();
+        if opened.iter().any(|opened| opened.kernel == id) {
+            return false;
+        }
+        match self.gateway.find(&self.kernels, id) {
+            Ok(served) => {
+                self.end(&served).await;
+                true
+            }
+            Err(_) => false,
+        }
     }
 
     /// The kernel of a session that somebody asks about, if it has ever had one.

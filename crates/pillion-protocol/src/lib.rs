@@ -15,6 +15,7 @@ pub mod jupyter;
 pub mod line;
 pub mod readable;
 pub mod vars;
+pub mod websocket;
 pub mod worker;
 pub mod zmtp;
 

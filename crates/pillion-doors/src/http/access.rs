@@ -5,12 +5,17 @@
 //!
 //! - by the kernel's word, if it shows that the other end is a process of our own user that
 //!   nothing confines ([`peer`]): `curl` and clients that know of no token just work;
-//! - by the token: `Authorization: Bearer`. It is random, new with every start, shown once,
-//!   and kept in a file that only our user can read;
+//! - by the token: `Authorization: Bearer`, or `token` as Jupyter's clients say it. It is
+//!   random, new with every start, shown once, and kept in a file that only our user can read.
+//!   Where a browser can send no header, which is when it opens a WebSocket, it may stand behind
+//!   the path: `?token=`. Nobody writes addresses down here, and no page is shown under it;
 //! - by a cookie, which a browser gets for a link that holds once and for a few minutes.
 //!
 //! Everything else is 401, also where the kernel cannot tell. It is asked once for each
 //! connection, with its first request that brings nothing else.
+//!
+//! A WebSocket is no ordinary request: browsers open one for any page without asking first. So
+//! one that a page opens needs the token, unless the page is our own.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -31,7 +36,7 @@ use pillion_process::{Secret, private};
 use tokio::net::TcpStream;
 use tokio::sync::{OnceCell, Semaphore};
 
-use super::refusal;
+use super::{refusal, talk};
 
 /// Where a link for browsers leads.
 pub(super) const OPEN: &str = "/open";
@@ -100,14 +105,19 @@ impl Access {
         (method, uri, headers): (&Method, &Uri, &HeaderMap),
     ) -> std::result::Result<(), Box<Response>> {
         let Some(guarded) = &self.0 else {
+            if talk::is_wanted(headers) && !is_own_page(headers) {
+                return Err(Box::new(unauthorized(
+                    "pages of others open no WebSocket here",
+                )));
+            }
             connection.admitted.store(true, Ordering::Relaxed);
             return Ok(());
         };
         let opens = uri.path() == OPEN && method == Method::GET;
-        if opens && let Some(once) = once(uri) {
+        if opens && let Some(once) = parameter(uri, "once=") {
             return Err(Box::new(guarded.open(once)));
         }
-        match guarded.is_let_in(connection, headers).await {
+        match guarded.is_let_in(connection, uri, headers).await {
             true => {
                 connection.admitted.store(true, Ordering::Relaxed);
                 Ok(())
@@ -120,9 +130,15 @@ impl Access {
 }
 
 impl Guarded {
-    async fn is_let_in(&self, connection: &Connection, headers: &HeaderMap) -> bool {
-        if bearer(headers).is_some_and(|token| self.file.token.is(token)) {
+    async fn is_let_in(&self, connection: &Connection, uri: &Uri, headers: &HeaderMap) -> bool {
+        let is_talk = talk::is_wanted(headers);
+        let behind = parameter(uri, "token=").filter(|_| is_talk);
+        let mut given = bearer(headers).into_iter().chain(behind);
+        if given.any(|token| self.file.token.is(token)) {
             return true;
+        }
+        if is_talk && !is_own_page(headers) {
+            return false;
         }
         let browser = self.is_browser(headers);
         let peer = *connection.peer.get_or_init(|| self.look(connection)).await;
@@ -225,16 +241,31 @@ pub(super) async fn new_link(access: &Access) -> Response {
     response
 }
 
-/// The secret of a link.
-fn once(uri: &Uri) -> Option<&str> {
+/// What stands behind the path under `name=`: the secret of a link, or the token.
+fn parameter<'a>(uri: &'a Uri, name: &str) -> Option<&'a str> {
     let query = uri.query()?;
-    query.split('&').find_map(|pair| pair.strip_prefix("once="))
+    query.split('&').find_map(|pair| pair.strip_prefix(name))
+}
+
+/// Whether no page asks, or one that came from here.
+fn is_own_page(headers: &HeaderMap) -> bool {
+    let text = |name| headers.get(name).and_then(|value| value.to_str().ok());
+    let host = text(&header::HOST);
+    match headers.contains_key(header::ORIGIN) {
+        false => true,
+        true => {
+            let origin = text(&header::ORIGIN);
+            let page = origin.and_then(|origin| origin.strip_prefix("http://"));
+            page.is_some() && page == host
+        }
+    }
 }
 
 fn bearer(headers: &HeaderMap) -> Option<&str> {
     let given = headers.get(header::AUTHORIZATION)?.to_str().ok()?;
     let (scheme, token) = given.split_once(' ')?;
-    scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
+    let is_known = ["bearer", "token"].map(|known| scheme.eq_ignore_ascii_case(known));
+    is_known.contains(&true).then(|| token.trim())
 }
 
 fn unauthorized(what: &str) -> Response {
@@ -355,6 +386,56 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 mod tests {
     use super::*;
     use std::os::unix::fs::PermissionsExt;
+
+    #[test]
+    fn a_websocket_is_opened_by_programs_and_by_our_own_pages() {
+        let opens = |origin: Option<&'static str>| {
+            let mut headers = HeaderMap::new();
+            headers.insert(header::HOST, HeaderValue::from_static("127.0.0.1:7"));
+            if let Some(origin) = origin {
+                headers.insert(header::ORIGIN, HeaderValue::from_static(origin));
+            }
+            is_own_page(&headers)
+        };
+        assert!(opens(None) && opens(Some("http://127.0.0.1:7")));
+        for other in [
+            "http://127.0.0.1:8",
+            "http://localhost:7",
+            "null",
+            "https://127.0.0.1:7",
+        ] {
+            assert!(!opens(Some(other)), "{other}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_token_behind_the_path_counts_for_websockets_only() {
+        let folder = tempfile::tempdir().unwrap();
+        let access = Access::guarded(7, &folder.path().join("pillion")).unwrap();
+        let token = access.token().unwrap().0.to_owned();
+        let guarded = access.0.as_ref().unwrap();
+        let nobody = Connection {
+            end: None,
+            peer: Arc::default(),
+            admitted: Arc::default(),
+            room: Room::new(),
+        };
+        let let_in = async |query: &str, headers: &[(&'static str, &str)]| {
+            let mut map = HeaderMap::new();
+            for (name, value) in headers {
+                map.insert(*name, HeaderValue::from_str(value).unwrap());
+            }
+            let uri: Uri = format!("/x{query}").parse().unwrap();
+            guarded.is_let_in(&nobody, &uri, &map).await
+        };
+        let (query, talks) = (format!("?a=1&token={token}"), ("upgrade", "websocket"));
+        let page = ("origin", "http://localhost:8888");
+        assert!(let_in(&query, &[talks]).await && let_in(&query, &[talks, page]).await);
+        assert!(!let_in(&query, &[]).await && !let_in("?token=no", &[talks]).await);
+        let given = format!("token {token}");
+        assert!(let_in("", &[("authorization", &given)]).await);
+        assert!(!let_in("", &[]).await);
+    }
 
     #[test]
     fn a_token_is_kept_privately_and_goes_with_its_server() {

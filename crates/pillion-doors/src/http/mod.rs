@@ -1,5 +1,6 @@
 //! HTTP: `POST /v1/{operation}`, SSE for streams, `/mcp` for agents, and pages about it all.
-//! Functions that are exposed have routes of their own: `POST /{function}`.
+//! Functions that are exposed have routes of their own: `POST /{function}`. Operations that talk
+//! have paths that become WebSockets.
 //!
 //! Local HTTP is hostile territory: every web page, every user and every program on this
 //! machine can send requests to a loopback port. `guard` lets in only requests whose `Host` is
@@ -16,6 +17,7 @@ mod page;
 mod routes;
 #[cfg(test)]
 mod routes_tests;
+mod talk;
 mod wire;
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};

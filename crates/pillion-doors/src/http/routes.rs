@@ -6,10 +6,12 @@ use std::borrow::Cow;
 
 use axum::Router;
 use axum::body::{Body as HttpBody, Bytes};
-use axum::extract::{ConnectInfo, FromRequest, Multipart, RawPathParams, Request, State};
-use axum::http::{HeaderMap, StatusCode};
+use axum::extract::ws::WebSocketUpgrade;
+use axum::extract::ws::rejection::WebSocketUpgradeRejection;
+use axum::extract::{ConnectInfo, FromRequest, Multipart, Query, RawPathParams, Request, State};
+use axum::http::{HeaderMap, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
-use axum::routing::{MethodRouter, delete, get, post, put};
+use axum::routing::{MethodRouter, delete, get, patch, post, put};
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use pillion_catalogue::{
@@ -20,6 +22,7 @@ use serde_json::{Value, json};
 
 use super::access::Connection;
 use super::calls::{self, Frames, Parameters};
+use super::talk;
 use crate::House;
 
 /// Every path of a catalogue, with the operation behind it.
@@ -38,21 +41,26 @@ pub(super) fn add(mut router: Router<House>, catalogue: &Catalogue) -> Router<Ho
     router
 }
 
+/// A request that wants to become a WebSocket, or does not.
+type Upgrade = std::result::Result<WebSocketUpgrade, WebSocketUpgradeRejection>;
+
 fn handler(operation: &'static str, route: Route) -> MethodRouter<House> {
+    if let Reply::Talk(protocols) = route.answer {
+        return talker(operation, protocols, route);
+    }
     let answer = async move |State(house): State<House>,
                              ConnectInfo(connection): ConnectInfo<Connection>,
                              path: RawPathParams,
+                             uri: Uri,
                              headers: HeaderMap,
                              body: HttpBody| {
-        let path: Vec<(String, String)> = path
-            .iter()
-            .map(|(name, value)| (name.to_owned(), value.to_owned()))
-            .collect();
+        let named = named(&path, &uri, route);
         let (body, claim) = match calls::collect(body).await {
             Ok(collected) => collected,
             Err(refused) => return *refused,
         };
-        let asked = match read(route, &path, &headers, body).await {
+        let read = async { read(route, &named?, &headers, body).await };
+        let asked = match read.await {
             Ok((params, caller)) => Parameters::new(params, caller, claim),
             Err(error) => return failure(&error, route.errors),
         };
@@ -62,8 +70,59 @@ fn handler(operation: &'static str, route: Route) -> MethodRouter<House> {
         Method::Get => get(answer),
         Method::Post => post(answer),
         Method::Put => put(answer),
+        Method::Patch => patch(answer),
         Method::Delete => delete(answer),
     }
+}
+
+/// A path that becomes a WebSocket.
+fn talker(
+    operation: &'static str,
+    protocols: &'static [&'static str],
+    route: Route,
+) -> MethodRouter<House> {
+    get(
+        async move |State(house): State<House>,
+                    path: RawPathParams,
+                    uri: Uri,
+                    headers: HeaderMap,
+                    upgrade: Upgrade| {
+            let Ok(upgrade) = upgrade else {
+                let error = Error::new(Code::InvalidRequest, "this path is a WebSocket")
+                    .hint("connect to it with a client that speaks WebSocket");
+                return failure(&error, route.errors);
+            };
+            let params = named(&path, &uri, route).and_then(|named| with_path(None, &named));
+            let asked = params.and_then(|params| Ok((params, calls::caller(&headers)?)));
+            let (params, caller) = match asked {
+                Ok(asked) => asked,
+                Err(error) => return failure(&error, route.errors),
+            };
+            let asked = talk::Asked {
+                operation,
+                protocols,
+                params,
+                caller,
+            };
+            talk::open(house, upgrade, &headers, asked).await
+        },
+    )
+}
+
+/// The parameters that an address names: parts of its path, and what stands behind it.
+fn named(path: &RawPathParams, uri: &Uri, route: Route) -> Result<Vec<(String, String)>> {
+    let parts = path.iter();
+    let parts = parts.map(|(name, value)| (name.to_owned(), value.to_owned()));
+    let mut named: Vec<_> = parts.collect();
+    if !route.query.is_empty() {
+        let behind = Query::<Vec<(String, String)>>::try_from_uri(uri);
+        let Query(behind) = behind.map_err(|_| {
+            Error::new(Code::InvalidParams, "what stands behind `?` cannot be read")
+        })?;
+        let wanted = |(name, _): &(String, String)| route.query.contains(&name.as_str());
+        named.extend(behind.into_iter().filter(wanted));
+    }
+    Ok(named)
 }
 
 async fn reply(
@@ -88,6 +147,10 @@ async fn reply(
             let answered = calls::answered(&house, operation, asked, &connection.room).await;
             match (answered, answer) {
                 (Ok(_), Reply::Nothing) => StatusCode::NO_CONTENT.into_response(),
+                (Ok(mut response), Reply::Created) => {
+                    *response.status_mut() = StatusCode::CREATED;
+                    response
+                }
                 (Ok(response), _) => response,
                 (Err(error), _) => failure(&error, route.errors),
             }

@@ -111,10 +111,14 @@ impl Interrupt {
 impl Restart {
     async fn perform(&self, cx: &Context<NotebookService>) -> Result<bool> {
         let session = self.session.as_deref();
-        if let Ok(kernel) = cx.service().known(session) {
+        let service = cx.service();
+        // Who talks with it is told that it comes back.
+        let restarting = service.gateway().restarting(session.unwrap_or(NO_SESSION));
+        if let Ok(kernel) = service.known(session) {
             kernel.shut_down().await;
         }
-        cx.service().ready(cx, session, None).await?;
+        service.ready(cx, session, None).await?;
+        drop(restarting);
         Ok(true)
     }
 }

@@ -1,4 +1,4 @@
-//! What callers can ask for: `notebook.*`.
+//! What callers can ask for: `notebook.*` and `kernel.*`.
 
 mod ask;
 mod cell;
@@ -7,6 +7,7 @@ mod control;
 mod edits;
 mod files;
 mod input;
+pub mod kernel;
 mod run;
 mod status;
 
@@ -19,6 +20,7 @@ pub use control::{Interrupt, Reset, Restart, Shutdown, Touched};
 pub use edits::{AddCell, DeleteCell, Edited, MoveCell, ReplaceCell};
 pub use files::{Check, CheckReport, Clear, Cleared, DiffFiles, DiffReport, Html, New, Written};
 pub use input::{Given, Input};
+pub(crate) use kernel::PYTHON;
 pub use run::{CellOutputs, FailedCell, Parameters, Run, RunReport, Step, StepState};
 pub use status::{KernelInfo, Status, StatusReport};
 
@@ -49,4 +51,22 @@ pub fn operations() -> Operations<NotebookService> {
         .with::<ReplaceCell>()
         .with::<DeleteCell>()
         .with::<MoveCell>()
+        .with::<kernel::Api>()
+        .with::<kernel::Specs>()
+        .with::<kernel::Spec>()
+        .with::<kernel::List>()
+        .with::<kernel::Start>()
+        .with::<kernel::Show>()
+        .with::<kernel::Shutdown>()
+        .with::<kernel::Interrupt>()
+        .with::<kernel::Restart>()
+        .with::<kernel::Channels>()
+        .with::<kernel::ConnectFile>()
+        .with::<kernel::Launch>()
+        .with::<kernel::Install>()
+        .with::<kernel::Sessions>()
+        .with::<kernel::OpenSession>()
+        .with::<kernel::ShowSession>()
+        .with::<kernel::UpdateSession>()
+        .with::<kernel::CloseSession>()
 }

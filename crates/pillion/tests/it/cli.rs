@@ -104,6 +104,7 @@ fn help() {
       operations  List every operation
       completions  Print a completion script for your shell
       code  All `code.*` operations
+      kernel  All `kernel.*` operations
       notebook  All `notebook.*` operations
       py  All `py.*` operations
       sidecar  All `sidecar.*` operations
@@ -407,6 +408,24 @@ fn operations() {
     exec.sessions  List sessions of the user lane with what their folders hold, the one used last first.
     exec.start  Put Python code into the queue of jobs, with the parameters of `exec.run`.
     exec.stream  Follow a job: what it printed so far, what it prints, and its result.
+    kernel.api  Tell which version of Jupyter's API for kernels is spoken.
+    kernel.channels  Talk with a kernel in Jupyter's own messages, over a WebSocket.
+    kernel.close_session Close a notebook; its kernel ends, if no other notebook has it.
+    kernel.connect_file Write a connection file with which `jupyter console --existing` joins a session's kernel.
+    kernel.install  Write a kernelspec, so that JupyterLab and other Jupyters offer a sandboxed Python.
+    kernel.interrupt  Interrupt the cell that a kernel runs.
+    kernel.launch  Be the kernel that a plain Jupyter wants, behind walls, until it or its Jupyter ends.
+    kernel.list  List the kernels there are, with the ids that Jupyter's clients know them by.
+    kernel.open_session Open a notebook, with a new kernel unless one is named.
+    kernel.restart  End a kernel, and start a new one under the same id, which knows nothing of earlier cells.
+    kernel.sessions  List the notebooks that Jupyter's clients have open, with their kernels.
+    kernel.show  Tell about a kernel.
+    kernel.show_session Tell about an open notebook.
+    kernel.shutdown  End a kernel for good.
+    kernel.spec  Tell about one kind of kernel.
+    kernel.specs  Tell what kinds of kernels there are, as Jupyter's clients ask for them.
+    kernel.start  Start a kernel, in a session of its own unless one is named.
+    kernel.update_session Give an open notebook another path, name or kernel.
     map.agents  Show which agents work on which projects.
     map.architecture  Show folders as layers, by who calls into whom, and which call each other.
     map.call_graph  Draw who calls whom, as edges from function to function.

@@ -231,6 +231,7 @@ fn value(operation: &str, name: &str, context: &TestContext) -> Option<Value> {
         ("notebook.input", "value") => Some(json!("yes")),
         // It has a list of them.
         ("notebook.new", "code") => return None,
+        ("kernel.spec", "name") => Some(json!("python3")),
         _ => None,
     };
     own.or_else(|| match (area, name) {
@@ -259,6 +260,8 @@ fn value(operation: &str, name: &str, context: &TestContext) -> Option<Value> {
         (_, "modules") => Some(json!(["things"])),
         (_, "sidecar") => Some(json!("old")),
         (_, "job_id") => Some(json!("job")),
+        ("kernel", "kernel_id" | "session_id") => Some(json!("none")),
+        ("kernel", "connection_file") => Some(json!("/nosuch/connection.json")),
         _ => None,
     })
 }

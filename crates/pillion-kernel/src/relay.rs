@@ -1,0 +1,384 @@
+//! A kernel's sockets where other programs find them.
+//!
+//! The sockets of a kernel lie in a folder that only its own box has. For programs that speak
+//! ZeroMQ themselves, such as `jupyter console --existing`, pillion listens elsewhere (in a
+//! private folder, or on the ports that a plain Jupyter chose) and passes bytes on, as they are:
+//! who wants to be heard signs with the kernel's key. Nothing is kept; who reads slowly makes the
+//! kernel wait, as with any Jupyter. It ends with the process of the kernel, and takes its
+//! files along.
+
+use std::fs;
+use std::io::{self, Write};
+use std::net::{IpAddr, SocketAddr};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use pillion_process::stat::Identity;
+use pillion_process::{Secret, private};
+use pillion_protocol::endpoint;
+use serde::Deserialize;
+use serde_json::json;
+use tokio::io::copy_bidirectional;
+use tokio::net::{TcpListener, UnixListener};
+use tokio::task::JoinSet;
+
+use crate::client::Client;
+use crate::kernel::Kernel;
+
+/// The sockets of a kernel, in the order of their numbers, from 1.
+const SOCKETS: [&str; 5] = ["shell", "iopub", "stdin", "control", "hb"];
+/// Connections at once. A client has five.
+const CONNECTIONS: usize = 100;
+/// Bytes of a connection file.
+const LONGEST_FILE: u64 = 64 * 1024;
+/// Where the folders with sockets are, within the folder for what lives as long as pillion.
+const FOLDER: &str = "kernels";
+const FILE: &str = "connection.json";
+const PREFIX: &str = "k";
+
+/// What a connection file of somebody else's says.
+#[derive(Debug)]
+pub struct Connection {
+    /// What messages are signed with.
+    pub key: Secret,
+    places: [Place; 5],
+}
+
+/// Where one socket is expected.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Place {
+    Port(SocketAddr),
+    Path(PathBuf),
+}
+
+/// Where programs come for the sockets of a kernel.
+#[derive(Debug)]
+pub struct Listeners {
+    all: Vec<Listener>,
+    /// Gone with us.
+    _folder: Option<Folder>,
+}
+
+#[derive(Debug)]
+enum Listener {
+    Port(TcpListener),
+    Path(UnixListener),
+}
+
+impl Connection {
+    /// Read a connection file that a Jupyter wrote for a kernel that it wants.
+    ///
+    /// # Errors
+    /// If it cannot be read, or asks for what is not done here.
+    pub fn read(path: &Path) -> io::Result<Self> {
+        let file = fs::File::open(path)?;
+        let mut text = String::new();
+        io::Read::read_to_string(&mut io::Read::take(file, LONGEST_FILE), &mut text)?;
+        Self::parse(&text)
+    }
+
+    fn parse(text: &str) -> io::Result<Self> {
+        #[derive(Deserialize)]
+        struct File {
+            #[serde(default)]
+            transport: Option<String>,
+            #[serde(default)]
+            signature_scheme: Option<String>,
+            ip: String,
+            key: String,
+            shell_port: u16,
+            iopub_port: u16,
+            stdin_port: u16,
+            control_port: u16,
+            hb_port: u16,
+        }
+        let file: File = serde_json::from_str(text)?;
+        let scheme = file.signature_scheme.as_deref().unwrap_or("hmac-sha256");
+        if scheme != "hmac-sha256" {
+            return Err(wrong(format!("messages are not signed by `{scheme}` here")));
+        }
+        let ports = [
+            file.shell_port,
+            file.iopub_port,
+            file.stdin_port,
+            file.control_port,
+            file.hb_port,
+        ];
+        let places = match file.transport.as_deref().unwrap_or("tcp") {
+            "ipc" => ports.map(|port| Place::Path(format!("{}-{port}", file.ip).into())),
+            "tcp" => {
+                let ip: IpAddr = match file.ip.as_str() {
+                    "localhost" => IpAddr::from([127, 0, 0, 1]),
+                    ip => ip
+                        .parse()
+                        .map_err(|_| wrong(format!("`{ip}` is no address")))?,
+                };
+                // Whoever reaches the ports hears what cells print.
+                if !ip.is_loopback() {
+                    return Err(wrong(format!("`{ip}` can be reached from elsewhere")));
+                }
+                ports.map(|port| Place::Port(SocketAddr::new(ip, port)))
+            }
+            other => return Err(wrong(format!("`{other}` is not spoken here"))),
+        };
+        Ok(Self {
+            key: Secret::new(file.key),
+            places,
+        })
+    }
+
+    /// Listen where it says.
+    ///
+    /// # Errors
+    /// If somebody else does.
+    pub async fn listen(&self) -> io::Result<Listeners> {
+        let mut all = Vec::new();
+        for place in &self.places {
+            all.push(match place {
+                Place::Port(address) => Listener::Port(TcpListener::bind(address).await?),
+                Place::Path(path) => Listener::Path(UnixListener::bind(path)?),
+            });
+        }
+        Ok(Listeners { all, _folder: None })
+    }
+}
+
+/// A process that a kernel lives for.
+#[derive(Debug, Clone, Copy)]
+pub struct Parent(Identity);
+
+impl Parent {
+    /// The process that has this pid now.
+    pub fn of(pid: u32) -> Option<Self> {
+        Identity::of(pid).map(Self)
+    }
+
+    /// Whether that very process still runs.
+    pub fn is_alive(&self) -> bool {
+        self.0.is_alive()
+    }
+}
+
+fn wrong(what: String) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, what)
+}
+
+impl Listeners {
+    /// Listen in a new folder that only our user can enter, with a file in it that says where
+    /// and what messages are signed with.
+    pub(crate) fn private(key: &Secret) -> io::Result<(Self, PathBuf)> {
+        let folder = Folder::new()?;
+        let prefix = folder.0.join(PREFIX);
+        let mut all = Vec::new();
+        let mut connection = json!({
+            "transport": "ipc",
+            "ip": prefix,
+            "key": key.expose(),
+            "signature_scheme": "hmac-sha256",
+            "kernel_name": "python3",
+        });
+        for (number, name) in (1..).zip(SOCKETS) {
+            let path = folder.0.join(format!("{PREFIX}-{number}"));
+            all.push(Listener::Path(UnixListener::bind(path)?));
+            connection[format!("{name}_port")] = number.into();
+        }
+        let file = folder.0.join(FILE);
+        let mut options = fs::File::options();
+        let mut open = options
+            .write(true)
+            .create_new(true)
+            .mode(0o600)
+            .open(&file)?;
+        writeln!(open, "{connection:#}")?;
+        let listeners = Self {
+            all,
+            _folder: Some(folder),
+        };
+        Ok((listeners, file))
+    }
+
+    /// Pass on what comes until the process of the kernel is gone. Who is connected keeps it
+    /// from going idle.
+    pub async fn pass_on(self, kernel: Arc<Kernel>, client: Arc<Client>) {
+        let mut connections = JoinSet::new();
+        loop {
+            tokio::select! {
+                accepted = self.accept() => match accepted {
+                    Ok((number, stream)) if connections.len() < CONNECTIONS => {
+                        let (kernel, client) = (Arc::clone(&kernel), Arc::clone(&client));
+                        connections.spawn(async move {
+                            if let Err(error) = carry(number, stream, &kernel, &client).await {
+                                tracing::debug!(%error, "a client of a kernel left");
+                            }
+                        });
+                    }
+                    Ok(_) => tracing::warn!("a kernel has too many clients"),
+                    Err(error) => {
+                        // Such as no descriptors being left.
+                        tracing::debug!(%error, "a client of a kernel did not get in");
+                        tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+                    }
+                },
+                Some(_) = connections.join_next() => {}
+                () = client.hung_up() => return,
+            }
+        }
+    }
+
+    /// The next that comes, with the number of the socket it wants.
+    async fn accept(&self) -> io::Result<(u8, Stream)> {
+        let one = |at: usize| async move {
+            match self.all.get(at) {
+                Some(Listener::Port(listener)) => {
+                    let (stream, _) = listener.accept().await?;
+                    let _ = stream.set_nodelay(true);
+                    io::Result::Ok(Box::new(stream) as Stream)
+                }
+                Some(Listener::Path(listener)) => {
+                    Ok(Box::new(listener.accept().await?.0) as Stream)
+                }
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            stream = one(0) => Ok((1, stream?)),
+            stream = one(1) => Ok((2, stream?)),
+            stream = one(2) => Ok((3, stream?)),
+            stream = one(3) => Ok((4, stream?)),
+            stream = one(4) => Ok((5, stream?)),
+        }
+    }
+}
+
+/// What bytes come and go by.
+trait Bytes: tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin + Send {}
+impl<T: tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin + Send> Bytes for T {}
+type Stream = Box<dyn Bytes>;
+
+/// Carry bytes between somebody and a socket of the kernel.
+async fn carry(
+    number: u8,
+    mut stream: Stream,
+    kernel: &Kernel,
+    client: &Arc<Client>,
+) -> io::Result<()> {
+    let ready = kernel.running().await;
+    let ready = ready.filter(|ready| Arc::ptr_eq(&ready.client, client));
+    let ready = ready.ok_or(io::ErrorKind::NotConnected)?;
+    let mut socket = ready.client.reach(number).await?;
+    copy_bidirectional(&mut stream, &mut socket).await?;
+    Ok(())
+}
+
+/// A folder for the sockets of one kernel. It goes with us.
+#[derive(Debug)]
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new() -> io::Result<Self> {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        let env = |name: &str| std::env::var_os(name);
+        let uid = pillion_process::effective_uid();
+        let pid = std::process::id();
+        let start = Identity::of(pid).map_or(0, |identity| identity.start);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let name = format!("{pid}.{start}-{number}");
+        let usual = endpoint::runtime_dir(env, uid);
+        let fits = |runtime: &Path| {
+            let longest = runtime.join(FOLDER).join(&name).join("k-1");
+            longest.as_os_str().len() < endpoint::MAX_PATH
+        };
+        // Too deep for a socket: a place that is always short.
+        let runtime = match fits(&usual) {
+            true => usual,
+            false => PathBuf::from(format!("/tmp/pillion-{uid}")),
+        };
+        private::ensure(&runtime).map_err(io::Error::other)?;
+        let all = runtime.join(FOLDER);
+        private::ensure(&all).map_err(io::Error::other)?;
+        sweep(&all);
+        let folder = all.join(name);
+        fs::DirBuilder::new().mode(0o700).create(&folder)?;
+        Ok(Self(folder))
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// Remove the folders of processes that are gone.
+fn sweep(all: &Path) {
+    let folders = fs::read_dir(all).into_iter().flatten().flatten();
+    for folder in folders {
+        let name = folder.file_name();
+        let owner = name.to_str().and_then(|name| {
+            let (owner, _) = name.split_once('-')?;
+            let (pid, start) = owner.split_once('.')?;
+            Some(Identity {
+                pid: pid.parse().ok()?,
+                start: start.parse().ok()?,
+            })
+        });
+        if owner.is_some_and(|owner| !owner.is_alive()) {
+            let _ = fs::remove_dir_all(folder.path());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn file(transport: &str, ip: &str, scheme: &str) -> String {
+        json!({
+            "transport": transport, "ip": ip, "key": "k", "signature_scheme": scheme,
+            "shell_port": 1, "iopub_port": 2, "stdin_port": 3, "control_port": 4, "hb_port": 5,
+        })
+        .to_string()
+    }
+
+    #[test]
+    fn a_connection_file_says_where_the_sockets_are() {
+        let tcp = Connection::parse(&file("tcp", "127.0.0.1", "hmac-sha256")).unwrap();
+        assert_eq!(tcp.places[4], Place::Port("127.0.0.1:5".parse().unwrap()));
+        assert_eq!(tcp.key.expose(), "k");
+        let ipc = Connection::parse(&file("ipc", "/tmp/x", "hmac-sha256")).unwrap();
+        assert_eq!(ipc.places[0], Place::Path("/tmp/x-1".into()));
+    }
+
+    #[test]
+    fn what_is_not_done_here_is_refused() {
+        for (transport, ip, scheme) in [
+            ("tcp", "0.0.0.0", "hmac-sha256"),
+            ("tcp", "elsewhere", "hmac-sha256"),
+            ("udp", "127.0.0.1", "hmac-sha256"),
+            ("tcp", "127.0.0.1", "hmac-md5"),
+        ] {
+            assert!(Connection::parse(&file(transport, ip, scheme)).is_err());
+        }
+        assert!(Connection::parse("{}").is_err());
+    }
+
+    #[test]
+    fn folders_of_processes_that_are_gone_are_swept() {
+        let all = tempfile::tempdir().unwrap();
+        let pid = std::process::id();
+        let start = Identity::of(pid).unwrap().start;
+        let ours = format!("{pid}.{start}-0");
+        for name in [&ours, &format!("{pid}.1-0"), "other"] {
+            fs::create_dir(all.path().join(name)).unwrap();
+        }
+        sweep(all.path());
+        let mut left: Vec<_> = fs::read_dir(all.path())
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect();
+        left.sort();
+        assert_eq!(left, [ours, "other".to_owned()]);
+    }
+}

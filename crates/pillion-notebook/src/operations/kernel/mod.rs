@@ -1,0 +1,21 @@
+//! What callers can ask for: `kernel.*`, which is Jupyter's own API for kernels.
+//!
+//! The paths and the forms of answers are those of Jupyter's servers, so that JupyterLab and
+//! editors use pillion as one. What clients send beside what is known here is not looked at.
+
+mod channels;
+mod install;
+mod join;
+mod kernels;
+mod notebooks;
+mod specs;
+
+pub use crate::gateway::Model;
+pub use channels::{Channels, Talked};
+pub use install::{Install, Installed};
+pub use join::{ConnectFile, ConnectionFile, Launch, Launched};
+pub use kernels::{Interrupt, List, Restart, Show, Shutdown, Start};
+pub use notebooks::{
+    CloseSession, OpenSession, SessionModel, Sessions, ShowSession, UpdateSession, WantedKernel,
+};
+pub use specs::{Api, ApiVersion, KernelSpec, PYTHON, Spec, SpecEntry, Specs, SpecsReport};
