@@ -175,7 +175,7 @@ impl Shared {
     }
 
     /// Give a message to whoever asked, and to who listens to everything.
-    fn hand_on(&self, heard: Heard) {
+    fn hand_on(&self, heard: &Heard) {
         // Questions make it busy, too, for a moment; people mean cells.
         if heard.channel == Channel::Iopub
             && heard.kind() == "status"
@@ -201,7 +201,7 @@ impl Shared {
         self.everything().retain(|listener| {
             let listener = listener.upgrade();
             if let Some(listener) = &listener {
-                listener.offer(&heard);
+                listener.offer(heard);
             }
             listener.is_some()
         });
@@ -445,7 +445,7 @@ impl Drop for Client {
 async fn read(channel: Channel, mut receiver: Receiver, shared: Arc<Shared>) {
     loop {
         match receiver.next().await {
-            Ok(Some(Ok(message))) => shared.hand_on(Heard {
+            Ok(Some(Ok(message))) => shared.hand_on(&Heard {
                 channel,
                 message: Arc::new(message),
             }),

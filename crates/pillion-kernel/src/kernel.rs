@@ -376,9 +376,10 @@ impl Kernel {
     pub async fn shut_down(&self) -> bool {
         let ready = self.running().await;
         let mut state = self.state.lock().await;
+        // Also one that ended by itself is nobody's any more.
+        self.supervisor.let_go(&self.key);
         if let Some(ready) = &ready {
             let client = &ready.client;
-            self.supervisor.let_go(&self.key);
             let for_good = json!({ "restart": false });
             let asked = client.ask(Channel::Control, "shutdown_request", &for_good);
             if asked.await.is_ok() {

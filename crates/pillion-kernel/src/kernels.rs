@@ -48,6 +48,14 @@ impl Kernels {
         self.spares.count()
     }
 
+    /// Forget a session whose kernel has ended; one that runs stays known.
+    pub fn forget(&self, session: &str) {
+        let mut known = self.known();
+        if known.get(session).is_some_and(|kernel| !kernel.is_alive()) {
+            known.remove(session);
+        }
+    }
+
     /// All that are known, by session.
     pub fn all(&self) -> Vec<Arc<Kernel>> {
         let mut all: Vec<_> = self.known().values().cloned().collect();

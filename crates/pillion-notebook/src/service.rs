@@ -10,7 +10,7 @@ use pillion_lanes::{Executor, NO_SESSION, Whereabouts};
 use pillion_runtime::managed::Silent;
 
 use crate::course::{Course, Event, Told};
-use crate::gateway::{Gateway, Model, Served};
+use crate::gateway::{Gateway, Model, Served, is_own};
 use crate::operations::CellReply;
 
 /// Characters of one cell.
@@ -89,6 +89,9 @@ impl NotebookService {
         self.gateway.remove(&served.id);
         if let Some(kernel) = self.kernels.find(&served.session) {
             kernel.shut_down().await;
+        }
+        if is_own(&served.session) {
+            self.kernels.forget(&served.session);
         }
     }
 

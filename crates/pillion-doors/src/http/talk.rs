@@ -115,11 +115,12 @@ async fn carry(mut socket: WebSocket, ends: Ends, answer: Answer, shutdown: Canc
     let mut held: Option<(Frame, Claim)> = None;
     let end = loop {
         tokio::select! {
-            place = outgoing.reserve(), if held.is_some() => match (place, held.take()) {
-                (Ok(place), Some((frame, _claim))) => place.send(frame),
-                // It is about to say how it ended.
-                _ => {}
-            },
+            place = outgoing.reserve(), if held.is_some() => {
+                // An operation that takes nothing is about to say how it ended.
+                if let (Ok(place), Some((frame, _claim))) = (place, held.take()) {
+                    place.send(frame);
+                }
+            }
             message = socket.recv(), if held.is_none() => {
                 silent = 0;
                 match message {

@@ -106,6 +106,11 @@ impl Gateway {
     }
 }
 
+/// Whether a session was made for one kernel, and is nobody's when that has ended.
+pub(crate) fn is_own(session: &str) -> bool {
+    session.starts_with(SESSION)
+}
+
 fn is_there(kernels: &Kernels, session: &str) -> bool {
     let life = kernels.find(session).map(|kernel| kernel.life());
     matches!(life, Some(Life::Starting | Life::Idle | Life::Busy))

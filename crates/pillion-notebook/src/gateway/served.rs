@@ -109,7 +109,7 @@ impl Served {
         Model {
             id: self.id.clone(),
             name: PYTHON.to_owned(),
-            last_activity: self.state().last_activity.to_string(),
+            last_activity: written(self.state().last_activity),
             execution_state: state.to_owned(),
             connections: self.clients.load(Ordering::Relaxed),
             session: self.session.clone(),
@@ -195,6 +195,11 @@ impl Served {
     }
 }
 
+/// A time as Jupyter's clients read it: with six digits behind the second, no more and no less.
+pub(super) fn written(time: jiff::Timestamp) -> String {
+    time.strftime("%Y-%m-%dT%H:%M:%S%.6fZ").to_string()
+}
+
 /// A client of a kernel, for as long as it is there.
 #[derive(Debug)]
 pub(super) struct Inside(Arc<Served>);
@@ -212,5 +217,36 @@ pub(crate) struct Restarting(Arc<Served>);
 impl Drop for Restarting {
     fn drop(&mut self) {
         self.0.restarts.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_time_has_six_digits_behind_the_second() {
+        let time = jiff::Timestamp::new(0, 5_000).unwrap();
+        assert_eq!(written(time), "1970-01-01T00:00:00.000005Z");
+        assert_eq!(
+            written(jiff::Timestamp::UNIX_EPOCH),
+            "1970-01-01T00:00:00.000000Z"
+        );
+    }
+
+    #[test]
+    fn a_kernel_that_dies_again_and_again_is_left_alone() {
+        let served = Served::new("s".to_owned(), None).unwrap();
+        let lives: Vec<bool> = (0..7).map(|_| served.died()).collect();
+        assert_eq!(lives, [true, true, true, true, true, false, false]);
+    }
+
+    #[test]
+    fn there_is_room_for_so_many_clients() {
+        let served = Arc::new(Served::new("s".to_owned(), None).unwrap());
+        let mut inside: Vec<_> = (0..CLIENTS).map(|_| served.enter().unwrap()).collect();
+        assert_eq!(served.enter().unwrap_err().code, Code::Busy);
+        inside.pop();
+        assert!(served.enter().is_ok());
     }
 }

@@ -18,6 +18,7 @@ use serde_json::value::{RawValue, to_raw_value};
 use tokio::sync::mpsc;
 
 use super::Served;
+use super::served::written;
 use crate::NotebookService;
 
 /// How often it is looked whether a kernel that nobody listens to is still at work.
@@ -256,7 +257,7 @@ impl ToClient {
             msg_id: pillion_kernel::new_id().map_err(Error::internal)?,
             session: "pillion".to_owned(),
             username: "pillion".to_owned(),
-            date: jiff::Timestamp::now().to_string(),
+            date: written(jiff::Timestamp::now()),
             msg_type: kind.to_owned(),
             version: VERSION.to_owned(),
         };

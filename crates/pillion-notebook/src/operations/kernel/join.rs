@@ -117,7 +117,7 @@ impl Operation for Launch {
         let kernel = kernels
             .with_key(&session, whereabouts, connection.key, None, &Silent)
             .await?;
-        let _ending = Ending(Arc::clone(&kernel));
+        let _ending = Ending(Arc::clone(cx.service()), Arc::clone(&kernel));
         let ready = kernel.ready().await?;
         let client = Arc::clone(&ready.client);
         let parent = self.parent.and_then(pillion_kernel::Parent::of);
@@ -130,12 +130,15 @@ impl Operation for Launch {
 }
 
 /// Ends a kernel that nobody can reach any more.
-struct Ending(Arc<Kernel>);
+struct Ending(Arc<NotebookService>, Arc<Kernel>);
 
 impl Drop for Ending {
     fn drop(&mut self) {
-        let kernel = Arc::clone(&self.0);
-        tokio::spawn(async move { kernel.shut_down().await });
+        let (service, kernel) = (Arc::clone(&self.0), Arc::clone(&self.1));
+        tokio::spawn(async move {
+            kernel.shut_down().await;
+            service.kernels().forget(kernel.session());
+        });
     }
 }
 

@@ -35,7 +35,8 @@ fn context() -> TestContext {
 /// A server, and the token that it wants.
 fn serve() -> (TestContext, Web, String) {
     let mut context = context();
-    context.set_env("PILLION_LOG", "trace");
+    // All that we say ourselves; what libraries trace is every frame.
+    context.set_env("PILLION_LOG", "debug");
     let web = context.serve();
     let file = context
         .base
