@@ -16,6 +16,7 @@ use serde_json::Value;
 use tokio::sync::{broadcast, mpsc, watch};
 use tokio::task::JoinHandle;
 
+use crate::attach::Places;
 use crate::channel::{self, Receiver, Sender};
 
 /// What may wait for one who asked, in bytes of contents.
@@ -200,6 +201,31 @@ impl Client {
             open(3, Socket::Dealer),
             open(4, Socket::Dealer),
         )?;
+        Self::over(name, shell, iopub, stdin, control).await
+    }
+
+    /// Connect to the sockets at these places.
+    pub(crate) async fn attach(places: &Places, key: &str) -> io::Result<Self> {
+        let name = Secret::random()?.expose().to_owned();
+        let signer = Signer::new(key.as_bytes());
+        let open = |place, socket| channel::connect_to(place, socket, &name, &signer);
+        let (shell, iopub, stdin, control) = tokio::try_join!(
+            open(&places.shell, Socket::Dealer),
+            open(&places.iopub, Socket::Sub),
+            open(&places.stdin, Socket::Dealer),
+            open(&places.control, Socket::Dealer),
+        )?;
+        Self::over(name, shell, iopub, stdin, control).await
+    }
+
+    /// A client of these sockets.
+    async fn over(
+        name: String,
+        shell: (Sender, Receiver),
+        iopub: (Sender, Receiver),
+        stdin: (Sender, Receiver),
+        control: (Sender, Receiver),
+    ) -> io::Result<Self> {
         let shared = Arc::new(Shared {
             asked: Mutex::default(),
             everything: broadcast::Sender::new(LISTENERS_BEHIND),

@@ -13,9 +13,12 @@
 //!
 //! [`operations`] are what callers see.
 
+mod attached;
 mod course;
 pub mod file;
 pub mod operations;
 mod service;
 
+pub use attached::{complete_attached, run_attached};
+pub use course::Event;
 pub use service::NotebookService;
