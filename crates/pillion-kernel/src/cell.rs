@@ -9,6 +9,7 @@ use pillion_supervisor::{Cause, Ended};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
+use crate::attach::Attached;
 use crate::client::{Channel, Heard};
 use crate::kernel::{Kernel, Ready};
 
@@ -32,6 +33,19 @@ pub struct Cell {
     pub timeout: Option<Duration>,
     /// Bytes that it may write and show.
     pub output: u64,
+}
+
+impl Cell {
+    fn request(&self) -> Value {
+        json!({
+            "code": self.code,
+            "silent": self.silent,
+            "store_history": !self.silent,
+            "user_expressions": {},
+            "allow_stdin": self.allow_stdin,
+            "stop_on_error": self.stop_on_error,
+        })
+    }
 }
 
 /// Hears what a cell does while it runs.
@@ -184,17 +198,9 @@ impl Kernel {
         cancel: &CancellationToken,
         listener: &mut impl Listener,
     ) -> Result<Ran> {
-        let request = json!({
-            "code": cell.code,
-            "silent": cell.silent,
-            "store_history": !cell.silent,
-            "user_expressions": {},
-            "allow_stdin": cell.allow_stdin,
-            "stop_on_error": cell.stop_on_error,
-        });
         let asked = ready
             .client
-            .ask(Channel::Shell, "execute_request", &request)
+            .ask(Channel::Shell, "execute_request", &cell.request())
             .await;
         let mut answer = asked.map_err(|error| not_asked(&error))?;
         let mut course = Course::new();
@@ -249,6 +255,37 @@ impl Kernel {
         if let Err(error) = self.interrupt(ready).await {
             tracing::debug!(%error, "a kernel was not interrupted");
         }
+    }
+}
+
+impl Attached {
+    /// Run a cell, and wait for its end. It has no limits here: whose kernel it is decides. What
+    /// is more than `cell.output` is not shown.
+    pub async fn run(&self, cell: &Cell, listener: &mut impl Listener) -> Result<Ran> {
+        let client = self.client();
+        let request = cell.request();
+        let asked = client.ask(Channel::Shell, "execute_request", &request);
+        let mut answer = asked.await.map_err(|error| not_asked(&error))?;
+        let mut course = Course::new();
+        while !course.is_over() {
+            tokio::select! {
+                heard = answer.next() => match heard {
+                    Some(heard) => {
+                        if course.note(&heard, cell.output) {
+                            listener.hear(&heard).await;
+                        }
+                    }
+                    None => {
+                        let lost = "the kernel is gone".to_owned();
+                        return Ok(course.end(Outcome::Killed, Some(lost)));
+                    }
+                },
+                () = at(course.next(None)) => {}
+            }
+        }
+        course.dropped += answer.dropped();
+        let outcome = outcome(&course);
+        Ok(course.end(outcome, None))
     }
 }
 

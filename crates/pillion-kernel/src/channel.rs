@@ -2,29 +2,33 @@
 
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
+use std::path::PathBuf;
 
 use bytes::{Bytes, BytesMut};
 use pillion_protocol::jupyter::{self, Message, MessageError, Signer};
 use pillion_protocol::zmtp::{self, Decoder, Socket};
 use rustix::fs::{FileType, Mode, OFlags, fstat, openat};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::UnixStream;
-use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::net::{TcpStream, UnixStream};
 
 /// What is read at once.
 const CHUNK: usize = 64 * 1024;
 
 /// What is said on a socket.
-#[derive(Debug)]
 pub(crate) struct Sender {
-    stream: OwnedWriteHalf,
+    stream: Box<dyn AsyncWrite + Send + Sync + Unpin>,
     signer: Signer,
 }
 
+impl std::fmt::Debug for Sender {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Sender")
+    }
+}
+
 /// What is heard on it.
-#[derive(Debug)]
 pub(crate) struct Receiver {
-    stream: OwnedReadHalf,
+    stream: Box<dyn AsyncRead + Send + Sync + Unpin>,
     decoder: Decoder,
     buffer: BytesMut,
     signer: Signer,
@@ -51,7 +55,48 @@ pub(crate) async fn connect(
     signer: &Signer,
 ) -> io::Result<(Sender, Receiver)> {
     let stream = reach(folder, name).await?;
-    let (read, mut write) = stream.into_split();
+    let (read, write) = stream.into_split();
+    greet(Box::new(read), Box::new(write), socket, identity, signer).await
+}
+
+/// The same for a socket of a kernel that somebody else started.
+pub(crate) async fn connect_to(
+    place: &Place,
+    socket: Socket,
+    identity: &str,
+    signer: &Signer,
+) -> io::Result<(Sender, Receiver)> {
+    match place {
+        Place::Ipc(path) => {
+            let (read, write) = UnixStream::connect(path).await?.into_split();
+            greet(Box::new(read), Box::new(write), socket, identity, signer).await
+        }
+        Place::Tcp(host, port) => {
+            let stream = TcpStream::connect((host.as_str(), *port)).await?;
+            stream.set_nodelay(true)?;
+            let (read, write) = stream.into_split();
+            greet(Box::new(read), Box::new(write), socket, identity, signer).await
+        }
+    }
+}
+
+/// Where a socket is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// A file.
+    Ipc(PathBuf),
+    /// A port of a host.
+    Tcp(String, u16),
+}
+
+/// Say who we are, and hear who the other side is.
+async fn greet(
+    read: Box<dyn AsyncRead + Send + Sync + Unpin>,
+    mut write: Box<dyn AsyncWrite + Send + Sync + Unpin>,
+    socket: Socket,
+    identity: &str,
+    signer: &Signer,
+) -> io::Result<(Sender, Receiver)> {
     write
         .write_all(&zmtp::opening(socket, identity.as_bytes()))
         .await?;

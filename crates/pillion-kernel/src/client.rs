@@ -18,6 +18,7 @@ use tokio::net::UnixStream;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 
+use crate::attach::Places;
 use crate::channel::{self, Receiver, Sender};
 use crate::listening::{Listening, News, Queue};
 
@@ -249,6 +250,31 @@ impl Client {
             open(3, Socket::Dealer),
             open(4, Socket::Dealer),
         )?;
+        Self::over(name, shell, iopub, stdin, control).await
+    }
+
+    /// Connect to the sockets at these places.
+    pub(crate) async fn attach(places: &Places, key: &str) -> io::Result<Self> {
+        let name = Secret::random()?.expose().to_owned();
+        let signer = Signer::new(key.as_bytes());
+        let open = |place, socket| channel::connect_to(place, socket, &name, &signer);
+        let (shell, iopub, stdin, control) = tokio::try_join!(
+            open(&places.shell, Socket::Dealer),
+            open(&places.iopub, Socket::Sub),
+            open(&places.stdin, Socket::Dealer),
+            open(&places.control, Socket::Dealer),
+        )?;
+        Self::over(name, shell, iopub, stdin, control).await
+    }
+
+    /// A client of these sockets.
+    async fn over(
+        name: String,
+        shell: (Sender, Receiver),
+        iopub: (Sender, Receiver),
+        stdin: (Sender, Receiver),
+        control: (Sender, Receiver),
+    ) -> io::Result<Self> {
         let shared = Arc::new(Shared {
             asked: Mutex::default(),
             everything: Mutex::default(),

@@ -18,8 +18,12 @@
 //! A dead kernel is silent on all its sockets. Its end comes from the supervisor ([`Ended`]), at
 //! once, with the reason; everyone who waits for an answer is told.
 //!
+//! A kernel that somebody else started is not a sidecar and has no walls: [`Attached`] speaks with
+//! it, and never ends it (`attach`).
+//!
 //! [`Ended`]: pillion_supervisor::Ended
 
+mod attach;
 mod cell;
 mod channel;
 mod client;
@@ -31,6 +35,7 @@ mod relay;
 mod spare;
 mod start;
 
+pub use attach::{Attached, ConnectionFile};
 pub use cell::{Cell, Listener, Ran};
 pub use client::{Answer, Channel, Client, Heard};
 pub use kernel::{Kernel, Life, Ready};

@@ -19,7 +19,7 @@ const END_OF_INPUT: &str = "\u{4}";
 /// What happens while a cell runs.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
-pub(crate) enum Event {
+pub enum Event {
     /// The kernel began with it.
     Started {
         /// Its number.
@@ -83,8 +83,7 @@ pub(crate) struct Course<'a, T> {
     kernel: &'a Arc<Kernel>,
     ready: &'a Ready,
     told: &'a mut T,
-    outputs: Outputs,
-    streams: [String; 2],
+    shown: Showing,
     pub(crate) inputs: VecDeque<String>,
     pub(crate) is_followed: bool,
 }
@@ -102,8 +101,7 @@ impl<'a, T: Told> Course<'a, T> {
             kernel,
             ready,
             told,
-            outputs: Outputs::new(usize::try_from(most).unwrap_or(usize::MAX)),
-            streams: Default::default(),
+            shown: Showing::new(most),
             inputs: VecDeque::new(),
             is_followed: false,
         }
@@ -128,7 +126,44 @@ impl<'a, T: Told> Course<'a, T> {
         }
     }
 
-    async fn show(&mut self, kind: &str, content: &Value) {
+    /// What the caller gets at the end.
+    pub(crate) fn reply(self, ran: &Ran, ready: &Ready) -> CellReply {
+        let before = ready
+            .lost
+            .as_ref()
+            .map(|lost| format!("{lost}: this is a new one, which knows nothing of earlier cells"));
+        let after = ran.lost.as_ref().map(|lost| {
+            format!("{lost}; what it knew is lost, and the next cell starts a new one")
+        });
+        let notices: Vec<String> = before.into_iter().chain(after).collect();
+        let notice = (!notices.is_empty()).then(|| notices.join("; "));
+        self.shown.reply(ran, self.kernel.session(), notice)
+    }
+}
+
+/// What a cell has shown so far.
+pub(crate) struct Showing {
+    outputs: Outputs,
+    streams: [String; 2],
+}
+
+impl Showing {
+    /// Nothing yet; more than `most` bytes are not kept.
+    pub(crate) fn new(most: u64) -> Self {
+        Self {
+            outputs: Outputs::new(usize::try_from(most).unwrap_or(usize::MAX)),
+            streams: Default::default(),
+        }
+    }
+
+    /// Take a message that is an output, or says something of them. These are the events that
+    /// follow from it.
+    pub(crate) fn take(&mut self, kind: &str, content: &Value) -> Vec<Event> {
+        if kind == "execute_input" {
+            self.outputs.feed(kind, content);
+            let execution_count = self.outputs.execution_count();
+            return vec![Event::Started { execution_count }];
+        }
         if kind == "stream" {
             let text = content["text"].as_str().unwrap_or_default();
             let stream = usize::from(content["name"] == "stderr");
@@ -137,10 +172,7 @@ impl<'a, T: Told> Course<'a, T> {
             }
         }
         let change = self.outputs.feed(kind, content);
-        let events = self.events(kind, content, &change);
-        for event in events {
-            self.told.tell(event).await;
-        }
+        self.events(kind, content, &change)
     }
 
     fn events(&self, kind: &str, content: &Value, change: &Change) -> Vec<Event> {
@@ -170,7 +202,7 @@ impl<'a, T: Told> Course<'a, T> {
     }
 
     /// What the caller gets at the end.
-    pub(crate) fn reply(self, ran: &Ran, ready: &Ready) -> CellReply {
+    pub(crate) fn reply(self, ran: &Ran, session: &str, notice: Option<String>) -> CellReply {
         let outputs = self.outputs.all();
         let result = outputs.iter().find_map(|output| match output {
             Output::Result { data, .. } => data.get("text/plain").map(plain),
@@ -185,14 +217,6 @@ impl<'a, T: Told> Course<'a, T> {
         });
         let count = ran.reply.as_ref();
         let count = count.and_then(|reply| reply["execution_count"].as_u64());
-        let before = ready
-            .lost
-            .as_ref()
-            .map(|lost| format!("{lost}: this is a new one, which knows nothing of earlier cells"));
-        let after = ran.lost.as_ref().map(|lost| {
-            format!("{lost}; what it knew is lost, and the next cell starts a new one")
-        });
-        let notices: Vec<String> = before.into_iter().chain(after).collect();
         let [stdout, stderr] = self.streams;
         CellReply {
             success: ran.outcome == Outcome::Ok,
@@ -205,11 +229,21 @@ impl<'a, T: Told> Course<'a, T> {
             outputs: outputs.iter().map(Output::to_nbformat).collect(),
             outcome: ran.outcome,
             error,
-            session: self.kernel.session().to_owned(),
+            session: session.to_owned(),
             cell_id: None,
-            notice: (!notices.is_empty()).then(|| notices.join("; ")),
+            pages: ran.reply.as_ref().map(pages).unwrap_or_default(),
+            notice,
         }
     }
+}
+
+/// The texts that a reply wants to be paged.
+pub(crate) fn pages(reply: &Value) -> Vec<String> {
+    let payloads = reply["payload"].as_array().into_iter().flatten();
+    let pages = payloads.filter(|payload| payload["source"] == "page");
+    pages
+        .filter_map(|page| page["data"]["text/plain"].as_str().map(ToOwned::to_owned))
+        .collect()
 }
 
 /// A value of a mime bundle as text: lines may be a list.
@@ -226,16 +260,15 @@ impl<T: Told> Listener for Course<'_, T> {
         let content = heard.content();
         match heard.kind() {
             "input_request" => self.ask(heard).await,
-            "execute_input" => {
-                self.outputs.feed("execute_input", &content);
-                let execution_count = self.outputs.execution_count();
-                self.told.tell(Event::Started { execution_count }).await;
-            }
             kind @ ("comm_open" | "comm_msg" | "comm_close") => {
                 let kind = kind.to_owned();
                 self.told.tell(Event::Comm { kind, content }).await;
             }
-            kind => self.show(kind, &content).await,
+            kind => {
+                for event in self.shown.take(kind, &content) {
+                    self.told.tell(event).await;
+                }
+            }
         }
     }
 }

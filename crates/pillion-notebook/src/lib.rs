@@ -18,6 +18,7 @@
 //!
 //! [`operations`] are what callers see.
 
+mod attached;
 mod course;
 pub mod file;
 mod gateway;
@@ -25,4 +26,6 @@ pub mod operations;
 mod service;
 mod whole;
 
+pub use attached::{complete_attached, run_attached};
+pub use course::Event;
 pub use service::NotebookService;

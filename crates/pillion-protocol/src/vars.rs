@@ -37,4 +37,9 @@ vars! {
     CONDA_PREFIX = "The caller's active conda environment, used for its calls.";
     INTERMUTE_URL = "Address of the service that knows which agents work where, for `map.agents`, such as `http://127.0.0.1:7338`.";
     NO_COLOR = "If set, no colours.";
+    TERM = "The kind of terminal: `pillion repl` knows by it how pictures can be shown.";
+    TERM_PROGRAM = "The program that draws the terminal, for the same reason.";
+    LC_TERMINAL = "The same, from a machine that you came from.";
+    KITTY_WINDOW_ID = "The window of kitty that you type in, for the same reason.";
+    TMUX = "If set, there is a tmux between `pillion repl` and the terminal, which is asked itself.";
 }

@@ -40,7 +40,7 @@ pub use check::{Problem, Repair};
 pub use diff::{CellDiff, Diff, Fate, diff};
 pub use disk::{Overwrite, open, save, save_text};
 pub use edit::{Clearing, NewCell};
-pub use html::html;
+pub use html::{TokenKind, html, tokens};
 pub use json::MAX_DEPTH;
 pub use notebook::{Kernel, MAX_BYTES, Notebook};
 pub use output::{Bundle, Output};

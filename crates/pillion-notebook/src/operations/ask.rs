@@ -41,6 +41,22 @@ pub struct Completions {
     pub end: usize,
 }
 
+impl Completions {
+    /// What a kernel's reply says, to code whose cursor was there.
+    pub(crate) fn read(reply: &Value, cursor: usize) -> Self {
+        let number = |key: &str| reply[key].as_u64().and_then(|n| usize::try_from(n).ok());
+        let matches = reply["matches"].as_array().into_iter().flatten();
+        Self {
+            matches: matches
+                .filter_map(|found| found.as_str().map(ToOwned::to_owned))
+                .take(MOST_NAMES)
+                .collect(),
+            start: number("cursor_start").unwrap_or(cursor),
+            end: number("cursor_end").unwrap_or(cursor),
+        }
+    }
+}
+
 impl Operation for Complete {
     const NAME: &'static str = "notebook.complete";
     const SAFETY: Safety = Safety::Execute;
@@ -58,16 +74,7 @@ impl Operation for Complete {
         let cursor = self.cursor.unwrap_or_else(|| self.code.chars().count());
         let question = json!({ "code": self.code, "cursor_pos": cursor });
         let reply = kernel.ask(&ready, "complete_request", &question).await?;
-        let number = |key: &str| reply[key].as_u64().and_then(|n| usize::try_from(n).ok());
-        let matches = reply["matches"].as_array().into_iter().flatten();
-        Ok(Completions {
-            matches: matches
-                .filter_map(|found| found.as_str().map(ToOwned::to_owned))
-                .take(MOST_NAMES)
-                .collect(),
-            start: number("cursor_start").unwrap_or(cursor),
-            end: number("cursor_end").unwrap_or(cursor),
-        })
+        Ok(Completions::read(&reply, cursor))
     }
 }
 

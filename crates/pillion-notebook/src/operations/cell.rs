@@ -79,6 +79,9 @@ pub struct CellReply {
     /// The caller's name for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cell_id: Option<String>,
+    /// Texts for a pager, such as what `?name` tells.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub pages: Vec<String>,
     /// What happened to its kernel: it is a new one, or was lost.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub notice: Option<String>,
@@ -113,6 +116,10 @@ fn text(result: &str) -> Option<String> {
     let outputs: Vec<_> = reply.outputs.iter().map(Output::read).collect();
     let shown = show(&outputs, Budget::default());
     let mut text = shown.text;
+    for page in &reply.pages {
+        text.push_str(&crate::file::plain(page));
+        text.push('\n');
+    }
     if reply.outcome != Outcome::Ok && reply.outcome != Outcome::Error {
         text.push_str(&format!("[{}]\n", word(reply.outcome)));
     }

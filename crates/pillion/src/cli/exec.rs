@@ -157,7 +157,8 @@ fn read(path: &Path) -> Result<FileGiven> {
     Ok(FileGiven::new(name, contents))
 }
 
-fn from_stdin() -> Result<String> {
+/// What standard input has, all of it.
+pub(crate) fn from_stdin() -> Result<String> {
     let mut text = String::new();
     let stdin = std::io::stdin().lock();
     let read = stdin.take(INPUT + 1).read_to_string(&mut text);
@@ -222,12 +223,7 @@ fn tell(reply: &Reply, output_dir: &Path) -> Result<()> {
                 .iter()
                 .find(|limit| Some(limit.what.as_str()) == limit_of(outcome));
             let limit = limit.map(|limit| format!(": the limit is {}", limit.value));
-            let word = format!("{outcome:?}").to_lowercase();
-            output::warn(&format!(
-                "{}{}",
-                said(outcome, &word),
-                limit.unwrap_or_default()
-            ));
+            output::warn(&format!("{}{}", said(outcome), limit.unwrap_or_default()));
         }
     }
     if std::io::stderr().is_terminal() && !reply.artifacts.is_empty() {
@@ -237,7 +233,8 @@ fn tell(reply: &Reply, output_dir: &Path) -> Result<()> {
     Ok(())
 }
 
-fn said(outcome: Outcome, word: &str) -> String {
+/// How something ended, in words.
+pub(crate) fn said(outcome: Outcome) -> String {
     match outcome {
         Outcome::Timeout => "it took too long and was stopped".to_owned(),
         Outcome::Memory => "it used too much memory and was stopped".to_owned(),
@@ -246,7 +243,9 @@ fn said(outcome: Outcome, word: &str) -> String {
         Outcome::DiskLimit => "its folder is full".to_owned(),
         Outcome::Cancelled => "it was cancelled".to_owned(),
         Outcome::Killed => "a signal ended it".to_owned(),
-        Outcome::Ok | Outcome::Error | Outcome::StartFailed => word.to_owned(),
+        Outcome::Ok | Outcome::Error | Outcome::StartFailed => {
+            format!("{outcome:?}").to_lowercase()
+        }
     }
 }
 

@@ -22,6 +22,7 @@ mod operations;
 mod output;
 mod reference;
 mod render;
+mod repl;
 mod streams;
 mod tour;
 mod trust;
@@ -152,6 +153,9 @@ enum Command {
     /// Run Python code in a lane: confined, limited, and gone without a trace.
     #[command(display_order = 300)]
     Exec(Box<exec::Exec>),
+    /// Type cells for a Python kernel behind walls, or pipe them into it.
+    #[command(display_order = 305)]
+    Repl(repl::Repl),
     /// Print a reference page.
     #[command(hide = true)]
     Reference(reference::Reference),
@@ -227,6 +231,7 @@ async fn dispatch(cli: Cli) -> Result<ExitCode> {
         Command::Mcp(mcp) => Box::pin(mcp.run(&global)).await,
         Command::Expose(expose) => Box::pin(expose.run(&global)).await,
         Command::Exec(exec) => Box::pin(exec.run(&global)).await,
+        Command::Repl(repl) => Box::pin(repl.run(&global)).await,
         Command::Reference(reference) => Ok(reference.run()),
     }
 }

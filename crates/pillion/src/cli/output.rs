@@ -64,14 +64,28 @@ pub(crate) fn shown(text: &str) -> Cow<'_, str> {
     while let Some(letter) = letters.next() {
         let ends_line = letter == '\r' && letters.peek().is_none_or(|next| *next == '\n');
         match is_command(letter) && !ends_line {
-            true => shown.push_str(&format!("\\u{:04x}", u32::from(letter))),
+            true => shown.push_str(&spelled(letter)),
             false => shown.push(letter),
         }
     }
     Cow::Owned(shown)
 }
 
-fn is_command(letter: char) -> bool {
+/// Text of which every command is shown as what it is, whatever it stands before.
+pub(crate) fn spelled_out(text: &str) -> String {
+    let letter = |letter| match is_command(letter) {
+        true => spelled(letter),
+        false => String::from(letter),
+    };
+    text.chars().map(letter).collect()
+}
+
+fn spelled(letter: char) -> String {
+    format!("\\u{:04x}", u32::from(letter))
+}
+
+/// Whether a terminal does something at this letter other than showing it.
+pub(crate) fn is_command(letter: char) -> bool {
     match letter {
         '\n' | '\t' => false,
         // Separators of lines, and what turns the direction of text around.
@@ -170,7 +184,8 @@ fn diff_colour(line: &str) -> Option<&'static str> {
     }
 }
 
-fn no_colour() -> bool {
+/// Whether colours are not wanted.
+pub(crate) fn no_colour() -> bool {
     std::env::var_os(pillion_protocol::vars::NO_COLOR).is_some_and(|v| !v.is_empty())
 }
 

@@ -72,6 +72,7 @@ fn help() {
       describe  Describe the functions of a Python module, with schemas
       expose  Expose functions of Python modules as tools, methods, routes and commands
       exec  Run Python code in a lane: confined, limited, and gone without a trace
+      repl  Type cells for a Python kernel behind walls, or pipe them into it
       job-start  Put Python code into the queue of jobs, with the parameters of `exec.run`
       jobs  List jobs, the newest first
       job  Show a job, with its result once it has ended

@@ -46,6 +46,7 @@ mod projects;
 mod python_client;
 mod readers;
 mod reload;
+mod repl;
 mod sidecars;
 mod socket;
 mod start;

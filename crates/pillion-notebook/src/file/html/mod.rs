@@ -21,6 +21,7 @@ use super::notebook::Notebook;
 use super::output::{Bundle, Output, is_json};
 use super::outputs::overwrite;
 use super::parameters::is_python;
+pub use python::{TokenKind, tokens};
 
 const STYLE: &str = include_str!("page.css");
 /// What frames look like: they do not see the page's style.

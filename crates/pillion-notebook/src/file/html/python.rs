@@ -75,27 +75,71 @@ const PYTHON_MAGICS: &[&str] = &[
     "%%python3",
 ];
 
+/// What a piece of Python is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TokenKind {
+    /// Nothing that has a colour: names, spaces, single signs.
+    Plain,
+    /// From a `#` to the end of its line.
+    Comment,
+    /// A magic, a shell line, a question or a decorator.
+    Magic,
+    /// A string with its prefix; one that is not closed ends with its line, or with the text if
+    /// its quotes are three.
+    String,
+    /// A number.
+    Number,
+    /// The name behind `def` or `class`.
+    Definition,
+    /// A keyword.
+    Keyword,
+    /// A name that Python itself knows.
+    Builtin,
+}
+
+impl TokenKind {
+    /// Its class in a page's style sheet.
+    fn class(self) -> &'static str {
+        match self {
+            Self::Plain => "",
+            Self::Comment => "c",
+            Self::Magic => "m",
+            Self::String => "s",
+            Self::Number => "n",
+            Self::Definition => "d",
+            Self::Keyword => "k",
+            Self::Builtin => "b",
+        }
+    }
+}
+
 /// The text as HTML, with a `span` around each token that has a colour.
 pub(super) fn highlighted(source: &str) -> String {
+    let mut out = String::with_capacity(source.len() * 2);
+    for (kind, text) in tokens(source) {
+        match kind {
+            TokenKind::Plain => out.push_str(&escaped(text)),
+            kind => span(kind.class(), text, &mut out),
+        }
+    }
+    out
+}
+
+/// The tokens of a cell, in their order: together they are all of its text.
+pub fn tokens(source: &str) -> Vec<(TokenKind, &str)> {
     let magic = source.split_ascii_whitespace().next().unwrap_or_default();
     if magic.starts_with("%%") && !PYTHON_MAGICS.contains(&magic) {
-        let end = source.find('\n').unwrap_or(source.len());
-        let mut out = String::new();
-        span("m", &source[..end], &mut out);
-        out.push_str(&escaped(&source[end..]));
-        return out;
+        let (first, rest) = source.split_at(source.find('\n').unwrap_or(source.len()));
+        return vec![(TokenKind::Magic, first), (TokenKind::Plain, rest)];
     }
-    let mut out = String::with_capacity(source.len() * 2);
+    let mut found = Vec::new();
     let mut rest = source;
     let mut line_start = true;
     let mut before = "";
     while let Some(first) = rest.chars().next() {
-        let (class, length) = token(rest, first, line_start, before);
+        let (kind, length) = token(rest, first, line_start, before);
         let (text, behind) = rest.split_at(length);
-        match class {
-            "" => out.push_str(&escaped(text)),
-            class => span(class, text, &mut out),
-        }
+        found.push((kind, text));
         line_start = match first {
             '\n' => true,
             _ => line_start && first.is_whitespace(),
@@ -105,7 +149,7 @@ pub(super) fn highlighted(source: &str) -> String {
         }
         rest = behind;
     }
-    out
+    found
 }
 
 fn span(class: &str, text: &str, out: &mut String) {
@@ -116,36 +160,35 @@ fn span(class: &str, text: &str, out: &mut String) {
     out.push_str("</span>");
 }
 
-/// The class of the token at the begin of `rest`, none if it has no colour, and its length,
-/// which is never 0.
-fn token(rest: &str, first: char, line_start: bool, before: &str) -> (&'static str, usize) {
+/// What the token at the begin of `rest` is, and its length, which is never 0.
+fn token(rest: &str, first: char, line_start: bool, before: &str) -> (TokenKind, usize) {
     let line = rest.find('\n').unwrap_or(rest.len());
     match first {
-        '#' => ("c", line),
-        '%' | '!' | '?' if line_start => ("m", line),
+        '#' => (TokenKind::Comment, line),
+        '%' | '!' | '?' if line_start => (TokenKind::Magic, line),
         '@' if line_start => {
             let end = rest[1..].find(|c: char| !(is_word(c) || c == '.'));
-            ("m", end.map_or(rest.len(), |end| end + 1))
+            (TokenKind::Magic, end.map_or(rest.len(), |end| end + 1))
         }
-        '"' | '\'' => ("s", string(rest, 0)),
-        '0'..='9' => ("n", number(rest)),
+        '"' | '\'' => (TokenKind::String, string(rest, 0)),
+        '0'..='9' => (TokenKind::Number, number(rest)),
         c if is_word(c) => {
             let end = rest.find(|c: char| !is_word(c)).unwrap_or(rest.len());
             let word = &rest[..end];
             let is_prefix = end <= 2 && word.chars().all(|c| "rRbBuUfFtT".contains(c));
             if is_prefix && rest[end..].starts_with(['"', '\'']) {
-                return ("s", string(rest, end));
+                return (TokenKind::String, string(rest, end));
             }
-            let class = match word {
-                _ if before == "def" || before == "class" => "d",
-                _ if before == "." => "",
-                word if KEYWORDS.contains(&word) => "k",
-                word if BUILTINS.contains(&word) => "b",
-                _ => "",
+            let kind = match word {
+                _ if before == "def" || before == "class" => TokenKind::Definition,
+                _ if before == "." => TokenKind::Plain,
+                word if KEYWORDS.contains(&word) => TokenKind::Keyword,
+                word if BUILTINS.contains(&word) => TokenKind::Builtin,
+                _ => TokenKind::Plain,
             };
-            (class, end)
+            (kind, end)
         }
-        c => ("", c.len_utf8()),
+        c => (TokenKind::Plain, c.len_utf8()),
     }
 }
 
