@@ -6,7 +6,7 @@
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use pillion_catalogue::{Code, Error, Result};
@@ -66,7 +66,7 @@ pub(crate) struct Places {
 #[derive(Debug)]
 pub struct ConnectionFile {
     places: Places,
-    key: Secret,
+    key: Arc<Secret>,
     about: String,
 }
 
@@ -121,7 +121,7 @@ impl ConnectionFile {
         };
         Ok(Self {
             places,
-            key: Secret::new(written.key),
+            key: Arc::new(Secret::new(written.key)),
             about,
         })
     }
@@ -139,7 +139,7 @@ pub struct Attached {
 impl Attached {
     /// Connect to the kernel of a connection file.
     pub async fn to(file: &ConnectionFile) -> io::Result<Self> {
-        let client = Client::attach(&file.places, file.key.expose());
+        let client = Client::attach(&file.places, &file.key);
         let client = tokio::time::timeout(SOON, client).await??;
         Ok(Self {
             client,

@@ -250,13 +250,14 @@ impl Client {
             open(3, Socket::Dealer),
             open(4, Socket::Dealer),
         )?;
-        Self::over(name, shell, iopub, stdin, control).await
+        let us = (name, Arc::clone(key), Some((folder, prefix.to_owned())));
+        Self::over(us, shell, iopub, stdin, control).await
     }
 
     /// Connect to the sockets at these places.
-    pub(crate) async fn attach(places: &Places, key: &str) -> io::Result<Self> {
+    pub(crate) async fn attach(places: &Places, key: &Arc<Secret>) -> io::Result<Self> {
         let name = Secret::random()?.expose().to_owned();
-        let signer = Signer::new(key.as_bytes());
+        let signer = Signer::new(key.expose().as_bytes());
         let open = |place, socket| channel::connect_to(place, socket, &name, &signer);
         let (shell, iopub, stdin, control) = tokio::try_join!(
             open(&places.shell, Socket::Dealer),
@@ -264,24 +265,26 @@ impl Client {
             open(&places.stdin, Socket::Dealer),
             open(&places.control, Socket::Dealer),
         )?;
-        Self::over(name, shell, iopub, stdin, control).await
+        let us = (name, Arc::clone(key), None);
+        Self::over(us, shell, iopub, stdin, control).await
     }
 
-    /// A client of these sockets.
+    /// A client of these sockets, by its name, key, and where there are more of them.
     async fn over(
-        name: String,
+        (name, key, home): (String, Arc<Secret>, Option<(OwnedFd, String)>),
         shell: (Sender, Receiver),
         iopub: (Sender, Receiver),
         stdin: (Sender, Receiver),
         control: (Sender, Receiver),
     ) -> io::Result<Self> {
+        let (folder, prefix) = home.unzip();
         let shared = Arc::new(Shared {
             asked: Mutex::default(),
             everything: Mutex::default(),
             busy: AtomicBool::new(false),
             hung_up: watch::Sender::new(false),
-            folder: Mutex::new(Some(folder)),
-            prefix: prefix.to_owned(),
+            folder: Mutex::new(folder),
+            prefix: prefix.unwrap_or_default(),
         });
         let reading = [
             (Channel::Shell, shell.1),
@@ -296,7 +299,7 @@ impl Client {
             stdin: tokio::sync::Mutex::new(stdin.0),
             _iopub: iopub.0,
             name,
-            key: Arc::clone(key),
+            key,
             next: AtomicU64::new(1),
             shared,
             reading: reading.into(),
