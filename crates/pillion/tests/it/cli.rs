@@ -528,6 +528,7 @@ fn doctor() {
       - `python3` on `PATH`: chosen
     worker  [BASE]/pillion/cache/worker/[HASH]
     managed  path [BASE]/pillion/data/env/[HASH], state absent
+    ipykernel [BASE]/pillion/data/env/[HASH] (state absent), because the project's Python has none, so pillion keeps one for it; cells see the project's packages first
     uv  not found; `python -m venv` is used
     daemon  not running; the first call starts it
     all is well
@@ -542,6 +543,7 @@ fn doctor() {
       - `python3` on `PATH`: chosen
     worker  [BASE]/pillion/cache/worker/[HASH]
     managed  path [BASE]/pillion/data/env/[HASH], state absent
+    ipykernel [BASE]/pillion/data/env/[HASH] (state absent), because the project's Python has none, so pillion keeps one for it; cells see the project's packages first
     uv  not found; `python -m venv` is used
     daemon  not running; the first call starts it
 
