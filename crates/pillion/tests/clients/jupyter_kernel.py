@@ -52,7 +52,9 @@ def join(file):
     stranger.session.key = b"guessed"
     stranger.start_channels()
     stranger.execute("open('stranger', 'w')")
-    reply = client.execute_interactive("import os; assert not os.path.exists('stranger')", timeout=PATIENCE)
+    reply = client.execute_interactive(
+        "import os; assert not os.path.exists('stranger')", timeout=PATIENCE
+    )
     assert reply["content"]["status"] == "ok", reply
 
 

@@ -51,9 +51,7 @@ class Server:
             headers = {"Authorization": f"Bearer {self.token}"}
         request = HTTPRequest(self.ws_url + path, headers=headers)
         protocols = [protocol] if protocol else None
-        socket = await websocket_connect(
-            request, subprotocols=protocols, max_message_size=1 << 30
-        )
+        socket = await websocket_connect(request, subprotocols=protocols, max_message_size=1 << 30)
         assert socket.selected_subprotocol == protocol, socket.selected_subprotocol
         return Client(socket, protocol == V1, name)
 
@@ -235,7 +233,9 @@ async def cells(server):
     for client in (old, new):
         asked = await client.send("shell", "kernel_info_request", {})
         reply, _ = await client.until(lambda m: m.kind == "kernel_info_reply")
-        assert reply.parent["msg_id"] == asked and reply.content["language_info"]["name"] == "python"
+        assert (
+            reply.parent["msg_id"] == asked and reply.content["language_info"]["name"] == "python"
+        )
     for client, other in ((old, new), (new, old)):
         reply, seen = await client.run("print('hä'); 6 * 7")
         assert reply["status"] == "ok", reply
@@ -245,8 +245,11 @@ async def cells(server):
         assert result.parent["session"] == client.name
         # The other one hears what is published, and no reply that is not its own.
         _, heard = await other.until(
-            lambda m: state("idle")(m) and m.parent.get("session") == client.name
-            and m.parent["msg_type"] == "execute_request"
+            lambda m: (
+                state("idle")(m)
+                and m.parent.get("session") == client.name
+                and m.parent["msg_type"] == "execute_request"
+            )
         )
         assert "hä\n" in printed(heard)
         assert not [m for m in heard if m.channel != "iopub"], heard
@@ -262,7 +265,9 @@ async def cells(server):
 
         await client.run(ECHO)
         comm = uuid.uuid4().hex
-        await client.send("shell", "comm_open", {"comm_id": comm, "target_name": "echo", "data": {}})
+        await client.send(
+            "shell", "comm_open", {"comm_id": comm, "target_name": "echo", "data": {}}
+        )
         sent = [bytes(range(256)) * 1000, b"", b"\x00\xff"]
         await client.send("shell", "comm_msg", {"comm_id": comm, "data": {}}, buffers=sent)
         back, _ = await client.until(lambda m: m.kind == "comm_msg")
@@ -277,7 +282,9 @@ async def interrupts(server):
     kernel = await server.start()
     client = await server.connect(kernel, V1)
     for how in ("rest", "message"):
-        asked = await client.send("shell", "execute_request", {"code": "print(1)\nwhile True: pass"})
+        asked = await client.send(
+            "shell", "execute_request", {"code": "print(1)\nwhile True: pass"}
+        )
         await client.until(lambda m: m.kind == "stream")
         if how == "rest":
             assert (await server.ask("POST", f"/api/kernels/{kernel}/interrupt"))[0] == 204
@@ -297,7 +304,9 @@ async def deaths(server):
         await client.until(state("restarting"))
     for client in (one, two):
         reply, seen = await client.run("'x' in globals()")
-        result = next(m for m in seen if m.kind == "execute_result" and m.parent["session"] == client.name)
+        result = next(
+            m for m in seen if m.kind == "execute_result" and m.parent["session"] == client.name
+        )
         assert result.content["data"]["text/plain"] == "False"
     restarting = asyncio.ensure_future(server.ask("POST", f"/api/kernels/{kernel}/restart"))
     for client in (one, two):
@@ -336,7 +345,8 @@ async def returns(server):
     kernel = await server.start()
     client = await server.connect(kernel, V1)
     asked = await client.send(
-        "shell", "execute_request",
+        "shell",
+        "execute_request",
         {"code": "import time\nprint('here')\ntime.sleep(1.5)\nprint('there')"},
     )
     await client.until(lambda m: m.kind == "stream")
@@ -360,9 +370,7 @@ async def slow(server):
     content = {"code": code, "silent": False, "store_history": True, "allow_stdin": False}
     asked = await client.send("shell", "execute_request", content)
     # It does not read while the other one sees all of it go by.
-    _, seen = await quick.until(
-        lambda m: state("idle")(m) and m.parent.get("msg_id") == asked
-    )
+    _, seen = await quick.until(lambda m: state("idle")(m) and m.parent.get("msg_id") == asked)
     reply, seen = await client.end_of(asked)
     assert reply["status"] == "ok", reply
     notices = [m for m in seen if m.kind == "stream" and "left out" in m.content["text"]]

@@ -10,6 +10,7 @@ use super::examples::{example, previews, variations, write_shop};
 use super::tree::Tree;
 use crate::code::project::{bare, git};
 use crate::context::TestContext;
+use crate::mcp::set_up;
 
 /// ruff writes where its configuration says so, whatever else it is asked for.
 const RUFF: &str = "
@@ -113,6 +114,9 @@ fn reads_and_previews_leave_the_project_as_it_is() {
     let mut rpc = daemon.connect();
     let job = json!({"code": "print(1)", "root": context.project});
     let job = rpc.call("exec.start", job).unwrap()["job_id"].clone();
+    let python = set_up("dev-python/bin/python");
+    let opened = json!({"path": "a.ipynb", "root": context.project, "python": python});
+    let opened = rpc.call("kernel.open_session", opened).unwrap();
     let before = Tree::of(&context.project);
     let mut wrong = Vec::new();
     for definition in pillion::definitions() {
@@ -124,6 +128,16 @@ fn reads_and_previews_leave_the_project_as_it_is() {
         for (number, mut params) in requests.enumerate() {
             if params.get("job_id").is_some() {
                 params["job_id"] = job.clone();
+            }
+            if definition.name.starts_with("kernel.") {
+                for (name, value) in [
+                    ("kernel_id", &opened["kernel"]["id"]),
+                    ("session_id", &opened["id"]),
+                ] {
+                    if params.get(name).is_some() {
+                        params[name] = value.clone();
+                    }
+                }
             }
             let outcome = rpc.call(definition.name, params.clone());
             // Only the first is sure to mean something.
