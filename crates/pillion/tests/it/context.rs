@@ -324,6 +324,18 @@ impl std::fmt::Display for Output {
     }
 }
 
+/// Copy a file, or a folder with all that is below it.
+pub(crate) fn copy(from: &Path, to: &Path) {
+    if !from.is_dir() {
+        fs::copy(from, to).unwrap();
+        return;
+    }
+    fs::create_dir_all(to).unwrap();
+    for entry in from.read_dir().unwrap().flatten() {
+        copy(&entry.path(), &to.join(entry.file_name()));
+    }
+}
+
 /// Whether we are root, who can be anybody else.
 pub(crate) fn is_root() -> bool {
     rustix::process::geteuid().is_root()

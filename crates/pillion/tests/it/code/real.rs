@@ -8,7 +8,7 @@ use std::process::Command;
 use serde_json::{Value, json};
 
 use super::project::{Project, bare, git};
-use crate::context::{Output, TestContext, rounds};
+use crate::context::{Output, TestContext, copy, rounds};
 
 /// Renames, and moves, of each project, in a long run.
 const CHANGES: usize = 32;
@@ -227,16 +227,4 @@ fn python() -> Command {
         "there is no target/dev-python; `cargo xtask test` makes it"
     );
     Command::new(python)
-}
-
-fn copy(from: &Path, to: &Path) {
-    fs::create_dir_all(to).unwrap();
-    for entry in fs::read_dir(from).unwrap() {
-        let entry = entry.unwrap();
-        let place = to.join(entry.file_name());
-        match entry.file_type().unwrap().is_dir() {
-            true => copy(&entry.path(), &place),
-            false => drop(fs::copy(entry.path(), place).unwrap()),
-        }
-    }
 }

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 use crate::context::daemon::Daemon;
 use crate::context::rpc::Rpc;
-use crate::context::{PATIENCE, TestContext, can_be_others};
+use crate::context::{PATIENCE, TestContext, can_be_others, copy};
 use crate::mcp::set_up;
 
 const NOBODY: u32 = 65_534;
@@ -162,13 +162,9 @@ fn python_for_all(context: &TestContext) -> PathBuf {
     let own = folder.join(&packages);
     std::fs::create_dir_all(&own).unwrap();
     // Copies: a second name for a file would change it, for all who have proof of it.
-    let copied = std::process::Command::new("cp")
-        .arg("-r")
-        .args(IPYKERNEL.iter().map(|name| theirs.join(name)))
-        .arg(&own)
-        .output()
-        .unwrap();
-    assert!(copied.status.success(), "{copied:?}");
+    for name in IPYKERNEL {
+        copy(&theirs.join(name), &own.join(name));
+    }
     std::fs::write(folder.join("pyvenv.cfg"), "home = /usr/bin\n").unwrap();
     let python = folder.join("bin/python");
     std::fs::create_dir(folder.join("bin")).unwrap();
