@@ -2,7 +2,6 @@
 
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
-use std::path::PathBuf;
 
 use bytes::{Bytes, BytesMut};
 use pillion_protocol::jupyter::{self, Message, MessageError, Signer};
@@ -10,6 +9,8 @@ use pillion_protocol::zmtp::{self, Decoder, Socket};
 use rustix::fs::{FileType, Mode, OFlags, fstat, openat};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpStream, UnixStream};
+
+use crate::connection::Place;
 
 /// What is read at once.
 const CHUNK: usize = 64 * 1024;
@@ -78,15 +79,6 @@ pub(crate) async fn connect_to(
             greet(Box::new(read), Box::new(write), socket, identity, signer).await
         }
     }
-}
-
-/// Where a socket is.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Place {
-    /// A file.
-    Ipc(PathBuf),
-    /// A port of a host.
-    Tcp(String, u16),
 }
 
 /// Say who we are, and hear who the other side is.

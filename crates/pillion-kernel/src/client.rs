@@ -18,8 +18,8 @@ use tokio::net::UnixStream;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 
-use crate::attach::Places;
 use crate::channel::{self, Receiver, Sender};
+use crate::connection::Places;
 use crate::listening::{Listening, News, Queue};
 
 /// What may wait for one who asked, in bytes of contents.

@@ -104,7 +104,7 @@ impl Kernels {
         &self,
         session: &str,
         whereabouts: Whereabouts,
-        key: Secret,
+        key: Arc<Secret>,
         memory_mb: Option<u64>,
         progress: &dyn Progress,
     ) -> Result<Arc<Kernel>> {
@@ -117,7 +117,7 @@ impl Kernels {
         &self,
         session: &str,
         whereabouts: Whereabouts,
-        given: Option<Secret>,
+        given: Option<Arc<Secret>>,
         memory_mb: Option<u64>,
         progress: &dyn Progress,
     ) -> Result<Arc<Kernel>> {
@@ -138,7 +138,7 @@ impl Kernels {
             idle,
             is_key_given: given.is_some(),
             key: match given {
-                Some(key) => Arc::new(key),
+                Some(key) => key,
                 None => new_key()?,
             },
             seen: PathBuf::new(),

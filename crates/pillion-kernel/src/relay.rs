@@ -18,40 +18,23 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use pillion_process::stat::Identity;
 use pillion_process::{Secret, private};
 use pillion_protocol::endpoint;
-use serde::Deserialize;
 use serde_json::json;
 use tokio::io::copy_bidirectional;
 use tokio::net::{TcpListener, UnixListener};
 use tokio::task::JoinSet;
 
 use crate::client::Client;
+use crate::connection::{ConnectionFile, Place, Places, SCHEME};
 use crate::kernel::Kernel;
 
 /// The sockets of a kernel, in the order of their numbers, from 1.
 const SOCKETS: [&str; 5] = ["shell", "iopub", "stdin", "control", "hb"];
 /// Connections at once. A client has five.
 const CONNECTIONS: usize = 100;
-/// Bytes of a connection file.
-const LONGEST_FILE: u64 = 64 * 1024;
 /// Where the folders with sockets are, within the folder for what lives as long as pillion.
 const FOLDER: &str = "kernels";
 const FILE: &str = "connection.json";
 const PREFIX: &str = "k";
-
-/// What a connection file of somebody else's says.
-#[derive(Debug)]
-pub struct Connection {
-    /// What messages are signed with.
-    pub key: Secret,
-    places: [Place; 5],
-}
-
-/// Where one socket is expected.
-#[derive(Debug, Clone, PartialEq, Eq)]
-enum Place {
-    Port(SocketAddr),
-    Path(PathBuf),
-}
 
 /// Where programs come for the sockets of a kernel.
 #[derive(Debug)]
@@ -67,81 +50,44 @@ enum Listener {
     Path(UnixListener),
 }
 
-impl Connection {
-    /// Read a connection file that a Jupyter wrote for a kernel that it wants.
-    ///
-    /// # Errors
-    /// If it cannot be read, or asks for what is not done here.
-    pub fn read(path: &Path) -> io::Result<Self> {
-        let file = fs::File::open(path)?;
-        let mut text = String::new();
-        io::Read::read_to_string(&mut io::Read::take(file, LONGEST_FILE), &mut text)?;
-        Self::parse(&text)
-    }
-
-    fn parse(text: &str) -> io::Result<Self> {
-        #[derive(Deserialize)]
-        struct File {
-            #[serde(default)]
-            transport: Option<String>,
-            #[serde(default)]
-            signature_scheme: Option<String>,
-            ip: String,
-            key: String,
-            shell_port: u16,
-            iopub_port: u16,
-            stdin_port: u16,
-            control_port: u16,
-            hb_port: u16,
-        }
-        let file: File = serde_json::from_str(text)?;
-        let scheme = file.signature_scheme.as_deref().unwrap_or("hmac-sha256");
-        if scheme != "hmac-sha256" {
-            return Err(wrong(format!("messages are not signed by `{scheme}` here")));
-        }
-        let ports = [
-            file.shell_port,
-            file.iopub_port,
-            file.stdin_port,
-            file.control_port,
-            file.hb_port,
-        ];
-        let places = match file.transport.as_deref().unwrap_or("tcp") {
-            "ipc" => ports.map(|port| Place::Path(format!("{}-{port}", file.ip).into())),
-            "tcp" => {
-                let ip: IpAddr = match file.ip.as_str() {
-                    "localhost" => IpAddr::from([127, 0, 0, 1]),
-                    ip => ip
-                        .parse()
-                        .map_err(|_| wrong(format!("`{ip}` is no address")))?,
-                };
-                // Whoever reaches the ports hears what cells print.
-                if !ip.is_loopback() {
-                    return Err(wrong(format!("`{ip}` can be reached from elsewhere")));
-                }
-                ports.map(|port| Place::Port(SocketAddr::new(ip, port)))
-            }
-            other => return Err(wrong(format!("`{other}` is not spoken here"))),
-        };
-        Ok(Self {
-            key: Secret::new(file.key),
-            places,
-        })
-    }
-
+impl ConnectionFile {
     /// Listen where it says.
     ///
     /// # Errors
-    /// If somebody else does.
+    /// If somebody else does, or others than this machine would hear it.
     pub async fn listen(&self) -> io::Result<Listeners> {
+        let Places {
+            shell,
+            iopub,
+            stdin,
+            control,
+            heartbeat,
+        } = &self.places;
         let mut all = Vec::new();
-        for place in &self.places {
+        for place in [shell, iopub, stdin, control, heartbeat] {
             all.push(match place {
-                Place::Port(address) => Listener::Port(TcpListener::bind(address).await?),
-                Place::Path(path) => Listener::Path(UnixListener::bind(path)?),
+                Place::Tcp(host, port) => {
+                    let address = SocketAddr::new(loopback(host)?, *port);
+                    Listener::Port(TcpListener::bind(address).await?)
+                }
+                Place::Ipc(path) => Listener::Path(UnixListener::bind(path)?),
             });
         }
         Ok(Listeners { all, _folder: None })
+    }
+}
+
+/// An address of this machine: whoever reaches the ports hears what cells print.
+fn loopback(host: &str) -> io::Result<IpAddr> {
+    let ip = match host {
+        "localhost" => IpAddr::from([127, 0, 0, 1]),
+        host => host
+            .parse()
+            .map_err(|_| wrong(format!("`{host}` is no address")))?,
+    };
+    match ip.is_loopback() {
+        true => Ok(ip),
+        false => Err(wrong(format!("`{ip}` can be reached from elsewhere"))),
     }
 }
 
@@ -176,7 +122,7 @@ impl Listeners {
             "transport": "ipc",
             "ip": prefix,
             "key": key.expose(),
-            "signature_scheme": "hmac-sha256",
+            "signature_scheme": SCHEME,
             "kernel_name": "python3",
         });
         for (number, name) in (1..).zip(SOCKETS) {
@@ -334,34 +280,13 @@ fn sweep(all: &Path) {
 mod tests {
     use super::*;
 
-    fn file(transport: &str, ip: &str, scheme: &str) -> String {
-        json!({
-            "transport": transport, "ip": ip, "key": "k", "signature_scheme": scheme,
-            "shell_port": 1, "iopub_port": 2, "stdin_port": 3, "control_port": 4, "hb_port": 5,
-        })
-        .to_string()
-    }
-
     #[test]
-    fn a_connection_file_says_where_the_sockets_are() {
-        let tcp = Connection::parse(&file("tcp", "127.0.0.1", "hmac-sha256")).unwrap();
-        assert_eq!(tcp.places[4], Place::Port("127.0.0.1:5".parse().unwrap()));
-        assert_eq!(tcp.key.expose(), "k");
-        let ipc = Connection::parse(&file("ipc", "/tmp/x", "hmac-sha256")).unwrap();
-        assert_eq!(ipc.places[0], Place::Path("/tmp/x-1".into()));
-    }
-
-    #[test]
-    fn what_is_not_done_here_is_refused() {
-        for (transport, ip, scheme) in [
-            ("tcp", "0.0.0.0", "hmac-sha256"),
-            ("tcp", "elsewhere", "hmac-sha256"),
-            ("udp", "127.0.0.1", "hmac-sha256"),
-            ("tcp", "127.0.0.1", "hmac-md5"),
-        ] {
-            assert!(Connection::parse(&file(transport, ip, scheme)).is_err());
+    fn nobody_elsewhere_is_listened_to() {
+        assert!(loopback("127.0.0.1").is_ok() && loopback("localhost").is_ok());
+        assert!(loopback("::1").is_ok());
+        for host in ["0.0.0.0", "10.0.0.1", "elsewhere", ""] {
+            assert!(loopback(host).is_err(), "{host}");
         }
-        assert!(Connection::parse("{}").is_err());
     }
 
     #[test]

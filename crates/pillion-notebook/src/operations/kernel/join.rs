@@ -7,7 +7,7 @@ use std::time::Duration;
 use pillion_catalogue::{
     Code, Context, Error, Offer, Operation, Prints, Result, Safety, Scope, work,
 };
-use pillion_kernel::{Connection, Kernel};
+use pillion_kernel::Kernel;
 use pillion_lanes::Whereabouts;
 use pillion_runtime::managed::Silent;
 use schemars::JsonSchema;
@@ -107,7 +107,7 @@ impl Operation for Launch {
             Error::new(Code::InvalidParams, what)
                 .hint("it is the connection file that a Jupyter wrote for a new kernel")
         };
-        let connection = work(move |_| Connection::read(&path)).await?;
+        let connection = work(move |_| pillion_kernel::ConnectionFile::read(&path)).await?;
         let connection = connection.map_err(wrong)?;
         let listeners = connection.listen().await.map_err(wrong)?;
         let id = pillion_kernel::new_id().map_err(Error::internal)?;
