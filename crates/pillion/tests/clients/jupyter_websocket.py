@@ -349,7 +349,7 @@ async def returns(server):
         "execute_request",
         {"code": "import time\nprint('here')\ntime.sleep(1.5)\nprint('there')"},
     )
-    await client.until(lambda m: m.kind == "stream")
+    await client.until(lambda m: m.kind == "stream" and "here" in m.content["text"])
     client.socket.close()
     await asyncio.sleep(2.5)
     client = await server.connect(kernel, V1, name=client.name)

@@ -240,6 +240,30 @@ fn a_tree_without_code_is_refused() {
 }
 
 #[test]
+fn notebooks_have_their_rows() {
+    // Kept between runs: it gets an environment with ipykernel.
+    let home = Path::new(env!("CARGO_TARGET_TMPDIR")).join("bench-notebook-home");
+    let report = bench_at(&home, &["notebook", "--quick"]);
+    let rows = report["rows"].as_array().unwrap();
+    let names: Vec<_> = rows
+        .iter()
+        .map(|row| row["name"].as_str().unwrap())
+        .filter(|name| *name != "memory/spare") // only root may weigh it
+        .collect();
+    let expected = [
+        "start/spare",
+        "start/cold",
+        "cell/round",
+        "complete/live",
+        "growth/daemon",
+    ];
+    assert_eq!(names, expected);
+    for row in rows.iter().filter(|row| row["baseline"].is_object()) {
+        assert!(row["ratio"].as_f64().unwrap() > 0.0, "{row}");
+    }
+}
+
+#[test]
 fn lanes_have_their_rows() {
     let home = tempfile::tempdir().unwrap();
     let report = bench_at(home.path(), &["exec", "--quick"]);

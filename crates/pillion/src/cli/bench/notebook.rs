@@ -1,5 +1,7 @@
 //! `pillion bench notebook`: cells on kernels behind walls, against `jupyter_client` without any.
 
+use std::fs;
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use clap::Args;
@@ -47,7 +49,9 @@ struct Sides<'a> {
     plan: &'a Plan,
     wire: Wire,
     baseline: Wire,
-    root: std::path::PathBuf,
+    root: PathBuf,
+    /// A project that keeps no kernel in reserve.
+    cold: PathBuf,
     pid: Option<u32>,
     sessions: usize,
 }
@@ -69,6 +73,7 @@ impl NotebookBench {
             wire: daemon.wire()?,
             baseline,
             root: stage.root(),
+            cold: project(stage)?,
             pid: daemon.pid(),
             sessions: 0,
         };
@@ -97,16 +102,26 @@ impl NotebookBench {
     }
 }
 
+/// A project whose sessions find no kernel that waits.
+fn project(stage: &Stage) -> Result<PathBuf> {
+    let root = stage.project("cold")?;
+    let path = root.join("pillion.toml");
+    let config = fs::read_to_string(&path).map_err(|error| cannot(&error))?;
+    let config = format!("{config}[notebook]\nspare = false\n");
+    fs::write(path, config).map_err(|error| cannot(&error))?;
+    stage.trust(&root)?;
+    Ok(root)
+}
+
 impl Sides<'_> {
     /// From the request to the end of the first cell: of a session that finds a kernel, and of
     /// one that does not.
     fn start(&mut self) -> Result<Vec<Row>> {
         self.plan.tell("kernels that start");
         let (mut cold, mut theirs) = (Vec::new(), Vec::new());
-        for turn in 0..self.plan.samples(8, 1) {
-            // Nobody else wants a kernel with this limit, so none waits.
+        for _ in 0..self.plan.samples(8, 1) {
             let session = self.new_session();
-            let cell = json!({"session": session, "code": CELL, "memory_limit_mb": 400 + turn});
+            let cell = json!({"session": session, "code": CELL, "root": self.cold});
             cold.push(self.timed("notebook.run_cell", &cell)?);
             self.ask("notebook.shutdown", &json!({ "session": session }))?;
             theirs.push(self.baseline(&json!({"do": "start"}))?);
@@ -163,7 +178,7 @@ impl Sides<'_> {
         let code = "import json; loaded = json";
         self.cell("shared", code)?;
         self.baseline(&json!({"do": "cell", "code": code}))?;
-        let params = json!({"session": "shared", "code": "loaded.", "cursor_pos": 7});
+        let params = json!({"session": "shared", "code": "loaded."});
         let (mut ours, mut theirs) = (Vec::new(), Vec::new());
         for _ in 0..self.plan.samples(100, 4) {
             ours.push(self.timed("notebook.complete", &params)?);
@@ -242,17 +257,13 @@ impl Sides<'_> {
     }
 
     fn cell(&mut self, session: &str, code: &str) -> Result<f64> {
-        let params = json!({ "session": session, "code": code });
+        let params = json!({ "session": session, "code": code, "root": self.root });
         self.timed("notebook.run_cell", &params)
     }
 
     fn timed(&mut self, operation: &str, params: &Value) -> Result<f64> {
-        let mut all = json!({ "root": self.root });
-        if let (Some(all), Some(params)) = (all.as_object_mut(), params.as_object()) {
-            all.extend(params.clone());
-        }
         let began = Instant::now();
-        self.ask(operation, &all)?;
+        self.ask(operation, params)?;
         Ok(began.elapsed().as_secs_f64())
     }
 

@@ -261,7 +261,7 @@ fn a_caller_who_goes_away_ends_the_run_and_its_kernel() {
     let params = world.params(json!({"path": path, "stream": true}));
     let id = other.send("notebook.run", params);
     other.part(id, 2);
-    let kernel = world.kernel();
+    let kernel = world.throwaway();
     let left = || {
         let sessions = fs::read_dir(world.context.base.join("pillion/data/sessions"));
         sessions.map_or(0, Iterator::count)

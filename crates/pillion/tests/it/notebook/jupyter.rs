@@ -191,8 +191,10 @@ fn a_plain_jupyter_starts_a_sandboxed_kernel() {
             .current_dir(&context.project);
         goes_as_told(command);
         wait_until("the kernel ends with its Jupyter", || {
+            // One that waits for the next session is nobody's.
             let sidecars = daemon.sidecars();
-            !sidecars.iter().any(|sidecar| sidecar["kind"] == "kernel")
+            let mut kernels = sidecars.iter().filter(|one| one["kind"] == "kernel");
+            kernels.all(|kernel| kernel["name"] == "kernel-spare")
         });
     }
     daemon.terminate();

@@ -131,6 +131,15 @@ impl World {
         kernel.unwrap_or_else(|| panic!("no kernel: {:?}", self.daemon.sidecars()))
     }
 
+    /// The process of a kernel that goes away with its run.
+    fn throwaway(&self) -> u32 {
+        let sidecars = self.daemon.sidecars();
+        let name = |one: &Value| one["name"].as_str().unwrap().to_owned();
+        let mut names = sidecars.iter().map(name);
+        let name = names.find(|name| name.starts_with("kernel-.run-"));
+        self.named(&name.unwrap()).unwrap()
+    }
+
     /// The process of a child that people see under this name.
     fn named(&self, name: &str) -> Option<u32> {
         let sidecars = self.daemon.sidecars();
