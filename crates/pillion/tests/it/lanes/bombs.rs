@@ -138,7 +138,6 @@ fn explode(world: &World, ways: &[Way]) {
         .into_iter()
         .partition(|order| world.level == "L2" && is_crowd(order));
     let mut wrong = Vec::new();
-    let mut stood_still = false;
     let mut check = |order: &Value, reply: &Value| {
         let brief = brief(order);
         let (_, ends) = ENDS
@@ -150,12 +149,6 @@ fn explode(world: &World, ways: &[Way]) {
         // Without namespaces all runs of a user share the limit that the kernel keeps: one that
         // cannot fork any more, and does not mind, goes on until its time is up.
         if world.level == "L2" && ended == "timeout" && brief.contains("attack=fork_bomb") {
-            return;
-        }
-        // About once in 400 runs on a busy machine this one stands still until its time is over,
-        // nobody knows yet why. Twice in a row would be something else.
-        let is_known = ended == "timeout" && brief.contains("attack=memory_of_a_stack");
-        if is_known && !printed.contains("ESCAPED") && !std::mem::replace(&mut stood_still, true) {
             return;
         }
         if !ends.split(' ').any(|end| end == ended) || printed.contains("ESCAPED") {

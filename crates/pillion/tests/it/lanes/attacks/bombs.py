@@ -125,9 +125,10 @@ def memory_of_a_stack():
     resource.setrlimit(resource.RLIMIT_STACK, (hard, hard))
     code = """if True:
         import ctypes, os
-        top = [line for line in open("/proc/self/maps") if "[stack]" in line][0]
-        top = int(top.split()[0].split("-")[1], 16) - 8192
-        for at in range(top, top - (1 << 30), -4096):
+        stack = [line for line in open("/proc/self/maps") if "[stack]" in line][0]
+        # Below what it stands on itself: its own calls, changed, end anywhere or turn for ever.
+        end = int(stack.split("-")[0], 16)
+        for at in range(end - 4096, end - (1 << 30), -4096):
             ctypes.c_char.from_address(at).value = b"x"
         print("ESCAPED: a stack of a gigabyte", flush=True)
     """
