@@ -37,6 +37,7 @@ pub mod stamp;
 pub mod stat;
 mod sys;
 mod tree;
+pub mod watch;
 
 pub use launch::{Detached, Launch, LaunchError, Stream};
 pub use output::Output;

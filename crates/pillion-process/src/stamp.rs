@@ -20,6 +20,7 @@
 //!   until the moment is over.
 //! - What is written through a memory map is stamped when the kernel gets to know of it.
 
+use std::collections::HashSet;
 use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -162,6 +163,25 @@ impl Stamps {
         self.0.extend(others.0);
     }
 
+    /// Those of others as well, instead of what was known of the same paths.
+    pub fn update(&mut self, newer: Self) {
+        let new: HashSet<&Path> = newer.paths().collect();
+        self.0.retain(|(path, _)| !new.contains(path.as_path()));
+        self.extend(newer);
+    }
+
+    /// The paths that they are of.
+    pub fn paths(&self) -> impl Iterator<Item = &Path> {
+        self.0.iter().map(|(path, _)| path.as_path())
+    }
+
+    /// The first path that is not as it was: one `stat` for each until then.
+    pub fn changed(&self) -> Option<&Path> {
+        let mut all = self.0.iter();
+        let changed = all.find(|(path, stamp)| Stamp::of(path) != *stamp);
+        changed.map(|(path, _)| path.as_path())
+    }
+
     /// Whether no write after the look by which they were found can have come with the same
     /// stamp.
     pub fn settle(&self, look: Look) -> bool {
@@ -170,8 +190,7 @@ impl Stamps {
 
     /// Whether everything is still so: one `stat` for each.
     pub fn hold(&self) -> bool {
-        let mut all = self.0.iter();
-        all.all(|(path, stamp)| Stamp::of(path) == *stamp)
+        self.changed().is_none()
     }
 }
 

@@ -10,8 +10,9 @@
 //! A project is handed out only after a look that all it was made of is still so: the stamps
 //! ([`Stamp`]) of `pillion.toml`, of the record of trust, and of whatever its Python depends
 //! on. If one is another, the project is opened anew, and whoever made something of the old
-//! one is told ([`Projects::on_leaving`]). The look costs about ten `stat`s. What an opening
-//! reads and walks through is done on another thread.
+//! one is told ([`Projects::on_leaving`]). The look costs a `stat` for each; what is asked for
+//! often is watched instead ([`pillion_process::watch`]), as is the way to its root. What an
+//! opening reads and walks through is done on another thread.
 //!
 //! So many projects are remembered ([`MAX_PROJECTS`]); the one that was not asked for longest
 //! makes room for the next.
@@ -25,6 +26,7 @@
 
 mod project;
 mod projects;
+mod roots;
 mod search;
 
 pub use pillion_process::stamp::{Stamp, Stamps};

@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use pillion_catalogue::{Context, Result, work};
 use pillion_process::stamp::{Look, Stamps};
+use pillion_process::watch::Watched;
 use pillion_runtime::Dirs;
 use pillion_runtime::discovery::Proven;
 use pillion_runtime::trust::{self, Trust};
@@ -55,7 +56,7 @@ pub struct Project {
     place: Whereabouts,
     dirs: Dirs,
     /// Of `pillion.toml` and of the record of trust.
-    stamps: Stamps,
+    stamps: Watched,
     /// What `pillion.toml` held.
     text: Option<String>,
     /// Whether the stamps alone prove that: no write can have come with the same stamp.
@@ -88,7 +89,7 @@ impl Project {
             place,
             dirs,
             is_settled: AtomicBool::new(stamps.settle(look)),
-            stamps,
+            stamps: stamps.into(),
             text,
             plain: Search::default(),
             walled: Search::default(),
@@ -96,7 +97,7 @@ impl Project {
         })
     }
 
-    /// Whether all that was found is still so: a `stat` for each file it was found by.
+    /// Whether all that was found is still so.
     pub fn is_current(&self) -> bool {
         self.is_configuration_current() && self.plain.is_current() && self.walled.is_current()
     }
@@ -111,16 +112,11 @@ impl Project {
         if self.is_settled.load(Ordering::Relaxed) {
             return true;
         }
-        let is_settled = self.stamps.settle(look);
+        let is_settled = self.stamps.stamps().settle(look);
         let is_same = std::fs::read_to_string(self.root.join(config::FILE)).ok() == self.text;
         self.is_settled
             .store(is_same && is_settled, Ordering::Relaxed);
         is_same
-    }
-
-    /// Whether it has a `pillion.toml`.
-    pub(crate) fn has_configuration(&self) -> bool {
-        self.text.is_some()
     }
 
     /// Whether its user has said that he trusts it as it is.
@@ -191,7 +187,7 @@ mod tests {
         assert!(project.is_current());
         fs::write(&file, "[python]\nworkers = 2\n").unwrap();
         // As if both had been written in the same moment of the kernel's.
-        project.stamps = Stamps::of([file]);
+        project.stamps = Stamps::of([file]).into();
         assert!(!project.is_current());
         // A stamp from long before the look is proof enough.
         *project.is_settled.get_mut() = true;

@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use pillion_catalogue::Result;
 use pillion_runtime::Dirs;
-use pillion_workspace::root;
 
+use crate::roots::Roots;
 use crate::{Project, Whereabouts};
 
 /// Projects that are remembered; a forgotten one is opened again.
@@ -22,6 +22,7 @@ type Leaving = Box<dyn Fn(&Project) + Send + Sync>;
 /// The projects of one pillion.
 pub struct Projects {
     dirs: Dirs,
+    roots: Roots,
     known: Mutex<Known>,
     leaving: Mutex<Vec<Leaving>>,
 }
@@ -44,6 +45,7 @@ impl Projects {
     pub fn new(dirs: Dirs) -> Self {
         Self {
             dirs,
+            roots: Roots::default(),
             known: Mutex::default(),
             leaving: Mutex::default(),
         }
@@ -61,30 +63,14 @@ impl Projects {
         leaving.push(Box::new(hear));
     }
 
-    /// The project that `whereabouts` lies in, as it is now. Its root is looked for each time:
-    /// a nearer one may have appeared.
+    /// The project that `whereabouts` lies in, as it is now.
     pub async fn open(&self, whereabouts: Whereabouts) -> Result<Arc<Project>> {
-        if let Some(project) = self.nearest(&whereabouts).await {
-            return Ok(project);
-        }
-        let root = root::find(&whereabouts.root)?;
+        let root = self.roots.find(&whereabouts.root)?;
         self.at(Whereabouts {
             root,
             ..whereabouts
         })
         .await
-    }
-
-    /// The project whose root is this very folder, if it is known and has a `pillion.toml`: no
-    /// other root can be nearer, and whether it still is so is looked at in any case.
-    async fn nearest(&self, place: &Whereabouts) -> Option<Arc<Project>> {
-        let slot = {
-            let mut known = self.known();
-            known.slots.contains_key(place).then(|| known.slot(place).0)
-        }?;
-        let slot = slot.lock().await;
-        let project = slot.as_ref()?;
-        (project.has_configuration() && project.is_current()).then(|| Arc::clone(project))
     }
 
     /// The project whose root is exactly that of `place`, as it is now.

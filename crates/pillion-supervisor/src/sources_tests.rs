@@ -1,9 +1,21 @@
 //! Every way to change a file is noticed by the next look, watched or not.
 
-use std::os::unix::fs::symlink;
-use std::path::PathBuf;
+use std::fs;
+use std::os::unix::fs::{MetadataExt, symlink};
+use std::path::Path;
 
 use super::*;
+
+/// How many modules there are, and how often is asked for what is looked at and for what is
+/// watched.
+const MODULES: usize = 40;
+const SELDOM: usize = 2;
+const OFTEN: usize = 10;
+
+/// Nothing has changed yet, however often one asks.
+fn ask(sources: &Sources, often: usize) {
+    (0..often).for_each(|_| assert_eq!(sources.changed(), None));
+}
 
 struct Project {
     _temp: tempfile::TempDir,
@@ -11,20 +23,19 @@ struct Project {
 }
 
 impl Project {
-    /// A folder `src` with so many modules, and those imported.
-    fn new(modules: usize) -> (Self, Sources) {
+    /// A folder `src` with 40 modules, and those imported; asked for so often.
+    fn new(often: usize) -> (Self, Sources) {
         let temp = tempfile::tempdir().unwrap();
         let root = temp.path().canonicalize().unwrap();
         fs::create_dir(root.join("src")).unwrap();
-        for n in 0..modules {
+        for n in 0..MODULES {
             fs::write(root.join(format!("src/m{n}.py")), "x = 1\n").unwrap();
         }
         let project = Self { _temp: temp, root };
         let mut sources = Sources::default();
-        let paths = (0..modules).map(|n| project.path(n));
+        let paths = (0..MODULES).map(|n| project.path(n));
         sources.add(paths.map(|path| proof(&path)).collect());
-        assert_eq!(sources.changed(), None, "nothing has happened yet");
-        assert_eq!(sources.changed(), None, "still not");
+        ask(&sources, often);
         (project, sources)
     }
 
@@ -46,10 +57,10 @@ fn proof(path: &Path) -> SourceFile {
     )
 }
 
-/// A few files are looked at, many are watched: both must hold.
-fn few_and_many(change: impl Fn(&Project)) {
-    for modules in [2, 40] {
-        let (project, mut sources) = Project::new(modules);
+/// What is asked for seldom is looked at, the rest is watched: both must hold.
+fn seldom_and_often(change: impl Fn(&Project)) {
+    for often in [SELDOM, OFTEN] {
+        let (project, sources) = Project::new(often);
         change(&project);
         let changed = sources.changed();
         assert_eq!(changed, Some(project.path(1).display().to_string()));
@@ -59,12 +70,12 @@ fn few_and_many(change: impl Fn(&Project)) {
 
 #[test]
 fn an_edit_in_place() {
-    few_and_many(|project| fs::write(project.path(1), "x = 2\nlonger").unwrap());
+    seldom_and_often(|project| fs::write(project.path(1), "x = 2\nlonger").unwrap());
 }
 
 #[test]
 fn a_new_file_in_its_place() {
-    few_and_many(|project| {
+    seldom_and_often(|project| {
         let new = project.root.join("new");
         fs::write(&new, "x = 2\n").unwrap();
         fs::rename(new, project.path(1)).unwrap();
@@ -73,14 +84,14 @@ fn a_new_file_in_its_place() {
 
 #[test]
 fn a_file_that_is_gone() {
-    few_and_many(|project| fs::remove_file(project.path(1)).unwrap());
-    few_and_many(|project| fs::rename(project.path(1), project.root.join("away")).unwrap());
+    seldom_and_often(|project| fs::remove_file(project.path(1)).unwrap());
+    seldom_and_often(|project| fs::rename(project.path(1), project.root.join("away")).unwrap());
 }
 
 #[test]
 fn another_folder_in_the_place_of_its_own() {
-    for modules in [2, 40] {
-        let (project, mut sources) = Project::new(modules);
+    for often in [SELDOM, OFTEN] {
+        let (project, sources) = Project::new(often);
         fs::rename(project.root.join("src"), project.root.join("old")).unwrap();
         assert!(sources.changed().is_some(), "the folder is gone");
         fs::rename(project.root.join("old"), project.root.join("src")).unwrap();
@@ -90,24 +101,23 @@ fn another_folder_in_the_place_of_its_own() {
 
 #[test]
 fn an_edit_through_another_name() {
-    let (project, _) = Project::new(40);
+    let (project, _) = Project::new(OFTEN);
     let other = project.root.join("other.py");
     fs::hard_link(project.path(1), &other).unwrap();
     let mut sources = Sources::default();
-    sources.add((0..40).map(|n| proof(&project.path(n))).collect());
-    assert_eq!(sources.changed(), None);
+    sources.add((0..MODULES).map(|n| proof(&project.path(n))).collect());
+    ask(&sources, OFTEN);
     fs::write(other, "x = 2\nlonger").unwrap();
     assert!(sources.changed().is_some());
 }
 
 #[test]
 fn a_link_that_is_turned() {
-    let (project, mut sources) = Project::new(40);
+    let (project, mut sources) = Project::new(OFTEN);
     let link = project.root.join("link.py");
     symlink(project.path(1), &link).unwrap();
     sources.add(vec![proof(&link)]);
-    assert_eq!(sources.changed(), None);
-    assert_eq!(sources.changed(), None);
+    ask(&sources, OFTEN);
     fs::remove_file(&link).unwrap();
     symlink(project.path(2), &link).unwrap();
     assert_eq!(sources.changed(), Some(link.display().to_string()));
@@ -115,13 +125,12 @@ fn a_link_that_is_turned() {
 
 #[test]
 fn a_file_that_appears_where_none_was() {
-    for modules in [2, 40] {
-        let (project, mut sources) = Project::new(modules);
+    for often in [SELDOM, OFTEN] {
+        let (project, mut sources) = Project::new(often);
         let path = project.root.join("src/late.py");
         let absent = SourceFile(path.display().to_string(), 0, 0, 0, 0, 0);
         sources.add(vec![absent]);
-        assert_eq!(sources.changed(), None);
-        assert_eq!(sources.changed(), None, "it is still not there");
+        ask(&sources, often);
         fs::write(project.root.join("src/other.txt"), "").unwrap();
         assert_eq!(sources.changed(), None, "a stranger appeared");
         fs::write(&path, "").unwrap();
@@ -131,39 +140,20 @@ fn a_file_that_appears_where_none_was() {
 
 #[test]
 fn what_is_imported_again_has_a_new_proof() {
-    let (project, mut sources) = Project::new(40);
+    let (project, mut sources) = Project::new(OFTEN);
     fs::write(project.path(1), "x = 2\nlonger").unwrap();
     assert!(sources.changed().is_some());
     sources.add(vec![proof(&project.path(1))]);
-    assert_eq!(sources.changed(), None);
+    ask(&sources, OFTEN);
     fs::write(project.path(1), "x = 3\nlonger still").unwrap();
     assert!(sources.changed().is_some());
 }
 
 #[test]
 fn an_edit_before_the_watch_is_seen_by_the_first_look() {
-    let (project, _) = Project::new(40);
+    let (project, _) = Project::new(OFTEN);
     let mut sources = Sources::default();
-    sources.add((0..40).map(|n| proof(&project.path(n))).collect());
+    sources.add((0..MODULES).map(|n| proof(&project.path(n))).collect());
     fs::write(project.path(1), "x = 2\nlonger").unwrap();
     assert!(sources.changed().is_some());
-}
-
-#[cfg(target_os = "linux")]
-#[test]
-fn many_are_watched_and_strangers_do_not_matter() {
-    let (project, mut sources) = Project::new(40);
-    assert!(
-        matches!(sources.watch, Watch::Kept(_)),
-        "temporary files are on a local file system"
-    );
-    fs::write(project.root.join("src/unrelated.txt"), "").unwrap();
-    let Watch::Kept(sentry) = &mut sources.watch else {
-        return;
-    };
-    sentry.begin_look();
-    fs::write(project.root.join("src/unrelated.txt"), "more").unwrap();
-    assert!(sentry.all_quiet(&sources.files));
-    let (_, few) = Project::new(FEW);
-    assert!(matches!(few.watch, Watch::None));
 }

@@ -28,11 +28,7 @@ pub fn find(start: &Path) -> Result<PathBuf> {
     } else {
         start.parent().map(Into::into).unwrap_or(start)
     };
-    let home = std::env::var_os("HOME").map(PathBuf::from);
-    let above: Vec<&Path> = start
-        .ancestors()
-        .take_while(|dir| dir.parent().is_some() && home.as_deref() != Some(*dir))
-        .collect();
+    let above = above(&start);
     for markers in MARKERS {
         let marked = above
             .iter()
@@ -42,6 +38,26 @@ pub fn find(start: &Path) -> Result<PathBuf> {
         }
     }
     Ok(start)
+}
+
+/// The folders that can be the root of `start`.
+fn above(start: &Path) -> Vec<&Path> {
+    let home = std::env::var_os("HOME").map(PathBuf::from);
+    start
+        .ancestors()
+        .take_while(|dir| dir.parent().is_some() && home.as_deref() != Some(*dir))
+        .collect()
+}
+
+/// All that decides which root a folder belongs to: what may mark one, and the way there.
+pub fn marks(start: &Path) -> Vec<PathBuf> {
+    let real = start.canonicalize();
+    let folders = above(real.as_deref().unwrap_or(start));
+    let folders = folders.into_iter().chain([start]);
+    let names = || MARKERS.iter().flat_map(|markers| markers.iter());
+    folders
+        .flat_map(|folder| names().map(move |name| folder.join(name)))
+        .collect()
 }
 
 /// Whether something marks a folder as the root of a project.

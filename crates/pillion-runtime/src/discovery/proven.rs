@@ -5,21 +5,22 @@ use std::path::{Path, PathBuf};
 
 use pillion_catalogue::work;
 use pillion_process::stamp::{Stamp, Stamps};
+use pillion_process::watch::Watched;
 use pillion_protocol::{Code, Error, Result};
 use serde_json::json;
 
 use super::{Candidate, Choice, DiscoveryError, Request, candidates, find_among};
 use crate::Dirs;
 
-/// The most `.pth` files of a folder whose content counts: each costs a `stat` before each use.
+/// The most `.pth` files of a folder whose content counts: each costs a `stat` or a watch.
 const MAX_PATH_FILES: usize = 64;
 
 /// What was found, and what it depends on.
 #[derive(Debug)]
 pub struct Proven {
     outcome: Result<Choice>,
-    /// Where it was looked, and what it is.
-    stamps: Stamps,
+    /// Where it was looked, what it is, and what its packages are.
+    proof: Watched,
     /// What its packages are.
     packages: Stamps,
 }
@@ -31,7 +32,7 @@ impl Proven {
             .await
             .unwrap_or_else(|error| Self {
                 outcome: Err(error),
-                stamps: Stamps::default(),
+                proof: Watched::default(),
                 packages: Stamps::default(),
             })
     }
@@ -58,16 +59,17 @@ impl Proven {
             // One may be put where there was none.
             Err(_) => stamps.extend(Stamps::of(search_path(request))),
         }
+        stamps.extend(packages.clone());
         Ok(Self {
             outcome: outcome.map_err(|error| no_python(&error)),
-            stamps,
+            proof: stamps.into(),
             packages,
         })
     }
 
     /// Whether another look would find the same.
     pub fn is_current(&self) -> bool {
-        self.stamps.hold() && self.packages.hold()
+        self.proof.hold()
     }
 
     /// The Python and why it was chosen, or why there is none.
