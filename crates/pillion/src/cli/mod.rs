@@ -28,6 +28,7 @@ mod tour;
 mod trust;
 mod watch;
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -163,12 +164,19 @@ enum Command {
 
 /// The whole command line: fixed commands and those of the catalogue.
 fn command() -> clap::Command {
-    operations::add_to(Cli::command())
+    operations::add_to(Cli::command(), None)
+}
+
+/// As much of it as is needed to understand these words. To describe a hundred commands of
+/// which one is meant would take longer than most of them take.
+fn command_for(mut words: impl Iterator<Item = OsString>) -> clap::Command {
+    let first = words.next().and_then(|word| word.into_string().ok());
+    operations::add_to(Cli::command(), first.as_deref())
 }
 
 /// Parse, run, and turn the outcome into an exit code.
 pub(crate) fn main() -> ExitCode {
-    let matches = command().get_matches();
+    let matches = command_for(std::env::args_os().skip(1)).get_matches();
     let json = operations::wants_json(&matches);
     match run(&matches, json) {
         Ok(code) => code,

@@ -51,11 +51,22 @@ pub(crate) struct Selected {
     notebooks: Option<Notebooks>,
 }
 
-/// The commands of all operations.
-pub(crate) fn add_to(mut command: clap::Command) -> clap::Command {
+/// The commands of all operations; only the one called `only`, if there is one of that name.
+pub(crate) fn add_to(mut command: clap::Command, only: Option<&str>) -> clap::Command {
     let all = definitions();
+    let is_operation = |name: &&str| {
+        let mut names = all.iter().flat_map(names);
+        names.any(|known| known == *name)
+    };
+    // Whatever else it may be, it is none of these.
+    if only.is_some_and(|name| command.find_subcommand(name).is_some()) {
+        return command;
+    }
+    let only = only.filter(is_operation);
+    let is_wanted = |name: &str| only.is_none_or(|only| only == name);
     for definition in &all {
-        if let Some(typed) = definition.offer.command.filter(|typed| !typed.is_own) {
+        let typed = definition.offer.command.filter(|typed| !typed.is_own);
+        if let Some(typed) = typed.filter(|typed| is_wanted(typed.name)) {
             let mut sub = subcommand(definition, typed.name).display_order(typed.place);
             if definition.name == Call::NAME {
                 sub = with_sidecar(sub);
@@ -69,7 +80,7 @@ pub(crate) fn add_to(mut command: clap::Command) -> clap::Command {
         .collect();
     areas.dedup();
     // `pillion exec FILE` is what people type; the others of its area have short names.
-    areas.retain(|area| command.find_subcommand(area).is_none());
+    areas.retain(|area| is_wanted(area) && command.find_subcommand(area).is_none());
     for area in areas {
         let (about, place) = match area {
             MAP => (MAP_ABOUT.to_owned(), MAP_PLACE),
@@ -96,6 +107,13 @@ pub(crate) fn add_to(mut command: clap::Command) -> clap::Command {
         command = command.subcommand(sub);
     }
     command
+}
+
+/// The first words by which an operation is called: a name of its own, and its area.
+fn names(definition: &Definition) -> impl Iterator<Item = &'static str> {
+    let typed = definition.offer.command.filter(|typed| !typed.is_own);
+    let area = definition.name.split('.').next();
+    typed.map(|typed| typed.name).into_iter().chain(area)
 }
 
 /// The command of an operation under one of its names.
@@ -345,4 +363,36 @@ pub(crate) fn list(json: bool) {
 pub(crate) fn from_here(path: &Path) -> PathBuf {
     // Without the `.` that `--root .` leaves behind.
     std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{command, command_for};
+
+    /// The help of a command, with all that is below it.
+    fn help(mut of: clap::Command, name: &str) -> String {
+        of.build();
+        let found = of.find_subcommand_mut(name).unwrap();
+        let mut text = found.render_long_help().to_string();
+        for below in found.get_subcommands_mut() {
+            text += &below.render_long_help().to_string();
+        }
+        text
+    }
+
+    #[test]
+    fn a_command_is_the_same_whether_the_others_are_described_or_not() {
+        let whole = command();
+        let count = whole.get_subcommands().count();
+        for sub in whole.get_subcommands() {
+            let name = sub.get_name();
+            let part = command_for([name.into()].into_iter());
+            assert!(part.get_subcommands().count() < count, "{name}");
+            assert_eq!(help(part, name), help(whole.clone(), name));
+        }
+        for other in ["help", "nothing", "--json"] {
+            let all = command_for([other.into()].into_iter());
+            assert_eq!(all.get_subcommands().count(), count, "{other}");
+        }
+    }
 }
