@@ -119,11 +119,12 @@ fn cargo_test(repository: &Repository) -> Run {
         .args(["test", "--workspace", "--all-features", "--no-fail-fast"])
 }
 
-/// `PATH` for the Rust tests: they run `python3`. Where that is too old, as on some systems,
-/// the Python that was found instead stands in for it.
+/// `PATH` for the Rust tests: they run `python3`, some of them hundreds of times. That may be too
+/// old, as on some systems, or a script that looks for the Python first, as that of a manager of
+/// versions, so the one that was found stands in for it.
 fn path_for_tests(repository: &Repository, base: &Python) -> Result<OsString> {
     let path = std::env::var_os("PATH").unwrap_or_default();
-    if base.name == "python3" || cfg!(windows) {
+    if cfg!(windows) {
         return Ok(path);
     }
     let folder = repository.root.join("target/dev-python/stand-in");

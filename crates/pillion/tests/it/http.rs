@@ -207,8 +207,12 @@ fn a_slow_reader_of_events_holds_back_its_stream() {
     let context = TestContext::new().config("[python]\nworkers = 2\n");
     let web = context.serve();
     let note = context.path("note");
-    let chunks =
-        json!({"function": "things:chunks", "params": [100, 1 << 20, note], "stream": true});
+    let chunks = json!({
+        "function": "things:chunks",
+        "params": [100, 1 << 20, note],
+        "stream": true,
+        "timeout_ms": 600_000,
+    });
     let mut events = web.stream("py.call", &chunks);
     let made = standing_still(&note);
     assert!(made < 95, "{made} were made for nobody");

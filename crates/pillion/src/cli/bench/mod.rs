@@ -178,8 +178,8 @@ impl Bench {
     fn plan(&self, groups: &'static [&'static str]) -> Plan {
         let bar = super::env::Bar::new().0;
         Plan {
-            calls: self.calls.unwrap_or(if self.quick { 40 } else { CALLS }),
-            rounds: if self.quick { 2 } else { ROUNDS },
+            calls: self.calls.unwrap_or(if self.quick { 20 } else { CALLS }),
+            rounds: if self.quick { 1 } else { ROUNDS },
             quick: self.quick,
             only: self.only.clone(),
             groups,
