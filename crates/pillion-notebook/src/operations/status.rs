@@ -35,10 +35,16 @@ pub struct KernelInfo {
     pub session: String,
     /// What it does.
     pub state: Life,
-    /// The Python that it runs.
+    /// What kind of kernel it is.
+    pub kernel: String,
+    /// The language of its cells.
+    pub language: String,
+    /// The Python that it runs, or the program of its kernelspec.
     pub python: String,
-    /// Whose ipykernel: the project's own, or that of an environment that pillion keeps.
-    pub ipykernel: Source,
+    /// Whose ipykernel: the project's own, or that of an environment that pillion keeps. Other
+    /// kernels have none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ipykernel: Option<Source>,
     /// What its cell asks, if it waits for input.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asks: Option<String>,
@@ -49,7 +55,9 @@ impl KernelInfo {
         Self {
             session: kernel.session().to_owned(),
             state: kernel.life(),
-            python: kernel.python().display().to_string(),
+            kernel: kernel.name().to_owned(),
+            language: kernel.language().to_owned(),
+            python: kernel.executable().display().to_string(),
             ipykernel: kernel.source(),
             asks: service.question(kernel.session()),
         }
