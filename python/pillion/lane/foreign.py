@@ -137,7 +137,8 @@ def _wait_until_it_listens(child: Popen[bytes]) -> None:
     for number in range(len(_PORTS) - 1):
         while True:
             if child.poll() is not None:
-                _give_up(f"the kernel ended with code {child.returncode} before it listened")
+                # What it said last is the reason that people are told.
+                _end_as(child.returncode)
             try:
                 socket.create_connection((_HOST, _FIRST_PORT + number)).close()
                 break
