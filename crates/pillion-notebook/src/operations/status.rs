@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use pillion_catalogue::{Context, Errors, Method, Offer, Operation, Result, Route, Safety};
-use pillion_kernel::{Kernel, Life, Source};
+use pillion_kernel::{Kernel, Life, PYTHON, Source};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -83,7 +83,16 @@ impl Operation for Status {
         for kernel in report.kernels {
             let state = serde_json::to_value(kernel.state).ok()?;
             let state = state.as_str().unwrap_or_default().to_owned();
-            let _ = writeln!(text, "{}  {state}  {}", kernel.session, kernel.python);
+            let KernelInfo {
+                session,
+                kernel,
+                python,
+                ..
+            } = kernel;
+            let _ = match kernel == PYTHON {
+                true => writeln!(text, "{session}  {state}  {python}"),
+                false => writeln!(text, "{session}  {state}  {kernel}  {python}"),
+            };
         }
         Some(text.trim_end().to_owned())
     }

@@ -467,3 +467,33 @@ fn too_much_output_of_a_shell_ends_its_cell_and_nothing_else() {
     assert_eq!(ran["truncated"], true);
     assert_eq!(world.run("echo $x")["stdout"], "1\n");
 }
+
+/// Joins a kernel by its connection file, with the client library of Jupyter.
+const JOIN: &str = r#"
+import sys
+from jupyter_client import BlockingKernelClient
+
+client = BlockingKernelClient(connection_file=sys.argv[1])
+client.load_connection_file()
+client.start_channels()
+client.wait_for_ready(timeout=60)
+said = []
+hear = lambda message: said.append(message["content"].get("text"))
+reply = client.execute_interactive("echo $x; x=joined", timeout=60, output_hook=hear)
+assert reply["content"]["status"] == "ok", reply
+assert "1\n" in said and client.is_alive(), said
+print("as told")
+"#;
+
+#[test]
+fn the_client_library_of_jupyter_joins_a_shell() {
+    let mut world = world();
+    world.bash("x=1");
+    let params = world.params(json!({}));
+    let file = world.rpc.call("kernel.connect_file", params).unwrap();
+    let mut command = world.context.command(set_up("dev-python/bin/python"));
+    command.args(["-c", JOIN, file["path"].as_str().unwrap()]);
+    let output = crate::context::Output::of(command);
+    assert_eq!(output.stdout, "as told\n", "{output}");
+    assert_eq!(world.run("echo $x")["stdout"], "joined\n");
+}
