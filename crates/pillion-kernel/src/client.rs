@@ -27,6 +27,9 @@ const MAX_WAITING: usize = 64 << 20;
 /// How long it may take until outputs are heard after the sockets are there.
 const HEARING: Duration = Duration::from_secs(20);
 
+/// Every so many times a kernel is asked on its shell socket instead of the one for control.
+const CONTROL_TRIES: u64 = 4;
+
 /// Where a message came from, or goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -313,9 +316,17 @@ impl Client {
     async fn until_outputs_are_heard(&self) -> io::Result<()> {
         let everything = self.listen();
         let heard = async {
+            let mut tries = 0;
             loop {
+                tries += 1;
+                // Some kernels publish nothing about what they are asked on their control socket.
+                // The other one is asked seldom: what comes there waits behind cells.
+                let channel = match tries % CONTROL_TRIES {
+                    0 => Channel::Shell,
+                    _ => Channel::Control,
+                };
                 let nothing = serde_json::json!({});
-                let asked = self.ask(Channel::Control, "kernel_info_request", &nothing);
+                let asked = self.ask(channel, "kernel_info_request", &nothing);
                 let _answer = asked.await?;
                 let again = tokio::time::sleep(Duration::from_millis(50));
                 tokio::pin!(again);

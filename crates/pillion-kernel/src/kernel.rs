@@ -17,9 +17,11 @@ use tokio::task::JoinHandle;
 
 use crate::cell::GRACE;
 use crate::client::{Channel, Client, Heard};
+use crate::foreign::{Program, Wanted};
 use crate::packages::Source;
 use crate::relay::Listeners;
 use crate::spare::Spares;
+use crate::specs::InterruptMode;
 use crate::start::Make;
 
 /// How long a kernel may take to answer what is no cell.
@@ -117,9 +119,27 @@ impl Kernel {
         &self.make.session
     }
 
-    /// Whose ipykernel it is.
-    pub fn source(&self) -> Source {
-        self.make.packages.source
+    /// The name of its kind.
+    pub fn name(&self) -> &str {
+        self.make.program.name()
+    }
+
+    /// The language of its cells.
+    pub fn language(&self) -> &str {
+        self.make.program.language()
+    }
+
+    /// What was asked for when it was made.
+    pub(crate) fn wanted(&self) -> &Wanted {
+        &self.make.wanted
+    }
+
+    /// Whose ipykernel it is, if it is one.
+    pub fn source(&self) -> Option<Source> {
+        match &self.make.program {
+            Program::Ipykernel(packages) => Some(packages.source),
+            Program::Foreign(_) => None,
+        }
     }
 
     /// What its project says about notebooks.
@@ -132,9 +152,15 @@ impl Kernel {
         self.make.ground.config.output_kb << 10
     }
 
-    /// The Python it runs.
-    pub fn python(&self) -> &std::path::Path {
-        &self.make.ground.runtime.executable
+    /// The program it runs: a Python, or that of its kernelspec.
+    pub fn executable(&self) -> &std::path::Path {
+        match &self.make.program {
+            Program::Ipykernel(_) => &self.make.ground.runtime.executable,
+            Program::Foreign(foreign) => foreign
+                .argv
+                .first()
+                .map_or("".as_ref(), |word| word.as_ref()),
+        }
     }
 
     /// What it is doing.
@@ -219,7 +245,7 @@ impl Kernel {
 
     /// A kernel that has started already, if there is one as this one would be.
     async fn take_spare(&self) -> Option<(Hold, Arc<Client>)> {
-        if self.make.is_key_given {
+        if self.make.is_key_given || self.source().is_none() {
             return None;
         }
         let spare = self.spares.take(&self.make)?;
@@ -310,13 +336,7 @@ impl Kernel {
     /// hears no exceptions, so it is sent again if nothing happens.
     pub async fn interrupt(&self, ready: &Ready) -> Result<()> {
         for _ in 0..INTERRUPTS {
-            let asked = ready
-                .client
-                .ask(Channel::Control, "interrupt_request", &json!({}))
-                .await;
-            let answer = asked.map_err(|error| gone(&error))?;
-            // A kernel that hangs in C answers on its control thread all the same.
-            let _ = tokio::time::timeout(SOON, answer.reply()).await;
+            self.ask_to_stop(ready).await?;
             let until = Instant::now() + HEARD;
             while ready.client.is_busy() && !ready.client.is_over() && Instant::now() < until {
                 tokio::time::sleep(Duration::from_millis(10)).await;
@@ -325,6 +345,25 @@ impl Kernel {
                 break;
             }
         }
+        Ok(())
+    }
+
+    async fn ask_to_stop(&self, ready: &Ready) -> Result<()> {
+        if let Program::Foreign(foreign) = &self.make.program
+            && foreign.interrupt_mode == InterruptMode::Signal
+        {
+            // What started it sends the signal: it knows who that is for.
+            let sent = message::send(ready.hold.channel(), &json!({ "interrupt": true }), &[]);
+            return sent.map_err(|error| gone(&error));
+        }
+        let nothing = json!({});
+        let asked = ready
+            .client
+            .ask(Channel::Control, "interrupt_request", &nothing)
+            .await;
+        let answer = asked.map_err(|error| gone(&error))?;
+        // A kernel that hangs in C answers on its control thread all the same.
+        let _ = tokio::time::timeout(SOON, answer.reply()).await;
         Ok(())
     }
 

@@ -5,14 +5,15 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use pillion_catalogue::Result;
+use pillion_catalogue::{Code, Error, Result};
 use pillion_lanes::{Executor, Lane, Place, Throwaway, Whereabouts, session};
 use pillion_process::Secret;
 use pillion_runtime::managed::Progress;
 
+use crate::foreign::{Program, Wanted};
 use crate::kernel::Kernel;
-use crate::packages::Packages;
 use crate::spare::Spares;
+use crate::specs::{SearchPath, Specs};
 use crate::start::{Make, new_key};
 
 /// Sessions that are remembered; those without a kernel are forgotten first.
@@ -63,33 +64,69 @@ impl Kernels {
         all
     }
 
+    /// The kernelspecs that a project sees.
+    pub async fn specs(&self, whereabouts: Whereabouts, search: &SearchPath) -> Result<Specs> {
+        let project = self.executor.project(whereabouts).await?;
+        Specs::of_project(&project, search).await
+    }
+
     /// The kernel of a session: the one that runs, whatever has changed around it since; else
-    /// one as the project is now. Nothing is started.
+    /// one as the project is now. Nothing is started. A session whose kernel runs has no other.
     pub async fn of_session(
         &self,
         session: &str,
         whereabouts: Whereabouts,
+        wanted: &Wanted,
         memory_mb: Option<u64>,
         progress: &dyn Progress,
     ) -> Result<Arc<Kernel>> {
         session::check_id(session)?;
         if let Some(kernel) = self.find(session).filter(|kernel| kernel.is_alive()) {
+            self.expect(&kernel, whereabouts, wanted, progress).await?;
             return Ok(kernel);
         }
-        self.make(session, whereabouts, None, memory_mb, progress)
+        self.make(session, whereabouts, wanted, None, memory_mb, progress)
             .await
+    }
+
+    /// Refuse if somebody wants another kernel than the one that runs.
+    async fn expect(
+        &self,
+        kernel: &Kernel,
+        whereabouts: Whereabouts,
+        wanted: &Wanted,
+        progress: &dyn Progress,
+    ) -> Result<()> {
+        if wanted.is(kernel.name()) {
+            return Ok(());
+        }
+        // Several kernelspecs may mean the same.
+        let ground = self.executor.ground(Lane::User, whereabouts).await?;
+        let program = Program::find(wanted, &ground, self.executor.dirs(), progress).await?;
+        if program.name() == kernel.name() {
+            return Ok(());
+        }
+        Err(runs_another(kernel))
     }
 
     /// A kernel for somebody alone, in a session of its own. Both go away with it.
     pub async fn alone(
         &self,
         whereabouts: Whereabouts,
+        wanted: &Wanted,
         memory_mb: Option<u64>,
         progress: &dyn Progress,
     ) -> Result<Alone> {
         let session = Throwaway::new(self.executor.sessions());
         let kernel = self
-            .make(session.name(), whereabouts, None, memory_mb, progress)
+            .make(
+                session.name(),
+                whereabouts,
+                wanted,
+                None,
+                memory_mb,
+                progress,
+            )
             .await?;
         Ok(Alone {
             kernel,
@@ -109,7 +146,9 @@ impl Kernels {
         progress: &dyn Progress,
     ) -> Result<Arc<Kernel>> {
         session::check_id(session)?;
-        self.make(session, whereabouts, Some(key), memory_mb, progress)
+        let python = Wanted::default();
+        let key = Some(key);
+        self.make(session, whereabouts, &python, key, memory_mb, progress)
             .await
     }
 
@@ -117,12 +156,16 @@ impl Kernels {
         &self,
         session: &str,
         whereabouts: Whereabouts,
+        wanted: &Wanted,
         given: Option<Arc<Secret>>,
         memory_mb: Option<u64>,
         progress: &dyn Progress,
     ) -> Result<Arc<Kernel>> {
         let ground = self.executor.ground(Lane::User, whereabouts).await?;
-        let packages = Packages::find(&ground, self.executor.dirs(), progress).await?;
+        // A session goes on with what it had.
+        let before = self.find(session).filter(|_| wanted.name.is_none());
+        let wanted = before.map_or_else(|| wanted.clone(), |kernel| kernel.wanted().clone());
+        let program = Program::find(&wanted, &ground, self.executor.dirs(), progress).await?;
         let place = Place::new(
             &self.executor.sessions(),
             Lane::User,
@@ -133,7 +176,8 @@ impl Kernels {
         let make = Make {
             session: session.to_owned(),
             ground,
-            packages,
+            wanted,
+            program,
             memory_mb,
             idle,
             is_key_given: given.is_some(),
@@ -153,7 +197,10 @@ impl Kernels {
         // unless its project has changed.
         let before = known.get(session);
         if let Some(kernel) = before.filter(|known| known.is_alive() || known.is_made_of(&make)) {
-            return Ok(Arc::clone(kernel));
+            return match make.wanted.name.is_none() || make.program.name() == kernel.name() {
+                true => Ok(Arc::clone(kernel)),
+                false => Err(runs_another(kernel)),
+            };
         }
         if let Some(kernel) = before {
             kernel.let_go();
@@ -170,6 +217,14 @@ impl Kernels {
     fn known(&self) -> MutexGuard<'_, HashMap<String, Arc<Kernel>>> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+fn runs_another(kernel: &Kernel) -> Error {
+    let (session, name) = (kernel.session(), kernel.name());
+    let what = format!("session `{session}` has a kernel `{name}`, which runs");
+    Error::new(Code::Conflict, what).hint(format!(
+        "name another session, or end it first: `pillion notebook shutdown {session}`"
+    ))
 }
 
 /// A kernel for somebody alone. It ends when this is dropped, whatever it does then, and its

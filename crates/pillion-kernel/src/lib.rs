@@ -8,6 +8,9 @@
 //! (`channel`, `client`): one for the life of one process. Who wants something of it holds it
 //! for as long as that takes, so a kernel that nobody holds goes idle and ends like any sidecar.
 //!
+//! The kernel of a session runs Python (`packages`), or what a kernelspec names (`specs`,
+//! `foreign`): the same walls, the same sockets, and so nothing else here knows which it is.
+//!
 //! What comes from a kernel is written by code of others. It is decoded with limits
 //! (`pillion_protocol::{zmtp, jupyter}`), sorted by what it answers, and kept in queues that are
 //! bounded by bytes; what does not fit is dropped and counted, so that no cell can fill the
@@ -28,20 +31,26 @@ mod cell;
 mod channel;
 mod client;
 mod connection;
+mod foreign;
 mod kernel;
 mod kernels;
 mod listening;
 mod packages;
 mod relay;
 mod spare;
+mod specs;
 mod start;
 
 pub use attach::Attached;
 pub use cell::{Cell, Listener, Ran};
 pub use client::{Answer, Channel, Client, Heard};
 pub use connection::ConnectionFile;
+pub use foreign::Wanted;
 pub use kernel::{Kernel, Life, Ready};
 pub use kernels::{Alone, Kernels, new_id};
 pub use listening::{Listening, News, Silence};
 pub use packages::{Packages, Source};
 pub use relay::{Listeners, Parent};
+pub use specs::{
+    Found, InterruptMode, KernelSpec, PYTHON, SearchPath, Specs, Unreadable, is_name, user_data,
+};

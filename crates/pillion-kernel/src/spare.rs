@@ -22,6 +22,7 @@ use pillion_supervisor::{Hold, Spec};
 use serde_json::json;
 
 use crate::client::Client;
+use crate::foreign::Program;
 use crate::kernel::{SOON, connect};
 use crate::start::{Make, new_key, not_started};
 
@@ -89,8 +90,9 @@ impl Spares {
     /// See to it that there is one like `make`, soon.
     pub(crate) fn refill(self: &Arc<Self>, make: &Make) {
         let wanted = make.ground.project.config.notebook.spare;
+        let is_python = matches!(make.program, Program::Ipykernel(_));
         // Without namespaces a folder has to be known before the start.
-        if !wanted || make.ground.level != Level::L3 {
+        if !wanted || !is_python || make.ground.level != Level::L3 {
             return;
         }
         let (spares, make) = (Arc::clone(self), make.clone());

@@ -17,7 +17,7 @@ use pillion_sandbox::{Confine, Disk, Folder, Level, Policy, Role, Watch, message
 use pillion_supervisor::{Dialect, Kind, Limits, Spec, Start};
 use serde_json::json;
 
-use crate::packages::Packages;
+use crate::foreign::{Program, Wanted};
 
 /// From the start until it can be asked.
 const START: Duration = Duration::from_secs(60);
@@ -33,7 +33,9 @@ const FOR_EVER: f64 = 1e9;
 pub(crate) struct Make {
     pub(crate) session: String,
     pub(crate) ground: Ground,
-    pub(crate) packages: Packages,
+    /// What was asked for, to be asked for again.
+    pub(crate) wanted: Wanted,
+    pub(crate) program: Program,
     pub(crate) memory_mb: Option<u64>,
     /// Unused for so long, it ends.
     pub(crate) idle: Duration,
@@ -66,7 +68,7 @@ impl Make {
             && one.config == two.config
             && one.runtime == two.runtime
             && one.level == two.level
-            && self.packages == other.packages
+            && self.program == other.program
             && self.memory_mb == other.memory_mb
             && self.idle == other.idle
     }
@@ -118,7 +120,14 @@ impl Make {
         let limits = self.limits();
         let folder = self.folder.clone();
         let mut policy = Lane::User.policy(&ground.runtime, &ground.config, limits, folder);
-        policy.view.extend(self.packages.more.iter().cloned());
+        match &self.program {
+            Program::Ipykernel(packages) => policy.view.extend(packages.more.iter().cloned()),
+            Program::Foreign(foreign) => {
+                policy.view.extend(foreign.view.iter().cloned());
+                // Kernels of shells are made of them.
+                policy.terminals = true;
+            }
+        }
         if let Some(folders) = &self.later {
             policy.folder = Folder::Later(folders.clone());
         }
@@ -136,7 +145,10 @@ impl Make {
         message::send(&channel, &self.setup(&policy)?, &[])?;
         let number = theirs.as_raw_fd().to_string();
         let runtime = &self.ground.runtime;
-        let script = runtime.worker.join("pillion/lane/kernel.py");
+        let script = runtime.worker.join(match self.program {
+            Program::Ipykernel(_) => "pillion/lane/kernel.py",
+            Program::Foreign(_) => "pillion/lane/foreign.py",
+        });
         let watch = Watch {
             memory: Some(policy.limits.memory),
             processes: Some(policy.limits.processes),
@@ -167,9 +179,6 @@ impl Make {
     }
 
     fn setup(&self, policy: &Policy) -> io::Result<serde_json::Value> {
-        let mut path = vec![self.seen.clone()];
-        path.extend(self.ground.runtime.packages.iter().cloned());
-        path.extend(self.packages.more.iter().cloned());
         let cell = seccomp::Filter::Cell {
             network: policy.network,
         };
@@ -181,13 +190,26 @@ impl Make {
             .iter()
             .map(|program| BASE64_STANDARD.encode(seccomp::bytes(program)))
             .collect();
-        Ok(json!({
-            "path": path,
+        let mut setup = json!({
             "sockets": self.tmp.join("kernel"),
             "key": self.key.expose(),
             "filters": filters,
-            "waits": self.later.is_some(),
-        }))
+        });
+        match &self.program {
+            Program::Ipykernel(packages) => {
+                let mut path = vec![self.seen.clone()];
+                path.extend(self.ground.runtime.packages.iter().cloned());
+                path.extend(packages.more.iter().cloned());
+                setup["path"] = json!(path);
+                setup["waits"] = self.later.is_some().into();
+            }
+            Program::Foreign(foreign) => {
+                setup["argv"] = json!(foreign.argv);
+                setup["env"] = json!(foreign.env);
+                setup["resource_dir"] = json!(foreign.folder);
+            }
+        }
+        Ok(setup)
     }
 }
 

@@ -70,6 +70,7 @@ impl Lane {
             programs: self == Self::User,
             folder: folder.map_or(Folder::Throwaway, Folder::Kept),
             runs_own_files: self == Self::User,
+            terminals: false,
             network: self == Self::User && config.network,
             limits,
         }

@@ -11,6 +11,7 @@ fn policy(runs_own_files: bool) -> Policy {
         programs: runs_own_files,
         folder: Folder::Throwaway,
         runs_own_files,
+        terminals: false,
         network: false,
         limits: SandboxLimits {
             disk: 1000,

@@ -1,11 +1,12 @@
 //! The service: kernels of sessions, cells on them, and questions that wait for an answer.
 
 use std::collections::HashMap;
+use std::ffi::{OsStr, OsString};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use pillion_catalogue::{Code, Context, Error, Result};
-use pillion_kernel::{Cell, Client, Heard, Kernel, Kernels, Ready};
+use pillion_kernel::{Cell, Client, Heard, Kernel, Kernels, Ready, SearchPath, Wanted};
 use pillion_lanes::{Executor, NO_SESSION, Whereabouts};
 use pillion_runtime::managed::Silent;
 
@@ -38,6 +39,8 @@ struct Question {
 #[derive(Debug, Clone)]
 pub(crate) struct Order {
     pub(crate) session: Option<String>,
+    /// What kind of kernel, if not the one that the session has.
+    pub(crate) kernel: Option<String>,
     pub(crate) code: String,
     pub(crate) cell_id: Option<String>,
     pub(crate) timeout_seconds: Option<f64>,
@@ -76,7 +79,13 @@ impl NotebookService {
         let kernel = match &served.whereabouts {
             Some(place) => {
                 self.kernels
-                    .of_session(&served.session, place.clone(), None, &Silent)
+                    .of_session(
+                        &served.session,
+                        place.clone(),
+                        &served.wanted,
+                        None,
+                        &Silent,
+                    )
                     .await?
             }
             None => self.known(Some(&served.session))?,
@@ -124,13 +133,20 @@ impl NotebookService {
         &self,
         cx: &Context<Self>,
         session: Option<&str>,
+        kernel: Option<&str>,
         memory_mb: Option<u64>,
     ) -> Result<(Arc<Kernel>, Ready)> {
         let session = session.unwrap_or(NO_SESSION);
         let whereabouts = Whereabouts::of_caller(cx)?;
         let kernel = self
             .kernels
-            .of_session(session, whereabouts, memory_mb, &Silent)
+            .of_session(
+                session,
+                whereabouts,
+                &wanted(cx, kernel),
+                memory_mb,
+                &Silent,
+            )
             .await?;
         let ready = kernel.ready().await?;
         Ok((kernel, ready))
@@ -149,10 +165,10 @@ impl NotebookService {
         }
         let timeout = order.timeout_seconds.map(timeout).transpose()?;
         let session = order.session.as_deref();
-        let memory = order.memory_limit_mb;
+        let (wanted, memory) = (order.kernel.as_deref(), order.memory_limit_mb);
         let cancel = cx.request().cancel.clone();
         let (kernel, ready) = tokio::select! {
-            ready = self.ready(cx, session, memory) => ready?,
+            ready = self.ready(cx, session, wanted, memory) => ready?,
             () = cancel.cancelled() => {
                 return Err(Error::new(Code::Cancelled, "it was cancelled before it began"));
             }
@@ -219,6 +235,26 @@ impl NotebookService {
         self.questions
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A variable, as the caller has it: kernelspecs are found where his own Jupyter would look.
+pub(crate) fn variable<S>(cx: &Context<S>, name: &str) -> Option<OsString> {
+    match cx.request().peer.variables() {
+        Some(theirs) => theirs.get(OsStr::new(name)).cloned(),
+        None => std::env::var_os(name),
+    }
+}
+
+/// The kernel of this name, looked for where the caller's own Jupyter would.
+pub(crate) fn wanted<S>(cx: &Context<S>, name: Option<&str>) -> Wanted {
+    match name {
+        // Nothing is looked for.
+        None | Some("") => Wanted::default(),
+        Some(name) => Wanted {
+            name: Some(name.to_owned()),
+            search: SearchPath::of(|name| variable(cx, name)),
+        },
     }
 }
 

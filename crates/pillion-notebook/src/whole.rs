@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use pillion_catalogue::{Code, Context, Error, Result, commit, work};
-use pillion_kernel::{Alone, Cell, Heard, Kernel, Listener, Ran, Ready};
+use pillion_kernel::{Alone, Cell, Heard, Kernel, Listener, PYTHON, Ran, Ready, SearchPath};
 use pillion_lanes::{Outcome, Whereabouts};
 use pillion_runtime::managed::Silent;
 use serde_json::{Map, Value};
@@ -17,7 +17,7 @@ use serde_json::{Map, Value};
 use crate::NotebookService;
 use crate::file::{CellKind, Notebook, Output, Outputs, Overwrite, is_python, open, save};
 use crate::operations::{CellRef, Step, StepState};
-use crate::service::{Abandoned, timeout};
+use crate::service::{Abandoned, timeout, variable, wanted};
 
 /// Bytes of outputs that one run may leave in its file.
 const MOST_OUTPUT: usize = 64 << 20;
@@ -41,6 +41,8 @@ pub(crate) struct Plan {
     pub(crate) allow_errors: bool,
     pub(crate) timeout_seconds: Option<f64>,
     pub(crate) session: Option<String>,
+    /// On this kind of kernel, whatever the notebook says.
+    pub(crate) kernel: Option<String>,
     pub(crate) memory_limit_mb: Option<u64>,
     /// What the file must be, if somebody has read it before.
     pub(crate) revision: Option<String>,
@@ -111,9 +113,10 @@ impl NotebookService {
         let mut notebook = work(move |_| open(&path)).await??;
         expect(&notebook, plan.revision.as_deref(), &plan.path)?;
         let repaired = notebook.repair().len();
+        let kind = self.kind(cx, &notebook, &plan).await?;
         let todo = chosen(&mut notebook, &plan)?;
         let began = Instant::now();
-        let (seat, ready) = self.seat(cx, &plan).await?;
+        let (seat, ready) = self.seat(cx, &plan, kind.as_deref()).await?;
         let kernel = seat.kernel();
         let limit = limit.or(kernel.config().timeout_s.map(Duration::from_secs_f64));
         let mut notices = Vec::new();
@@ -169,18 +172,72 @@ impl NotebookService {
         })
     }
 
-    async fn seat(&self, cx: &Context<Self>, plan: &Plan) -> Result<(Seat, Ready)> {
+    /// The kind of kernel that a notebook is run on: the one that was asked for, else the one
+    /// that it names. Where nothing says otherwise it is Python's.
+    async fn kind(
+        &self,
+        cx: &Context<Self>,
+        notebook: &Notebook,
+        plan: &Plan,
+    ) -> Result<Option<String>> {
+        let language = notebook.language();
+        let is_in_python = language.as_deref().is_some_and(is_python);
+        let name = match &plan.kernel {
+            Some(name) => Some(name.to_lowercase()),
+            None if is_in_python => Some(PYTHON.to_owned()),
+            None => notebook.kernel(),
+        };
+        let unknown = |language: &str| {
+            let what = format!("the notebook is in `{language}`, and there is no kernel for it");
+            Error::new(Code::Unsupported, what).hint(
+                "`pillion kernel specs` tells which there are, and `--kernel NAME` chooses one",
+            )
+        };
+        let (name, language) = match (name, language) {
+            (Some(name), _) if name == PYTHON => return Ok(Some(name)),
+            (Some(name), language) => (name, language),
+            (None, None) => return Ok(None),
+            (None, Some(language)) => return Err(unknown(&language)),
+        };
+        let search = SearchPath::of(|name| variable(cx, name));
+        let specs = self.kernels().specs(Whereabouts::of_caller(cx)?, &search);
+        let specs = specs.await?;
+        let found = match (specs.get(&name), language) {
+            (Ok(found), _) => found,
+            (Err(error), _) if plan.kernel.is_some() => return Err(error),
+            (Err(_), Some(language)) => return Err(unknown(&language)),
+            // Names that others gave to kernels of theirs; most of those are Python.
+            (Err(_), None) => return Ok(None),
+        };
+        if !plan.parameters.is_empty() && !is_python(&found.spec.language) {
+            let what = format!("a notebook on `{name}` takes no parameters: they are Python");
+            return Err(Error::new(Code::Unsupported, what));
+        }
+        Ok(Some(name))
+    }
+
+    async fn seat(
+        &self,
+        cx: &Context<Self>,
+        plan: &Plan,
+        kernel: Option<&str>,
+    ) -> Result<(Seat, Ready)> {
         let cancel = cx.request().cancel.clone();
         let seated = async {
             if let Some(session) = &plan.session {
-                let ready = self.ready(cx, Some(session), plan.memory_limit_mb);
+                let ready = self.ready(cx, Some(session), kernel, plan.memory_limit_mb);
                 let (kernel, ready) = ready.await?;
                 return Ok((Seat::Shared(kernel), ready));
             }
             let whereabouts = Whereabouts::of_caller(cx)?;
             let alone = self
                 .kernels()
-                .alone(whereabouts, plan.memory_limit_mb, &Silent)
+                .alone(
+                    whereabouts,
+                    &wanted(cx, kernel),
+                    plan.memory_limit_mb,
+                    &Silent,
+                )
                 .await?;
             let ready = alone.kernel().ready().await?;
             Ok((Seat::Own(alone), ready))
@@ -194,10 +251,6 @@ impl NotebookService {
 
 /// The cells that are to be run, by their numbers; parameters are set by then.
 fn chosen(notebook: &mut Notebook, plan: &Plan) -> Result<Vec<usize>> {
-    if let Some(language) = notebook.language().filter(|name| !is_python(name)) {
-        let what = format!("the notebook is in `{language}`, and kernels here run Python");
-        return Err(Error::new(Code::Unsupported, what));
-    }
     let from = plan.from.as_ref().map(|from| from.find(notebook));
     let from = from.transpose()?.unwrap_or(0);
     let named = plan.cells.iter().map(|cell| cell.find(notebook));

@@ -35,6 +35,7 @@ pub(crate) async fn ask(
         programs: true,
         folder: Folder::Throwaway,
         runs_own_files: false,
+        terminals: false,
         network: false,
         limits: Limits {
             cpu_s: limit.as_secs() + 1,

@@ -248,6 +248,7 @@ async fn trial(level: Level) -> Result<(), String> {
         programs: false,
         folder: Folder::Throwaway,
         runs_own_files: false,
+        terminals: false,
         network: false,
         limits: Limits::default(),
     };
@@ -279,6 +280,7 @@ mod tests {
             programs: false,
             folder: Folder::Throwaway,
             runs_own_files: false,
+            terminals: false,
             network: false,
             limits: Limits {
                 memory,

@@ -15,6 +15,8 @@ pub const TMP: &str = "/lane/tmp";
 pub const HANDED: &str = "/lane/folders";
 /// What fits into [`TMP`].
 pub const TMP_BYTES: u64 = 64 << 20;
+/// Terminals that one program can have at once: all programs of the machine share some thousands.
+pub(crate) const TERMINALS: u32 = 16;
 /// What fits into `/dev/shm`.
 pub const SHM_BYTES: u64 = 16 << 20;
 
@@ -29,6 +31,9 @@ pub struct Policy {
     pub folder: Folder,
     /// Programs in its folder can be run.
     pub runs_own_files: bool,
+    /// It can make terminals (`/dev/pts`), which nobody else sees. Only where namespaces are to be
+    /// had.
+    pub terminals: bool,
     /// It can reach the network: everything, also services of this machine.
     pub network: bool,
     /// What it can use up.
@@ -95,6 +100,7 @@ mod tests {
                 programs: true,
                 folder,
                 runs_own_files: false,
+                terminals: true,
                 network: true,
                 limits: Limits {
                     memory: u64::MAX,

@@ -32,7 +32,7 @@ def main(control_fd: int) -> NoReturn:
 
     from pillion.lane import messages
 
-    hello = _claim_stdout()
+    hello = claim_stdout()
     control = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM, 0, fileno=control_fd)
     os.set_inheritable(control_fd, False)
     setup, _ = messages.receive(control)
@@ -44,7 +44,7 @@ def main(control_fd: int) -> NoReturn:
     opened = os.open(folder, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
     messages.send(control, {"prefix": _PREFIX}, (opened,))
     os.close(opened)
-    _put_up_the_last_wall(setup.get("filters") or [])
+    put_up_the_last_wall(setup.get("filters") or [])
     version = ".".join(map(str, sys.version_info[:3]))
     messages.write(hello, messages.dumps({"status": "ready", "python": version}).encode() + b"\n")
     # It stays open: its end is the kernel's.
@@ -148,7 +148,8 @@ def _system(command: str) -> int:
     return child.returncode
 
 
-def _put_up_the_last_wall(filters: list[str]) -> None:
+def put_up_the_last_wall(filters: list[str]) -> None:
+    """Live behind it from now on, with all threads, and with all that is started."""
     import binascii
 
     from pillion.lane import confine
@@ -162,7 +163,7 @@ def _give_up(why: str) -> NoReturn:
     os._exit(1)
 
 
-def _claim_stdout() -> int:
+def claim_stdout() -> int:
     """Take the real standard output away from what is imported: prints go to standard error."""
     hello = os.dup(1)  # not inherited by anything that is started
     os.dup2(2, 1)

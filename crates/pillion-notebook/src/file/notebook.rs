@@ -226,6 +226,13 @@ impl Notebook {
             .map(ToOwned::to_owned)
     }
 
+    /// The name of the kernel that it was made for, if it says so.
+    pub fn kernel(&self) -> Option<String> {
+        let metadata = self.metadata();
+        let name = metadata.pointer("/kernelspec/name")?.as_str()?;
+        (!name.is_empty()).then(|| name.to_lowercase())
+    }
+
     /// The cells, from the top.
     pub fn cells(&self) -> &[Cell] {
         &self.cells

@@ -14,7 +14,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use pillion_catalogue::{Code, Error, Result};
-use pillion_kernel::{Kernels, Life};
+use pillion_kernel::{Kernels, Life, Wanted};
 use pillion_lanes::Whereabouts;
 
 pub(crate) use notebooks::{Notebooks, Opened};
@@ -68,6 +68,7 @@ impl Gateway {
         kernels: &Kernels,
         session: Option<String>,
         whereabouts: Whereabouts,
+        wanted: Wanted,
     ) -> Result<Arc<Served>> {
         let all = self.all(kernels)?;
         if let Some(session) = &session
@@ -80,6 +81,7 @@ impl Gateway {
                 .hint("shut down those that are not needed: `pillion kernel list`"));
         }
         let mut new = Served::new(String::new(), Some(whereabouts))?;
+        new.wanted = wanted;
         new.session = session.unwrap_or_else(|| format!("{SESSION}{}", new.id));
         let new = Arc::new(new);
         self.served().insert(new.id.clone(), Arc::clone(&new));

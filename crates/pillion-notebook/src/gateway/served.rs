@@ -6,13 +6,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use pillion_catalogue::{Code, Error, Result};
-use pillion_kernel::{Client, Kernels, Life, Listening};
+use pillion_kernel::{Client, Kernels, Life, Listening, PYTHON, Wanted};
 use pillion_lanes::Whereabouts;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
-
-use crate::operations::PYTHON;
 
 /// Clients of one kernel at once.
 const CLIENTS: usize = 16;
@@ -47,6 +45,8 @@ pub(crate) struct Served {
     pub(crate) session: String,
     /// Where it was asked for; it is made anew from there if need be.
     pub(crate) whereabouts: Option<Whereabouts>,
+    /// What kind of kernel was asked for.
+    pub(crate) wanted: Wanted,
     /// It was asked for here, and is listed until it is shut down here.
     pub(crate) is_kept: bool,
     /// Cancelled when it was shut down here.
@@ -85,6 +85,7 @@ impl Served {
             session,
             is_kept: whereabouts.is_some(),
             whereabouts,
+            wanted: Wanted::default(),
             gone: CancellationToken::new(),
             clients: AtomicUsize::new(0),
             restarts: AtomicUsize::new(0),
@@ -99,7 +100,12 @@ impl Served {
 
     /// As clients read it.
     pub(crate) fn model(&self, kernels: &Kernels) -> Model {
-        let life = kernels.find(&self.session).map(|kernel| kernel.life());
+        let kernel = kernels.find(&self.session);
+        let name = match &kernel {
+            Some(kernel) => kernel.name(),
+            None => self.wanted.name.as_deref().unwrap_or(PYTHON),
+        };
+        let life = kernel.as_ref().map(|kernel| kernel.life());
         let state = match life {
             Some(Life::Starting) => "starting",
             Some(Life::Idle) => "idle",
@@ -108,7 +114,7 @@ impl Served {
         };
         Model {
             id: self.id.clone(),
-            name: PYTHON.to_owned(),
+            name: name.to_owned(),
             last_activity: written(self.state().last_activity),
             execution_state: state.to_owned(),
             connections: self.clients.load(Ordering::Relaxed),

@@ -200,6 +200,13 @@ impl Operation for Variables {
 
     async fn run(self, cx: Context<NotebookService>) -> Result<VariablesReport> {
         let (kernel, ready) = running(&cx, self.session.as_deref()).await?;
+        let unknown = || {
+            let what = format!("a kernel `{}` does not tell its variables", kernel.name());
+            Error::new(Code::Unsupported, what).hint("they are known of Python kernels only")
+        };
+        if kernel.source().is_none() {
+            return Err(unknown());
+        }
         let cell = Cell {
             code: VARIABLES.to_owned(),
             silent: true,
@@ -211,10 +218,7 @@ impl Operation for Variables {
         let mut said = Said(None);
         let cancel = cx.request().cancel.clone();
         kernel.run(&ready, cell, &cancel, &mut said).await?;
-        said.0.ok_or_else(|| {
-            Error::new(Code::Unsupported, "this kernel does not tell")
-                .hint("variables are known of Python kernels only")
-        })
+        said.0.ok_or_else(unknown)
     }
 }
 

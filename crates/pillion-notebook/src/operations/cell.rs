@@ -28,6 +28,10 @@ pub struct RunCell {
     #[arg(long, value_name = "SESSION")]
     #[serde(default, alias = "session_id", skip_serializing_if = "Option::is_none")]
     pub session: Option<String>,
+    /// What kind of kernel the session gets, by the name of its kernelspec; without one, Python.
+    #[arg(long, value_name = "NAME")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kernel: Option<String>,
     /// A name of the caller's for it, which is in the reply.
     #[arg(long, value_name = "ID")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -100,6 +104,7 @@ impl From<RunCell> for Order {
     fn from(cell: RunCell) -> Self {
         Self {
             session: cell.session,
+            kernel: cell.kernel,
             code: cell.code,
             cell_id: cell.cell_id,
             timeout_seconds: cell.timeout_seconds,
@@ -194,6 +199,10 @@ pub struct Stream {
     #[arg(long, value_name = "SESSION")]
     #[serde(default, alias = "session_id", skip_serializing_if = "Option::is_none")]
     pub session: Option<String>,
+    /// What kind of kernel the session gets, by the name of its kernelspec; without one, Python.
+    #[arg(long, value_name = "NAME")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kernel: Option<String>,
     /// A name of the caller's for it, which is in the reply.
     #[arg(long, value_name = "ID")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -226,6 +235,7 @@ impl Operation for Stream {
     async fn run(self, cx: Context<NotebookService>) -> Result<CellReply> {
         let order = Order {
             session: self.session,
+            kernel: self.kernel,
             code: self.code,
             cell_id: self.cell_id,
             timeout_seconds: self.timeout_seconds,

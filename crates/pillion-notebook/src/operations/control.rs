@@ -1,6 +1,8 @@
 //! `notebook.interrupt`, `restart`, `reset` and `shutdown`: the life of a session's kernel.
 
-use pillion_catalogue::{Context, Errors, Method, Offer, Operation, Result, Route, Safety, Scope};
+use pillion_catalogue::{
+    Code, Context, Error, Errors, Method, Offer, Operation, Result, Route, Safety, Scope,
+};
 use pillion_kernel::{Cell, Heard, Life, Listener};
 use pillion_lanes::NO_SESSION;
 use schemars::JsonSchema;
@@ -117,7 +119,7 @@ impl Restart {
         if let Ok(kernel) = service.known(session) {
             kernel.shut_down().await;
         }
-        service.ready(cx, session, None).await?;
+        service.ready(cx, session, None, None).await?;
         drop(restarting);
         Ok(true)
     }
@@ -126,6 +128,11 @@ impl Restart {
 impl Reset {
     async fn perform(&self, cx: &Context<NotebookService>) -> Result<bool> {
         let kernel = cx.service().known(self.session.as_deref())?;
+        if kernel.source().is_none() {
+            let what = format!("a kernel `{}` forgets nothing while it runs", kernel.name());
+            return Err(Error::new(Code::Unsupported, what)
+                .hint("start it again: `pillion notebook restart`"));
+        }
         let Some(ready) = kernel.running().await else {
             return Ok(false);
         };

@@ -20,7 +20,6 @@ pub use control::{Interrupt, Reset, Restart, Shutdown, Touched};
 pub use edits::{AddCell, DeleteCell, Edited, MoveCell, ReplaceCell};
 pub use files::{Check, CheckReport, Clear, Cleared, DiffFiles, DiffReport, Html, New, Written};
 pub use input::{Given, Input};
-pub(crate) use kernel::PYTHON;
 pub use run::{CellOutputs, FailedCell, Parameters, Run, RunReport, Step, StepState};
 pub use status::{KernelInfo, Status, StatusReport};
 

@@ -31,7 +31,7 @@ const MOST_FAILED: usize = 100;
 
 /// Run the cells of a notebook file, and write their outputs into it.
 ///
-/// The notebook has a kernel of its own, which knows nothing before and is gone afterwards;
+/// The notebook has a kernel of its own, of the kind that it names, which knows nothing before and is gone afterwards;
 /// with `session` it is run on the kernel of that session, which stays. Cells run behind the
 /// walls of the user lane, in the folder of the session, and see nothing of the notebook's own
 /// folder. The run stops at the first cell that fails, unless errors are allowed or the cell is
@@ -64,6 +64,10 @@ pub struct Run {
     #[arg(long, value_name = "SESSION")]
     #[serde(default, alias = "session_id", skip_serializing_if = "Option::is_none")]
     pub session: Option<String>,
+    /// Run it on this kind of kernel, whatever the notebook says.
+    #[arg(long, value_name = "NAME")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kernel: Option<String>,
     /// Only these cells, by id or number from 0.
     #[arg(long = "cell", value_name = "CELL")]
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -368,6 +372,7 @@ impl Operation for Run {
             allow_errors: self.allow_errors,
             timeout_seconds: self.timeout_seconds,
             session: self.session,
+            kernel: self.kernel,
             memory_limit_mb: self.memory_limit_mb,
             revision: self.revision,
             stream: self.stream,

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use pillion_catalogue::{Context, Errors, Method, Offer, Operation, Result, Route, Safety};
-use pillion_kernel::{Kernel, Life, Source};
+use pillion_kernel::{Kernel, Life, PYTHON, Source};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -35,10 +35,16 @@ pub struct KernelInfo {
     pub session: String,
     /// What it does.
     pub state: Life,
-    /// The Python that it runs.
+    /// What kind of kernel it is.
+    pub kernel: String,
+    /// The language of its cells.
+    pub language: String,
+    /// The Python that it runs, or the program of its kernelspec.
     pub python: String,
-    /// Whose ipykernel: the project's own, or that of an environment that pillion keeps.
-    pub ipykernel: Source,
+    /// Whose ipykernel: the project's own, or that of an environment that pillion keeps. Other
+    /// kernels have none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ipykernel: Option<Source>,
     /// What its cell asks, if it waits for input.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asks: Option<String>,
@@ -49,7 +55,9 @@ impl KernelInfo {
         Self {
             session: kernel.session().to_owned(),
             state: kernel.life(),
-            python: kernel.python().display().to_string(),
+            kernel: kernel.name().to_owned(),
+            language: kernel.language().to_owned(),
+            python: kernel.executable().display().to_string(),
             ipykernel: kernel.source(),
             asks: service.question(kernel.session()),
         }
@@ -75,7 +83,16 @@ impl Operation for Status {
         for kernel in report.kernels {
             let state = serde_json::to_value(kernel.state).ok()?;
             let state = state.as_str().unwrap_or_default().to_owned();
-            let _ = writeln!(text, "{}  {state}  {}", kernel.session, kernel.python);
+            let KernelInfo {
+                session,
+                kernel,
+                python,
+                ..
+            } = kernel;
+            let _ = match kernel == PYTHON {
+                true => writeln!(text, "{session}  {state}  {python}"),
+                false => writeln!(text, "{session}  {state}  {kernel}  {python}"),
+            };
         }
         Some(text.trim_end().to_owned())
     }

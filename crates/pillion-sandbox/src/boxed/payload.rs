@@ -165,6 +165,7 @@ mod tests {
                 programs: false,
                 folder: Folder::Throwaway,
                 runs_own_files: false,
+                terminals: false,
                 network: false,
                 limits: Limits::default(),
             },

@@ -14,7 +14,7 @@ use rustix::mount::{
 };
 
 use super::sys;
-use crate::policy::{Folder, HANDED, Policy, SHM_BYTES, TMP, TMP_BYTES, WORK};
+use crate::policy::{Folder, HANDED, Policy, SHM_BYTES, TERMINALS, TMP, TMP_BYTES, WORK};
 
 /// Libraries, time zones and certificates.
 const SYSTEM: &[&str] = &[
@@ -57,6 +57,8 @@ pub(crate) const DEVICES: &[&str] = &[
     "/dev/random",
     "/dev/urandom",
 ];
+/// Where terminals are, for who can make some.
+pub(crate) const PTS: &str = "/dev/pts";
 /// Folders that exist everywhere and can be covered while the new root is made.
 const STAGES: &[&str] = &["/tmp", "/mnt", "/run", "/var"];
 
@@ -198,12 +200,26 @@ fn fill(policy: &Policy, taken: Vec<Taken>, links: &[(PathBuf, PathBuf)]) -> Res
         .map_err(|e| fail(Path::new(TMP), e))?;
     tmpfs(Path::new("dev/shm"), &sized(SHM_BYTES, 256, "1777"))
         .map_err(|e| fail(Path::new("/dev/shm"), e))?;
+    if policy.terminals {
+        terminals().map_err(|e| fail(Path::new(PTS), e))?;
+    }
     if policy.folder == Folder::Throwaway {
         let limits = &policy.limits;
         let options = sized(limits.disk, limits.disk_files, "777");
         tmpfs(&inside(Path::new(WORK)), &options).map_err(|e| fail(Path::new(WORK), e))?;
     }
     Ok(())
+}
+
+/// Terminals of its own. Nothing leads from here to those of others.
+fn terminals() -> io::Result<()> {
+    let place = inside(Path::new(PTS));
+    fs::create_dir(&place)?;
+    let options = format!("newinstance,ptmxmode=0666,mode=0600,max={TERMINALS}");
+    let options = std::ffi::CString::new(options)?;
+    let flags = MountFlags::NOSUID | MountFlags::NOEXEC;
+    mount("devpts", &place, "devpts", flags, options.as_c_str())?;
+    symlink("pts/ptmx", inside(Path::new("/dev/ptmx")))
 }
 
 /// Take a path from the old root: as a link if it is one, as a mount else. What is not there
@@ -311,6 +327,7 @@ mod tests {
             programs,
             folder: Folder::Throwaway,
             runs_own_files: false,
+            terminals: false,
             network: false,
             limits: Limits::default(),
         }

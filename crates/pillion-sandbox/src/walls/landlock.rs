@@ -63,6 +63,10 @@ fn rules(policy: &Policy, level: Level) -> Vec<(PathBuf, BitFlags<AccessFs>)> {
         // Only its own processes are in there.
         rules.push(("/proc".into(), read | AccessFs::WriteFile));
         rules.push(("/etc".into(), read));
+        if policy.terminals {
+            // Only its own are in there, and a terminal is nothing without control.
+            rules.push((root::PTS.into(), read | device | AccessFs::IoctlDev));
+        }
     } else {
         if let Folder::Kept(path) = &policy.folder {
             rules.push((path.clone(), own));
@@ -140,6 +144,7 @@ mod tests {
             programs: true,
             folder,
             runs_own_files,
+            terminals: false,
             network,
             limits: Limits::default(),
         }
@@ -186,6 +191,20 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn terminals_are_controlled_by_who_may_make_them_and_only_where_they_are_its_own() {
+        let with = Policy {
+            terminals: true,
+            ..strict()
+        };
+        let access = |policy: &Policy, level| on(&rules(policy, level), root::PTS);
+        let pts = access(&with, Level::L3).unwrap();
+        assert!(pts.contains(AccessFs::WriteFile | AccessFs::IoctlDev));
+        assert!(!pts.intersects(AccessFs::MakeChar | AccessFs::Execute));
+        assert_eq!(access(&with, Level::L2), None);
+        assert_eq!(access(&strict(), Level::L3), None);
     }
 
     #[test]

@@ -154,7 +154,7 @@ enum Command {
     /// Run Python code in a lane: confined, limited, and gone without a trace.
     #[command(display_order = 300)]
     Exec(Box<exec::Exec>),
-    /// Type cells for a Python kernel behind walls, or pipe them into it.
+    /// Type cells for a kernel behind walls, or pipe them into it.
     #[command(display_order = 305)]
     Repl(repl::Repl),
     /// Print a reference page.

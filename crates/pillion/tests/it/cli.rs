@@ -72,7 +72,7 @@ fn help() {
       describe  Describe the functions of a Python module, with schemas
       expose  Expose functions of Python modules as tools, methods, routes and commands
       exec  Run Python code in a lane: confined, limited, and gone without a trace
-      repl  Type cells for a Python kernel behind walls, or pipe them into it
+      repl  Type cells for a kernel behind walls, or pipe them into it
       job-start  Put Python code into the queue of jobs, with the parameters of `exec.run`
       jobs  List jobs, the newest first
       job  Show a job, with its result once it has ended
@@ -424,7 +424,7 @@ fn operations() {
     kernel.show_session Tell about an open notebook.
     kernel.shutdown  End a kernel for good.
     kernel.spec  Tell about one kind of kernel.
-    kernel.specs  Tell what kinds of kernels there are, as Jupyter's clients ask for them.
+    kernel.specs  Tell what kinds of kernels there are: pillion's own, and the kernelspecs of Jupyter.
     kernel.start  Start a kernel, in a session of its own unless one is named.
     kernel.update_session Give an open notebook another path, name or kernel.
     map.agents  Show which agents work on which projects.

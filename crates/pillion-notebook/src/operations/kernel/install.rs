@@ -1,14 +1,15 @@
 //! `kernel.install`: a kernelspec, so that a plain Jupyter offers pillion's kernels.
 
-use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
 use pillion_catalogue::{Code, Context, Error, Offer, Operation, Result, Safety, commit};
+use pillion_kernel::{is_name, user_data};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::specs::SpecEntry;
 use crate::NotebookService;
+use crate::service::variable;
 
 /// The name of the kernelspec, unless another is given.
 const NAME: &str = "pillion";
@@ -54,8 +55,7 @@ impl Operation for Install {
 
     async fn run(self, cx: Context<NotebookService>) -> Result<Installed> {
         let name = self.name.unwrap_or_else(|| NAME.to_owned());
-        let fits = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
-        if name.is_empty() || name.len() > 100 || name.starts_with('.') || !name.chars().all(fits) {
+        if !is_name(&name) {
             let what = format!("`{name}` is no name of a kernelspec");
             return Err(Error::new(Code::InvalidParams, what)
                 .hint("letters, digits, `-`, `_` and `.`, at most 100"));
@@ -69,12 +69,7 @@ impl Operation for Install {
             }
             None => {
                 // What the caller's own Jupyter would read.
-                let theirs = cx.request().peer.variables();
-                let variable = |name: &str| match theirs {
-                    Some(theirs) => theirs.get(OsStr::new(name)).cloned(),
-                    None => std::env::var_os(name),
-                };
-                user_data(variable).ok_or_else(|| {
+                user_data(|name| variable(&cx, name)).ok_or_else(|| {
                     Error::new(Code::InvalidParams, "nobody says where your home is")
                         .hint("name a `prefix`, or set `HOME`")
                 })?
@@ -94,14 +89,6 @@ impl Operation for Install {
     }
 }
 
-/// Where the Jupyter of a user keeps its data, by the rules of its own.
-fn user_data(variable: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
-    let set = |name| Some(PathBuf::from(variable(name)?)).filter(|path| path.is_absolute());
-    set("JUPYTER_DATA_DIR")
-        .or_else(|| Some(set("XDG_DATA_HOME")?.join("jupyter")))
-        .or_else(|| Some(set("HOME")?.join(".local/share/jupyter")))
-}
-
 fn write(folder: &Path, path: &Path, text: &str) -> Result<()> {
     let failed = |error: std::io::Error| {
         let what = format!("cannot write `{}`: {error}", path.display());
@@ -112,26 +99,4 @@ fn write(folder: &Path, path: &Path, text: &str) -> Result<()> {
     let beside = folder.join(format!(".kernel.json.{}", std::process::id()));
     std::fs::write(&beside, text).map_err(failed)?;
     std::fs::rename(&beside, path).map_err(failed)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_data_of_a_user_is_where_their_jupyter_has_it() {
-        let data = |set: &'static [(&str, &str)]| {
-            let found = move |name: &str| {
-                let found = set.iter().find(|(known, _)| *known == name);
-                found.map(|(_, value)| OsString::from(value))
-            };
-            user_data(found).map(|path| path.display().to_string())
-        };
-        assert_eq!(data(&[("HOME", "/h")]).unwrap(), "/h/.local/share/jupyter");
-        let xdg = data(&[("HOME", "/h"), ("XDG_DATA_HOME", "/x")]);
-        assert_eq!(xdg.unwrap(), "/x/jupyter");
-        let own = data(&[("JUPYTER_DATA_DIR", "/j"), ("XDG_DATA_HOME", "/x")]);
-        assert_eq!(own.unwrap(), "/j");
-        assert_eq!(data(&[("HOME", "")]), None);
-    }
 }

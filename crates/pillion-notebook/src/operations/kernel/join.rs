@@ -55,7 +55,7 @@ impl Operation for ConnectFile {
     }
 
     async fn run(self, cx: Context<NotebookService>) -> Result<ConnectionFile> {
-        let ready = cx.service().ready(&cx, self.session.as_deref(), None);
+        let ready = cx.service().ready(&cx, self.session.as_deref(), None, None);
         let (kernel, ready) = ready.await?;
         Ok(ConnectionFile {
             path: kernel.connection_file(&ready).await?,

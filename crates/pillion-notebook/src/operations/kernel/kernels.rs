@@ -4,12 +4,13 @@ use std::sync::Arc;
 
 use pillion_catalogue::{Context, Method, Offer, Operation, Reply, Result, Route, Safety, Scope};
 use pillion_lanes::Whereabouts;
+use pillion_runtime::managed::Silent;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::specs;
 use crate::NotebookService;
 use crate::gateway::{Model, Served};
+use crate::service::wanted;
 
 /// List the kernels there are, with the ids that Jupyter's clients know them by.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema, clap::Args)]
@@ -84,12 +85,19 @@ pub(super) async fn start(
     name: Option<&str>,
     session: Option<String>,
 ) -> Result<Arc<Served>> {
-    specs::check(name)?;
     let service = cx.service();
     let whereabouts = Whereabouts::of_caller(cx)?;
+    let wanted = wanted(cx, name);
+    if let Some(session) = &session {
+        // One that runs may be of another kind.
+        let kernels = service.kernels();
+        kernels
+            .of_session(session, whereabouts.clone(), &wanted, None, &Silent)
+            .await?;
+    }
     let served = service
         .gateway()
-        .add(service.kernels(), session, whereabouts)?;
+        .add(service.kernels(), session, whereabouts, wanted)?;
     // Who does not get it, for whatever reason, does not find it in the list either.
     let mut unwanted = Unwanted(Some((service, &served.id)));
     service.ready_again(&served).await?;

@@ -18,4 +18,4 @@ pub use kernels::{Interrupt, List, Restart, Show, Shutdown, Start};
 pub use notebooks::{
     CloseSession, OpenSession, SessionModel, Sessions, ShowSession, UpdateSession, WantedKernel,
 };
-pub use specs::{Api, ApiVersion, KernelSpec, PYTHON, Spec, SpecEntry, Specs, SpecsReport};
+pub use specs::{Api, ApiVersion, Spec, SpecEntry, Specs, SpecsReport};

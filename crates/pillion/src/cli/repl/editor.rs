@@ -30,7 +30,7 @@ use tokio::sync::mpsc;
 
 use super::super::output;
 use super::keys::{self, Keys, Typed};
-use super::python;
+use super::language::Language;
 
 /// How long completions may take, and for how much of that a key waits: typing goes on meanwhile.
 pub(crate) const COMPLETION: Duration = Duration::from_secs(15);
@@ -72,12 +72,12 @@ pub(crate) struct Editor {
 
 impl Editor {
     /// Start it.
-    pub(crate) fn start() -> Result<Self> {
+    pub(crate) fn start(language: Language) -> Result<Self> {
         let (orders, ordered) = sync_channel(1);
         let (tell, news) = mpsc::unbounded_channel();
         std::thread::Builder::new()
             .name("editor".to_owned())
-            .spawn(move || edit(&ordered, &tell))
+            .spawn(move || edit(language, &ordered, &tell))
             .map_err(Error::internal)?;
         Ok(Self { orders, news })
     }
@@ -88,9 +88,9 @@ impl Editor {
     }
 }
 
-fn edit(orders: &Receiver<u64>, tell: &mpsc::UnboundedSender<News>) {
+fn edit(language: Language, orders: &Receiver<u64>, tell: &mpsc::UnboundedSender<News>) {
     let reads = Arc::<AtomicU64>::default();
-    let mut editor = editor(tell.clone(), Arc::clone(&reads));
+    let mut editor = editor(language, tell.clone(), Arc::clone(&reads));
     while let Ok(number) = orders.recv() {
         reads.fetch_add(1, Ordering::Relaxed);
         let line = match editor.read_line(&Numbered(number)) {
@@ -111,8 +111,12 @@ fn edit(orders: &Receiver<u64>, tell: &mpsc::UnboundedSender<News>) {
     }
 }
 
-fn editor(tell: mpsc::UnboundedSender<News>, reads: Arc<AtomicU64>) -> Reedline {
-    let typed = Arc::<Mutex<Typed>>::default();
+fn editor(
+    language: Language,
+    tell: mpsc::UnboundedSender<News>,
+    reads: Arc<AtomicU64>,
+) -> Reedline {
+    let typed = Arc::new(Mutex::new(Typed::new(language)));
     let colours = !output::no_colour();
     let menu = ColumnarMenu::default().with_name(keys::MENU);
     let editor = Reedline::create()
@@ -122,9 +126,10 @@ fn editor(tell: mpsc::UnboundedSender<News>, reads: Arc<AtomicU64>) -> Reedline 
         .with_partial_completions(true)
         .with_highlighter(Box::new(Colours {
             typed: Arc::clone(&typed),
-            colours,
+            // Words of other languages are no words of Python.
+            colours: colours && language == Language::Python,
         }))
-        .with_validator(Box::new(Whole))
+        .with_validator(Box::new(Whole(language)))
         .with_edit_mode(Box::new(Keys::new(typed)))
         .with_ansi_colors(colours)
         .use_bracketed_paste(true);
@@ -218,11 +223,11 @@ impl Prompt for Numbered {
 }
 
 /// Whether a cell is whole.
-struct Whole;
+struct Whole(Language);
 
 impl Validator for Whole {
     fn validate(&self, line: &str) -> ValidationResult {
-        match python::is_whole(line) {
+        match self.0.is_whole(line) {
             true => ValidationResult::Complete,
             false => ValidationResult::Incomplete,
         }

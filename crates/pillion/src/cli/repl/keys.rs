@@ -9,7 +9,8 @@ use reedline::{
     ReedlineRawEvent, default_emacs_keybindings,
 };
 
-use super::python::{self, STEP};
+use super::language::Language;
+use super::python::STEP;
 
 /// The name of the menu with completions.
 pub(crate) const MENU: &str = "completions";
@@ -23,6 +24,7 @@ pub(crate) struct Typed {
     behind: String,
     /// Keys came since.
     is_old: bool,
+    language: Language,
 }
 
 impl Typed {
@@ -30,13 +32,23 @@ impl Typed {
         typed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Nothing yet, in this language.
+    pub(crate) fn new(language: Language) -> Self {
+        Self {
+            language,
+            ..Self::default()
+        }
+    }
+
     /// Note what is shown now.
     pub(crate) fn is_shown(typed: &Mutex<Self>, line: &str, cursor: usize) {
         let (before, behind) = line.split_at_checked(cursor).unwrap_or((line, ""));
-        *Self::lock(typed) = Self {
+        let mut typed = Self::lock(typed);
+        *typed = Self {
             before: before.to_owned(),
             behind: behind.to_owned(),
             is_old: false,
+            language: typed.language,
         };
     }
 
@@ -48,10 +60,10 @@ impl Typed {
 
     fn enter(&self) -> ReedlineEvent {
         let whole = format!("{}{}", self.before, self.behind);
-        if python::is_whole(&whole) {
+        if self.language.is_whole(&whole) {
             return ReedlineEvent::Enter;
         }
-        let spaces = " ".repeat(python::indentation(&self.before));
+        let spaces = " ".repeat(self.language.indentation(&self.before));
         ReedlineEvent::UntilFound(vec![
             ReedlineEvent::MenuAccept,
             ReedlineEvent::Edit(vec![EditCommand::InsertString(format!("\n{spaces}"))]),

@@ -9,6 +9,7 @@
 mod clean;
 mod editor;
 mod keys;
+mod language;
 mod partner;
 mod picture;
 mod python;
@@ -25,7 +26,7 @@ use std::time::Duration;
 
 use clap::Args;
 use pillion::{Code, Error, Result};
-use pillion_kernel::Life;
+use pillion_kernel::{Life, PYTHON};
 use pillion_lanes::Outcome;
 use pillion_notebook::Event;
 use pillion_notebook::operations::CellReply;
@@ -36,6 +37,7 @@ use super::backend::Backend;
 use super::caller::CallerArgs;
 use super::{Global, exec, output};
 use editor::{COMPLETION, Editor, Line, News};
+use language::Language;
 use partner::{END_OF_INPUT, Partner, Session, Survival};
 use picture::Show;
 use screen::Screen;
@@ -63,13 +65,16 @@ Ctrl-D, `exit` and `quit` leave.
 Without a terminal the cells come from standard input: one statement after the other, or what \
 stands between lines that begin with `# %%`. The first error ends it, with exit code 1.";
 
-/// Type cells for a Python kernel behind walls, or pipe them into it.
+/// Type cells for a kernel behind walls, or pipe them into it.
 #[derive(Debug, Args)]
 #[command(after_long_help = MORE)]
 pub(crate) struct Repl {
     /// The session whose kernel and folder it has; that kernel goes on when you leave.
     #[arg(long, value_name = "SESSION", conflicts_with = "existing")]
     session: Option<String>,
+    /// What kind of kernel, by the name of its kernelspec; without one, Python.
+    #[arg(long, value_name = "NAME", conflicts_with = "existing")]
+    kernel: Option<String>,
     /// Join a kernel that runs: that of a session, or of a Jupyter connection file.
     #[arg(long, value_name = "SESSION|FILE")]
     existing: Option<PathBuf>,
@@ -85,11 +90,12 @@ impl Repl {
         let is_terminal = std::io::stdin().is_terminal()
             && std::io::stdout().is_terminal()
             && std::io::stderr().is_terminal();
-        let cells = match is_terminal {
+        let text = match is_terminal {
             true => None,
-            false => Some(python::cells(&exec::from_stdin()?)),
+            false => Some(exec::from_stdin()?),
         };
         let (partner, is_ours) = self.partner(global).await?;
+        let language = partner.language().await?;
         let way = match is_terminal {
             true => self.pictures.found(),
             false => Show::File,
@@ -103,9 +109,9 @@ impl Repl {
             is_terminal,
             is_over: false,
         };
-        let ended = match cells {
-            Some(cells) => talk.read(&cells).await,
-            None => talk.converse(is_ours).await,
+        let ended = match text {
+            Some(text) => talk.read(&language.cells(&text)).await,
+            None => talk.converse(is_ours, language).await,
         };
         if is_ours {
             // Nobody knows its name.
@@ -125,6 +131,7 @@ impl Repl {
             backend: Backend::open(global).await?,
             caller: self.caller.clone().caller()?,
             name: SESSION.to_owned(),
+            kernel: self.kernel.clone(),
         };
         if let Some(existing) = existing {
             session.name = existing.to_string_lossy().into_owned();
@@ -143,6 +150,8 @@ impl Repl {
             session.name.clone_from(name);
             return Ok((Partner::Session(session), false));
         }
+        // Whoever sat here before may have had another one.
+        session.kernel.get_or_insert_with(|| PYTHON.to_owned());
         for number in 2..MOST {
             let kernel = session.status(&session.name).await?;
             if kernel.is_none_or(|kernel| kernel.state == Life::Absent) {
@@ -193,13 +202,13 @@ impl Talk {
     }
 
     /// Read and run cells until whoever types leaves.
-    async fn converse(&mut self, is_ours: bool) -> Result<ExitCode> {
+    async fn converse(&mut self, is_ours: bool, language: Language) -> Result<ExitCode> {
         let _as_before = AsBefore::now();
         // Nothing, so that there is a kernel, and its next number is known.
         let reply = self.cell("").await?;
         let mut number = reply.execution_count.unwrap_or_default() + 1;
         self.greet(is_ours).await;
-        let mut editor = Editor::start()?;
+        let mut editor = Editor::start(language)?;
         while !self.is_over {
             editor.read(number)?;
             match self.line(&mut editor).await? {

@@ -4,8 +4,9 @@ use std::path::Path;
 use std::time::Duration;
 
 use pillion::{Caller, Code, Error, Operation, Part, Result};
-use pillion_kernel::{Attached, ConnectionFile, Life};
+use pillion_kernel::{Attached, ConnectionFile, Life, PYTHON};
 use pillion_notebook::Event;
+use pillion_notebook::operations::kernel::{Spec, SpecEntry};
 use pillion_notebook::operations::{
     CellReply, Complete, Completions, Given, Input, Inspect, Inspected, Interrupt, KernelInfo,
     Shutdown, Status, StatusReport, Stream, Touched,
@@ -15,6 +16,7 @@ use serde::de::DeserializeOwned;
 use serde_json::value::to_raw_value;
 
 use super::super::backend::Backend;
+use super::language::Language;
 
 /// What ends the input of a cell.
 pub(crate) const END_OF_INPUT: &str = "\u{4}";
@@ -43,9 +45,27 @@ pub(crate) struct Session {
     pub(crate) backend: Backend,
     pub(crate) caller: Caller,
     pub(crate) name: String,
+    /// What kind of kernel it gets, if it has none.
+    pub(crate) kernel: Option<String>,
 }
 
 impl Session {
+    /// The language of its cells.
+    async fn language(&self) -> Result<Language> {
+        let status = self.status(&self.name).await?;
+        let runs = status.filter(|kernel| !matches!(kernel.state, Life::Absent | Life::Dead));
+        let language = match (runs, &self.kernel) {
+            (Some(kernel), _) => kernel.language,
+            (None, Some(name)) if name != PYTHON => {
+                let name = name.clone();
+                let entry: SpecEntry = self.ask(Spec::NAME, Spec { name }).await?;
+                entry.spec.language
+            }
+            (None, _) => return Ok(Language::Python),
+        };
+        Ok(Language::named(&language))
+    }
+
     async fn ask<T: DeserializeOwned>(&self, operation: &str, params: impl Serialize) -> Result<T> {
         let params = serde_json::to_value(params).map_err(Error::internal)?;
         self.backend.ask_for(&self.caller, operation, params).await
@@ -62,6 +82,7 @@ impl Session {
         let cell = Stream {
             code: code.to_owned(),
             session: Some(self.name.clone()),
+            kernel: self.kernel.clone(),
             ..Stream::default()
         };
         let params = to_raw_value(&cell).map_err(Error::internal)?;
@@ -92,6 +113,15 @@ impl Partner {
         let attached = Attached::to(&connection).await;
         let attached = attached.map_err(|error| unreadable(&error))?;
         Ok(Self::Attached(Box::new(attached)))
+    }
+
+    /// The language of its cells.
+    pub(crate) async fn language(&self) -> Result<Language> {
+        match self {
+            Self::Session(session) => session.language().await,
+            // What is typed is sent as it is, whatever it is taken for.
+            Self::Attached(_) => Ok(Language::Python),
+        }
     }
 
     /// Run a cell to its end; `tell` hears what happens as it comes.

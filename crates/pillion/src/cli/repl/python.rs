@@ -9,7 +9,7 @@ use pillion_notebook::file::{TokenKind, tokens};
 /// Spaces of one step.
 pub(crate) const STEP: usize = 4;
 /// Begins a cell in a text.
-const MARK: &str = "# %%";
+pub(crate) const MARK: &str = "# %%";
 
 /// How the end of a text stands.
 #[derive(Debug, Default)]

@@ -5,6 +5,7 @@ mod cells;
 mod edits;
 mod faults;
 mod files;
+mod foreign;
 mod jupyter;
 mod spare;
 mod walls;
