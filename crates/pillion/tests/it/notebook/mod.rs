@@ -6,6 +6,7 @@ mod edits;
 mod faults;
 mod files;
 mod jupyter;
+mod lab;
 mod spare;
 mod walls;
 
