@@ -20,10 +20,13 @@ use tokio::task::JoinHandle;
 
 use crate::channel::{self, Receiver, Sender};
 use crate::connection::Places;
-use crate::listening::{Listening, News, Queue};
+use crate::listening::{AROUND, Listening, News, Queue};
 
-/// What may wait for one who asked, in bytes of contents.
+/// Bytes that may wait for one who asked. What is over it is dropped, except for states, replies
+/// and questions: who waits waits for them.
 const MAX_WAITING: usize = 64 << 20;
+/// Bytes that may wait at all: a kernel may say anything, without end.
+const TOO_MUCH: usize = 2 * MAX_WAITING;
 /// How long it may take until outputs are heard after the sockets are there.
 const HEARING: Duration = Duration::from_secs(20);
 
@@ -82,10 +85,16 @@ impl Heard {
         })
     }
 
+    /// About how many bytes it takes while it waits.
     pub(crate) fn size(&self) -> usize {
         let content = self.message.content.as_deref();
         let buffers: usize = self.message.buffers.iter().map(Bytes::len).sum();
-        content.map_or(0, |raw| raw.get().len()) + buffers
+        content.map_or(0, |raw| raw.get().len()) + buffers + AROUND
+    }
+
+    /// Whether a cell's end, or whoever answers its questions, depends on it.
+    fn is_needed(&self) -> bool {
+        self.channel != Channel::Iopub || matches!(self.kind(), "status" | "execute_input")
     }
 }
 
@@ -189,10 +198,8 @@ impl Shared {
             && let Some(waiting) = self.asked().get(id)
         {
             let size = heard.size();
-            let before = waiting.bytes.fetch_add(size, Ordering::Relaxed);
-            // States and replies are small, and always come through: who waits waits for them.
-            let small = size < 4096 || heard.channel == Channel::Shell;
-            if before + size > MAX_WAITING && !small {
+            let waits = waiting.bytes.fetch_add(size, Ordering::Relaxed) + size;
+            if waits > TOO_MUCH || (waits > MAX_WAITING && !heard.is_needed()) {
                 waiting.bytes.fetch_sub(size, Ordering::Relaxed);
                 waiting.dropped.fetch_add(1, Ordering::Relaxed);
             } else if waiting.to.send(heard.clone()).is_err() {
