@@ -7,6 +7,7 @@ mod faults;
 mod files;
 mod jupyter;
 mod lab;
+mod replay;
 mod spare;
 mod stress;
 mod walls;
