@@ -60,3 +60,18 @@ fn lead(place: &Path, program: Option<&Path>) -> std::io::Result<()> {
 fn lead(_: &Path, _: Option<&Path>) -> std::io::Result<()> {
     Ok(())
 }
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_place_leads_to_what_was_found_last_or_nowhere() {
+        let place = std::env::temp_dir().join(format!("xtask-chromium-{}", std::process::id()));
+        for program in [None, Some("/usr/bin/a"), Some("/usr/bin/b"), None] {
+            let program = program.map(Path::new);
+            lead(&place, program).unwrap();
+            assert_eq!(place.read_link().ok().as_deref(), program);
+        }
+    }
+}

@@ -15,7 +15,7 @@ use crate::kernel::{Kernel, Ready};
 
 /// How long a cell may take to end after it was interrupted, before its kernel is killed.
 pub(crate) const GRACE: Duration = Duration::from_secs(3);
-/// How long nothing may come after a cell's reply before the outputs that are missing are given
+/// How long a kernel may say nothing after a reply, before the outputs that are missing are given
 /// up.
 const LATE: Duration = Duration::from_secs(2);
 /// How long its outputs may come after its reply at all: a kernel may say things without end.
@@ -190,12 +190,14 @@ impl Course {
     }
 
     fn end(self, outcome: Outcome, lost: Option<String>) -> Ran {
+        // Without its last word some of its outputs are missing.
+        let is_short = self.reply.is_some() && !self.idle;
         Ran {
             outcome,
             reply: self.reply,
             lost,
             took: self.began.unwrap_or(self.asked).elapsed(),
-            dropped: self.dropped,
+            dropped: self.dropped + u64::from(is_short),
         }
     }
 }
@@ -218,6 +220,7 @@ impl Kernel {
         let ended = ready.hold.ended();
         tokio::pin!(ended);
         loop {
+            course.heard = course.heard.max(answer.heard_last());
             if course.is_over() {
                 course.dropped += answer.dropped();
                 let outcome = outcome(&course);
@@ -284,7 +287,11 @@ impl Attached {
         let asked = client.ask(Channel::Shell, "execute_request", &request);
         let mut answer = asked.await.map_err(|error| not_asked(&error))?;
         let mut course = Course::new();
-        while !course.is_over() {
+        loop {
+            course.heard = course.heard.max(answer.heard_last());
+            if course.is_over() {
+                break;
+            }
             tokio::select! {
                 heard = answer.next() => match heard {
                     Some(heard) => {

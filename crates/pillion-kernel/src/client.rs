@@ -5,7 +5,7 @@ use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use pillion_process::Secret;
@@ -121,6 +121,8 @@ struct Shared {
     everything: Mutex<Vec<Weak<Queue>>>,
     /// It is at work on a cell, as it said last.
     busy: AtomicBool,
+    /// When it said something last, whatever it was.
+    heard: Mutex<Instant>,
     hung_up: watch::Sender<bool>,
     /// Where its sockets are, as long as it lives: longer, and nothing of its box could go.
     folder: Mutex<Option<OwnedFd>>,
@@ -157,6 +159,12 @@ impl Answer {
         Some(heard)
     }
 
+    /// When the kernel said something last, to whomever: outputs come in one line, so ours may be
+    /// behind those of others.
+    pub fn heard_last(&self) -> Instant {
+        *self.shared.heard()
+    }
+
     /// Messages that were dropped because too much waited.
     pub fn dropped(&self) -> u64 {
         self.dropped.load(Ordering::Relaxed)
@@ -184,8 +192,13 @@ impl Shared {
         self.asked.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    fn heard(&self) -> MutexGuard<'_, Instant> {
+        self.heard.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Give a message to whoever asked, and to who listens to everything.
     fn hand_on(&self, heard: &Heard) {
+        *self.heard() = Instant::now();
         // Questions make it busy, too, for a moment; people mean cells.
         if heard.channel == Channel::Iopub
             && heard.kind() == "status"
@@ -289,6 +302,7 @@ impl Client {
             asked: Mutex::default(),
             everything: Mutex::default(),
             busy: AtomicBool::new(false),
+            heard: Mutex::new(Instant::now()),
             hung_up: watch::Sender::new(false),
             folder: Mutex::new(folder),
             prefix: prefix.unwrap_or_default(),
@@ -432,6 +446,11 @@ impl Client {
         };
         let name = format!("{}-{number}", self.shared.prefix);
         channel::reach(folder.as_fd(), &name).await
+    }
+
+    /// When the kernel said something last.
+    pub(crate) fn heard_last(&self) -> Instant {
+        *self.shared.heard()
     }
 
     /// Whether the kernel said last that it is at work.

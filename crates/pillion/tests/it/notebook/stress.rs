@@ -83,7 +83,7 @@ fn a_flood_that_nobody_reads_does_not_fill_the_daemon() {
     let mut world = World::new();
     world.run("from comm import create_comm\ncomm = create_comm(target_name='flood')\nkept = 1");
     let before = world.memory();
-    let flood = "for _ in range(60_000): comm.send({'padding': 'x' * 3000})\n\
+    let flood = "for _ in range(40_000): comm.send({'padding': 'x' * 3900})\n\
                  open('done', 'w').close()";
     let mut params = world.params(json!({ "code": flood }));
     params["stream"] = true.into();
