@@ -11,6 +11,8 @@
 
 mod arguments;
 mod check;
+mod chromium;
+mod debian;
 mod error;
 mod fuzz;
 mod generate;

@@ -3,6 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::debian;
 use crate::error::{Error, Result};
 use crate::repository::Repository;
 use crate::run::{Output, Run};
@@ -82,7 +83,7 @@ impl Environment {
             "python3" => "python3-venv".to_owned(),
             _ => format!("python{major}.{minor}-venv"),
         };
-        if !is_root() || !apt_get_install(&package)? {
+        if !debian::install(&package)? {
             let why = format!(
                 "`{}` has no complete `venv` module",
                 self.base.executable.display()
@@ -168,30 +169,4 @@ fn probe(name: &'static str) -> Option<Python> {
 fn lacks_venv(failed: &Output) -> bool {
     let said = format!("{}{}", failed.stdout, failed.stderr);
     said.contains("ensurepip") || said.contains("No module named venv")
-}
-
-fn is_root() -> bool {
-    let id = Run::new("id").args(["-u"]).output();
-    id.is_ok_and(|output| output.stdout.trim() == "0")
-}
-
-/// Whether it could be installed.
-fn apt_get_install(package: &str) -> Result<bool> {
-    let apt_get = |args: &[&str]| {
-        Run::new("apt-get")
-            .args(args)
-            .env("DEBIAN_FRONTEND", "noninteractive")
-            .output()
-    };
-    if apt_get(&["--version"]).is_err() {
-        return Ok(false);
-    }
-    println!("installing the Debian package {package}");
-    let install = ["install", "-y", package];
-    if apt_get(&install)?.ended_well() {
-        return Ok(true);
-    }
-    // Most often the list of packages is missing or old.
-    apt_get(&["update"])?;
-    Ok(apt_get(&install)?.ended_well())
 }

@@ -5,6 +5,7 @@ use std::ffi::OsString;
 use std::path::Path;
 
 use crate::arguments::TestOptions;
+use crate::chromium;
 use crate::error::{Error, Result};
 use crate::leftovers;
 use crate::node;
@@ -69,13 +70,14 @@ fn everything(
     let node = steps.step_with("set up Node", environment.as_ref(), |environment| {
         node::set_up(repository, environment)
     });
+    let browser = steps.step("set up Chromium", || chromium::set_up(repository));
     // Apart from running them, so that the times tell which of the two is slow.
     let built = steps.step("build tests", || {
         cargo_test(repository).args(["--no-run"]).show()
     });
     let ready = environment
         .as_ref()
-        .filter(|_| built.is_some() && node.is_some());
+        .filter(|_| built.is_some() && node.is_some() && browser.is_some());
     steps.step_with("Rust tests", ready, |environment| {
         let mut tests = cargo_test(repository)
             .args(&options.filter)

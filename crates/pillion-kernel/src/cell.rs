@@ -15,8 +15,11 @@ use crate::kernel::{Kernel, Ready};
 
 /// How long a cell may take to end after it was interrupted, before its kernel is killed.
 pub(crate) const GRACE: Duration = Duration::from_secs(3);
-/// How long a cell's outputs may come later than its reply.
+/// How long a kernel may say nothing after a reply, before the outputs that are missing are given
+/// up.
 const LATE: Duration = Duration::from_secs(2);
+/// How long its outputs may come after its reply at all: a kernel may say things without end.
+const LATEST: Duration = Duration::from_secs(60);
 
 /// What is to be run.
 #[derive(Debug, Clone)]
@@ -160,16 +163,24 @@ impl Course {
     }
 
     fn is_over(&self) -> bool {
-        let late = self
-            .replied
-            .is_some_and(|replied| replied.elapsed() >= LATE);
-        self.reply.is_some() && (self.idle || late)
+        let Some(late) = self.late() else {
+            return false;
+        };
+        // What is over the limit is not waited for.
+        let is_full = matches!(self.stopping, Some((Stopping::Output, _)));
+        self.idle || is_full || Instant::now() >= late
+    }
+
+    /// When no more outputs are waited for, after the reply.
+    fn late(&self) -> Option<Instant> {
+        let replied = self.replied?;
+        Some((replied.max(self.heard) + LATE).min(replied + LATEST))
     }
 
     /// When the next thing happens that nobody says.
     fn next(&self, timeout: Option<Duration>) -> Option<Instant> {
-        if let Some(replied) = self.replied {
-            return Some(replied + LATE);
+        if let Some(late) = self.late() {
+            return Some(late);
         }
         if let Some((_, since)) = self.stopping {
             // What it said before the interrupt may still be on its way.
@@ -179,12 +190,14 @@ impl Course {
     }
 
     fn end(self, outcome: Outcome, lost: Option<String>) -> Ran {
+        // Without its last word some of its outputs are missing.
+        let is_short = self.reply.is_some() && !self.idle;
         Ran {
             outcome,
             reply: self.reply,
             lost,
             took: self.began.unwrap_or(self.asked).elapsed(),
-            dropped: self.dropped,
+            dropped: self.dropped + u64::from(is_short),
         }
     }
 }
@@ -207,6 +220,7 @@ impl Kernel {
         let ended = ready.hold.ended();
         tokio::pin!(ended);
         loop {
+            course.heard = course.heard.max(answer.heard_last());
             if course.is_over() {
                 course.dropped += answer.dropped();
                 let outcome = outcome(&course);
@@ -235,6 +249,8 @@ impl Kernel {
                     Some(heard) => {
                         if course.note(&heard, cell.output) {
                             listener.hear(&heard).await;
+                            // Who listens may take long.
+                            course.heard = Instant::now();
                         } else if course.written > cell.output && course.stopping.is_none() {
                             self.stop(ready, &mut course, Stopping::Output).await;
                         }
@@ -252,6 +268,10 @@ impl Kernel {
     /// Interrupt it, and note since when.
     async fn stop(&self, ready: &Ready, course: &mut Course, why: Stopping) {
         course.stopping = Some((why, Instant::now()));
+        if course.replied.is_some() {
+            // Only its outputs are still on their way.
+            return;
+        }
         if let Err(error) = self.interrupt(ready).await {
             tracing::debug!(%error, "a kernel was not interrupted");
         }
@@ -267,12 +287,17 @@ impl Attached {
         let asked = client.ask(Channel::Shell, "execute_request", &request);
         let mut answer = asked.await.map_err(|error| not_asked(&error))?;
         let mut course = Course::new();
-        while !course.is_over() {
+        loop {
+            course.heard = course.heard.max(answer.heard_last());
+            if course.is_over() {
+                break;
+            }
             tokio::select! {
                 heard = answer.next() => match heard {
                     Some(heard) => {
                         if course.note(&heard, cell.output) {
                             listener.hear(&heard).await;
+                            course.heard = Instant::now();
                         }
                     }
                     None => {

@@ -5,7 +5,7 @@ use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use pillion_process::Secret;
@@ -20,10 +20,13 @@ use tokio::task::JoinHandle;
 
 use crate::channel::{self, Receiver, Sender};
 use crate::connection::Places;
-use crate::listening::{Listening, News, Queue};
+use crate::listening::{AROUND, Listening, News, Queue};
 
-/// What may wait for one who asked, in bytes of contents.
+/// Bytes that may wait for one who asked. What is over it is dropped, except for states, replies
+/// and questions: who waits waits for them.
 const MAX_WAITING: usize = 64 << 20;
+/// Bytes that may wait at all: a kernel may say anything, without end.
+const TOO_MUCH: usize = 2 * MAX_WAITING;
 /// How long it may take until outputs are heard after the sockets are there.
 const HEARING: Duration = Duration::from_secs(20);
 
@@ -85,10 +88,16 @@ impl Heard {
         })
     }
 
+    /// About how many bytes it takes while it waits.
     pub(crate) fn size(&self) -> usize {
         let content = self.message.content.as_deref();
         let buffers: usize = self.message.buffers.iter().map(Bytes::len).sum();
-        content.map_or(0, |raw| raw.get().len()) + buffers
+        content.map_or(0, |raw| raw.get().len()) + buffers + AROUND
+    }
+
+    /// Whether a cell's end, or whoever answers its questions, depends on it.
+    fn is_needed(&self) -> bool {
+        self.channel != Channel::Iopub || matches!(self.kind(), "status" | "execute_input")
     }
 }
 
@@ -115,6 +124,8 @@ struct Shared {
     everything: Mutex<Vec<Weak<Queue>>>,
     /// It is at work on a cell, as it said last.
     busy: AtomicBool,
+    /// When it said something last, whatever it was.
+    heard: Mutex<Instant>,
     hung_up: watch::Sender<bool>,
     /// Where its sockets are, as long as it lives: longer, and nothing of its box could go.
     folder: Mutex<Option<OwnedFd>>,
@@ -151,6 +162,12 @@ impl Answer {
         Some(heard)
     }
 
+    /// When the kernel said something last, to whomever: outputs come in one line, so ours may be
+    /// behind those of others.
+    pub fn heard_last(&self) -> Instant {
+        *self.shared.heard()
+    }
+
     /// Messages that were dropped because too much waited.
     pub fn dropped(&self) -> u64 {
         self.dropped.load(Ordering::Relaxed)
@@ -178,8 +195,13 @@ impl Shared {
         self.asked.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    fn heard(&self) -> MutexGuard<'_, Instant> {
+        self.heard.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Give a message to whoever asked, and to who listens to everything.
     fn hand_on(&self, heard: &Heard) {
+        *self.heard() = Instant::now();
         // Questions make it busy, too, for a moment; people mean cells.
         if heard.channel == Channel::Iopub
             && heard.kind() == "status"
@@ -192,10 +214,8 @@ impl Shared {
             && let Some(waiting) = self.asked().get(id)
         {
             let size = heard.size();
-            let before = waiting.bytes.fetch_add(size, Ordering::Relaxed);
-            // States and replies are small, and always come through: who waits waits for them.
-            let small = size < 4096 || heard.channel == Channel::Shell;
-            if before + size > MAX_WAITING && !small {
+            let waits = waiting.bytes.fetch_add(size, Ordering::Relaxed) + size;
+            if waits > TOO_MUCH || (waits > MAX_WAITING && !heard.is_needed()) {
                 waiting.bytes.fetch_sub(size, Ordering::Relaxed);
                 waiting.dropped.fetch_add(1, Ordering::Relaxed);
             } else if waiting.to.send(heard.clone()).is_err() {
@@ -285,6 +305,7 @@ impl Client {
             asked: Mutex::default(),
             everything: Mutex::default(),
             busy: AtomicBool::new(false),
+            heard: Mutex::new(Instant::now()),
             hung_up: watch::Sender::new(false),
             folder: Mutex::new(folder),
             prefix: prefix.unwrap_or_default(),
@@ -436,6 +457,11 @@ impl Client {
         };
         let name = format!("{}-{number}", self.shared.prefix);
         channel::reach(folder.as_fd(), &name).await
+    }
+
+    /// When the kernel said something last.
+    pub(crate) fn heard_last(&self) -> Instant {
+        *self.shared.heard()
     }
 
     /// Whether the kernel said last that it is at work.

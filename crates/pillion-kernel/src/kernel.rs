@@ -373,9 +373,11 @@ impl Kernel {
         let quiet = Arc::clone(&self.quiet).try_lock_owned();
         tokio::spawn(async move {
             let _ = self.interrupt(&ready).await;
-            let until = Instant::now() + GRACE;
+            let since = Instant::now();
             while ready.client.is_busy() && !ready.client.is_over() {
-                if Instant::now() > until {
+                // That it has ended may be behind all that it said before.
+                let heard = ready.client.heard_last().max(since);
+                if Instant::now() > heard.min(since + 4 * GRACE) + GRACE {
                     self.kill(&ready.hold).await;
                     break;
                 }

@@ -21,7 +21,7 @@ const TOO_MANY: usize = 20_000;
 /// What is smaller comes also when outputs are left out.
 const SMALL: usize = 4096;
 /// What a message takes beside its content, about.
-const AROUND: usize = 1024;
+pub(crate) const AROUND: usize = 1024;
 /// Requests whose answers are expected; the oldest are forgotten.
 const ASKED: usize = 4096;
 
@@ -165,7 +165,7 @@ impl State {
 
 fn size(news: &News) -> usize {
     match news {
-        News::Heard(heard) => heard.size() + AROUND,
+        News::Heard(heard) => heard.size(),
         News::LeftOut(_) => AROUND,
     }
 }

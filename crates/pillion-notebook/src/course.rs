@@ -126,12 +126,8 @@ impl<'a, T: Told> Course<'a, T> {
         }
     }
 
-    /// What the caller gets at the end.
-    pub(crate) fn reply(self, ran: &Ran, ready: &Ready) -> CellReply {
-        let before = ready
-            .lost
-            .as_ref()
-            .map(|lost| format!("{lost}: this is a new one, which knows nothing of earlier cells"));
+    /// What the caller gets at the end; `before` is what happened to the kernel before it.
+    pub(crate) fn reply(self, ran: &Ran, before: Option<String>) -> CellReply {
         let after = ran.lost.as_ref().map(|lost| {
             format!("{lost}; what it knew is lost, and the next cell starts a new one")
         });

@@ -23,6 +23,7 @@ mod course;
 pub mod file;
 mod gateway;
 pub mod operations;
+mod replay;
 mod service;
 mod whole;
 

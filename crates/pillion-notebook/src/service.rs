@@ -13,6 +13,7 @@ use pillion_runtime::managed::Silent;
 use crate::course::{Course, Event, Told};
 use crate::gateway::{Gateway, Model, Served, is_own};
 use crate::operations::CellReply;
+use crate::replay::{PastCell, Replays};
 
 /// Characters of one cell.
 const LONGEST_CODE: usize = 1 << 20;
@@ -26,6 +27,7 @@ pub struct NotebookService {
     /// Questions of cells that somebody has to answer, by session.
     questions: Mutex<HashMap<String, Question>>,
     gateway: Gateway,
+    replays: Replays,
 }
 
 /// A question of a cell.
@@ -48,6 +50,8 @@ pub(crate) struct Order {
     pub(crate) memory_limit_mb: Option<u64>,
     /// Somebody follows, and can answer questions.
     pub(crate) is_followed: bool,
+    /// Earlier cells are run again first, if its kernel has not run them.
+    pub(crate) replay: bool,
 }
 
 impl NotebookService {
@@ -57,6 +61,7 @@ impl NotebookService {
             kernels: Kernels::new(executor),
             questions: Mutex::default(),
             gateway: Gateway::default(),
+            replays: Replays::default(),
         }
     }
 
@@ -67,6 +72,16 @@ impl NotebookService {
     /// Kernels as clients of Jupyter know them.
     pub(crate) fn gateway(&self) -> &Gateway {
         &self.gateway
+    }
+
+    /// Cells that can be run again.
+    pub(crate) fn replays(&self) -> &Replays {
+        &self.replays
+    }
+
+    /// What the cells of a session made is given up: none of them is run again.
+    pub(crate) fn forget(&self, session: Option<&str>) {
+        self.replays.forget(session.unwrap_or(NO_SESSION));
     }
 
     /// A kernel as clients of Jupyter read it.
@@ -96,6 +111,7 @@ impl NotebookService {
     /// End a kernel under an id for good.
     pub(crate) async fn end(&self, served: &Served) {
         self.gateway.remove(&served.id);
+        self.forget(Some(&served.session));
         if let Some(kernel) = self.kernels.find(&served.session) {
             kernel.shut_down().await;
         }
@@ -183,19 +199,30 @@ impl NotebookService {
             timeout,
             output: kernel.most_output(),
         };
-        if let Some(lost) = &ready.lost {
-            let text = format!("{lost}: this is a new one, which knows nothing of earlier cells");
+        // Who goes away is not asked: what runs here ends in the middle of it.
+        let mut abandoned = Abandoned::new(&kernel, &ready);
+        let replayed = match order.replay {
+            true => self.replay(&kernel, &ready, &cancel).await?,
+            false => None,
+        };
+        let before = before(&ready, replayed);
+        if let Some(text) = before.clone() {
             told.tell(Event::Notice { text }).await;
         }
+        let kept = PastCell {
+            code: cell.code.clone(),
+            inputs: order.inputs.clone(),
+        };
         let mut course = Course::new(self, &kernel, &ready, told, cell.output);
         course.inputs = order.inputs.into();
         course.is_followed = order.is_followed;
-        // Who goes away is not asked: what runs here ends in the middle of it.
-        let mut abandoned = Abandoned::new(&kernel, &ready);
         let ran = kernel.run(&ready, cell, &cancel, &mut course).await;
         abandoned.is_over();
         self.questions().remove(kernel.session());
-        let mut reply = course.reply(&ran?, &ready);
+        let mut reply = course.reply(&ran?, before);
+        if reply.success {
+            self.replays.add(kernel.session(), &ready.client, kept);
+        }
         reply.cell_id = order.cell_id;
         Ok(reply)
     }
@@ -255,6 +282,17 @@ pub(crate) fn wanted<S>(cx: &Context<S>, name: Option<&str>) -> Wanted {
             name: Some(name.to_owned()),
             search: SearchPath::of(|name| variable(cx, name)),
         },
+    }
+}
+
+/// What whoever runs a cell should know of its kernel: that it is a new one, and what that knows.
+fn before(ready: &Ready, replayed: Option<String>) -> Option<String> {
+    match (&ready.lost, replayed) {
+        (Some(lost), Some(again)) => Some(format!("{lost}: this is a new one, on which {again}")),
+        (Some(lost), None) => Some(format!(
+            "{lost}: this is a new one, which knows nothing of earlier cells"
+        )),
+        (None, again) => again,
     }
 }
 

@@ -17,6 +17,7 @@ use serde_json::{Map, Value};
 use crate::NotebookService;
 use crate::file::{CellKind, Notebook, Output, Outputs, Overwrite, is_python, open, save};
 use crate::operations::{CellRef, Step, StepState};
+use crate::replay::PastCell;
 use crate::service::{Abandoned, timeout, variable, wanted};
 
 /// Bytes of outputs that one run may leave in its file.
@@ -329,7 +330,11 @@ impl Running<'_> {
             outcome: Outcome::Ok,
             is_failure: false,
         });
-        let ran = self.run(source).await?;
+        let ran = self.run(source.clone()).await?;
+        if self.is_shared && ran.outcome == Outcome::Ok {
+            let (replays, client) = (self.cx.service().replays(), &self.ready.client);
+            replays.add(self.kernel.session(), client, PastCell::new(source));
+        }
         if ran.outcome == Outcome::Cancelled && self.cx.request().cancel.is_cancelled() {
             return Err(cancelled());
         }

@@ -97,18 +97,25 @@ def _start(setup: dict[str, Any], folder: str) -> Any:
 
 
 def _hand_on_early(stream: Any) -> None:
-    """Hand on what is printed before it fills the memory: a stream does so only now and then."""
+    """Hand on what is printed before it fills the memory, and never too much in one message.
+
+    By itself a stream does so only now and then, and nobody takes a message of any size.
+    """
     write = stream.write
     kept = 0
 
     def write_and_hand_on(text: str) -> int | None:
         nonlocal kept
-        written: int | None = write(text)
-        kept += len(text)
-        if kept > _MOST_KEPT:
-            kept = 0
-            stream.flush()
-        return written
+        if len(text) <= _MOST_KEPT:
+            written: int | None = write(text)
+            kept += len(text)
+            if kept >= _MOST_KEPT:
+                kept = 0
+                stream.flush()
+            return written
+        for at in range(0, len(text), _MOST_KEPT):
+            write_and_hand_on(text[at : at + _MOST_KEPT])
+        return len(text)
 
     stream.write = write_and_hand_on
 

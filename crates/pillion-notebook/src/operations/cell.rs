@@ -48,6 +48,10 @@ pub struct RunCell {
     #[arg(long, value_name = "MB")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory_limit_mb: Option<u64>,
+    /// If the kernel that ran earlier cells was lost, run those that ended well again first.
+    #[arg(long)]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub replay: bool,
     /// Tell what happens as it comes.
     #[arg(skip)]
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -111,6 +115,7 @@ impl From<RunCell> for Order {
             inputs: cell.inputs,
             memory_limit_mb: cell.memory_limit_mb,
             is_followed: cell.stream,
+            replay: cell.replay,
         }
     }
 }
@@ -135,7 +140,7 @@ fn text(result: &str) -> Option<String> {
 }
 
 /// The word for how something ended.
-pub(super) fn word(outcome: Outcome) -> String {
+pub(crate) fn word(outcome: Outcome) -> String {
     let word = serde_json::to_value(outcome).unwrap_or_default();
     word.as_str().unwrap_or_default().to_owned()
 }
@@ -211,6 +216,10 @@ pub struct Stream {
     #[arg(long, value_name = "S")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_seconds: Option<f64>,
+    /// If the kernel that ran earlier cells was lost, run those that ended well again first.
+    #[arg(long)]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub replay: bool,
 }
 
 impl Operation for Stream {
@@ -242,6 +251,7 @@ impl Operation for Stream {
             inputs: Vec::new(),
             memory_limit_mb: None,
             is_followed: true,
+            replay: self.replay,
         };
         let mut told = Following(Some(&cx));
         let reply = cx.service().run(&cx, order, &mut told).await?;

@@ -116,6 +116,7 @@ impl Restart {
         let service = cx.service();
         // Who talks with it is told that it comes back.
         let restarting = service.gateway().restarting(session.unwrap_or(NO_SESSION));
+        service.forget(session);
         if let Ok(kernel) = service.known(session) {
             kernel.shut_down().await;
         }
@@ -145,6 +146,7 @@ impl Reset {
             output: kernel.most_output(),
         };
         let cancel = cx.request().cancel.clone();
+        cx.service().forget(self.session.as_deref());
         let ran = kernel.run(&ready, cell, &cancel, &mut Deaf).await?;
         Ok(ran.lost.is_none())
     }
@@ -153,6 +155,7 @@ impl Reset {
 impl Shutdown {
     async fn perform(&self, cx: &Context<NotebookService>) -> Result<bool> {
         let kernel = cx.service().known(self.session.as_deref())?;
+        cx.service().forget(self.session.as_deref());
         Ok(kernel.shut_down().await)
     }
 }

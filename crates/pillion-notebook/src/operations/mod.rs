@@ -14,6 +14,7 @@ mod status;
 use pillion_catalogue::Operations;
 
 pub use ask::{Complete, Completions, Inspect, Inspected, Variable, Variables, VariablesReport};
+pub(crate) use cell::word;
 pub use cell::{CellError, CellReply, RunCell, Stream};
 pub use cells::{CellImage, CellRead, CellRef, Read, ReadReport};
 pub use control::{Interrupt, Reset, Restart, Shutdown, Touched};

@@ -15,7 +15,8 @@ from jupyter_websocket import PATIENCE, Server, printed
 from tornado.httpclient import AsyncHTTPClient
 
 
-def start(port, token, folder):
+def start(port, token, folder, program="jupyter_server", more=()):
+    """Start one of Jupyter's servers in `folder`; its process, and where it says its port."""
     folder = Path(folder)
     runtime = folder / "runtime"
     environment = dict(os.environ)
@@ -30,7 +31,7 @@ def start(port, token, folder):
         "GatewayClient.auth_token": token,
         "GatewayClient.request_timeout": PATIENCE,
     }
-    command = [sys.executable, "-m", "jupyter_server", "--no-browser"]
+    command = [sys.executable, "-m", program, "--no-browser", *more]
     if os.getuid() == 0:
         command.append("--allow-root")
     command += [f"--{name}={value}" for name, value in options.items()]
@@ -51,12 +52,21 @@ async def address(process, runtime):
     raise AssertionError("Jupyter does not listen")
 
 
-async def story(port):
-    server = Server(port, "own")
+async def ready(process, runtime):
+    """The server, once it answers."""
+    server = Server(await address(process, runtime), "own")
     for _ in range(PATIENCE * 10):
-        if (await server.ask("GET", "/api"))[0] == 200:
-            break
+        try:
+            if (await server.ask("GET", "/api"))[0] == 200:
+                return server
+        except ConnectionRefusedError:
+            # The file is there before the door is open.
+            assert process.poll() is None, "Jupyter ended"
         await asyncio.sleep(0.1)
+    raise AssertionError("Jupyter does not answer")
+
+
+async def story(server):
     _, specs = await server.ask("GET", "/api/kernelspecs")
     assert "pillion" in specs["kernelspecs"]["python3"]["spec"]["display_name"], specs
     wanted = {"path": "a.ipynb", "type": "notebook", "name": "", "kernel": {"name": "python3"}}
@@ -89,7 +99,7 @@ async def main():
     process, runtime = start(port, token, folder)
     try:
         AsyncHTTPClient.configure(None, max_body_size=1 << 30)
-        await story(await address(process, runtime))
+        await story(await ready(process, runtime))
         pillion = Server(port, token)
         assert (await pillion.ask("GET", "/api/kernels"))[1] == [], "nothing is left behind"
     except BaseException:

@@ -210,6 +210,7 @@ impl Interrupt {
 impl Restart {
     async fn perform(&self, service: &NotebookService, served: &Arc<Served>) -> Result<()> {
         let restarting = served.restarting();
+        service.forget(Some(&served.session));
         if let Some(kernel) = service.kernels().find(&served.session) {
             kernel.shut_down().await;
         }

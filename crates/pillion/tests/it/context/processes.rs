@@ -68,6 +68,17 @@ pub(crate) fn children_of(parent: u32) -> Vec<u32> {
         .collect()
 }
 
+/// The living children of a process, with theirs.
+pub(crate) fn below(parent: u32) -> Vec<u32> {
+    let mut found = children_of(parent);
+    let mut at = 0;
+    while let Some(pid) = found.get(at) {
+        found.extend(children_of(*pid));
+        at += 1;
+    }
+    found
+}
+
 /// Whether a process runs. A zombie does not.
 pub(crate) fn is_alive(pid: u32) -> bool {
     stat(pid).is_some_and(|(state, _)| state != 'Z')

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::world::{FRESH_WAYS, WAYS, Way, Who, World, brief};
 use crate::context::can_be_others;
 
-const ATTACKS: [(&str, &str); 6] = [
+pub(super) const ATTACKS: [(&str, &str); 6] = [
     ("files", include_str!("attacks/files.py")),
     ("secrets", include_str!("attacks/secrets.py")),
     ("network", include_str!("attacks/network.py")),
@@ -67,7 +67,7 @@ fn assault(world: &World, ways: &[Way]) {
 }
 
 /// Programs that make whoever runs them root, in the folder of a session; if we can make any.
-fn plant(world: &World, order: &Value) {
+pub(super) fn plant(world: &World, order: &Value) {
     use std::os::unix::fs::PermissionsExt;
     let Some(session) = order["session"]
         .as_str()

@@ -5,6 +5,7 @@
 
 mod attacks;
 mod bombs;
+mod cells;
 mod faults;
 mod races;
 mod sessions;

@@ -188,6 +188,11 @@ impl World {
         assert!(secret.is_file(), "no {}", secret.display());
     }
 
+    /// Whether somebody else than we runs the daemon.
+    pub(super) fn is_of_others(&self) -> bool {
+        self.who == Who::Ordinary && is_root()
+    }
+
     /// The folder of a session.
     pub(super) fn session(&self, name: &str) -> PathBuf {
         self.context.base.join("pillion/data/sessions").join(name)
@@ -310,7 +315,7 @@ impl World {
     }
 
     /// Nothing of any run is left: no process, no mount, no folder; and nobody was heard.
-    fn assert_clean(&self) {
+    pub(super) fn assert_clean(&self) {
         self.listeners.assert_quiet();
         let base = self.context.base.to_str().unwrap();
         wait_for(PATIENCE, "what runs left to be gone", || {

@@ -36,7 +36,7 @@ impl World {
 }
 
 /// A notebook in the project: its cells of code, and what they gave before.
-fn notebook(context: &TestContext, name: &str, cells: &[&str]) -> PathBuf {
+pub(super) fn notebook(context: &TestContext, name: &str, cells: &[&str]) -> PathBuf {
     let before = json!([{"output_type": "stream", "name": "stdout", "text": "from before\n"}]);
     let cells = cells.iter().enumerate().map(|(at, source)| {
         json!({

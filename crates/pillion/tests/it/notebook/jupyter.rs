@@ -14,20 +14,20 @@ use crate::mcp::set_up;
 const CLIENTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/clients");
 
 /// A program of Jupyter's.
-fn jupyter(context: &TestContext, program: &str) -> Command {
+pub(super) fn jupyter(context: &TestContext, program: &str) -> Command {
     let mut command = context.command(set_up("dev-python/bin/python"));
     command.arg(Path::new(CLIENTS).join(program));
     command
 }
 
-fn goes_as_told(command: Command) {
+pub(super) fn goes_as_told(command: Command) {
     let output = Output::of(command);
     assert_eq!(output.code, Some(0), "{output}");
     assert!(output.stdout.contains("as told"), "{output}");
 }
 
 /// A project whose Python has all that is needed, whoever asks.
-fn context() -> TestContext {
+pub(super) fn context() -> TestContext {
     let python = set_up("dev-python/bin/python");
     TestContext::new().trusted_config(&format!("[python]\ninterpreter = {python:?}\n"))
 }
@@ -38,11 +38,14 @@ fn serve() -> (TestContext, Web, String) {
     // All that we say ourselves; what libraries trace is every frame.
     context.set_env("PILLION_LOG", "debug");
     let web = context.serve();
-    let file = context
-        .base
-        .join(format!("run/pillion/http-{}.token", web.port));
-    let token = std::fs::read_to_string(file).unwrap().trim().to_owned();
+    let token = token(&context, &web);
     (context, web, token)
+}
+
+pub(super) fn token(context: &TestContext, web: &Web) -> String {
+    let name = format!("run/pillion/http-{}.token", web.port);
+    let token = std::fs::read_to_string(context.base.join(name)).unwrap();
+    token.trim().to_owned()
 }
 
 /// One of the stories of `jupyter_websocket.py`.

@@ -7,7 +7,10 @@ mod faults;
 mod files;
 mod foreign;
 mod jupyter;
+mod lab;
+mod replay;
 mod spare;
+mod stress;
 mod walls;
 
 use std::path::PathBuf;
@@ -160,7 +163,7 @@ impl Drop for World {
 }
 
 /// An environment of the system's Python with ipykernel: the Python that those were made with may be in a home that nobody else can enter.
-fn python_for_all(context: &TestContext) -> PathBuf {
+pub(crate) fn python_for_all(context: &TestContext) -> PathBuf {
     let libraries = set_up("dev-python/lib").read_dir().unwrap().flatten();
     let version = libraries
         .map(|entry| entry.file_name().into_string().unwrap())

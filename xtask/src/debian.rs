@@ -1,0 +1,36 @@
+//! Packages of Debian and its children, where this tool may install them.
+
+use crate::error::Result;
+use crate::run::{Output, Run};
+
+/// Seconds after which a package that does not come is given up.
+const LIMIT: &str = "300";
+
+/// Whether the package could be installed: only root can, and only where there is `apt-get`.
+pub(crate) fn install(package: &str) -> Result<bool> {
+    let is_here = apt_get(&["--version"]).is_ok_and(|output| output.ended_well());
+    if !is_here || !is_root() {
+        return Ok(false);
+    }
+    println!("installing the Debian package {package}");
+    let install = ["install", "-y", "--no-install-recommends", package];
+    if apt_get(&install)?.ended_well() {
+        return Ok(true);
+    }
+    // Most often the list of packages is missing or old.
+    apt_get(&["update"])?;
+    Ok(apt_get(&install)?.ended_well())
+}
+
+fn apt_get(args: &[&str]) -> Result<Output> {
+    Run::new("timeout")
+        .args([LIMIT, "apt-get", "-qq"])
+        .args(args)
+        .env("DEBIAN_FRONTEND", "noninteractive")
+        .output()
+}
+
+fn is_root() -> bool {
+    let id = Run::new("id").args(["-u"]).output();
+    id.is_ok_and(|output| output.stdout.trim() == "0")
+}
