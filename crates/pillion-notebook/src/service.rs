@@ -8,7 +8,7 @@ use std::time::Duration;
 use pillion_catalogue::{Code, Context, Error, Result};
 use pillion_kernel::{Cell, Client, Heard, Kernel, Kernels, Ready, SearchPath, Wanted};
 use pillion_lanes::{Executor, NO_SESSION, Whereabouts};
-use pillion_runtime::managed::Silent;
+use pillion_runtime::managed::{Silent, ToCaller};
 
 use crate::course::{Course, Event, Told};
 use crate::gateway::{Gateway, Model, Served, is_own};
@@ -161,7 +161,7 @@ impl NotebookService {
                 whereabouts,
                 &wanted(cx, kernel),
                 memory_mb,
-                &Silent,
+                &ToCaller::of(cx),
             )
             .await?;
         let ready = kernel.ready().await?;

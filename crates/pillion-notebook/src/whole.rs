@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use pillion_catalogue::{Code, Context, Error, Result, commit, work};
 use pillion_kernel::{Alone, Cell, Heard, Kernel, Listener, PYTHON, Ran, Ready, SearchPath};
 use pillion_lanes::{Outcome, Whereabouts};
-use pillion_runtime::managed::Silent;
+use pillion_runtime::managed::ToCaller;
 use serde_json::{Map, Value};
 
 use crate::NotebookService;
@@ -237,7 +237,7 @@ impl NotebookService {
                     whereabouts,
                     &wanted(cx, kernel),
                     plan.memory_limit_mb,
-                    &Silent,
+                    &ToCaller::of(cx),
                 )
                 .await?;
             let ready = alone.kernel().ready().await?;

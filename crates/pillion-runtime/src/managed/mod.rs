@@ -21,7 +21,7 @@ use std::time::{Duration, Instant, SystemTime};
 use serde::{Deserialize, Serialize};
 
 pub use error::{Attempt, ManagedError};
-pub use progress::{Progress, Silent};
+pub use progress::{Progress, Silent, ToCaller};
 
 use crate::discovery::{self, DiscoveryError};
 use crate::{Dirs, Interpreter, dirs, file};

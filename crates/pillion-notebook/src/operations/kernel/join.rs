@@ -9,7 +9,7 @@ use pillion_catalogue::{
 };
 use pillion_kernel::Kernel;
 use pillion_lanes::Whereabouts;
-use pillion_runtime::managed::Silent;
+use pillion_runtime::managed::ToCaller;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -115,7 +115,7 @@ impl Operation for Launch {
         let whereabouts = Whereabouts::of_caller(&cx)?;
         let kernels = cx.service().kernels();
         let kernel = kernels
-            .with_key(&session, whereabouts, connection.key, None, &Silent)
+            .with_key(&session, whereabouts, connection.key, None, &ToCaller::of(&cx))
             .await?;
         let _ending = Ending(Arc::clone(cx.service()), Arc::clone(&kernel));
         let ready = kernel.ready().await?;

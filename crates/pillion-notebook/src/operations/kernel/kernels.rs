@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use pillion_catalogue::{Context, Method, Offer, Operation, Reply, Result, Route, Safety, Scope};
 use pillion_lanes::Whereabouts;
-use pillion_runtime::managed::Silent;
+use pillion_runtime::managed::ToCaller;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -92,7 +92,7 @@ pub(super) async fn start(
         // One that runs may be of another kind.
         let kernels = service.kernels();
         kernels
-            .of_session(session, whereabouts.clone(), &wanted, None, &Silent)
+            .of_session(session, whereabouts.clone(), &wanted, None, &ToCaller::of(cx))
             .await?;
     }
     let served = service
