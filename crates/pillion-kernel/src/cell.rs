@@ -17,7 +17,7 @@ use crate::kernel::{Kernel, Ready};
 pub(crate) const GRACE: Duration = Duration::from_secs(3);
 /// How long a kernel may say nothing after a reply, before the outputs that are missing are given
 /// up.
-const LATE: Duration = Duration::from_secs(2);
+const LATE: Duration = Duration::from_secs(10);
 /// How long its outputs may come after its reply at all: a kernel may say things without end.
 const LATEST: Duration = Duration::from_secs(60);
 
