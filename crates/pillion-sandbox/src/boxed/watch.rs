@@ -59,12 +59,16 @@ const LOCK: u64 = 256;
 const MAPPING: u64 = 224;
 /// Open files of a process that does not let us count them.
 const UNSEEN_FILES: u64 = 256;
-/// How long a closer look may take, and how often is asked meanwhile whether it can be waited for.
-const PATIENCE: Duration = Duration::from_secs(1);
+/// How often is asked meanwhile whether a closer look can be waited for, and how many times at
+/// most. Turns are counted, not seconds: on a machine that is busy, or stands still for a while,
+/// it is not the fault of whoever is looked at that a second is over.
 const MEANWHILE: Duration = Duration::from_millis(10);
-/// If it takes longer than this, no more than this part of the limit may be added meanwhile.
-const SOON: Duration = Duration::from_millis(100);
+const MOST_TURNS: u32 = 100;
+/// If it takes more turns than this, no more than this part of the limit may be added meanwhile.
+const FEW_TURNS: u32 = 10;
 const MORE_MEANWHILE: u64 = 8;
+/// Counts in a row that can be missed by who has not too much by all that is seen at once.
+const MOST_MISSED: u32 = 5;
 
 /// The processes of a run, as their watcher finds and reaches them.
 #[derive(Clone, Copy)]
@@ -104,6 +108,8 @@ pub(super) struct Seen {
     /// What the kernel needs for locks and mappings, when they were counted last.
     counted: u64,
     count_at: Instant,
+    /// How many times in a row they could not be counted.
+    missed: u32,
     look_at: Instant,
 }
 
@@ -116,6 +122,7 @@ impl Seen {
             folder: watch.disk.clone().and_then(Folder::new),
             counted: 0,
             count_at: Instant::now() + COUNT_EVERY,
+            missed: 0,
             look_at: Instant::now() + Duration::from_millis(every_ms.into()),
         }
     }
@@ -164,7 +171,13 @@ impl Seen {
             let may_be_too_much = memory + files * SOCKET > most;
             if may_be_too_much || Instant::now() > self.count_at {
                 let bound = memory + most / MORE_MEANWHILE;
-                let Some(closer) = closer(&pids, may_be_too_much, bound) else {
+                let closer = closer(&pids, may_be_too_much, bound);
+                let is_over = match closer {
+                    Look::Taken(_) => false,
+                    Look::Missed => !self.can_wait(may_be_too_much),
+                    Look::Outgrown => true,
+                };
+                if is_over {
                     // The more there are, the longer it takes.
                     let tasks: u32 = (everyone.list)()
                         .into_iter()
@@ -172,12 +185,15 @@ impl Seen {
                         .sum();
                     let too_many = watch.processes.is_some_and(|most| tasks > most);
                     return Some(if too_many { "processes" } else { "memory" });
-                };
-                self.counted = closer.counted;
+                }
                 self.count_at = Instant::now() + COUNT_EVERY;
-                if may_be_too_much {
-                    let tables: u64 = states.iter().map(|status| status.tables).sum();
-                    memory = closer.memory + tables + closer.counted;
+                if let Look::Taken(closer) = closer {
+                    self.missed = 0;
+                    self.counted = closer.counted;
+                    if may_be_too_much {
+                        let tables: u64 = states.iter().map(|status| status.tables).sum();
+                        memory = closer.memory + tables + closer.counted;
+                    }
                 }
             }
         }
@@ -187,6 +203,13 @@ impl Seen {
         }
         let is_full = self.folder.as_mut()?.is_full(everyone);
         is_full.then_some("disk")
+    }
+
+    /// Whether those of whom nothing more could be seen may go on: they have not too much by what
+    /// is seen at once, and it is not always so.
+    fn can_wait(&mut self, may_be_too_much: bool) -> bool {
+        self.missed += 1;
+        !may_be_too_much && self.missed <= MOST_MISSED
     }
 
     /// What it left in its folder, when nobody is there any more.
@@ -249,8 +272,18 @@ struct Closer {
     counted: u64,
 }
 
+/// How a closer look went.
+#[derive(Debug)]
+enum Look {
+    Taken(Closer),
+    /// They did not let themselves be looked at in time.
+    Missed,
+    /// They have grown too much meanwhile.
+    Outgrown,
+}
+
 /// A closer look, if it can be had while all together stay below `most`.
-fn closer(pids: &[i32], with_memory: bool, most: u64) -> Option<Closer> {
+fn closer(pids: &[i32], with_memory: bool, most: u64) -> Look {
     let asked = pids.to_vec();
     let (tell, told) = mpsc::channel();
     let look = move || {
@@ -263,19 +296,22 @@ fn closer(pids: &[i32], with_memory: bool, most: u64) -> Option<Closer> {
         // Nobody may be waiting any more.
         let _ = tell.send(Closer { memory, counted });
     };
-    std::thread::Builder::new().spawn(look).ok()?;
-    let began = Instant::now();
-    loop {
+    // A user has only so many threads, and others of his may have taken all of them.
+    if std::thread::Builder::new().spawn(look).is_err() {
+        return Look::Missed;
+    }
+    for turn in 1..=MOST_TURNS {
         match told.recv_timeout(MEANWHILE) {
-            Ok(closer) => return Some(closer),
-            Err(mpsc::RecvTimeoutError::Timeout) if began.elapsed() < PATIENCE => {}
-            Err(_) => return None,
+            Ok(closer) => return Look::Taken(closer),
+            Err(mpsc::RecvTimeoutError::Timeout) => {}
+            Err(mpsc::RecvTimeoutError::Disconnected) => return Look::Missed,
         }
         let now = || -> u64 { pids.iter().map(|pid| Status::of(*pid).memory).sum() };
-        if began.elapsed() > SOON && now() > most {
-            return None;
+        if turn > FEW_TURNS && now() > most {
+            return Look::Outgrown;
         }
     }
+    Look::Missed
 }
 
 /// What may wait in the sockets and pipes that these processes have, and what their locks take.

@@ -109,7 +109,9 @@ async fn memory_of_all_is_limited_and_what_they_share_counts_once() {
     assert_eq!(passed, None);
     let each: u64 = pids.iter().map(|pid| Status::of(*pid).memory).sum();
     assert_eq!(seen.peak, each, "a quick look counts for each");
-    let closer = closer(&pids, true, u64::MAX).unwrap();
+    let Look::Taken(closer) = closer(&pids, true, u64::MAX) else {
+        panic!("it was not taken");
+    };
     assert!(closer.memory > 0 && closer.memory < each);
     assert!(closer.counted > 0, "their mappings");
     // A little less than they have, each page once, is passed; what each has alone is not.
@@ -245,4 +247,15 @@ fn everyone_else_in_the_namespace_is_found() {
     let ourselves = i32::try_from(std::process::id()).unwrap();
     assert!(all.contains(&ourselves) || ourselves == 1);
     assert!(!all.contains(&1), "its init is not");
+}
+
+#[test]
+fn who_could_not_be_looked_at_is_ended_only_if_that_goes_on_or_he_may_have_too_much() {
+    let mut seen = Seen::new(&memory(1), 0);
+    assert!(!seen.can_wait(true), "by all that is known it is too much");
+    let mut seen = Seen::new(&memory(1), 0);
+    for _ in 0..MOST_MISSED {
+        assert!(seen.can_wait(false));
+    }
+    assert!(!seen.can_wait(false));
 }

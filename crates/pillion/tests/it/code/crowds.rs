@@ -98,7 +98,7 @@ fn an_engine_that_stands_still_holds_nobody_up_but_its_own_callers() {
     let mut rpc = project.daemon.connect();
     assert_eq!(places(&definition(&mut rpc, &root)), ["lib.py:2:5"]);
     let engine = project.engine_pid().unwrap();
-    processes::signal(engine, rustix::process::Signal::STOP);
+    processes::stop(engine);
     // Another place: what was asked before is answered without the engine.
     let late = json!({ "root": root, "file": "user.py", "line": 1, "col": 18, "timeout_ms": 300 });
     let error = rpc.call("code.defs", late.clone()).unwrap_err();

@@ -98,6 +98,20 @@ pub(crate) fn signal(pid: u32, signal: Signal) {
     }
 }
 
+/// Stop a process, and wait until all of its threads stand still: on a busy machine some go on for
+/// a while after the signal was sent.
+pub(crate) fn stop(pid: u32) {
+    signal(pid, Signal::STOP);
+    super::wait_until("all threads to stand still", || {
+        let tasks = std::fs::read_dir(format!("/proc/{pid}/task"));
+        let mut tasks = tasks.into_iter().flatten().flatten();
+        tasks.all(|task| {
+            let status = std::fs::read_to_string(task.path().join("status"));
+            status.is_ok_and(|status| status.contains("\nState:\tT"))
+        })
+    });
+}
+
 /// Kill until nothing is left.
 pub(crate) fn kill_all(list: impl Fn() -> Vec<Process>) {
     for _ in 0..200 {

@@ -183,7 +183,7 @@ fn a_machine_that_sleeps_loses_no_kernel() {
         let mut asleep = processes::below(world.daemon.pid);
         asleep.extend(with_daemon.then_some(world.daemon.pid));
         for pid in &asleep {
-            processes::signal(*pid, Signal::STOP);
+            processes::stop(*pid);
         }
         // Longer than the cell takes.
         std::thread::sleep(Duration::from_secs(4));
