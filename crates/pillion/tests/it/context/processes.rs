@@ -103,10 +103,10 @@ pub(crate) fn signal(pid: u32, signal: Signal) {
 pub(crate) fn stop(pid: u32) {
     signal(pid, Signal::STOP);
     super::wait_until("all threads to stand still", || {
-        let tasks = std::fs::read_dir(format!("/proc/{pid}/task"));
+        let tasks = fs::read_dir(format!("/proc/{pid}/task"));
         let mut tasks = tasks.into_iter().flatten().flatten();
         tasks.all(|task| {
-            let status = std::fs::read_to_string(task.path().join("status"));
+            let status = fs::read_to_string(task.path().join("status"));
             status.is_ok_and(|status| status.contains("\nState:\tT"))
         })
     });
