@@ -7,7 +7,7 @@
 //! is noted when the request is looked at, and one read tells that nothing was. Whatever a
 //! watch cannot see is still looked at, and so is everything where no watch can be had.
 //!
-//! One queue of the kernel's serves the whole process ([`inotify`]): a user has only 128.
+//! One queue of the kernel's serves the whole process (`inotify`): a user has only 128.
 
 #[cfg(target_os = "linux")]
 mod inotify;
