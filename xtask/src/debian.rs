@@ -3,8 +3,11 @@
 use crate::error::Result;
 use crate::run::{Output, Run};
 
-/// Seconds after which a package that does not come is given up.
-const LIMIT: &str = "300";
+/// Seconds after which a package that does not come is given up: nobody waits long for what can be
+/// done without.
+const LIMIT: &str = "120";
+/// Seconds that a server may say nothing.
+const SILENCE: &str = "Acquire::http::Timeout=20";
 
 /// Whether the package could be installed: only root can, and only where there is `apt-get`.
 pub(crate) fn install(package: &str) -> Result<bool> {
@@ -18,13 +21,12 @@ pub(crate) fn install(package: &str) -> Result<bool> {
         return Ok(true);
     }
     // Most often the list of packages is missing or old.
-    apt_get(&["update"])?;
-    Ok(apt_get(&install)?.ended_well())
+    Ok(apt_get(&["update"])?.ended_well() && apt_get(&install)?.ended_well())
 }
 
 fn apt_get(args: &[&str]) -> Result<Output> {
     Run::new("timeout")
-        .args([LIMIT, "apt-get", "-qq"])
+        .args([LIMIT, "apt-get", "-qq", "-o", SILENCE])
         .args(args)
         .env("DEBIAN_FRONTEND", "noninteractive")
         .output()
