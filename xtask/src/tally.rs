@@ -7,9 +7,6 @@ use crate::error::{Error, Result};
 
 /// How a test begins the line that says what it leaves out here, and why: `skipped: NAME: WHY`.
 const LEFT_OUT: &str = "skipped: ";
-/// The same, for a program of the machine that cannot be had here and that nothing of pillion's
-/// own depends on: a browser.
-const NOT_TO_BE_HAD: &str = "not to be had: ";
 
 /// How many tests there were.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
@@ -19,8 +16,6 @@ pub(crate) struct Tally {
     pub(crate) skipped: u64,
     /// What tests said that they left out: it passed for all that the runner knows.
     left_out: BTreeSet<String>,
-    /// What they said that this machine does not have.
-    not_to_be_had: BTreeSet<String>,
 }
 
 impl Tally {
@@ -30,10 +25,6 @@ impl Tally {
     pub(crate) fn see(&mut self, line: &str) {
         if let Some(what) = line.strip_prefix(LEFT_OUT) {
             self.left_out.insert(what.to_owned());
-            return;
-        }
-        if let Some(what) = line.strip_prefix(NOT_TO_BE_HAD) {
-            self.not_to_be_had.insert(what.to_owned());
             return;
         }
         let line = line.trim_matches(['=', ' ']);
@@ -74,8 +65,7 @@ impl Tally {
 
     /// What tests left out here, a line for each.
     pub(crate) fn left_out(&self) -> impl Iterator<Item = &str> {
-        let all = self.left_out.iter().chain(&self.not_to_be_had);
-        all.map(String::as_str)
+        self.left_out.iter().map(String::as_str)
     }
 }
 
@@ -92,10 +82,9 @@ impl std::fmt::Display for Tally {
             failed,
             skipped,
             left_out,
-            not_to_be_had,
         } = self;
         write!(f, "{passed} passed, {failed} failed, {skipped} skipped")?;
-        match left_out.len() + not_to_be_had.len() {
+        match left_out.len() {
             0 => Ok(()),
             n => write!(f, ", {n} with something left out"),
         }
@@ -122,15 +111,6 @@ test result: FAILED. 4 passed; 2 failed; 0 ignored; 0 measured; 0 filtered out; 
         assert_eq!(tally("55 passed in 3.21s"), (55, 0, 0));
         let long = "== 1 failed, 50 passed, 2 skipped, 1 error in 62.50s (0:01:02) ==";
         assert_eq!(tally(long), (50, 2, 2));
-    }
-
-    #[test]
-    fn what_is_not_to_be_had_is_told_and_no_failure() {
-        let mut tally = Tally::default();
-        tally.see("not to be had: a::b: no browser");
-        assert_eq!(tally.nothing_skipped(true), Ok(()));
-        assert_eq!(tally.left_out().collect::<Vec<_>>(), ["a::b: no browser"]);
-        assert!(tally.to_string().ends_with("1 with something left out"));
     }
 
     #[test]

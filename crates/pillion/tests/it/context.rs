@@ -363,21 +363,11 @@ pub(crate) fn mind_permissions() {
 /// Say that something of this test is not done here, and why. `cargo xtask test` counts and
 /// lists it, and for root, who can do everything, it is a failure.
 pub(crate) fn skipped(why: &str) {
-    say_past_the_harness("skipped", why);
-}
-
-/// Say that something of this test is not done, because the machine lacks a program that nothing
-/// of pillion's own depends on. `cargo xtask test` lists it.
-pub(crate) fn not_to_be_had(why: &str) {
-    say_past_the_harness("not to be had", why);
-}
-
-fn say_past_the_harness(what: &str, why: &str) {
     use std::io::Write;
     let thread = std::thread::current();
     let name = thread.name().unwrap_or("a test");
     // Past the harness, which keeps what passing tests print to itself; on a line of its own.
-    let _ = writeln!(std::io::stdout(), "\n{what}: {name}: {why}");
+    let _ = writeln!(std::io::stdout(), "\nskipped: {name}: {why}");
 }
 
 /// A number in a file, once it has stopped changing.
