@@ -2,6 +2,7 @@
 
 use crate::error::Result;
 use crate::run::{Output, Run};
+use crate::test::is_root;
 
 /// Seconds after which a package that does not come is given up: nobody waits long for what can be
 /// done without.
@@ -30,9 +31,4 @@ fn apt_get(args: &[&str]) -> Result<Output> {
         .args(args)
         .env("DEBIAN_FRONTEND", "noninteractive")
         .output()
-}
-
-fn is_root() -> bool {
-    let id = Run::new("id").args(["-u"]).output();
-    id.is_ok_and(|output| output.stdout.trim() == "0")
 }

@@ -41,13 +41,13 @@ pub(crate) fn test(repository: &Repository, options: &TestOptions) -> Result<()>
 /// Whether root runs this, who can do everything that tests do. Whoever cannot be found out is
 /// taken for root, so that nothing is left out unseen.
 #[cfg(unix)]
-fn is_root() -> bool {
+pub(crate) fn is_root() -> bool {
     use std::os::unix::fs::MetadataExt;
     std::fs::metadata("/proc/self").map_or(true, |own| own.uid() == 0)
 }
 
 #[cfg(not(unix))]
-fn is_root() -> bool {
+pub(crate) fn is_root() -> bool {
     true
 }
 

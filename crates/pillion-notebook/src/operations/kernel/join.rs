@@ -115,7 +115,13 @@ impl Operation for Launch {
         let whereabouts = Whereabouts::of_caller(&cx)?;
         let kernels = cx.service().kernels();
         let kernel = kernels
-            .with_key(&session, whereabouts, connection.key, None, &ToCaller::of(&cx))
+            .with_key(
+                &session,
+                whereabouts,
+                connection.key,
+                None,
+                &ToCaller::of(&cx),
+            )
             .await?;
         let _ending = Ending(Arc::clone(cx.service()), Arc::clone(&kernel));
         let ready = kernel.ready().await?;

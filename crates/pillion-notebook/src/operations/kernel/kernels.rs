@@ -92,7 +92,13 @@ pub(super) async fn start(
         // One that runs may be of another kind.
         let kernels = service.kernels();
         kernels
-            .of_session(session, whereabouts.clone(), &wanted, None, &ToCaller::of(cx))
+            .of_session(
+                session,
+                whereabouts.clone(),
+                &wanted,
+                None,
+                &ToCaller::of(cx),
+            )
             .await?;
     }
     let served = service
