@@ -21,10 +21,6 @@ if TYPE_CHECKING:
     from typing import Any, NoReturn
 
 _WORKER_DIR = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-# Numbers behind the prefix of a socket's name, as Jupyter has them.
-_PORTS = ("shell", "iopub", "stdin", "control", "hb")
-_PREFIX = "k"
-_CONNECTION_FILE = "connection.json"
 _HOST = "127.0.0.1"
 # Nobody else is in this network, so its ports are free.
 _FIRST_PORT = 9001
@@ -53,7 +49,7 @@ def main(control_fd: int) -> NoReturn:
     listeners = _listen(folder)
     connection_file = _write_connection_file(folder, setup["key"])
     opened = os.open(folder, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
-    messages.send(control, {"prefix": _PREFIX}, (opened,))
+    messages.send(control, {"prefix": kernel.PREFIX}, (opened,))
     os.close(opened)
     kernel.put_up_the_last_wall(setup["filters"])
     child = _start(setup, connection_file)
@@ -70,13 +66,15 @@ def _listen(folder: str) -> list[socket]:
     """The sockets that the daemon connects to, one for each port."""
     import socket
 
+    from pillion.lane import kernel
+
     # Names of sockets are short: they are made from within their folder, wherever that is.
     work = os.getcwd()
     os.chdir(folder)
     listeners = []
-    for number in range(1, len(_PORTS) + 1):
+    for number in range(1, len(kernel.PORTS) + 1):
         listener = socket.socket(socket.AF_UNIX)
-        listener.bind(f"{_PREFIX}-{number}")
+        listener.bind(f"{kernel.PREFIX}-{number}")
         listener.listen()
         listener.setblocking(False)
         listeners.append(listener)
@@ -87,8 +85,10 @@ def _listen(folder: str) -> list[socket]:
 def _write_connection_file(folder: str, key: str) -> str:
     import json
 
+    from pillion.lane import kernel
+
     connection: dict[str, Any] = {
-        f"{name}_port": _FIRST_PORT + number for number, name in enumerate(_PORTS)
+        f"{name}_port": _FIRST_PORT + number for number, name in enumerate(kernel.PORTS)
     }
     connection |= {
         "transport": "tcp",
@@ -96,7 +96,7 @@ def _write_connection_file(folder: str, key: str) -> str:
         "key": key,
         "signature_scheme": "hmac-sha256",
     }
-    path = os.path.join(folder, _CONNECTION_FILE)
+    path = os.path.join(folder, kernel.CONNECTION_FILE)
     with open(path, "w", encoding="utf-8") as file:
         json.dump(connection, file)
     return path
@@ -134,7 +134,9 @@ def _wait_until_it_listens(child: Popen[bytes]) -> None:
     import socket
     import time
 
-    for number in range(len(_PORTS) - 1):
+    from pillion.lane import kernel
+
+    for number in range(len(kernel.PORTS) - 1):
         while True:
             if child.poll() is not None:
                 # What it said last is the reason that people are told.

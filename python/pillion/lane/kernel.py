@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
 _WORKER_DIR = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 # Numbers behind the prefix of a socket's name, as Jupyter has them.
-_PORTS = ("shell", "iopub", "stdin", "control", "hb")
-_PREFIX = "k"
-_CONNECTION_FILE = "connection.json"
+PORTS = ("shell", "iopub", "stdin", "control", "hb")
+PREFIX = "k"
+CONNECTION_FILE = "connection.json"
 # Characters that a stream keeps before it hands them on, whatever its own clock says.
 _MOST_KEPT = 1 << 20
 # Outputs that wait for a slow reader before some are lost.
@@ -42,7 +42,7 @@ def main(control_fd: int) -> NoReturn:
     os.mkdir(folder, 0o700)
     app = _start(setup, folder)
     opened = os.open(folder, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
-    messages.send(control, {"prefix": _PREFIX}, (opened,))
+    messages.send(control, {"prefix": PREFIX}, (opened,))
     os.close(opened)
     put_up_the_last_wall(setup.get("filters") or [])
     version = ".".join(map(str, sys.version_info[:3]))
@@ -65,14 +65,14 @@ def _start(setup: dict[str, Any], folder: str) -> Any:
     # Names of sockets are short: they are made from within their folder, wherever that is.
     work = os.getcwd()
     os.chdir(folder)
-    connection = {f"{name}_port": number for number, name in enumerate(_PORTS, 1)}
+    connection = {f"{name}_port": number for number, name in enumerate(PORTS, 1)}
     connection |= {
         "transport": "ipc",
-        "ip": _PREFIX,
+        "ip": PREFIX,
         "key": setup["key"],
         "signature_scheme": "hmac-sha256",
     }
-    with open(_CONNECTION_FILE, "w", encoding="utf-8") as file:
+    with open(CONNECTION_FILE, "w", encoding="utf-8") as file:
         json.dump(connection, file)
     try:
         from ipykernel.kernelapp import IPKernelApp
@@ -85,13 +85,13 @@ def _start(setup: dict[str, Any], folder: str) -> Any:
     config.Completer.use_jedi = False
     # What was typed is the caller's to keep.
     config.HistoryManager.enabled = False
-    app = IPKernelApp.instance(config=config, connection_file=_CONNECTION_FILE)
-    app.initialize(["-f", os.path.join(folder, _CONNECTION_FILE)])
+    app = IPKernelApp.instance(config=config, connection_file=CONNECTION_FILE)
+    app.initialize(["-f", os.path.join(folder, CONNECTION_FILE)])
     app.iopub_socket.set_hwm(_WAITING_OUTPUTS)
     for stream in (sys.stdout, sys.stderr):
         _hand_on_early(stream)
     _run_shells_by_pipe()
-    os.unlink(_CONNECTION_FILE)
+    os.unlink(CONNECTION_FILE)
     os.chdir(work)
     return app
 

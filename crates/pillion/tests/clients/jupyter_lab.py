@@ -11,8 +11,7 @@ import sys
 from pathlib import Path
 
 import nbformat
-from jupyter_server import PATIENCE, ready, start
-from jupyter_websocket import Server
+from jupyter_server import running
 
 CELLS = [
     "import os\nprint('printed in', os.getcwd())",
@@ -70,21 +69,11 @@ async def main():
     port, token, folder, modules, chromium = sys.argv[1:]
     path = Path(folder) / "run.ipynb"
     write(path)
-    process, runtime = start(port, token, folder, "jupyterlab", OPTIONS)
-    try:
-        server = await ready(process, runtime)
+    async with running(port, token, folder, "jupyterlab", OPTIONS) as server:
         await person(server, folder, modules, chromium)
         check(path)
         for session in (await server.ask("GET", "/api/sessions"))[1]:
             await server.ask("DELETE", f"/api/sessions/{session['id']}")
-        pillion = Server(port, token)
-        assert (await pillion.ask("GET", "/api/kernels"))[1] == [], "nothing is left behind"
-    except BaseException:
-        sys.stderr.write((Path(folder) / "jupyter.log").read_text()[-5000:])
-        raise
-    finally:
-        process.terminate()
-        process.wait(PATIENCE)
     print("as told")
 
 

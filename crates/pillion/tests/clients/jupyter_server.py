@@ -5,6 +5,7 @@ sessions by REST, cells by WebSocket, all through Jupyter's own code.
 """
 
 import asyncio
+import contextlib
 import json
 import os
 import subprocess
@@ -94,12 +95,12 @@ async def story(server):
     assert (await server.ask("GET", "/api/kernels"))[1] == []
 
 
-async def main():
-    port, token, folder = sys.argv[1:]
-    process, runtime = start(port, token, folder)
+@contextlib.asynccontextmanager
+async def running(port, token, folder, *more):
+    """One of Jupyter's servers, ready; at its end nothing of it is left at pillion's."""
+    process, runtime = start(port, token, folder, *more)
     try:
-        AsyncHTTPClient.configure(None, max_body_size=1 << 30)
-        await story(await ready(process, runtime))
+        yield await ready(process, runtime)
         pillion = Server(port, token)
         assert (await pillion.ask("GET", "/api/kernels"))[1] == [], "nothing is left behind"
     except BaseException:
@@ -108,6 +109,13 @@ async def main():
     finally:
         process.terminate()
         process.wait(PATIENCE)
+
+
+async def main():
+    port, token, folder = sys.argv[1:]
+    AsyncHTTPClient.configure(None, max_body_size=1 << 30)
+    async with running(port, token, folder) as server:
+        await story(server)
     print("as told")
 
 
