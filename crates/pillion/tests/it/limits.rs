@@ -275,9 +275,16 @@ fn too_many_sidecars_evict_the_workspace_that_was_used_least_recently() {
     // A zygote is one of them, and was used before all others.
     let run = json!({"code": "", "lane": "expert", "root": context.project});
     assert_eq!(rpc.call("exec.run", run.clone()).unwrap()["outcome"], "ok");
-    let zygote = |sidecar: &Value| sidecar["kind"] == "zygote";
-    let pid = daemon.sidecars().into_iter().find(zygote).unwrap()["pid"].clone();
-    let pid = u32::try_from(pid.as_u64().unwrap()).unwrap();
+    let zygote = || {
+        let mut sidecars = daemon.sidecars().into_iter();
+        sidecars.find(|one| one["kind"] == "zygote").unwrap()
+    };
+    // While it makes its slots it is at work, and who works is not evicted.
+    wait_until("the zygote to have nothing to do", || {
+        let lanes = rpc.call("exec.lanes", json!({})).unwrap();
+        lanes["warm_slots"] != 0 && zygote()["pending"] == 0
+    });
+    let pid = u32::try_from(zygote()["pid"].as_u64().unwrap()).unwrap();
     for n in 0..49 {
         let root = context.base.join(format!("root-{n}"));
         std::fs::create_dir(&root).unwrap();
