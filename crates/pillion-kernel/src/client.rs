@@ -95,6 +95,12 @@ impl Heard {
         content.map_or(0, |raw| raw.get().len()) + buffers + AROUND
     }
 
+    /// Whether it is about a request to a subshell, whose work is beside that of cells.
+    fn is_beside(&self) -> bool {
+        let parent = serde_json::from_str::<Value>(self.message.parent.get());
+        parent.is_ok_and(|parent| parent["subshell_id"].is_string())
+    }
+
     /// Whether a cell's end, or whoever answers its questions, depends on it.
     fn is_needed(&self) -> bool {
         self.channel != Channel::Iopub || matches!(self.kind(), "status" | "execute_input")
@@ -113,6 +119,8 @@ pub struct Client {
     name: String,
     key: Arc<Secret>,
     next: AtomicU64,
+    /// The subshell for questions while a cell runs, if the kernel has made one.
+    pub(crate) beside: tokio::sync::OnceCell<Option<String>>,
     shared: Arc<Shared>,
     reading: Vec<JoinHandle<()>>,
 }
@@ -206,6 +214,7 @@ impl Shared {
         if heard.channel == Channel::Iopub
             && heard.kind() == "status"
             && heard.message.parent_type == "execute_request"
+            && !heard.is_beside()
             && let Some(state) = heard.content()["execution_state"].as_str()
         {
             self.busy.store(state == "busy", Ordering::Relaxed);
@@ -325,6 +334,7 @@ impl Client {
             name,
             key,
             next: AtomicU64::new(1),
+            beside: tokio::sync::OnceCell::new(),
             shared,
             reading: reading.into(),
         };
@@ -376,6 +386,30 @@ impl Client {
         content: &impl Serialize,
     ) -> io::Result<Answer> {
         let id = self.new_id();
+        let header = serde_json::to_value(self.header(&id, kind))?;
+        self.ask_as(channel, id, &header, content).await
+    }
+
+    /// Send a request to a subshell of the kernel.
+    pub(crate) async fn ask_beside(
+        &self,
+        subshell: &str,
+        kind: &str,
+        content: &impl Serialize,
+    ) -> io::Result<Answer> {
+        let id = self.new_id();
+        let mut header = serde_json::to_value(self.header(&id, kind))?;
+        header["subshell_id"] = subshell.into();
+        self.ask_as(Channel::Shell, id, &header, content).await
+    }
+
+    async fn ask_as(
+        &self,
+        channel: Channel,
+        id: String,
+        header: &Value,
+        content: &impl Serialize,
+    ) -> io::Result<Answer> {
         let (to, from) = mpsc::unbounded_channel();
         let (bytes, dropped) = (Arc::<AtomicUsize>::default(), Arc::<AtomicU64>::default());
         let waiting = Waiting {
@@ -392,7 +426,7 @@ impl Client {
             shared: Arc::clone(&self.shared),
         };
         let content = serde_json::to_string(content)?;
-        let header = serde_json::to_string(&self.header(&answer.id, kind))?;
+        let header = header.to_string();
         self.send(channel, [&header, "{}", "{}", &content], &[])
             .await?;
         Ok(answer)

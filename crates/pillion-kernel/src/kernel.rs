@@ -12,11 +12,11 @@ use pillion_sandbox::message;
 use pillion_supervisor::{Cause, Ended, Hold, Pool, Supervisor};
 use pillion_workspace::config::NotebookConfig;
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::json;
 use tokio::task::JoinHandle;
 
 use crate::cell::GRACE;
-use crate::client::{Channel, Client, Heard};
+use crate::client::{Channel, Client};
 use crate::foreign::{Program, Wanted};
 use crate::packages::Source;
 use crate::relay::Listeners;
@@ -387,23 +387,6 @@ impl Kernel {
         });
     }
 
-    /// Ask it something that is no cell.
-    pub async fn ask(&self, ready: &Ready, kind: &str, content: &Value) -> Result<Value> {
-        let asked = ready.client.ask(Channel::Shell, kind, content).await;
-        let answer = asked.map_err(|error| gone(&error))?;
-        let late = || {
-            Error::new(Code::Timeout, "the kernel gave no answer").hint(
-                "it may be at work: `pillion notebook status` tells, and `pillion notebook \
-                 interrupt` stops it",
-            )
-        };
-        let reply = tokio::time::timeout(SOON, answer.reply()).await;
-        let reply = reply.map_err(|_| late())?;
-        reply
-            .map(|heard: Heard| heard.content())
-            .ok_or_else(|| gone(&io::ErrorKind::UnexpectedEof.into()))
-    }
-
     /// End its process at once. The next cell starts another.
     pub async fn kill(&self, hold: &Hold) {
         let ended = hold.ended();
@@ -462,7 +445,7 @@ pub(crate) async fn connect(hold: &Hold, make: &Make) -> io::Result<Client> {
     Client::connect(folder, &sockets.prefix, &make.key).await
 }
 
-fn gone(error: &io::Error) -> Error {
+pub(crate) fn gone(error: &io::Error) -> Error {
     Error::new(Code::Crashed, format!("the kernel is gone: {error}"))
         .hint("the next cell starts a new one, which knows nothing of earlier cells")
 }

@@ -27,6 +27,7 @@
 //! [`Ended`]: pillion_supervisor::Ended
 
 mod attach;
+mod beside;
 mod cell;
 mod channel;
 mod client;

@@ -1,7 +1,7 @@
 //! `notebook.complete`, `inspect` and `variables`: what a kernel knows.
 
 use pillion_catalogue::{Code, Context, Error, Offer, Operation, Result, Safety};
-use pillion_kernel::{Cell, Channel, Heard, Kernel, Listener, Ready};
+use pillion_kernel::{Kernel, Ready};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -207,18 +207,10 @@ impl Operation for Variables {
         if kernel.source().is_none() {
             return Err(unknown());
         }
-        let cell = Cell {
-            code: VARIABLES.to_owned(),
-            silent: true,
-            allow_stdin: false,
-            stop_on_error: false,
-            timeout: None,
-            output: kernel.most_output(),
-        };
-        let mut said = Said(None);
-        let cancel = cx.request().cancel.clone();
-        kernel.run(&ready, cell, &cancel, &mut said).await?;
-        said.0.ok_or_else(unknown)
+        let shown = kernel.ask_by_code(&ready, VARIABLES).await?;
+        let found = shown.map(|heard| heard.content()["data"]["application/json"].take());
+        let report = found.and_then(|found| serde_json::from_value(found).ok());
+        report.ok_or_else(unknown)
     }
 }
 
@@ -234,18 +226,5 @@ async fn running(
             Error::new(Code::NotFound, "the kernel of this session does not run")
                 .hint("its next cell starts one"),
         ),
-    }
-}
-
-/// Hears what the code for variables publishes.
-struct Said(Option<VariablesReport>);
-
-impl Listener for Said {
-    async fn hear(&mut self, heard: &Heard) {
-        if heard.channel == Channel::Iopub && heard.kind() == "display_data" {
-            let content = heard.content();
-            let found = content["data"]["application/json"].clone();
-            self.0 = serde_json::from_value(found).ok().or(self.0.take());
-        }
     }
 }

@@ -1,6 +1,7 @@
 //! Cells on real kernels, through the socket and HTTP: ipykernel, numpy and matplotlib as they
 //! are, behind their walls.
 
+mod asking;
 mod cells;
 mod edits;
 mod faults;
