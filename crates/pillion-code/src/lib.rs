@@ -40,6 +40,8 @@ mod steps;
 mod syntax;
 pub mod text;
 mod tools;
+mod unsaved;
 
 pub use map::{Language, Precision};
 pub use service::{CacheStatus, CodeService, CodeStatus};
+pub use unsaved::Unsaved;

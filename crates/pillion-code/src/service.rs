@@ -7,6 +7,7 @@ use std::time::Instant;
 
 use pillion_catalogue::{Caller, Context, Result};
 use pillion_project::Projects;
+use pillion_runtime::Dirs;
 use pillion_supervisor::Supervisor;
 use pillion_workspace::{ClockStatus, Options, root};
 use schemars::JsonSchema;
@@ -29,6 +30,8 @@ pub struct CodeService {
     supervisor: Arc<Supervisor>,
     common: Arc<Projects>,
     projects: Mutex<HashMap<PathBuf, Open>>,
+    /// Held while an engine is asked about text that is in no file.
+    turn: tokio::sync::Mutex<()>,
 }
 
 #[derive(Debug)]
@@ -68,6 +71,7 @@ impl CodeService {
             supervisor,
             common,
             projects: Mutex::default(),
+            turn: tokio::sync::Mutex::default(),
         }
     }
 
@@ -80,6 +84,14 @@ impl CodeService {
         let root = place::root_of(caller, about)?;
         let guessed = caller.root.is_none() && !root::is_marked(&root);
         cx.service().project(root, guessed).view().await
+    }
+
+    pub(crate) fn turn(&self) -> &tokio::sync::Mutex<()> {
+        &self.turn
+    }
+
+    pub(crate) fn dirs(&self) -> &Dirs {
+        self.common.dirs()
     }
 
     pub(crate) fn supervisor(&self) -> &Supervisor {
@@ -112,7 +124,7 @@ impl CodeService {
         all
     }
 
-    fn project(&self, root: PathBuf, guessed: bool) -> Arc<Project> {
+    pub(crate) fn project(&self, root: PathBuf, guessed: bool) -> Arc<Project> {
         let mut projects = self.projects();
         if let Some(open) = projects.get_mut(&root).filter(|o| guessed || !o.guessed) {
             open.used = Instant::now();

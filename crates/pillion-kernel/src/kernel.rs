@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use pillion_catalogue::{Code, Error, Result};
 use pillion_lanes::{Executor, Lane, Place};
+use pillion_project::Walls;
 use pillion_sandbox::message;
 use pillion_supervisor::{Cause, Ended, Hold, Pool, Supervisor};
 use pillion_workspace::config::NotebookConfig;
@@ -161,6 +162,14 @@ impl Kernel {
                 .first()
                 .map_or("".as_ref(), |word| word.as_ref()),
         }
+    }
+
+    /// The Python of its project, if it is a Python kernel.
+    pub async fn python(&self) -> Option<PathBuf> {
+        self.source()?;
+        let python = self.make.ground.project.python(Walls::UnlessTrusted).await;
+        let choice = python.choice().ok()?;
+        Some(choice.interpreter.executable.clone())
     }
 
     /// What it is doing.

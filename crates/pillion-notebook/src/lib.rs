@@ -25,8 +25,10 @@ mod gateway;
 pub mod operations;
 mod replay;
 mod service;
+mod typed;
 mod whole;
 
 pub use attached::{complete_attached, run_attached};
 pub use course::Event;
 pub use service::NotebookService;
+pub use typed::{Read, Reader, Typed};

@@ -129,6 +129,14 @@ impl Replays {
         self.with(session, |past| past.add(client, cell));
     }
 
+    /// The code of the cells that are kept.
+    pub(crate) fn codes(&self, session: &str) -> Vec<String> {
+        let all = self.all();
+        let past = all.iter().find(|past| past.session == session);
+        let cells = past.into_iter().flat_map(|past| &past.cells);
+        cells.map(|cell| cell.code.clone()).collect()
+    }
+
     /// What the session's cells made is not wanted any more.
     pub(crate) fn forget(&self, session: &str) {
         self.all().retain(|past| past.session != session);

@@ -14,6 +14,7 @@ use crate::course::{Course, Event, Told};
 use crate::gateway::{Gateway, Model, Served, is_own};
 use crate::operations::CellReply;
 use crate::replay::{PastCell, Replays};
+use crate::typed::{Reader, Typed};
 
 /// Characters of one cell.
 const LONGEST_CODE: usize = 1 << 20;
@@ -28,6 +29,7 @@ pub struct NotebookService {
     questions: Mutex<HashMap<String, Question>>,
     gateway: Gateway,
     replays: Replays,
+    reader: Arc<dyn Reader>,
 }
 
 /// A question of a cell.
@@ -55,13 +57,15 @@ pub(crate) struct Order {
 }
 
 impl NotebookService {
-    /// A service whose kernels live behind the walls of `executor`.
-    pub fn new(executor: Arc<Executor>) -> Self {
+    /// A service whose kernels live behind the walls of `executor`; cells that are being typed are
+    /// read by `reader`.
+    pub fn new(executor: Arc<Executor>, reader: Arc<dyn Reader>) -> Self {
         Self {
             kernels: Kernels::new(executor),
             questions: Mutex::default(),
             gateway: Gateway::default(),
             replays: Replays::default(),
+            reader,
         }
     }
 
@@ -77,6 +81,18 @@ impl NotebookService {
     /// Cells that can be run again.
     pub(crate) fn replays(&self) -> &Replays {
         &self.replays
+    }
+
+    /// Who reads cells that are being typed.
+    pub(crate) fn reader(&self) -> &dyn Reader {
+        &*self.reader
+    }
+
+    /// A cell that is being typed for a kernel, if it is of a kind that is read.
+    pub(crate) async fn typed(&self, kernel: &Kernel, code: &str, cursor: usize) -> Option<Typed> {
+        let python = kernel.python().await?;
+        let past = self.replays.codes(kernel.session());
+        Typed::new(Some(python), &past, code, cursor)
     }
 
     /// What the cells of a session made is given up: none of them is run again.

@@ -5,11 +5,11 @@ use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use pillion_catalogue::{Catalogue, Definition, Door, Request, Result};
-use pillion_code::CodeService;
+use pillion_code::{CodeService, Unsaved};
 use pillion_doors::House;
 use pillion_exec::ExecService;
 use pillion_lanes::Executor;
-use pillion_notebook::NotebookService;
+use pillion_notebook::{NotebookService, Read, Reader, Typed};
 use pillion_project::Projects;
 use pillion_python::PythonService;
 use pillion_runtime::Dirs;
@@ -81,7 +81,8 @@ impl Engine {
             shutdown.clone(),
         ));
         catalogue.add(pillion_exec::operations::operations(), &exec);
-        let notebook = NotebookService::new(Arc::clone(&executor));
+        let reader = Arc::new(CellReader(Arc::clone(&code)));
+        let notebook = NotebookService::new(Arc::clone(&executor), reader);
         catalogue.add(
             pillion_notebook::operations::operations(),
             &Arc::new(notebook),
@@ -196,6 +197,31 @@ impl pillion_lanes::Host for Functions {
             let called: Called = serde_json::from_str(called.get()).map_err(Error::internal)?;
             Ok(called.result)
         })
+    }
+}
+
+/// Cells that are being typed are read by what reads all other code.
+#[derive(Debug)]
+struct CellReader(Arc<CodeService>);
+
+impl Reader for CellReader {
+    fn complete(&self, typed: Typed) -> Read<Vec<String>> {
+        let code = Arc::clone(&self.0);
+        Box::pin(async move { code.complete(&unsaved(typed)).await })
+    }
+
+    fn describe(&self, typed: Typed) -> Read<Option<String>> {
+        let code = Arc::clone(&self.0);
+        Box::pin(async move { code.describe(&unsaved(typed)).await })
+    }
+}
+
+fn unsaved(typed: Typed) -> Unsaved {
+    Unsaved {
+        python: typed.python,
+        text: typed.text,
+        line: typed.line,
+        column: typed.column,
     }
 }
 

@@ -50,6 +50,37 @@ pub(crate) struct RawHover {
     range: Option<Range>,
 }
 
+/// The answer to `textDocument/completion`.
+#[derive(Deserialize)]
+#[serde(untagged)]
+pub(crate) enum RawCompletions {
+    All(Vec<RawCompletion>),
+    List { items: Vec<RawCompletion> },
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct RawCompletion {
+    label: String,
+    insert_text: Option<String>,
+    sort_text: Option<String>,
+    #[serde(default)]
+    additional_text_edits: Vec<Value>,
+}
+
+impl RawCompletions {
+    /// What would be typed, in the order of the server's mind.
+    pub(crate) fn names(self) -> Vec<String> {
+        let (Self::All(mut items) | Self::List { mut items }) = self;
+        items.retain(|item| item.additional_text_edits.is_empty());
+        items.sort_by(|a, b| a.sort_text.cmp(&b.sort_text));
+        let names = items.into_iter();
+        names
+            .map(|item| item.insert_text.unwrap_or(item.label))
+            .collect()
+    }
+}
+
 /// The answer to `textDocument/diagnostic`.
 #[derive(Deserialize)]
 pub(crate) struct RawReport {

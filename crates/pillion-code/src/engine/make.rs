@@ -145,6 +145,8 @@ impl Make {
             // files that are not open have none.
             Engine::Ty => json!({ "ty": {
                 "diagnosticMode": "workspace",
+                // What is not imported is no name yet, and to look for it takes seconds.
+                "completions": { "autoImport": false },
                 "pythonExtension": python.map(|python| json!({ "activeEnvironment": {
                     "executable": {
                         "uri": uri::from_path(&python.executable),

@@ -12,7 +12,7 @@ use serde_json::value::to_raw_value;
 use serde_json::{Value, json};
 
 use super::changes::ChangeKind;
-use super::convert::{Converter, Places, RawHover, RawReport};
+use super::convert::{Converter, Places, RawCompletions, RawHover, RawReport};
 use super::lsp::{Capabilities, Diagnostic, Highlight, Hover, Location, Position};
 use super::make::Make;
 use super::opening::Session;
@@ -133,6 +133,22 @@ impl LanguageServer {
         let params = position(path, converter.ask(path, at), json!({}));
         let found: Option<RawHover> = self.ask("textDocument/hover", &params, timeout).await?;
         Ok(found.and_then(|raw| converter.hover(path, &raw)))
+    }
+
+    /// Names that could stand at this position, in the server's order. What would have to be
+    /// imported first is not among them.
+    pub async fn completion(
+        &self,
+        path: &Path,
+        at: Position,
+        timeout: Duration,
+    ) -> Result<Vec<String>> {
+        let mut converter = self.converter(timeout).await?;
+        let params = position(path, converter.ask(path, at), json!({}));
+        let found: Option<RawCompletions> = self
+            .ask("textDocument/completion", &params, timeout)
+            .await?;
+        Ok(found.map(RawCompletions::names).unwrap_or_default())
     }
 
     /// Mentions of the name at this position in the same file.

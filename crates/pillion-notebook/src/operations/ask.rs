@@ -1,20 +1,28 @@
-//! `notebook.complete`, `inspect` and `variables`: what a kernel knows.
+//! `notebook.complete`, `inspect` and `variables`: what a kernel knows, and what the text of cells
+//! tells where it does not.
 
 use pillion_catalogue::{Code, Context, Error, Offer, Operation, Result, Safety};
 use pillion_kernel::{Kernel, Ready};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use std::sync::Arc;
+use std::pin::pin;
+use std::time::Duration;
 
 use crate::NotebookService;
+use crate::typed::Word;
 
 /// Names that are told, at most.
 const MOST_NAMES: usize = 1000;
+/// How long what the text tells is waited for: if the kernel knows something, and if not.
+const BRIEF: Duration = Duration::from_millis(20);
+const PATIENT: Duration = Duration::from_secs(3);
 /// Runs in the kernel and says, as JSON, what cells have defined. It leaves nothing behind.
 const VARIABLES: &str = include_str!("variables.py");
 
 /// Complete code at a position, with the names that live in the kernel.
+///
+/// Also while a cell runs. Names that no cell has run yet are read from the text of cells.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, clap::Args)]
 #[serde(deny_unknown_fields)]
 pub struct Complete {
@@ -39,6 +47,19 @@ pub struct Completions {
     pub start: usize,
     /// Where it ends.
     pub end: usize,
+    /// Who knew something.
+    #[serde(default)]
+    pub sources: Vec<Knows>,
+}
+
+/// Who knows what a name means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Knows {
+    /// The kernel, in which it lives.
+    Kernel,
+    /// The text of cells, read without running it.
+    Text,
 }
 
 impl Completions {
@@ -53,7 +74,36 @@ impl Completions {
                 .collect(),
             start: number("cursor_start").unwrap_or(cursor),
             end: number("cursor_end").unwrap_or(cursor),
+            sources: vec![Knows::Kernel],
         }
+    }
+
+    /// With the names that the text tells behind those that live.
+    fn and(mut self, names: Vec<String>, code: &str, cursor: usize) -> Self {
+        let word = Word::before(code, cursor);
+        let part = |from: usize, to: usize| {
+            let letters = code.chars().skip(from).take(to.saturating_sub(from));
+            letters.collect::<String>()
+        };
+        let typed = part(word.start, cursor);
+        if self.matches.is_empty() {
+            (self.start, self.end) = (word.start, cursor);
+            self.sources.clear();
+        }
+        // What the kernel replaces may begin before the word.
+        let before = part(self.start, word.start);
+        let fitting = names.into_iter().filter(|name| name.starts_with(&typed));
+        let known = self.matches.len();
+        for name in fitting {
+            let name = format!("{before}{name}");
+            if self.matches.len() < MOST_NAMES && !self.matches.contains(&name) {
+                self.matches.push(name);
+            }
+        }
+        if self.matches.len() > known {
+            self.sources.push(Knows::Text);
+        }
+        self
     }
 }
 
@@ -70,15 +120,75 @@ impl Operation for Complete {
     }
 
     async fn run(self, cx: Context<NotebookService>) -> Result<Completions> {
-        let (kernel, ready) = running(&cx, self.session.as_deref()).await?;
-        let cursor = self.cursor.unwrap_or_else(|| self.code.chars().count());
-        let question = json!({ "code": self.code, "cursor_pos": cursor });
-        let reply = kernel.ask(&ready, "complete_request", &question).await?;
-        Ok(Completions::read(&reply, cursor))
+        let service = cx.service();
+        let kernel = service.known(self.session.as_deref())?;
+        let cursor = cursor(self.cursor, &self.code);
+        let live = async {
+            let ready = running(&kernel).await?;
+            let question = json!({ "code": self.code, "cursor_pos": cursor });
+            let reply = kernel.ask(&ready, "complete_request", &question).await?;
+            Ok(Completions::read(&reply, cursor))
+        };
+        let told = async {
+            let typed = service.typed(&kernel, &self.code, cursor).await?;
+            heed(service.reader().complete(typed).await)
+        };
+        let (live, told) = match Word::before(&self.code, cursor).is_member {
+            // What lives says best what it has.
+            true => match live.await {
+                Ok(found) if !found.matches.is_empty() => return Ok(found),
+                live => (live, within(PATIENT, told).await),
+            },
+            false => Box::pin(both(live, told)).await,
+        };
+        let known = match live {
+            Ok(found) => found,
+            // Somebody else knows.
+            Err(_) if told.as_ref().is_some_and(|names| !names.is_empty()) => {
+                Completions::default()
+            }
+            Err(error) => return Err(error),
+        };
+        Ok(known.and(told.unwrap_or_default(), &self.code, cursor))
     }
 }
 
+/// What lives, and what the text tells if that does not take long.
+async fn both(
+    live: impl Future<Output = Result<Completions>>,
+    told: impl Future<Output = Option<Vec<String>>>,
+) -> (Result<Completions>, Option<Vec<String>>) {
+    let (mut live, mut told) = (pin!(live), pin!(told));
+    tokio::select! {
+        told = &mut told => (live.await, told),
+        live = &mut live => {
+            let knows = live.as_ref().is_ok_and(|found| !found.matches.is_empty());
+            let most = if knows { BRIEF } else { PATIENT };
+            let told = within(most, told).await;
+            (live, told)
+        }
+    }
+}
+
+async fn within<T>(most: Duration, told: impl Future<Output = Option<T>>) -> Option<T> {
+    tokio::time::timeout(most, told).await.ok().flatten()
+}
+
+/// What a reader said. Why it says nothing is for the log: the kernel is who is asked.
+fn heed<T>(read: Result<T>) -> Option<T> {
+    read.inspect_err(|error| tracing::debug!(error = error.message, "a cell was not read"))
+        .ok()
+}
+
+/// Where something is asked about: the end, if nothing else is said.
+fn cursor(said: Option<usize>, code: &str) -> usize {
+    let end = code.chars().count();
+    said.map_or(end, |cursor| cursor.min(end))
+}
+
 /// Tell about the name at a position: its signature and documentation, as the kernel knows it.
+///
+/// Also while a cell runs. A name that no cell has run yet is looked for in the text of cells.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, clap::Args)]
 #[serde(deny_unknown_fields)]
 pub struct Inspect {
@@ -107,6 +217,9 @@ pub struct Inspected {
     pub data: Value,
     /// As plain text.
     pub text: String,
+    /// Who knew it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<Knows>,
 }
 
 impl Operation for Inspect {
@@ -125,17 +238,44 @@ impl Operation for Inspect {
     }
 
     async fn run(self, cx: Context<NotebookService>) -> Result<Inspected> {
-        let (kernel, ready) = running(&cx, self.session.as_deref()).await?;
-        let cursor = self.cursor.unwrap_or_else(|| self.code.chars().count());
+        let service = cx.service();
+        let kernel = service.known(self.session.as_deref())?;
+        let cursor = cursor(self.cursor, &self.code);
+        let live = self.live(&kernel, cursor).await;
+        if live.as_ref().is_ok_and(|live| live.found) {
+            return live;
+        }
+        let told = async {
+            let typed = service.typed(&kernel, &self.code, cursor).await?;
+            heed(service.reader().describe(typed).await).flatten()
+        };
+        match within(PATIENT, told).await {
+            Some(text) => Ok(Inspected {
+                found: true,
+                data: json!({ "text/plain": text }),
+                text,
+                source: Some(Knows::Text),
+            }),
+            None => live,
+        }
+    }
+}
+
+impl Inspect {
+    /// What the kernel knows.
+    async fn live(&self, kernel: &Kernel, cursor: usize) -> Result<Inspected> {
+        let ready = running(kernel).await?;
         let detail = u8::from(self.source);
         let question = json!({ "code": self.code, "cursor_pos": cursor, "detail_level": detail });
         let reply = kernel.ask(&ready, "inspect_request", &question).await?;
+        let found = reply["found"].as_bool().unwrap_or_default();
         let data = reply["data"].clone();
         let text = data["text/plain"].as_str().unwrap_or_default();
         Ok(Inspected {
-            found: reply["found"].as_bool().unwrap_or_default(),
+            found,
             text: crate::file::plain(text),
             data,
+            source: found.then_some(Knows::Kernel),
         })
     }
 }
@@ -199,7 +339,8 @@ impl Operation for Variables {
     }
 
     async fn run(self, cx: Context<NotebookService>) -> Result<VariablesReport> {
-        let (kernel, ready) = running(&cx, self.session.as_deref()).await?;
+        let kernel = cx.service().known(self.session.as_deref())?;
+        let ready = running(&kernel).await?;
         let unknown = || {
             let what = format!("a kernel `{}` does not tell its variables", kernel.name());
             Error::new(Code::Unsupported, what).hint("they are known of Python kernels only")
@@ -214,17 +355,11 @@ impl Operation for Variables {
     }
 }
 
-/// The kernel of a session that runs.
-async fn running(
-    cx: &Context<NotebookService>,
-    session: Option<&str>,
-) -> Result<(Arc<Kernel>, Ready)> {
-    let kernel = cx.service().known(session)?;
-    match kernel.running().await {
-        Some(ready) => Ok((kernel, ready)),
-        None => Err(
-            Error::new(Code::NotFound, "the kernel of this session does not run")
-                .hint("its next cell starts one"),
-        ),
-    }
+/// A kernel that runs.
+async fn running(kernel: &Kernel) -> Result<Ready> {
+    let ready = kernel.running().await;
+    ready.ok_or_else(|| {
+        Error::new(Code::NotFound, "the kernel of this session does not run")
+            .hint("its next cell starts one")
+    })
 }

@@ -3,6 +3,8 @@
 use serde_json::{Value, json};
 
 use super::World;
+use crate::code::project::bare;
+use crate::context::{PATIENCE, wait_for};
 
 #[test]
 fn what_a_kernel_knows_can_be_asked() {
@@ -76,4 +78,73 @@ fn a_kernel_at_work_answers_questions() {
     let ran = world.rpc.outcome(id).unwrap();
     assert_eq!(ran["error"]["ename"], "KeyboardInterrupt", "{ran}");
     assert_eq!(world.run("len(spread) in (2, 3)")["result_repr"], "True");
+}
+
+/// A daemon with the engine that reads cells.
+fn world_with_engine() -> World {
+    World::with(bare())
+}
+
+#[test]
+fn what_no_cell_has_run_is_completed_from_its_text() {
+    let mut world = world_with_engine();
+    world.run("import json\nfrom pathlib import Path");
+    // Nothing of this lives: it is only typed.
+    let typed = "import textwrap\nfolder = Path('.')\ndef walk(alpha_one, alpha_two):\n    ";
+    let mut complete = |code: &str| {
+        wait_for(PATIENCE, "an engine that reads cells", || {
+            let found = world.ask("complete", json!({ "code": format!("{typed}{code}") }));
+            let from_text = found["sources"].to_string().contains("text");
+            if from_text { Ok(found) } else { Err(found) }
+        })
+    };
+    let names = complete("alpha_");
+    assert_eq!(
+        names["matches"],
+        json!(["alpha_one", "alpha_two"]),
+        "{names}"
+    );
+    let start = typed.chars().count();
+    assert_eq!(
+        (&names["start"], &names["end"]),
+        (&json!(start), &json!(start + 6))
+    );
+    let members = complete("folder.is_d");
+    assert!(
+        members["matches"].to_string().contains("is_dir"),
+        "{members}"
+    );
+    let modules = complete("textwrap.ded");
+    assert_eq!(modules["matches"], json!(["dedent"]), "{modules}");
+    // What lives comes first, and what has it says best what it has.
+    let lives = world.ask("complete", json!({"code": "json.dump"}));
+    assert_eq!(lives["sources"], json!(["kernel"]), "{lives}");
+    let code = "import textwrap\ntextwrap.dedent";
+    let told = world.ask("inspect", json!({ "code": code }));
+    assert_eq!(told["source"], "text", "{told}");
+    assert!(told["text"].as_str().unwrap().contains("dedent"), "{told}");
+    let nothing = world.ask("inspect", json!({"code": "no_such_name"}));
+    assert_eq!(nothing["found"], false, "{nothing}");
+}
+
+#[test]
+fn who_reads_cells_does_not_keep_their_words_or_see_their_folder() {
+    let mut world = world_with_engine();
+    world.run("open('helper.py', 'w').write('secret_name = 1')");
+    let ask = |world: &mut World, code: &str| world.ask("complete", json!({ "code": code }));
+    wait_for(PATIENCE, "an engine that reads cells", || {
+        let found = ask(&mut world, "def f(beta_one):\n    beta_");
+        if found["matches"] == json!(["beta_one"]) {
+            Ok(())
+        } else {
+            Err(found)
+        }
+    });
+    let gone = ask(&mut world, "beta_");
+    assert_eq!(gone["matches"], json!([]), "{gone}");
+    // The kernel is dead: what is left is the text.
+    world.run_with(json!({"code": "import os\nos._exit(3)"}));
+    let left = ask(&mut world, "gamma_one = 1\ngamma_");
+    assert_eq!(left["matches"], json!(["gamma_one"]), "{left}");
+    assert_eq!(left["sources"], json!(["text"]), "{left}");
 }
