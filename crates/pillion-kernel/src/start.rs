@@ -66,6 +66,7 @@ impl Make {
         let (one, two) = (&self.ground, &other.ground);
         one.project.root == two.project.root
             && one.config == two.config
+            && one.project.config.notebook.debugger == two.project.config.notebook.debugger
             && one.runtime == two.runtime
             && one.level == two.level
             && self.program == other.program
@@ -202,6 +203,7 @@ impl Make {
                 path.extend(packages.more.iter().cloned());
                 setup["path"] = json!(path);
                 setup["waits"] = self.later.is_some().into();
+                setup["debugger"] = self.ground.project.config.notebook.debugger.into();
             }
             Program::Foreign(foreign) => {
                 setup["argv"] = json!(foreign.argv);

@@ -197,6 +197,8 @@ pub struct NotebookConfig {
     pub idle_minutes: f64,
     /// Keep a kernel that has started already, for the next session that wants one.
     pub spare: bool,
+    /// Let JupyterLab debug cells. Kernels start more slowly with it, and weigh more.
+    pub debugger: bool,
 }
 
 impl Default for NotebookConfig {
@@ -205,6 +207,7 @@ impl Default for NotebookConfig {
             timeout_s: None,
             idle_minutes: 60.0,
             spare: true,
+            debugger: false,
         }
     }
 }

@@ -74,6 +74,9 @@ def _start(setup: dict[str, Any], folder: str) -> Any:
     }
     with open(CONNECTION_FILE, "w", encoding="utf-8") as file:
         json.dump(connection, file)
+    if not setup["debugger"]:
+        # ipykernel imports the whole of it at its start; cells can, too, later on.
+        sys.modules["debugpy"] = None  # type: ignore[assignment]
     try:
         from ipykernel.kernelapp import IPKernelApp
     except ImportError as error:
@@ -87,6 +90,8 @@ def _start(setup: dict[str, Any], folder: str) -> Any:
     config.HistoryManager.enabled = False
     app = IPKernelApp.instance(config=config, connection_file=CONNECTION_FILE)
     app.initialize(["-f", os.path.join(folder, CONNECTION_FILE)])
+    if not setup["debugger"]:
+        del sys.modules["debugpy"]
     app.iopub_socket.set_hwm(_WAITING_OUTPUTS)
     for stream in (sys.stdout, sys.stderr):
         _hand_on_early(stream)
