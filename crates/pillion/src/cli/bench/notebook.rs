@@ -6,7 +6,6 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 use pillion::{Error, Result};
-use pillion_process::descendants;
 use pillion_runtime::{Dirs, Managed};
 use serde_json::{Value, json};
 
@@ -207,11 +206,7 @@ impl Sides<'_> {
         let mut spare = sidecars.filter(|sidecar| sidecar["name"] == "kernel-spare");
         let pid = spare.next().and_then(|spare| spare["pid"].as_u64());
         let pid = pid.and_then(|pid| u32::try_from(pid).ok());
-        let below = pid.map(descendants).unwrap_or_default();
-        // The last one is the kernel; a box and its init are before it. An init lets nobody but
-        // root look into it.
-        let weight = below.last().and_then(|pid| proportional(*pid));
-        Ok(weight.map(|weight| {
+        Ok(pid.and_then(proportional).map(|weight| {
             let figure = Figure::single(weight, 1);
             let what = "a kernel that waits";
             let row = Row::new("memory/spare", what, Unit::Megabytes, figure);
