@@ -27,6 +27,7 @@ mod replay;
 mod service;
 mod typed;
 mod whole;
+mod widgets;
 
 pub use attached::{complete_attached, run_attached};
 pub use course::Event;

@@ -19,6 +19,7 @@ use crate::file::{CellKind, Notebook, Output, Outputs, Overwrite, is_python, ope
 use crate::operations::{CellRef, Step, StepState};
 use crate::replay::PastCell;
 use crate::service::{Abandoned, timeout, variable, wanted};
+use crate::widgets::Widgets;
 
 /// Bytes of outputs that one run may leave in its file.
 const MOST_OUTPUT: usize = 64 << 20;
@@ -138,6 +139,7 @@ impl NotebookService {
             done: Vec::new(),
             lost: None,
             truncated: false,
+            widgets: Widgets::default(),
         };
         for at in &todo {
             if !run.cell(&notebook, *at).await? {
@@ -147,9 +149,11 @@ impl NotebookService {
         let Running {
             done,
             lost,
-            truncated,
+            mut truncated,
+            widgets,
             ..
         } = run;
+        truncated |= widgets.is_cut();
         notices.extend(lost);
         let session = plan.session.clone();
         let planned = todo.len();
@@ -157,7 +161,7 @@ impl NotebookService {
         // Its kernel goes away while the file is written.
         drop((ready, seat));
         let (kept, done) = commit(move || {
-            let kept = keep(notebook, &done, &plan);
+            let kept = keep(notebook, &done, &widgets, &plan);
             kept.map(|kept| (kept, done))
         })
         .await??;
@@ -301,6 +305,7 @@ struct Running<'a> {
     done: Vec<Done>,
     lost: Option<String>,
     truncated: bool,
+    widgets: Widgets,
 }
 
 impl Running<'_> {
@@ -373,6 +378,7 @@ impl Running<'_> {
             .then(|| Abandoned::new(self.kernel, self.ready));
         let mut sheet = Sheet {
             done: &mut self.done,
+            widgets: &mut self.widgets,
         };
         let ran = self.kernel.run(self.ready, cell, &cancel, &mut sheet).await;
         if let Some(mut abandoned) = abandoned {
@@ -392,10 +398,12 @@ impl Running<'_> {
 /// Where outputs go: to the cell that runs, and what they show anew to the cells before it.
 struct Sheet<'a> {
     done: &'a mut Vec<Done>,
+    widgets: &'a mut Widgets,
 }
 
 impl Listener for Sheet<'_> {
     async fn hear(&mut self, heard: &Heard) {
+        self.widgets.hear(heard);
         let (kind, content) = (heard.kind(), heard.content());
         let Some((current, before)) = self.done.split_last_mut() else {
             return;
@@ -431,8 +439,10 @@ fn put_down(notebook: &mut Notebook, done: &[Done]) -> Result<Vec<String>> {
 }
 
 /// Write the notebook down, where it was or elsewhere.
-fn keep(mut notebook: Notebook, done: &[Done], plan: &Plan) -> Result<Kept> {
+fn keep(mut notebook: Notebook, done: &[Done], widgets: &Widgets, plan: &Plan) -> Result<Kept> {
+    let is_part = plan.from.is_some() || !plan.cells.is_empty();
     let mut left = put_down(&mut notebook, done)?;
+    widgets.put_down(&mut notebook, is_part);
     if let Some(place) = plan.output.as_ref().filter(|place| **place != plan.path) {
         let written = save(&mut notebook, place, Overwrite::Always)?;
         return Ok(Kept {
@@ -466,6 +476,7 @@ fn keep(mut notebook: Notebook, done: &[Done], plan: &Plan) -> Result<Kept> {
             notebook.repair();
             notebook.set_parameters(&plan.parameters)?;
             left = put_down(&mut notebook, done)?;
+            widgets.put_down(&mut notebook, is_part);
         }
     }
 }

@@ -37,6 +37,9 @@ impl NewCell {
     }
 }
 
+/// Where the metadata of a notebook have the states of widgets.
+pub(crate) const WIDGETS: &str = "widgets";
+
 /// Which outputs to clear, and what else.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Clearing {
@@ -195,7 +198,8 @@ impl Notebook {
         changed
     }
 
-    /// Remove the outputs of code cells and the numbers of their runs. How many cells changed.
+    /// Remove the outputs of code cells and the numbers of their runs, and with all of them the
+    /// states of widgets. How many cells changed.
     ///
     /// # Errors
     ///
@@ -223,6 +227,10 @@ impl Notebook {
             count += usize::from(changed);
         }
         self.changed |= count > 0;
+        if clearing.cell.is_none() {
+            // No output shows them any more.
+            self.set_metadata(WIDGETS, None);
+        }
         Ok(count)
     }
 

@@ -39,6 +39,7 @@ pub use cell::{Cell, CellKind};
 pub use check::{Problem, Repair};
 pub use diff::{CellDiff, Diff, Fate, diff};
 pub use disk::{Overwrite, open, save, save_text};
+pub(crate) use edit::WIDGETS;
 pub use edit::{Clearing, NewCell};
 pub use html::{TokenKind, html, tokens};
 pub use json::MAX_DEPTH;

@@ -18,6 +18,8 @@ from nbclient import NotebookClient
 
 SAME = [
     (re.compile(r"0x[0-9a-f]+"), "0x"),
+    # Ids of widgets.
+    (re.compile(r"[0-9a-f]{32}"), "ID"),
     (re.compile(r"[^\s'\"]*ipykernel_\d+/\d+\.py"), "CELL.py"),
     # Only on a machine that is new or slow.
     (re.compile(r"Matplotlib is building the font cache[^\n]*\n"), ""),
@@ -55,6 +57,14 @@ def outputs(cell):
     return [o for o in normal(merged) if o.get("text") != "" or o["output_type"] != "stream"]
 
 
+def widgets(notebook):
+    """Their states, without their ids."""
+    found = json.loads(json.dumps(notebook.metadata.get("widgets", {})))
+    form = found.pop("application/vnd.jupyter.widget-state+json", {})
+    states = form.pop("state", {}).values()
+    return [found, form, sorted(json.dumps(normal(state), sort_keys=True) for state in states)]
+
+
 async def compare(source, ran, turn):
     async with turn:
         ours = nbformat.read(ran, as_version=4)
@@ -66,6 +76,8 @@ async def compare(source, ran, turn):
     differences = []
     if len(ours.cells) != len(theirs.cells):
         differences.append(f"{source}: {len(ours.cells)} cells, not {len(theirs.cells)}")
+    if widgets(ours) != widgets(theirs):
+        differences.append(f"{source.name}: widgets {widgets(ours)}, not {widgets(theirs)}")
     for at, (one, two) in enumerate(zip(ours.cells, theirs.cells)):
         for what, a, b in [
             ("source", one.source, two.source),

@@ -101,6 +101,30 @@ fn plots_displays_updates_and_streams_are_what_nbclient_gives() {
 }
 
 #[test]
+fn widgets_are_kept_as_nbclient_does_and_those_of_other_cells_stay() {
+    as_nbclient_does(&["widgets"]);
+    let mut world = World::new();
+    let path = world.sample("widgets");
+    let state = |path: &PathBuf| {
+        let form = "application/vnd.jupyter.widget-state+json";
+        read(path)["metadata"]["widgets"][form]["state"].clone()
+    };
+    world.run_file(json!({"path": path, "session": "w"}));
+    let all = state(&path).as_object().unwrap().clone();
+    assert!(
+        all.values().any(|one| one["state"]["value"] == 7),
+        "{all:?}"
+    );
+    world.run_file(json!({"path": path, "session": "w", "cells": [1]}));
+    let after = state(&path).as_object().unwrap().clone();
+    assert!(
+        after.len() > all.len(),
+        "a cell that ran again has new ones"
+    );
+    assert!(all.keys().all(|id| after.contains_key(id)), "{after:?}");
+}
+
+#[test]
 fn a_second_run_changes_nothing_and_a_file_keeps_its_style() {
     let mut world = World::new();
     for (name, indent) in [
