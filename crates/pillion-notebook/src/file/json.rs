@@ -280,12 +280,11 @@ impl<'a> Cursor<'a> {
 
     fn number(&mut self) -> Result<(), Fault> {
         self.eat(b'-');
-        let first = self.peek();
+        let (first, from) = (self.peek(), self.at);
         if !self.digits() {
             return Err(self.fault("this is no JSON value"));
         }
-        let whole = self.at;
-        if first == Some(b'0') && self.bytes.get(whole - 1) != Some(&b'0') {
+        if first == Some(b'0') && self.at > from + 1 {
             return Err(self.fault("a number begins with a zero"));
         }
         if self.eat(b'.') && !self.digits() {
@@ -508,6 +507,8 @@ mod tests {
             ("\"\\x\"", 2),
             ("\"\n\"", 1),
             ("01", 2),
+            ("-00", 3),
+            ("010.5", 3),
             ("1.", 2),
             ("-", 1),
             ("nul", 0),
