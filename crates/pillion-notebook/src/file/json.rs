@@ -392,8 +392,11 @@ impl<'a> Cursor<'a> {
 }
 
 fn number(digits: &str) -> Value {
-    if let Ok(whole) = digits.parse::<i64>() {
-        return whole.into();
+    match digits.parse::<i64>() {
+        // Below zero there is one only among fractions.
+        Ok(0) if digits.starts_with('-') => return (-0.0).into(),
+        Ok(whole) => return whole.into(),
+        Err(_) => {}
     }
     if let Ok(whole) = digits.parse::<u64>() {
         return whole.into();
