@@ -15,7 +15,7 @@ use std::time::SystemTime;
 use pillion_process::stamp::Stamp;
 use serde_json::{Value, json};
 
-use super::{TestContext, wait_until};
+use super::{Output, TestContext, wait_until};
 
 /// Where packages are, below the base folder of a test.
 const PLACE: &str = "pillion/cache/worker";
@@ -138,5 +138,33 @@ impl Package {
         });
         record["files"] = Value::Object(files.collect());
         serde_json::to_vec(&record).unwrap()
+    }
+}
+
+/// The stamps of everything below the folder of packages.
+fn stamps(folder: &Path) -> Vec<(PathBuf, Stamp)> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder).unwrap().flatten() {
+        let path = entry.path();
+        match path.is_dir() {
+            true => found.extend(stamps(&path)),
+            false => found.push((path.clone(), Stamp::of(&path))),
+        }
+    }
+    found.sort_by(|a, b| a.0.cmp(&b.0));
+    found
+}
+
+#[test]
+fn a_package_that_is_given_to_a_test_is_used_as_it_is() {
+    let context = TestContext::new();
+    let call = context.pillion_command(&["call", "math:hypot", "[3, 4]"]);
+    let folder = context.base.join(PLACE);
+    let given = stamps(&folder);
+    let is_record = |path: &Path| path.to_string_lossy().contains(RECORDS[1]);
+    assert!(given.iter().any(|(path, _)| is_record(path)), "{given:?}");
+    assert_eq!(Output::of(call).json(), 5.0);
+    for (path, stamp) in given {
+        assert_eq!(Stamp::of(&path), stamp, "{}", path.display());
     }
 }
