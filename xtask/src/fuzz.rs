@@ -83,3 +83,33 @@ fn run(repository: &Repository, target: &str, seconds: u32) -> Result<()> {
             ))
         })
 }
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    /// The lines of all sections of the profile that tests are built with.
+    fn profile(manifest: &str) -> Vec<String> {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+        let text = std::fs::read_to_string(root.join(manifest)).unwrap();
+        let mut inside = false;
+        let lines = text.lines().map(str::trim);
+        lines
+            .filter(|line| !line.is_empty() && !line.starts_with('#'))
+            .filter(|line| {
+                if line.starts_with('[') {
+                    inside = line.starts_with("[profile.dev");
+                }
+                inside
+            })
+            .map(str::to_owned)
+            .collect()
+    }
+
+    #[test]
+    fn seeds_are_tested_with_what_was_built_for_the_other_tests() {
+        let wanted = profile("Cargo.toml");
+        assert!(wanted.iter().any(|line| line.starts_with("opt-level")));
+        assert_eq!(profile("fuzz/Cargo.toml"), wanted);
+    }
+}

@@ -51,13 +51,15 @@ impl Environment {
         let environment = Self { base, folder };
         // Written last, so that it is only there when all before it went well.
         let stamp = environment.folder.join("pillion-stamp");
-        let wanted = format!("{}\n{locked}", environment.base.executable.display());
+        let base = environment.base.executable.display();
+        let wanted = format!("{base}, compiled\n{locked}");
         if std::fs::read_to_string(&stamp).is_ok_and(|found| found == wanted) {
             println!("target/dev-python is up to date");
             return Ok(environment);
         }
         environment.create()?;
         environment.install(&requirements)?;
+        environment.compile()?;
         std::fs::write(&stamp, wanted).map_err(|error| Error::file(&stamp, &error))?;
         Ok(environment)
     }
@@ -113,6 +115,21 @@ impl Environment {
             .map_err(|error| {
                 error.hint("pip needs to reach a package index, or a mirror that it is set up for")
             })
+    }
+
+    /// Compile what was installed, on all processors, as pip does not. Kernels run behind walls
+    /// and keep no byte-code: each of them would compile all of ipykernel and matplotlib anew.
+    fn compile(&self) -> Result<()> {
+        println!("compiling target/dev-python");
+        let compiled = Run::new(self.program("python"))
+            .args(["-I", "-m", "compileall", "-q", "-j", "0"])
+            .args([self.folder.join("lib")])
+            .output()?;
+        // A package may hold what is for another Python; nobody imports that.
+        if !compiled.ended_well() {
+            println!("{}{}", compiled.stdout, compiled.stderr);
+        }
+        Ok(())
     }
 }
 

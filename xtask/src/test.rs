@@ -89,16 +89,23 @@ fn everything(
         }
         tests.watch(|line| tally.see(line))
     });
-    steps.step_with("Python tests", environment.as_ref(), |environment| {
-        pytest(repository, environment, options, tally)
-    });
-    steps.step_with("other Pythons", environment.as_ref(), |environment| {
-        python::others(&environment.base)
-            .iter()
-            .try_for_each(|python| smoke(repository, python))
+    std::thread::scope(|scope| {
+        // They mostly wait, on one processor: beside them there is time to build what tests the
+        // seeds. What goes wrong with that is told by the step that runs it.
+        scope.spawn(|| fuzz_seeds(repository).args(["--no-run"]).output());
+        steps.step_with("Python tests", environment.as_ref(), |environment| {
+            pytest(repository, environment, options, tally)
+        });
+        steps.step_with("other Pythons", environment.as_ref(), |environment| {
+            python::others(&environment.base)
+                .iter()
+                .try_for_each(|python| smoke(repository, python))
+        });
     });
     steps.step("fuzz seeds", || {
-        fuzz_seeds(repository, options).watch(|line| tally.see(line))
+        fuzz_seeds(repository)
+            .args(&options.filter)
+            .watch(|line| tally.see(line))
     });
     if leftovers::can_be_seen() {
         steps.step("nothing left behind", leftovers::none);
@@ -123,7 +130,8 @@ fn cargo_test(repository: &Repository) -> Run {
 
 /// `PATH` for the Rust tests: they run `python3`, some of them hundreds of times. That may be too
 /// old, as on some systems, or a script that looks for the Python first, as that of a manager of
-/// versions, so the one that was found stands in for it.
+/// versions, so the one that was found stands in for it. Folders of such scripts are left out: it
+/// takes seconds to ask them all, as `pillion doctor` does.
 fn path_for_tests(repository: &Repository, base: &Python) -> Result<OsString> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     if cfg!(windows) {
@@ -131,8 +139,18 @@ fn path_for_tests(repository: &Repository, base: &Python) -> Result<OsString> {
     }
     let folder = repository.root.join("target/dev-python/stand-in");
     link(&base.executable, &folder, "python3").map_err(|error| Error::file(&folder, &error))?;
-    let folders = std::iter::once(folder).chain(std::env::split_paths(&path));
+    let others = std::env::split_paths(&path).filter(|folder| !has_script(folder, "python3"));
+    let folders = std::iter::once(folder).chain(others);
     std::env::join_paths(folders).map_err(|error| Error::new(format!("PATH: {error}")))
+}
+
+/// Whether the program of this name is a script there.
+fn has_script(folder: &Path, name: &str) -> bool {
+    use std::io::Read;
+    let mut start = [0; 2];
+    let file = std::fs::File::open(folder.join(name));
+    file.and_then(|mut file| file.read_exact(&mut start))
+        .is_ok_and(|()| start == *b"#!")
 }
 
 #[cfg(unix)]
@@ -193,12 +211,28 @@ fn smoke(repository: &Repository, python: &Python) -> Result<()> {
 }
 
 /// The inputs that fuzzing starts from, and those that once broke something, as tests.
-fn fuzz_seeds(repository: &Repository, options: &TestOptions) -> Run {
+fn fuzz_seeds(repository: &Repository) -> Run {
     repository
         .cargo()
         .args(["test", "--manifest-path", "fuzz/Cargo.toml"])
         .args(["--no-default-features", "--test", "seeds"])
         .args(["--test", "near_seeds", "--target-dir"])
         .args([&repository.target])
-        .args(&options.filter)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_script_is_told_from_a_program() {
+        let folder = std::env::temp_dir().join(format!("xtask-script-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        std::fs::write(folder.join("script"), "#!/bin/sh\n").unwrap();
+        std::fs::write(folder.join("program"), "\x7fELF").unwrap();
+        assert!(has_script(&folder, "script"));
+        assert!(!has_script(&folder, "program"));
+        assert!(!has_script(&folder, "nothing"));
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
 }

@@ -275,9 +275,14 @@ fn event(name: &str, json: &str) -> String {
     frame(&format!("{{\"{name}\":{json}}}"))
 }
 
-/// One event. JSON has no line breaks of its own but for white space.
+/// One event. JSON has no line breaks of its own but for white space, and most has none at all:
+/// a look at the bytes finds that out much faster than replacing letter by letter does.
 fn frame(json: &str) -> String {
-    format!("data: {}\n\n", json.replace(['\n', '\r'], " "))
+    let breaks = [b'\n', b'\r'];
+    match breaks.iter().any(|byte| json.as_bytes().contains(byte)) {
+        true => format!("data: {}\n\n", json.replace(['\n', '\r'], " ")),
+        false => format!("data: {json}\n\n"),
+    }
 }
 
 fn failed(error: &Error, frames: Frames) -> String {

@@ -2,6 +2,7 @@
 
 pub(crate) mod daemon;
 pub(crate) mod lines;
+mod package;
 pub(crate) mod processes;
 pub(crate) mod rpc;
 mod wait;
@@ -14,6 +15,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::Once;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
@@ -54,10 +56,20 @@ pub(crate) struct TestContext {
     binary: PathBuf,
     /// Who runs it, if not we.
     user: Option<u32>,
+    /// Whether it was given the worker package already; none if it is not given one.
+    package: Option<Once>,
 }
 
 impl TestContext {
+    /// A context in which pillion was used before, and found what it needs to run Python.
     pub(crate) fn new() -> Self {
+        let mut context = Self::at_first_use();
+        context.package = Some(Once::new());
+        context
+    }
+
+    /// A context in which pillion was never used.
+    pub(crate) fn at_first_use() -> Self {
         static COUNT: AtomicU64 = AtomicU64::new(0);
         let folder = tempfile::Builder::new()
             .prefix("it-")
@@ -81,6 +93,7 @@ impl TestContext {
             base: base.clone(),
             binary: env!("CARGO_BIN_EXE_pillion").into(),
             user: None,
+            package: None,
         };
         context.set_env("PATH", std::env::var_os("PATH").unwrap());
         context.set_env("HOME", &base);
@@ -161,6 +174,9 @@ impl TestContext {
 
     /// A command with this context's environment, in its project.
     pub(crate) fn command(&self, program: impl AsRef<OsStr>) -> Command {
+        if let Some(given) = &self.package {
+            given.call_once(|| package::give(&self.base, self.user));
+        }
         #[expect(
             clippy::disallowed_methods,
             reason = "a test looks at pillion from outside"

@@ -24,7 +24,7 @@ done
 
 #[test]
 fn a_disk_that_was_full_at_first_use_is_forgotten_when_there_is_room() {
-    let mut context = TestContext::new();
+    let mut context = TestContext::at_first_use();
     fs::create_dir_all(context.base.join("pillion")).unwrap();
     context.set_env("PILLION", env!("CARGO_BIN_EXE_pillion"));
     // From too small for the sources to almost enough for their byte-code.
@@ -68,7 +68,7 @@ fn bytecode(context: &TestContext) -> PathBuf {
 
 #[test]
 fn what_was_damaged_is_written_again_and_the_doctor_tells() {
-    let context = TestContext::new();
+    let context = TestContext::at_first_use();
     let call = || context.pillion_json(&["call", "math:hypot", "[3, 4]"]);
     assert_eq!(call(), 5.0);
     let source = package(&context).join("pillion/calls.py");
