@@ -33,8 +33,6 @@ output_kb = 256
 ";
 /// Attacks at the same time. One more run finds its place beside them.
 const AT_ONCE: usize = 3;
-/// Somebody who lives beside them asks for a run every so many turns: it costs as much as an attack.
-const TURNS: usize = 6;
 const NOBODY: u32 = 65_534;
 
 /// Who runs the daemon.
@@ -302,22 +300,16 @@ impl World {
         self.assert_clean();
     }
 
-    /// Somebody who does nothing wrong, while others do: asks again and again whether the daemon is
-    /// there, and about twice a second for a run.
+    /// Somebody who does nothing wrong, while others do.
     fn live_beside(&self, over: &AtomicBool) {
         let mut rpc = self.daemon.connect();
-        for turn in 0.. {
-            if over.load(Ordering::Relaxed) {
-                return;
-            }
+        while !over.load(Ordering::Relaxed) {
             rpc.call("system.ping", json!({})).unwrap();
-            if turn % TURNS == 0 {
-                let order = json!({"code": "print(sum(range(10)))", "lane": "expert",
-                    "root": self.context.project});
-                let reply = rpc.call("exec.run", order).unwrap();
-                assert_eq!(reply["outcome"], "ok", "a harmless run: {reply}");
-                assert_eq!(reply["stdout"], "45\n", "{reply}");
-            }
+            let order = json!({"code": "print(sum(range(10)))", "lane": "expert",
+                "root": self.context.project});
+            let reply = rpc.call("exec.run", order).unwrap();
+            assert_eq!(reply["outcome"], "ok", "a harmless run: {reply}");
+            assert_eq!(reply["stdout"], "45\n", "{reply}");
             std::thread::sleep(std::time::Duration::from_millis(50));
         }
     }
