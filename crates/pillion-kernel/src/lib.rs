@@ -32,6 +32,7 @@ mod channel;
 mod client;
 mod connection;
 mod foreign;
+mod interrupt;
 mod kernel;
 mod kernels;
 mod listening;

@@ -88,6 +88,9 @@ def _start(setup: dict[str, Any], folder: str) -> Any:
     app = IPKernelApp.instance(config=config, connection_file=CONNECTION_FILE)
     app.initialize(["-f", os.path.join(folder, CONNECTION_FILE)])
     app.iopub_socket.set_hwm(_WAITING_OUTPUTS)
+    from pillion.lane import interrupt
+
+    interrupt.listen(app.kernel)
     for stream in (sys.stdout, sys.stderr):
         _hand_on_early(stream)
     _run_shells_by_pipe()
