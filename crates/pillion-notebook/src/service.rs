@@ -116,7 +116,7 @@ impl NotebookService {
             kernel.shut_down().await;
         }
         if is_own(&served.session) {
-            self.kernels.forget(&served.session);
+            self.kernels.forget_folder(&served.session).await;
         }
     }
 
