@@ -231,6 +231,12 @@ impl Kernel {
             if course.is_over() {
                 unattended.done();
                 course.dropped += answer.dropped();
+                if course.idle.is_none() || course.replied.is_none() {
+                    tracing::warn!(
+                        replied = course.replied.is_some(), silent_for = ?course.heard.elapsed(),
+                        "a cell's last outputs or its reply did not come, and were given up",
+                    );
+                }
                 let outcome = outcome(&course);
                 return Ok(course.end(outcome, None));
             }

@@ -24,6 +24,8 @@ CONNECTION_FILE = "connection.json"
 _MOST_KEPT = 1 << 20
 # Outputs that wait for a slow reader before some are lost.
 _WAITING_OUTPUTS = 100_000
+# Messages that may wait in any other socket, as ZeroMQ has it.
+_USUALLY_WAITING = 1000
 
 
 def main(control_fd: int) -> NoReturn:
@@ -86,8 +88,8 @@ def _start(setup: dict[str, Any], folder: str) -> Any:
     # What was typed is the caller's to keep.
     config.HistoryManager.enabled = False
     app = IPKernelApp.instance(config=config, connection_file=CONNECTION_FILE)
+    _leave_room_for_outputs(app)
     app.initialize(["-f", os.path.join(folder, CONNECTION_FILE)])
-    app.iopub_socket.set_hwm(_WAITING_OUTPUTS)
     from pillion.lane import interrupt
 
     interrupt.listen(app.kernel)
@@ -97,6 +99,22 @@ def _start(setup: dict[str, Any], folder: str) -> Any:
     os.unlink(CONNECTION_FILE)
     os.chdir(work)
     return app
+
+
+def _leave_room_for_outputs(app: Any) -> None:
+    """Let many outputs wait for a slow reader. A socket that is bound takes no such advice.
+
+    What is lost is not only outputs, but also that a cell has ended.
+    """
+    plain = app.init_iopub
+
+    def init_iopub(context: Any) -> None:
+        context.sndhwm = _WAITING_OUTPUTS
+        plain(context)
+        # The way to the thread that publishes stays short: a cell waits where that is full.
+        context.sndhwm = _USUALLY_WAITING
+
+    app.init_iopub = init_iopub
 
 
 def _hand_on_early(stream: Any) -> None:

@@ -38,7 +38,7 @@ impl World {
 
     fn is_as_before(&mut self) {
         let ran = self.run("kept");
-        assert_eq!(ran["result_repr"], "1", "{ran}");
+        assert_eq!(ran["result_repr"], "1", "{ran}\n{}", self.daemon.log());
         assert!(ran.get("notice").is_none(), "{ran}");
     }
 
