@@ -41,7 +41,7 @@ def main(control_fd: int) -> NoReturn:
     os.environ.update(setup.get("env") or {})
     sys.path[:] = [*dict.fromkeys([*sys.path, *setup["path"]])]
     folder = setup["sockets"]
-    os.mkdir(folder, 0o700)
+    make_empty(folder)
     app = _start(setup, folder)
     opened = os.open(folder, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
     messages.send(control, {"prefix": PREFIX}, (opened,))
@@ -76,6 +76,7 @@ def _start(setup: dict[str, Any], folder: str) -> Any:
     }
     with open(CONNECTION_FILE, "w", encoding="utf-8") as file:
         json.dump(connection, file)
+    _make_profile()
     try:
         from ipykernel.kernelapp import IPKernelApp
     except ImportError as error:
@@ -99,6 +100,14 @@ def _start(setup: dict[str, Any], folder: str) -> Any:
     os.unlink(CONNECTION_FILE)
     os.chdir(work)
     return app
+
+
+def _make_profile() -> None:
+    """Make what IPython would copy into its own folder: no rights are copied behind walls."""
+    startup = os.path.join(os.environ["IPYTHONDIR"], "profile_default", "startup")
+    os.makedirs(startup, exist_ok=True)
+    with open(os.path.join(startup, "README"), "a", encoding="utf-8"):
+        pass
 
 
 def _leave_room_for_outputs(app: Any) -> None:
@@ -174,6 +183,15 @@ def _system(command: str) -> int:
             raise
     sys.stdout.write(decoder.decode(b"", True))
     return child.returncode
+
+
+def make_empty(folder: str) -> None:
+    """Make a folder for sockets. Without namespaces that of the kernel before is still there."""
+    if os.path.lexists(folder):
+        import shutil
+
+        shutil.rmtree(folder)
+    os.makedirs(folder, 0o700)
 
 
 def put_up_the_last_wall(filters: list[str]) -> None:
