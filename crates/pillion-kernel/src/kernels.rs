@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError};
 use std::time::Duration;
 
-use pillion_catalogue::{Code, Error, Result};
+use pillion_catalogue::{Code, Error, Result, work};
 use pillion_lanes::{Executor, Lane, Place, Throwaway, Whereabouts, session};
 use pillion_process::Secret;
 use pillion_runtime::managed::Progress;
@@ -66,7 +66,7 @@ impl Kernels {
     pub async fn forget_folder(&self, session: &str) {
         self.forget(session);
         let (root, id) = (self.executor.sessions(), session.to_owned());
-        let removed = tokio::task::spawn_blocking(move || session::remove_unless_used(&root, &id));
+        let removed = work(move |_| session::remove_unless_used(&root, &id));
         match removed.await {
             Ok(Ok(gone)) => tracing::debug!(session, gone, "a session is over"),
             Ok(Err(error)) if error.kind() == std::io::ErrorKind::NotFound => {}
@@ -80,7 +80,7 @@ impl Kernels {
     pub fn sweep(&self, prefix: &'static str) {
         let root = self.executor.sessions();
         self.swept.call_once(|| {
-            tokio::task::spawn_blocking(move || {
+            tokio::spawn(work(move |_| {
                 let old = jiff::Timestamp::now().as_second() - UNUSED_SECONDS;
                 let left = session::all(&root).into_iter();
                 for kept in left.filter(|kept| kept.id.starts_with(prefix) && kept.used < old) {
@@ -88,7 +88,7 @@ impl Kernels {
                         tracing::debug!(session = kept.id, %error, "its folder stays");
                     }
                 }
-            });
+            }));
         });
     }
 
