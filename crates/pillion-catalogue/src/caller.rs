@@ -159,6 +159,12 @@ impl Request {
         for path in said {
             path.take_if(|path| path.as_os_str().is_empty());
         }
+        if caller.names_no_python() {
+            let ours = std::mem::take(&mut self.surroundings);
+            caller.python = ours.python;
+            caller.virtual_env = ours.virtual_env;
+            caller.conda_prefix = ours.conda_prefix;
+        }
         self.timeout = time(caller.timeout_ms)?;
         if let Some(near) = &caller.near {
             self.caller.near = Some(self.from_here(near)?);

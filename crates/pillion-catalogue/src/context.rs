@@ -64,6 +64,8 @@ pub struct Request {
     pub peer: Peer,
     /// The folder that stands for `root` where the parameters name none.
     pub root: Option<PathBuf>,
+    /// The Python and the environments that stand for the caller's where none is named.
+    pub surroundings: Caller,
     /// When an answer is of no use any more.
     pub deadline: Option<Instant>,
     /// How long the caller waits; the catalogue reads it from what is said.
@@ -86,6 +88,7 @@ impl Request {
             caller: Caller::default(),
             peer: Peer::default(),
             root: None,
+            surroundings: Caller::default(),
             deadline: None,
             timeout: None,
             cancel: CancellationToken::new(),

@@ -51,6 +51,7 @@ where
     let mut request = Request::new(door).root(house.root.clone());
     request.cancel = cancel;
     request.caller = caller;
+    request.surroundings = house.surroundings.clone();
     request.peer = house.peer.clone();
     request.room = room;
     let definition = house.catalogue.get(operation);

@@ -21,7 +21,7 @@ pub mod stdio;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use pillion_catalogue::{Catalogue, Peer};
+use pillion_catalogue::{Caller, Catalogue, Peer};
 use tokio_util::sync::CancellationToken;
 
 pub use exposed::Exposed;
@@ -35,6 +35,9 @@ pub struct House {
     pub shutdown: CancellationToken,
     /// The folder that stands for `root` where a request names none.
     pub root: Option<PathBuf>,
+    /// The Python and the environments that are meant where a request names none. A door that
+    /// strangers come in by has none of its own.
+    pub surroundings: Caller,
     /// The process that comes in by this door.
     pub peer: Peer,
     /// Functions of Python modules, which are there under names of their own.

@@ -1,6 +1,8 @@
 //! Running one cell: what it prints and shows, what it asks, and how it ends.
 
 use std::future::pending;
+use std::pin::Pin;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use pillion_catalogue::{Code, Error, Result};
@@ -11,10 +13,9 @@ use tokio_util::sync::CancellationToken;
 
 use crate::attach::Attached;
 use crate::client::{Channel, Heard};
+use crate::interrupt::{GRACE, Unattended};
 use crate::kernel::{Kernel, Ready};
 
-/// How long a cell may take to end after it was interrupted, before its kernel is killed.
-pub(crate) const GRACE: Duration = Duration::from_secs(3);
 /// How long a kernel may say nothing after a reply, before the outputs that are missing are given
 /// up.
 const LATE: Duration = Duration::from_secs(10);
@@ -97,10 +98,10 @@ struct Course {
     began: Option<Instant>,
     reply: Option<Value>,
     replied: Option<Instant>,
-    idle: bool,
+    idle: Option<Instant>,
     written: u64,
     dropped: u64,
-    stopping: Option<(Stopping, Instant)>,
+    stopping: Option<Stopping>,
     /// When something was heard last.
     heard: Instant,
 }
@@ -112,7 +113,7 @@ impl Course {
             began: None,
             reply: None,
             replied: None,
-            idle: false,
+            idle: None,
             written: 0,
             dropped: 0,
             stopping: None,
@@ -136,7 +137,7 @@ impl Course {
             (Channel::Iopub, "status") => {
                 match heard.content()["execution_state"].as_str() {
                     Some("busy") => self.begin(),
-                    Some("idle") => self.idle = true,
+                    Some("idle") => self.idle = Some(Instant::now()),
                     _ => {}
                 }
                 false
@@ -167,31 +168,33 @@ impl Course {
             return false;
         };
         // What is over the limit is not waited for.
-        let is_full = matches!(self.stopping, Some((Stopping::Output, _)));
-        self.idle || is_full || Instant::now() >= late
+        let is_full = self.stopping == Some(Stopping::Output);
+        let is_told = self.replied.is_some() && (self.idle.is_some() || is_full);
+        is_told || Instant::now() >= late
     }
 
-    /// When no more outputs are waited for, after the reply.
+    /// When no more is waited for, after one of its two last words.
     fn late(&self) -> Option<Instant> {
-        let replied = self.replied?;
-        Some((replied.max(self.heard) + LATE).min(replied + LATEST))
+        match (self.replied, self.idle) {
+            (Some(replied), _) => Some((replied.max(self.heard) + LATE).min(replied + LATEST)),
+            // An interrupt at a bad moment takes the reply away from a kernel.
+            (None, Some(idle)) => Some(idle + GRACE),
+            (None, None) => None,
+        }
     }
 
     /// When the next thing happens that nobody says.
     fn next(&self, timeout: Option<Duration>) -> Option<Instant> {
-        if let Some(late) = self.late() {
-            return Some(late);
+        match (self.late(), self.stopping) {
+            (Some(late), _) => Some(late),
+            (None, Some(_)) => None,
+            (None, None) => Some(self.began? + timeout?),
         }
-        if let Some((_, since)) = self.stopping {
-            // What it said before the interrupt may still be on its way.
-            return Some(since.max(self.heard).min(since + 4 * GRACE) + GRACE);
-        }
-        Some(self.began? + timeout?)
     }
 
     fn end(self, outcome: Outcome, lost: Option<String>) -> Ran {
         // Without its last word some of its outputs are missing.
-        let is_short = self.reply.is_some() && !self.idle;
+        let is_short = self.reply.is_some() && self.idle.is_none();
         Ran {
             outcome,
             reply: self.reply,
@@ -203,9 +206,10 @@ impl Course {
 }
 
 impl Kernel {
-    /// Run a cell on a kernel that is ready, and wait for its end.
+    /// Run a cell on a kernel that is ready, and wait for its end. If nobody waits for that any
+    /// more the cell is interrupted.
     pub async fn run(
-        &self,
+        self: &Arc<Self>,
         ready: &Ready,
         cell: Cell,
         cancel: &CancellationToken,
@@ -216,35 +220,52 @@ impl Kernel {
             .ask(Channel::Shell, "execute_request", &cell.request())
             .await;
         let mut answer = asked.map_err(|error| not_asked(&error))?;
+        let id = answer.id().to_owned();
+        let unattended = Unattended::new(self, ready, &id);
         let mut course = Course::new();
+        let mut ending = None;
         let ended = ready.hold.ended();
         tokio::pin!(ended);
         loop {
             course.heard = course.heard.max(answer.heard_last());
             if course.is_over() {
+                unattended.done();
                 course.dropped += answer.dropped();
+                if course.idle.is_none() || course.replied.is_none() {
+                    tracing::warn!(
+                        replied = course.replied.is_some(), silent_for = ?course.heard.elapsed(),
+                        "a cell's last outputs or its reply did not come, and were given up",
+                    );
+                }
                 let outcome = outcome(&course);
                 return Ok(course.end(outcome, None));
             }
-            let wake = course.next(cell.timeout);
+            let before = course.stopping;
             tokio::select! {
                 // Outputs come last: those of a cell that prints without end are always there.
                 biased;
                 () = cancel.cancelled(), if course.stopping.is_none() => {
-                    self.stop(ready, &mut course, Stopping::Cancelled).await;
+                    course.stopping = Some(Stopping::Cancelled);
+                    if course.began.is_none() {
+                        // It is interrupted when its turn comes: what runs is somebody else's.
+                        return Ok(course.end(Outcome::Cancelled, None));
+                    }
                 }
-                () = at(wake) => match course.stopping {
-                    Some((why, _)) if course.replied.is_none() => {
+                in_time = finished(&mut ending) => {
+                    ending = None;
+                    if let (false, Some(why)) = (in_time, course.stopping) {
                         // It does not listen to interrupts.
+                        unattended.done();
                         self.kill(&ready.hold).await;
                         let lost = "it did not end when it was interrupted, so its kernel was killed";
                         return Ok(course.end(why.outcome(), Some(lost.to_owned())));
                     }
-                    None if course.replied.is_none() => {
-                        self.stop(ready, &mut course, Stopping::Timeout).await;
+                }
+                () = at(course.next(cell.timeout)) => {
+                    if course.late().is_none() {
+                        course.stopping = Some(Stopping::Timeout);
                     }
-                    _ => {}
-                },
+                }
                 heard = answer.next() => match heard {
                     Some(heard) => {
                         if course.note(&heard, cell.output) {
@@ -252,29 +273,32 @@ impl Kernel {
                             // Who listens may take long.
                             course.heard = Instant::now();
                         } else if course.written > cell.output && course.stopping.is_none() {
-                            self.stop(ready, &mut course, Stopping::Output).await;
+                            course.stopping = Some(Stopping::Output);
                         }
                     }
                     None => break,
                 },
             }
+            // After its last words only its outputs are still on their way.
+            if course.stopping != before && course.late().is_none() {
+                ending = Some(Box::pin(self.end_cell(ready, &id)) as Ending<'_>);
+            }
         }
         // Its sockets are closed, so its process has ended, or is about to.
+        unattended.done();
         let ended = tokio::time::timeout(LATE, ended).await.ok().flatten();
-        let (outcome, why) = death(ended.as_ref(), course.stopping.map(|(why, _)| why));
+        let (outcome, why) = death(ended.as_ref(), course.stopping);
         Ok(course.end(outcome, Some(why)))
     }
+}
 
-    /// Interrupt it, and note since when.
-    async fn stop(&self, ready: &Ready, course: &mut Course, why: Stopping) {
-        course.stopping = Some((why, Instant::now()));
-        if course.replied.is_some() {
-            // Only its outputs are still on their way.
-            return;
-        }
-        if let Err(error) = self.interrupt(ready).await {
-            tracing::debug!(%error, "a kernel was not interrupted");
-        }
+/// A cell is being ended; says whether that came in time.
+type Ending<'a> = Pin<Box<dyn Future<Output = bool> + Send + 'a>>;
+
+async fn finished(ending: &mut Option<Ending<'_>>) -> bool {
+    match ending {
+        Some(ending) => ending.await,
+        None => pending().await,
     }
 }
 
@@ -321,10 +345,11 @@ fn outcome(course: &Course) -> Outcome {
         .and_then(|reply| reply["status"].as_str());
     match (status, course.stopping) {
         // It ended by itself just then.
-        (Some("ok"), None | Some((Stopping::Timeout | Stopping::Cancelled, _))) => Outcome::Ok,
-        (_, Some((why, _))) => why.outcome(),
-        // Those that waited behind an error are not run.
-        (Some("aborted" | "abort"), None) => Outcome::Cancelled,
+        (Some("ok"), None | Some(Stopping::Timeout | Stopping::Cancelled)) => Outcome::Ok,
+        (_, Some(why)) => why.outcome(),
+        // Those that waited behind an error are not run, and some that somebody else interrupted
+        // are not replied to.
+        (Some("aborted" | "abort") | None, None) => Outcome::Cancelled,
         (_, None) => Outcome::Error,
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
@@ -107,6 +107,17 @@ impl Heard {
     }
 }
 
+/// How far a cell is, as the kernel tells.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Progress {
+    /// It waits for its turn.
+    Waiting,
+    /// The kernel works on it.
+    Running,
+    /// It is replied to, or the kernel works on it no more.
+    Ended,
+}
+
 /// A client of one process of a kernel. Dropping the last handle hangs up.
 #[derive(Debug)]
 pub struct Client {
@@ -130,8 +141,10 @@ struct Shared {
     asked: Mutex<HashMap<String, Waiting>>,
     /// Who hears everything, as long as they are there.
     everything: Mutex<Vec<Weak<Queue>>>,
-    /// It is at work on a cell, as it said last.
-    busy: AtomicBool,
+    /// Our cells that have not ended, whether anybody waits for them or not.
+    cells: Mutex<HashMap<String, Progress>>,
+    /// The cell that it is at work on, whoever asked for it, as it said last.
+    running: Mutex<Option<String>>,
     /// When it said something last, whatever it was.
     heard: Mutex<Instant>,
     hung_up: watch::Sender<bool>,
@@ -217,7 +230,17 @@ impl Shared {
             && !heard.is_beside()
             && let Some(state) = heard.content()["execution_state"].as_str()
         {
-            self.busy.store(state == "busy", Ordering::Relaxed);
+            let id = heard.message.parent_id.clone().unwrap_or_default();
+            match state {
+                "busy" => self.begin_cell(&id),
+                _ => self.end_cell(&id),
+            }
+            *self.running() = (state == "busy").then_some(id);
+        }
+        if heard.channel == Channel::Shell
+            && let Some(id) = &heard.message.parent_id
+        {
+            self.end_cell(id);
         }
         if let Some(id) = &heard.message.parent_id
             && let Some(waiting) = self.asked().get(id)
@@ -238,6 +261,24 @@ impl Shared {
             }
             listener.is_some()
         });
+    }
+
+    fn cells(&self) -> MutexGuard<'_, HashMap<String, Progress>> {
+        self.cells.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn running(&self) -> MutexGuard<'_, Option<String>> {
+        self.running.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn begin_cell(&self, id: &str) {
+        if let Some(progress) = self.cells().get_mut(id) {
+            *progress = Progress::Running;
+        }
+    }
+
+    fn end_cell(&self, id: &str) {
+        self.cells().remove(id);
     }
 
     fn folder(&self) -> MutexGuard<'_, Option<OwnedFd>> {
@@ -313,7 +354,8 @@ impl Client {
         let shared = Arc::new(Shared {
             asked: Mutex::default(),
             everything: Mutex::default(),
-            busy: AtomicBool::new(false),
+            cells: Mutex::default(),
+            running: Mutex::default(),
             heard: Mutex::new(Instant::now()),
             hung_up: watch::Sender::new(false),
             folder: Mutex::new(folder),
@@ -387,6 +429,9 @@ impl Client {
     ) -> io::Result<Answer> {
         let id = self.new_id();
         let header = serde_json::to_value(self.header(&id, kind))?;
+        if kind == "execute_request" {
+            self.shared.cells().insert(id.clone(), Progress::Waiting);
+        }
         self.ask_as(channel, id, &header, content).await
     }
 
@@ -500,7 +545,18 @@ impl Client {
 
     /// Whether the kernel said last that it is at work.
     pub fn is_busy(&self) -> bool {
-        self.shared.busy.load(Ordering::Relaxed)
+        self.shared.running().is_some()
+    }
+
+    /// How far one of our cells is.
+    pub(crate) fn progress(&self, cell: &str) -> Progress {
+        let progress = self.shared.cells().get(cell).copied();
+        progress.unwrap_or(Progress::Ended)
+    }
+
+    /// The cell that it said last to work on, whoever asked for it.
+    pub(crate) fn running(&self) -> Option<String> {
+        self.shared.running().clone()
     }
 
     /// Whether its sockets are closed.

@@ -4,7 +4,7 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use pillion_catalogue::{Code, Error, Result};
 use pillion_lanes::{Executor, Lane, Place};
@@ -16,20 +16,15 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use tokio::task::JoinHandle;
 
-use crate::cell::GRACE;
 use crate::client::{Channel, Client};
 use crate::foreign::{Program, Wanted};
 use crate::packages::Source;
 use crate::relay::Listeners;
 use crate::spare::Spares;
-use crate::specs::InterruptMode;
 use crate::start::Make;
 
 /// How long a kernel may take to answer what is no cell.
 pub(crate) const SOON: Duration = Duration::from_secs(10);
-/// How often an interrupt is sent, and how long it may take to be heard.
-const INTERRUPTS: usize = 3;
-const HEARD: Duration = Duration::from_millis(700);
 /// How long a kernel may take to end by itself.
 const POLITE: Duration = Duration::from_millis(300);
 
@@ -63,14 +58,14 @@ pub struct Ready {
 /// The kernel of a session.
 #[derive(Debug)]
 pub struct Kernel {
-    make: Make,
+    pub(crate) make: Make,
     key: String,
     supervisor: Arc<Supervisor>,
     executor: Arc<Executor>,
     spares: Arc<Spares>,
     starting: AtomicBool,
-    /// Held while a cell is ended that nobody waits for: the next one would be ended with it.
-    quiet: Arc<tokio::sync::Mutex<()>>,
+    /// Shared by those who end cells that nobody waits for: the next cell would be ended with one.
+    pub(crate) quiet: Arc<tokio::sync::RwLock<()>>,
     state: tokio::sync::Mutex<State>,
     current: std::sync::Mutex<Option<Arc<Client>>>,
     /// Where other programs find the sockets of this process of it.
@@ -194,7 +189,11 @@ impl Kernel {
 
     /// Have it, starting it if there is none.
     pub async fn ready(&self) -> Result<Ready> {
-        drop(self.quiet.lock().await);
+        drop(self.quiet.write().await);
+        self.have().await
+    }
+
+    async fn have(&self) -> Result<Ready> {
         let mut state = self.state.lock().await;
         let had = state
             .client
@@ -281,7 +280,7 @@ impl Kernel {
     /// The one that runs, without starting any.
     pub async fn running(&self) -> Option<Ready> {
         match self.is_alive() {
-            true => self.ready().await.ok(),
+            true => self.have().await.ok(),
             false => None,
         }
     }
@@ -339,61 +338,6 @@ impl Kernel {
     /// Nobody starts it any more.
     pub(crate) fn let_go(&self) {
         self.supervisor.let_go(&self.key);
-    }
-
-    /// Interrupt what it does. A signal that comes at a bad moment is lost in a callback that
-    /// hears no exceptions, so it is sent again if nothing happens.
-    pub async fn interrupt(&self, ready: &Ready) -> Result<()> {
-        for _ in 0..INTERRUPTS {
-            self.ask_to_stop(ready).await?;
-            let until = Instant::now() + HEARD;
-            while ready.client.is_busy() && !ready.client.is_over() && Instant::now() < until {
-                tokio::time::sleep(Duration::from_millis(10)).await;
-            }
-            if !ready.client.is_busy() || ready.client.is_over() {
-                break;
-            }
-        }
-        Ok(())
-    }
-
-    async fn ask_to_stop(&self, ready: &Ready) -> Result<()> {
-        if let Program::Foreign(foreign) = &self.make.program
-            && foreign.interrupt_mode == InterruptMode::Signal
-        {
-            // What started it sends the signal: it knows who that is for.
-            let sent = message::send(ready.hold.channel(), &json!({ "interrupt": true }), &[]);
-            return sent.map_err(|error| gone(&error));
-        }
-        let nothing = json!({});
-        let asked = ready
-            .client
-            .ask(Channel::Control, "interrupt_request", &nothing)
-            .await;
-        let answer = asked.map_err(|error| gone(&error))?;
-        // A kernel that hangs in C answers on its control thread all the same.
-        let _ = tokio::time::timeout(SOON, answer.reply()).await;
-        Ok(())
-    }
-
-    /// Interrupt a cell that nobody waits for any more, and kill the kernel if that is of no use.
-    /// Others wait until it is done.
-    pub fn abandon(self: Arc<Self>, ready: Ready) {
-        let quiet = Arc::clone(&self.quiet).try_lock_owned();
-        tokio::spawn(async move {
-            let _ = self.interrupt(&ready).await;
-            let since = Instant::now();
-            while ready.client.is_busy() && !ready.client.is_over() {
-                // That it has ended may be behind all that it said before.
-                let heard = ready.client.heard_last().max(since);
-                if Instant::now() > heard.min(since + 4 * GRACE) + GRACE {
-                    self.kill(&ready.hold).await;
-                    break;
-                }
-                tokio::time::sleep(Duration::from_millis(20)).await;
-            }
-            drop(quiet);
-        });
     }
 
     /// End its process at once. The next cell starts another.

@@ -2,10 +2,10 @@
 
 use std::collections::HashMap;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError};
 use std::time::Duration;
 
-use pillion_catalogue::{Code, Error, Result};
+use pillion_catalogue::{Code, Error, Result, work};
 use pillion_lanes::{Executor, Lane, Place, Throwaway, Whereabouts, session};
 use pillion_process::Secret;
 use pillion_runtime::managed::Progress;
@@ -18,6 +18,8 @@ use crate::start::{Make, new_key};
 
 /// Sessions that are remembered; those without a kernel are forgotten first.
 const MOST: usize = 256;
+/// What was used within this time may be about to be used again.
+const UNUSED_SECONDS: i64 = 60;
 
 /// All kernels of an engine.
 #[derive(Debug)]
@@ -25,6 +27,7 @@ pub struct Kernels {
     executor: Arc<Executor>,
     spares: Arc<Spares>,
     known: Arc<Known>,
+    swept: Once,
 }
 
 type Known = Mutex<HashMap<String, Arc<Kernel>>>;
@@ -36,6 +39,7 @@ impl Kernels {
             spares: Arc::new(Spares::new(Arc::clone(&executor))),
             executor,
             known: Arc::default(),
+            swept: Once::new(),
         }
     }
 
@@ -55,6 +59,37 @@ impl Kernels {
         if known.get(session).is_some_and(|kernel| !kernel.is_alive()) {
             known.remove(session);
         }
+    }
+
+    /// Forget a session that was made for one kernel, and take its folder away, unless a cell has
+    /// left something there.
+    pub async fn forget_folder(&self, session: &str) {
+        self.forget(session);
+        let (root, id) = (self.executor.sessions(), session.to_owned());
+        let removed = work(move |_| session::remove_unless_used(&root, &id));
+        match removed.await {
+            Ok(Ok(gone)) => tracing::debug!(session, gone, "a session is over"),
+            Ok(Err(error)) if error.kind() == std::io::ErrorKind::NotFound => {}
+            Ok(Err(error)) => tracing::warn!(session, %error, "its folder stays"),
+            Err(error) => tracing::warn!(session, %error, "its folder stays"),
+        }
+    }
+
+    /// Take away the folders of such sessions that daemons left which were killed; once. Sessions
+    /// for one kernel begin with `prefix`.
+    pub fn sweep(&self, prefix: &'static str) {
+        let root = self.executor.sessions();
+        self.swept.call_once(|| {
+            tokio::spawn(work(move |_| {
+                let old = jiff::Timestamp::now().as_second() - UNUSED_SECONDS;
+                let left = session::all(&root).into_iter();
+                for kept in left.filter(|kept| kept.id.starts_with(prefix) && kept.used < old) {
+                    if let Err(error) = session::remove_unless_used(&root, &kept.id) {
+                        tracing::debug!(session = kept.id, %error, "its folder stays");
+                    }
+                }
+            }));
+        });
     }
 
     /// All that are known, by session.

@@ -33,6 +33,7 @@ mod channel;
 mod client;
 mod connection;
 mod foreign;
+mod interrupt;
 mod kernel;
 mod kernels;
 mod listening;

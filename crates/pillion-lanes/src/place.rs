@@ -56,7 +56,7 @@ impl Place {
         let folder = session::folder(sessions, &name)?;
         let (seen, tmp) = match boxed {
             true => (WORK.into(), TMP.into()),
-            false => (folder.clone(), folder.join(".tmp")),
+            false => (folder.clone(), folder.join(session::TMP_IN_FOLDER)),
         };
         Ok(Self {
             folder: Some(folder),

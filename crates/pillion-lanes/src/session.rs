@@ -121,6 +121,9 @@ fn private_for_lanes(path: &Path) -> Result<(), private::PrivateDirError> {
     std::os::unix::fs::lchown(path, Some(id), Some(id)).map_err(io)
 }
 
+/// Where files go that are of no use after a run, where the folder is all there is to write in.
+pub(crate) const TMP_IN_FOLDER: &str = ".tmp";
+
 /// Somebody uses the folder of a session. While this is there, nobody empties it.
 #[derive(Debug)]
 pub(crate) struct InUse {
@@ -214,6 +217,25 @@ pub fn clear(root: &Path, id: &str) -> Result<Option<Survey>> {
     drop(held);
     remove(&old);
     Ok(Some(survey))
+}
+
+/// Take away the folder of a session that nobody will use again, if nothing of anybody's is in
+/// it. Says whether it is gone.
+pub fn remove_unless_used(root: &Path, id: &str) -> io::Result<bool> {
+    let folder = root.join(id);
+    let Some(held) = lock(&folder, FlockOperation::NonBlockingLockExclusive)? else {
+        return Ok(false);
+    };
+    for entry in std::fs::read_dir(&folder)? {
+        if entry?.file_name() != TMP_IN_FOLDER {
+            return Ok(false);
+        }
+    }
+    let old = root.join(name_of_run());
+    std::fs::rename(&folder, &old)?;
+    drop(held);
+    remove(&old);
+    Ok(true)
 }
 
 /// There is no such session.

@@ -132,7 +132,7 @@ impl NotebookService {
             kernel.shut_down().await;
         }
         if is_own(&served.session) {
-            self.kernels.forget(&served.session);
+            self.kernels.forget_folder(&served.session).await;
         }
     }
 
@@ -215,8 +215,6 @@ impl NotebookService {
             timeout,
             output: kernel.most_output(),
         };
-        // Who goes away is not asked: what runs here ends in the middle of it.
-        let mut abandoned = Abandoned::new(&kernel, &ready);
         let replayed = match order.replay {
             true => self.replay(&kernel, &ready, &cancel).await?,
             false => None,
@@ -233,7 +231,6 @@ impl NotebookService {
         course.inputs = order.inputs.into();
         course.is_followed = order.is_followed;
         let ran = kernel.run(&ready, cell, &cancel, &mut course).await;
-        abandoned.is_over();
         self.questions().remove(kernel.session());
         let mut reply = course.reply(&ran?, before);
         if reply.success {
@@ -309,28 +306,6 @@ fn before(ready: &Ready, replayed: Option<String>) -> Option<String> {
             "{lost}: this is a new one, which knows nothing of earlier cells"
         )),
         (None, again) => again,
-    }
-}
-
-/// Interrupts a cell if it is dropped before that has ended.
-pub(crate) struct Abandoned(Option<(Arc<Kernel>, Ready)>);
-
-impl Abandoned {
-    pub(crate) fn new(kernel: &Arc<Kernel>, ready: &Ready) -> Self {
-        Self(Some((Arc::clone(kernel), ready.clone())))
-    }
-
-    /// It has ended.
-    pub(crate) fn is_over(&mut self) {
-        self.0 = None;
-    }
-}
-
-impl Drop for Abandoned {
-    fn drop(&mut self) {
-        if let Some((kernel, ready)) = self.0.take() {
-            kernel.abandon(ready);
-        }
     }
 }
 

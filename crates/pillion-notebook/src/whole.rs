@@ -18,7 +18,7 @@ use crate::NotebookService;
 use crate::file::{CellKind, Notebook, Output, Outputs, Overwrite, is_python, open, save};
 use crate::operations::{CellRef, Step, StepState};
 use crate::replay::PastCell;
-use crate::service::{Abandoned, timeout, variable, wanted};
+use crate::service::{timeout, variable, wanted};
 use crate::widgets::Widgets;
 
 /// Bytes of outputs that one run may leave in its file.
@@ -371,20 +371,11 @@ impl Running<'_> {
             output: self.kernel.most_output(),
         };
         let cancel = self.cx.request().cancel.clone();
-        // Who goes away is not asked: what runs here ends in the middle of it. A kernel of its
-        // own goes away anyway.
-        let abandoned = self
-            .is_shared
-            .then(|| Abandoned::new(self.kernel, self.ready));
         let mut sheet = Sheet {
             done: &mut self.done,
             widgets: &mut self.widgets,
         };
-        let ran = self.kernel.run(self.ready, cell, &cancel, &mut sheet).await;
-        if let Some(mut abandoned) = abandoned {
-            abandoned.is_over();
-        }
-        ran
+        self.kernel.run(self.ready, cell, &cancel, &mut sheet).await
     }
 
     async fn tell(&self, step: &Step) {

@@ -64,6 +64,11 @@ impl Caller {
         }
     }
 
+    /// Whether nothing is said about which Python is meant.
+    pub fn names_no_python(&self) -> bool {
+        self.python.is_none() && self.virtual_env.is_none() && self.conda_prefix.is_none()
+    }
+
     /// What this says, and where it says nothing, what `other` does.
     #[must_use]
     pub fn or(self, other: Self) -> Self {

@@ -134,6 +134,7 @@ impl Engine {
             catalogue: Arc::clone(&self.catalogue),
             shutdown: self.shutdown.clone(),
             root: self.root.clone(),
+            surroundings: pillion_catalogue::Caller::default(),
             peer: pillion_catalogue::Peer::default(),
             exposed: None,
         }

@@ -45,7 +45,7 @@ def main(control_fd: int) -> NoReturn:
     os.set_inheritable(control_fd, False)
     setup, _ = messages.receive(control)
     folder = setup["sockets"]
-    os.mkdir(folder, 0o700)
+    kernel.make_empty(folder)
     listeners = _listen(folder)
     connection_file = _write_connection_file(folder, setup["key"])
     opened = os.open(folder, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)

@@ -24,6 +24,8 @@ CONNECTION_FILE = "connection.json"
 _MOST_KEPT = 1 << 20
 # Outputs that wait for a slow reader before some are lost.
 _WAITING_OUTPUTS = 100_000
+# Messages that may wait in any other socket, as ZeroMQ has it.
+_USUALLY_WAITING = 1000
 
 
 def main(control_fd: int) -> NoReturn:
@@ -39,7 +41,7 @@ def main(control_fd: int) -> NoReturn:
     os.environ.update(setup.get("env") or {})
     sys.path[:] = [*dict.fromkeys([*sys.path, *setup["path"]])]
     folder = setup["sockets"]
-    os.mkdir(folder, 0o700)
+    make_empty(folder)
     app = _start(setup, folder)
     opened = os.open(folder, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
     messages.send(control, {"prefix": PREFIX}, (opened,))
@@ -74,6 +76,7 @@ def _start(setup: dict[str, Any], folder: str) -> Any:
     }
     with open(CONNECTION_FILE, "w", encoding="utf-8") as file:
         json.dump(connection, file)
+    _make_profile()
     if not setup["debugger"]:
         # ipykernel imports the whole of it at its start; cells can, too, later on.
         sys.modules["debugpy"] = None  # type: ignore[assignment]
@@ -89,16 +92,43 @@ def _start(setup: dict[str, Any], folder: str) -> Any:
     # What was typed is the caller's to keep.
     config.HistoryManager.enabled = False
     app = IPKernelApp.instance(config=config, connection_file=CONNECTION_FILE)
+    _leave_room_for_outputs(app)
     app.initialize(["-f", os.path.join(folder, CONNECTION_FILE)])
     if not setup["debugger"]:
         del sys.modules["debugpy"]
-    app.iopub_socket.set_hwm(_WAITING_OUTPUTS)
+    from pillion.lane import interrupt
+
+    interrupt.listen(app.kernel)
     for stream in (sys.stdout, sys.stderr):
         _hand_on_early(stream)
     _run_shells_by_pipe()
     os.unlink(CONNECTION_FILE)
     os.chdir(work)
     return app
+
+
+def _make_profile() -> None:
+    """Make what IPython would copy into its own folder: no rights are copied behind walls."""
+    startup = os.path.join(os.environ["IPYTHONDIR"], "profile_default", "startup")
+    os.makedirs(startup, exist_ok=True)
+    with open(os.path.join(startup, "README"), "a", encoding="utf-8"):
+        pass
+
+
+def _leave_room_for_outputs(app: Any) -> None:
+    """Let many outputs wait for a slow reader. A socket that is bound takes no such advice.
+
+    What is lost is not only outputs, but also that a cell has ended.
+    """
+    plain = app.init_iopub
+
+    def init_iopub(context: Any) -> None:
+        context.sndhwm = _WAITING_OUTPUTS
+        plain(context)
+        # The way to the thread that publishes stays short: a cell waits where that is full.
+        context.sndhwm = _USUALLY_WAITING
+
+    app.init_iopub = init_iopub
 
 
 def _hand_on_early(stream: Any) -> None:
@@ -158,6 +188,15 @@ def _system(command: str) -> int:
             raise
     sys.stdout.write(decoder.decode(b"", True))
     return child.returncode
+
+
+def make_empty(folder: str) -> None:
+    """Make a folder for sockets. Without namespaces that of the kernel before is still there."""
+    if os.path.lexists(folder):
+        import shutil
+
+        shutil.rmtree(folder)
+    os.makedirs(folder, 0o700)
 
 
 def put_up_the_last_wall(filters: list[str]) -> None:

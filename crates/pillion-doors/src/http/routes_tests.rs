@@ -147,6 +147,7 @@ async fn a_path_says_what_it_takes_and_how_it_answers() {
         catalogue: Arc::new(catalogue),
         shutdown: CancellationToken::new(),
         root: None,
+        surroundings: pillion_catalogue::Caller::default(),
         peer: Peer::default(),
         exposed: None,
     };

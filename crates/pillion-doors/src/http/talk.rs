@@ -62,6 +62,7 @@ pub(super) async fn open(
     let (talk, opening) = Talk::offer(protocol);
     let mut request = Request::new(Door::Http).root(house.root.clone());
     request.caller = asked.caller;
+    request.surroundings = house.surroundings.clone();
     request.peer = house.peer.clone();
     request.talk = Some(talk);
     // Whatever becomes of the connection, the operation does not go on without it.

@@ -70,6 +70,7 @@ impl Gateway {
         whereabouts: Whereabouts,
         wanted: Wanted,
     ) -> Result<Arc<Served>> {
+        kernels.sweep(SESSION);
         let all = self.all(kernels)?;
         if let Some(session) = &session
             && let Some(known) = all.iter().find(|served| served.session == *session)

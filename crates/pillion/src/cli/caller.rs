@@ -7,6 +7,8 @@ use clap::builder::{OsStringValueParser, TypedValueParser};
 use pillion::{Caller, Error, Result};
 use pillion_protocol::vars;
 
+use super::operations::from_here;
+
 /// The flags of commands that are no operations themselves.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct CallerArgs {
@@ -42,13 +44,33 @@ impl CallerArgs {
 
 /// What variables say about whoever started us, and where we were started.
 pub(crate) fn surroundings() -> Caller {
-    let of = |variable| std::env::var_os(variable).map(PathBuf::from);
+    let of = |variable| {
+        let value = std::env::var_os(variable);
+        value.filter(|value| !value.is_empty()).map(PathBuf::from)
+    };
     Caller {
         near: here().ok(),
         python: of(vars::PILLION_PYTHON),
         virtual_env: of(vars::VIRTUAL_ENV),
         conda_prefix: of(vars::CONDA_PREFIX),
         ..Caller::default()
+    }
+}
+
+/// The same for those who come to us from elsewhere and say nothing of it: paths are ours.
+pub(crate) fn absolute_surroundings() -> Caller {
+    let ours = surroundings();
+    // A bare name or a version is looked up.
+    let python = ours.python.map(|python| match python.components().count() {
+        1 => python,
+        _ => from_here(&python),
+    });
+    Caller {
+        near: None,
+        python,
+        virtual_env: ours.virtual_env.map(|folder| from_here(&folder)),
+        conda_prefix: ours.conda_prefix.map(|folder| from_here(&folder)),
+        ..ours
     }
 }
 

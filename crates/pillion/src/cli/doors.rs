@@ -9,12 +9,13 @@ use clap::Args;
 use pillion::servers::Registration;
 use pillion::system::Place;
 use pillion::{Code, Door, Engine, EngineOptions, Error, Request, Result};
-use pillion_doors::{daemon, http, rpc, stdio};
+use pillion_doors::{House, daemon, http, rpc, stdio};
 use pillion_runtime::Dirs;
 use serde_json::json;
 use serde_json::value::RawValue;
 use tokio_util::sync::CancellationToken;
 
+use super::caller::absolute_surroundings;
 use super::operations::from_here;
 use super::{Global, logging, mcp, output, streams};
 
@@ -85,7 +86,11 @@ impl Serve {
             tracing::warn!(%error, "no connection file");
         }
         let shutdown = engine.house().shutdown;
-        let serving = http::serve(listener, engine.house(), agents, access);
+        let house = House {
+            surroundings: absolute_surroundings(),
+            ..engine.house()
+        };
+        let serving = http::serve(listener, house, agents, access);
         tokio::pin!(serving);
         tokio::select! {
             outcome = &mut serving => outcome.map_err(Error::internal)?,

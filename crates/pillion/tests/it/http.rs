@@ -4,7 +4,8 @@ use serde_json::{Value, json};
 
 use crate::context::web::Web;
 use crate::context::{
-    PATIENCE, TWO_SECONDS, TestContext, processes, standing_still, wait_for_file, wait_until,
+    Output, PATIENCE, TWO_SECONDS, TestContext, processes, standing_still, wait_for_file,
+    wait_until,
 };
 
 const JSON: (&str, &str) = ("Content-Type", "application/json");
@@ -30,6 +31,47 @@ fn an_operation_is_a_post() {
         200,
         "no body, no kind"
     );
+}
+
+#[test]
+fn requests_that_name_no_python_get_that_of_the_server_and_others_their_own() {
+    let context = TestContext::new();
+    let venv = |name: &str| {
+        let mut make = context.command("python3");
+        make.args(["-m", "venv", "--without-pip", name]);
+        let made = Output::of(make);
+        assert_eq!(made.code, Some(0), "{made}");
+        context.project.join(name)
+    };
+    let (servers, named) = (venv("of-the-server"), venv("named"));
+    context.write(
+        "where.py",
+        "import sys\ndef prefix():\n    return sys.prefix\n",
+    );
+    // Also a relative path is the server's.
+    for (variable, value) in [
+        ("VIRTUAL_ENV", "of-the-server"),
+        ("PILLION_PYTHON", "of-the-server/bin/python"),
+    ] {
+        let mut command = context.pillion_command(&["serve", "--port", "0", "--root", "."]);
+        command.env(variable, value);
+        let web = Web::start(command);
+        let prefix = |more: Value| {
+            let mut params = json!({"function": "where:prefix", "params": []});
+            params
+                .as_object_mut()
+                .unwrap()
+                .extend(more.as_object().unwrap().clone());
+            let reply = web.post("py.call", &params);
+            assert_eq!(reply.status, 200, "{variable}: {}", reply.body);
+            reply.json()["result"].clone()
+        };
+        assert_eq!(prefix(json!({})), servers.to_str().unwrap(), "{variable}");
+        for key in ["python", "virtual_env"] {
+            let theirs = prefix(json!({ key: named }));
+            assert_eq!(theirs, named.to_str().unwrap(), "{variable}, {key}");
+        }
+    }
 }
 
 #[test]

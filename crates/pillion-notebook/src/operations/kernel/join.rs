@@ -143,7 +143,7 @@ impl Drop for Ending {
         let (service, kernel) = (Arc::clone(&self.0), Arc::clone(&self.1));
         tokio::spawn(async move {
             kernel.shut_down().await;
-            service.kernels().forget(kernel.session());
+            service.kernels().forget_folder(kernel.session()).await;
         });
     }
 }

@@ -150,6 +150,7 @@ fn only(relay: &Arc<Relay>, functions: ExposedModules) -> House {
         catalogue: Arc::new(Catalogue::default()),
         shutdown: CancellationToken::new(),
         root: None,
+        surroundings: Caller::default(),
         peer: pillion_catalogue::Peer::default(),
         exposed: Some(Arc::new(Exposed::new(behind, Arc::new(functions)))),
     }

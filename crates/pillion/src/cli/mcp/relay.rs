@@ -104,6 +104,7 @@ pub(crate) fn house(relay: &Arc<Relay>, root: Option<PathBuf>) -> House {
         catalogue: Arc::new(catalogue),
         shutdown: CancellationToken::new(),
         root,
+        surroundings: pillion_catalogue::Caller::default(),
         peer: pillion_catalogue::Peer::default(),
         exposed: None,
     }

@@ -8,7 +8,15 @@ use serde_json::{Value, json};
 use super::attacks::{ATTACKS, plant};
 use super::world::{WAYS, Who, World};
 use crate::mcp::set_up;
-use crate::notebook::python_for_all;
+use crate::notebook::{python_for_all, python_with_bash};
+
+/// Those that make sense where a kernel, its shell and the process that passes on what they say
+/// share a box: they see each other, and nobody else.
+const FROM_A_SHELL: [(&str, &str); 3] = [
+    ("network", include_str!("attacks/network.py")),
+    ("calls", include_str!("attacks/calls.py")),
+    ("relay", include_str!("attacks/relay.py")),
+];
 
 /// Memory as kernels have it, and none beside those that are attacked from.
 const CONFIG: &str = "[notebook]\nspare = false\n";
@@ -37,20 +45,51 @@ fn nothing_is_read_written_or_reached_from_a_cell_under_an_ordinary_user() {
         .for_each(nothing_is_read_written_or_reached);
 }
 
+#[test]
+fn nothing_is_read_written_or_reached_from_a_cell_without_namespaces() {
+    World::with(Who::Ordinary, "L2", CONFIG)
+        .into_iter()
+        .for_each(nothing_is_read_written_or_reached);
+}
+
+#[test]
+fn nothing_is_read_written_or_reached_from_a_shell_under_root() {
+    World::with(Who::Root, "L3", CONFIG)
+        .into_iter()
+        .for_each(nothing_is_reached_from_a_shell);
+}
+
+#[test]
+fn nothing_is_read_written_or_reached_from_a_shell_under_an_ordinary_user() {
+    World::with(Who::Ordinary, "L3", CONFIG)
+        .into_iter()
+        .for_each(nothing_is_reached_from_a_shell);
+}
+
 fn nothing_is_read_written_or_reached(world: World) {
     let python = match world.is_of_others() {
         true => python_for_all(&world.context),
         false => set_up("dev-python/bin/python"),
     };
+    assault(world, &ATTACKS, |_, order| cell(order, &python));
+}
+
+/// The same from a kernel that is not Python's, with what is worth an attack only there.
+fn nothing_is_reached_from_a_shell(world: World) {
+    let python = python_with_bash(&world.context);
+    assault(world, &FROM_A_SHELL, |world, order| {
+        shell_cell(world, order, &python)
+    });
+}
+
+fn assault(world: World, attacks: &[(&str, &str)], cell: impl Fn(&World, &Value) -> Value) {
     let user = WAYS.into_iter().rfind(|way| way.lane == "user").unwrap();
     let mut rpc = world.daemon.connect();
     let mut escaped = Vec::new();
-    for (name, code) in ATTACKS {
+    for (name, code) in attacks {
         let order = world.order(user, code, &[("attack", name)], json!({}));
         plant(&world, &order);
-        let ran = rpc
-            .call("notebook.run_cell", cell(&order, &python))
-            .unwrap();
+        let ran = rpc.call("notebook.run_cell", cell(&world, &order)).unwrap();
         let printed = ran["stdout"].as_str().unwrap();
         let bad = printed.lines().filter(|line| line.starts_with("ESCAPED"));
         let bad = bad.filter(|line| !is_its_own(line));
@@ -73,6 +112,22 @@ fn cell(order: &Value, python: &Path) -> Value {
     json!({
         "code": format!("import sys\nsys.argv = ['attack', *{args}]\n{code}"),
         "session": order["session"], "root": order["root"], "python": python,
+        "timeout_seconds": 120,
+    })
+}
+
+/// A run as a cell of a shell: a program in the folder of its session.
+fn shell_cell(world: &World, order: &Value, python: &Path) -> Value {
+    let folder = world.session(order["session"].as_str().unwrap());
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::write(folder.join("attack.py"), order["code"].as_str().unwrap()).unwrap();
+    let args = order["args"].as_array().unwrap().iter();
+    let args: Vec<_> = args
+        .map(|arg| format!("'{}'", arg.as_str().unwrap()))
+        .collect();
+    json!({
+        "code": format!("{} attack.py {}", python.display(), args.join(" ")),
+        "kernel": "bash", "session": order["session"], "root": order["root"], "python": python,
         "timeout_seconds": 120,
     })
 }

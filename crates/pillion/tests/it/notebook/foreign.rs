@@ -21,14 +21,21 @@ fn world() -> World {
 }
 
 fn world_in(context: TestContext) -> World {
-    let python = python_for_all(&context);
+    let python = python_with_kernels(&context);
+    let mut world = World::with(context);
+    world.python = python;
+    world
+}
+
+/// A Python that has these kernels beside ipykernel, and their kernelspecs.
+pub(super) fn python_with_kernels(context: &TestContext) -> PathBuf {
+    let python = python_for_all(context);
     let prefix = python.ancestors().nth(2).unwrap().to_owned();
     let packages = packages_of(&prefix);
     let theirs = packages_of(&set_up("dev-python"));
     for name in PACKAGES {
         copy(&theirs.join(name), &packages.join(name));
     }
-    let mut world = World::with(context);
     let argv = |module: &str| json!([python, "-m", module, "-f", "{connection_file}"]);
     for (name, spec) in [
         (
@@ -70,8 +77,7 @@ fn world_in(context: TestContext) -> World {
         let folder = install(&prefix.join("share/jupyter"), name, &spec);
         std::fs::write(folder.join("adder.py"), ADDER).unwrap();
     }
-    world.python = python;
-    world
+    python
 }
 
 fn packages_of(prefix: &Path) -> PathBuf {

@@ -67,6 +67,41 @@ fn kernels_and_sessions_are_listed_started_and_ended() {
 }
 
 #[test]
+fn the_folder_of_a_kernel_goes_with_it_unless_a_cell_left_a_file_there() {
+    let mut context = context();
+    context.set_env("PILLION_LOG", "debug");
+    let sessions = context.base.join("pillion/data/sessions");
+    let left = sessions.join("jupyter-left-by-one-that-was-killed");
+    std::fs::create_dir_all(&left).unwrap();
+    let long_ago = std::time::SystemTime::now() - std::time::Duration::from_secs(3600);
+    let open = std::fs::File::open(&left).unwrap();
+    open.set_modified(long_ago).unwrap();
+    drop(open);
+    let web = context.serve();
+    for (code, stays) in [("1 + 1", false), ("open('mine.txt', 'w').close()", true)] {
+        let started = web.post("kernel.start", &json!({}));
+        let started = started.json();
+        let id = started["id"]
+            .as_str()
+            .unwrap_or_else(|| panic!("{started}"));
+        let session = format!("jupyter-{id}");
+        let ran = web.post(
+            "notebook.run_cell",
+            &json!({"code": code, "session": session}),
+        );
+        assert_eq!(ran.json()["success"], true, "{}", ran.body);
+        assert!(sessions.join(&session).is_dir());
+        let ended = web.post("kernel.shutdown", &json!({ "kernel_id": id }));
+        assert!(ended.status < 300, "{}", ended.body);
+        wait_until("the folder to go or to stay", || {
+            sessions.join(&session).exists() == stays
+        });
+        assert_eq!(sessions.join(&session).join("mine.txt").exists(), stays);
+    }
+    wait_until("what was left to be gone", || !left.exists());
+}
+
+#[test]
 fn several_clients_share_a_kernel_in_both_forms() {
     story("cells");
 }

@@ -163,6 +163,11 @@ impl Drop for World {
     }
 }
 
+/// The same with a kernel for bash, and its kernelspec.
+pub(crate) fn python_with_bash(context: &TestContext) -> PathBuf {
+    foreign::python_with_kernels(context)
+}
+
 /// An environment of the system's Python with ipykernel: the Python that those were made with may be in a home that nobody else can enter.
 pub(crate) fn python_for_all(context: &TestContext) -> PathBuf {
     let libraries = set_up("dev-python/lib").read_dir().unwrap().flatten();

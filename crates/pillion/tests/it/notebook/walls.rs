@@ -58,3 +58,15 @@ fn children_that_a_cell_forks_can_print() {
         "{ran}"
     );
 }
+
+#[test]
+fn without_namespaces_a_kernel_starts_again_and_again() {
+    let mut context = crate::context::TestContext::new();
+    context.set_env("PILLION_LANES_LEVEL", "L2");
+    let mut world = World::with(context);
+    for _ in 0..2 {
+        let ran = world.run("import os\nos.path.basename(os.getcwd())");
+        assert_eq!(ran["result_repr"], "'default'", "{ran}");
+        world.ask("shutdown", json!({}));
+    }
+}
