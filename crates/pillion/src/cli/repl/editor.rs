@@ -397,6 +397,7 @@ mod tests {
             matches: vec!["näme".to_owned(), "\u{1b}]0;x\u{7}".to_owned()],
             start: 4,
             end: 6,
+            ..Completions::default()
         };
         let found = suggestions("é = nä + 1", &found);
         assert_eq!(found.len(), 1);
@@ -405,6 +406,7 @@ mod tests {
             matches: vec!["x".to_owned()],
             start: 90,
             end: 80,
+            ..Completions::default()
         };
         assert_eq!(suggestions("ab", &beyond)[0].span, Span::new(2, 2));
     }
