@@ -2,7 +2,8 @@
 
 use serde_json::json;
 
-use super::World;
+use super::{NOBODY, World, python_for_all};
+use crate::context::{TestContext, is_root};
 
 #[test]
 fn a_cell_sees_its_folder_and_nothing_of_the_user() {
@@ -61,9 +62,14 @@ fn children_that_a_cell_forks_can_print() {
 
 #[test]
 fn without_namespaces_a_kernel_starts_again_and_again() {
-    let mut context = crate::context::TestContext::new();
+    // Root's lanes are those of another user there, who reads neither our folders nor our Python.
+    let user = is_root().then_some(NOBODY);
+    let mut context = TestContext::new().for_user(user);
     context.set_env("PILLION_LANES_LEVEL", "L2");
     let mut world = World::with(context);
+    if user.is_some() {
+        world.python = python_for_all(&world.context);
+    }
     for _ in 0..2 {
         let ran = world.run("import os\nos.path.basename(os.getcwd())");
         assert_eq!(ran["result_repr"], "'default'", "{ran}");
