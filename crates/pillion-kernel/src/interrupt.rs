@@ -19,6 +19,9 @@ pub(crate) const GRACE: Duration = Duration::from_secs(3);
 const GRACES: u32 = 5;
 /// How long an interrupt may take to be heard before it is sent again.
 const HEARD: Duration = Duration::from_millis(700);
+/// The same for a kernel that cannot tell whether it has heard it: a second one that comes while
+/// it still ends the cell may leave it in a state that nobody thought of.
+const HEARD_UNTOLD: Duration = Duration::from_millis(2500);
 /// How often one is sent to a kernel that cannot tell whether it has heard it.
 const SIGNALS: usize = 3;
 /// How often it is looked whether a cell has ended.
@@ -34,11 +37,19 @@ impl Kernel {
         };
         let goes_on = || ready.client.running().as_ref() == Some(&cell);
         for _ in 1..SIGNALS {
-            if !within(HEARD, || !goes_on() || ready.client.is_over()).await {
+            if !within(self.heard(), || !goes_on() || ready.client.is_over()).await {
                 self.ask_to_stop(ready, Some((&cell, true))).await?;
             }
         }
         Ok(())
+    }
+
+    /// How long it may take to hear an interrupt.
+    fn heard(&self) -> Duration {
+        match self.source() {
+            Some(_) => HEARD,
+            None => HEARD_UNTOLD,
+        }
     }
 
     /// Interrupt this cell, and wait for its end. Says whether that came in time.
@@ -56,7 +67,7 @@ impl Kernel {
                 }
                 sent += 1;
             }
-            if within(HEARD, || has_ended(ready, cell)).await {
+            if within(self.heard(), || has_ended(ready, cell)).await {
                 break;
             }
             // Its end may be behind all that it said before.
