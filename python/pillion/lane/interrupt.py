@@ -93,7 +93,7 @@ class _Cells:
 
     def _is_handling_one(self) -> bool:
         """Whether the main thread does something because of an interrupt."""
-        now: Any = sys._current_exceptions().get(self._main.ident)  # noqa: SLF001
+        now: Any = sys._current_exceptions().get(self._main.ident)
         error = now[1] if isinstance(now, tuple) else now
         seen: set[int] = set()
         while error is not None and id(error) not in seen:
@@ -105,7 +105,7 @@ class _Cells:
 
     def _is_telling(self) -> bool:
         """Whether the main thread shows how a cell failed."""
-        frame = sys._current_frames().get(self._main.ident or 0)  # noqa: SLF001
+        frame = sys._current_frames().get(self._main.ident or 0)
         while frame is not None:
             name = frame.f_globals.get("__name__", "")
             if frame.f_code.co_name == "showtraceback" and str(name).startswith("IPython."):
