@@ -151,15 +151,18 @@ fn a_cell_that_cleans_up_after_its_interrupt_is_not_interrupted_again() {
 #[test]
 fn a_cell_that_is_cancelled_before_its_turn_ends_nobody_elses() {
     let mut world = World::new();
-    let first = world.start(json!({"code": "import time\nprint('on')\ntime.sleep(3)\n'mine'"}));
-    world.until(first, "stream");
+    // It ends when we answer it.
+    let first = world.start(json!({"code": "import time\ninput('go on? ')"}));
+    world.until(first, "input_request");
     // It waits behind the first, and is interrupted when its turn comes.
     let params = world.params(json!({"code": "time.sleep(600)"}));
     let mut other = world.daemon.connect();
     let second = other.send("notebook.run_cell", params);
-    std::thread::sleep(Duration::from_millis(500));
+    // What the kernel is asked afterwards, beside its cell, shows that the second has come to it.
+    other.call("notebook.variables", json!({})).unwrap();
     other.cancel(second);
     assert!(other.outcome(second).is_err());
+    world.ask("input", json!({"value": "mine"}));
     let ran = world.rpc.outcome(first).unwrap();
     assert_eq!(ran["result_repr"], "'mine'", "{ran}");
     let after = world.run("'time' in globals()");
