@@ -151,6 +151,8 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "pillion-protocol",
         ],
     ),
+    // Types, prompts and rules: what is to be done about them is a service's business.
+    ("pillion-agents", &[]),
     // Its errors become the error object here, the same for every service.
     ("pillion-store", &["pillion-process", "pillion-protocol"]),
     ("pillion-catalogue", &["pillion-protocol"]),
@@ -164,6 +166,8 @@ const MAY_USE: &[(&str, &[&str])] = &[
 const NEVER: &[(&str, &str, &str)] = &[
     ("pillion-protocol", "tokio", "wire types do no IO"),
     ("pillion-protocol", "rustix", "wire types do no IO"),
+    ("pillion-agents", "tokio", "what agents say is pure data"),
+    ("pillion-agents", "rustix", "what agents say is pure data"),
     (
         "pillion-process",
         "serde_json",

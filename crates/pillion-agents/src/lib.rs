@@ -1,0 +1,26 @@
+//! The agents of a learning session: what they are told, what they say, and what follows.
+//!
+//! Three models work on a turn. The *companion* (CA) talks to the learner, the unseen *roadmap
+//! manager* (RMA) steers it by an instruction packet and may ask an expert, and the *memo*
+//! agent (MA) rewrites the report afterwards. This crate has their types, prompts and rules.
+//! It does no IO, knows no clock and starts nothing: what is to be done is given back as data.
+
+mod memo;
+mod outcome;
+mod packet;
+mod state;
+mod stream;
+mod words;
+
+pub use memo::{Digest, ErrorEntry, ErrorType, MemoResult, ProgressDelta};
+pub use outcome::{BlockerType, Evidence, Sentiment, TeachingMode, TurnOutcome};
+pub use packet::{
+    BindingRule, ConsultationRequest, HelperScope, InstructionPacket, LockCondition, LockUntil,
+    MAX_NICE, MAX_TARGETS, ManagerAnswer, TaskType,
+};
+pub use state::{
+    Constraints, ERROR_SUMMARY_EVERY, MAX_ATTEMPTS, MAX_INPUT_LENGTH, SessionState, SkipEntry,
+    SubtaskStatus, Task, TaskStatus, Tasks,
+};
+pub use stream::{Agent, StreamEvent, TokenUsage, Usage};
+pub use words::Word;
