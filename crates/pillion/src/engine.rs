@@ -8,7 +8,7 @@ use pillion_catalogue::{Catalogue, Definition, Door, Request, Result};
 use pillion_code::{CodeService, Unsaved};
 use pillion_doors::House;
 use pillion_exec::ExecService;
-use pillion_lanes::Executor;
+use pillion_lanes::{Executor, Sessions};
 use pillion_notebook::{NotebookService, Read, Reader, Typed};
 use pillion_project::Projects;
 use pillion_python::PythonService;
@@ -35,6 +35,8 @@ pub struct EngineOptions {
     pub root: Option<PathBuf>,
     /// Where this engine can be reached, for `system.status`.
     pub place: Place,
+    /// Where sessions are kept; among pillion's own data if not given.
+    pub sessions: Option<Sessions>,
 }
 
 /// A whole pillion inside this process.
@@ -74,6 +76,9 @@ impl Engine {
             catalogue.activity().clone(),
             Arc::clone(&supervisor),
         ));
+        if let Some(sessions) = options.sessions {
+            executor.set_sessions(sessions);
+        }
         let exec = Arc::new(ExecService::new(
             Arc::clone(&executor),
             dirs.clone(),
