@@ -88,7 +88,7 @@ fn router(house: House, agents: mcp::Settings, access: Arc<Access>) -> Router {
     if house.exposed.is_some() {
         router = router.route("/{function}", post(calls::call));
     }
-    router = routes::add(router, &house.catalogue);
+    router = routes::add(router, &house);
     router
         .fallback(calls::no_route)
         .method_not_allowed_fallback(calls::no_method)

@@ -17,7 +17,8 @@ pub(super) fn document(house: &House) -> Value {
             path(definition, &mut schemas),
         );
     }
-    for (operation, route) in super::routes::all(&house.catalogue) {
+    for (definition, route) in super::routes::all(house) {
+        let operation = definition.name;
         let method = route.method.as_str().to_lowercase();
         let summary = format!("The same as `{operation}`.");
         let ok = json!({ "description": "The result.", "content": { "application/json": {} } });

@@ -15,7 +15,7 @@ use axum::routing::{MethodRouter, delete, get, patch, post, put};
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use pillion_catalogue::{
-    Body, Caller, Catalogue, Code, Error, Errors, Method, Reply, Result, Route,
+    Body, Caller, Code, Definition, Error, Errors, Method, Reply, Result, Route,
 };
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
@@ -25,17 +25,19 @@ use super::calls::{self, Frames, Parameters};
 use super::talk;
 use crate::House;
 
-/// Every path of a catalogue, with the operation behind it.
-pub(super) fn all(catalogue: &Catalogue) -> impl Iterator<Item = (&'static str, Route)> {
-    catalogue.definitions().flat_map(|definition| {
+/// Every path that a house serves, with the operation behind it.
+pub(super) fn all(house: &House) -> impl Iterator<Item = (&Definition, Route)> {
+    house.catalogue.definitions().flat_map(|definition| {
         let routes = definition.offer.routes.iter();
-        routes.map(|route| (definition.name, *route))
+        let served = routes.filter(|route| route.mode.is_served_by(house.mode));
+        served.map(move |route| (definition, *route))
     })
 }
 
 /// A router with all of them.
-pub(super) fn add(mut router: Router<House>, catalogue: &Catalogue) -> Router<House> {
-    for (operation, route) in all(catalogue) {
+pub(super) fn add(mut router: Router<House>, house: &House) -> Router<House> {
+    for (definition, route) in all(house) {
+        let operation = definition.name;
         router = router.route(route.path, handler(operation, route));
     }
     router
@@ -135,7 +137,7 @@ async fn reply(
     let definition = house.catalogue.get(operation);
     let streams = definition.is_some_and(|d| d.wants_stream(asked.params()));
     match (route.answer, streams) {
-        (Reply::Events, _) => {
+        (Reply::Events | Reply::EventsAndResult, _) => {
             let operation = operation.to_owned();
             calls::stream(house, operation, asked, connection.room, Frames::Items)
         }

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use clap::Args;
 use pillion_catalogue::{
-    Body, Catalogue, Code, Context, Error, Errors, Method, Offer, Operation, Operations, Peer,
-    Reply, Result, Route, Safety, Streams,
+    Body, Catalogue, Code, Context, Error, Errors, Method, Mode, Offer, Operation, Operations,
+    Peer, Reply, Result, Route, Safety, Streams,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -150,6 +150,8 @@ async fn a_path_says_what_it_takes_and_how_it_answers() {
         surroundings: pillion_catalogue::Caller::default(),
         peer: Peer::default(),
         exposed: None,
+        mode: Mode::Plain,
+        event_types: &[],
     };
     let listener = listen(0..=0).await.unwrap();
     let port = listener.local_addr().unwrap().port();
