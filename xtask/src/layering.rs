@@ -31,6 +31,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "pillion-workspace",
             "pillion-supervisor",
             "pillion-runtime",
+            "pillion-sync",
             "pillion-store",
             "pillion-catalogue",
             "pillion-client",
@@ -151,6 +152,16 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "pillion-protocol",
         ],
     ),
+    (
+        // A library of services: what it delivers and when is theirs to say.
+        "pillion-sync",
+        &[
+            "pillion-store",
+            "pillion-catalogue",
+            "pillion-process",
+            "pillion-protocol",
+        ],
+    ),
     // Its errors become the error object here, the same for every service.
     ("pillion-store", &["pillion-process", "pillion-protocol"]),
     ("pillion-catalogue", &["pillion-protocol"]),
@@ -177,6 +188,7 @@ const NEVER: &[(&str, &str, &str)] = &[
     ("pillion-lanes", "axum", "only doors speak HTTP"),
     ("pillion-supervisor", "axum", "only doors speak HTTP"),
     ("pillion-store", "axum", "only doors speak HTTP"),
+    ("pillion-sync", "axum", "only doors serve HTTP"),
     ("pillion-python", "axum", "only doors speak HTTP"),
     (
         "pillion-client",
