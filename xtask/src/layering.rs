@@ -25,12 +25,14 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "pillion-python",
             "pillion-exec",
             "pillion-notebook",
+            "pillion-session",
             "pillion-kernel",
             "pillion-lanes",
             "pillion-project",
             "pillion-workspace",
             "pillion-supervisor",
             "pillion-runtime",
+            "pillion-sync",
             "pillion-store",
             "pillion-catalogue",
             "pillion-client",
@@ -151,8 +153,34 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "pillion-protocol",
         ],
     ),
+    (
+        "pillion-session",
+        &[
+            "pillion-agents",
+            "pillion-course",
+            "pillion-expert",
+            "pillion-model",
+            "pillion-sync",
+            "pillion-lanes",
+            "pillion-store",
+            "pillion-runtime",
+            "pillion-catalogue",
+            "pillion-process",
+            "pillion-protocol",
+        ],
+    ),
     // Types, prompts and rules: what is to be done about them is a service's business.
     ("pillion-agents", &[]),
+    (
+        // A library of services: what it delivers and when is theirs to say.
+        "pillion-sync",
+        &[
+            "pillion-store",
+            "pillion-catalogue",
+            "pillion-process",
+            "pillion-protocol",
+        ],
+    ),
     // Its errors become the error object here, the same for every service.
     ("pillion-store", &["pillion-process", "pillion-protocol"]),
     ("pillion-catalogue", &["pillion-protocol"]),
@@ -181,6 +209,7 @@ const NEVER: &[(&str, &str, &str)] = &[
     ("pillion-lanes", "axum", "only doors speak HTTP"),
     ("pillion-supervisor", "axum", "only doors speak HTTP"),
     ("pillion-store", "axum", "only doors speak HTTP"),
+    ("pillion-sync", "axum", "only doors serve HTTP"),
     ("pillion-python", "axum", "only doors speak HTTP"),
     (
         "pillion-client",
