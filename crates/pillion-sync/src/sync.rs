@@ -209,3 +209,88 @@ impl Sync {
         self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicBool;
+
+    use pillion_store::Options;
+    use tokio::sync::Notify;
+
+    use super::*;
+
+    /// Steps that others may take before the test looks again.
+    const STEPS: usize = 100;
+
+    async fn let_others_go_on() {
+        for _ in 0..STEPS {
+            tokio::task::yield_now().await;
+        }
+    }
+
+    /// Deliveries by way of a store that notes that it is asked for.
+    fn noted(folder: &tempfile::TempDir) -> (Sync, Arc<AtomicBool>) {
+        let (path, asked) = (folder.path().join("store/x"), Arc::<AtomicBool>::default());
+        let noted = Arc::clone(&asked);
+        let path = move || {
+            noted.store(true, Ordering::Relaxed);
+            path.clone()
+        };
+        let store = StoreHandle::new(path, Options::default());
+        (Sync::new(store, &CancellationToken::new()), asked)
+    }
+
+    /// A task of a session that still writes down what it has sent, until it may end.
+    fn writing(sync: &Sync) -> (Entry, Arc<Notify>) {
+        let may_end = Arc::new(Notify::new());
+        let waits = Arc::clone(&may_end);
+        let stop = sync.ending.child_token();
+        let entry = Entry {
+            session: Arc::new(Session::new("s", Target::new(&backend()).unwrap(), stop)),
+            task: tokio::spawn(async move { waits.notified().await }),
+        };
+        (entry, may_end)
+    }
+
+    fn backend() -> Backend {
+        Backend {
+            url: "http://127.0.0.1:1".into(),
+            token: None,
+            chapter: "first".into(),
+            course_id: None,
+        }
+    }
+
+    #[tokio::test]
+    async fn the_next_task_of_a_session_begins_when_the_last_one_has_ended() {
+        let folder = tempfile::tempdir().unwrap();
+        let (sync, asked) = noted(&folder);
+        let (entry, may_end) = writing(&sync);
+        sync.sessions().insert("s".into(), entry);
+        sync.detach("s");
+        sync.attach("s", &backend()).unwrap();
+        let_others_go_on().await;
+        assert!(!asked.load(Ordering::Relaxed), "it looks into the outbox");
+        may_end.notify_one();
+        while !asked.load(Ordering::Relaxed) {
+            tokio::task::yield_now().await;
+        }
+        sync.stop().await;
+    }
+
+    #[tokio::test]
+    async fn a_session_is_forgotten_when_its_task_has_ended() {
+        let folder = tempfile::tempdir().unwrap();
+        let (sync, asked) = noted(&folder);
+        let (entry, may_end) = writing(&sync);
+        sync.sessions().insert("s".into(), entry);
+        let forgetting = sync.clone();
+        let forgetting = tokio::spawn(async move { forgetting.forget("s").await });
+        let_others_go_on().await;
+        assert!(!asked.load(Ordering::Relaxed), "the outbox is changed");
+        assert!(!forgetting.is_finished());
+        may_end.notify_one();
+        forgetting.await.unwrap().unwrap();
+        assert!(asked.load(Ordering::Relaxed));
+    }
+}
