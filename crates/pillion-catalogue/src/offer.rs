@@ -400,6 +400,13 @@ impl Route {
         self
     }
 
+    /// Whether its requests have a body. Those of contracts that read or delete have none;
+    /// elsewhere a body is understood whatever the method.
+    pub fn has_body(&self) -> bool {
+        let changes = !matches!(self.method, Method::Get | Method::Delete);
+        changes || self.members == Members::All
+    }
+
     /// The parameter that a part of the path is.
     pub fn parameter<'a>(&self, part: &'a str) -> &'a str {
         let named = self.names.iter().find(|(name, _)| *name == part);
