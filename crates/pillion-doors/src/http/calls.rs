@@ -218,6 +218,7 @@ pub(super) fn stream(
             let event = match (&part, frames) {
                 (Part::Item(item), Frames::Parts) => event("item", item.get()),
                 (Part::Progress(news), Frames::Parts) => event("progress", news.get()),
+                (Part::Item(item), Frames::ItemsAndResult) => typed("output", item.get()),
                 (Part::Item(item), _) => frame(item.get()),
                 (Part::Progress(_), _) => String::new(),
             };
@@ -235,7 +236,7 @@ pub(super) fn stream(
                 (Ok(result), Frames::Parts) => event("result", result.get()),
                 // The last item said how it ended.
                 (Ok(_), Frames::Items) => return,
-                (Ok(result), Frames::ItemsAndResult) => complete(result.get()),
+                (Ok(result), Frames::ItemsAndResult) => typed("complete", result.get()),
                 (Err(error), frames) => failed(&error, frames),
             },
             // The caller hung up: dropping the call cancels it.
@@ -292,13 +293,14 @@ fn frame(json: &str) -> String {
     }
 }
 
-/// A result as the last event of a stream.
-fn complete(result: &str) -> String {
-    let kind = r#""type":"complete""#;
-    match result.strip_prefix('{').map(str::trim_start) {
+/// One event, which says what it is: its type is the first thing that it says, or this.
+fn typed(kind: &str, json: &str) -> String {
+    let kind = format!("\"type\":\"{kind}\"");
+    match json.strip_prefix('{') {
+        Some(members) if members.starts_with("\"type\":") => frame(json),
         Some("}") => frame(&format!("{{{kind}}}")),
         Some(members) => frame(&format!("{{{kind},{members}")),
-        None => frame(&format!("{{{kind},\"result\":{result}}}")),
+        None => frame(&format!("{{{kind},\"value\":{json}}}")),
     }
 }
 

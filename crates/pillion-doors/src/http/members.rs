@@ -75,9 +75,9 @@ fn taken(definition: &Definition, route: &Route) -> Option<HashSet<String>> {
         Members::All => return None,
         Members::Listed => route.fields.iter().map(|f| f.name.to_owned()).collect(),
         Members::Known => {
-            let schema = definition.own_schema();
-            let own = schema.get("properties").and_then(Value::as_object);
-            own.into_iter().flat_map(Map::keys).cloned().collect()
+            let schema = definition.params_schema();
+            let known = schema.get("properties").and_then(Value::as_object);
+            known.into_iter().flat_map(Map::keys).cloned().collect()
         }
     };
     for name in route.parameters().map(|part| route.parameter(part)) {

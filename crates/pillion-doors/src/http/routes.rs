@@ -15,7 +15,8 @@ use axum::routing::{MethodRouter, delete, get, patch, post, put};
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use pillion_catalogue::{
-    Body, Caller, Code, Definition, Error, Errors, Method, Reply, Result, Route,
+    Body, Caller, Code, Definition, Door, Error, Errors, Method, Reply,
+    Request as CatalogueRequest, Result, Route,
 };
 use serde_json::json;
 use serde_json::value::{RawValue, to_raw_value};
@@ -74,6 +75,9 @@ fn handler(definition: &Definition, route: Route) -> MethodRouter<House> {
         {
             return failure(&error, &route);
         }
+        if let Err(error) = first(&house, &route, &path).await {
+            return failure(&error, &route);
+        }
         reply(house, connection, operation, route, asked).await
     };
     match route.method {
@@ -118,6 +122,27 @@ fn talker(
             talk::open(house, upgrade, &headers, asked).await
         },
     )
+}
+
+/// Ask what is to be asked first.
+async fn first(house: &House, route: &Route, path: &RawPathParams) -> Result<()> {
+    for first in route.first {
+        let is_there = house.catalogue.get(first.operation).is_some();
+        if !is_there || !first.mode.is_served_by(house.mode) {
+            continue;
+        }
+        let parts = path.iter().filter(|(name, _)| first.parts.contains(name));
+        let parts: serde_json::Map<String, serde_json::Value> = parts
+            .map(|(name, value)| (name.to_owned(), value.into()))
+            .collect();
+        let params = to_raw_value(&parts).map_err(Error::internal)?;
+        let request = CatalogueRequest::new(Door::Http).root(house.root.clone());
+        house
+            .catalogue
+            .call(first.operation, Some(&params), request)
+            .await?;
+    }
+    Ok(())
 }
 
 /// The parameters that an address names: parts of its path, and what stands behind it.
