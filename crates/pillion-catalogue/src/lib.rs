@@ -29,8 +29,8 @@ pub use definition::{Arguments, Definition, Printed};
 pub use functions::{Asking, Failed, Function, Functions, Given, Listing};
 pub use invalid::{Fault, invalid, invalid_field};
 pub use offer::{
-    Body, Errors, Field, Limit, Members, Method, Mode, Offer, OldCommand, Prints, Reply, Route,
-    Stability, Tool, Typed,
+    Body, Errors, Field, First, Limit, Members, Method, Mode, Offer, OldCommand, Prints, Reply,
+    Route, Stability, Tool, Typed,
 };
 pub use operation::{Operation, Picture, Safety, Scope, Streams};
 pub use peer::Peer;

@@ -106,6 +106,30 @@ pub struct Route {
     pub names: &'static [(&'static str, &'static str)],
     /// Parameters, as JSON, that the path decides.
     pub fixed: &'static [(&'static str, &'static str)],
+    /// Operations that are asked first with the parts of the path, under the names that they have
+    /// there: what they refuse, the path refuses. One that is not in the catalogue is not asked.
+    pub first: &'static [First],
+}
+
+/// An operation that is asked before that of a path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct First {
+    /// Its name.
+    pub operation: &'static str,
+    /// When it is asked.
+    pub mode: Mode,
+    /// The parts of the path that it is told, which are all its parameters.
+    pub parts: &'static [&'static str],
+}
+
+impl First {
+    /// Whether the session of the path is one that a desktop app has: asked in desktop mode of
+    /// `session.known`, whose one parameter is `session_id`.
+    pub const SESSION: Self = Self {
+        operation: "session.known",
+        mode: Mode::Desktop,
+        parts: &["session_id"],
+    };
 }
 
 /// How an HTTP door is run, and which paths it has therefore.
@@ -244,7 +268,8 @@ pub enum Reply {
     /// The items as events, each as it is; an error is an event too. Only parameters that cannot
     /// be read are refused before the stream begins.
     Events,
-    /// The same, and at the end the result with `"type":"complete"`.
+    /// The same, and at the end the result with `"type":"complete"`. Items that have no type of
+    /// their own are `"type":"output"`.
     EventsAndResult,
     /// A conversation by WebSocket, in one of these subprotocols or in none.
     Talk(&'static [&'static str]),
@@ -338,6 +363,7 @@ impl Route {
             fields: &[],
             names: &[],
             fixed: &[],
+            first: &[],
         }
     }
 
@@ -398,6 +424,20 @@ impl Route {
     pub const fn fixes(mut self, fixed: &'static [(&'static str, &'static str)]) -> Self {
         self.fixed = fixed;
         self
+    }
+
+    /// These are asked first.
+    #[must_use]
+    pub const fn after(mut self, first: &'static [First]) -> Self {
+        self.first = first;
+        self
+    }
+
+    /// Whether its requests have a body. Those of contracts that read or delete have none;
+    /// elsewhere a body is understood whatever the method.
+    pub fn has_body(&self) -> bool {
+        let changes = !matches!(self.method, Method::Get | Method::Delete);
+        changes || self.members == Members::All
     }
 
     /// The parameter that a part of the path is.
