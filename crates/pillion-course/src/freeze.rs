@@ -220,7 +220,7 @@ fn make(
         }
         fs::rename(root, &folder).map_err(unwritable(&folder))?;
         // It is held before a sweep can find it unused.
-        Overlay::open(store, id, Verify::Sizes)?
+        Overlay::open(store, id, Verify::Names)?
     };
     // The damaged one is removed when nobody waits for the lock.
     drop(aside);

@@ -58,7 +58,7 @@ pub struct Overlay {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verify {
     /// Names and lengths of its files.
-    Sizes,
+    Names,
     /// Every byte.
     Content,
 }
