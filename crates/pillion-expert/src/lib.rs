@@ -10,7 +10,7 @@
 //!    expert (`prompt`). Its `result.json` says `lost` until the end is known.
 //! 2. Skills that are marked `auto` run first; what they found goes with the letter.
 //! 3. The model ([`Consultant`]) answers with a report, or calls skills, in a bounded number of
-//!    rounds (`consult`). Whatever goes wrong in a skill is told to the model, which goes on.
+//!    rounds (`talk`). Whatever goes wrong in a skill is told to the model, which goes on.
 //! 4. The report and the result are written, and the consultation is complete.
 //!
 //! Python of a skill runs in the expert lane and nowhere else (`run`): without network, in a
@@ -30,6 +30,7 @@ mod model;
 mod prompt;
 mod run;
 mod skills;
+mod talk;
 mod text;
 
 pub use consult::{Consultation, ConsultationRequest, Consultations, Limits, Order, Places};
