@@ -183,6 +183,17 @@ pub(crate) async fn other_formats_and_odd_files_are_told_apart(lab: Lab) {
     );
     let found = inspect(&lab, json!({"file": "latin.csv"})).await;
     assert!(warnings(&found).contains("UTF-8"), "{found}");
+    lab.data(
+        "people.csv",
+        "user_email,phone,city\na@b.example,5551,Rome\nc@d.example,5552,Oslo\n",
+    );
+    let found = inspect(&lab, json!({"file": "people.csv", "column": "phone"})).await;
+    let said = found.to_string();
+    assert!(warnings(&found).contains("real persons"), "{said}");
+    assert!(
+        !said.contains("example\"") && !said.contains("555") && said.contains("Rome"),
+        "{said}"
+    );
     for (file, why) in [
         ("binary.csv", "no text"),
         ("empty.csv", "is empty"),

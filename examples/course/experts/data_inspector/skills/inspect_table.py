@@ -32,6 +32,9 @@ SHOWN_COLUMNS = 30
 EXAMPLES = 3
 BINS = 10
 GROUPED = re.compile(r"[-+]?\d{1,3}(,\d{3})+(\.\d+)?")
+PERSONAL = re.compile(
+    r"(^|[^a-z])(e-?mail|phone|address|(first|last|sur)[ _]?name|birth[a-z]*|ssn|iban)([^a-z]|$)"
+)
 DECIMAL_COMMA = re.compile(r"[-+]?\d+,\d+")
 
 
@@ -44,6 +47,7 @@ def run(
     column: str | None = None,
     minimum_rows: int = 10,
     minimum_numeric: int = 1,
+    minimum_groups: int = 1,
     question: str = "",
     context: str = "",
     files: list[str] | None = None,
@@ -60,7 +64,8 @@ def run(
         return {"error": str(error), "files": known, "summary": str(error), "report": said}
     columns = [_describe(title, [row[at] for row in rows]) for at, title in enumerate(names)]
     _warn_about_numbers(columns, rows, warnings)
-    suitability = _judge(rows, columns, minimum_rows, minimum_numeric)
+    _protect_people(columns, warnings)
+    suitability = _judge(rows, columns, minimum_rows, (minimum_numeric, minimum_groups))
     plot = _plot(name, columns, rows, column)
     result = {
         "file": name,
@@ -299,26 +304,42 @@ def _warn_about_numbers(
             warnings.append(f"`{name}` is nearly all numbers, but has {bad[:30]!r}.")
 
 
+def _protect_people(columns: list[dict[str, Any]], warnings: list[str]) -> None:
+    """Repeat no values of columns that seem to be about persons."""
+    personal = [column for column in columns if PERSONAL.search(column["name"].lower())]
+    for column in personal:
+        column["examples"], column["personal"] = [], True
+        for value in ("min", "max", "mean", "median", "most_frequent"):
+            column.pop(value, None)
+    if personal:
+        names = _quoted([column["name"] for column in personal])
+        warnings.insert(0, f"{names} may be about real persons: work with a copy without them.")
+
+
 def _judge(
-    rows: list[Row], columns: list[dict[str, Any]], minimum_rows: int, minimum_numeric: int
+    rows: list[Row], columns: list[dict[str, Any]], minimum_rows: int, minimum: tuple[int, int]
 ) -> dict[str, Any]:
     numeric = [column["name"] for column in columns if column["type"] in ("integer", "number")]
+    groups = [
+        column["name"]
+        for column in columns
+        if column["type"] in ("text", "boolean")
+        and 1 < column["distinct"] <= max(2, len(rows) // 2)
+    ]
     cells = len(rows) * len(columns)
     missing = sum(column["missing"] for column in columns) / cells if cells else 1.0
-    checks = [
-        ("rows", len(rows) >= minimum_rows, f"{len(rows)} rows; needed: {minimum_rows}"),
-        (
-            "numeric_columns",
-            len(numeric) >= minimum_numeric,
-            f"{len(numeric)} numeric columns; needed: {minimum_numeric}",
-        ),
-        ("columns", len(columns) >= 2, f"{len(columns)} columns; needed: 2"),
-        ("missing", missing <= 0.3, f"{missing:.0%} of the values are missing; up to 30% are fine"),
-    ]
+    kinds = (("numeric columns", numeric), ("columns of groups", groups))
+    checks = [("rows", len(rows) >= minimum_rows, f"{len(rows)} rows; needed: {minimum_rows}")]
+    for (kind, found), needed in zip(kinds, minimum, strict=True):
+        why = f"{len(found)} {kind}; needed: {needed}"
+        checks.append((kind, len(found) >= needed, why))
+    why = f"{missing:.0%} of the values are missing; up to 30% are fine"
+    checks.append(("missing", missing <= 0.3, why))
     return {
         "suitable": all(good for _, good, _ in checks),
         "checks": [{"check": name, "ok": good, "reason": why} for name, good, why in checks],
         "numeric_columns": numeric[:SHOWN_COLUMNS],
+        "group_columns": groups[:SHOWN_COLUMNS],
     }
 
 
@@ -348,7 +369,8 @@ def _plot(
 
 def _column_to_plot(columns: list[dict[str, Any]], rows: int, wanted: str | None) -> int | None:
     """Where the column is that says most: the wanted one, else a number that is no row's number."""
-    filled = [at for at, column in enumerate(columns) if column["type"] != "empty"]
+    usable = [column["type"] != "empty" and "personal" not in column for column in columns]
+    filled = [at for at, good in enumerate(usable) if good]
     for at in filled:
         if wanted and columns[at]["name"].lower() == wanted.lower():
             return at
