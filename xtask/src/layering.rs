@@ -108,6 +108,11 @@ const MAY_USE: &[(&str, &[&str])] = &[
         ],
     ),
     (
+        // A library of services, beside the lanes that skills of experts run in.
+        "pillion-expert",
+        &["pillion-lanes", "pillion-catalogue"],
+    ),
+    (
         // Not the store: what is kept of a run is the service's business.
         "pillion-lanes",
         &[
