@@ -32,6 +32,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "pillion-supervisor",
             "pillion-runtime",
             "pillion-store",
+            "pillion-model",
             "pillion-catalogue",
             "pillion-client",
             "pillion-sandbox",
@@ -153,6 +154,9 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ),
     // Its errors become the error object here, the same for every service.
     ("pillion-store", &["pillion-process", "pillion-protocol"]),
+    // A library of services that others can use without the rest of the house: of ours it only
+    // takes the type of its key.
+    ("pillion-model", &["pillion-process"]),
     ("pillion-catalogue", &["pillion-protocol"]),
     ("pillion-client", &["pillion-process", "pillion-protocol"]),
     ("pillion-sandbox", &["pillion-process"]),
@@ -177,6 +181,16 @@ const NEVER: &[(&str, &str, &str)] = &[
     ("pillion-lanes", "axum", "only doors speak HTTP"),
     ("pillion-supervisor", "axum", "only doors speak HTTP"),
     ("pillion-store", "axum", "only doors speak HTTP"),
+    (
+        "pillion-model",
+        "aws-lc-rs",
+        "TLS is built without cmake and assembler",
+    ),
+    (
+        "pillion-model",
+        "openssl-sys",
+        "TLS does not depend on the system's",
+    ),
     ("pillion-python", "axum", "only doors speak HTTP"),
     (
         "pillion-client",
