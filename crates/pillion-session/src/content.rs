@@ -122,7 +122,7 @@ pub(crate) fn of_session(
     paths: &Paths,
 ) -> Result<Chapter> {
     if let Some(id) = &paths.overlay {
-        let kept = Overlay::open(store, id, Verify::Sizes).and_then(|kept| kept.chapter());
+        let kept = Overlay::open(store, id, Verify::Names).and_then(|kept| kept.chapter());
         match kept {
             Ok(chapter) => return Ok(chapter),
             Err(error) => tracing::warn!(%error, "the content of a session is looked for anew"),
@@ -135,10 +135,10 @@ pub(crate) fn of_session(
     resolve(&roots, chapter, paths.desktop_context.as_ref())
 }
 
-/// Keep the content of a chapter as it is now; the name it is kept under.
-pub(crate) fn keep(chapter: &Chapter, store: &Path) -> Result<String> {
-    let kept = pillion_course::freeze(chapter, store).map_err(failed)?;
-    Ok(kept.id().to_owned())
+/// Keep the content of a chapter as it is now. It may be swept away as soon as this is dropped
+/// and no session names it.
+pub(crate) fn keep(chapter: &Chapter, store: &Path) -> Result<Overlay> {
+    pillion_course::freeze(chapter, store).map_err(failed)
 }
 
 /// Take away content that no session has any more.

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use pillion_agents::{MemoryState, Task, initial_packet, initial_state};
 use pillion_catalogue::{Code, Error, Result};
-use pillion_course::{Chapter, SourceFile};
+use pillion_course::{Chapter, Overlay, SourceFile};
 use pillion_lanes::session;
 use rustix::fs::{CWD, RenameFlags};
 use serde::Serialize;
@@ -77,7 +77,7 @@ pub(crate) fn create(root: &Path, plan: &Plan) -> Result<Sources> {
     }
     // Named like the folder of a run: what a killed process left is swept with those.
     let staged = root.join(session::name_of_run());
-    let made = fill(&staged, plan).and_then(|sources| {
+    let made = fill(&staged, plan).and_then(|(sources, _overlay)| {
         sync_all(&staged)?;
         rustix::fs::renameat_with(
             CWD,
@@ -98,7 +98,7 @@ pub(crate) fn create(root: &Path, plan: &Plan) -> Result<Sources> {
     })
 }
 
-fn fill(folder: &Path, plan: &Plan) -> io::Result<Sources> {
+fn fill(folder: &Path, plan: &Plan) -> io::Result<(Sources, Overlay)> {
     session::passage(folder).map_err(io::Error::other)?;
     let workspace = folder.join(session::WORKSPACE);
     let data = folder.join(names::WORKING_FILES);
@@ -119,7 +119,7 @@ fn fill(folder: &Path, plan: &Plan) -> io::Result<Sources> {
     let packet = initial_packet(&tasks);
     let paths = Paths {
         created_at: Some(load::now()),
-        overlay: Some(overlay),
+        overlay: Some(overlay.id().to_owned()),
         desktop_context: plan.context.clone(),
         curriculum: plan.curriculum.clone(),
         backend_url: plan.backend_url.clone(),
@@ -133,7 +133,7 @@ fn fill(folder: &Path, plan: &Plan) -> io::Result<Sources> {
     fs::write(folder.join(names::REPORT), "")?;
     fs::write(folder.join(names::EVENTS), "")?;
     write(folder, names::STATE, &state)?;
-    Ok(sources)
+    Ok((sources, overlay))
 }
 
 /// Copy files of a chapter; the names that they have now.

@@ -13,6 +13,7 @@
 //!
 //! [`service`] knows which turns run, and lets nobody change a session meanwhile.
 
+mod consultant;
 mod content;
 mod create;
 mod export;
@@ -26,6 +27,9 @@ mod progress;
 mod service;
 mod turn;
 
+pub use content::{BundlePaths, ChapterScope, DesktopContext};
+pub use files::{FileInfo, Source};
+pub use folder::PastTurn;
 pub use service::SessionService;
 
 /// The names of the events that a turn can have.

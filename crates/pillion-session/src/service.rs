@@ -114,11 +114,6 @@ impl SessionService {
         self.executor.sessions()
     }
 
-    /// What runs code.
-    pub(crate) fn executor(&self) -> &Arc<Executor> {
-        &self.executor
-    }
-
     /// Where the content of chapters is kept for sessions.
     pub(crate) fn overlays(&self) -> PathBuf {
         self.dirs.usable_data().join("content")
@@ -195,12 +190,16 @@ impl SessionService {
             let mut held = hold(&folder)?;
             let snapshot = load::snapshot(&folder)?;
             let mut paths = snapshot.paths;
+            // Nobody sweeps it away before the session names it.
+            let mut overlay = None;
             let chapter = match &context {
                 // A context that leads nowhere changes nothing.
                 Some(context) => {
                     let chapter =
                         content::resolve(&roots, &snapshot.state.chapter_id, Some(context))?;
-                    paths.overlay = Some(content::keep(&chapter, &overlays)?);
+                    let kept = content::keep(&chapter, &overlays)?;
+                    paths.overlay = Some(kept.id().to_owned());
+                    overlay = Some(kept);
                     paths.desktop_context = Some(context.clone());
                     chapter
                 }
@@ -217,6 +216,7 @@ impl SessionService {
             folder.commit(&mut held, record)?;
             let unsent = held.unsent.clone();
             folder.settle(&held)?;
+            drop(overlay);
             Ok((chapter, paths, unsent))
         });
         let (chapter, paths, unsent) = done.await??;

@@ -24,6 +24,7 @@ use serde_json::json;
 use serde_json::value::to_raw_value;
 use tokio_util::sync::CancellationToken;
 
+use crate::consultant::ExpertModel;
 use crate::content;
 use crate::create::tasks;
 use crate::files;
@@ -326,7 +327,7 @@ impl Task {
                 working_files: running.folder.path(names::WORKING_FILES),
                 user_workspace: running.folder.path(pillion_lanes::session::WORKSPACE),
             },
-            expert: expert.into(),
+            expert: expert.clone(),
             request: pillion_expert::ConsultationRequest {
                 expert_id: request.expert_id,
                 question: request.question,
@@ -342,7 +343,7 @@ impl Task {
             limits: Limits::default(),
         };
         let consultations = &running.service.consultations;
-        let done = consultations.consult(order, &running.model).await;
+        let done = consultations.consult(order, &ExpertModel(&running.model)).await;
         if running.cancel.is_cancelled() {
             if let Ok(done) = done {
                 self.consultations.push(done.consultation_id);

@@ -19,7 +19,8 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 pub(crate) use journal::Record;
-pub(crate) use turns::{PastTurn, name as name_of_turn, offset, turns};
+pub use turns::PastTurn;
+pub(crate) use turns::{name as name_of_turn, offset, turns};
 
 /// The names in the folder of a session.
 pub(crate) mod names {

@@ -1,9 +1,9 @@
 //! The operations `session.*` and `course.*`, with the paths of the desktop contract.
 
-mod files;
-mod life;
-mod progress;
-mod turn;
+pub mod files;
+pub mod life;
+pub mod progress;
+pub mod turn;
 
 use pillion_catalogue::{Errors, Members, Method, Operations, Reply, Route, Stability};
 
