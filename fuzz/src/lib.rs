@@ -8,6 +8,7 @@
 mod framing;
 mod kernels;
 mod messages;
+mod models;
 mod notebooks;
 mod texts;
 mod websocket;
@@ -15,6 +16,7 @@ mod websocket;
 pub use framing::{content_length, lines};
 pub use kernels::kernel_stream;
 pub use messages::{jsonrpc_read, line_read, sidecar_line};
+pub use models::sse;
 pub use notebooks::notebook;
 pub use pillion_lanes::fuzzing::{output as lane_output, question as lane_question};
 pub use texts::{nested_text, odd_text};
@@ -36,5 +38,6 @@ pub const TARGETS: &[(&str, Property)] = &[
     ("notebook", notebook),
     ("odd_text", odd_text),
     ("sidecar_line", sidecar_line),
+    ("sse", sse),
     ("websocket", websocket),
 ];

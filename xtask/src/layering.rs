@@ -33,6 +33,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "pillion-supervisor",
             "pillion-runtime",
             "pillion-store",
+            "pillion-model",
             "pillion-catalogue",
             "pillion-client",
             "pillion-sandbox",
@@ -108,7 +109,12 @@ const MAY_USE: &[(&str, &[&str])] = &[
     (
         // A library of services, beside the lanes that skills of experts run in.
         "pillion-expert",
-        &["pillion-lanes", "pillion-course", "pillion-catalogue"],
+        &[
+            "pillion-lanes",
+            "pillion-course",
+            "pillion-model",
+            "pillion-catalogue",
+        ],
     ),
     (
         // Not the store: what is kept of a run is the service's business.
@@ -161,6 +167,9 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("pillion-store", &["pillion-process", "pillion-protocol"]),
     // What sessions are about is files: a library of services that knows no wire.
     ("pillion-course", &["pillion-process"]),
+    // A library of services that others can use without the rest of the house: of ours it only
+    // takes the type of its key.
+    ("pillion-model", &["pillion-process"]),
     ("pillion-catalogue", &["pillion-protocol"]),
     ("pillion-client", &["pillion-process", "pillion-protocol"]),
     ("pillion-sandbox", &["pillion-process"]),
@@ -185,6 +194,16 @@ const NEVER: &[(&str, &str, &str)] = &[
     ("pillion-lanes", "axum", "only doors speak HTTP"),
     ("pillion-supervisor", "axum", "only doors speak HTTP"),
     ("pillion-store", "axum", "only doors speak HTTP"),
+    (
+        "pillion-model",
+        "aws-lc-rs",
+        "TLS is built without cmake and assembler",
+    ),
+    (
+        "pillion-model",
+        "openssl-sys",
+        "TLS does not depend on the system's",
+    ),
     ("pillion-python", "axum", "only doors speak HTTP"),
     (
         "pillion-client",
