@@ -88,7 +88,7 @@ impl Operation for History {
         session::check_id(&self.session)?;
         let service = cx.service();
         // What has just ended may still be on its way.
-        service.recorder().flush().await;
+        service.recorder().written().await;
         let store = service.jobs().store.store().await?;
         let limit = self.limit.clamp(1, MOST);
         let runs = store.runs(&self.session, limit).await?;

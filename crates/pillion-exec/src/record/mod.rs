@@ -173,6 +173,12 @@ impl Recorder {
 
     /// Wait until all is written, but not for ever.
     pub(crate) async fn flush(&self) {
+        let _ = tokio::time::timeout(PATIENCE, self.written()).await;
+    }
+
+    /// Wait until all is written. Who asks what ran waits as long as he likes: half of it would be
+    /// a wrong answer.
+    pub(crate) async fn written(&self) {
         let begun = {
             let queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
             queue.0.is_some()
@@ -180,7 +186,7 @@ impl Recorder {
         if begun {
             let (done, written) = oneshot::channel();
             self.send(Note::Flush(done));
-            let _ = tokio::time::timeout(PATIENCE, written).await;
+            let _ = written.await;
         }
     }
 }
