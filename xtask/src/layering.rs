@@ -25,12 +25,15 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "pillion-python",
             "pillion-exec",
             "pillion-notebook",
+            "pillion-session",
+            "pillion-course",
             "pillion-kernel",
             "pillion-lanes",
             "pillion-project",
             "pillion-workspace",
             "pillion-supervisor",
             "pillion-runtime",
+            "pillion-sync",
             "pillion-store",
             "pillion-catalogue",
             "pillion-client",
@@ -105,6 +108,11 @@ const MAY_USE: &[(&str, &[&str])] = &[
         ],
     ),
     (
+        // A library of services, beside the lanes that skills of experts run in.
+        "pillion-expert",
+        &["pillion-lanes", "pillion-catalogue"],
+    ),
+    (
         // Not the store: what is kept of a run is the service's business.
         "pillion-lanes",
         &[
@@ -151,8 +159,38 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "pillion-protocol",
         ],
     ),
+    (
+        "pillion-session",
+        &[
+            "pillion-agents",
+            "pillion-course",
+            "pillion-expert",
+            "pillion-model",
+            "pillion-sync",
+            "pillion-lanes",
+            "pillion-store",
+            "pillion-runtime",
+            "pillion-catalogue",
+            "pillion-process",
+            "pillion-protocol",
+        ],
+    ),
+    // Types, prompts and rules: what is to be done about them is a service's business.
+    ("pillion-agents", &[]),
+    (
+        // A library of services: what it delivers and when is theirs to say.
+        "pillion-sync",
+        &[
+            "pillion-store",
+            "pillion-catalogue",
+            "pillion-process",
+            "pillion-protocol",
+        ],
+    ),
     // Its errors become the error object here, the same for every service.
     ("pillion-store", &["pillion-process", "pillion-protocol"]),
+    // What sessions are about is files: a library of services that knows no wire.
+    ("pillion-course", &["pillion-process"]),
     ("pillion-catalogue", &["pillion-protocol"]),
     ("pillion-client", &["pillion-process", "pillion-protocol"]),
     ("pillion-sandbox", &["pillion-process"]),
@@ -164,6 +202,8 @@ const MAY_USE: &[(&str, &[&str])] = &[
 const NEVER: &[(&str, &str, &str)] = &[
     ("pillion-protocol", "tokio", "wire types do no IO"),
     ("pillion-protocol", "rustix", "wire types do no IO"),
+    ("pillion-agents", "tokio", "what agents say is pure data"),
+    ("pillion-agents", "rustix", "what agents say is pure data"),
     (
         "pillion-process",
         "serde_json",
@@ -177,6 +217,7 @@ const NEVER: &[(&str, &str, &str)] = &[
     ("pillion-lanes", "axum", "only doors speak HTTP"),
     ("pillion-supervisor", "axum", "only doors speak HTTP"),
     ("pillion-store", "axum", "only doors speak HTTP"),
+    ("pillion-sync", "axum", "only doors serve HTTP"),
     ("pillion-python", "axum", "only doors speak HTTP"),
     (
         "pillion-client",

@@ -4,11 +4,11 @@ use std::path::PathBuf;
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
-use pillion_catalogue::{Catalogue, Definition, Door, Request, Result};
+use pillion_catalogue::{Catalogue, Definition, Door, Mode, Request, Result};
 use pillion_code::{CodeService, Unsaved};
 use pillion_doors::House;
 use pillion_exec::ExecService;
-use pillion_lanes::Executor;
+use pillion_lanes::{Executor, Sessions};
 use pillion_notebook::{NotebookService, Read, Reader, Typed};
 use pillion_project::Projects;
 use pillion_python::PythonService;
@@ -35,6 +35,8 @@ pub struct EngineOptions {
     pub root: Option<PathBuf>,
     /// Where this engine can be reached, for `system.status`.
     pub place: Place,
+    /// Where sessions are kept; among pillion's own data if not given.
+    pub sessions: Option<Sessions>,
 }
 
 /// A whole pillion inside this process.
@@ -45,12 +47,14 @@ pub struct Engine {
     exec: Arc<ExecService>,
     shutdown: CancellationToken,
     root: Option<PathBuf>,
+    mode: Mode,
 }
 
 impl Engine {
     /// An engine with all services. Nothing is started before the first call.
     pub fn new(options: EngineOptions) -> Self {
         let mut catalogue = Catalogue::default();
+        let mode = options.place.mode;
         let dirs = options.dirs.unwrap_or_else(Dirs::from_env);
         let supervisor = Arc::new(Supervisor::new(catalogue.activity().clone()));
         let shutdown = CancellationToken::new();
@@ -74,6 +78,9 @@ impl Engine {
             catalogue.activity().clone(),
             Arc::clone(&supervisor),
         ));
+        if let Some(sessions) = options.sessions {
+            executor.set_sessions(sessions);
+        }
         let exec = Arc::new(ExecService::new(
             Arc::clone(&executor),
             dirs.clone(),
@@ -97,6 +104,7 @@ impl Engine {
             exec,
             shutdown,
             root: options.root,
+            mode,
         }
     }
 
@@ -137,6 +145,8 @@ impl Engine {
             surroundings: pillion_catalogue::Caller::default(),
             peer: pillion_catalogue::Peer::default(),
             exposed: None,
+            mode: self.mode,
+            event_types: &[],
         }
     }
 

@@ -4,16 +4,17 @@ use std::path::Path;
 use std::time::Duration;
 
 use pillion_catalogue::{
-    Code, Context, Error, Offer, Operation, Peer, Result, Safety, Scope, Streams,
+    Code, Context, Error, Method, Offer, Operation, Peer, Result, Safety, Scope, Streams,
 };
 use pillion_lanes::{
     LONGEST, Lane, Listener, MOST_MEMORY_MB, Program, Reply, Request, Tools, ToolsGiven,
-    Whereabouts, Which, check_name, session, text_or_base64,
+    Whereabouts, Which, check_name, text_or_base64,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
+use super::{CODE_FIELDS, USER_LANE, in_session};
 use crate::ExecService;
 use crate::service::Ticket;
 
@@ -145,7 +146,12 @@ impl Operation for Run {
     const SAFETY: Safety = Safety::Execute;
     const SCOPE: Scope = Scope::Project;
     const STREAMS: Streams = Streams::OnRequest;
-    const OFFER: Offer = Offer::PLAIN.typed_by_hand("exec", 300);
+    const OFFER: Offer = Offer::PLAIN.typed_by_hand("exec", 300).routes(&[in_session(
+        Method::Post,
+        "/api/session/{session_id}/code/run",
+    )
+    .takes(CODE_FIELDS)
+    .fixes(USER_LANE)]);
     type Service = ExecService;
     type Output = Reply;
 
@@ -181,11 +187,8 @@ impl Run {
     /// What is meant, if it can be meant.
     pub(crate) fn request(self, whereabouts: Whereabouts, peer: &Peer) -> Result<Request> {
         let (program, name) = self.program()?;
-        if let Some(session) = &self.session {
-            if self.lane == Lane::Expert {
-                return Err(wrong("the expert lane keeps nothing, so it has no session"));
-            }
-            session::check_id(session)?;
+        if self.session.is_some() && self.lane == Lane::Expert {
+            return Err(wrong("the expert lane keeps nothing, so it has no session"));
         }
         let timeout = self.timeout_seconds.map(timeout).transpose()?;
         if let Some(mb) = self.memory_limit_mb

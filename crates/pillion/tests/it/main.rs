@@ -25,6 +25,7 @@ mod catalogue;
 mod cli;
 mod code;
 mod descriptors;
+mod desktop;
 mod embedded;
 mod environment;
 mod exec;
