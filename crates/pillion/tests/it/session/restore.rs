@@ -93,6 +93,38 @@ fn what_a_desktop_has_written_is_a_session() {
     );
 }
 
+/// The old server's files begin with 1.
+#[test]
+fn turns_that_are_counted_from_one_are_read_and_go_on() {
+    let world = World::new();
+    world.write_session("old", &[("one?", "ONE"), ("two?", "TWO")]);
+    let turns = world.folder("old").join("turns");
+    for at in [1, 0] {
+        for rest in ["user.txt", "companion.txt", "turn_outcome.json"] {
+            let (from, to) = (format!("{at:03}_{rest}"), format!("{:03}_{rest}", at + 1));
+            std::fs::rename(turns.join(from), turns.join(to)).unwrap();
+        }
+    }
+    let client = world.serve();
+    good(&client.reattach("old", json!({})));
+    let said = |texts: &[(&str, &str)]| -> Vec<(String, String)> {
+        let owned = texts
+            .iter()
+            .map(|(a, b)| ((*a).to_owned(), (*b).to_owned()));
+        owned.collect()
+    };
+    assert_eq!(
+        client.said("old"),
+        said(&[("one?", "ONE"), ("two?", "TWO")])
+    );
+    world
+        .model
+        .on(Agent::Companion, |_| Act::say(reply("THREE", json!({}))));
+    assert_eq!(client.turn("old", "three?").index(), 3);
+    let expected = said(&[("one?", "ONE"), ("two?", "TWO"), ("three?", "THREE")]);
+    assert_eq!(client.said("old"), expected);
+}
+
 #[test]
 fn what_is_missing_or_unknown_in_a_written_session_does_no_harm() {
     let world = World::new();
