@@ -35,6 +35,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "pillion-runtime",
             "pillion-sync",
             "pillion-store",
+            "pillion-model",
             "pillion-catalogue",
             "pillion-client",
             "pillion-sandbox",
@@ -191,6 +192,9 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("pillion-store", &["pillion-process", "pillion-protocol"]),
     // What sessions are about is files: a library of services that knows no wire.
     ("pillion-course", &["pillion-process"]),
+    // A library of services that others can use without the rest of the house: of ours it only
+    // takes the type of its key.
+    ("pillion-model", &["pillion-process"]),
     ("pillion-catalogue", &["pillion-protocol"]),
     ("pillion-client", &["pillion-process", "pillion-protocol"]),
     ("pillion-sandbox", &["pillion-process"]),
@@ -218,6 +222,16 @@ const NEVER: &[(&str, &str, &str)] = &[
     ("pillion-supervisor", "axum", "only doors speak HTTP"),
     ("pillion-store", "axum", "only doors speak HTTP"),
     ("pillion-sync", "axum", "only doors serve HTTP"),
+    (
+        "pillion-model",
+        "aws-lc-rs",
+        "TLS is built without cmake and assembler",
+    ),
+    (
+        "pillion-model",
+        "openssl-sys",
+        "TLS does not depend on the system's",
+    ),
     ("pillion-python", "axum", "only doors speak HTTP"),
     (
         "pillion-client",

@@ -185,6 +185,22 @@ fn damage_is_seen_and_mended() {
 }
 
 #[test]
+fn a_file_in_the_place_of_an_overlay_is_moved_away() {
+    let tree = Tree::new();
+    let chapter = source(&tree);
+    let id = freeze(&chapter, &tree.path("other"))
+        .unwrap()
+        .id()
+        .to_owned();
+    tree.write(&format!("store/{id}"), "a file");
+    let store = tree.path("store");
+    let error = Overlay::open(&store, &id, Verify::Names).unwrap_err();
+    assert_eq!(error.code(), "content_damaged");
+    assert_eq!(freeze(&chapter, &store).unwrap().id(), id);
+    assert_eq!(stages(&store), 0);
+}
+
+#[test]
 fn ids_lead_nowhere_else() {
     let tree = Tree::new();
     let long = "0".repeat(64);

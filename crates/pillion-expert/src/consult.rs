@@ -5,12 +5,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use pillion_catalogue::CancellationToken;
+use pillion_course::Expert;
 use pillion_lanes::{Executor, Whereabouts};
 use serde::{Deserialize, Serialize};
 use tokio::time::Instant;
 
 use crate::error::Error;
-use crate::expert::Expert;
 use crate::model::{Consultant, Usage};
 use crate::talk::Talk;
 use crate::text;

@@ -2,7 +2,7 @@
 //!
 //! # Theory of operation
 //!
-//! An [`Expert`] is a folder of a course: principles, knowledge, and skills. A skill is a page
+//! An [`Expert`](pillion_course::Expert) is a folder of a course: principles, knowledge, and skills. A skill is a page
 //! that the expert's model reads, and may come with Python. [`Consultations::consult`] takes an
 //! [`Order`] and gives back a [`Consultation`]:
 //!
@@ -23,7 +23,6 @@
 
 mod consult;
 mod error;
-mod expert;
 mod folder;
 mod inputs;
 mod model;
@@ -31,10 +30,11 @@ mod prompt;
 mod run;
 mod skills;
 mod talk;
+#[cfg(test)]
+mod testing;
 mod text;
 
 pub use consult::{Consultation, ConsultationRequest, Consultations, Limits, Order, Places};
 pub use error::Error;
-pub use expert::{Document, Expert, Skill};
 pub use folder::{Status, discard, status, sweep};
 pub use model::{Answer, Asking, Consultant, Failure, Message, Prompt, Tool, ToolCall, Usage};

@@ -2,8 +2,9 @@
 
 use std::fmt::Write;
 
+use pillion_course::Expert;
+
 use crate::consult::ConsultationRequest;
-use crate::expert::Expert;
 use crate::inputs::Input;
 use crate::text;
 
@@ -148,7 +149,8 @@ pub(crate) fn summary(report: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::expert::{Document, Skill};
+    use crate::testing::{expert as plain_expert, skill};
+    use pillion_course::{Document, Skill};
     use proptest::prelude::*;
 
     #[test]
@@ -166,9 +168,9 @@ mod tests {
             skills: vec![Skill {
                 name: "look".to_owned(),
                 text: "How to look.".to_owned(),
-                ..Skill::default()
+                ..skill()
             }],
-            ..Expert::default()
+            ..plain_expert()
         };
         let system = system(&expert);
         for part in [
@@ -189,7 +191,7 @@ mod tests {
         let expert = Expert {
             id: "e".to_owned(),
             title: "E".to_owned(),
-            ..Expert::default()
+            ..plain_expert()
         };
         let request = ConsultationRequest {
             expert_id: "e".to_owned(),

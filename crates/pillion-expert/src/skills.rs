@@ -4,10 +4,10 @@ use std::fs;
 use std::io::{self, Read};
 use std::path::Path;
 
+use pillion_course::{Expert, Skill};
 use serde_json::{Value, json};
 
 use crate::error::Error;
-use crate::expert::{Expert, Skill};
 use crate::model::Tool;
 use crate::text;
 
@@ -194,6 +194,7 @@ fn read(path: &Path, left: &mut u64) -> io::Result<Vec<u8>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::{expert as plain_expert, skill};
 
     fn expert(folder: &Path, python: &str) -> Expert {
         Expert {
@@ -205,14 +206,14 @@ mod tests {
                     description: "looks\nat it".to_owned(),
                     python: Some(folder.join(python)),
                     tools: vec!["read".to_owned(), "files".to_owned()],
-                    ..Skill::default()
+                    ..skill()
                 },
                 Skill {
                     name: "a page without Python".to_owned(),
-                    ..Skill::default()
+                    ..skill()
                 },
             ],
-            ..Expert::default()
+            ..plain_expert()
         }
     }
 
@@ -294,10 +295,7 @@ mod tests {
             "too long",
         );
         check(&|e| e.skills.push(e.skills[0].clone()), "twice");
-        check(
-            &|e| e.skills = vec![Skill::default(); MOST_SKILLS + 1],
-            "more than",
-        );
+        check(&|e| e.skills = vec![skill(); MOST_SKILLS + 1], "more than");
         let large = "#".repeat(usize::try_from(MOST_BYTES).unwrap() + 1);
         fs::write(home.path().join("skills/look.py"), large).unwrap();
         check(&|_| {}, "more than");

@@ -1,35 +1,35 @@
 //! The shipped expert `data_inspector`, as a learner's upload meets it.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-use pillion_expert::{Expert, Skill};
+use pillion_course::{Bundles, Roots};
 use serde_json::{Value, json};
 
 use crate::support::{Lab, Script, calls, says};
 
-/// The folder that ships.
-fn shipped() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/course/experts/data_inspector")
+/// The shipped chapter with the shipped expert, as a session has it: frozen in the lab.
+fn with_inspector(mut lab: Lab) -> Lab {
+    let shipped = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/course");
+    let roots = Roots {
+        curriculum: Some(shipped.clone()),
+        experts: Some(shipped.join("experts")),
+        ..Roots::default()
+    };
+    let id = "python-data/reading-a-table".parse().unwrap();
+    let chapter = pillion_course::resolve(&roots, &id, &Bundles::default()).unwrap();
+    let overlay = pillion_course::freeze(&chapter, &lab.path("overlays")).unwrap();
+    lab.expert = overlay.chapter().unwrap().experts.remove(0);
+    assert_eq!(lab.expert.id, "data_inspector");
+    assert!(lab.expert.skills[0].auto && !lab.expert.folder.starts_with(&shipped));
+    lab
 }
 
-/// The lab with the shipped expert in it.
-fn with_inspector(mut lab: Lab, auto: bool) -> Lab {
-    let folder = shipped();
-    lab.expert = Expert {
-        id: "data_inspector".to_owned(),
-        title: "Data inspector".to_owned(),
-        skills: vec![Skill {
-            name: "inspect_table".to_owned(),
-            python: Some(folder.join("skills/inspect_table.py")),
-            tools: vec!["read".to_owned()],
-            auto,
-            ..Skill::default()
-        }],
-        folder,
-        ..Expert::default()
-    };
+/// The same, but nothing runs before the model is asked.
+fn with_asked_inspector(lab: Lab) -> Lab {
+    let mut lab = with_inspector(lab);
+    lab.expert.skills[0].auto = false;
     lab
 }
 
@@ -64,7 +64,7 @@ fn column<'a>(found: &'a Value, name: &str) -> &'a Value {
 }
 
 pub(crate) async fn a_csv_is_inspected_and_plotted(lab: Lab) {
-    let lab = with_inspector(lab, true);
+    let lab = with_inspector(lab);
     lab.data("sales.csv", sales());
     let model = Script::new([says("Summary: it suits.\n\nUse the column amount.")]);
     let done = lab.consult(&model).await.unwrap();
@@ -95,7 +95,7 @@ pub(crate) async fn a_csv_is_inspected_and_plotted(lab: Lab) {
 }
 
 pub(crate) async fn the_offline_path_gives_a_report_without_a_model_that_calls(lab: Lab) {
-    let lab = with_inspector(lab, true);
+    let lab = with_inspector(lab);
     lab.data("sales.csv", sales());
     // A model that has nothing to say: what the skill wrote is the report.
     let done = lab.consult(&Script::new([says("")])).await.unwrap();
@@ -119,7 +119,7 @@ pub(crate) async fn the_offline_path_gives_a_report_without_a_model_that_calls(l
 }
 
 pub(crate) async fn a_model_asks_for_the_file_and_the_rows_it_wants(lab: Lab) {
-    let lab = with_inspector(lab, false);
+    let lab = with_asked_inspector(lab);
     lab.data("sales.csv", sales());
     let arguments = json!({"file": "sales.csv", "column": "Region", "minimum_rows": 50});
     let model = Script::new([calls(&[("inspect_table", arguments)]), says("Too few.")]);
@@ -155,7 +155,7 @@ pub(crate) async fn a_model_asks_for_the_file_and_the_rows_it_wants(lab: Lab) {
 }
 
 pub(crate) async fn other_formats_and_odd_files_are_told_apart(lab: Lab) {
-    let lab = with_inspector(lab, false);
+    let lab = with_asked_inspector(lab);
     lab.data("german.csv", "Name;Preis\nBrot;2,50\nMilch;1,10\n");
     lab.data(
         "records.json",
@@ -209,7 +209,7 @@ pub(crate) async fn other_formats_and_odd_files_are_told_apart(lab: Lab) {
 }
 
 pub(crate) async fn the_newest_upload_is_meant_unless_the_question_names_one(lab: Lab) {
-    let lab = with_inspector(lab, true);
+    let lab = with_inspector(lab);
     lab.data("old.csv", "a,b\n1,2\n");
     lab.data("new.csv", "a,b\n1,2\n");
     fs::write(lab.path("user_workspace/notes.txt"), "a,b\n1,2\n").unwrap();

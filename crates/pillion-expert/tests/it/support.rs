@@ -8,9 +8,10 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use pillion_catalogue::{Activity, CancellationToken};
+use pillion_course::{Expert, Skill};
 use pillion_expert::{
-    Answer, Asking, Consultant, Consultation, ConsultationRequest, Consultations, Error, Expert,
-    Failure, Limits, Message, Order, Places, Prompt, Skill, ToolCall, Usage,
+    Answer, Asking, Consultant, Consultation, ConsultationRequest, Consultations, Error, Failure,
+    Limits, Message, Order, Places, Prompt, ToolCall, Usage,
 };
 use pillion_lanes::{Executor, Whereabouts};
 use pillion_project::Projects;
@@ -86,7 +87,12 @@ impl Lab {
                 description: "Tries things.".to_owned(),
                 folder: base.join("expert"),
                 principles: "Be exact.".to_owned(),
-                ..Expert::default()
+                knowledge: Vec::new(),
+                skills: Vec::new(),
+                output_types: Vec::new(),
+                scenarios: Vec::new(),
+                metadata: serde_json::Map::new(),
+                files: Vec::new(),
             },
             limits: Limits {
                 run: PATIENCE,
@@ -111,8 +117,9 @@ impl Lab {
             description: format!("The skill {name}."),
             text: format!("How to use {name}."),
             python: Some(python),
+            auto: false,
             tools: tools.iter().map(|tool| (*tool).to_owned()).collect(),
-            ..Skill::default()
+            parameters: None,
         });
     }
 
