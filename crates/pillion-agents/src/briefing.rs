@@ -5,15 +5,15 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use serde_json::json;
 
+use crate::members::{manager_schema, memo_schema};
 use crate::memory::RecentTurn;
 use crate::outcome::TurnOutcome;
 use crate::packet::InstructionPacket;
-use crate::parse::{manager_schema, memo_schema};
 use crate::prompts::{Asking, Speaker, Values, append_section};
 use crate::rules::Unlock;
 use crate::state::SessionState;
+use crate::steps::TurnInput;
 use crate::stream::Agent;
-use crate::turn::TurnInput;
 use crate::words::clip;
 
 /// So many turns are shown to the manager as history.

@@ -6,6 +6,8 @@
 //! It does no IO, knows no clock and starts nothing: what is to be done is given back as data.
 
 mod briefing;
+pub mod fuzzing;
+mod members;
 mod memo;
 mod memory;
 mod outcome;
@@ -14,9 +16,11 @@ mod parse;
 mod prompts;
 pub mod repair;
 mod reply;
+mod report;
 mod rules;
 mod skip;
 mod state;
+mod steps;
 mod stream;
 mod turn;
 mod words;
@@ -31,6 +35,7 @@ pub use packet::{
 pub use parse::{Note, Problem, read_manager, read_memo, read_outcome};
 pub use prompts::{Asking, ChapterTexts, ExpertInfo, PLACEHOLDERS, Prompts, Speaker};
 pub use reply::ReplySplitter;
+pub use report::final_report;
 pub use rules::{
     MAX_EVIDENCE, MAX_EVIDENCE_TEXT, MAX_PACKET_TEXT, Refusal, Unlock, apply_binding_rules,
     apply_outcome, apply_state_update, error_summary_due, initial_packet, initial_state,
@@ -43,8 +48,7 @@ pub use state::{
     Constraints, ERROR_SUMMARY_EVERY, MAX_ATTEMPTS, MAX_INPUT_LENGTH, SessionState, SkipEntry,
     SubtaskStatus, Task, TaskStatus, Tasks,
 };
+pub use steps::{Action, ConsultationResult, Ending, MemoCommit, TurnCommit, TurnEvent, TurnInput};
 pub use stream::{Agent, StreamEvent, TokenUsage, Usage};
-pub use turn::{
-    Action, ConsultationResult, Ending, MemoCommit, Turn, TurnCommit, TurnEvent, TurnInput,
-};
+pub use turn::Turn;
 pub use words::Word;

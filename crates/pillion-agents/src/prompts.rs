@@ -366,13 +366,13 @@ mod tests {
                 .unwrap()
                 .2
         };
-        for key in crate::parse::OUTCOME_KEYS {
+        for key in crate::members::OUTCOME_KEYS {
             assert!(format("companion").contains(&format!("\"{key}\"")), "{key}");
         }
         let schemas = [
-            ("manager", crate::parse::manager_schema(false)),
-            ("manager_consulted", crate::parse::manager_schema(true)),
-            ("memo", crate::parse::memo_schema()),
+            ("manager", crate::members::manager_schema(false)),
+            ("manager_consulted", crate::members::manager_schema(true)),
+            ("memo", crate::members::memo_schema()),
         ];
         fn check(name: &str, format: &str, schema: &Value) {
             if let Some(properties) = schema.get("properties").and_then(Value::as_object) {

@@ -14,6 +14,8 @@ pub const MAX_SIZE: usize = 1 << 20;
 pub const MAX_DEPTH: usize = 64;
 /// So many places are tried where an object may begin.
 const MAX_STARTS: usize = 64;
+/// So many bytes are read at all of these places together.
+const MAX_READ: usize = 4 * MAX_SIZE;
 
 /// Why there is no JSON in a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -61,8 +63,11 @@ pub fn object(text: &str, keys: &[&str]) -> Result<Found, RepairError> {
     }
     let mut best: Option<(usize, usize, Map<String, Value>)> = None;
     let mut error = RepairError::Missing;
-    let mut from = 0;
+    let (mut from, mut read) = (0, 0);
     for _ in 0..MAX_STARTS {
+        if read > MAX_READ {
+            break;
+        }
         let Some(at) = text[from..].find('{').map(|at| from + at) else {
             break;
         };
@@ -71,7 +76,9 @@ pub fn object(text: &str, keys: &[&str]) -> Result<Found, RepairError> {
             at,
             arrays: 0,
         };
-        match reader.object(0) {
+        let members = reader.object(0);
+        read += reader.at - at;
+        match members {
             Ok(found) => {
                 let known = keys.iter().filter(|key| found.contains_key(**key)).count();
                 let length = reader.at - at;

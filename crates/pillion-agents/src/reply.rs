@@ -5,7 +5,8 @@
 //! character on. What turns out to be something else is shown, as soon as that is known: another
 //! language, another first key, an object that is no outcome, text behind the object.
 
-use crate::parse::{OUTCOME_KEYS, OUTCOME_WRAPPERS};
+use crate::members::OUTCOME_KEYS;
+use crate::parse::OUTCOME_WRAPPERS;
 use crate::repair;
 
 /// More than this is no tail: it is shown.
@@ -106,7 +107,7 @@ impl ReplySplitter {
             {
                 (String::new(), None)
             }
-            Mode::Gap(_) if self.held.contains("json") => (String::new(), None),
+            Mode::Gap(_) => (String::new(), None),
             Mode::Fenced(_, object) | Mode::Bare(object) => {
                 let from = object.from;
                 let whole = object.depth == 0;
@@ -558,6 +559,39 @@ mod tests {
 
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(1500))]
+        /// Whatever a record says, in whatever fence: the learner sees what stands before it,
+        /// also of an answer that breaks off anywhere.
+        #[test]
+        fn a_tail_is_never_shown(
+            prose in "[A-Za-z你.,\n-]{1,40}\n",
+            said in "[a-z`~{}\"'\\[\\]\n\\\\,: é]{0,30}",
+            form in 0usize..6,
+            pretty in any::<bool>(),
+            cut in 0usize..400,
+        ) {
+            let record = serde_json::json!({
+                "what_user_attempted": said,
+                "checkpoint_reached": true,
+                "evidence_for_subtasks": [{"subtask_id": "a", "evidence": said}],
+            });
+            let json = if pretty { serde_json::to_string_pretty(&record) } else { serde_json::to_string(&record) };
+            let json = json.unwrap();
+            let tail = match form {
+                0 => format!("```json\n{json}\n```"),
+                1 => format!("```\n{json}\n```\n"),
+                2 => format!("~~~json\n{json}\n~~~"),
+                3 => format!("```json {json} ```"),
+                4 => json.clone(),
+                _ => format!("````\n{json}\n````"),
+            };
+            let (shown, found) = whole(&format!("{prose}{tail}"));
+            prop_assert_eq!(&shown, &prose);
+            let found: serde_json::Value = serde_json::from_str(&found.unwrap()).unwrap();
+            prop_assert_eq!(found, record);
+            let end = (3..=tail.len().min(cut + 3)).rev().find(|at| tail.is_char_boundary(*at));
+            prop_assert_eq!(whole(&format!("{prose}{}", &tail[..end.unwrap_or(3)])).0, prose);
+        }
+
         #[test]
         fn how_a_reply_is_cut_makes_no_difference(text in reply(), cuts in prop::collection::vec(1usize..6, 1..20)) {
             let mut splitter = ReplySplitter::new();

@@ -319,6 +319,19 @@ mod tests {
     use super::*;
 
     #[test]
+    fn schemas_say_what_is_written() {
+        let schema = schemars::schema_for!(SessionState).to_value();
+        let written = serde_json::to_value(SessionState::default()).unwrap();
+        for name in written.as_object().unwrap().keys() {
+            assert!(schema["properties"].get(name).is_some(), "{name}");
+        }
+        assert!(schema["properties"].get("extra").is_none());
+        assert_ne!(schema["additionalProperties"], false);
+        let packet = schemars::schema_for!(crate::InstructionPacket).to_value();
+        assert!(packet["properties"]["lock_until"].is_object());
+    }
+
+    #[test]
     fn states_of_older_programs_load_and_keep_what_they_had() {
         let old = r#"{"session_id":"s","turn_index":4,"created_at":"x","current_subtask_id":null,
             "subtask_status":{"b":{"status":"completed","evidence":["e"],"by":"me"},"a":"skipped","c":{"status":"odd"}},

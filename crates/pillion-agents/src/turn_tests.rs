@@ -5,7 +5,8 @@ use serde_json::json;
 
 use super::*;
 use crate::outcome::BlockerType;
-use crate::packet::LockUntil;
+use crate::packet::{BindingRule, LockUntil};
+use crate::prompts::{ChapterTexts, ExpertInfo};
 use crate::rules::{initial_packet, initial_state};
 use crate::state::Task;
 

@@ -211,7 +211,9 @@ impl Endpoint {
     ) -> Result<(), Error> {
         let kind = response.headers().get(CONTENT_TYPE);
         let kind = kind.and_then(|kind| kind.to_str().ok()).unwrap_or("");
-        let whole = kind.to_ascii_lowercase().contains("application/json");
+        let kind = kind.to_ascii_lowercase();
+        let whole = kind.contains("application/json");
+        let is_stream = kind.contains("event-stream");
         let event = |data: &str, draft: &mut Draft, hear: &mut Hear<'_>| match self.provider {
             Provider::Anthropic => anthropic::event(data, draft, hear),
             _ => openai::event(data, draft, hear),
@@ -254,7 +256,8 @@ impl Endpoint {
         }
         match draft.stop {
             Some(_) => Ok(()),
-            None if whole || !begun => Err(self.no_sense()),
+            // Such as a page for people: the address is wrong, and stays so.
+            None if !is_stream && !draft.was_heard() => Err(self.no_sense()),
             None => Err(Error::new(
                 Kind::Unreachable,
                 format!("`{}` broke off in the middle of the answer", self.host),

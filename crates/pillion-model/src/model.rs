@@ -123,3 +123,27 @@ impl Drop for Pending<'_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn without_a_key_the_script_answers_always_the_same() {
+        let settings = Settings::from_vars(|_| None).unwrap();
+        let model = Model::new(settings).unwrap();
+        assert_eq!(model.label(), "scripted (offline)");
+        assert!(model.is_offline());
+        let mut prompt = Prompt {
+            agent: "CA".to_owned(),
+            ..Prompt::default()
+        };
+        let message = ("learner_message".to_owned(), "hello".to_owned());
+        prompt.facts.extend([message]);
+        let mut heard = String::new();
+        let first = model.ask(&prompt, &mut |text| heard.push_str(text)).await;
+        let second = model.ask(&prompt, &mut |_| {}).await;
+        assert_eq!(first, second);
+        assert_eq!(first.unwrap().text, heard);
+    }
+}
