@@ -111,7 +111,12 @@ const MAY_USE: &[(&str, &[&str])] = &[
     (
         // A library of services, beside the lanes that skills of experts run in.
         "pillion-expert",
-        &["pillion-lanes", "pillion-catalogue"],
+        &[
+            "pillion-lanes",
+            "pillion-course",
+            "pillion-model",
+            "pillion-catalogue",
+        ],
     ),
     (
         // Not the store: what is kept of a run is the service's business.

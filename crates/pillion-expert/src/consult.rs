@@ -7,11 +7,12 @@ use std::time::Duration;
 use pillion_catalogue::CancellationToken;
 use pillion_course::Expert;
 use pillion_lanes::{Executor, Whereabouts};
+use pillion_model::Usage;
 use serde::{Deserialize, Serialize};
 use tokio::time::Instant;
 
 use crate::error::Error;
-use crate::model::{Consultant, Usage};
+use crate::model::Consultant;
 use crate::talk::Talk;
 use crate::text;
 

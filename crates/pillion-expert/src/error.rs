@@ -32,13 +32,10 @@ pub enum Error {
         error: pillion_catalogue::Error,
     },
     /// The model failed.
-    #[error("the expert's model gave no answer: {message}")]
-    Model {
-        /// What the model's crate says, which is nothing of the provider's.
-        message: String,
-        /// What to do next.
-        hint: Option<String>,
-    },
+    ///
+    /// What it says is pillion's own: nothing of the provider's, and no key.
+    #[error("the expert's model gave no answer: {0}")]
+    Model(#[source] pillion_model::Error),
     /// The model ended without a report.
     #[error("the expert `{expert}` ended without a report")]
     NoReport {
@@ -79,7 +76,7 @@ impl Error {
             Self::WrongExpert { .. } => Code::InvalidParams,
             Self::BadExpert { .. } => Code::InvalidConfig,
             Self::Lane { error, .. } => error.code.clone(),
-            Self::Model { .. } => Code::Unreachable,
+            Self::Model(error) => crate::model::code(error.kind),
             Self::NoReport { .. } => Code::InvalidResult,
             Self::Timeout { .. } => Code::Timeout,
             Self::Cancelled => Code::Cancelled,
@@ -92,7 +89,7 @@ impl Error {
     pub fn hint(&self) -> Option<String> {
         let hint = match self {
             Self::Lane { error, .. } => return error.hint.clone(),
-            Self::Model { hint, .. } => return hint.clone(),
+            Self::Model(error) => &error.hint,
             Self::WrongExpert { .. } => "ask for an expert that the chapter makes available",
             Self::BadExpert { .. } => "`pillion course check` names the file and the line",
             Self::NoReport { .. } => "the transcript in the consultation's folder says what it did",

@@ -9,7 +9,7 @@
 //! 1. A folder `consult_NNNN` is claimed (`folder`), with the request and the letter to the
 //!    expert (`prompt`). Its `result.json` says `lost` until the end is known.
 //! 2. Skills that are marked `auto` run first; what they found goes with the letter.
-//! 3. The model ([`Consultant`]) answers with a report, or calls skills, in a bounded number of
+//! 3. The model ([`Consultant`], which every [`Model`](pillion_model::Model) is) answers with a report, or calls skills, in a bounded number of
 //!    rounds (`talk`). Whatever goes wrong in a skill is told to the model, which goes on.
 //! 4. The report and the result are written, and the consultation is complete.
 //!
@@ -37,4 +37,4 @@ mod text;
 pub use consult::{Consultation, ConsultationRequest, Consultations, Limits, Order, Places};
 pub use error::Error;
 pub use folder::{Status, discard, status, sweep};
-pub use model::{Answer, Asking, Consultant, Failure, Message, Prompt, Tool, ToolCall, Usage};
+pub use model::{Asking, Consultant};

@@ -5,10 +5,10 @@ use std::io::{self, Read};
 use std::path::Path;
 
 use pillion_course::{Expert, Skill};
+use pillion_model::Tool;
 use serde_json::{Value, json};
 
 use crate::error::Error;
-use crate::model::Tool;
 use crate::text;
 
 /// The most skills of an expert.

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use pillion_catalogue::work;
 use pillion_lanes::Executor;
+use pillion_model::{Answer, Message, Prompt, ToolCall, Usage};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
@@ -14,7 +15,7 @@ use crate::consult::{Consultation, Order};
 use crate::error::Error;
 use crate::folder::{self, Claim, Status};
 use crate::inputs;
-use crate::model::{Answer, Consultant, Message, Prompt, ToolCall, Usage};
+use crate::model::{self, Consultant};
 use crate::prompt;
 use crate::run::{Ran, Setting};
 use crate::skills::{self, Runnable};
@@ -119,6 +120,7 @@ impl Talk {
                 ),
                 ("tool_names".to_owned(), tool_names.join(", ")),
             ]),
+            ..Prompt::default()
         };
         let mut said = String::new();
         while self.rounds < self.order.limits.rounds {
@@ -172,7 +174,7 @@ impl Talk {
         });
         let answer = match asked {
             Ok(answer) => {
-                self.usage.add(answer.usage);
+                model::add(&mut self.usage, answer.usage);
                 let calls: Vec<&str> = answer.tool_calls.iter().map(|call| &*call.name).collect();
                 entry["outcome"] = json!("ok");
                 entry["usage"] = json!(answer.usage);
@@ -182,10 +184,7 @@ impl Talk {
             Err(failure) => {
                 entry["outcome"] = json!("failed");
                 entry["error"] = json!(text::line(&failure.message, SHOWN));
-                Err(Error::Model {
-                    message: failure.message,
-                    hint: failure.hint,
-                })
+                Err(Error::Model(failure))
             }
         };
         self.note(entry).await?;

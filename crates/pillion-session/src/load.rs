@@ -61,7 +61,6 @@ pub(crate) struct Snapshot {
     pub(crate) digest: Option<Digest>,
     pub(crate) memory: MemoryState,
     pub(crate) report: String,
-    pub(crate) errors: String,
     pub(crate) paths: Paths,
 }
 
@@ -82,7 +81,6 @@ pub(crate) fn snapshot(folder: &Folder) -> Result<Snapshot> {
         digest: folder.json(names::DIGEST)?,
         memory: folder.json(names::MEMORY)?.unwrap_or_default(),
         report: folder.text(names::REPORT)?.unwrap_or_default(),
-        errors: folder.text(names::ERRORS)?.unwrap_or_default(),
         paths: paths(folder)?,
     })
 }

@@ -24,7 +24,6 @@ use serde_json::json;
 use serde_json::value::to_raw_value;
 use tokio_util::sync::CancellationToken;
 
-use crate::consultant::ExpertModel;
 use crate::content;
 use crate::create::tasks;
 use crate::files;
@@ -343,7 +342,7 @@ impl Task {
             limits: Limits::default(),
         };
         let consultations = &running.service.consultations;
-        let done = consultations.consult(order, &ExpertModel(&running.model)).await;
+        let done = Box::pin(consultations.consult(order, &running.model)).await;
         if running.cancel.is_cancelled() {
             if let Ok(done) = done {
                 self.consultations.push(done.consultation_id);

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use pillion_course::{Bundles, Roots};
+use pillion_model::{Model, Settings};
 use serde_json::{Value, json};
 
 use crate::support::{Lab, Script, calls, says};
@@ -116,6 +117,28 @@ pub(crate) async fn the_offline_path_gives_a_report_without_a_model_that_calls(l
         (&done.report, &done.files),
         "always the same"
     );
+}
+
+pub(crate) async fn the_offline_model_words_what_was_found(lab: Lab) {
+    let lab = with_inspector(lab);
+    lab.data("sales.csv", sales());
+    // Nothing is set, as on a fresh machine.
+    let settings = Settings::from_vars(|_| None).unwrap();
+    let model = Model::new(settings).unwrap();
+    let order = lab.order("Is my table good?");
+    let done = Box::pin(lab.consultations().consult(order, &model)).await;
+    let done = done.unwrap();
+    assert_eq!(
+        done.summary,
+        "`sales.csv` has 40 rows and 4 columns. It suits the chapter."
+    );
+    assert!(
+        done.report.contains("| amount | number |"),
+        "{}",
+        done.report
+    );
+    assert_eq!(done.files, ["sales_amount.png"]);
+    assert!(done.usage.output_tokens > 0);
 }
 
 pub(crate) async fn a_model_asks_for_the_file_and_the_rows_it_wants(lab: Lab) {

@@ -37,6 +37,7 @@ const TESTS: &[Test] = tests! {
     inspector:
         a_csv_is_inspected_and_plotted,
         the_offline_path_gives_a_report_without_a_model_that_calls,
+        the_offline_model_words_what_was_found,
         a_model_asks_for_the_file_and_the_rows_it_wants,
         other_formats_and_odd_files_are_told_apart,
         the_newest_upload_is_meant_unless_the_question_names_one,

@@ -10,10 +10,11 @@ use std::time::Duration;
 use pillion_catalogue::{Activity, CancellationToken};
 use pillion_course::{Expert, Skill};
 use pillion_expert::{
-    Answer, Asking, Consultant, Consultation, ConsultationRequest, Consultations, Error, Failure,
-    Limits, Message, Order, Places, Prompt, ToolCall, Usage,
+    Asking, Consultant, Consultation, ConsultationRequest, Consultations, Error, Limits, Order,
+    Places,
 };
 use pillion_lanes::{Executor, Whereabouts};
+use pillion_model::{Answer, Kind, Message, Prompt, ToolCall, Usage};
 use pillion_project::Projects;
 use pillion_runtime::Dirs;
 use pillion_supervisor::Supervisor;
@@ -259,9 +260,11 @@ impl Consultant for Script {
             let step = self.steps.lock().unwrap().pop_front();
             match step.unwrap_or(Step::Fails) {
                 Step::Answers(answer) => Ok(answer),
-                Step::Fails => Err(Failure {
+                Step::Fails => Err(pillion_model::Error {
+                    kind: Kind::Overloaded,
                     message: "the endpoint is overloaded".to_owned(),
-                    hint: Some("wait".to_owned()),
+                    hint: "wait".to_owned(),
+                    retry_after: None,
                 }),
                 Step::Hangs => {
                     let _held = Arc::clone(&self.hanging);
@@ -275,6 +278,7 @@ impl Consultant for Script {
 const COST: Usage = Usage {
     input_tokens: 10,
     output_tokens: 3,
+    estimated: false,
 };
 
 pub(crate) fn says(text: &str) -> Step {

@@ -16,9 +16,8 @@ from collections import Counter
 from datetime import date, datetime
 from typing import Any
 
-from pillion import tools
-
 import small_chart
+from pillion import tools
 
 Row = list[str]
 
