@@ -393,17 +393,17 @@ impl Drop for ModelServer {
 impl Shared {
     fn serve(&self, stream: TcpStream) {
         let _ = stream.set_nodelay(true);
-        let Some(asked) = self.read(&stream) else {
+        let Some((asked, behaviour)) = self.read(&stream) else {
             return;
         };
-        let behaviour = self.behaviours.lock().unwrap()[&asked.agent].clone();
         let act = behaviour(&asked);
         let ended = self.act(&act, &asked, &stream);
         *asked.ended.lock().unwrap() = Some(ended);
         let _ = stream.shutdown(std::net::Shutdown::Both);
     }
 
-    fn read(&self, stream: &TcpStream) -> Option<Arc<Asked>> {
+    /// A request, and what is done with it: decided before anybody can know that it came.
+    fn read(&self, stream: &TcpStream) -> Option<(Arc<Asked>, Behaviour)> {
         let mut reader = BufReader::new(stream);
         let mut lines = Vec::new();
         loop {
@@ -426,6 +426,7 @@ impl Shared {
         reader.read_exact(&mut body).ok()?;
         let body: Value = serde_json::from_slice(&body).ok()?;
         let agent = Agent::of(&system_of(&body), wants_json(&body));
+        let behaviour = self.behaviours.lock().unwrap()[&agent].clone();
         let mut seen = self.seen.lock().unwrap();
         let number = seen.iter().filter(|one| one.agent == agent).count() + 1;
         let asked = Arc::new(Asked {
@@ -437,7 +438,7 @@ impl Shared {
             ended: Mutex::default(),
         });
         seen.push(Arc::clone(&asked));
-        Some(asked)
+        Some((asked, behaviour))
     }
 
     fn act(&self, act: &Act, asked: &Asked, stream: &TcpStream) -> Ended {

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::client::{detail, good, refused};
-use super::model_server::{Act, Agent, manager_answer};
+use super::model_server::{Act, Agent, manager_answer, reply};
 use super::turns::unlocks_once;
 use super::world::{CHAPTER, World};
 
@@ -98,12 +98,17 @@ fn reasons_have_names_in_two_languages_and_no_others() {
 }
 
 #[test]
-fn a_turn_between_two_skips_begins_the_count_anew() {
+fn progress_between_two_skips_begins_the_count_anew() {
     let world = World::new();
     let client = world.serve();
     let session = client.create(CHAPTER);
     good(&client.skip(&session, json!({})));
     good(&client.skip(&session, json!({})));
+    let shown = json!({ "evidence_for_subtasks":
+        [{ "subtask_id": "t3", "evidence": "explained half of it" }] });
+    world.model.on(Agent::Companion, move |_| {
+        Act::say(reply("Good.", shown.clone()))
+    });
     client.turn(&session, "I will try the last one");
     let skipped = good(&client.skip(&session, json!({})));
     assert_eq!(skipped["needs_reason"], false, "{skipped}");

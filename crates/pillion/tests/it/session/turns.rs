@@ -105,7 +105,6 @@ fn text_is_shown_while_the_model_speaks() {
 fn the_outcome_is_never_shown_however_it_is_split() {
     let world = World::new();
     let client = world.serve();
-    let session = client.create(CHAPTER);
     let code = "```python\nprices = {\"pear\": 2}\n```";
     let example = "```json\n{\"pear\": 2}\n```";
     let tail = outcome(json!({ "progress_record": "HIDDEN }``` \\\" words" }));
@@ -117,6 +116,8 @@ fn the_outcome_is_never_shown_however_it_is_split() {
         (7, "```\n", "\n```"),
         (10_000, "```json\n", "\n```"),
     ] {
+        // Several turns without progress would unlock.
+        let session = client.create(CHAPTER);
         let said = format!("{text}\n\n{open}{tail:#}{close}");
         world
             .model
@@ -142,7 +143,6 @@ fn the_outcome_is_never_shown_however_it_is_split() {
 fn a_reply_without_an_outcome_is_a_reply() {
     let world = World::new();
     let client = world.serve();
-    let session = client.create(CHAPTER);
     let code = "Look:\n\n```python\nprint(1)\n```";
     for said in [
         "No outcome at all.",
@@ -152,9 +152,9 @@ fn a_reply_without_an_outcome_is_a_reply() {
         world
             .model
             .in_turn(Agent::Companion, vec![Act::split(said, 4)]);
-        let before = client.history(&session).len() as u64;
+        let session = client.create(CHAPTER);
         let turn = client.turn(&session, "hello");
-        assert_eq!(turn.index(), before + 1);
+        assert_eq!(turn.index(), 1);
         let shown = turn.shown();
         let expected = said.split("\n\n```json").next().unwrap();
         assert_eq!(shown.trim(), expected);
@@ -565,8 +565,17 @@ fn a_session_is_on_disk_as_the_contract_says() {
         (&state["turn_index"], &state["session_id"]),
         (&json!(1), &json!(session))
     );
-    // What is said to a model is for nobody else on this machine.
+    // What is said to a model is for nobody else on this machine: others pass through the folder
+    // to where code runs, and find nothing on their way.
     use std::os::unix::fs::PermissionsExt;
-    let mode = std::fs::metadata(&folder).unwrap().permissions().mode();
-    assert_eq!(mode & 0o077, 0, "{mode:o}");
+    let mode = |path: &std::path::Path| path.metadata().unwrap().permissions().mode();
+    assert_eq!(mode(&folder) & 0o066, 0, "{:o}", mode(&folder));
+    for name in [
+        "session_state.json",
+        "turns/000_user.txt",
+        "dynamic_report.md",
+    ] {
+        let path = folder.join(name);
+        assert_eq!(mode(&path) & 0o077, 0, "{name}: {:o}", mode(&path));
+    }
 }
