@@ -48,6 +48,7 @@ mod python_client;
 mod readers;
 mod reload;
 mod repl;
+mod session;
 mod sidecars;
 mod socket;
 mod start;

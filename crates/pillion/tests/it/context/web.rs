@@ -72,7 +72,8 @@ impl Web {
         BufReader::new(stream)
     }
 
-    fn open(
+    /// Send a request and give the connection to read its answer from.
+    pub(crate) fn open(
         &self,
         method: &str,
         path: &str,
@@ -223,7 +224,8 @@ impl Events {
     }
 }
 
-fn read_head(reader: &mut impl BufRead) -> (u16, Vec<(String, String)>) {
+/// Status and headers of an answer.
+pub(crate) fn read_head(reader: &mut impl BufRead) -> (u16, Vec<(String, String)>) {
     let mut lines = std::iter::from_fn(|| {
         let mut line = String::new();
         reader.read_line(&mut line).unwrap();
@@ -242,7 +244,7 @@ fn read_head(reader: &mut impl BufRead) -> (u16, Vec<(String, String)>) {
 }
 
 /// One chunk of a body; `None` after the last.
-fn read_chunk(reader: &mut impl BufRead) -> Option<Vec<u8>> {
+pub(crate) fn read_chunk(reader: &mut impl BufRead) -> Option<Vec<u8>> {
     let mut size = String::new();
     reader.read_line(&mut size).ok()?;
     let size = usize::from_str_radix(size.trim(), 16).ok()?;

@@ -1,0 +1,227 @@
+//! Code of learners: runs, jobs and cells, as routes of a session.
+
+use serde_json::{Value, json};
+
+use super::client::{detail, good, refused};
+use super::world::{CHAPTER, World, eventually};
+use crate::mcp::set_up;
+
+#[test]
+fn code_runs_and_says_how_it_ended() {
+    let world = World::new();
+    let client = world.serve();
+    let session = client.create(CHAPTER);
+    let run = |code: &str| client.run(&session, json!({ "code": code }));
+    let fine = run("import sys\nprint('out')\nprint('err', file=sys.stderr)");
+    assert_eq!(
+        (&fine["success"], &fine["returncode"]),
+        (&json!(true), &json!(0)),
+        "{fine}"
+    );
+    assert_eq!(
+        (&fine["stdout"], &fine["stderr"]),
+        (&json!("out\n"), &json!("err\n"))
+    );
+    assert_eq!(
+        (&fine["cancelled"], &fine["outcome"]),
+        (&json!(false), &json!("ok"))
+    );
+    assert_eq!(fine["truncated"], false, "{fine}");
+    assert!(fine["execution_time_ms"].is_number(), "{fine}");
+    assert!(!fine["limits"].is_null(), "{fine}");
+    let failed = run("1/0");
+    assert_eq!(
+        (&failed["success"], &failed["outcome"]),
+        (&json!(false), &json!("error"))
+    );
+    assert_eq!(failed["returncode"], 1, "{failed}");
+    assert!(
+        failed["stderr"]
+            .as_str()
+            .unwrap()
+            .contains("ZeroDivisionError")
+    );
+    assert_eq!(run("raise SystemExit(7)")["returncode"], 7);
+    let slow = json!({ "code": "while True: pass", "timeout_seconds": 1 });
+    let slow = client.run(&session, slow);
+    assert_eq!(
+        (&slow["returncode"], &slow["outcome"]),
+        (&json!(-1), &json!("timeout")),
+        "{slow}"
+    );
+    let greedy = json!({ "code": "x = bytearray(900 << 20)", "memory_limit_mb": 128 });
+    let greedy = client.run(&session, greedy);
+    assert_eq!(greedy["success"], false, "{greedy}");
+    assert!(
+        ["memory", "error"].contains(&greedy["outcome"].as_str().unwrap()),
+        "{greedy}"
+    );
+    let killed = run("import os, signal\nos.kill(os.getpid(), signal.SIGSEGV)");
+    assert_eq!(
+        (&killed["success"], &killed["outcome"]),
+        (&json!(false), &json!("killed"))
+    );
+    assert!(killed["returncode"].as_i64().unwrap() <= -100, "{killed}");
+    // The last of them are kept.
+    let history = world.folder(&session).join("code_history");
+    let kept = eventually("the history of runs", || history.read_dir().ok());
+    let kept: Vec<String> = kept
+        .flatten()
+        .map(|entry| entry.file_name().into_string().unwrap())
+        .collect();
+    assert!(!kept.is_empty() && kept.len() <= 10, "{kept:?}");
+    assert!(kept.iter().all(|name| name.starts_with("run_")), "{kept:?}");
+}
+
+#[test]
+fn what_is_asked_of_a_run_is_checked() {
+    let world = World::new();
+    let client = world.serve();
+    let session = client.create(CHAPTER);
+    let path = format!("/api/session/{session}/code/run");
+    for (body, place) in [
+        (json!({}), "code"),
+        (json!({ "code": "" }), "code"),
+        (json!({ "code": 1 }), "code"),
+        (json!({ "code": "#".repeat(20_001) }), "code"),
+        (
+            json!({ "code": "1", "timeout_seconds": 0 }),
+            "timeout_seconds",
+        ),
+        (
+            json!({ "code": "1", "timeout_seconds": 121 }),
+            "timeout_seconds",
+        ),
+        (
+            json!({ "code": "1", "memory_limit_mb": 63 }),
+            "memory_limit_mb",
+        ),
+        (
+            json!({ "code": "1", "memory_limit_mb": 16385 }),
+            "memory_limit_mb",
+        ),
+    ] {
+        let reply = client.post(&path, body);
+        assert_eq!(refused(&reply), [json!(["body", place])], "{reply:?}");
+    }
+    let most = json!({ "code": "#".repeat(20_000), "timeout_seconds": 120,
+        "memory_limit_mb": null, "colour": "green" });
+    assert_eq!(client.run(&session, most)["outcome"], "ok");
+}
+
+#[test]
+fn jobs_run_beside_everything_else() {
+    let world = World::new();
+    let client = world.serve();
+    let (session, other) = (client.create(CHAPTER), client.create(CHAPTER));
+    let jobs = format!("/api/session/{session}/code/jobs");
+    let start = |code: &str| {
+        let reply = client.post(&jobs, json!({ "code": code }));
+        assert!([200, 201, 202].contains(&reply.status), "{reply:?}");
+        let job = reply.json();
+        assert_eq!(job["session_id"], session, "{job}");
+        for member in ["status", "created_at", "started_at", "ended_at"] {
+            assert!(job.get(member).is_some(), "{member}: {job}");
+        }
+        job["job_id"].as_str().unwrap().to_owned()
+    };
+    let wait = |id: &str, status: &str| -> Value {
+        eventually(status, || {
+            let job = good(&client.get(&format!("{jobs}/{id}")));
+            (job["status"] == status).then_some(job)
+        })
+    };
+    let done = wait(&start("print('from a job')"), "succeeded");
+    assert_eq!(done["result"]["stdout"], "from a job\n", "{done}");
+    assert!(
+        done["started_at"].is_string() && done["ended_at"].is_string(),
+        "{done}"
+    );
+    wait(&start("1/0"), "failed");
+    let endless = start("print('begun', flush=True)\nwhile True: pass");
+    wait(&endless, "running");
+    detail(
+        &client.get(&format!("/api/session/{other}/code/jobs/{endless}")),
+        404,
+    );
+    let theirs = format!("/api/session/{other}/code/jobs/{endless}/cancel");
+    detail(&client.post(&theirs, json!({})), 404);
+    good(&client.post(&format!("{jobs}/{endless}/cancel"), json!({})));
+    wait(&endless, "cancelled");
+    detail(&client.get(&format!("{jobs}/none")), 404);
+    // What a job printed is streamed, also to who comes later.
+    let streamed = client.get(&format!("{jobs}/{endless}/stream"));
+    assert_eq!(streamed.status, 200);
+    assert!(
+        streamed
+            .header("content-type")
+            .unwrap()
+            .starts_with("text/event-stream")
+    );
+    assert!(streamed.body.contains("begun"), "{streamed:?}");
+    for line in streamed.body.lines().filter(|line| !line.is_empty()) {
+        assert!(
+            line.starts_with("data: {") || line.starts_with(':'),
+            "{line}"
+        );
+    }
+}
+
+#[test]
+fn a_job_is_lost_with_the_server() {
+    let world = World::new();
+    let client = world.serve();
+    let session = client.create(CHAPTER);
+    let jobs = format!("/api/session/{session}/code/jobs");
+    let endless = json!({ "code": "while True: pass" });
+    let id = client.post(&jobs, endless).json()["job_id"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    eventually("the job to run", || {
+        let job = good(&client.get(&format!("{jobs}/{id}")));
+        (job["status"] == "running").then_some(())
+    });
+    client.kill();
+    world.context.wait_until_alone(crate::context::PATIENCE);
+    let client = world.serve();
+    let job = good(&client.get(&format!("{jobs}/{id}")));
+    assert_eq!(job["status"], "lost", "{job}");
+}
+
+#[test]
+fn cells_run_on_the_sessions_kernel() {
+    let mut world = World::new();
+    let python = set_up("dev-python/bin/python");
+    world.context.set_env("PILLION_PYTHON", python);
+    let client = world.serve();
+    let session = client.create(CHAPTER);
+    let path = |rest: &str| format!("/api/session/{session}/notebook{rest}");
+    let cell = |code: &str| good(&client.post(&path("/cell/run"), json!({ "code": code })));
+    let first = cell("x = 40\nprint('out')\nx + 2");
+    assert_eq!(
+        (&first["success"], &first["result_repr"]),
+        (&json!(true), &json!("42")),
+        "{first}"
+    );
+    assert_eq!(
+        (&first["stdout"], &first["stderr"]),
+        (&json!("out\n"), &json!(""))
+    );
+    assert_eq!(first["execution_count"], 1);
+    assert!(
+        first["outputs"].is_array() && first["execution_time_ms"].is_number(),
+        "{first}"
+    );
+    assert_eq!(cell("x")["result_repr"], "40", "it remembers");
+    let failed = cell("1/0");
+    assert_eq!(failed["success"], false, "{failed}");
+    let kernel = good(&client.get(&path("")))["kernels"][0].clone();
+    assert_eq!(
+        (&kernel["session"], &kernel["state"]),
+        (&json!(session), &json!("idle"))
+    );
+    good(&client.post(&path("/reset"), json!({})));
+    assert_eq!(cell("x")["success"], false, "it has forgotten");
+    good(&client.post(&path("/shutdown"), json!({})));
+}
