@@ -46,13 +46,13 @@ pub(crate) fn new_id() -> Result<String> {
 
 /// Whether a session may be called so.
 pub(crate) fn check_new_id(id: &str) -> Result<()> {
-    match session::check_id(id).is_ok() && !id.starts_with('.') {
+    match session::check_id(id).is_ok() {
         true => Ok(()),
         false => {
             let shown: String = id.chars().take(128).collect();
             let what = format!("`{}` is no name for a session", shown.escape_debug());
             Err(Error::new(Code::InvalidRequest, what)
-                .hint("letters, digits, `_`, `-` and `.`, at most 128, not beginning with `.`"))
+                .hint("letters, digits, `_`, `-` and `.`, at most 128"))
         }
     }
 }

@@ -47,8 +47,11 @@ impl Models {
     }
 }
 
-/// How a variable of `peer` is read.
-pub(crate) fn variables(peer: &Peer) -> Arc<dyn Fn(&str) -> Option<String> + Send + Sync> {
+/// How a variable is read.
+pub(crate) type Variables = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
+
+/// How variables of `peer` are read.
+pub(crate) fn variables(peer: &Peer) -> Variables {
     match peer.variables() {
         None => Arc::new(|name| std::env::var(name).ok()),
         Some(theirs) => {

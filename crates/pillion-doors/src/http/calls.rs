@@ -118,6 +118,10 @@ pub(crate) async fn collect(body: Body) -> Result<(Vec<u8>, Claim), Box<Response
         Box::new(refusal(&error, status))
     };
     let (mut whole, mut claim) = (Vec::new(), Claim::default());
+    // Who says how much will come need not send it to hear that it is too much.
+    if axum::body::HttpBody::size_hint(&body).lower() > MAX_BODY as u64 {
+        return Err(refused(format!("a body of more than {MAX_BODY} bytes"), 413));
+    }
     let mut pieces = body.into_data_stream();
     while let Some(piece) = pieces.next().await {
         let piece = piece.map_err(|error| refused(format!("the body broke off: {error}"), 400))?;
@@ -380,7 +384,7 @@ pub(super) fn params(headers: &HeaderMap, body: &[u8]) -> Result<Option<Box<RawV
     match raw.get().as_bytes().first() {
         Some(b'{' | b'[' | b'n') => Ok(Some(raw)),
         _ => Err(Error::new(
-            Code::InvalidRequest,
+            Code::InvalidParams,
             "parameters are an object or an array",
         )),
     }

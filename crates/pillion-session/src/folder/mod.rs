@@ -62,12 +62,14 @@ pub(crate) struct Held {
 impl Folder {
     /// The folder of the session `id` below `root`.
     pub(crate) fn find(root: &Path, id: &str) -> Result<Self> {
-        let is_name = session::check_id(id).is_ok() && !id.starts_with('.');
+        let is_name = session::check_id(id).is_ok();
         let folder = Self {
             root: root.to_owned(),
             id: id.to_owned(),
         };
-        match is_name && folder.path(names::STATE).is_file() {
+        // A link would lead to a folder that is no session of ours.
+        let is_folder = || folder.base().symlink_metadata().is_ok_and(|meta| meta.is_dir());
+        match is_name && is_folder() && folder.path(names::STATE).is_file() {
             true => Ok(folder),
             false => Err(no_session(id)),
         }

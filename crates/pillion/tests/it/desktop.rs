@@ -350,7 +350,7 @@ fn it_is_healthy_while_code_runs() {
     let code = "import os, time\nopen('begun', 'w')\n\
         while not os.path.exists('go'): time.sleep(0.01)";
     let run = |code: &str| {
-        let params = json!({"code": code, "lane": "user", "session": "s", "timeout_seconds": 60});
+        let params = json!({"code": code, "lane": "user", "timeout_seconds": 60});
         web.post("exec.run", &params).json()
     };
     std::thread::scope(|scope| {

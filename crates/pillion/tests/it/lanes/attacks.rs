@@ -68,7 +68,7 @@ fn assault(world: &World, ways: &[Way]) {
 
 /// Programs that make whoever runs them root, in the folder of a session; if we can make any.
 pub(super) fn plant(world: &World, order: &Value) {
-    use std::os::unix::fs::PermissionsExt;
+    use std::os::unix::fs::{MetadataExt, PermissionsExt};
     let Some(session) = order["session"]
         .as_str()
         .filter(|_| can_be_others("programs that make whoever runs them root"))
@@ -76,14 +76,17 @@ pub(super) fn plant(world: &World, order: &Value) {
         return;
     };
     let folder = world.session(session);
-    let owner = std::fs::metadata(world.session("other")).unwrap();
-    std::fs::create_dir(&folder).unwrap();
-    std::fs::set_permissions(&folder, owner.permissions()).unwrap();
-    let (uid, gid) = (
-        std::os::unix::fs::MetadataExt::uid(&owner),
-        std::os::unix::fs::MetadataExt::gid(&owner),
-    );
-    std::os::unix::fs::chown(&folder, Some(uid), Some(gid)).unwrap();
+    // Both the folder of the session and the part that its code has, as pillion makes them.
+    let others = world.session("other");
+    for (made, like) in [
+        (folder.parent().unwrap(), others.parent().unwrap()),
+        (&folder, &others),
+    ] {
+        let like = std::fs::metadata(like).unwrap();
+        std::fs::create_dir(made).unwrap();
+        std::fs::set_permissions(made, like.permissions()).unwrap();
+        std::os::unix::fs::chown(made, Some(like.uid()), Some(like.gid())).unwrap();
+    }
     for name in ["identity", "identity-copy"] {
         std::fs::copy("/usr/bin/id", folder.join(name)).unwrap();
         let rights = std::fs::Permissions::from_mode(0o6755);
