@@ -25,6 +25,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "pillion-python",
             "pillion-exec",
             "pillion-notebook",
+            "pillion-course",
             "pillion-kernel",
             "pillion-lanes",
             "pillion-project",
@@ -153,6 +154,8 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ),
     // Its errors become the error object here, the same for every service.
     ("pillion-store", &["pillion-process", "pillion-protocol"]),
+    // What sessions are about is files: a library of services that knows no wire.
+    ("pillion-course", &["pillion-process"]),
     ("pillion-catalogue", &["pillion-protocol"]),
     ("pillion-client", &["pillion-process", "pillion-protocol"]),
     ("pillion-sandbox", &["pillion-process"]),
