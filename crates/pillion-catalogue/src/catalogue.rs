@@ -171,6 +171,22 @@ impl Catalogue {
         &self.activity
     }
 
+    /// Whether parameters can be read, before anything is done with them; if not, the error says
+    /// which of them and why ([`Fault`](crate::Fault)), in more detail than [`call`](Self::call).
+    pub fn check(&self, name: &str, params: Option<&RawValue>) -> Result<()> {
+        let Some(entry) = self.entries.get(name) else {
+            return Err(self.unknown(name));
+        };
+        let names = entry
+            .caller_names
+            .get_or_init(|| entry.definition.caller_names());
+        let (_, params) = caller::apart(params, names).map_err(|why| wrong_params(name, &why))?;
+        match params.as_deref().map(RawValue::get) {
+            None | Some("null") => entry.definition.check("{}"),
+            Some(text) => entry.definition.check(text),
+        }
+    }
+
     /// Answer a request: exactly one outcome, also after cancel and deadline.
     pub async fn call(
         &self,

@@ -13,6 +13,7 @@ use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
 
 use crate::caller::{self, TIMEOUT};
+use crate::invalid;
 use crate::{Caller, Error, Format, Offer, Operation, Picture, Result, Safety, Scope, Streams};
 
 /// Reads what is an operation's own from a command line; the second says whether a program reads
@@ -44,6 +45,7 @@ pub struct Definition {
     text: fn(&str) -> Option<String>,
     pictures: TakePictures,
     is_failure: fn(&str) -> bool,
+    check: fn(&str) -> Result<()>,
 }
 
 impl Definition {
@@ -69,6 +71,7 @@ impl Definition {
             text: O::text,
             pictures: O::pictures,
             is_failure: O::is_failure,
+            check: invalid::check::<O>,
         }
     }
 
@@ -182,6 +185,11 @@ impl Definition {
     /// Whether a result, given as JSON, is a failure to whoever reads the command's exit code.
     pub fn is_failure(&self, result: &str) -> bool {
         (self.is_failure)(result)
+    }
+
+    /// Whether parameters, given as JSON, can be read; if not, which of them and why.
+    pub(crate) fn check(&self, params: &str) -> Result<()> {
+        (self.check)(params)
     }
 
     /// Whether a request with these parameters sends items before its result.

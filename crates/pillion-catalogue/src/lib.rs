@@ -12,6 +12,7 @@ mod catalogue;
 mod context;
 mod definition;
 mod functions;
+mod invalid;
 mod offer;
 mod operation;
 mod peer;
@@ -26,7 +27,11 @@ pub use catalogue::{Catalogue, MAX_ANSWER, Operations};
 pub use context::{Context, Door, Part, Request};
 pub use definition::{Arguments, Definition, Printed};
 pub use functions::{Asking, Failed, Function, Functions, Given, Listing};
-pub use offer::{Body, Errors, Method, Offer, OldCommand, Prints, Reply, Route, Tool, Typed};
+pub use invalid::{Fault, invalid, invalid_field};
+pub use offer::{
+    Body, Errors, Field, First, Limit, Members, Method, Mode, Offer, OldCommand, Prints, Reply,
+    Route, Stability, Tool, Typed,
+};
 pub use operation::{Operation, Picture, Safety, Scope, Streams};
 pub use peer::Peer;
 pub use pillion_protocol::{Caller, Code, Error, Format, Result};

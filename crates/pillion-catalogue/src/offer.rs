@@ -93,6 +93,143 @@ pub struct Route {
     pub answer: Reply,
     /// Parameters that stand behind the path: `?name=value`.
     pub query: &'static [&'static str],
+    /// Where it is served.
+    pub mode: Mode,
+    /// What its users may rely on.
+    pub stability: Stability,
+    /// Which members of the body become parameters.
+    pub members: Members,
+    /// Members of the body of which the path says more than the operation: limits that are
+    /// narrower, values where none is given.
+    pub fields: &'static [Field],
+    /// Parts of the path, and the parameters they are where those are called otherwise.
+    pub names: &'static [(&'static str, &'static str)],
+    /// Parameters, as JSON, that the path decides.
+    pub fixed: &'static [(&'static str, &'static str)],
+    /// Operations that are asked first with the parts of the path, under the names that they have
+    /// there: what they refuse, the path refuses. One that is not in the catalogue is not asked.
+    pub first: &'static [First],
+}
+
+/// An operation that is asked before that of a path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct First {
+    /// Its name.
+    pub operation: &'static str,
+    /// When it is asked.
+    pub mode: Mode,
+    /// The parts of the path that it is told, which are all its parameters.
+    pub parts: &'static [&'static str],
+}
+
+impl First {
+    /// Whether the session of the path is one that a desktop app has: asked in desktop mode of
+    /// `session.known`, whose one parameter is `session_id`.
+    pub const SESSION: Self = Self {
+        operation: "session.known",
+        mode: Mode::Desktop,
+        parts: &["session_id"],
+    };
+}
+
+/// How an HTTP door is run, and which paths it has therefore.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Mode {
+    /// Of a path: whatever the door is run as.
+    Every,
+    /// `pillion serve`: for programs, agents and Jupyter's clients.
+    #[default]
+    Plain,
+    /// `pillion serve --desktop`: the engine of a desktop app, with the paths of its contract.
+    Desktop,
+}
+
+impl Mode {
+    /// Whether what is for this mode is there when a door is run as `door`.
+    pub fn is_served_by(self, door: Self) -> bool {
+        self == Self::Every || self == door
+    }
+}
+
+/// What users of a path may rely on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stability {
+    /// It keeps its shape, and may gain members.
+    Stable,
+    /// A shipped client uses it as it is.
+    Frozen,
+}
+
+impl Stability {
+    /// The word for it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Stable => "stable",
+            Self::Frozen => "frozen",
+        }
+    }
+}
+
+/// Which members of a body become parameters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Members {
+    /// All of them; the operation refuses what it does not know.
+    All,
+    /// Those that the operation knows; others are ignored.
+    Known,
+    /// Those of [`Route::fields`]; others are ignored, also those that the operation knows.
+    Listed,
+}
+
+/// What a path says about a member of its body.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Field {
+    /// Its name.
+    pub name: &'static str,
+    /// It must be there, and may not be null.
+    pub is_required: bool,
+    /// What it is if it is not given, as JSON.
+    pub default: Option<&'static str>,
+    /// What it may be.
+    pub limit: Limit,
+}
+
+/// What a member may be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Limit {
+    /// Whatever the operation takes.
+    None,
+    /// A text of so many characters, from the least to the most.
+    Length(usize, usize),
+    /// A number, from the least to the most.
+    Range(i64, i64),
+}
+
+impl Field {
+    /// A member that must be there.
+    pub const fn required(name: &'static str, limit: Limit) -> Self {
+        Self {
+            name,
+            is_required: true,
+            default: None,
+            limit,
+        }
+    }
+
+    /// A member that may be there.
+    pub const fn optional(name: &'static str, limit: Limit) -> Self {
+        Self {
+            is_required: false,
+            ..Self::required(name, limit)
+        }
+    }
+
+    /// What it is if it is not given, as JSON.
+    #[must_use]
+    pub const fn or(mut self, default: &'static str) -> Self {
+        self.default = Some(default);
+        self
+    }
 }
 
 /// What the body of a request holds.
@@ -112,7 +249,10 @@ pub enum Errors {
     Plain,
     /// The same, but 400 where 404 would be: older clients read that as a missing route.
     NotFoundIs400,
-    /// `{"detail", "code", "recoverable"}`; of parameters that cannot be read, 422 and a list.
+    /// `{"detail", "code", "recoverable"}` under the status of its code; of parameters that do
+    /// not fit ([`InvalidParams`](crate::Code::InvalidParams)), 422 and a list that says where
+    /// ([`invalid_field`](crate::invalid_field)). What can be read and still cannot be meant,
+    /// such as a bad name of a file, is [`InvalidRequest`](crate::Code::InvalidRequest): 400.
     Detail,
 }
 
@@ -125,8 +265,12 @@ pub enum Reply {
     Created,
     /// Nothing, with 204.
     Nothing,
-    /// The items as events, each as it is; an error is an event too.
+    /// The items as events, each as it is; an error is an event too. Only parameters that cannot
+    /// be read are refused before the stream begins.
     Events,
+    /// The same, and at the end the result with `"type":"complete"`. Items that have no type of
+    /// their own are `"type":"output"`.
+    EventsAndResult,
     /// A conversation by WebSocket, in one of these subprotocols or in none.
     Talk(&'static [&'static str]),
 }
@@ -213,7 +357,93 @@ impl Route {
             errors: Errors::Plain,
             answer: Reply::Json,
             query: &[],
+            mode: Mode::Every,
+            stability: Stability::Stable,
+            members: Members::All,
+            fields: &[],
+            names: &[],
+            fixed: &[],
+            first: &[],
         }
+    }
+
+    /// A path of the contract with desktop apps: errors say `detail`, and members of the body
+    /// that nobody knows are ignored.
+    pub const fn contract(method: Method, path: &'static str) -> Self {
+        Self {
+            errors: Errors::Detail,
+            members: Members::Known,
+            ..Self::new(method, path)
+        }
+    }
+
+    /// A shipped client uses it as it is.
+    #[must_use]
+    pub const fn frozen(mut self) -> Self {
+        self.stability = Stability::Frozen;
+        self
+    }
+
+    /// It is served in this mode only.
+    #[must_use]
+    pub const fn only_in(mut self, mode: Mode) -> Self {
+        self.mode = mode;
+        self
+    }
+
+    /// Its answer looks so.
+    #[must_use]
+    pub const fn answers(mut self, answer: Reply) -> Self {
+        self.answer = answer;
+        self
+    }
+
+    /// It says this about members of the body.
+    #[must_use]
+    pub const fn fields(mut self, fields: &'static [Field]) -> Self {
+        self.fields = fields;
+        self
+    }
+
+    /// It takes these members of the body, and no others.
+    #[must_use]
+    pub const fn takes(mut self, fields: &'static [Field]) -> Self {
+        self.members = Members::Listed;
+        self.fields(fields)
+    }
+
+    /// These parts of the path are parameters of another name.
+    #[must_use]
+    pub const fn named(mut self, names: &'static [(&'static str, &'static str)]) -> Self {
+        self.names = names;
+        self
+    }
+
+    /// It decides these parameters.
+    #[must_use]
+    pub const fn fixes(mut self, fixed: &'static [(&'static str, &'static str)]) -> Self {
+        self.fixed = fixed;
+        self
+    }
+
+    /// These are asked first.
+    #[must_use]
+    pub const fn after(mut self, first: &'static [First]) -> Self {
+        self.first = first;
+        self
+    }
+
+    /// Whether its requests have a body. Those of contracts that read or delete have none;
+    /// elsewhere a body is understood whatever the method.
+    pub fn has_body(&self) -> bool {
+        let changes = !matches!(self.method, Method::Get | Method::Delete);
+        changes || self.members == Members::All
+    }
+
+    /// The parameter that a part of the path is.
+    pub fn parameter<'a>(&self, part: &'a str) -> &'a str {
+        let named = self.names.iter().find(|(name, _)| *name == part);
+        named.map_or(part, |(_, parameter)| *parameter)
     }
 
     /// A path of the older HTTP contract.
@@ -254,5 +484,17 @@ mod tests {
         let names: Vec<_> = route.parameters().collect();
         assert_eq!(names, ["session_id", "name"]);
         assert_eq!(Route::older(Method::Get, "/health").parameters().count(), 0);
+        let named = route.named(&[("session_id", "session")]);
+        assert_eq!(named.parameter("session_id"), "session");
+        assert_eq!(named.parameter("name"), "name");
+    }
+
+    #[test]
+    fn a_path_is_served_in_its_mode() {
+        for door in [Mode::Plain, Mode::Desktop] {
+            assert!(Mode::Every.is_served_by(door) && door.is_served_by(door));
+        }
+        assert!(!Mode::Plain.is_served_by(Mode::Desktop));
+        assert!(!Mode::Desktop.is_served_by(Mode::Plain));
     }
 }

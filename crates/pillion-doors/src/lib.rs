@@ -21,7 +21,7 @@ pub mod stdio;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use pillion_catalogue::{Caller, Catalogue, Peer};
+use pillion_catalogue::{Caller, Catalogue, Mode, Peer};
 use tokio_util::sync::CancellationToken;
 
 pub use exposed::Exposed;
@@ -42,4 +42,8 @@ pub struct House {
     pub peer: Peer,
     /// Functions of Python modules, which are there under names of their own.
     pub exposed: Option<Arc<Exposed>>,
+    /// How the HTTP door is run: which paths it has, and who may ask.
+    pub mode: Mode,
+    /// The types of events that sessions stream, for `GET /api/contract`.
+    pub event_types: &'static [&'static str],
 }

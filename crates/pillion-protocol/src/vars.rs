@@ -36,6 +36,10 @@ vars! {
     VIRTUAL_ENV = "The caller's active virtual environment, used for its calls.";
     CONDA_PREFIX = "The caller's active conda environment, used for its calls.";
     INTERMUTE_URL = "Address of the service that knows which agents work where, for `map.agents`, such as `http://127.0.0.1:7338`.";
+    HOST = "The address that `pillion serve --desktop` listens on, as `--host`.";
+    PORT = "The port that `pillion serve --desktop` listens on, as `--port`.";
+    LOG_FILE = "The file that `pillion serve --desktop` writes its log to, as `--log-file`.";
+    PYTHON_RUNTIME_ROOT = "The folder of the Python that `pillion serve --desktop` runs code with, unless PILLION_PYTHON names one.";
     NO_COLOR = "If set, no colours.";
     TERM = "The kind of terminal: `pillion repl` knows by it how pictures can be shown.";
     TERM_PROGRAM = "The program that draws the terminal, for the same reason.";

@@ -24,6 +24,7 @@ use crate::file;
 #[folder = "../../python"]
 #[include = "__main__.py"]
 #[include = "pillion/*.py"]
+#[exclude = "pillion/desktop.py"]
 struct Embedded;
 
 /// The record of all stamps, in the folder it vouches for.

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
-use pillion_catalogue::{Catalogue, Definition, Door, Request, Result};
+use pillion_catalogue::{Catalogue, Definition, Door, Mode, Request, Result};
 use pillion_code::{CodeService, Unsaved};
 use pillion_doors::House;
 use pillion_exec::ExecService;
@@ -45,12 +45,14 @@ pub struct Engine {
     exec: Arc<ExecService>,
     shutdown: CancellationToken,
     root: Option<PathBuf>,
+    mode: Mode,
 }
 
 impl Engine {
     /// An engine with all services. Nothing is started before the first call.
     pub fn new(options: EngineOptions) -> Self {
         let mut catalogue = Catalogue::default();
+        let mode = options.place.mode;
         let dirs = options.dirs.unwrap_or_else(Dirs::from_env);
         let supervisor = Arc::new(Supervisor::new(catalogue.activity().clone()));
         let shutdown = CancellationToken::new();
@@ -97,6 +99,7 @@ impl Engine {
             exec,
             shutdown,
             root: options.root,
+            mode,
         }
     }
 
@@ -137,6 +140,8 @@ impl Engine {
             surroundings: pillion_catalogue::Caller::default(),
             peer: pillion_catalogue::Peer::default(),
             exposed: None,
+            mode: self.mode,
+            event_types: &[],
         }
     }
 

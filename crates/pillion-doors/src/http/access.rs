@@ -11,6 +11,9 @@
 //!   the path: `?token=`. Nobody writes addresses down here, and no page is shown under it;
 //! - by a cookie, which a browser gets for a link that holds once and for a few minutes.
 //!
+//! With a token that somebody has chosen ([`Access::with_token`]) it is that token and nothing
+//! else that counts: then connections may come from other machines.
+//!
 //! Everything else is 401, also where the kernel cannot tell. It is asked once for each
 //! connection, with its first request that brings nothing else.
 //!
@@ -20,7 +23,8 @@
 use std::collections::VecDeque;
 use std::fmt;
 use std::fs::{self, File};
-use std::io::Write;
+use std::io::{Read, Write};
+use std::net::IpAddr;
 use std::os::fd::AsFd;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
@@ -49,6 +53,8 @@ const LINKS: usize = 16;
 const BROWSERS: usize = 64;
 /// Processes that are looked at first, because they came before.
 const LIKELY: usize = 8;
+/// Bytes of a file with a token.
+const MOST_TOKEN: u64 = 4096;
 /// Questions to the kernel at the same time.
 const LOOKS: usize = 4;
 
@@ -59,8 +65,10 @@ pub struct Access(Option<Guarded>);
 #[derive(Debug)]
 struct Guarded {
     port: u16,
-    /// Gone with us.
+    /// Gone with us, if it is ours.
     file: TokenFile,
+    /// Nothing counts but the token.
+    only_token: bool,
     links: Mutex<VecDeque<(Secret, Instant)>>,
     browsers: Mutex<VecDeque<Secret>>,
     likely: Mutex<VecDeque<u32>>,
@@ -72,14 +80,24 @@ impl Access {
     /// That is made if need be, and must be private.
     pub fn guarded(port: u16, folder: &Path) -> Result<Self> {
         let file = TokenFile::write(folder, port, random()?)?;
-        Ok(Self(Some(Guarded {
+        Ok(Self::with(port, file, false))
+    }
+
+    /// Whoever has the token that this file holds, and nobody else.
+    pub fn with_token(port: u16, file: &Path) -> Result<Self> {
+        Ok(Self::with(port, TokenFile::read(file)?, true))
+    }
+
+    fn with(port: u16, file: TokenFile, only_token: bool) -> Self {
+        Self(Some(Guarded {
             port,
             file,
+            only_token,
             links: Mutex::default(),
             browsers: Mutex::default(),
             likely: Mutex::default(),
             looks: Semaphore::new(LOOKS),
-        })))
+        }))
     }
 
     /// Everybody who can reach the port.
@@ -87,15 +105,16 @@ impl Access {
         Self(None)
     }
 
-    /// The token and the file that holds it, if one is needed.
+    /// The token and the file that holds it, if one is needed that nobody has chosen.
     pub fn token(&self) -> Option<(&str, &Path)> {
-        let guarded = self.0.as_ref()?;
+        let guarded = self.0.as_ref().filter(|guarded| !guarded.only_token)?;
         Some((guarded.file.token.expose(), &guarded.file.path))
     }
 
     /// A link that lets a browser in, once, if one is needed.
     pub fn link(&self) -> Result<Option<String>> {
-        self.0.as_ref().map(Guarded::link).transpose()
+        let guarded = self.0.as_ref().filter(|guarded| !guarded.only_token);
+        guarded.map(Guarded::link).transpose()
     }
 
     /// Let a request pass, or say what to answer instead.
@@ -137,7 +156,7 @@ impl Guarded {
         if given.any(|token| self.file.token.is(token)) {
             return true;
         }
-        if is_talk && !is_own_page(headers) {
+        if self.only_token || (is_talk && !is_own_page(headers)) {
             return false;
         }
         let browser = self.is_browser(headers);
@@ -307,6 +326,11 @@ pub(super) struct Connection {
 }
 
 impl Connection {
+    /// The address that the other end has connected to.
+    pub(super) fn local(&self) -> Option<IpAddr> {
+        self.end.map(|end| end.local.ip().to_canonical())
+    }
+
     pub(super) fn of(stream: &TcpStream) -> Self {
         let end = || -> std::io::Result<End> {
             let file = File::from(stream.as_fd().try_clone_to_owned()?);
@@ -335,11 +359,13 @@ fn random() -> Result<Secret> {
     })
 }
 
-/// The token, and the file that holds it. Dropping it removes the file, if it holds no other.
+/// The token, and the file that holds it. Dropping it removes the file, if it is ours and holds
+/// no other.
 #[derive(Debug)]
 struct TokenFile {
     path: PathBuf,
     token: Secret,
+    is_ours: bool,
 }
 
 impl TokenFile {
@@ -365,12 +391,53 @@ impl TokenFile {
             writeln!(file, "{}", token.expose())
         };
         write().map_err(|error| failed(&path, &error))?;
-        Ok(Self { path, token })
+        Ok(Self {
+            path,
+            token,
+            is_ours: true,
+        })
+    }
+
+    /// A token that somebody has chosen, from a file that nobody else can read.
+    fn read(path: &Path) -> Result<Self> {
+        let shown = path.display();
+        let unfit = |why: &str| {
+            Error::new(
+                Code::InvalidParams,
+                format!("the token file `{shown}` {why}"),
+            )
+            .hint("one line with the token, in a file of your own: `chmod 600 FILE`")
+        };
+        let unreadable = |error: std::io::Error| unfit(&format!("cannot be read: {error}"));
+        let file = File::open(path).map_err(unreadable)?;
+        let about = file.metadata().map_err(unreadable)?;
+        if !about.is_file() {
+            return Err(unfit("is no file"));
+        }
+        if about.mode() & 0o077 != 0 || about.uid() != pillion_process::effective_uid() {
+            return Err(unfit("can be read by others"));
+        }
+        let mut text = String::new();
+        let mut file = file.take(MOST_TOKEN + 1);
+        file.read_to_string(&mut text).map_err(unreadable)?;
+        let token = text.trim();
+        let fits = token.bytes().all(|byte| byte.is_ascii_graphic());
+        if token.is_empty() || !fits || text.len() as u64 > MOST_TOKEN {
+            return Err(unfit("holds no token"));
+        }
+        Ok(Self {
+            path: path.to_owned(),
+            token: Secret::new(token.to_owned()),
+            is_ours: false,
+        })
     }
 }
 
 impl Drop for TokenFile {
     fn drop(&mut self) {
+        if !self.is_ours {
+            return;
+        }
         let kept = fs::read_to_string(&self.path);
         if kept.is_ok_and(|kept| self.token.is(kept.trim())) {
             let _ = fs::remove_file(&self.path);
@@ -435,6 +502,41 @@ mod tests {
         let given = format!("token {token}");
         assert!(let_in("", &[("authorization", &given)]).await);
         assert!(!let_in("", &[]).await);
+    }
+
+    #[tokio::test]
+    async fn a_token_that_was_chosen_is_all_that_counts() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("token");
+        let write = |text: &str, mode| {
+            fs::write(&file, text).unwrap();
+            fs::set_permissions(&file, fs::Permissions::from_mode(mode)).unwrap();
+        };
+        for (text, mode) in [("secret\n", 0o644), ("\n", 0o600), ("two words", 0o600)] {
+            write(text, mode);
+            let error = Access::with_token(7, &file).unwrap_err();
+            assert_eq!(error.code, Code::InvalidParams, "{text:?} {mode:o}");
+            assert!(!error.message.contains("secret"));
+        }
+        write("secret\n", 0o600);
+        let access = Access::with_token(7, &file).unwrap();
+        assert!(access.token().is_none() && access.link().unwrap().is_none());
+        let guarded = access.0.as_ref().unwrap();
+        // The kernel would say that this one is ours.
+        let ours = Connection {
+            end: None,
+            peer: Arc::new(OnceCell::from(Peer::Ours { pid: 1 })),
+            admitted: Arc::default(),
+            room: Room::new(),
+        };
+        let uri: Uri = "/x".parse().unwrap();
+        let mut headers = HeaderMap::new();
+        assert!(!guarded.is_let_in(&ours, &uri, &headers).await);
+        let given = HeaderValue::from_static("Bearer secret");
+        headers.insert(header::AUTHORIZATION, given);
+        assert!(guarded.is_let_in(&ours, &uri, &headers).await);
+        drop(access);
+        assert!(file.exists(), "it is not ours");
     }
 
     #[test]

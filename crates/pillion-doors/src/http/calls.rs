@@ -82,6 +82,8 @@ pub(super) enum Frames {
     /// Each item as it is; an error is `{type: "error", message}`. While nothing comes, a
     /// comment tells that somebody is there.
     Items,
+    /// The same, and at the end the result, which says that it is `complete`.
+    ItemsAndResult,
 }
 
 /// Between two comments of a stream that is silent.
@@ -216,8 +218,9 @@ pub(super) fn stream(
             let event = match (&part, frames) {
                 (Part::Item(item), Frames::Parts) => event("item", item.get()),
                 (Part::Progress(news), Frames::Parts) => event("progress", news.get()),
-                (Part::Item(item), Frames::Items) => frame(item.get()),
-                (Part::Progress(_), Frames::Items) => String::new(),
+                (Part::Item(item), Frames::ItemsAndResult) => typed("output", item.get()),
+                (Part::Item(item), _) => frame(item.get()),
+                (Part::Progress(_), _) => String::new(),
             };
             async {
                 if event.is_empty() {
@@ -233,6 +236,7 @@ pub(super) fn stream(
                 (Ok(result), Frames::Parts) => event("result", result.get()),
                 // The last item said how it ended.
                 (Ok(_), Frames::Items) => return,
+                (Ok(result), Frames::ItemsAndResult) => typed("complete", result.get()),
                 (Err(error), frames) => failed(&error, frames),
             },
             // The caller hung up: dropping the call cancels it.
@@ -247,10 +251,12 @@ pub(super) fn stream(
     let bytes = futures::stream::unfold(queue, move |mut queue| async move {
         let next = match frames {
             Frames::Parts => queue.recv().await,
-            Frames::Items => match tokio::time::timeout(HEARTBEAT, queue.recv()).await {
-                Ok(next) => next,
-                Err(_) => return Some((Ok(": \n\n".to_owned()), queue)),
-            },
+            Frames::Items | Frames::ItemsAndResult => {
+                match tokio::time::timeout(HEARTBEAT, queue.recv()).await {
+                    Ok(next) => next,
+                    Err(_) => return Some((Ok(": \n\n".to_owned()), queue)),
+                }
+            }
         };
         next.map(|(event, _held)| (Ok::<_, Infallible>(event), queue))
     });
@@ -260,7 +266,9 @@ pub(super) fn stream(
         header::CONTENT_TYPE,
         HeaderValue::from_static("text/event-stream"),
     );
-    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+    // Proxies that collect answers before they pass them on let this one through.
+    headers.insert("x-accel-buffering", HeaderValue::from_static("no"));
     response
 }
 
@@ -285,10 +293,21 @@ fn frame(json: &str) -> String {
     }
 }
 
+/// One event, which says what it is: its type is the first thing that it says, or this.
+fn typed(kind: &str, json: &str) -> String {
+    let kind = format!("\"type\":\"{kind}\"");
+    match json.strip_prefix('{') {
+        Some(members) if members.starts_with("\"type\":") => frame(json),
+        Some("}") => frame(&format!("{{{kind}}}")),
+        Some(members) => frame(&format!("{{{kind},{members}")),
+        None => frame(&format!("{{{kind},\"value\":{json}}}")),
+    }
+}
+
 fn failed(error: &Error, frames: Frames) -> String {
     match frames {
         Frames::Parts => event("error", &serde_json::to_string(error).unwrap_or_default()),
-        Frames::Items => {
+        Frames::Items | Frames::ItemsAndResult => {
             let said = serde_json::json!({ "type": "error", "message": error.message });
             frame(&said.to_string())
         }
@@ -330,8 +349,14 @@ fn failure(error: &Error) -> Response {
 pub(crate) fn refusal(error: &Error, status: u16) -> Response {
     let status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     let text = serde_json::to_string(error).unwrap_or_default();
-    json(status, text.into())
+    let mut response = json(status, text.into());
+    response.extensions_mut().insert(Refused(error.clone()));
+    response
 }
+
+/// Of a response: the error that it tells of. In desktop mode it is told once more.
+#[derive(Debug, Clone)]
+pub(super) struct Refused(pub(super) Error);
 
 fn json(status: StatusCode, text: Body) -> Response {
     let kind = HeaderValue::from_static("application/json");

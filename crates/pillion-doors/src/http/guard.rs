@@ -1,5 +1,6 @@
 //! Who may come in over HTTP.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use axum::extract::{ConnectInfo, Request, State};
@@ -8,11 +9,13 @@ use axum::http::header::{
 };
 use axum::http::{HeaderMap, Uri};
 use axum::middleware::Next;
-use axum::response::Response;
-use pillion_catalogue::{Code, Error};
+use axum::response::{IntoResponse, Json, Response};
+use pillion_catalogue::{Code, Error, Mode};
+use serde_json::json;
 
 use super::access::{Access, Connection};
-use super::calls::refusal;
+use super::calls::{Refused, refusal};
+use super::cors;
 
 /// Headers that mean one thing: said twice, two readers could mean different things. Lengths
 /// that contradict each other do not even come here.
@@ -25,11 +28,48 @@ const ONCE: [HeaderName; 6] = [
     AUTHORIZATION,
 ];
 
-/// Lets a request pass only if it can be understood in one way, was sent to loopback, not by
+/// What a guard has to know.
+#[derive(Debug)]
+pub(super) struct Post {
+    pub(super) access: Arc<Access>,
+    pub(super) mode: Mode,
+}
+
+/// Lets a request pass only if it can be understood in one way, was sent to this machine, not by
 /// a foreign web page, and by somebody who may.
 pub(super) async fn guard(
-    State(access): State<Arc<Access>>,
+    State(post): State<Arc<Post>>,
     ConnectInfo(connection): ConnectInfo<Connection>,
+    request: Request,
+    next: Next,
+) -> Response {
+    let Post { access, mode } = &*post;
+    if *mode != Mode::Desktop {
+        return passed(access, *mode, &connection, request, next).await;
+    }
+    let origin = request.headers().get(ORIGIN).cloned();
+    let mut response = in_detail(passed(access, *mode, &connection, request, next).await);
+    cors::show(&mut response, origin.as_ref());
+    response
+}
+
+/// Errors of a desktop app's engine say `detail`, whatever else they say.
+fn in_detail(response: Response) -> Response {
+    let (mut parts, body) = response.into_parts();
+    let Some(Refused(error)) = parts.extensions.remove::<Refused>() else {
+        return Response::from_parts(parts, body);
+    };
+    let mut told = serde_json::to_value(&error).unwrap_or_else(|_| json!({}));
+    told["detail"] = error.message.into();
+    parts.headers.remove(CONTENT_LENGTH);
+    parts.headers.remove(CONTENT_TYPE);
+    (parts.status, parts.headers, Json(told)).into_response()
+}
+
+async fn passed(
+    access: &Access,
+    mode: Mode,
+    connection: &Connection,
     request: Request,
     next: Next,
 ) -> Response {
@@ -38,13 +78,21 @@ pub(super) async fn guard(
             .hint("send each header once, and the host that the address names");
         return refusal(&error, 400);
     }
-    if let Err(what) = is_local(request.headers()) {
+    if let Err(what) = is_local(request.headers(), mode, connection.local()) {
         let error = Error::new(Code::Unauthorized, what)
             .hint("pillion answers programs on this machine, not web pages of other origins");
         return refusal(&error, 403);
     }
+    if mode == Mode::Desktop && cors::is_preflight(request.method(), request.headers()) {
+        if cors::is_from_elsewhere(request.headers()) {
+            let what = "a page of another machine may not call pillion";
+            return refusal(&Error::new(Code::Unauthorized, what), 403);
+        }
+        // Browsers send no token with it, and learn nothing from it.
+        return cors::preflight();
+    }
     let asked = (request.method(), request.uri(), request.headers());
-    match access.check(&connection, asked).await {
+    match access.check(connection, asked).await {
         Ok(()) => next.run(request).await,
         Err(response) => *response,
     }
@@ -68,19 +116,26 @@ fn is_clear(headers: &HeaderMap, uri: &Uri) -> Result<(), String> {
     }
 }
 
-/// Whether it was sent to loopback, and not by a foreign web page.
-fn is_local(headers: &HeaderMap) -> Result<(), String> {
+/// Whether it was sent to this machine by its address, and not by a foreign web page. `local` is
+/// the address that it came to: a name that leads there is not enough, since names are given by
+/// others.
+fn is_local(headers: &HeaderMap, mode: Mode, local: Option<IpAddr>) -> Result<(), String> {
     let text = |name: HeaderName| {
         headers
             .get(name)
             .map(|value| value.to_str().unwrap_or("?").to_owned())
     };
     let host = text(HOST).unwrap_or_default();
-    if !is_loopback(&host) {
+    let is_ours = || local.is_some_and(|local| address(&host) == Some(local));
+    if !is_loopback(&host) && !is_ours() {
         return Err(format!("the host `{host}` is not this machine's loopback"));
     }
     match text(ORIGIN) {
         None => Ok(()),
+        Some(origin) if mode == Mode::Desktop => match cors::is_allowed(&origin) {
+            true => Ok(()),
+            false => Err(format!("the origin `{origin}` may not call pillion")),
+        },
         Some(origin) => {
             let authority = origin
                 .strip_prefix("http://")
@@ -94,14 +149,29 @@ fn is_local(headers: &HeaderMap) -> Result<(), String> {
     }
 }
 
-/// Whether `host` or `host:port` names loopback, and nothing but that.
-fn is_loopback(authority: &str) -> bool {
-    let host = match authority.rsplit_once(':') {
+/// `host:port` without its port.
+fn without_port(authority: &str) -> &str {
+    match authority.rsplit_once(':') {
         Some((host, port)) if port.bytes().all(|b| b.is_ascii_digit()) && !host.ends_with(':') => {
             host
         }
         _ => authority,
-    };
+    }
+}
+
+/// The address that `host` or `host:port` is, if it is one and no name.
+fn address(authority: &str) -> Option<IpAddr> {
+    let host = without_port(authority);
+    let inside = host
+        .strip_prefix('[')
+        .and_then(|host| host.strip_suffix(']'));
+    let address: IpAddr = inside.unwrap_or(host).parse().ok()?;
+    Some(address.to_canonical())
+}
+
+/// Whether `host` or `host:port` names loopback, and nothing but that.
+fn is_loopback(authority: &str) -> bool {
+    let host = without_port(authority);
     host.eq_ignore_ascii_case("localhost") || host == "127.0.0.1" || host == "[::1]"
 }
 
@@ -126,6 +196,41 @@ mod tests {
         for name in ["origin", "content-type", "content-length", "authorization"] {
             assert!(said(&[host, (name, "1")], "/x"), "{name}");
             assert!(!said(&[host, (name, "1"), (name, "1")], "/x"), "{name}");
+        }
+    }
+
+    #[test]
+    fn off_loopback_it_is_the_address_that_counts() {
+        let (here, there) = ("192.168.1.7".parse().ok(), "10.0.0.1".parse().ok());
+        let sent = |host: &str, origin: Option<&str>, mode, local: Option<IpAddr>| {
+            let mut headers = HeaderMap::new();
+            headers.insert(HOST, HeaderValue::from_str(host).unwrap());
+            if let Some(origin) = origin {
+                headers.insert(ORIGIN, HeaderValue::from_str(origin).unwrap());
+            }
+            is_local(&headers, mode, local).is_ok()
+        };
+        assert!(sent("192.168.1.7:8000", None, Mode::Desktop, here));
+        assert!(!sent("192.168.1.7:8000", None, Mode::Desktop, there));
+        assert!(!sent("evil.example:8000", None, Mode::Desktop, here));
+        assert!(sent("localhost:8000", None, Mode::Desktop, here));
+        for (origin, plain, desktop) in [
+            ("null", false, true),
+            ("http://localhost:3000", true, true),
+            ("http://127.0.0.1:8000", true, false),
+            ("http://evil.example", false, false),
+        ] {
+            let host = "127.0.0.1:8000";
+            assert_eq!(
+                sent(host, Some(origin), Mode::Plain, None),
+                plain,
+                "{origin}"
+            );
+            assert_eq!(
+                sent(host, Some(origin), Mode::Desktop, None),
+                desktop,
+                "{origin}"
+            );
         }
     }
 

@@ -6,11 +6,15 @@
 //! machine can send requests to a loopback port. `guard` lets in only requests whose `Host` is
 //! loopback and whose `Origin`, if there is one, is too; bodies must say that they are JSON,
 //! which a page cannot do across origins without asking first. `access` decides who may ask at
-//! all, and `wire` how long a connection may take up its place.
+//! all, and `wire` how long a connection may take up its place. As the engine of a desktop app
+//! (`Mode::Desktop`) pillion has the paths of its contract, and lets in its pages (`cors`).
 
 mod access;
 mod calls;
+mod contract;
+mod cors;
 mod guard;
+mod members;
 mod metrics;
 mod openapi;
 mod page;
@@ -41,9 +45,14 @@ pub(crate) const MAX_BODY: usize = pillion_protocol::frame::MAX_BODY;
 
 /// Listen on the first free port of a range, by binding it. Loopback only.
 pub async fn listen(ports: RangeInclusive<u16>) -> Result<TcpListener> {
+    listen_at(IpAddr::V4(Ipv4Addr::LOCALHOST), ports).await
+}
+
+/// The same at an address of this machine. Off loopback, [`Access::with_token`] is called for.
+pub async fn listen_at(host: IpAddr, ports: RangeInclusive<u16>) -> Result<TcpListener> {
     let mut last = None;
     for port in ports.clone() {
-        let address = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), port);
+        let address = SocketAddr::new(host, port);
         match TcpListener::bind(address).await {
             Ok(listener) => return Ok(listener),
             Err(error) => last = Some(error),
@@ -81,6 +90,7 @@ fn router(house: House, agents: mcp::Settings, access: Arc<Access>) -> Router {
         .route("/metrics", get(metrics::metrics))
         .route("/openapi.json", get(openapi_json))
         .route("/docs", get(docs))
+        .route(contract::PATH, get(contract_json))
         .route(
             access::OPEN,
             post(async move || access::new_link(&links).await),
@@ -88,12 +98,23 @@ fn router(house: House, agents: mcp::Settings, access: Arc<Access>) -> Router {
     if house.exposed.is_some() {
         router = router.route("/{function}", post(calls::call));
     }
-    router = routes::add(router, &house.catalogue);
+    router = routes::add(router, &house);
+    let post = guard::Post {
+        access,
+        mode: house.mode,
+    };
     router
         .fallback(calls::no_route)
         .method_not_allowed_fallback(calls::no_method)
-        .layer(axum::middleware::from_fn_with_state(access, guard::guard))
+        .layer(axum::middleware::from_fn_with_state(
+            Arc::new(post),
+            guard::guard,
+        ))
         .with_state(house)
+}
+
+async fn contract_json(State(house): State<House>) -> Response {
+    Json(contract::Contract::of(&house)).into_response()
 }
 
 async fn openapi_json(State(house): State<House>) -> Response {
@@ -109,7 +130,7 @@ async fn openapi_json(State(house): State<House>) -> Response {
 
 async fn docs(State(house): State<House>) -> Response {
     let Some(exposed) = &house.exposed else {
-        return Html(page::page(&house.catalogue)).into_response();
+        return Html(page::page(&house)).into_response();
     };
     match exposed.list(Door::Http).await {
         Ok(listing) => Html(page::functions(&listing)).into_response(),

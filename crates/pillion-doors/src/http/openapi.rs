@@ -1,6 +1,9 @@
 //! `GET /openapi.json`, made from the catalogue.
 
-use pillion_catalogue::{Definition, Function, Listing, Streams};
+use pillion_catalogue::{
+    Body, Definition, Errors, Field, Function, Limit, Listing, Members, Method, Reply, Route,
+    Streams,
+};
 use serde_json::{Map, Value, json};
 
 use crate::House;
@@ -9,31 +12,32 @@ use crate::House;
 pub(super) fn document(house: &House) -> Value {
     let mut paths = Map::new();
     let mut schemas = Map::new();
-    let error = schemas_of::<pillion_catalogue::Error>(&mut schemas);
-    schemas.insert("Error".into(), error);
+    let of_errors = schemas_of::<pillion_catalogue::Error>(&mut schemas);
+    schemas.insert("Error".into(), of_errors);
     for definition in house.catalogue.definitions() {
         paths.insert(
             format!("/v1/{}", definition.name),
             path(definition, &mut schemas),
         );
     }
-    for (operation, route) in super::routes::all(&house.catalogue) {
-        let method = route.method.as_str().to_lowercase();
-        let summary = format!("The same as `{operation}`.");
-        let ok = json!({ "description": "The result.", "content": { "application/json": {} } });
-        let parameters = route.parameters().map(|name| {
-            json!({ "name": name, "in": "path", "required": true, "schema": { "type": "string" } })
-        });
-        let mut one = json!({
-            "summary": summary, "tags": ["alias"], "responses": { "200": ok },
-        });
-        if route.parameters().next().is_some() {
-            one["parameters"] = parameters.collect();
-        }
+    schemas.insert("Detail".into(), detail_schema());
+    schemas.insert("ValidationError".into(), validation_schema());
+    for (definition, route) in super::routes::all(house) {
         // Several methods may share a path.
+        let method = route.method.as_str().to_lowercase();
         let path = paths.entry(route.path).or_insert_with(|| json!({}));
-        path[method] = one;
+        path[method] = alias(definition, &route, &mut schemas);
     }
+    let contract = schemas_of::<super::contract::Contract>(&mut schemas);
+    paths.insert(
+        super::contract::PATH.into(),
+        json!({ "get": {
+            "operationId": "http.contract",
+            "summary": "What is served.",
+            "tags": ["contract"],
+            "responses": { "200": answer("What is served.", &contract), "default": error() },
+        }}),
+    );
     json!({
         "openapi": "3.1.0",
         "info": {
@@ -112,6 +116,180 @@ fn path(definition: &Definition, schemas: &mut Map<String, Value>) -> Value {
             "default": error(),
         },
     }})
+}
+
+/// A path of an operation beside its own.
+fn alias(definition: &Definition, route: &Route, schemas: &mut Map<String, Value>) -> Value {
+    let own = hoist(definition.own_schema().to_value(), "", schemas);
+    let mut properties = match own.get("properties") {
+        Some(Value::Object(properties)) => properties.clone(),
+        _ => Map::new(),
+    };
+    let mut one = json!({
+        "operationId": format!("{} {} {}", definition.name, route.method.as_str(), route.path),
+        "summary": definition.help(),
+        "description": format!("The same as `{}`.", definition.name),
+        "tags": ["alias"],
+        "x-stability": route.stability.word(),
+        "responses": responses(definition, route, schemas),
+    });
+    let mut parameters = Vec::new();
+    for part in route.parameters() {
+        properties.shift_remove(route.parameter(part));
+        parameters.push(json!({
+            "name": part, "in": "path", "required": true,
+            "schema": { "type": "string", "minLength": 1 },
+        }));
+    }
+    for name in route.query {
+        properties.shift_remove(*name);
+        let schema = json!({ "type": "string" });
+        parameters.push(json!({ "name": name, "in": "query", "schema": schema }));
+    }
+    if !parameters.is_empty() {
+        one["parameters"] = parameters.into();
+    }
+    let reads = matches!(route.method, Method::Get | Method::Delete);
+    if let Body::Files(field) = route.body {
+        let file = json!({ "type": "string", "format": "binary" });
+        let schema = json!({
+            "type": "object", "required": [field],
+            "properties": { field: { "type": "array", "items": file } },
+        });
+        let content = json!({ "multipart/form-data": { "schema": schema } });
+        one["requestBody"] = json!({ "required": true, "content": content });
+    } else if !reads {
+        let schema = body(&own, properties, route);
+        let is_required = schema.get("required").is_some();
+        let content = json!({ "application/json": { "schema": schema } });
+        one["requestBody"] = json!({ "required": is_required, "content": content });
+    }
+    one
+}
+
+/// The schema of a path's body.
+fn body(own: &Value, mut properties: Map<String, Value>, route: &Route) -> Value {
+    for (name, _) in route.fixed {
+        properties.shift_remove(*name);
+    }
+    if route.members == Members::Listed {
+        properties.retain(|name, _| route.fields.iter().any(|field| field.name == name));
+    }
+    let mut required: Vec<String> = match own.get("required") {
+        Some(Value::Array(names)) => names.iter().filter_map(Value::as_str).collect(),
+        _ => Vec::new(),
+    }
+    .into_iter()
+    .filter(|name| properties.contains_key(*name))
+    .map(ToOwned::to_owned)
+    .collect();
+    for field in route.fields {
+        let property = properties.entry(field.name).or_insert_with(|| json!({}));
+        narrow(property, field);
+        if field.is_required && !required.iter().any(|name| name == field.name) {
+            required.push(field.name.to_owned());
+        }
+    }
+    let mut schema = json!({ "type": "object", "properties": properties });
+    if !required.is_empty() {
+        schema["required"] = required.into();
+    }
+    if route.members == Members::All
+        && let Some(more) = own.get("additionalProperties")
+    {
+        schema["additionalProperties"] = more.clone();
+    }
+    schema
+}
+
+/// What a path says about a member beyond what its operation does.
+fn narrow(property: &mut Value, field: &Field) {
+    let Some(object) = property.as_object_mut() else {
+        return;
+    };
+    if let Some(default) = field.default.and_then(|d| serde_json::from_str(d).ok()) {
+        object.insert("default".into(), default);
+    }
+    let kind = object.get_mut("type");
+    if field.is_required
+        && let Some(Value::Array(kinds)) = kind
+    {
+        kinds.retain(|kind| kind != "null");
+    }
+    let bounds = match field.limit {
+        Limit::None => return,
+        Limit::Length(least, most) => [("minLength", json!(least)), ("maxLength", json!(most))],
+        Limit::Range(least, most) => [("minimum", json!(least)), ("maximum", json!(most))],
+    };
+    object.extend(bounds.map(|(name, bound)| (name.to_owned(), bound)));
+}
+
+fn responses(definition: &Definition, route: &Route, schemas: &mut Map<String, Value>) -> Value {
+    let output = hoist(definition.output_schema().to_value(), "", schemas);
+    let events = json!({ "text/event-stream": { "schema": { "type": "string" } } });
+    let mut responses = match route.answer {
+        Reply::Json => {
+            let mut ok = answer("The result.", &output);
+            if definition.streams != Streams::Never {
+                ok["content"]["text/event-stream"] = events["text/event-stream"].clone();
+            }
+            json!({ "200": ok })
+        }
+        Reply::Created => json!({ "201": answer("What was made.", &output) }),
+        Reply::Nothing => json!({ "204": { "description": "It is done." } }),
+        Reply::Events | Reply::EventsAndResult => {
+            json!({ "200": { "description": "Events: one JSON object each.", "content": events } })
+        }
+        Reply::Talk(_) => json!({ "101": { "description": "A conversation by WebSocket." } }),
+    };
+    match route.errors {
+        Errors::Detail => {
+            let of = |name: &str| json!({ "$ref": format!("#/components/schemas/{name}") });
+            let wrong = json!({ "anyOf": [of("ValidationError"), of("Detail")] });
+            responses["422"] = answer("Parameters that do not fit, and where.", &wrong);
+            let failed = json!({ "anyOf": [of("Detail"), of("Error")] });
+            responses["default"] = answer("What happened.", &failed);
+        }
+        Errors::Plain | Errors::NotFoundIs400 => responses["default"] = error(),
+    }
+    responses
+}
+
+fn answer(what: &str, schema: &Value) -> Value {
+    json!({ "description": what, "content": { "application/json": { "schema": schema } } })
+}
+
+/// An error as the contract with desktop apps has it.
+fn detail_schema() -> Value {
+    json!({
+        "type": "object",
+        "required": ["detail", "code", "recoverable"],
+        "properties": {
+            "detail": { "type": "string", "description": "What happened." },
+            "code": { "type": "string", "description": "The stable word that programs branch on." },
+            "recoverable": { "type": "boolean", "description": "Whether the caller can go on." },
+            "hint": { "type": "string", "description": "What to do next." },
+        },
+    })
+}
+
+/// Parameters that do not fit, as the contract with desktop apps has it.
+fn validation_schema() -> Value {
+    let one = json!({
+        "type": "object",
+        "required": ["type", "loc", "msg", "input"],
+        "properties": {
+            "type": { "type": "string", "description": "What is wrong, in a word." },
+            "loc": { "type": "array", "items": { "type": ["string", "integer"] } },
+            "msg": { "type": "string", "description": "What is wrong." },
+            "input": { "description": "What was given, if it is short and no secret." },
+        },
+    });
+    json!({
+        "type": "object",
+        "required": ["detail"],
+        "properties": { "detail": { "type": "array", "items": one } },
+    })
 }
 
 fn schemas_of<T: schemars::JsonSchema>(schemas: &mut Map<String, Value>) -> Value {

@@ -2,8 +2,11 @@
 
 use std::fmt::Write;
 
-use pillion_catalogue::{Catalogue, Listing, Safety};
+use pillion_catalogue::{Listing, Safety};
 use serde_json::{Map, Value};
+
+use super::routes;
+use crate::House;
 
 const STYLE: &str = "body{font:16px/1.5 system-ui,sans-serif;max-width:56rem;margin:2rem auto;padding:0 1rem;color:#222;background:#fff}\
 h2{margin-top:2.5rem;border-bottom:1px solid #ddd}code,pre{font:14px/1.4 ui-monospace,monospace;background:#f5f5f5;border-radius:4px}\
@@ -39,7 +42,7 @@ pub(super) fn functions(listing: &Listing) -> String {
 }
 
 /// The page about operations.
-pub(super) fn page(catalogue: &Catalogue) -> String {
+pub(super) fn page(house: &House) -> String {
     let mut html = head();
     html.push_str(
         "<p>Python, already running. Every operation is <code>POST /v1/{operation}</code> with its parameters \
@@ -48,7 +51,8 @@ pub(super) fn page(catalogue: &Catalogue) -> String {
          <pre>curl -s localhost:PORT/v1/py.call -H 'content-type: application/json' \\\n     -d '{\"function\": \"math:hypot\", \"params\": [3, 4]}'</pre>",
     );
     let nothing = Map::new();
-    for definition in catalogue.definitions() {
+    paths(&mut html, house);
+    for definition in house.catalogue.definitions() {
         let schema = definition.params_schema().to_value();
         let about = schema.get("description").and_then(Value::as_str);
         let schema = schema.as_object().unwrap_or(&nothing);
@@ -61,6 +65,22 @@ pub(super) fn page(catalogue: &Catalogue) -> String {
         );
     }
     html
+}
+
+/// The paths that operations have beside their own.
+fn paths(html: &mut String, house: &House) {
+    let mut all: Vec<_> = routes::all(house)
+        .map(|(definition, route)| (route.path, route.method.as_str(), definition.name))
+        .collect();
+    all.sort_unstable();
+    html.push_str("<h2>Paths</h2><table>");
+    for (path, method, name) in all {
+        let _ = write!(
+            html,
+            "<tr><td><code>{method} {path}</code><td><a href=\"#{name}\">{name}</a>"
+        );
+    }
+    html.push_str("</table>");
 }
 
 fn section(

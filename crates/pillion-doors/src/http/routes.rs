@@ -2,7 +2,7 @@
 //! offers. What a path takes, how its errors look and how it streams is said there; here it is
 //! done.
 
-use std::borrow::Cow;
+use std::sync::Arc;
 
 use axum::Router;
 use axum::body::{Body as HttpBody, Bytes};
@@ -15,28 +15,31 @@ use axum::routing::{MethodRouter, delete, get, patch, post, put};
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use pillion_catalogue::{
-    Body, Caller, Catalogue, Code, Error, Errors, Method, Reply, Result, Route,
+    Body, Caller, Code, Definition, Door, Error, Errors, Method, Reply,
+    Request as CatalogueRequest, Result, Route,
 };
+use serde_json::json;
 use serde_json::value::{RawValue, to_raw_value};
-use serde_json::{Value, json};
 
 use super::access::Connection;
 use super::calls::{self, Frames, Parameters};
+use super::members::{self, Shape};
 use super::talk;
 use crate::House;
 
-/// Every path of a catalogue, with the operation behind it.
-pub(super) fn all(catalogue: &Catalogue) -> impl Iterator<Item = (&'static str, Route)> {
-    catalogue.definitions().flat_map(|definition| {
+/// Every path that a house serves, with the operation behind it.
+pub(super) fn all(house: &House) -> impl Iterator<Item = (&Definition, Route)> {
+    house.catalogue.definitions().flat_map(|definition| {
         let routes = definition.offer.routes.iter();
-        routes.map(|route| (definition.name, *route))
+        let served = routes.filter(|route| route.mode.is_served_by(house.mode));
+        served.map(move |route| (definition, *route))
     })
 }
 
 /// A router with all of them.
-pub(super) fn add(mut router: Router<House>, catalogue: &Catalogue) -> Router<House> {
-    for (operation, route) in all(catalogue) {
-        router = router.route(route.path, handler(operation, route));
+pub(super) fn add(mut router: Router<House>, house: &House) -> Router<House> {
+    for (definition, route) in all(house) {
+        router = router.route(route.path, handler(definition, route));
     }
     router
 }
@@ -44,9 +47,11 @@ pub(super) fn add(mut router: Router<House>, catalogue: &Catalogue) -> Router<Ho
 /// A request that wants to become a WebSocket, or does not.
 type Upgrade = std::result::Result<WebSocketUpgrade, WebSocketUpgradeRejection>;
 
-fn handler(operation: &'static str, route: Route) -> MethodRouter<House> {
+fn handler(definition: &Definition, route: Route) -> MethodRouter<House> {
+    let operation = definition.name;
+    let shape = Arc::new(Shape::new(definition, route));
     if let Reply::Talk(protocols) = route.answer {
-        return talker(operation, protocols, route);
+        return talker(operation, protocols, route, shape);
     }
     let answer = async move |State(house): State<House>,
                              ConnectInfo(connection): ConnectInfo<Connection>,
@@ -59,11 +64,20 @@ fn handler(operation: &'static str, route: Route) -> MethodRouter<House> {
             Ok(collected) => collected,
             Err(refused) => return *refused,
         };
-        let read = async { read(route, &named?, &headers, body).await };
+        let read = async { read(&shape, route, &named?, &headers, body).await };
         let asked = match read.await {
             Ok((params, caller)) => Parameters::new(params, caller, claim),
-            Err(error) => return failure(&error, route.errors),
+            Err(error) => return failure(&error, &route),
         };
+        // What cannot be read is told field by field, and before a stream begins.
+        if route.errors == Errors::Detail
+            && let Err(error) = house.catalogue.check(operation, asked.params())
+        {
+            return failure(&error, &route);
+        }
+        if let Err(error) = first(&house, &route, &path).await {
+            return failure(&error, &route);
+        }
         reply(house, connection, operation, route, asked).await
     };
     match route.method {
@@ -80,6 +94,7 @@ fn talker(
     operation: &'static str,
     protocols: &'static [&'static str],
     route: Route,
+    shape: Arc<Shape>,
 ) -> MethodRouter<House> {
     get(
         async move |State(house): State<House>,
@@ -90,13 +105,13 @@ fn talker(
             let Ok(upgrade) = upgrade else {
                 let error = Error::new(Code::InvalidRequest, "this path is a WebSocket")
                     .hint("connect to it with a client that speaks WebSocket");
-                return failure(&error, route.errors);
+                return failure(&error, &route);
             };
-            let params = named(&path, &uri, route).and_then(|named| with_path(None, &named));
+            let params = named(&path, &uri, route).and_then(|named| shape.params(None, &named));
             let asked = params.and_then(|params| Ok((params, calls::caller(&headers)?)));
             let (params, caller) = match asked {
                 Ok(asked) => asked,
-                Err(error) => return failure(&error, route.errors),
+                Err(error) => return failure(&error, &route),
             };
             let asked = talk::Asked {
                 operation,
@@ -107,6 +122,27 @@ fn talker(
             talk::open(house, upgrade, &headers, asked).await
         },
     )
+}
+
+/// Ask what is to be asked first.
+async fn first(house: &House, route: &Route, path: &RawPathParams) -> Result<()> {
+    for first in route.first {
+        let is_there = house.catalogue.get(first.operation).is_some();
+        if !is_there || !first.mode.is_served_by(house.mode) {
+            continue;
+        }
+        let parts = path.iter().filter(|(name, _)| first.parts.contains(name));
+        let parts: serde_json::Map<String, serde_json::Value> = parts
+            .map(|(name, value)| (name.to_owned(), value.into()))
+            .collect();
+        let params = to_raw_value(&parts).map_err(Error::internal)?;
+        let request = CatalogueRequest::new(Door::Http).root(house.root.clone());
+        house
+            .catalogue
+            .call(first.operation, Some(&params), request)
+            .await?;
+    }
+    Ok(())
 }
 
 /// The parameters that an address names: parts of its path, and what stands behind it.
@@ -135,9 +171,13 @@ async fn reply(
     let definition = house.catalogue.get(operation);
     let streams = definition.is_some_and(|d| d.wants_stream(asked.params()));
     match (route.answer, streams) {
-        (Reply::Events, _) => {
+        (answer @ (Reply::Events | Reply::EventsAndResult), _) => {
             let operation = operation.to_owned();
-            calls::stream(house, operation, asked, connection.room, Frames::Items)
+            let frames = match answer {
+                Reply::EventsAndResult => Frames::ItemsAndResult,
+                _ => Frames::Items,
+            };
+            calls::stream(house, operation, asked, connection.room, frames)
         }
         (_, true) => {
             let operation = operation.to_owned();
@@ -152,7 +192,7 @@ async fn reply(
                     response
                 }
                 (Ok(response), _) => response,
-                (Err(error), _) => failure(&error, route.errors),
+                (Err(error), _) => failure(&error, &route),
             }
         }
     }
@@ -160,45 +200,19 @@ async fn reply(
 
 /// The parameters: those of the body, and the parts of the path.
 async fn read(
+    shape: &Shape,
     route: Route,
     path: &[(String, String)],
     headers: &HeaderMap,
     body: Vec<u8>,
 ) -> Result<(Option<Box<RawValue>>, Caller)> {
     let params = match route.body {
+        // What other servers do with a body that means nothing.
+        Body::Json if !route.has_body() => None,
         Body::Json => calls::params(headers, &body)?,
         Body::Files(field) => Some(files(headers, body.into(), field).await?),
     };
-    Ok((with_path(params, path)?, calls::caller(headers)?))
-}
-
-/// Parts of the path as members beside the others, which stay the text they are.
-fn with_path(
-    params: Option<Box<RawValue>>,
-    path: &[(String, String)],
-) -> Result<Option<Box<RawValue>>> {
-    if path.is_empty() {
-        return Ok(params);
-    }
-    let text = match params.as_deref().map(RawValue::get) {
-        None | Some("null") => Cow::Borrowed("{}"),
-        Some(text) => Cow::Borrowed(text),
-    };
-    let wrong = || Error::new(Code::InvalidParams, "the body is a JSON object");
-    let inside = text
-        .trim()
-        .strip_prefix('{')
-        .and_then(|t| t.strip_suffix('}'));
-    let inside = inside.ok_or_else(wrong)?.trim();
-    let mut members: Vec<String> = path
-        .iter()
-        .map(|(name, value)| format!("{}:{}", json!(name), json!(value)))
-        .collect();
-    if !inside.is_empty() {
-        members.push(inside.to_owned());
-    }
-    let text = format!("{{{}}}", members.join(","));
-    RawValue::from_string(text).map(Some).map_err(|_| wrong())
+    Ok((shape.params(params, path)?, calls::caller(headers)?))
 }
 
 /// The files of a form as the parameter `files`.
@@ -233,28 +247,29 @@ async fn files(headers: &HeaderMap, body: Bytes, field: &str) -> Result<Box<RawV
 }
 
 /// An error in the form of its path.
-fn failure(error: &Error, form: Errors) -> Response {
+fn failure(error: &Error, route: &Route) -> Response {
     let status = error.code.http_status();
-    match form {
+    match route.errors {
         Errors::Plain => calls::refusal(error, status),
         Errors::NotFoundIs400 if status == 404 => calls::refusal(error, 400),
         Errors::NotFoundIs400 => calls::refusal(error, status),
-        Errors::Detail => detail(error, status),
+        Errors::Detail => detail(error, status, route),
     }
 }
 
-fn detail(error: &Error, status: u16) -> Response {
+fn detail(error: &Error, status: u16, route: &Route) -> Response {
     let (status, body) = match error.code {
         Code::InvalidParams | Code::InvalidJson => {
-            let one = json!({
-                "type": error.code.as_str(), "loc": ["body"],
-                "msg": error.message, "input": Value::Null,
-            });
-            (422, json!({ "detail": [one] }))
+            let faults = members::faults(error, route);
+            (422, json!({ "detail": faults }))
         }
         _ => {
             let (code, recoverable) = (error.code.as_str(), error.recoverable);
-            let body = json!({ "detail": error.message, "code": code, "recoverable": recoverable });
+            let mut body =
+                json!({ "detail": error.message, "code": code, "recoverable": recoverable });
+            if let Some(hint) = &error.hint {
+                body["hint"] = hint.as_str().into();
+            }
             (status, body)
         }
     };
@@ -265,37 +280,16 @@ fn detail(error: &Error, status: u16) -> Response {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn merged(params: Option<&str>, path: &[(&str, &str)]) -> Result<String> {
-        let params = params.map(|text| RawValue::from_string(text.to_owned()).unwrap());
-        let path: Vec<_> = path
-            .iter()
-            .map(|(a, b)| ((*a).to_owned(), (*b).to_owned()))
-            .collect();
-        with_path(params, &path).map(|raw| raw.map_or_else(String::new, |r| r.get().to_owned()))
-    }
-
-    #[test]
-    fn parts_of_the_path_stand_beside_the_body() {
-        let id = [("id", "a\"b")];
-        assert_eq!(merged(None, &id).unwrap(), r#"{"id":"a\"b"}"#);
-        assert_eq!(merged(Some("{ }"), &id).unwrap(), r#"{"id":"a\"b"}"#);
-        let large = r#"{"x": 123456789012345678901234567890}"#;
-        assert_eq!(
-            merged(Some(large), &id).unwrap(),
-            r#"{"id":"a\"b","x": 123456789012345678901234567890}"#
-        );
-        assert_eq!(merged(Some("[1]"), &[]).unwrap(), "[1]");
-        assert_eq!(
-            merged(Some("[1]"), &id).unwrap_err().code,
-            Code::InvalidParams
-        );
-    }
+    use serde_json::Value;
 
     #[tokio::test]
     async fn errors_have_the_form_of_their_path() {
-        let shown = async |error: Error, form| {
-            let response = failure(&error, form);
+        let shown = async |error: Error, errors| {
+            let route = Route {
+                errors,
+                ..Route::new(Method::Get, "/x")
+            };
+            let response = failure(&error, &route);
             let status = response.status().as_u16();
             let body = axum::body::to_bytes(response.into_body(), 10_000)
                 .await
@@ -310,5 +304,8 @@ mod tests {
         assert_eq!(body["code"], "not_found");
         let (status, body) = shown(Error::new(Code::InvalidParams, "x"), Errors::Detail).await;
         assert_eq!((status, &body["detail"][0]["msg"]), (422, &json!("x")));
+        let bad_name = Error::new(Code::InvalidRequest, "`..` is no name of a file");
+        let (status, body) = shown(bad_name, Errors::Detail).await;
+        assert_eq!((status, &body["code"]), (400, &json!("invalid_request")));
     }
 }

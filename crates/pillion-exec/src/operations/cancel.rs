@@ -1,10 +1,10 @@
 //! `exec.cancel`: end a job.
 
-use pillion_catalogue::{Context, Offer, Operation, Result, Safety};
+use pillion_catalogue::{Context, Method, Offer, Operation, Result, Safety};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::JobInfo;
+use super::{JobInfo, in_session, is_of};
 use crate::ExecService;
 
 /// Cancel a job, whether it waits or runs.
@@ -14,6 +14,10 @@ pub struct Cancel {
     /// The job.
     #[arg(value_name = "JOB")]
     pub job_id: String,
+    /// Only if it is a job of this session.
+    #[arg(long, value_name = "SESSION")]
+    #[serde(default, alias = "session_id", skip_serializing_if = "Option::is_none")]
+    pub session: Option<String>,
 }
 
 /// What was done.
@@ -29,7 +33,10 @@ pub struct Cancelled {
 impl Operation for Cancel {
     const NAME: &'static str = "exec.cancel";
     const SAFETY: Safety = Safety::Write;
-    const OFFER: Offer = Offer::PLAIN.typed("job-cancel", 350);
+    const OFFER: Offer = Offer::PLAIN.typed("job-cancel", 350).routes(&[in_session(
+        Method::Post,
+        "/api/session/{session_id}/code/jobs/{job_id}/cancel",
+    )]);
     type Service = ExecService;
     type Output = Cancelled;
 
@@ -43,6 +50,10 @@ impl Operation for Cancel {
     }
 
     async fn run(self, cx: Context<ExecService>) -> Result<Cancelled> {
+        if let Some(session) = &self.session {
+            let known = cx.service().jobs().store.job(&self.job_id).await?;
+            is_of(&known.job, Some(session))?;
+        }
         let (job, cancelled) = cx.service().jobs().cancel(&self.job_id).await?;
         Ok(Cancelled {
             cancelled,

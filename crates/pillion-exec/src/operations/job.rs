@@ -1,13 +1,13 @@
 //! `exec.job`: what became of a job.
 
-use pillion_catalogue::{Context, Offer, Operation, Result, Safety};
+use pillion_catalogue::{Context, Method, Offer, Operation, Result, Safety};
 use pillion_lanes::Reply;
 use pillion_store::JobDetail;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use super::JobInfo;
+use super::{JobInfo, in_session, is_of};
 use crate::ExecService;
 
 /// Show a job, with its result once it has ended.
@@ -17,6 +17,10 @@ pub struct Job {
     /// The job.
     #[arg(value_name = "JOB")]
     pub job_id: String,
+    /// Only if it is a job of this session.
+    #[arg(long, value_name = "SESSION")]
+    #[serde(default, alias = "session_id", skip_serializing_if = "Option::is_none")]
+    pub session: Option<String>,
 }
 
 /// A job, and what came out.
@@ -49,7 +53,10 @@ impl JobReport {
 impl Operation for Job {
     const NAME: &'static str = "exec.job";
     const SAFETY: Safety = Safety::Read;
-    const OFFER: Offer = Offer::PLAIN.typed("job", 330);
+    const OFFER: Offer = Offer::PLAIN.typed("job", 330).routes(&[in_session(
+        Method::Get,
+        "/api/session/{session_id}/code/jobs/{job_id}",
+    )]);
     type Service = ExecService;
     type Output = JobReport;
 
@@ -60,6 +67,7 @@ impl Operation for Job {
 
     async fn run(self, cx: Context<ExecService>) -> Result<JobReport> {
         let detail = cx.service().jobs().store.job(&self.job_id).await?;
+        is_of(&detail.job, self.session.as_deref())?;
         Ok(detail.into())
     }
 }

@@ -10,7 +10,8 @@ mod sessions;
 mod start;
 mod stream;
 
-use pillion_catalogue::Operations;
+use pillion_catalogue::{Code, Error, Field, First, Limit, Method, Operations, Result, Route};
+use pillion_store::Job as StoredJob;
 
 pub use cancel::{Cancel, Cancelled};
 pub use history::{History, PastRun, PastRuns};
@@ -23,6 +24,33 @@ pub use start::Start;
 pub use stream::Stream;
 
 use crate::ExecService;
+
+/// What code of a learner may be, in the contract with desktop apps.
+const CODE_FIELDS: &[Field] = &[
+    Field::required("code", Limit::Length(1, 20_000)),
+    Field::optional("timeout_seconds", Limit::Range(1, 120)).or("20"),
+    Field::optional("memory_limit_mb", Limit::Range(64, 16_384)),
+];
+/// Where it runs.
+const USER_LANE: &[(&str, &str)] = &[("lane", "\"user\"")];
+
+/// A path about a session of a desktop app.
+const fn in_session(method: Method, path: &'static str) -> Route {
+    Route::contract(method, path)
+        .named(&[("session_id", "session")])
+        .after(&[First::SESSION])
+}
+
+/// Whether a job is one of a session, if one is named: those of others are not there.
+fn is_of(job: &StoredJob, session: Option<&str>) -> Result<()> {
+    match session {
+        Some(session) if job.session.as_deref() != Some(session) => {
+            let what = format!("there is no job `{}` in session `{session}`", job.id);
+            Err(Error::new(Code::NotFound, what).hint("`exec.jobs` lists the jobs of a session"))
+        }
+        _ => Ok(()),
+    }
+}
 
 /// All operations of this service.
 pub fn operations() -> Operations<ExecService> {

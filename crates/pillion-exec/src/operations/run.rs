@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use pillion_catalogue::{
-    Code, Context, Error, Offer, Operation, Peer, Result, Safety, Scope, Streams,
+    Code, Context, Error, Method, Offer, Operation, Peer, Result, Safety, Scope, Streams,
 };
 use pillion_lanes::{
     LONGEST, Lane, Listener, MOST_MEMORY_MB, Program, Reply, Request, Tools, ToolsGiven,
@@ -14,6 +14,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
+use super::{CODE_FIELDS, USER_LANE, in_session};
 use crate::ExecService;
 use crate::service::Ticket;
 
@@ -145,7 +146,12 @@ impl Operation for Run {
     const SAFETY: Safety = Safety::Execute;
     const SCOPE: Scope = Scope::Project;
     const STREAMS: Streams = Streams::OnRequest;
-    const OFFER: Offer = Offer::PLAIN.typed_by_hand("exec", 300);
+    const OFFER: Offer = Offer::PLAIN.typed_by_hand("exec", 300).routes(&[in_session(
+        Method::Post,
+        "/api/session/{session_id}/code/run",
+    )
+    .takes(CODE_FIELDS)
+    .fixes(USER_LANE)]);
     type Service = ExecService;
     type Output = Reply;
 

@@ -1,11 +1,11 @@
 //! `exec.start`: run code of others as a job.
 
-use pillion_catalogue::{Context, Offer, Operation, Result, Safety, Scope};
+use pillion_catalogue::{Context, Method, Offer, Operation, Result, Safety, Scope};
 use pillion_lanes::Whereabouts;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Serialize};
 
-use super::{JobInfo, Run};
+use super::{CODE_FIELDS, JobInfo, Run, USER_LANE, in_session};
 use crate::{ExecService, jobs};
 
 /// Put Python code into the queue of jobs, with the parameters of `exec.run`.
@@ -41,7 +41,12 @@ impl Operation for Start {
     const NAME: &'static str = "exec.start";
     const SAFETY: Safety = Safety::Execute;
     const SCOPE: Scope = Scope::Project;
-    const OFFER: Offer = Offer::PLAIN.typed("job-start", 310);
+    const OFFER: Offer = Offer::PLAIN.typed("job-start", 310).routes(&[in_session(
+        Method::Post,
+        "/api/session/{session_id}/code/jobs",
+    )
+    .takes(CODE_FIELDS)
+    .fixes(USER_LANE)]);
     type Service = ExecService;
     type Output = JobInfo;
 

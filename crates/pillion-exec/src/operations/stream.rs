@@ -1,12 +1,14 @@
 //! `exec.stream`: what a job prints, from its beginning to its end.
 
-use pillion_catalogue::{Context, Offer, Operation, Prints, Result, Safety, Streams};
+use pillion_catalogue::{
+    Context, First, Method, Mode, Offer, Operation, Prints, Reply, Result, Safety, Streams,
+};
 use pillion_lanes::Which;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::{JobReport, Printed};
+use super::{Job, JobReport, Printed, in_session, is_of};
 use crate::ExecService;
 use crate::jobs::{elsewhere, feed::Heard};
 
@@ -20,13 +22,32 @@ pub struct Stream {
     /// The job.
     #[arg(value_name = "JOB")]
     pub job_id: String,
+    /// Only if it is a job of this session.
+    #[arg(long, value_name = "SESSION")]
+    #[serde(default, alias = "session_id", skip_serializing_if = "Option::is_none")]
+    pub session: Option<String>,
 }
+
+/// A job that is not there is told before the stream begins.
+const KNOWN_JOB: First = First {
+    operation: Job::NAME,
+    mode: Mode::Every,
+    parts: &["session_id", "job_id"],
+};
 
 impl Operation for Stream {
     const NAME: &'static str = "exec.stream";
     const SAFETY: Safety = Safety::Read;
     const STREAMS: Streams = Streams::Always;
-    const OFFER: Offer = Offer::PLAIN.typed("job-stream", 340).prints(Prints::Output);
+    const OFFER: Offer = Offer::PLAIN
+        .typed("job-stream", 340)
+        .prints(Prints::Output)
+        .routes(&[in_session(
+            Method::Get,
+            "/api/session/{session_id}/code/jobs/{job_id}/stream",
+        )
+        .after(&[First::SESSION, KNOWN_JOB])
+        .answers(Reply::EventsAndResult)]);
     type Service = ExecService;
     type Output = JobReport;
 
@@ -46,6 +67,10 @@ impl Operation for Stream {
 
     async fn run(self, cx: Context<ExecService>) -> Result<JobReport> {
         let jobs = cx.service().jobs();
+        if let Some(session) = &self.session {
+            let known = jobs.store.job(&self.job_id).await?;
+            is_of(&known.job, Some(session))?;
+        }
         if let Some(live) = jobs.live(&self.job_id) {
             let mut place = 0;
             while let Some(heard) = live.feed.next(&mut place).await {

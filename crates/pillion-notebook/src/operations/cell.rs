@@ -1,14 +1,14 @@
 //! `notebook.run_cell` and `notebook.stream`: one cell on the kernel of a session.
 
 use pillion_catalogue::{
-    Context, Errors, Method, Offer, Operation, Picture, Prints, Reply, Result, Route, Safety,
-    Scope, Streams,
+    Context, Method, Offer, Operation, Picture, Prints, Reply, Result, Safety, Scope, Streams,
 };
 use pillion_lanes::Outcome;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::in_session;
 use crate::NotebookService;
 use crate::course::{Event, Told};
 use crate::file::{Budget, IMAGES, Output, show};
@@ -173,10 +173,10 @@ impl Operation for RunCell {
     const SAFETY: Safety = Safety::Execute;
     const SCOPE: Scope = Scope::Project;
     const STREAMS: Streams = Streams::OnRequest;
-    const OFFER: Offer = Offer::PLAIN.routes(&[Route {
-        errors: Errors::Detail,
-        ..Route::new(Method::Post, "/api/session/{session_id}/notebook/cell/run")
-    }]);
+    const OFFER: Offer = Offer::PLAIN.routes(&[in_session(
+        Method::Post,
+        "/api/session/{session_id}/notebook/cell/run",
+    )]);
     type Service = NotebookService;
     type Output = CellReply;
 
@@ -230,14 +230,11 @@ impl Operation for Stream {
     const OFFER: Offer = Offer::PLAIN
         .prints(Prints::Items)
         .no_tool()
-        .routes(&[Route {
-            errors: Errors::Detail,
-            answer: Reply::Events,
-            ..Route::new(
-                Method::Post,
-                "/api/session/{session_id}/notebook/cell/stream",
-            )
-        }]);
+        .routes(&[in_session(
+            Method::Post,
+            "/api/session/{session_id}/notebook/cell/stream",
+        )
+        .answers(Reply::Events)]);
     type Service = NotebookService;
     type Output = CellReply;
 

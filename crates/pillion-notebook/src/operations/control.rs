@@ -1,13 +1,12 @@
 //! `notebook.interrupt`, `restart`, `reset` and `shutdown`: the life of a session's kernel.
 
-use pillion_catalogue::{
-    Code, Context, Error, Errors, Method, Offer, Operation, Result, Route, Safety, Scope,
-};
+use pillion_catalogue::{Code, Context, Error, Method, Offer, Operation, Result, Safety, Scope};
 use pillion_kernel::{Cell, Heard, Life, Listener};
 use pillion_lanes::NO_SESSION;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::in_session;
 use crate::NotebookService;
 
 /// What became of a kernel.
@@ -51,10 +50,7 @@ macro_rules! control {
             const NAME: &'static str = $operation;
             const SAFETY: Safety = Safety::Execute;
             const SCOPE: Scope = $scope;
-            const OFFER: Offer = Offer::PLAIN.routes(&[Route {
-                errors: Errors::Detail,
-                ..Route::new(Method::Post, $path)
-            }]);
+            const OFFER: Offer = Offer::PLAIN.routes(&[in_session(Method::Post, $path)]);
             type Service = NotebookService;
             type Output = Touched;
 

@@ -1,10 +1,11 @@
 //! `notebook.input`: answer a cell that asks.
 
-use pillion_catalogue::{Context, Errors, Method, Offer, Operation, Result, Route, Safety};
+use pillion_catalogue::{Context, Method, Offer, Operation, Result, Safety};
 use pillion_lanes::NO_SESSION;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::in_session;
 use crate::NotebookService;
 
 /// Answer a cell that asks for input.
@@ -29,10 +30,10 @@ pub struct Given {
 impl Operation for Input {
     const NAME: &'static str = "notebook.input";
     const SAFETY: Safety = Safety::Execute;
-    const OFFER: Offer = Offer::PLAIN.routes(&[Route {
-        errors: Errors::Detail,
-        ..Route::new(Method::Post, "/api/session/{session_id}/notebook/input")
-    }]);
+    const OFFER: Offer = Offer::PLAIN.routes(&[in_session(
+        Method::Post,
+        "/api/session/{session_id}/notebook/input",
+    )]);
     type Service = NotebookService;
     type Output = Given;
 

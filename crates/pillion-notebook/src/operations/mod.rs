@@ -11,7 +11,7 @@ pub mod kernel;
 mod run;
 mod status;
 
-use pillion_catalogue::Operations;
+use pillion_catalogue::{First, Method, Operations, Route};
 
 pub use ask::{Complete, Completions, Inspect, Inspected, Variable, Variables, VariablesReport};
 pub(crate) use cell::word;
@@ -25,6 +25,13 @@ pub use run::{CellOutputs, FailedCell, Parameters, Run, RunReport, Step, StepSta
 pub use status::{KernelInfo, Status, StatusReport};
 
 use crate::NotebookService;
+
+/// A path about the kernel of a desktop app's session.
+const fn in_session(method: Method, path: &'static str) -> Route {
+    Route::contract(method, path)
+        .named(&[("session_id", "session")])
+        .after(&[First::SESSION])
+}
 
 /// All operations of this service.
 pub fn operations() -> Operations<NotebookService> {

@@ -5,8 +5,7 @@ use std::path::PathBuf;
 
 use clap::{Arg, ArgAction, ArgMatches};
 use pillion_catalogue::{
-    Code, Context, Error, Errors, Method, Offer, Operation, Picture, Result, Route, Safety, Scope,
-    Streams,
+    Code, Context, Error, Method, Offer, Operation, Picture, Result, Safety, Scope, Streams,
 };
 use pillion_lanes::Outcome;
 use schemars::JsonSchema;
@@ -16,6 +15,7 @@ use serde_json::{Map, Value};
 use super::cell::word;
 use super::cells::{CellImage, CellRef, without_images};
 use super::files::{is_notebook, place};
+use super::in_session;
 use crate::NotebookService;
 use crate::file::{Budget, show};
 use crate::whole::{Done, Plan, Whole};
@@ -323,10 +323,10 @@ impl Operation for Run {
     const SAFETY: Safety = Safety::Execute;
     const SCOPE: Scope = Scope::Project;
     const STREAMS: Streams = Streams::OnRequest;
-    const OFFER: Offer = Offer::PLAIN.routes(&[Route {
-        errors: Errors::Detail,
-        ..Route::new(Method::Post, "/api/session/{session_id}/notebook/run")
-    }]);
+    const OFFER: Offer = Offer::PLAIN.routes(&[in_session(
+        Method::Post,
+        "/api/session/{session_id}/notebook/run",
+    )]);
     type Service = NotebookService;
     type Output = RunReport;
 

@@ -2,11 +2,12 @@
 
 use std::fmt::Write as _;
 
-use pillion_catalogue::{Context, Errors, Method, Offer, Operation, Result, Route, Safety};
+use pillion_catalogue::{Context, Method, Offer, Operation, Result, Safety};
 use pillion_kernel::{Kernel, Life, PYTHON, Source};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::in_session;
 use crate::NotebookService;
 
 /// Tell what kernels do: that of a session, or all of them.
@@ -67,10 +68,10 @@ impl KernelInfo {
 impl Operation for Status {
     const NAME: &'static str = "notebook.status";
     const SAFETY: Safety = Safety::Read;
-    const OFFER: Offer = Offer::PLAIN.routes(&[Route {
-        errors: Errors::Detail,
-        ..Route::new(Method::Get, "/api/session/{session_id}/notebook")
-    }]);
+    const OFFER: Offer = Offer::PLAIN.routes(&[in_session(
+        Method::Get,
+        "/api/session/{session_id}/notebook",
+    )]);
     type Service = NotebookService;
     type Output = StatusReport;
 

@@ -45,7 +45,7 @@ impl Daemon {
             place: Place {
                 socket: Some(bound.endpoint().socket.clone()),
                 log_file: global.log_file.clone(),
-                port: None,
+                ..Place::default()
             },
             ..EngineOptions::default()
         });

@@ -1,5 +1,6 @@
 //! `pillion serve`, `stdio` and `rpc`: the engine embedded, owned by whoever started us.
 
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -9,27 +10,46 @@ use clap::Args;
 use pillion::servers::Registration;
 use pillion::system::Place;
 use pillion::{Code, Door, Engine, EngineOptions, Error, Request, Result};
+use pillion_catalogue::Mode;
 use pillion_doors::{House, daemon, http, rpc, stdio};
 use pillion_runtime::Dirs;
 use serde_json::json;
 use serde_json::value::RawValue;
+use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 use super::caller::absolute_surroundings;
 use super::operations::from_here;
-use super::{Global, logging, mcp, output, streams};
+use super::{Global, desktop, logging, mcp, output, streams};
+
+/// The port, unless one is named.
+const PORT: u16 = 8000;
 
 /// Serve HTTP on this machine, on an engine of its own.
 #[derive(Debug, Args)]
 pub(crate) struct Serve {
-    /// The port, or a range of which the first free one is taken; 0 is any.
-    #[arg(long, default_value = "8000", value_parser = ports)]
-    port: RangeInclusive<u16>,
+    /// The port, or a range of which the first free one is taken; 0 is any. 8000 if not given.
+    #[arg(long, value_parser = ports)]
+    port: Option<RangeInclusive<u16>>,
+    /// Be the engine of a desktop app: its routes, its pages, and the variables it sets.
+    #[arg(long)]
+    desktop: bool,
+    /// The address to listen on, 127.0.0.1 if not given. Others are for whoever has a token.
+    #[arg(long, value_name = "ADDRESS", requires = "desktop")]
+    host: Option<String>,
     /// The folder for requests that name none.
     #[arg(long, value_name = "DIR")]
     root: Option<PathBuf>,
     #[command(flatten)]
     access: AccessArgs,
+    /// Let in who has the token that this file holds, and nobody else.
+    #[arg(
+        long,
+        value_name = "FILE",
+        requires = "desktop",
+        conflicts_with = "no_token"
+    )]
+    token_file: Option<PathBuf>,
 }
 
 /// Who is let in over HTTP.
@@ -72,10 +92,20 @@ impl Serve {
     pub(crate) async fn run(self, _: &Global) -> Result<ExitCode> {
         let signalled = daemon::signalled();
         let agents = mcp::settings(None);
-        let listener = http::listen(self.port).await?;
-        let address = listener.local_addr().map_err(Error::internal)?;
-        let access = self.access.open(address.port())?;
-        let engine = engine(self.root.as_deref(), Some(address.port()));
+        let Listening {
+            listener,
+            address,
+            access,
+        } = self.listen().await?;
+        let place = Place {
+            port: Some(address.port()),
+            mode: match self.desktop {
+                true => Mode::Desktop,
+                false => Mode::Plain,
+            },
+            ..Place::default()
+        };
+        let engine = engine(self.root.as_deref(), place);
         output::say(&format!("listening on http://{address}"));
         // Without the file it still serves; nobody finds it by itself, though.
         let root = self.root.as_deref().map(from_here);
@@ -86,8 +116,12 @@ impl Serve {
             tracing::warn!(%error, "no connection file");
         }
         let shutdown = engine.house().shutdown;
+        let mut surroundings = absolute_surroundings();
+        if self.desktop && surroundings.names_no_python() {
+            surroundings.python = desktop::python();
+        }
         let house = House {
-            surroundings: absolute_surroundings(),
+            surroundings,
             ..engine.house()
         };
         let serving = http::serve(listener, house, agents, access);
@@ -103,6 +137,44 @@ impl Serve {
         }
         engine.stop().await;
         Ok(ExitCode::SUCCESS)
+    }
+}
+
+/// A port that is listened on, and who is let in there.
+struct Listening {
+    listener: TcpListener,
+    address: SocketAddr,
+    access: http::Access,
+}
+
+impl Serve {
+    async fn listen(&self) -> Result<Listening> {
+        let ports = self.port.clone();
+        let (host, ports) = match self.desktop {
+            false => (None, ports),
+            true => (
+                desktop::host(self.host.as_deref())?,
+                ports.map_or_else(desktop::ports, |ports| Ok(Some(ports)))?,
+            ),
+        };
+        let host = host.unwrap_or(IpAddr::V4(Ipv4Addr::LOCALHOST));
+        if !host.is_loopback() && self.token_file.is_none() {
+            let what =
+                format!("`{host}` can be reached from other machines, and there is no token");
+            return Err(Error::new(Code::InvalidParams, what)
+                .hint("keep a token in a file of your own, and name it: `--token-file FILE`"));
+        }
+        let listener = http::listen_at(host, ports.unwrap_or(PORT..=PORT)).await?;
+        let address = listener.local_addr().map_err(Error::internal)?;
+        let access = match &self.token_file {
+            Some(file) => http::Access::with_token(address.port(), &from_here(file))?,
+            None => self.access.open(address.port())?,
+        };
+        Ok(Listening {
+            listener,
+            address,
+            access,
+        })
     }
 }
 
@@ -133,7 +205,7 @@ pub(crate) struct Stdio {
 
 impl Stdio {
     pub(crate) async fn run(self, _: &Global) -> Result<ExitCode> {
-        let engine = engine(None, None);
+        let engine = engine(None, Place::default());
         let code = match &self.command {
             Some(command) => self.one(&engine, command).await,
             None => {
@@ -207,7 +279,7 @@ pub(crate) struct Rpc {
 
 impl Rpc {
     pub(crate) async fn run(self, _: &Global) -> Result<ExitCode> {
-        let engine = engine(self.root.as_deref(), None);
+        let engine = engine(self.root.as_deref(), Place::default());
         let (input, output) = streams::standard();
         // A pipe whose reader is gone is seen by the writer.
         let serving = rpc::serve(input, output, engine.house(), Door::RpcStdio, || false);
@@ -217,13 +289,10 @@ impl Rpc {
     }
 }
 
-fn engine(root: Option<&Path>, port: Option<u16>) -> Engine {
+fn engine(root: Option<&Path>, place: Place) -> Engine {
     let engine = Engine::new(EngineOptions {
         root: root.map(from_here),
-        place: Place {
-            port,
-            ..Place::default()
-        },
+        place,
         ..EngineOptions::default()
     });
     logging::publish_to(engine.events().clone());

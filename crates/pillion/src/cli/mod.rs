@@ -9,6 +9,7 @@ mod caller;
 mod chat;
 mod completions;
 mod daemon;
+mod desktop;
 mod doctor;
 mod doors;
 mod env;
@@ -197,6 +198,9 @@ fn run(matches: &clap::ArgMatches, json: bool) -> Result<ExitCode> {
     if matches.subcommand_name() == Some(daemon::NAME) {
         // Before anything of our own is opened.
         pillion_process::disown_descriptors();
+    }
+    if global.log_file.is_none() && desktop::is_meant(matches) {
+        global.log_file = desktop::log_file();
     }
     logging::init(&global, matches.subcommand_name());
     // One thread: a relay gains nothing from more, and every hand-over between threads

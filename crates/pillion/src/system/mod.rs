@@ -9,7 +9,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 use jiff::Timestamp;
-use pillion_catalogue::{Activity, Operations, Stats};
+use pillion_catalogue::{Activity, Mode, Operations, Stats};
 use pillion_code::CodeService;
 use pillion_runtime::Dirs;
 use pillion_supervisor::Supervisor;
@@ -31,6 +31,8 @@ pub struct Place {
     pub log_file: Option<PathBuf>,
     /// The port of the HTTP door.
     pub port: Option<u16>,
+    /// How that door is run.
+    pub mode: Mode,
 }
 
 /// Answers the `system.*` operations.

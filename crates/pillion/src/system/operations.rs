@@ -1,7 +1,9 @@
 //! The short ones.
 
 use jiff::Timestamp;
-use pillion_catalogue::{Context, Method, Offer, Operation, OperationStats, Result, Route, Safety};
+use pillion_catalogue::{
+    Context, Method, Mode, Offer, Operation, OperationStats, Result, Route, Safety,
+};
 use pillion_code::CodeStatus;
 use pillion_supervisor::WorkspaceStatus;
 use schemars::JsonSchema;
@@ -83,7 +85,7 @@ pub struct Health {}
 /// That it is well.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub struct HealthReport {
-    /// `ok`.
+    /// `ok`; for a desktop app, `healthy`.
     pub status: String,
     /// The default root, if there is one.
     pub workspace: Option<String>,
@@ -102,14 +104,17 @@ impl Operation for Health {
     const SAFETY: Safety = Safety::Read;
     const OFFER: Offer = Offer::PLAIN
         .no_tool()
-        .routes(&[Route::older(Method::Get, "/health")]);
+        .routes(&[Route::older(Method::Get, "/health").frozen()]);
     type Service = SystemService;
     type Output = HealthReport;
 
     async fn run(self, cx: Context<SystemService>) -> Result<HealthReport> {
         let service = cx.service();
         Ok(HealthReport {
-            status: "ok".into(),
+            status: match service.place.mode {
+                Mode::Desktop => "healthy".into(),
+                _ => "ok".into(),
+            },
             workspace: cx
                 .request()
                 .root

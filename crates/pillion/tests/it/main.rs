@@ -26,6 +26,7 @@ mod chat;
 mod cli;
 mod code;
 mod descriptors;
+mod desktop;
 mod embedded;
 mod environment;
 mod exec;

@@ -1,7 +1,7 @@
 //! `kernel.sessions` and the like: which notebook has which kernel, as Jupyter's clients ask.
 
 use pillion_catalogue::{
-    Context, Error, Method, Offer, Operation, Reply, Result, Route, Safety, Scope,
+    Context, Error, Method, Mode, Offer, Operation, Reply, Result, Route, Safety, Scope,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -75,7 +75,7 @@ impl Operation for Sessions {
     const SAFETY: Safety = Safety::Read;
     const OFFER: Offer = Offer::PLAIN
         .no_tool()
-        .routes(&[Route::new(Method::Get, "/api/sessions")]);
+        .routes(&[Route::new(Method::Get, "/api/sessions").only_in(Mode::Plain)]);
     type Service = NotebookService;
     type Output = Vec<SessionModel>;
 
@@ -114,7 +114,7 @@ impl Operation for OpenSession {
     const SCOPE: Scope = Scope::Project;
     const OFFER: Offer = Offer::PLAIN.no_tool().routes(&[Route {
         answer: Reply::Created,
-        ..Route::new(Method::Post, "/api/sessions")
+        ..Route::new(Method::Post, "/api/sessions").only_in(Mode::Plain)
     }]);
     type Service = NotebookService;
     type Output = SessionModel;
@@ -150,9 +150,10 @@ pub struct ShowSession {
 impl Operation for ShowSession {
     const NAME: &'static str = "kernel.show_session";
     const SAFETY: Safety = Safety::Read;
-    const OFFER: Offer = Offer::PLAIN
-        .no_tool()
-        .routes(&[Route::new(Method::Get, "/api/sessions/{session_id}")]);
+    const OFFER: Offer =
+        Offer::PLAIN
+            .no_tool()
+            .routes(&[Route::new(Method::Get, "/api/sessions/{session_id}").only_in(Mode::Plain)]);
     type Service = NotebookService;
     type Output = SessionModel;
 
@@ -189,9 +190,10 @@ impl Operation for UpdateSession {
     const NAME: &'static str = "kernel.update_session";
     const SAFETY: Safety = Safety::Execute;
     const SCOPE: Scope = Scope::Project;
-    const OFFER: Offer = Offer::PLAIN
-        .no_tool()
-        .routes(&[Route::new(Method::Patch, "/api/sessions/{session_id}")]);
+    const OFFER: Offer =
+        Offer::PLAIN.no_tool().routes(&[
+            Route::new(Method::Patch, "/api/sessions/{session_id}").only_in(Mode::Plain)
+        ]);
     type Service = NotebookService;
     type Output = SessionModel;
 
@@ -226,7 +228,7 @@ impl Operation for CloseSession {
     const SAFETY: Safety = Safety::Execute;
     const OFFER: Offer = Offer::PLAIN.no_tool().routes(&[Route {
         answer: Reply::Nothing,
-        ..Route::new(Method::Delete, "/api/sessions/{session_id}")
+        ..Route::new(Method::Delete, "/api/sessions/{session_id}").only_in(Mode::Plain)
     }]);
     type Service = NotebookService;
     type Output = bool;

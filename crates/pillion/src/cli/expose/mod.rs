@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use clap::Args;
 use pillion::{Caller, Catalogue, Door, Error, Result};
-use pillion_catalogue::{Functions, Listing};
+use pillion_catalogue::{Functions, Listing, Mode};
 use pillion_doors::daemon::{self, BindError, Bound};
 use pillion_doors::mcp::{self as agents, Settings};
 use pillion_doors::{Exposed, House, http, rpc};
@@ -153,6 +153,8 @@ fn only(relay: &Arc<Relay>, functions: ExposedModules) -> House {
         surroundings: Caller::default(),
         peer: pillion_catalogue::Peer::default(),
         exposed: Some(Arc::new(Exposed::new(behind, Arc::new(functions)))),
+        mode: Mode::Plain,
+        event_types: &[],
     }
 }
 

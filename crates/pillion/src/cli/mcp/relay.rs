@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use pillion::{Catalogue, Definition, Part, Request, Result, Safety, definitions};
+use pillion_catalogue::Mode;
 use pillion_client::{Event, RequestBuilder};
 use pillion_doors::House;
 use serde_json::value::RawValue;
@@ -107,5 +108,7 @@ pub(crate) fn house(relay: &Arc<Relay>, root: Option<PathBuf>) -> House {
         surroundings: pillion_catalogue::Caller::default(),
         peer: pillion_catalogue::Peer::default(),
         exposed: None,
+        mode: Mode::Plain,
+        event_types: &[],
     }
 }

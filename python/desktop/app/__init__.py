@@ -1,0 +1,1 @@
+"""What a desktop app's bundle has where its engine used to be."""

@@ -1,0 +1,1 @@
+"""The server of a desktop app, which is pillion."""
