@@ -7,12 +7,11 @@ use super::tutor::{FileInfo, Skipped, State, Turn};
 const SHORT: usize = 60;
 
 pub(super) fn help() -> String {
-    let mut table = String::from("| type | for |\n|---|---|\n");
+    let mut list = String::new();
     for (name, about) in COMMANDS {
-        // A bar would be a border of the table.
-        table += &format!("| {} | {about} |\n", name.replace('|', " or "));
+        list += &format!("- **{name}**: {about}\n");
     }
-    table + "\nEverything else is a message. Alt-Enter begins a new line."
+    list + "\nEverything else is a message. Alt-Enter begins a new line."
 }
 
 pub(super) fn tasks(state: &State) -> String {
@@ -28,7 +27,8 @@ pub(super) fn tasks(state: &State) -> String {
             "in_progress" => "◐",
             _ => "☐",
         };
-        let title = task.title.as_deref().unwrap_or_default();
+        let title = task.title.as_deref().map(|title| format!(" {title}"));
+        let title = title.unwrap_or_default();
         let name = match is_current {
             true => format!("**{id}**"),
             false => id.clone(),
@@ -38,7 +38,7 @@ pub(super) fn tasks(state: &State) -> String {
             count => format!(" ({count} × seen)"),
         };
         list += &format!(
-            "- {mark} {name} {title} {}{evidence}\n",
+            "{mark} {name}{title} · {}{evidence}\n",
             task.status.replace('_', " ")
         );
     }
