@@ -292,7 +292,10 @@ fn sessions_have_their_rows() {
     let home = tempfile::tempdir().unwrap();
     let report = bench_at(home.path(), &["session", "--quick"]);
     let rows = report["rows"].as_array().unwrap();
-    let names: Vec<_> = rows.iter().map(|row| row["name"].as_str().unwrap()).collect();
+    let names: Vec<_> = rows
+        .iter()
+        .map(|row| row["name"].as_str().unwrap())
+        .collect();
     let expected = [
         "start/desktop",
         "turn/first",

@@ -115,7 +115,10 @@ fn replies_are_markdown_and_code_of_them_runs() {
     ] {
         assert!(raw.contains(look), "{look:?} in {raw:?}");
     }
-    assert!(!raw.contains("\u{1b}]0;") && !raw.contains("blocker_type"), "{raw:?}");
+    assert!(
+        !raw.contains("\u{1b}]0;") && !raw.contains("blocker_type"),
+        "{raw:?}"
+    );
     terminal.until("you> ");
     terminal.enter("/run", "Which one?");
     terminal.until("run> ");
@@ -161,7 +164,10 @@ fn messages_come_from_a_pipe_too() {
         output.stdout,
         "Reply **one**.\n# Report\n\nYou made a **list**.\nReply two.\\u001b[2J\n"
     );
-    assert!(output.stderr.contains("offline: scripted model"), "{output}");
+    assert!(
+        output.stderr.contains("offline: scripted model"),
+        "{output}"
+    );
     // One message, with a file behind it.
     let output = piped(&context, &["-m", "one"], "contents\n");
     assert_eq!(output.stdout, "Reply **one**.\n", "{output}");
@@ -201,7 +207,10 @@ fn files_are_uploaded() {
     let output = piped(&context, &[], lines);
     assert_eq!(output.code, Some(1), "{output}");
     assert!(output.stdout.contains("my data.csv"), "{output}");
-    assert!(output.stderr.contains("cannot read `missing.csv`"), "{output}");
+    assert!(
+        output.stderr.contains("cannot read `missing.csv`"),
+        "{output}"
+    );
 }
 
 #[test]
@@ -214,7 +223,12 @@ fn a_course_is_made_checked_and_talked_about() {
     assert_eq!(again.code, Some(1), "{again}");
     let checked = context.pillion(&["course", "check", "mine"]);
     assert_eq!(checked.code, Some(0), "{checked}");
-    assert!(checked.stdout.ends_with("1 course, 1 chapter: 0 errors, 0 warnings\n"), "{checked}");
+    assert!(
+        checked
+            .stdout
+            .ends_with("1 course, 1 chapter: 0 errors, 0 warnings\n"),
+        "{checked}"
+    );
     let args = ["chat", "--course", "mine", "-m", "one"];
     let output = context.pillion(&args);
     assert_eq!(output.stdout, "Reply one.\n", "{output}");
@@ -224,8 +238,14 @@ fn a_course_is_made_checked_and_talked_about() {
     fs::remove_file(tasks.with_file_name("chapter_context.md")).unwrap();
     let checked = context.pillion(&["course", "check", "mine"]);
     assert_eq!(checked.code, Some(1), "{checked}");
-    assert!(checked.stdout.contains("task_list.md:4: error: "), "{checked}");
-    assert!(checked.stdout.contains("chapter_context.md: error: "), "{checked}");
+    assert!(
+        checked.stdout.contains("task_list.md:4: error: "),
+        "{checked}"
+    );
+    assert!(
+        checked.stdout.contains("chapter_context.md: error: "),
+        "{checked}"
+    );
     let report = context.pillion(&["--json", "course", "check", "mine"]);
     assert_eq!(report.code, Some(1));
     assert_eq!(report.json()["errors"], 2, "{report}");
@@ -255,7 +275,10 @@ fn several_chapters_and_nobody_to_ask() {
     let context = TestContext::new();
     let output = context.pillion(&["chat", "-m", "hello"]);
     assert_eq!(output.code, Some(1), "{output}");
-    assert!(output.stderr.contains("there are several chapters"), "{output}");
+    assert!(
+        output.stderr.contains("there are several chapters"),
+        "{output}"
+    );
     assert!(output.stderr.contains(CHAPTER), "{output}");
     let unknown = context.pillion(&["chat", "--chapter", "nothing", "-m", "hello"]);
     assert_eq!(unknown.code, Some(1), "{unknown}");

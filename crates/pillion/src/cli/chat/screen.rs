@@ -132,10 +132,10 @@ impl Screen {
     /// Note what is needed later.
     fn keep(&mut self, event: &Event) {
         match event {
-            Event::CompanionChunk { content } => {
-                if self.reply.len() + content.len() <= LONGEST_REPLY {
-                    self.reply.push_str(content);
-                }
+            Event::CompanionChunk { content }
+                if self.reply.len() + content.len() <= LONGEST_REPLY =>
+            {
+                self.reply.push_str(content);
             }
             // What was said before is said anew, with more guidance.
             Event::CompanionStart if !self.reply.is_empty() => {
