@@ -25,6 +25,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "pillion-python",
             "pillion-exec",
             "pillion-notebook",
+            "pillion-session",
             "pillion-course",
             "pillion-kernel",
             "pillion-lanes",
@@ -32,7 +33,9 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "pillion-workspace",
             "pillion-supervisor",
             "pillion-runtime",
+            "pillion-sync",
             "pillion-store",
+            "pillion-model",
             "pillion-catalogue",
             "pillion-client",
             "pillion-sandbox",
@@ -106,6 +109,16 @@ const MAY_USE: &[(&str, &[&str])] = &[
         ],
     ),
     (
+        // A library of services, beside the lanes that skills of experts run in.
+        "pillion-expert",
+        &[
+            "pillion-lanes",
+            "pillion-course",
+            "pillion-model",
+            "pillion-catalogue",
+        ],
+    ),
+    (
         // Not the store: what is kept of a run is the service's business.
         "pillion-lanes",
         &[
@@ -152,10 +165,41 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "pillion-protocol",
         ],
     ),
+    (
+        "pillion-session",
+        &[
+            "pillion-agents",
+            "pillion-course",
+            "pillion-expert",
+            "pillion-model",
+            "pillion-sync",
+            "pillion-lanes",
+            "pillion-store",
+            "pillion-runtime",
+            "pillion-catalogue",
+            "pillion-process",
+            "pillion-protocol",
+        ],
+    ),
+    // Types, prompts and rules: what is to be done about them is a service's business.
+    ("pillion-agents", &[]),
+    (
+        // A library of services: what it delivers and when is theirs to say.
+        "pillion-sync",
+        &[
+            "pillion-store",
+            "pillion-catalogue",
+            "pillion-process",
+            "pillion-protocol",
+        ],
+    ),
     // Its errors become the error object here, the same for every service.
     ("pillion-store", &["pillion-process", "pillion-protocol"]),
     // What sessions are about is files: a library of services that knows no wire.
     ("pillion-course", &["pillion-process"]),
+    // A library of services that others can use without the rest of the house: of ours it only
+    // takes the type of its key.
+    ("pillion-model", &["pillion-process"]),
     ("pillion-catalogue", &["pillion-protocol"]),
     ("pillion-client", &["pillion-process", "pillion-protocol"]),
     ("pillion-sandbox", &["pillion-process"]),
@@ -167,6 +211,8 @@ const MAY_USE: &[(&str, &[&str])] = &[
 const NEVER: &[(&str, &str, &str)] = &[
     ("pillion-protocol", "tokio", "wire types do no IO"),
     ("pillion-protocol", "rustix", "wire types do no IO"),
+    ("pillion-agents", "tokio", "what agents say is pure data"),
+    ("pillion-agents", "rustix", "what agents say is pure data"),
     (
         "pillion-process",
         "serde_json",
@@ -180,6 +226,17 @@ const NEVER: &[(&str, &str, &str)] = &[
     ("pillion-lanes", "axum", "only doors speak HTTP"),
     ("pillion-supervisor", "axum", "only doors speak HTTP"),
     ("pillion-store", "axum", "only doors speak HTTP"),
+    ("pillion-sync", "axum", "only doors serve HTTP"),
+    (
+        "pillion-model",
+        "aws-lc-rs",
+        "TLS is built without cmake and assembler",
+    ),
+    (
+        "pillion-model",
+        "openssl-sys",
+        "TLS does not depend on the system's",
+    ),
     ("pillion-python", "axum", "only doors speak HTTP"),
     (
         "pillion-client",

@@ -320,10 +320,9 @@ impl Check {
         for name in OPTIONAL {
             let path = folder.join(name);
             let read = place.text(name);
-            if let Some(Some(found)) = self.get(&path, read) {
-                if name == "consultation_config.yaml" {
-                    self.consultation(&found);
-                }
+            let found = self.get(&path, read).flatten();
+            if let Some(found) = found.filter(|_| name == "consultation_config.yaml") {
+                self.consultation(&found);
             }
         }
         for name in PROMPTS {

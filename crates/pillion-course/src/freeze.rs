@@ -32,7 +32,8 @@ enum Origin {
 /// Any number of processes and threads may do this at once.
 pub fn freeze(chapter: &Chapter, store: &Path) -> Result<Overlay, Error> {
     private::ensure(store).map_err(|error| Error::unreadable(store, io::Error::other(error)))?;
-    remove_dead(store)?;
+    // What cannot be removed is nobody's trouble now; a sweep tells.
+    let _ = remove_dead(store);
     let origins = origins(chapter)?;
     let mut last = None;
     for _ in 0..ROUNDS {
@@ -220,7 +221,7 @@ fn make(
         }
         fs::rename(root, &folder).map_err(unwritable(&folder))?;
         // It is held before a sweep can find it unused.
-        Overlay::open(store, id, Verify::Sizes)?
+        Overlay::open(store, id, Verify::Names)?
     };
     // The damaged one is removed when nobody waits for the lock.
     drop(aside);
@@ -236,6 +237,8 @@ fn write(path: &Path, bytes: &[u8]) -> Result<(), Error> {
             .mode(0o444)
             .open(path)?;
         file.write_all(bytes)?;
+        // The process may be told to take more rights away than these.
+        file.set_permissions(Permissions::from_mode(0o444))?;
         file.sync_all()
     };
     written().map_err(|error| Error::unreadable(path, error))

@@ -58,7 +58,7 @@ pub struct Overlay {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verify {
     /// Names and lengths of its files.
-    Sizes,
+    Names,
     /// Every byte.
     Content,
 }
@@ -156,7 +156,8 @@ pub fn sweep(store: &Path, in_use: &HashSet<String>) -> Result<Swept, Error> {
         if !is_hash(&name) {
             continue;
         }
-        let gone = !in_use.contains(&name) && take_away(store, &name)?;
+        // One that cannot be removed is no reason to keep the others.
+        let gone = !in_use.contains(&name) && take_away(store, &name).unwrap_or(false);
         if gone {
             swept.removed += 1;
         } else {
@@ -255,9 +256,10 @@ fn remove_tree(path: &Path) -> io::Result<()> {
         }
         Ok(())
     }
-    if path.symlink_metadata()?.is_dir() {
-        unlock(path, MOST_DEPTH * 2)?;
+    if !path.symlink_metadata()?.is_dir() {
+        return fs::remove_file(path);
     }
+    unlock(path, MOST_DEPTH * 2)?;
     fs::remove_dir_all(path)
 }
 
@@ -295,6 +297,7 @@ fn open_folder(folder: &Path) -> Result<Option<OwnedFd>, Error> {
     match rustix::fs::open(folder, flags, Mode::empty()) {
         Ok(open) => Ok(Some(open)),
         Err(Errno::NOENT) => Ok(None),
+        Err(Errno::NOTDIR | Errno::LOOP) => Err(damaged(folder, "it is no folder")),
         Err(error) => Err(Error::unreadable(folder, error.into())),
     }
 }
@@ -377,7 +380,7 @@ fn walk(
     found: &mut BTreeMap<String, u64>,
 ) -> Result<(), Error> {
     let folder = root.join(below);
-    let unreadable = |error| Error::unreadable(&folder, error);
+    let unreadable = |error: io::Error| damaged(root, error.to_string());
     for entry in folder.read_dir().map_err(unreadable)? {
         let entry = entry.map_err(unreadable)?;
         let meta = entry.path().symlink_metadata().map_err(unreadable)?;

@@ -137,7 +137,8 @@ fn damage_is_seen_and_mended() {
         path
     };
     let list = "chapter/task_list.md";
-    let harms: [(&str, Box<dyn Fn()>); 6] = [
+    type Harm<'a> = (&'a str, Box<dyn Fn() + 'a>);
+    let harms: [Harm<'_>; 6] = [
         (
             "content",
             Box::new(|| {
@@ -174,13 +175,29 @@ fn damage_is_seen_and_mended() {
         let error = Overlay::open(&store, &id, Verify::Content).unwrap_err();
         assert_eq!(error.code(), "content_damaged");
         assert!(error.to_string().contains(word), "{error}");
-        let sizes = Overlay::open(&store, &id, Verify::Sizes);
+        let sizes = Overlay::open(&store, &id, Verify::Names);
         assert_eq!(sizes.is_ok(), word == "content");
         drop(sizes);
         assert_eq!(freeze(&chapter, &store).unwrap().id(), id);
         assert!(Overlay::open(&store, &id, Verify::Content).is_ok());
         assert_eq!(stages(&store), 0);
     }
+}
+
+#[test]
+fn a_file_in_the_place_of_an_overlay_is_moved_away() {
+    let tree = Tree::new();
+    let chapter = source(&tree);
+    let id = freeze(&chapter, &tree.path("other"))
+        .unwrap()
+        .id()
+        .to_owned();
+    tree.write(&format!("store/{id}"), "a file");
+    let store = tree.path("store");
+    let error = Overlay::open(&store, &id, Verify::Names).unwrap_err();
+    assert_eq!(error.code(), "content_damaged");
+    assert_eq!(freeze(&chapter, &store).unwrap().id(), id);
+    assert_eq!(stages(&store), 0);
 }
 
 #[test]
@@ -196,10 +213,10 @@ fn ids_lead_nowhere_else() {
         &long.replace('0', "A"),
         &long[1..],
     ] {
-        let error = Overlay::open(&tree.path(""), id, Verify::Sizes).unwrap_err();
+        let error = Overlay::open(&tree.path(""), id, Verify::Names).unwrap_err();
         assert_eq!(error.status(), 400, "{id}");
     }
-    let error = Overlay::open(&tree.path(""), &long, Verify::Sizes).unwrap_err();
+    let error = Overlay::open(&tree.path(""), &long, Verify::Names).unwrap_err();
     assert_eq!(error.status(), 404);
 }
 

@@ -17,10 +17,14 @@ pub(crate) const LOOSE: [&str; 2] = ["", "content"];
 /// it is an error, not a reason to teach something else. Without one it is looked for in the
 /// curriculum.
 pub fn resolve(roots: &Roots, id: &ChapterId, bundles: &Bundles) -> Result<Chapter, Error> {
-    if let Some(course) = &bundles.course_id {
+    let scope = bundles
+        .course_id
+        .as_deref()
+        .filter(|course| !course.is_empty());
+    if let Some(course) = scope {
         id::check("course", course)?;
     }
-    let course = id.course().or(bundles.course_id.as_deref());
+    let course = id.course().or(scope);
     let (root, whole) = match (&bundles.chapter, &roots.curriculum) {
         (Some(bundle), _) => (bundle, true),
         (None, Some(curriculum)) => (curriculum, false),

@@ -69,6 +69,9 @@ fn the_course_is_the_ids_or_the_scopes_or_the_only_one() {
     bundles.course_id = Some("two".into());
     assert_eq!(find(&bundles, "ch").unwrap().title, "Two");
     assert_eq!(find(&bundles, "one/ch").unwrap().title, "One");
+    // An empty value counts as none.
+    bundles.course_id = Some(String::new());
+    assert_eq!(find(&bundles, "only").unwrap().title, "Only");
     bundles.course_id = Some("../two".into());
     assert_eq!(find(&bundles, "ch").unwrap_err().status(), 400);
 }
@@ -269,11 +272,11 @@ proptest! {
             ..Roots::default()
         };
         let bundles = Bundles { course_id: course, ..Bundles::default() };
-        if let Ok(id) = name.parse::<ChapterId>() {
-            if let Ok(found) = resolve(&roots, &id, &bundles) {
-                prop_assert_eq!(found.title, "Inside");
-                prop_assert!(found.folder.starts_with(Path::new(&tree.path("x/curriculum"))));
-            }
+        if let Ok(id) = name.parse::<ChapterId>()
+            && let Ok(found) = resolve(&roots, &id, &bundles)
+        {
+            prop_assert_eq!(found.title, "Inside");
+            prop_assert!(found.folder.starts_with(Path::new(&tree.path("x/curriculum"))));
         }
     }
 }

@@ -24,10 +24,10 @@ pub(crate) fn parse(path: &Path, text: &str, first: usize) -> Result<Value, Erro
         return Ok(Value::Null);
     }
     // All JSON is meant to be YAML, but not every parser of YAML takes all of it.
-    if text.starts_with('{') {
-        if let Ok(value) = serde_json::from_str(text) {
-            return Ok(value);
-        }
+    if text.starts_with('{')
+        && let Ok(value) = serde_json::from_str(text)
+    {
+        return Ok(value);
     }
     let budget = serde_saphyr::budget! {
         max_depth: MOST_DEPTH,
@@ -189,7 +189,7 @@ mod tests {
         assert_eq!((found.body.as_str(), found.line), ("# Title\ntext", 2));
         let found = front(path, "# Title\r\n\r\n```yaml\r\nid: b\r\n```\r\ntext").unwrap();
         assert_eq!(text(&found.fields, &["expert_id", "id"]).unwrap(), "b");
-        assert_eq!((found.body.as_str(), found.line), ("# Title\n\n\ntext", 4));
+        assert_eq!((found.body.as_str(), found.line), ("# Title\n\ntext", 4));
         let found = front(path, "text\n---\nid: c\n---\n").unwrap();
         assert!(!found.present && found.fields.is_empty());
         assert_eq!(found.body, "text\n---\nid: c\n---\n");
@@ -214,7 +214,7 @@ mod tests {
         let mut bomb = "a0: &a0 [x, x, x, x, x, x, x, x, x]\n".to_owned();
         for level in 1..12 {
             let before = format!("*a{}", level - 1);
-            let list = vec![before.as_str(); 9].join(", ");
+            let list = [before.as_str(); 9].join(", ");
             bomb.push_str(&format!("a{level}: &a{level} [{list}]\n"));
         }
         assert!(parse(path, &bomb, 1).is_err());

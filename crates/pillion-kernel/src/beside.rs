@@ -72,14 +72,20 @@ impl Kernel {
             .begin_asking(ready, "execute_request", &request)
             .await?;
         let shown = async {
-            let mut is_replied = false;
+            // Reply and output come by two sockets, in any order between them: on a busy machine
+            // even the word that it began may come after the reply.
+            let (mut is_replied, mut is_idle) = (false, false);
             while let Some(heard) = answer.next().await {
                 match (heard.channel, heard.kind()) {
                     (Channel::Iopub, "display_data") => return Ok(Some(heard)),
                     (Channel::Shell, _) => is_replied = true,
-                    // What it shows may come after its reply, but not after this.
-                    (Channel::Iopub, "status") if is_replied => return Ok(None),
+                    (Channel::Iopub, "status") => {
+                        is_idle |= heard.content()["execution_state"] == "idle";
+                    }
                     _ => {}
+                }
+                if is_replied && is_idle {
+                    return Ok(None);
                 }
             }
             Err(gone(&io::ErrorKind::UnexpectedEof.into()))

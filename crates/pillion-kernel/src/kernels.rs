@@ -53,6 +53,11 @@ impl Kernels {
         self.spares.count()
     }
 
+    /// What runs them.
+    pub fn executor(&self) -> &Executor {
+        &self.executor
+    }
+
     /// Forget a session whose kernel has ended; one that runs stays known.
     pub fn forget(&self, session: &str) {
         let mut known = self.known();

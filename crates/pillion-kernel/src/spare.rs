@@ -16,7 +16,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use pillion_catalogue::{Code, Error, Result};
-use pillion_lanes::Executor;
+use pillion_lanes::{Executor, session};
 use pillion_sandbox::{Disk, Level, Named, Settled, TMP, WORK, message};
 use pillion_supervisor::{Hold, Spec};
 use serde_json::json;
@@ -191,7 +191,7 @@ impl Spare {
         let naming = self.life().naming.take();
         let naming = naming.ok_or_else(|| io::Error::other("it has a folder already"))?;
         let named = Named {
-            folder: session.to_owned(),
+            folder: session::part(session).to_string_lossy().into_owned(),
             disk,
         };
         // It fits, and its init reads it at once.

@@ -38,6 +38,16 @@ pub struct Executor {
     gate: Semaphore,
     waiting: Semaphore,
     host: OnceLock<Arc<dyn Host>>,
+    sessions: OnceLock<Sessions>,
+}
+
+/// Where sessions are kept, and which there are.
+#[derive(Debug, Clone)]
+pub struct Sessions {
+    /// The folder that folders of sessions are in.
+    pub root: PathBuf,
+    /// Only sessions that are there already run code: somebody else makes them.
+    pub only_known: bool,
 }
 
 impl Executor {
@@ -49,6 +59,7 @@ impl Executor {
         let parallel = parallel.max(4);
         Self {
             host: OnceLock::new(),
+            sessions: OnceLock::new(),
             projects,
             activity,
             most: most_walls(),
@@ -100,9 +111,30 @@ impl Executor {
         &self.activity
     }
 
+    /// Sessions are kept here; said once, before the first is needed.
+    pub fn set_sessions(&self, sessions: Sessions) {
+        let _ = self.sessions.set(sessions);
+    }
+
     /// The folder that folders of sessions are in.
     pub fn sessions(&self) -> PathBuf {
-        self.dirs().usable_data().join("sessions")
+        match self.sessions.get() {
+            Some(sessions) => sessions.root.clone(),
+            None => self.dirs().usable_data().join("sessions"),
+        }
+    }
+
+    /// Whether code may run in the session of this name, which need not be there yet unless
+    /// somebody else makes sessions.
+    pub fn check_session(&self, id: &str) -> Result<()> {
+        let is_name = crate::session::check_id(id);
+        let Some(sessions) = self.sessions.get().filter(|sessions| sessions.only_known) else {
+            return is_name;
+        };
+        match is_name.is_ok() && sessions.root.join(id).is_dir() {
+            true => Ok(()),
+            false => Err(crate::session::no_session(id)),
+        }
     }
 
     /// The project at `whereabouts`, as it is now, if its lanes may have what it asks for.

@@ -39,7 +39,7 @@ mod zygote;
 
 pub use pillion_project::{Project, Whereabouts};
 
-pub use executor::Executor;
+pub use executor::{Executor, Sessions};
 pub use lane::{Lane, limits};
 pub use order::{Exception, Program, check_name};
 pub use outcome::Outcome;

@@ -98,6 +98,9 @@ impl Executor {
     ) -> Result<Admitted<'a>> {
         let asked = Instant::now();
         let lease = self.activity().lease();
+        if let Some(session) = &request.session {
+            self.check_session(session)?;
+        }
         let Ground {
             project,
             config,

@@ -60,7 +60,7 @@ impl Place {
         };
         Ok(Self {
             folder: Some(folder),
-            part: boxed.then(|| name.into()),
+            part: boxed.then(|| session::part(&name)),
             throwaway: !kept,
             in_use: None,
             seen,
@@ -178,8 +178,9 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         let mut place = Place::new(root.path(), Lane::User, None, Level::L3).unwrap();
         let folder = place.folder.clone().unwrap();
-        assert_eq!(folder, root.path().join(NO_SESSION));
-        assert_eq!(place.part.as_deref(), Some(Path::new(NO_SESSION)));
+        let part = Path::new(NO_SESSION).join(session::WORKSPACE);
+        assert_eq!(folder, root.path().join(&part));
+        assert_eq!(place.part.as_deref(), Some(part.as_path()));
         assert_eq!(place.seen, Path::new(WORK));
         let before = place.prepare().await.unwrap();
         assert!(session::is_running(&folder));

@@ -28,6 +28,9 @@ pub const MOST_NAMES: u64 = 1_000_000;
 const ROUNDS: u32 = 2000;
 /// How names of folders begin that are no session's.
 const RUN: &str = ".run-";
+/// The part of a session's folder that code in the user lane has. What else is in that folder
+/// is the host's own, such as the turns of a conversation, and no code of others sees it.
+pub const WORKSPACE: &str = "user_workspace";
 
 /// A file that a run made or changed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -54,7 +57,7 @@ pub fn check_id(id: &str) -> Result<()> {
 
 /// A name for the folder of a run that keeps nothing. No session can have it. It says whose
 /// run that is: by pid and start, since a pid alone comes again.
-pub(crate) fn name_of_run() -> String {
+pub fn name_of_run() -> String {
     static NEXT: AtomicU64 = AtomicU64::new(0);
     let number = NEXT.fetch_add(1, Ordering::Relaxed);
     let pid = std::process::id();
@@ -76,7 +79,16 @@ fn owner_runs(name: &str) -> bool {
     identity.is_some_and(|identity| identity.is_alive())
 }
 
-/// The folder of a session or a run below `root`, made if it is not there.
+/// Where the workspace of a session is below the root of all sessions; a run that keeps nothing
+/// has a whole folder there.
+pub fn part(id: &str) -> PathBuf {
+    match id.starts_with(RUN) {
+        true => id.into(),
+        false => Path::new(id).join(WORKSPACE),
+    }
+}
+
+/// The workspace of a session or the folder of a run below `root`, made if it is not there.
 pub fn folder(root: &Path, id: &str) -> Result<PathBuf> {
     if !id.starts_with(RUN) {
         check_id(id)?;
@@ -88,11 +100,38 @@ pub fn folder(root: &Path, id: &str) -> Result<PathBuf> {
         )
         .hint("set `PILLION_HOME` to a folder that you can write")
     };
-    let folder = root.join(id);
-    for path in [root, &folder] {
-        private_for_lanes(path).map_err(|error| failed(&error))?;
+    let folder = root.join(part(id));
+    let above = folder.ancestors().skip(1);
+    let above: Vec<_> = above.take_while(|path| path.starts_with(root)).collect();
+    for path in above.into_iter().rev() {
+        passage(path).map_err(|error| failed(&error))?;
     }
+    private_for_lanes(&folder).map_err(|error| failed(&error))?;
     Ok(folder)
+}
+
+/// A folder of ours that leads to one of whoever runs code: nobody else can list it, and where
+/// code runs as another user, that one can pass through.
+pub fn passage(path: &Path) -> Result<(), private::PrivateDirError> {
+    let stranger = pillion_sandbox::stranger();
+    let io = |source| private::PrivateDirError::Io {
+        path: path.to_owned(),
+        source,
+    };
+    let mode = |path: &Path| {
+        let meta = std::fs::symlink_metadata(path).ok()?;
+        // An older pillion gave the root of all sessions away.
+        let known = meta.uid() == pillion_process::effective_uid() || Some(meta.uid()) == stranger;
+        (meta.is_dir() && known).then(|| meta.mode() & 0o777)
+    };
+    let wanted = if stranger.is_some() { 0o711 } else { 0o700 };
+    if mode(path) == Some(wanted) {
+        return Ok(());
+    }
+    if mode(path).is_none() {
+        private::ensure(path)?;
+    }
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(wanted)).map_err(io)
 }
 
 /// A folder for whoever runs code, and nobody else.
@@ -178,9 +217,11 @@ pub fn all(root: &Path) -> Vec<Kept> {
     let mut all: Vec<Kept> = entries
         .filter_map(|entry| {
             let id = entry.file_name().into_string().ok()?;
-            let meta = entry.metadata().ok().filter(std::fs::Metadata::is_dir)?;
+            check_id(&id).ok()?;
+            let meta = std::fs::symlink_metadata(entry.path().join(WORKSPACE)).ok();
+            let meta = meta.filter(std::fs::Metadata::is_dir)?;
             let used = meta.mtime();
-            check_id(&id).ok().map(|()| Kept { id, used })
+            Some(Kept { id, used })
         })
         .collect();
     all.sort_by(|a, b| b.used.cmp(&a.used).then_with(|| a.id.cmp(&b.id)));
@@ -197,7 +238,7 @@ pub fn is_running(folder: &Path) -> bool {
 
 /// Empty the folder of a session, and say what was in it; `None` while it is used.
 pub fn clear(root: &Path, id: &str) -> Result<Option<Survey>> {
-    let folder = root.join(id);
+    let folder = root.join(part(id));
     let failed = |error: io::Error| {
         let message = format!("cannot empty session `{id}`: {error}");
         match error.kind() {
@@ -222,7 +263,7 @@ pub fn clear(root: &Path, id: &str) -> Result<Option<Survey>> {
 /// Take away the folder of a session that nobody will use again, if nothing of anybody's is in
 /// it. Says whether it is gone.
 pub fn remove_unless_used(root: &Path, id: &str) -> io::Result<bool> {
-    let folder = root.join(id);
+    let folder = root.join(part(id));
     let Some(held) = lock(&folder, FlockOperation::NonBlockingLockExclusive)? else {
         return Ok(false);
     };
@@ -235,11 +276,13 @@ pub fn remove_unless_used(root: &Path, id: &str) -> io::Result<bool> {
     std::fs::rename(&folder, &old)?;
     drop(held);
     remove(&old);
+    // What else is there is somebody's conversation, and stays.
+    let _ = std::fs::remove_dir(root.join(id));
     Ok(true)
 }
 
 /// There is no such session.
-fn no_session(id: &str) -> Error {
+pub fn no_session(id: &str) -> Error {
     Error::new(Code::NotFound, format!("there is no session `{id}`"))
         .hint("`pillion sessions` lists them")
 }
@@ -365,7 +408,7 @@ fn let_in(at: BorrowedFd<'_>, name: &CStr) -> io::Result<()> {
 
 /// Remove a folder, with folders in it that are closed to their own owner, and with folders that
 /// are too deep to be removed from above: those are brought up first.
-pub(crate) fn remove(folder: &Path) {
+pub fn remove(folder: &Path) {
     for _ in 0..ROUNDS {
         if std::fs::remove_dir_all(folder).is_ok() || !flatten(folder) {
             break;

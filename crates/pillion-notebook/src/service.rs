@@ -168,6 +168,9 @@ impl NotebookService {
         kernel: Option<&str>,
         memory_mb: Option<u64>,
     ) -> Result<(Arc<Kernel>, Ready)> {
+        if let Some(session) = session {
+            self.kernels.executor().check_session(session)?;
+        }
         let session = session.unwrap_or(NO_SESSION);
         let whereabouts = Whereabouts::of_caller(cx)?;
         let kernel = self

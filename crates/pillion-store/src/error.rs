@@ -93,6 +93,14 @@ pub enum StoreError {
         /// The state that was asked for.
         wanted: Status,
     },
+    /// Too much waits for backends already.
+    #[error("{waiting} deliveries would wait, and the outbox takes {limit}, of limited size")]
+    OutboxFull {
+        /// How many would wait.
+        waiting: usize,
+        /// How many may.
+        limit: usize,
+    },
     /// Something is larger than what is kept.
     #[error("{what} has {bytes} bytes, and at most {limit} are kept")]
     TooBig {
@@ -112,7 +120,9 @@ impl From<StoreError> for Error {
             StoreError::NoJob { .. } => Code::NotFound,
             StoreError::Conflict { .. } => Code::Conflict,
             StoreError::TooBig { .. } => Code::InvalidParams,
-            StoreError::Busy { .. } | StoreError::Locked { .. } => Code::Busy,
+            StoreError::Busy { .. } | StoreError::Locked { .. } | StoreError::OutboxFull { .. } => {
+                Code::Busy
+            }
             StoreError::Closed => Code::ShuttingDown,
             _ => Code::WriteFailed,
         };
@@ -151,6 +161,10 @@ impl StoreError {
                 "a finished job stays as it is: start another one".into()
             }
             Self::Conflict { .. } => "look at the job's status first".into(),
+            Self::OutboxFull { .. } => {
+                "let the backend take what waits for it, or delete sessions that need no backend"
+                    .into()
+            }
             Self::TooBig { .. } => "make it smaller, or put it into a file".into(),
         }
     }

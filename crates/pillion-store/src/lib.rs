@@ -1,4 +1,4 @@
-//! What pillion keeps across its lives: jobs and runs, in SQLite.
+//! What pillion keeps across its lives: jobs, runs and the outbox, in SQLite.
 //!
 //! # Theory of operation
 //!
@@ -20,6 +20,9 @@
 //!
 //! What is kept is bounded by [`Retention`], each time something is added.
 //!
+//! The [outbox](Delivery) has what sessions have for their backends. Whoever delivers asks
+//! for the next one of a session ([`Store::next_delivery`]), and says what became of it.
+//!
 //! A daemon opens one store, when it first needs it: services share a [`StoreHandle`].
 
 mod clerk;
@@ -29,6 +32,7 @@ mod held;
 mod id;
 mod jobs;
 mod opening;
+mod outbox;
 pub mod owner;
 mod retention;
 mod runs;
@@ -41,6 +45,10 @@ pub use handle::{FILE, StoreHandle};
 pub use jobs::{
     End, Filter, Job, JobDetail, Jobs, MAX_LISTED, MAX_NAME_BYTES, MAX_REQUEST_BYTES,
     MAX_RESULT_BYTES, NewJob, Status,
+};
+pub use outbox::{
+    Delivery, Enqueued, GivenUp, Kind, MAX_BODY_BYTES, MAX_DELAY, MAX_ENQUEUED,
+    MAX_GIVEN_UP_LISTED, MAX_REASON_BYTES, OutboxCounts, OutboxLimits, Outgoing,
 };
 pub use retention::{Pruned, Retention};
 pub use runs::{MAX_RUN_BYTES, NewRun, Run};

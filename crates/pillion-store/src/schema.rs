@@ -41,6 +41,30 @@ const STEPS: &[&str] = &[
      ) STRICT;
      CREATE INDEX runs_by_session ON runs (session, seq);
      CREATE INDEX runs_by_size ON runs (seq, bytes);",
+    // 2: what sessions have for their backends. `ended` numbers the ends.
+    "CREATE TABLE outbox (
+         seq INTEGER PRIMARY KEY AUTOINCREMENT,
+         session TEXT NOT NULL,
+         kind TEXT NOT NULL CHECK (kind IN ('turn', 'memory', 'report')),
+         number INTEGER NOT NULL,
+         state TEXT NOT NULL CHECK
+             (state IN ('waiting', 'settled', 'given_up', 'superseded')),
+         enqueued_at TEXT NOT NULL,
+         attempts INTEGER NOT NULL DEFAULT 0,
+         put_off_at TEXT,
+         due_at TEXT,
+         ended INTEGER,
+         ended_at TEXT,
+         reason TEXT,
+         bytes INTEGER NOT NULL,
+         body TEXT,
+         UNIQUE (session, kind, number),
+         CHECK ((ended IS NULL) = (state = 'waiting')),
+         CHECK ((body IS NULL) = (state <> 'waiting'))
+     ) STRICT;
+     CREATE INDEX outbox_waiting ON outbox (session, seq, bytes) WHERE state = 'waiting';
+     CREATE UNIQUE INDEX outbox_by_end ON outbox (ended) WHERE ended IS NOT NULL;
+     CREATE INDEX outbox_given_up ON outbox (ended) WHERE state = 'given_up';",
 ];
 
 /// The version that this pillion reads and writes.

@@ -10,6 +10,7 @@ use crate::StoreError;
 use crate::clerk::Clerk;
 use crate::held::Use;
 use crate::jobs::{self, End, Filter, Job, JobDetail, Jobs, NewJob};
+use crate::outbox::{self, Delivery, Enqueued, GivenUp, OutboxCounts, OutboxLimits, Outgoing};
 use crate::owner::{self, Life};
 use crate::retention::{self, Pruned, Retention};
 use crate::runs::{self, NewRun, Run};
@@ -19,6 +20,8 @@ use crate::runs::{self, NewRun, Run};
 pub struct Options {
     /// How much is kept.
     pub retention: Retention,
+    /// How much waits for backends.
+    pub outbox: OutboxLimits,
     /// This many commands wait in each of the two queues; more callers wait before it.
     pub queue: usize,
     /// How long a caller waits for a place in the queue, before it is told
@@ -30,6 +33,7 @@ impl Default for Options {
     fn default() -> Self {
         Self {
             retention: Retention::default(),
+            outbox: OutboxLimits::default(),
             // A finished job may have some megabytes.
             queue: 64,
             patience: Duration::from_secs(10),
@@ -47,6 +51,7 @@ pub struct Store {
     writer: Clerk,
     life: Life,
     retention: Retention,
+    outbox: OutboxLimits,
     set_aside: Option<PathBuf>,
 }
 
@@ -58,6 +63,7 @@ impl Store {
     pub async fn open(path: &Path, options: Options) -> Result<Self, StoreError> {
         let Options {
             retention,
+            outbox,
             queue,
             patience,
         } = options;
@@ -68,6 +74,7 @@ impl Store {
             writer,
             life: Life::begin(),
             retention,
+            outbox,
             set_aside,
         })
     }
@@ -184,6 +191,86 @@ impl Store {
                     })
                 })
             })
+            .await
+    }
+
+    /// Enqueue deliveries of a session in this order, all of them or none. Those that are
+    /// known already change nothing.
+    pub async fn enqueue(
+        &self,
+        session: &str,
+        deliveries: Vec<Delivery>,
+    ) -> Result<Enqueued, StoreError> {
+        let (session, limits) = (session.to_owned(), self.outbox);
+        self.writer
+            .ask(move |desk| outbox::enqueue(desk, &session, &deliveries, &limits))
+            .await
+    }
+
+    /// The delivery of a session whose turn it is, due or not: those behind it wait for it.
+    pub async fn next_delivery(&self, session: &str) -> Result<Option<Outgoing>, StoreError> {
+        let session = session.to_owned();
+        self.reader
+            .ask(move |desk| outbox::next(desk, &session))
+            .await
+    }
+
+    /// A delivery arrived. `false` if it no longer waited, because it was superseded, ended
+    /// or forgotten in the meantime.
+    pub async fn settle_delivery(&self, id: i64) -> Result<bool, StoreError> {
+        let limits = self.outbox;
+        self.writer
+            .ask(move |desk| outbox::settle(desk, id, &limits))
+            .await
+    }
+
+    /// A delivery is tried again after this much time, at most [`crate::MAX_DELAY`]. Gives
+    /// back how often it was put off by now, or nothing if it no longer waits.
+    pub async fn put_off_delivery(
+        &self,
+        id: i64,
+        delay: Duration,
+        reason: &str,
+    ) -> Result<Option<u32>, StoreError> {
+        let reason = reason.to_owned();
+        self.writer
+            .ask(move |desk| outbox::put_off(desk, id, delay, &reason))
+            .await
+    }
+
+    /// A delivery will never arrive; those behind it go on. `false` if it no longer waited.
+    pub async fn give_up_delivery(&self, id: i64, reason: &str) -> Result<bool, StoreError> {
+        let (reason, limits) = (reason.to_owned(), self.outbox);
+        self.writer
+            .ask(move |desk| outbox::give_up(desk, id, &reason, &limits))
+            .await
+    }
+
+    /// The deliveries that were given up, of one session or of all, the last one first.
+    pub async fn given_up_deliveries(
+        &self,
+        session: Option<&str>,
+        limit: usize,
+    ) -> Result<Vec<GivenUp>, StoreError> {
+        let session = session.map(str::to_owned);
+        self.reader
+            .ask(move |desk| outbox::given_up(desk, session.as_deref(), limit))
+            .await
+    }
+
+    /// How much is in the outbox, of one session or of all.
+    pub async fn outbox_counts(&self, session: Option<&str>) -> Result<OutboxCounts, StoreError> {
+        let session = session.map(str::to_owned);
+        self.reader
+            .ask(move |desk| outbox::counts(desk, session.as_deref()))
+            .await
+    }
+
+    /// Let go of all that is known of a session's deliveries; gives back how many waited.
+    pub async fn forget_deliveries(&self, session: &str) -> Result<usize, StoreError> {
+        let session = session.to_owned();
+        self.writer
+            .ask(move |desk| outbox::forget(desk, &session))
             .await
     }
 

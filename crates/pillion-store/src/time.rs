@@ -18,6 +18,24 @@ pub(crate) fn ago(age: Duration) -> String {
     text(before.unwrap_or_default().max(Timestamp::UNIX_EPOCH))
 }
 
+/// This moment, and the one that much later.
+pub(crate) fn now_and_in(delay: Duration) -> (String, String) {
+    let now = Timestamp::now();
+    let later = SignedDuration::try_from(delay)
+        .ok()
+        .and_then(|delay| now.checked_add(delay).ok());
+    (text(now), text(later.unwrap_or(now)))
+}
+
+/// How long it is from one moment to a later one; nothing if it is not later, or if one of
+/// them is no moment.
+pub(crate) fn between(from: &str, to: &str) -> Duration {
+    let (Ok(from), Ok(to)) = (from.parse::<Timestamp>(), to.parse()) else {
+        return Duration::ZERO;
+    };
+    from.duration_until(to).try_into().unwrap_or_default()
+}
+
 /// This moment as a part of a file's name.
 pub(crate) fn for_name() -> String {
     now().replace([':', '-'], "")

@@ -8,11 +8,12 @@ use pillion_catalogue::{Catalogue, Definition, Door, Mode, Request, Result};
 use pillion_code::{CodeService, Unsaved};
 use pillion_doors::House;
 use pillion_exec::ExecService;
-use pillion_lanes::Executor;
+use pillion_lanes::{Executor, Sessions};
 use pillion_notebook::{NotebookService, Read, Reader, Typed};
 use pillion_project::Projects;
 use pillion_python::PythonService;
 use pillion_runtime::Dirs;
+use pillion_session::SessionService;
 use pillion_store::{Retention, StoreHandle};
 use pillion_supervisor::{Events, Supervisor};
 use serde::Serialize;
@@ -35,6 +36,8 @@ pub struct EngineOptions {
     pub root: Option<PathBuf>,
     /// Where this engine can be reached, for `system.status`.
     pub place: Place,
+    /// Where sessions are kept; among pillion's own data if not given.
+    pub sessions: Option<Sessions>,
 }
 
 /// A whole pillion inside this process.
@@ -43,6 +46,7 @@ pub struct Engine {
     catalogue: Arc<Catalogue>,
     supervisor: Arc<Supervisor>,
     exec: Arc<ExecService>,
+    session: Arc<SessionService>,
     shutdown: CancellationToken,
     root: Option<PathBuf>,
     mode: Mode,
@@ -76,13 +80,24 @@ impl Engine {
             catalogue.activity().clone(),
             Arc::clone(&supervisor),
         ));
+        if let Some(sessions) = options.sessions {
+            executor.set_sessions(sessions);
+        }
+        let store = store(&dirs);
         let exec = Arc::new(ExecService::new(
             Arc::clone(&executor),
             dirs.clone(),
-            store(&dirs),
+            store.clone(),
             shutdown.clone(),
         ));
         catalogue.add(pillion_exec::operations::operations(), &exec);
+        let session = Arc::new(SessionService::new(
+            Arc::clone(&executor),
+            dirs.clone(),
+            store,
+            shutdown.clone(),
+        ));
+        catalogue.add(pillion_session::operations::operations(), &session);
         let reader = Arc::new(CellReader(Arc::clone(&code)));
         let notebook = NotebookService::new(Arc::clone(&executor), reader);
         catalogue.add(
@@ -97,6 +112,7 @@ impl Engine {
             catalogue,
             supervisor,
             exec,
+            session,
             shutdown,
             root: options.root,
             mode,
@@ -141,14 +157,18 @@ impl Engine {
             peer: pillion_catalogue::Peer::default(),
             exposed: None,
             mode: self.mode,
-            event_types: &[],
+            event_types: pillion_session::EVENTS,
         }
     }
 
     /// End all jobs and sidecars. What is not gone after half a second is killed.
     pub async fn stop(&self) {
         self.shutdown.cancel();
-        tokio::join!(self.exec.stop(), self.supervisor.stop_all(STOP));
+        tokio::join!(
+            self.session.stop(),
+            self.exec.stop(),
+            self.supervisor.stop_all(STOP)
+        );
     }
 }
 
@@ -239,6 +259,7 @@ pub fn definitions() -> Vec<Definition> {
         .chain(pillion_exec::operations::operations().definitions())
         .chain(pillion_notebook::operations::operations().definitions())
         .chain(pillion_python::operations::operations().definitions())
+        .chain(pillion_session::operations::operations().definitions())
         .collect();
     all.sort_by_key(|definition| definition.name);
     all

@@ -137,6 +137,9 @@ pub(crate) async fn start(
     };
     let asked = to_raw_value(&asked).map_err(Error::internal)?;
     let request = run.request(place, peer)?;
+    if let Some(session) = &request.session {
+        service.executor().check_session(session)?;
+    }
     // Now, while the caller is there: a job outlives him.
     let _ = peer.variables();
     let place = Arc::clone(&jobs.queue).try_acquire_owned().map_err(|_| {

@@ -8,7 +8,7 @@ use pillion_catalogue::{
 };
 use pillion_lanes::{
     LONGEST, Lane, Listener, MOST_MEMORY_MB, Program, Reply, Request, Tools, ToolsGiven,
-    Whereabouts, Which, check_name, session, text_or_base64,
+    Whereabouts, Which, check_name, text_or_base64,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -187,11 +187,8 @@ impl Run {
     /// What is meant, if it can be meant.
     pub(crate) fn request(self, whereabouts: Whereabouts, peer: &Peer) -> Result<Request> {
         let (program, name) = self.program()?;
-        if let Some(session) = &self.session {
-            if self.lane == Lane::Expert {
-                return Err(wrong("the expert lane keeps nothing, so it has no session"));
-            }
-            session::check_id(session)?;
+        if self.session.is_some() && self.lane == Lane::Expert {
+            return Err(wrong("the expert lane keeps nothing, so it has no session"));
         }
         let timeout = self.timeout_seconds.map(timeout).transpose()?;
         if let Some(mb) = self.memory_limit_mb

@@ -68,7 +68,7 @@ impl Operation for Sessions {
             let total = all.len() as u64;
             let asked = all.into_iter().take(limit);
             let sessions = asked.take_while(|_| !token.is_cancelled()).map(|kept| {
-                let folder = root.join(&kept.id);
+                let folder = root.join(session::part(&kept.id));
                 let survey = session::survey(&folder, Purpose::Look);
                 let unseen = survey
                     .as_ref()

@@ -88,10 +88,8 @@ impl Later {
 
     fn put_folder(&self, name: &str) -> io::Result<()> {
         let mut parts = Path::new(name).components();
-        if !matches!(
-            (parts.next(), parts.next()),
-            (Some(Component::Normal(_)), None)
-        ) {
+        let is_plain = parts.all(|part| matches!(part, Component::Normal(_)));
+        if name.is_empty() || !is_plain {
             return Err(io::Error::other("that is no name of a folder"));
         }
         sys::unshare(UnshareFlags::NEWNS)?;

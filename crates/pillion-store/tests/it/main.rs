@@ -10,6 +10,9 @@ mod faults;
 mod jobs;
 mod model;
 mod opening;
+mod outbox;
+mod outbox_faults;
+mod outbox_model;
 mod runs;
 mod two;
 

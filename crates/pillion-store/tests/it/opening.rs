@@ -179,7 +179,7 @@ async fn a_newer_file_is_refused_and_left_alone() {
             error,
             StoreError::Newer {
                 found: 99,
-                known: 1,
+                known: 2,
                 ..
             }
         ),
@@ -187,13 +187,13 @@ async fn a_newer_file_is_refused_and_left_alone() {
     );
     assert!(error.hint().contains("update pillion"));
     assert_eq!(files(&path), ["pillion.db", "pillion.db.lock"]);
-    newer(1);
+    newer(2);
     let store = open(&path).await;
     store.create(new_job(None)).await.unwrap();
-    newer(2);
+    newer(3);
     let late = store.create(new_job(None)).await.unwrap_err();
     assert!(matches!(late, StoreError::Newer { .. }), "{late}");
-    newer(1);
+    newer(2);
     store.create(new_job(None)).await.unwrap();
 }
 

@@ -7,7 +7,9 @@ use std::path::{Path, PathBuf};
 
 use clap::ArgMatches;
 use pillion::{Code, Error, Result};
+use pillion_lanes::Sessions;
 use pillion_protocol::vars;
+use pillion_runtime::Dirs;
 
 use super::doors;
 use super::operations::from_here;
@@ -73,6 +75,19 @@ pub(crate) fn python() -> Option<PathBuf> {
         tracing::warn!(%root, "there is no Python in `PYTHON_RUNTIME_ROOT`");
     }
     found
+}
+
+/// Where sessions are kept: the folder of `SESSIONS_DIR`, else one among pillion's own data. The
+/// desktop makes sessions, so code runs in no other.
+pub(crate) fn sessions() -> Sessions {
+    let root = match said(vars::SESSIONS_DIR) {
+        Some(folder) => from_here(Path::new(&folder)),
+        None => Dirs::from_env().usable_data().join("sessions"),
+    };
+    Sessions {
+        root,
+        only_known: true,
+    }
 }
 
 fn interpreter(root: &Path) -> Option<PathBuf> {

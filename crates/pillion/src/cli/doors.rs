@@ -12,6 +12,7 @@ use pillion::system::Place;
 use pillion::{Code, Door, Engine, EngineOptions, Error, Request, Result};
 use pillion_catalogue::Mode;
 use pillion_doors::{House, daemon, http, rpc, stdio};
+use pillion_lanes::Sessions;
 use pillion_runtime::Dirs;
 use serde_json::json;
 use serde_json::value::RawValue;
@@ -105,7 +106,8 @@ impl Serve {
             },
             ..Place::default()
         };
-        let engine = engine(self.root.as_deref(), place);
+        let sessions = self.desktop.then(desktop::sessions);
+        let engine = engine(self.root.as_deref(), place, sessions);
         output::say(&format!("listening on http://{address}"));
         // Without the file it still serves; nobody finds it by itself, though.
         let root = self.root.as_deref().map(from_here);
@@ -205,7 +207,7 @@ pub(crate) struct Stdio {
 
 impl Stdio {
     pub(crate) async fn run(self, _: &Global) -> Result<ExitCode> {
-        let engine = engine(None, Place::default());
+        let engine = engine(None, Place::default(), None);
         let code = match &self.command {
             Some(command) => self.one(&engine, command).await,
             None => {
@@ -279,7 +281,7 @@ pub(crate) struct Rpc {
 
 impl Rpc {
     pub(crate) async fn run(self, _: &Global) -> Result<ExitCode> {
-        let engine = engine(self.root.as_deref(), Place::default());
+        let engine = engine(self.root.as_deref(), Place::default(), None);
         let (input, output) = streams::standard();
         // A pipe whose reader is gone is seen by the writer.
         let serving = rpc::serve(input, output, engine.house(), Door::RpcStdio, || false);
@@ -289,10 +291,11 @@ impl Rpc {
     }
 }
 
-fn engine(root: Option<&Path>, place: Place) -> Engine {
+fn engine(root: Option<&Path>, place: Place, sessions: Option<Sessions>) -> Engine {
     let engine = Engine::new(EngineOptions {
         root: root.map(from_here),
         place,
+        sessions,
         ..EngineOptions::default()
     });
     logging::publish_to(engine.events().clone());

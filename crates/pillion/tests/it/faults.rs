@@ -93,6 +93,14 @@ fn kills_in_a_row() {
             }
         }
         wait_until("the victim to be gone", || !processes::is_alive(victim));
+        // A call that is handed to a process before its end is known ends with it, and a call
+        // that is not safe is not repeated.
+        wait_until("its end to be known", || {
+            let status = rpc.call("system.status", json!({})).unwrap();
+            let workspaces = status["workspaces"].as_array().unwrap().iter();
+            let mut sidecars = workspaces.flat_map(|one| one["sidecars"].as_array().unwrap());
+            sidecars.all(|one| one["pid"] != victim)
+        });
     }
     assert!(
         generations.len() >= kills / 2,

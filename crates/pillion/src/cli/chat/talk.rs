@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use pillion::{Code, Error, Result};
+use pillion_model::{Provider, Settings};
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, BufReader};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::MissedTickBehavior;
@@ -85,7 +86,7 @@ impl Talk {
             }
             Way::Terminal => {
                 self.greet(&subject.chapter);
-                self.tell_model(begun.model.as_deref());
+                self.tell_model();
                 self.screen.get_mut().show(&begun.initial_message);
                 let names: Vec<&str> = begun.workspace.files.iter().map(|f| &*f.name).collect();
                 if !names.is_empty() {
@@ -93,7 +94,7 @@ impl Talk {
                     self.screen.get_mut().quiet(&files);
                 }
             }
-            Way::Pipe => self.tell_model(begun.model.as_deref()),
+            Way::Pipe => self.tell_model(),
         }
         Ok(())
     }
@@ -139,22 +140,15 @@ impl Talk {
         }
     }
 
-    /// Say which model answers, if that is none that anybody would expect.
-    fn tell_model(&mut self, model: Option<&str>) {
-        if model.is_none_or(|model| !model.contains("scripted")) {
+    /// Say that no model answers, if so. Sessions use the model of whoever asks, so what is set
+    /// here is what counts; settings that make no sense are told by the first turn.
+    fn tell_model(&mut self) {
+        let settings = Settings::from_vars(|name| std::env::var(name).ok());
+        if !settings.is_ok_and(|settings| settings.provider == Provider::Scripted) {
             return;
         }
-        let has_key = std::env::var_os("LLM_API_KEY").is_some_and(|key| !key.is_empty());
-        let text = match has_key {
-            // The daemon was started from elsewhere.
-            true => {
-                "offline: scripted model; pillion runs without your LLM_API_KEY: `pillion restart` \
-                 starts it again with it"
-            }
-            false => {
-                "offline: scripted model; set LLM_API_KEY (and LLM_PROVIDER, LLM_MODEL) for a real one"
-            }
-        };
+        let text = "offline: scripted model; set LLM_API_KEY (and LLM_PROVIDER, LLM_MODEL) for a \
+                    real one";
         match self.way {
             Way::Terminal => self.screen.get_mut().quiet(text),
             Way::Pipe => output::note(text),

@@ -36,9 +36,6 @@ pub(super) struct Begun {
     pub(super) initial_message: String,
     #[serde(default)]
     pub(super) workspace: Workspace,
-    /// Who answers, in words.
-    #[serde(default)]
-    pub(super) model: Option<String>,
     /// All of what was said.
     #[serde(skip)]
     pub(super) raw: Value,

@@ -195,7 +195,8 @@ impl World {
 
     /// The folder of a session.
     pub(super) fn session(&self, name: &str) -> PathBuf {
-        self.context.base.join("pillion/data/sessions").join(name)
+        let sessions = self.context.base.join("pillion/data/sessions");
+        sessions.join(name).join("user_workspace")
     }
 
     /// A session that nobody had before.

@@ -269,7 +269,7 @@ fn sees_its_folder_and_reaches_nobody(mut world: World) {
     let made = world
         .context
         .base
-        .join("pillion/data/sessions/default/made.txt");
+        .join("pillion/data/sessions/default/user_workspace/made.txt");
     assert_eq!(std::fs::read_to_string(made).unwrap(), "x\n");
 }
 

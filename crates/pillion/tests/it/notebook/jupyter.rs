@@ -72,9 +72,10 @@ fn the_folder_of_a_kernel_goes_with_it_unless_a_cell_left_a_file_there() {
     context.set_env("PILLION_LOG", "debug");
     let sessions = context.base.join("pillion/data/sessions");
     let left = sessions.join("jupyter-left-by-one-that-was-killed");
-    std::fs::create_dir_all(&left).unwrap();
+    let workspace = left.join("user_workspace");
+    std::fs::create_dir_all(&workspace).unwrap();
     let long_ago = std::time::SystemTime::now() - std::time::Duration::from_secs(3600);
-    let open = std::fs::File::open(&left).unwrap();
+    let open = std::fs::File::open(&workspace).unwrap();
     open.set_modified(long_ago).unwrap();
     drop(open);
     let web = context.serve();
@@ -96,7 +97,8 @@ fn the_folder_of_a_kernel_goes_with_it_unless_a_cell_left_a_file_there() {
         wait_until("the folder to go or to stay", || {
             sessions.join(&session).exists() == stays
         });
-        assert_eq!(sessions.join(&session).join("mine.txt").exists(), stays);
+        let file = sessions.join(&session).join("user_workspace/mine.txt");
+        assert_eq!(file.exists(), stays);
     }
     wait_until("what was left to be gone", || !left.exists());
 }

@@ -39,7 +39,7 @@ fn use_spares(mut world: World) {
     let made = world
         .context
         .base
-        .join("pillion/data/sessions/second/made.txt");
+        .join("pillion/data/sessions/second/user_workspace/made.txt");
     assert_eq!(std::fs::read_to_string(made).unwrap(), "second");
     // One that has lost its kernel gets the next, with the files that it had.
     let next = world.spare();

@@ -108,7 +108,7 @@ fn a_flood_that_nobody_reads_does_not_fill_the_daemon() {
     let done = world
         .context
         .base
-        .join("pillion/data/sessions/default/done");
+        .join("pillion/data/sessions/default/user_workspace/done");
     wait_until("the flood to be over", || done.exists());
     let grown = world.memory().saturating_sub(before);
     assert!(grown < 150 << 20, "the daemon kept it: {grown} bytes");

@@ -21,7 +21,7 @@ fn a_cell_sees_its_folder_and_nothing_of_the_user() {
     let made = world
         .context
         .base
-        .join("pillion/data/sessions/default/made.txt");
+        .join("pillion/data/sessions/default/user_workspace/made.txt");
     assert_eq!(std::fs::read_to_string(made).unwrap(), "x");
 }
 

@@ -2,7 +2,7 @@
 
 import csv
 
-with open("sales.csv", newline="", encoding="utf-8") as file:
+with open("data/sales.csv", newline="", encoding="utf-8") as file:
     rows = list(csv.DictReader(file))
 
 print("Rows:", len(rows))

@@ -1,0 +1,617 @@
+//! The companion's reply as it streams: what the learner sees, and the JSON tail behind it.
+//!
+//! The splitter reads one character after the other, so how a reply was cut into chunks makes
+//! no difference. It holds back what may be the tail: a fenced or bare object, from its first
+//! character on. What turns out to be something else is shown, as soon as that is known: another
+//! language, another first key, an object that is no outcome, text behind the object.
+
+use crate::members::OUTCOME_KEYS;
+use crate::parse::OUTCOME_WRAPPERS;
+use crate::repair;
+
+/// More than this is no tail: it is shown.
+const MAX_HELD: usize = 64 * 1024;
+/// The first key of an outcome ends within so many bytes.
+const MAX_FIRST_KEY: usize = 64;
+/// The words behind a fence that may open the tail.
+const LANGUAGES: &[&str] = &[
+    "json",
+    "jsonc",
+    "json5",
+    "outcome",
+    "turn_outcome",
+    "turnoutcome",
+];
+
+/// Takes the tail off a reply.
+#[derive(Debug, Default)]
+pub struct ReplySplitter {
+    mode: Mode,
+    /// What is not shown yet.
+    held: String,
+    /// The code block around the place.
+    code: Option<Fence>,
+    /// Something other than blanks stands in this line.
+    within_line: bool,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Fence {
+    mark: char,
+    length: usize,
+    /// It is the first in its line.
+    leads: bool,
+}
+
+#[derive(Debug, Default)]
+enum Mode {
+    #[default]
+    Text,
+    /// Marks of a fence.
+    Run(Fence),
+    /// The word behind them.
+    Header(Fence, String),
+    /// The rest of an ordinary fence's first line, which is shown.
+    Info(Fence),
+    /// Blanks between a fence and the first character in it.
+    Gap(Fence),
+    /// An object in a fence.
+    Fenced(Fence, Object),
+    /// An object without a fence.
+    Bare(Object),
+    /// Behind the whole tail, which is this part of what is held.
+    Behind { from: usize, to: usize },
+}
+
+/// An object that is being held back.
+#[derive(Debug)]
+struct Object {
+    /// Where it begins in what is held.
+    from: usize,
+    depth: usize,
+    /// The quote of the string around the place.
+    string: Option<char>,
+    escaped: bool,
+    /// The last character that was no blank.
+    last: char,
+    /// Nothing but blanks since the last line break, or since the end of the object.
+    blank: bool,
+    /// Marks of the fence that may close it.
+    marks: usize,
+}
+
+impl ReplySplitter {
+    /// A splitter that has read nothing.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Take in more of the reply; gives back what may be shown now.
+    pub fn push(&mut self, chunk: &str) -> String {
+        let mut shown = String::new();
+        for next in chunk.chars() {
+            self.take(next, &mut shown);
+        }
+        shown
+    }
+
+    /// The reply is over: what else is to be shown, and the tail without its fence.
+    pub fn finish(mut self) -> (String, Option<String>) {
+        match &self.mode {
+            // The first marks of a tail that was cut off.
+            Mode::Run(fence) if fence.length >= 3 && fence.leads && self.code.is_none() => {
+                (String::new(), None)
+            }
+            Mode::Header(fence, word)
+                if fence.leads && (self.code.is_none() || !word.is_empty()) =>
+            {
+                (String::new(), None)
+            }
+            Mode::Gap(_) => (String::new(), None),
+            Mode::Fenced(_, object) | Mode::Bare(object) => {
+                let from = object.from;
+                let whole = object.depth == 0;
+                if is_outcome(&self.held[from..], whole) {
+                    (String::new(), Some(self.held[from..].trim().to_owned()))
+                } else {
+                    (self.held, None)
+                }
+            }
+            Mode::Behind { from, to } => {
+                let tail = self.held[*from..*to].to_owned();
+                (String::new(), Some(tail))
+            }
+            _ => (std::mem::take(&mut self.held), None),
+        }
+    }
+
+    fn take(&mut self, next: char, shown: &mut String) {
+        // What is no tail after all is shown, and the character is looked at again.
+        loop {
+            match std::mem::take(&mut self.mode) {
+                Mode::Text => return self.text(next, shown),
+                Mode::Run(mut fence) => {
+                    if next == fence.mark {
+                        fence.length += 1;
+                        self.hold(next, Mode::Run(fence), shown);
+                        return;
+                    }
+                    if fence.length >= 3 {
+                        self.mode = Mode::Header(fence, String::new());
+                    } else {
+                        self.release(shown);
+                    }
+                }
+                Mode::Header(fence, word) => {
+                    if self.header(fence, word, next, shown) {
+                        return;
+                    }
+                }
+                Mode::Info(fence) => {
+                    shown.push(next);
+                    match next {
+                        '\n' => {
+                            self.within_line = false;
+                            self.code = Some(fence);
+                        }
+                        // Marks on both sides in one line are code in a sentence.
+                        '`' if fence.mark == '`' => {}
+                        _ => self.mode = Mode::Info(fence),
+                    }
+                    return;
+                }
+                Mode::Gap(fence) => {
+                    if next.is_whitespace() {
+                        self.hold(next, Mode::Gap(fence), shown);
+                        return;
+                    }
+                    if next == '{' {
+                        let object = Object::at(self.held.len());
+                        self.mode = Mode::Fenced(fence, object);
+                    } else {
+                        self.code = Some(fence);
+                        self.release(shown);
+                    }
+                }
+                Mode::Fenced(fence, object) => return self.fenced(fence, object, next, shown),
+                Mode::Bare(object) => {
+                    if self.bare(object, next, shown) {
+                        return;
+                    }
+                }
+                Mode::Behind { from, to } => {
+                    if next.is_whitespace() || next == '`' && self.held.ends_with('`') {
+                        self.hold(next, Mode::Behind { from, to }, shown);
+                        return;
+                    }
+                    self.code = None;
+                    self.release(shown);
+                }
+            }
+        }
+    }
+
+    fn text(&mut self, next: char, shown: &mut String) {
+        let leads = !self.within_line;
+        let opens = match next {
+            '`' => leads || self.code.is_none(),
+            '~' => leads,
+            _ => false,
+        };
+        if opens {
+            let fence = Fence {
+                mark: next,
+                length: 1,
+                leads,
+            };
+            self.hold(next, Mode::Run(fence), shown);
+        } else if next == '{' && self.code.is_none() {
+            let mut object = Object::at(self.held.len());
+            object.feed(next);
+            self.hold(next, Mode::Bare(object), shown);
+        } else {
+            shown.push(next);
+            match next {
+                '\n' => self.within_line = false,
+                blank if blank.is_whitespace() => {}
+                _ => self.within_line = true,
+            }
+        }
+    }
+
+    /// Whether the character was taken.
+    fn header(&mut self, fence: Fence, mut word: String, next: char, shown: &mut String) -> bool {
+        let whole = word.is_empty() || LANGUAGES.contains(&word.as_str());
+        let ended = self.held.ends_with([' ', '\t', '\r']) && !word.is_empty();
+        match next {
+            ' ' | '\t' | '\r' => {
+                self.hold(next, Mode::Header(fence, word), shown);
+                return true;
+            }
+            '{' if whole => {
+                let object = Object::at(self.held.len());
+                self.mode = Mode::Fenced(fence, object);
+                return false;
+            }
+            '\n' if word.is_empty() => {
+                let closes = self
+                    .code
+                    .is_some_and(|open| open.mark == fence.mark && fence.length >= open.length);
+                if fence.leads && self.code.is_none() {
+                    self.hold(next, Mode::Gap(fence), shown);
+                    return true;
+                }
+                if closes {
+                    self.code = None;
+                }
+            }
+            '\n' if whole => {
+                self.hold(next, Mode::Gap(fence), shown);
+                return true;
+            }
+            _ if next.is_ascii_alphanumeric() || next == '_' => {
+                word.push(next.to_ascii_lowercase());
+                if !ended && LANGUAGES.iter().any(|name| name.starts_with(&word)) {
+                    self.hold(next, Mode::Header(fence, word), shown);
+                    return true;
+                }
+            }
+            _ => {}
+        }
+        // An ordinary fence, or no fence at all.
+        let opens = fence.leads && self.code.is_none() && next != '\n';
+        self.release(shown);
+        if opens {
+            self.mode = Mode::Info(fence);
+        } else if next == '\n' && fence.leads && !word.is_empty() && self.code.is_none() {
+            self.code = Some(fence);
+        }
+        false
+    }
+
+    fn fenced(&mut self, fence: Fence, mut object: Object, next: char, shown: &mut String) {
+        let closes = next == fence.mark && object.blank && object.string.is_none();
+        if !closes {
+            object.marks = 0;
+            object.feed(next);
+            return self.hold(next, Mode::Fenced(fence, object), shown);
+        }
+        object.marks += 1;
+        if object.marks < fence.length {
+            return self.hold(next, Mode::Fenced(fence, object), shown);
+        }
+        let to = self.held.len() + 1 - object.marks;
+        let from = object.from;
+        let tail = self.held[from..to].trim_end();
+        let to = from + tail.len();
+        if is_outcome(tail, true) {
+            self.hold(next, Mode::Behind { from, to }, shown);
+        } else {
+            self.held.push(next);
+            self.code = None;
+            self.release(shown);
+        }
+    }
+
+    /// Whether the character was taken.
+    fn bare(&mut self, mut object: Object, next: char, shown: &mut String) -> bool {
+        // Only the first key is looked at, so that a long object costs no more.
+        if self.held.len() - object.from < MAX_FIRST_KEY {
+            let mut seen = self.held[object.from..].to_owned();
+            seen.push(next);
+            if !may_begin_outcome(&seen) {
+                self.release(shown);
+                return false;
+            }
+        }
+        object.feed(next);
+        if object.depth > 0 {
+            self.hold(next, Mode::Bare(object), shown);
+            return true;
+        }
+        let (from, to) = (object.from, self.held.len() + next.len_utf8());
+        self.held.push(next);
+        if is_outcome(&self.held[from..to], true) {
+            self.mode = Mode::Behind { from, to };
+        } else {
+            self.release(shown);
+        }
+        true
+    }
+
+    fn hold(&mut self, next: char, mode: Mode, shown: &mut String) {
+        self.held.push(next);
+        self.mode = mode;
+        if self.held.len() > MAX_HELD {
+            self.release(shown);
+        }
+    }
+
+    /// Show what is held and go on with text.
+    fn release(&mut self, shown: &mut String) {
+        self.mode = Mode::Text;
+        let line = self.held.rsplit('\n').next().unwrap_or_default();
+        if self.held.contains('\n') {
+            self.within_line = false;
+        }
+        self.within_line |= !line.trim().is_empty();
+        shown.push_str(&self.held);
+        self.held.clear();
+    }
+}
+
+impl Object {
+    fn at(from: usize) -> Self {
+        Self {
+            from,
+            depth: 0,
+            string: None,
+            escaped: false,
+            last: ' ',
+            blank: false,
+            marks: 0,
+        }
+    }
+
+    fn feed(&mut self, next: char) {
+        if let Some(quote) = self.string {
+            if self.escaped {
+                self.escaped = false;
+            } else if next == '\\' {
+                self.escaped = true;
+            } else if next == quote {
+                self.string = None;
+                self.last = next;
+            }
+            self.blank = false;
+            return;
+        }
+        match next {
+            '"' => self.string = Some(next),
+            // Else it is an apostrophe in words without quotes.
+            '\'' if matches!(self.last, '{' | '[' | ',' | ':') => self.string = Some(next),
+            '{' | '[' => self.depth += 1,
+            '}' | ']' => self.depth = self.depth.saturating_sub(1),
+            _ => {}
+        }
+        match next {
+            '\n' => self.blank = true,
+            blank if blank.is_whitespace() => {}
+            _ => {
+                self.blank = self.depth == 0;
+                self.last = next;
+            }
+        }
+    }
+}
+
+/// Whether an object that begins so may be an outcome: its first key is one of an outcome's.
+fn may_begin_outcome(text: &str) -> bool {
+    let inner = text.strip_prefix('{').unwrap_or(text).trim_start();
+    let Some(quote) = inner.chars().next() else {
+        return text.len() < 32;
+    };
+    if quote != '"' && quote != '\'' {
+        return false;
+    }
+    let key = &inner[1..];
+    match key.find(quote) {
+        Some(end) => is_key(&key[..end]),
+        None => known_keys().any(|known| known.starts_with(key)),
+    }
+}
+
+fn known_keys() -> impl Iterator<Item = &'static str> {
+    OUTCOME_KEYS.iter().chain(OUTCOME_WRAPPERS).copied()
+}
+
+fn is_key(key: &str) -> bool {
+    known_keys().any(|known| known == key)
+}
+
+/// Whether this is an outcome, or what there is of one that was cut off.
+fn is_outcome(text: &str, whole: bool) -> bool {
+    let Ok(found) = repair::object(text, &[]) else {
+        return false;
+    };
+    let Some(members) = found.value.as_object() else {
+        return false;
+    };
+    let known = members.keys().filter(|key| is_key(key)).count();
+    if whole {
+        return known >= 2 || known == 1 && members.len() == 1;
+    }
+    // The last key of what was cut off may be half a key, or may have no value yet.
+    known >= 1 || members.is_empty() && may_begin_outcome(text.trim_end())
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const TAIL: &str = "{\"checkpoint_reached\": true, \"progress_record\": \"a ``` b\"}";
+
+    fn whole(text: &str) -> (String, Option<String>) {
+        let mut splitter = ReplySplitter::new();
+        let mut shown = splitter.push(text);
+        let (rest, tail) = splitter.finish();
+        shown.push_str(&rest);
+        (shown, tail)
+    }
+
+    #[test]
+    fn tails_are_held_back() {
+        let tail = Some(TAIL.to_owned());
+        let cases = [
+            format!("Hi\n```json\n{TAIL}\n```"),
+            format!("Hi\n```json\n{TAIL}\n```\n\n"),
+            format!("Hi\n```JSON {TAIL}```"),
+            format!("Hi\n~~~\n{TAIL}\n~~~\n"),
+            format!("Hi\n```\n{TAIL}\n```"),
+            format!("Hi\n```{TAIL}\n```"),
+            format!("Hi\n````json\n{TAIL}\n````"),
+            format!("Hi\n{TAIL}"),
+            format!("Hi\n```json\n{TAIL}"),
+            format!("Hi\n```json\n{TAIL}\n``"),
+        ];
+        for case in cases {
+            let (shown, found) = whole(&case);
+            assert_eq!(shown, "Hi\n", "{case}");
+            let found = found.map(|text| text.trim_end_matches(['`', '\n']).to_owned());
+            assert_eq!(found, tail, "{case}");
+        }
+    }
+
+    #[test]
+    fn a_tail_behind_other_code_is_found() {
+        let code = "```python\nd = {\"checkpoint_reached\": 1}\n```\n";
+        assert_eq!(
+            whole(&format!("{code}{TAIL}")),
+            (code.into(), Some(TAIL.into()))
+        );
+        let fenced = format!("{code}\n```json\n{TAIL}\n```");
+        assert_eq!(whole(&fenced), (format!("{code}\n"), Some(TAIL.into())));
+        // A block that was never closed.
+        let open = "```python\nprint()\n";
+        assert_eq!(
+            whole(&format!("{open}```json\n{TAIL}\n```")),
+            (open.into(), Some(TAIL.into()))
+        );
+        let midline = format!("Well done! ```json\n{TAIL}\n```");
+        assert_eq!(whole(&midline), ("Well done! ".into(), Some(TAIL.into())));
+    }
+
+    #[test]
+    fn what_is_no_tail_is_shown_in_the_end() {
+        let cases = [
+            "plain `code` and ``more`` text".to_owned(),
+            "```python\nprint({})\n```".into(),
+            "```\n{\"name\": 1}\n```".into(),
+            "```json\n{\"name\": 1}\n```\n".into(),
+            "```json\n[1]\n```".into(),
+            format!("```json\n{TAIL}\n```\nand more"),
+            format!("{TAIL} and more"),
+            "a {brace} and {\"other\": 1}".into(),
+            "{\"checkpoint".to_owned() + "s\": 1}",
+            "```print(1)``` is code, {\"x\": 1}".into(),
+            "~~~\ntext\n~~~".into(),
+            "```".to_owned() + &"x".repeat(10) + "\n{\n```",
+        ];
+        for case in cases {
+            assert_eq!(whole(&case), (case.clone(), None));
+        }
+    }
+
+    #[test]
+    fn a_tail_that_was_cut_off_is_not_shown() {
+        let text = format!("Hi\n```json\n{TAIL}\n```");
+        for end in 3..text.len() {
+            if end > 5 {
+                assert_eq!(whole(&text[..end]).0, "Hi\n", "{}", &text[..end]);
+            }
+        }
+    }
+
+    #[test]
+    fn plain_text_is_not_delayed() {
+        let mut splitter = ReplySplitter::new();
+        for word in ["Hello ", "wor", "ld `x` ", "and {na", "me} "] {
+            let shown = splitter.push(word);
+            assert!(!shown.is_empty(), "{word}");
+        }
+        assert_eq!(splitter.push("a\n```py"), "a\n```py");
+    }
+
+    #[test]
+    fn what_is_held_is_bounded() {
+        let long = format!(
+            "```json\n{{\"checkpoint_reached\": \"{}",
+            "x".repeat(2 * MAX_HELD)
+        );
+        let mut splitter = ReplySplitter::new();
+        assert!(splitter.push(&long).len() > MAX_HELD);
+    }
+
+    fn reply() -> impl Strategy<Value = String> {
+        let piece = prop_oneof![
+            Just("```json\n"),
+            Just("```"),
+            Just("~~~"),
+            Just("\n"),
+            Just(" "),
+            Just("`"),
+            Just("{"),
+            Just("}"),
+            Just("\""),
+            Just("{\"checkpoint_reached\": true, \"blocker_type\": 'none'}"),
+            Just("text"),
+            Just("é你"),
+            Just("python"),
+            Just("json"),
+            Just("{\"check"),
+            Just("\"blocker_type\":"),
+            Just("'"),
+        ];
+        prop::collection::vec(piece, 0..14).prop_map(|pieces| pieces.concat())
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(1500))]
+        /// Whatever a record says, in whatever fence: the learner sees what stands before it,
+        /// also of an answer that breaks off anywhere.
+        #[test]
+        fn a_tail_is_never_shown(
+            prose in "[A-Za-z你.,\n-]{1,40}\n",
+            said in "[a-z`~{}\"'\\[\\]\n\\\\,: é]{0,30}",
+            form in 0usize..6,
+            pretty in any::<bool>(),
+            cut in 0usize..400,
+        ) {
+            let record = serde_json::json!({
+                "what_user_attempted": said,
+                "checkpoint_reached": true,
+                "evidence_for_subtasks": [{"subtask_id": "a", "evidence": said}],
+            });
+            let json = if pretty { serde_json::to_string_pretty(&record) } else { serde_json::to_string(&record) };
+            let json = json.unwrap();
+            let tail = match form {
+                0 => format!("```json\n{json}\n```"),
+                1 => format!("```\n{json}\n```\n"),
+                2 => format!("~~~json\n{json}\n~~~"),
+                3 => format!("```json {json} ```"),
+                4 => json.clone(),
+                _ => format!("````\n{json}\n````"),
+            };
+            let (shown, found) = whole(&format!("{prose}{tail}"));
+            prop_assert_eq!(&shown, &prose);
+            let found: serde_json::Value = serde_json::from_str(&found.unwrap()).unwrap();
+            prop_assert_eq!(found, record);
+            let end = (3..=tail.len().min(cut + 3)).rev().find(|at| tail.is_char_boundary(*at));
+            prop_assert_eq!(whole(&format!("{prose}{}", &tail[..end.unwrap_or(3)])).0, prose);
+        }
+
+        #[test]
+        fn how_a_reply_is_cut_makes_no_difference(text in reply(), cuts in prop::collection::vec(1usize..6, 1..20)) {
+            let mut splitter = ReplySplitter::new();
+            let mut shown = String::new();
+            let letters: Vec<char> = text.chars().collect();
+            let (mut at, mut turn) = (0, 0);
+            while at < letters.len() {
+                let end = (at + cuts[turn % cuts.len()]).min(letters.len());
+                shown.push_str(&splitter.push(&letters[at..end].iter().collect::<String>()));
+                prop_assert!(text.starts_with(&shown));
+                at = end;
+                turn += 1;
+            }
+            let (rest, tail) = splitter.finish();
+            shown.push_str(&rest);
+            prop_assert!(text.starts_with(&shown));
+            if tail.is_none() && !text.trim_end().ends_with(['`', '~', 'n', '{']) {
+                prop_assert_eq!(&shown, &text);
+            }
+            prop_assert_eq!(whole(&text), (shown, tail));
+        }
+    }
+}

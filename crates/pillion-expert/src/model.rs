@@ -1,0 +1,44 @@
+//! The model behind an expert, as far as a consultation needs to know it.
+
+use std::pin::Pin;
+
+use pillion_catalogue::Code;
+use pillion_model::{Answer, Kind, Model, Prompt, Usage};
+
+/// An answer on its way.
+pub type Asking<'a> =
+    Pin<Box<dyn Future<Output = Result<Answer, pillion_model::Error>> + Send + 'a>>;
+
+/// Something that answers as an expert. Dropping what it returned ends the call.
+pub trait Consultant: std::fmt::Debug + Send + Sync {
+    /// Ask.
+    fn ask<'a>(&'a self, prompt: &'a Prompt) -> Asking<'a>;
+}
+
+impl Consultant for Model {
+    fn ask<'a>(&'a self, prompt: &'a Prompt) -> Asking<'a> {
+        // Nobody hears it as it comes: a report is whole or none.
+        Box::pin(async move { self.ask(prompt, &mut |_| {}).await })
+    }
+}
+
+/// Both together.
+pub(crate) fn add(to: &mut Usage, more: Usage) {
+    to.input_tokens = to.input_tokens.saturating_add(more.input_tokens);
+    to.output_tokens = to.output_tokens.saturating_add(more.output_tokens);
+    to.estimated |= more.estimated;
+}
+
+/// The word that programs branch on, for why a model gave no answer.
+pub(crate) fn code(kind: Kind) -> Code {
+    match kind {
+        Kind::Settings | Kind::Script => Code::InvalidConfig,
+        Kind::Unauthorized => Code::Unauthorized,
+        Kind::RateLimited | Kind::Overloaded => Code::Busy,
+        Kind::Unreachable | Kind::Refused => Code::Unreachable,
+        Kind::Timeout => Code::Timeout,
+        Kind::BadAnswer => Code::InvalidResult,
+        Kind::TooLarge => Code::ResponseTooLarge,
+        Kind::Cancelled => Code::Cancelled,
+    }
+}

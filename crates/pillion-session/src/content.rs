@@ -1,0 +1,164 @@
+//! Where the content of a session comes from: what a desktop says, the folders that pillion was
+//! started with, and the copy that a session keeps.
+
+use std::collections::{BTreeMap, HashSet};
+use std::path::{Path, PathBuf};
+
+use pillion_catalogue::{Code, Error, Result};
+use pillion_course::{Bundles, Chapter, ChapterId, Overlay, Roots, Verify};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::load::Paths;
+
+/// What a desktop says about the content of a chapter.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct DesktopContext {
+    /// Where its bundles are.
+    #[serde(deserialize_with = "or_default")]
+    pub bundle_paths: BundlePaths,
+    /// Where prompts came from; pillion finds that out by itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub prompt_sources: Option<Value>,
+    /// What the chapter is a part of.
+    #[serde(deserialize_with = "or_default")]
+    pub chapter_scope: ChapterScope,
+}
+
+/// Where bundles are.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct BundlePaths {
+    /// The chapter's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub chapter_bundle_path: Option<PathBuf>,
+    /// The application's prompts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub app_agents_path: Option<PathBuf>,
+    /// Experts for all chapters.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub experts_shared_path: Option<PathBuf>,
+    /// Experts by name.
+    #[serde(deserialize_with = "or_default")]
+    pub expert_bundle_paths: BTreeMap<String, PathBuf>,
+}
+
+/// What a chapter is a part of.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct ChapterScope {
+    /// The name of the bundle.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub scope_id: Option<String>,
+    /// The course.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub course_id: Option<String>,
+    /// What else the desktop says.
+    #[serde(flatten)]
+    pub extra: Map<String, Value>,
+}
+
+/// `null` where an object could be.
+fn or_default<'de, D, T>(deserializer: D) -> std::result::Result<T, D::Error>
+where
+    D: serde::Deserializer<'de>,
+    T: Deserialize<'de> + Default,
+{
+    Ok(Option::<T>::deserialize(deserializer)?.unwrap_or_default())
+}
+
+impl DesktopContext {
+    fn bundles(&self) -> Bundles {
+        let paths = &self.bundle_paths;
+        // An empty text is no path.
+        let given = |path: &Option<PathBuf>| path.clone().filter(|p| !p.as_os_str().is_empty());
+        Bundles {
+            chapter: given(&paths.chapter_bundle_path),
+            app_agents: given(&paths.app_agents_path),
+            experts_shared: given(&paths.experts_shared_path),
+            experts: paths.expert_bundle_paths.clone(),
+            course_id: self.chapter_scope.course_id.clone(),
+            scope_id: self.chapter_scope.scope_id.clone(),
+        }
+    }
+}
+
+/// The folders that pillion was started with; an empty variable counts as none.
+pub(crate) fn roots(variable: impl Fn(&str) -> Option<String>) -> Roots {
+    let path = |name| {
+        let value = variable(name).filter(|value| !value.is_empty());
+        value.map(PathBuf::from)
+    };
+    Roots {
+        curriculum: path("CURRICULUM_DIR"),
+        experts: path("EXPERTS_DIR"),
+        agents: path("MAIN_AGENTS_DIR"),
+        templates: path("CURRICULUM_TEMPLATES_DIR"),
+    }
+}
+
+/// The chapter that is meant, as it is on the disk now.
+pub(crate) fn resolve(
+    roots: &Roots,
+    chapter: &str,
+    context: Option<&DesktopContext>,
+) -> Result<Chapter> {
+    let id: ChapterId = chapter.parse().map_err(failed)?;
+    let bundles = context.map(DesktopContext::bundles).unwrap_or_default();
+    let found = pillion_course::resolve(roots, &id, &bundles).map_err(failed)?;
+    for warning in &found.warnings {
+        tracing::warn!(chapter, warning, "a part of a chapter is left out");
+    }
+    Ok(found)
+}
+
+/// The chapter of a session: the content that it began with, else what there is now.
+pub(crate) fn of_session(
+    roots: &Roots,
+    store: &Path,
+    chapter: &str,
+    paths: &Paths,
+) -> Result<Chapter> {
+    if let Some(id) = &paths.overlay {
+        let kept = Overlay::open(store, id, Verify::Names).and_then(|kept| kept.chapter());
+        match kept {
+            Ok(chapter) => return Ok(chapter),
+            Err(error) => tracing::warn!(%error, "the content of a session is looked for anew"),
+        }
+    }
+    let mut roots = roots.clone();
+    if let Some(curriculum) = &paths.curriculum {
+        roots.curriculum.get_or_insert_with(|| curriculum.clone());
+    }
+    resolve(&roots, chapter, paths.desktop_context.as_ref())
+}
+
+/// Keep the content of a chapter as it is now. It may be swept away as soon as this is dropped
+/// and no session names it.
+pub(crate) fn keep(chapter: &Chapter, store: &Path) -> Result<Overlay> {
+    pillion_course::freeze(chapter, store).map_err(failed)
+}
+
+/// Take away content that no session has any more.
+pub(crate) fn sweep(store: &Path, in_use: &HashSet<String>) {
+    if let Err(error) = pillion_course::sweep(store, in_use) {
+        tracing::debug!(%error, "old content stays");
+    }
+}
+
+/// What went wrong with content, as doors tell it.
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "it is what `map_err` hands on"
+)]
+pub(crate) fn failed(error: pillion_course::Error) -> Error {
+    let code = match error.status() {
+        400 => Code::InvalidRequest,
+        404 => Code::NotFound,
+        409 => Code::Conflict,
+        _ => Code::ParseError,
+    };
+    Error::new(code, error.to_string()).hint(error.hint())
+}

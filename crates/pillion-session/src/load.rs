@@ -1,0 +1,148 @@
+//! What lies in the folder of a session, read as what it means.
+
+use std::path::Path;
+
+use jiff::Timestamp;
+use pillion_agents::{Digest, InstructionPacket, MemoryState, SessionState};
+use pillion_catalogue::Result;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use tokio_util::sync::CancellationToken;
+
+use crate::content::DesktopContext;
+use crate::folder::{Folder, names, no_session};
+use crate::operations::SessionInfo;
+
+/// Where data of a session is in its workspace.
+pub(crate) const DATA: &str = "data";
+/// Sessions that are listed.
+const MOST: usize = 2000;
+
+/// The record of where the content of a session is, `session_paths.json`. Desktops write one of
+/// their own, so everything in it may be missing, and what else is in it stays.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct Paths {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) created_at: Option<String>,
+    /// The name of the content that the session began with.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) overlay: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) desktop_context: Option<DesktopContext>,
+    /// Where chapters and experts were looked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) curriculum: Option<std::path::PathBuf>,
+    /// The backend, without what it knows the learner by.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) backend_url: Option<String>,
+    /// Data files that were there when the last turn ended.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) seen_uploads: Vec<String>,
+    #[serde(flatten)]
+    pub(crate) extra: Map<String, Value>,
+}
+
+/// Which files came with the chapter, `workspace_sources.json`.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct Sources {
+    pub(crate) workspace: Vec<String>,
+    pub(crate) datasets: Vec<String>,
+    #[serde(flatten)]
+    pub(crate) extra: Map<String, Value>,
+}
+
+/// Everything that a turn needs of a session.
+#[derive(Debug, Clone)]
+pub(crate) struct Snapshot {
+    pub(crate) state: SessionState,
+    pub(crate) packet: Option<InstructionPacket>,
+    pub(crate) digest: Option<Digest>,
+    pub(crate) memory: MemoryState,
+    pub(crate) report: String,
+    pub(crate) errors: String,
+    pub(crate) paths: Paths,
+}
+
+/// The state of a session.
+pub(crate) fn state(folder: &Folder) -> Result<SessionState> {
+    let state: Option<SessionState> = folder.json(names::STATE)?;
+    let mut state = state.ok_or_else(|| no_session(folder.id()))?;
+    // A copy of a session has the name of its folder.
+    state.session_id = folder.id().to_owned();
+    Ok(state)
+}
+
+/// All of it. What may be missing is; what is there and broken is told.
+pub(crate) fn snapshot(folder: &Folder) -> Result<Snapshot> {
+    Ok(Snapshot {
+        state: state(folder)?,
+        packet: folder.json(names::PACKET)?,
+        digest: folder.json(names::DIGEST)?,
+        memory: folder.json(names::MEMORY)?.unwrap_or_default(),
+        report: folder.text(names::REPORT)?.unwrap_or_default(),
+        errors: folder.text(names::ERRORS)?.unwrap_or_default(),
+        paths: paths(folder)?,
+    })
+}
+
+/// Where its content is.
+pub(crate) fn paths(folder: &Folder) -> Result<Paths> {
+    Ok(folder.json(names::PATHS)?.unwrap_or_default())
+}
+
+/// Which files came with the chapter. A desktop writes this too, in forms of its own: what
+/// cannot be read names nothing.
+pub(crate) fn sources(folder: &Folder) -> Sources {
+    folder
+        .json(names::SOURCES)
+        .ok()
+        .flatten()
+        .unwrap_or_default()
+}
+
+/// All sessions below `root`, the one that was used last first. One whose state cannot be read
+/// is left out, and that is logged.
+pub(crate) fn list(root: &Path, token: &CancellationToken) -> Vec<SessionInfo> {
+    let mut all: Vec<SessionInfo> = Folder::all(root)
+        .into_iter()
+        .take_while(|_| !token.is_cancelled())
+        .filter_map(|folder| {
+            let known = state(&folder);
+            if let Err(error) = &known {
+                tracing::warn!(session = folder.id(), %error, "a session is not listed");
+            }
+            let state = known.ok()?;
+            let last_updated = changed(&folder.path(names::STATE));
+            let created = paths(&folder).ok().and_then(|paths| paths.created_at);
+            Some(SessionInfo {
+                session_id: state.session_id,
+                chapter_id: state.chapter_id,
+                turn_index: state.turn_index,
+                created_at: created.unwrap_or_else(|| changed(&folder.base())),
+                last_updated,
+            })
+        })
+        .collect();
+    all.sort_by(|a, b| {
+        let newest = b.last_updated.cmp(&a.last_updated);
+        newest.then_with(|| b.created_at.cmp(&a.created_at))
+    });
+    all.truncate(MOST);
+    all
+}
+
+/// When something was last changed, to the microsecond always, so that texts compare as times.
+fn changed(path: &Path) -> String {
+    let modified = std::fs::metadata(path).and_then(|meta| meta.modified());
+    let modified = modified
+        .ok()
+        .and_then(|time| Timestamp::try_from(time).ok());
+    format!("{:.6}", modified.unwrap_or_default())
+}
+
+/// Now, in the same form.
+pub(crate) fn now() -> String {
+    format!("{:.6}", Timestamp::now())
+}

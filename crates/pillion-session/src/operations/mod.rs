@@ -1,0 +1,70 @@
+//! The operations `session.*` and `course.*`, with the paths of the desktop contract.
+
+pub mod course;
+pub mod files;
+pub mod life;
+pub mod progress;
+pub mod turn;
+
+use pillion_catalogue::{Errors, Members, Method, Operations, Reply, Route, Stability};
+
+use crate::SessionService;
+
+pub(crate) use life::{
+    Attached, Begun, Exported, Found, FoundFile, New, Reattach, SessionInfo, Token,
+};
+pub(crate) use progress::SkipTask;
+
+/// All operations of the service.
+pub fn operations() -> Operations<SessionService> {
+    Operations::default()
+        .with::<New>()
+        .with::<Reattach>()
+        .with::<life::List>()
+        .with::<life::State>()
+        .with::<life::Export>()
+        .with::<life::Delete>()
+        .with::<turn::Message>()
+        .with::<turn::Follow>()
+        .with::<turn::Cancel>()
+        .with::<progress::Report>()
+        .with::<progress::History>()
+        .with::<SkipTask>()
+        .with::<progress::End>()
+        .with::<files::Workspace>()
+        .with::<files::ReadFile>()
+        .with::<files::WriteFile>()
+        .with::<files::RemoveFile>()
+        .with::<files::Upload>()
+        .with::<files::Uploads>()
+        .with::<files::RemoveUpload>()
+        .with::<course::Courses>()
+        .with::<course::Chapters>()
+        .with::<course::CheckCourse>()
+        .with::<course::NewCourse>()
+}
+
+/// A path that a shipped client uses.
+const fn frozen(method: Method, path: &'static str) -> Route {
+    Route {
+        stability: Stability::Frozen,
+        ..stable(method, path)
+    }
+}
+
+/// A path of the contract that may gain members.
+const fn stable(method: Method, path: &'static str) -> Route {
+    Route {
+        errors: Errors::Detail,
+        members: Members::Known,
+        ..Route::new(method, path)
+    }
+}
+
+/// A path whose answer is the items of a stream.
+const fn events(route: Route) -> Route {
+    Route {
+        answer: Reply::Events,
+        ..route
+    }
+}

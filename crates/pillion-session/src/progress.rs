@@ -1,0 +1,137 @@
+//! How far a learner has come: skipping a task, and the end of a session.
+
+use std::path::Path;
+
+use pillion_agents::{
+    SessionState, SkipError, SkipReply, SkipRequest, Task, TaskStatus, packet_after_skip, skip_task,
+};
+use pillion_catalogue::{Code, Error, Result, invalid_field};
+use pillion_course::{Chapter, Roots};
+use serde_json::json;
+
+use crate::content;
+use crate::create::tasks;
+use crate::folder::{Folder, Record, names};
+use crate::load;
+use crate::operations::SkipTask;
+use crate::service::hold;
+
+/// Leave a task out.
+pub(crate) fn skip(
+    folder: &Folder,
+    roots: &Roots,
+    overlays: &Path,
+    asked: &SkipTask,
+) -> Result<SkipReply> {
+    let mut held = hold(folder)?;
+    let snapshot = load::snapshot(folder)?;
+    let mut state = snapshot.state;
+    let chapter = content::of_session(roots, overlays, &state.chapter_id, &snapshot.paths)?;
+    let tasks = tasks(&chapter);
+    let request = SkipRequest {
+        reason: asked.reason.clone(),
+        reason_text: asked.reason_text.clone(),
+        subtask_id: asked.subtask_id.clone(),
+    };
+    let current = state.current_task(&tasks).map(|task| task.id.clone());
+    let reply = skip_task(&mut state, &tasks, &request, &load::now());
+    let reply = reply.map_err(|error| refused(&error))?;
+    if reply.needs_reason {
+        return Ok(reply);
+    }
+    let mut record = Record::default();
+    if reply.skipped_task_id == current {
+        let next = state.current_task(&tasks).cloned();
+        let packet = packet_after_skip(&snapshot.packet.unwrap_or_default(), next.as_ref());
+        state.current_instruction_version = packet.instruction_version;
+        record
+            .json(names::PACKET, &packet)
+            .map_err(Error::internal)?;
+    }
+    record.json(names::STATE, &state).map_err(Error::internal)?;
+    folder.commit(&mut held, record)?;
+    folder.settle(&held)?;
+    folder.note(&json!({
+        "at": load::now(), "event": "task_skipped", "task": reply.skipped_task_id,
+    }));
+    Ok(reply)
+}
+
+fn refused(error: &SkipError) -> Error {
+    let told = match (error.status(), error.member()) {
+        (422, Some(member)) => invalid_field(member, "value_error", error.to_string()),
+        (404, _) => Error::new(Code::NotFound, error.to_string()),
+        _ => Error::new(Code::Conflict, error.to_string()),
+    };
+    told.hint(error.hint())
+}
+
+/// End a session: its final report.
+pub(crate) fn end(folder: &Folder, roots: &Roots, overlays: &Path) -> Result<String> {
+    let mut held = hold(folder)?;
+    let snapshot = load::snapshot(folder)?;
+    let mut state = snapshot.state;
+    // A report can be written without the chapter, if that is gone.
+    let chapter = content::of_session(roots, overlays, &state.chapter_id, &snapshot.paths);
+    let report = final_report(
+        &state,
+        chapter.as_ref().ok(),
+        &snapshot.report,
+        &snapshot.errors,
+    );
+    state.end_suggested = true;
+    state.end_confirmed = true;
+    let mut record = Record::default();
+    record.text(names::FINAL_REPORT, report.clone());
+    record.json(names::STATE, &state).map_err(Error::internal)?;
+    folder.commit(&mut held, record)?;
+    folder.settle(&held)?;
+    folder.note(&json!({ "at": load::now(), "event": "session_ended" }));
+    Ok(report)
+}
+
+/// The final report: what was done, what was left out, and the report as it is.
+fn final_report(
+    state: &SessionState,
+    chapter: Option<&Chapter>,
+    report: &str,
+    errors: &str,
+) -> String {
+    let title = chapter.map_or(state.chapter_id.as_str(), |chapter| chapter.title.as_str());
+    let tasks: Vec<Task> = match chapter {
+        Some(chapter) => tasks(chapter),
+        None => {
+            let known = state.subtask_status.iter().map(|(id, _)| Task {
+                id: id.to_owned(),
+                title: String::new(),
+            });
+            known.collect()
+        }
+    };
+    let with = |status| {
+        let all = tasks.iter().filter(|task| state.status(&task.id) == status);
+        all.count()
+    };
+    let (done, skipped) = (with(TaskStatus::Completed), with(TaskStatus::Skipped));
+    let mut text = format!(
+        "# Learning report: {title}\n\n{done} of {} tasks completed, {skipped} skipped, in {} \
+         turns.\n\n## Tasks\n\n",
+        tasks.len(),
+        state.turn_index
+    );
+    for task in &tasks {
+        let mark = match state.status(&task.id) {
+            TaskStatus::Completed => "[x]",
+            TaskStatus::Skipped => "[-] (skipped)",
+            TaskStatus::InProgress => "[ ] (begun)",
+            TaskStatus::NotStarted => "[ ]",
+        };
+        text.push_str(&format!("- {mark} **{}** {}\n", task.id, task.title));
+    }
+    for (heading, part) in [("What was learned", report), ("Errors", errors)] {
+        if !part.trim().is_empty() {
+            text.push_str(&format!("\n## {heading}\n\n{}\n", part.trim()));
+        }
+    }
+    text
+}

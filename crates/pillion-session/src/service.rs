@@ -1,0 +1,467 @@
+//! The service: sessions that are there, and the turn that each of them may have.
+
+use std::collections::{HashMap, HashSet};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use pillion_agents::SkipReply;
+use pillion_catalogue::{Code, Context, Error, Result, commit, work};
+use pillion_course::{ChapterId, Roots};
+use pillion_expert::Consultations;
+use pillion_lanes::{Executor, Whereabouts, session};
+use pillion_runtime::Dirs;
+use pillion_store::StoreHandle;
+use pillion_sync::{Backend, Sync};
+use tokio::sync::OwnedMutexGuard;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::content;
+use crate::create::{self, Plan};
+use crate::files::Source;
+use crate::folder::{Folder, Held, names};
+use crate::load;
+use crate::log::TurnLog;
+use crate::models::{Models, variables};
+use crate::operations::{Attached, Begun, Found, FoundFile, New, Reattach, SkipTask};
+use crate::progress;
+use crate::turn::{self, Running};
+
+/// Sessions without a turn that are remembered, with the events of their last one.
+const MOST_IDLE: usize = 128;
+
+/// Sessions of learners.
+#[derive(Debug)]
+pub struct SessionService {
+    executor: Arc<Executor>,
+    dirs: Dirs,
+    pub(crate) sync: Sync,
+    pub(crate) models: Models,
+    pub(crate) consultations: Consultations,
+    known: Mutex<HashMap<String, Known>>,
+    turns: TaskTracker,
+    ending: CancellationToken,
+    swept: std::sync::Once,
+}
+
+/// What this process knows about a session beside its folder.
+#[derive(Debug)]
+struct Known {
+    /// It was made or taken up by this process.
+    attached: bool,
+    /// Whoever changes the session has this.
+    change: Arc<tokio::sync::Mutex<()>>,
+    turn: Option<CurrentTurn>,
+    used: Instant,
+}
+
+#[derive(Debug, Clone)]
+struct CurrentTurn {
+    log: Arc<TurnLog>,
+    cancel: CancellationToken,
+}
+
+impl Default for Known {
+    fn default() -> Self {
+        Self {
+            attached: false,
+            change: Arc::default(),
+            turn: None,
+            used: Instant::now(),
+        }
+    }
+}
+
+/// Nobody else in this process changes the session.
+pub(crate) type Claim = OwnedMutexGuard<()>;
+
+impl SessionService {
+    /// A service whose sessions are below the folder of `executor`'s sessions, and whose
+    /// deliveries wait in `store`. When `ending` is cancelled, so are turns.
+    pub fn new(
+        executor: Arc<Executor>,
+        dirs: Dirs,
+        store: StoreHandle,
+        ending: CancellationToken,
+    ) -> Self {
+        Self {
+            sync: Sync::new(store, &ending),
+            consultations: Consultations::new(Arc::clone(&executor)),
+            executor,
+            dirs,
+            models: Models::default(),
+            known: Mutex::default(),
+            turns: TaskTracker::new(),
+            ending,
+            swept: std::sync::Once::new(),
+        }
+    }
+
+    /// End all turns, and wait for that; nothing of them stays.
+    pub async fn stop(&self) {
+        let running: Vec<_> = self
+            .known()
+            .values()
+            .filter_map(|k| k.turn.clone())
+            .collect();
+        for turn in running {
+            turn.cancel.cancel();
+        }
+        self.turns.close();
+        self.turns.wait().await;
+        self.sync.stop().await;
+    }
+
+    /// The folder that folders of sessions are in.
+    pub(crate) fn root(&self) -> PathBuf {
+        self.executor.sessions()
+    }
+
+    /// Where the content of chapters is kept for sessions.
+    pub(crate) fn overlays(&self) -> PathBuf {
+        self.dirs.usable_data().join("content")
+    }
+
+    /// The folders of content of whoever asks.
+    pub(crate) fn roots(&self, cx: &Context<Self>) -> Roots {
+        let get = variables(&cx.request().peer);
+        content::roots(|name| get(name))
+    }
+
+    /// Begin a session.
+    pub(crate) async fn create(&self, cx: &Context<Self>, new: New) -> Result<Begun> {
+        self.sweep();
+        let id = match &new.session_id {
+            Some(id) => id.clone(),
+            None => create::new_id()?,
+        };
+        create::check_new_id(&id)?;
+        let backend = backend(new.backend_url.as_deref())?;
+        let (root, overlays, roots) = (self.root(), self.overlays(), self.roots(cx));
+        let (chapter_id, context) = (new.chapter_id.clone(), new.desktop_context);
+        let (name, url) = (id.clone(), new.backend_url.clone());
+        let made = commit(move || -> Result<_> {
+            let chapter = content::resolve(&roots, &chapter_id, context.as_ref())?;
+            let plan = Plan {
+                id: name,
+                chapter,
+                overlays,
+                context,
+                curriculum: roots.curriculum.clone(),
+                backend_url: url,
+            };
+            let sources = create::create(&root, &plan)?;
+            Ok((sources, turn::welcome(&plan.chapter), plan))
+        });
+        let (sources, initial_message, plan) = made.await??;
+        self.with(&id, |known| known.attached = true);
+        if let Some(url) = backend {
+            let (chapter, context) = (&plan.chapter.id, plan.context.as_ref());
+            self.attach(&id, url, new.auth_token, chapter, context);
+        }
+        let file = |name: &String| FoundFile {
+            name: name.clone(),
+            source: Source::Bundle,
+        };
+        let files = sources.workspace.iter().chain(&sources.datasets).map(file);
+        Ok(Begun {
+            session_id: id,
+            initial_message,
+            workspace: Found {
+                has_starter_code: !sources.workspace.is_empty(),
+                has_datasets: !sources.datasets.is_empty(),
+                files: files.collect(),
+            },
+        })
+    }
+
+    /// Take up a session.
+    pub(crate) async fn reattach(&self, cx: &Context<Self>, asked: Reattach) -> Result<Attached> {
+        let id = asked.session_id.clone();
+        let folder = Folder::find(&self.root(), &id)?;
+        let backend = backend(asked.backend_url.as_deref())?;
+        let is_new = !self.with(&id, |known| known.attached);
+        let says_more =
+            asked.desktop_context.is_some() || backend.is_some() || asked.auth_token.is_some();
+        if !is_new && !says_more {
+            return Ok(Attached::AlreadyAttached);
+        }
+        let claim = self.claim(&id).await?;
+        let (overlays, roots) = (self.overlays(), self.roots(cx));
+        let (context, url) = (asked.desktop_context, asked.backend_url);
+        let done = commit(move || -> Result<_> {
+            let mut held = hold(&folder)?;
+            let snapshot = load::snapshot(&folder)?;
+            let mut paths = snapshot.paths;
+            // Nobody sweeps it away before the session names it.
+            let mut overlay = None;
+            let chapter = match &context {
+                // A context that leads nowhere changes nothing.
+                Some(context) => {
+                    let chapter =
+                        content::resolve(&roots, &snapshot.state.chapter_id, Some(context))?;
+                    let kept = content::keep(&chapter, &overlays)?;
+                    paths.overlay = Some(kept.id().to_owned());
+                    overlay = Some(kept);
+                    paths.desktop_context = Some(context.clone());
+                    chapter
+                }
+                None => {
+                    let state = &snapshot.state;
+                    content::of_session(&roots, &overlays, &state.chapter_id, &paths)?
+                }
+            };
+            if url.is_some() {
+                paths.backend_url = url;
+            }
+            let mut record = crate::folder::Record::default();
+            record.json(names::PATHS, &paths).map_err(Error::internal)?;
+            folder.commit(&mut held, record)?;
+            let unsent = held.unsent.clone();
+            folder.settle(&held)?;
+            drop(overlay);
+            Ok((chapter, paths, unsent))
+        });
+        let (chapter, paths, unsent) = done.await??;
+        drop(claim);
+        self.with(&id, |known| known.attached = true);
+        if let Some(url) = paths.backend_url.clone().filter(|url| !url.is_empty()) {
+            let context = paths.desktop_context.as_ref();
+            self.attach(&id, url, asked.auth_token, &chapter.id, context);
+        }
+        if !unsent.is_empty() {
+            self.sync
+                .enqueue(&id, unsent)
+                .await
+                .map_err(Error::internal)?;
+        }
+        Ok(Attached::Reattached)
+    }
+
+    fn attach(
+        &self,
+        id: &str,
+        url: String,
+        token: Option<crate::operations::Token>,
+        chapter: &ChapterId,
+        context: Option<&content::DesktopContext>,
+    ) {
+        let scope = context.map(|context| &context.chapter_scope);
+        let course = scope.and_then(|scope| scope.course_id.clone());
+        let backend = Backend {
+            url,
+            token: token.map(crate::operations::Token::secret),
+            chapter: chapter.name().to_owned(),
+            course_id: course.or_else(|| chapter.course().map(ToOwned::to_owned)),
+        };
+        // The session goes on without: what it has for the backend waits.
+        if let Err(error) = self.sync.attach(id, &backend) {
+            tracing::warn!(session = id, %error, "no backend is attached");
+        }
+    }
+
+    /// Begin a turn; what happens in it is in the log. It goes on without whoever asked.
+    pub(crate) async fn begin_turn(
+        self: &Arc<Self>,
+        cx: &Context<Self>,
+        id: &str,
+        message: String,
+    ) -> Result<Arc<TurnLog>> {
+        let folder = Folder::find(&self.root(), id)?;
+        let claim = self.claim(id).await?;
+        let model = self.models.of(&cx.request().peer)?;
+        let whereabouts = Whereabouts::of_caller(cx)?;
+        let (overlays, roots, found) = (self.overlays(), self.roots(cx), folder.clone());
+        let loaded = work(move |_| turn::load(&found, &roots, &overlays)).await??;
+        let (log, cancel) = (TurnLog::new(), self.ending.child_token());
+        let current = CurrentTurn {
+            log: Arc::clone(&log),
+            cancel: cancel.clone(),
+        };
+        self.with(id, |known| {
+            known.attached = true;
+            known.turn = Some(current);
+        });
+        let running = Running {
+            service: Arc::clone(self),
+            folder,
+            model,
+            whereabouts,
+            log: Arc::clone(&log),
+            cancel,
+            _lease: self.executor.activity().lease(),
+            _claim: claim,
+        };
+        // Whoever waits for this session reads the log, which is closed whatever happens.
+        self.turns.spawn(running.perform(loaded, message));
+        Ok(log)
+    }
+
+    /// The events of the turn that runs, or of the last one.
+    pub(crate) fn turn(&self, id: &str) -> Result<Arc<TurnLog>> {
+        Folder::find(&self.root(), id)?;
+        let known = self.known();
+        let turn = known.get(id).and_then(|known| known.turn.as_ref());
+        turn.map(|turn| Arc::clone(&turn.log)).ok_or_else(|| {
+            Error::new(
+                Code::NotFound,
+                format!("no turn of session `{id}` is known here"),
+            )
+            .hint("`session.history` has those that were completed")
+        })
+    }
+
+    /// End the turn that runs, if one does, and wait until it has ended.
+    pub(crate) async fn cancel_turn(&self, id: &str) {
+        let known = self.known().get(id).and_then(|known| {
+            let turn = known.turn.clone()?;
+            Some((turn, Arc::clone(&known.change)))
+        });
+        if let Some((turn, change)) = known {
+            turn.cancel.cancel();
+            turn.log.over().await;
+            // It has told its end, and is about to clean up.
+            drop(change.lock().await);
+        }
+    }
+
+    /// Leave a task out.
+    pub(crate) async fn skip_task(&self, cx: &Context<Self>, asked: SkipTask) -> Result<SkipReply> {
+        let folder = Folder::find(&self.root(), &asked.session_id)?;
+        let _claim = self.claim(&asked.session_id).await?;
+        let (overlays, roots) = (self.overlays(), self.roots(cx));
+        commit(move || progress::skip(&folder, &roots, &overlays, &asked)).await?
+    }
+
+    /// End a session: its final report.
+    pub(crate) async fn end(&self, cx: &Context<Self>, id: &str) -> Result<String> {
+        let folder = Folder::find(&self.root(), id)?;
+        let _claim = self.claim(id).await?;
+        let (overlays, roots) = (self.overlays(), self.roots(cx));
+        commit(move || progress::end(&folder, &roots, &overlays)).await?
+    }
+
+    /// Write a session into a file.
+    pub(crate) async fn export(
+        &self,
+        id: &str,
+        path: PathBuf,
+    ) -> Result<crate::operations::Exported> {
+        let folder = Folder::find(&self.root(), id)?;
+        let _claim = self.claim(id).await?;
+        commit(move || crate::export::export(&folder, &path)).await?
+    }
+
+    /// Delete a session.
+    pub(crate) async fn delete(&self, id: &str) -> Result<()> {
+        let folder = Folder::find(&self.root(), id)?;
+        let claim = self.claim(id).await?;
+        let root = self.root();
+        commit(move || -> Result<()> {
+            let held = hold(&folder)?;
+            if session::is_running(&folder.path(session::WORKSPACE)) {
+                let what = format!("code of session `{}` runs", folder.id());
+                return Err(Error::new(Code::Conflict, what)
+                    .hint("wait for it, or end its kernel: `notebook.shutdown`"));
+            }
+            let gone = root.join(session::name_of_run());
+            std::fs::rename(folder.base(), &gone).map_err(Error::internal)?;
+            drop(held);
+            session::remove(&gone);
+            Ok(())
+        })
+        .await??;
+        drop(claim);
+        self.known().remove(id);
+        self.sync.detach(id);
+        self.sync.forget(id).await.map_err(Error::internal)
+    }
+
+    /// Be the one who changes a session. While a turn runs that is its task.
+    async fn claim(&self, id: &str) -> Result<Claim> {
+        let busy = || {
+            let what = format!("session `{id}` has a turn that is not over");
+            Error::new(Code::Conflict, what)
+                .hint("wait for its `complete`, or cancel it: `session.cancel`")
+        };
+        let (change, is_busy) = self.with(id, |known| {
+            let is_busy = known.turn.as_ref().is_some_and(|turn| !turn.log.is_over());
+            (Arc::clone(&known.change), is_busy)
+        });
+        if is_busy {
+            return Err(busy());
+        }
+        let claim = change.lock_owned().await;
+        let is_busy = self.with(id, |known| {
+            known.turn.as_ref().is_some_and(|turn| !turn.log.is_over())
+        });
+        match is_busy {
+            true => Err(busy()),
+            false => Ok(claim),
+        }
+    }
+
+    fn with<T>(&self, id: &str, look: impl FnOnce(&mut Known) -> T) -> T {
+        let mut all = self.known();
+        if all.len() >= MOST_IDLE && !all.contains_key(id) {
+            forget_oldest(&mut all);
+        }
+        let known = all.entry(id.to_owned()).or_default();
+        known.used = Instant::now();
+        look(known)
+    }
+
+    fn known(&self) -> MutexGuard<'_, HashMap<String, Known>> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Take away content that no session has any more; once.
+    fn sweep(&self) {
+        let (root, overlays) = (self.root(), self.overlays());
+        self.swept.call_once(|| {
+            tokio::spawn(work(move |_| {
+                let all = Folder::all(&root);
+                let paths = all.iter().filter_map(|folder| load::paths(folder).ok());
+                let in_use: HashSet<String> = paths.filter_map(|paths| paths.overlay).collect();
+                content::sweep(&overlays, &in_use);
+            }));
+        });
+    }
+}
+
+/// A session without a turn is known by its folder: the one that was not used for longest goes.
+fn forget_oldest(all: &mut HashMap<String, Known>) {
+    let idle = all.iter().filter(|(_, known)| {
+        let over = known.turn.as_ref().is_none_or(|turn| turn.log.is_over());
+        // Somebody waits for it, or has it.
+        over && Arc::strong_count(&known.change) == 1
+    });
+    let oldest = idle.min_by_key(|(_, known)| known.used);
+    if let Some(id) = oldest.map(|(id, _)| id.clone()) {
+        all.remove(&id);
+    }
+}
+
+/// This process alone changes the session, or says that another does.
+pub(crate) fn hold(folder: &Folder) -> Result<Held> {
+    folder.hold()?.ok_or_else(|| {
+        let what = format!("another process works on session `{}`", folder.id());
+        Error::new(Code::Conflict, what).hint("wait until it is done, or end that process")
+    })
+}
+
+/// A backend that was named, if it can be one; an empty text is none.
+fn backend(url: Option<&str>) -> Result<Option<String>> {
+    match url.filter(|url| !url.is_empty()) {
+        None => Ok(None),
+        Some(url) if url.starts_with("http://") || url.starts_with("https://") => {
+            Ok(Some(url.to_owned()))
+        }
+        Some(_) => Err(pillion_catalogue::invalid_field(
+            "backend_url",
+            "url_parsing",
+            "a backend is an address that begins with http:// or https://",
+        )),
+    }
+}
