@@ -13,7 +13,6 @@
 //!
 //! [`service`] knows which turns run, and lets nobody change a session meanwhile.
 
-mod consultant;
 mod content;
 mod create;
 mod export;

@@ -61,7 +61,6 @@ pub(crate) struct Snapshot {
     pub(crate) digest: Option<Digest>,
     pub(crate) memory: MemoryState,
     pub(crate) report: String,
-    pub(crate) errors: String,
     pub(crate) paths: Paths,
 }
 
@@ -82,7 +81,6 @@ pub(crate) fn snapshot(folder: &Folder) -> Result<Snapshot> {
         digest: folder.json(names::DIGEST)?,
         memory: folder.json(names::MEMORY)?.unwrap_or_default(),
         report: folder.text(names::REPORT)?.unwrap_or_default(),
-        errors: folder.text(names::ERRORS)?.unwrap_or_default(),
         paths: paths(folder)?,
     })
 }
@@ -95,11 +93,7 @@ pub(crate) fn paths(folder: &Folder) -> Result<Paths> {
 /// Which files came with the chapter. A desktop writes this too, in forms of its own: what
 /// cannot be read names nothing.
 pub(crate) fn sources(folder: &Folder) -> Sources {
-    folder
-        .json(names::SOURCES)
-        .ok()
-        .flatten()
-        .unwrap_or_default()
+    folder.json(names::SOURCES).ok().flatten().unwrap_or_default()
 }
 
 /// All sessions below `root`, the one that was used last first. One whose state cannot be read
@@ -136,9 +130,7 @@ pub(crate) fn list(root: &Path, token: &CancellationToken) -> Vec<SessionInfo> {
 /// When something was last changed, to the microsecond always, so that texts compare as times.
 fn changed(path: &Path) -> String {
     let modified = std::fs::metadata(path).and_then(|meta| meta.modified());
-    let modified = modified
-        .ok()
-        .and_then(|time| Timestamp::try_from(time).ok());
+    let modified = modified.ok().and_then(|time| Timestamp::try_from(time).ok());
     format!("{:.6}", modified.unwrap_or_default())
 }
 

@@ -3,10 +3,11 @@
 use std::path::Path;
 
 use pillion_agents::{
-    SessionState, SkipError, SkipReply, SkipRequest, Task, TaskStatus, packet_after_skip, skip_task,
+    SessionState, SkipError, SkipReply, SkipRequest, Task, final_report, packet_after_skip,
+    skip_task,
 };
 use pillion_catalogue::{Code, Error, Result, invalid_field};
-use pillion_course::{Chapter, Roots};
+use pillion_course::Roots;
 use serde_json::json;
 
 use crate::content;
@@ -44,9 +45,7 @@ pub(crate) fn skip(
         let next = state.current_task(&tasks).cloned();
         let packet = packet_after_skip(&snapshot.packet.unwrap_or_default(), next.as_ref());
         state.current_instruction_version = packet.instruction_version;
-        record
-            .json(names::PACKET, &packet)
-            .map_err(Error::internal)?;
+        record.json(names::PACKET, &packet).map_err(Error::internal)?;
     }
     record.json(names::STATE, &state).map_err(Error::internal)?;
     folder.commit(&mut held, record)?;
@@ -73,12 +72,11 @@ pub(crate) fn end(folder: &Folder, roots: &Roots, overlays: &Path) -> Result<Str
     let mut state = snapshot.state;
     // A report can be written without the chapter, if that is gone.
     let chapter = content::of_session(roots, overlays, &state.chapter_id, &snapshot.paths);
-    let report = final_report(
-        &state,
-        chapter.as_ref().ok(),
-        &snapshot.report,
-        &snapshot.errors,
-    );
+    let (title, tasks) = match &chapter {
+        Ok(chapter) => (chapter.title.clone(), tasks(chapter)),
+        Err(_) => (state.chapter_id.clone(), known_tasks(&state)),
+    };
+    let report = final_report(&title, &state, &tasks, &snapshot.report, &snapshot.memory);
     state.end_suggested = true;
     state.end_confirmed = true;
     let mut record = Record::default();
@@ -90,48 +88,11 @@ pub(crate) fn end(folder: &Folder, roots: &Roots, overlays: &Path) -> Result<Str
     Ok(report)
 }
 
-/// The final report: what was done, what was left out, and the report as it is.
-fn final_report(
-    state: &SessionState,
-    chapter: Option<&Chapter>,
-    report: &str,
-    errors: &str,
-) -> String {
-    let title = chapter.map_or(state.chapter_id.as_str(), |chapter| chapter.title.as_str());
-    let tasks: Vec<Task> = match chapter {
-        Some(chapter) => tasks(chapter),
-        None => {
-            let known = state.subtask_status.iter().map(|(id, _)| Task {
-                id: id.to_owned(),
-                title: String::new(),
-            });
-            known.collect()
-        }
-    };
-    let with = |status| {
-        let all = tasks.iter().filter(|task| state.status(&task.id) == status);
-        all.count()
-    };
-    let (done, skipped) = (with(TaskStatus::Completed), with(TaskStatus::Skipped));
-    let mut text = format!(
-        "# Learning report: {title}\n\n{done} of {} tasks completed, {skipped} skipped, in {} \
-         turns.\n\n## Tasks\n\n",
-        tasks.len(),
-        state.turn_index
-    );
-    for task in &tasks {
-        let mark = match state.status(&task.id) {
-            TaskStatus::Completed => "[x]",
-            TaskStatus::Skipped => "[-] (skipped)",
-            TaskStatus::InProgress => "[ ] (begun)",
-            TaskStatus::NotStarted => "[ ]",
-        };
-        text.push_str(&format!("- {mark} **{}** {}\n", task.id, task.title));
-    }
-    for (heading, part) in [("What was learned", report), ("Errors", errors)] {
-        if !part.trim().is_empty() {
-            text.push_str(&format!("\n## {heading}\n\n{}\n", part.trim()));
-        }
-    }
-    text
+/// The tasks that a state knows, where the chapter is gone.
+fn known_tasks(state: &SessionState) -> Vec<Task> {
+    let known = state.subtask_status.iter().map(|(id, _)| Task {
+        id: id.to_owned(),
+        title: String::new(),
+    });
+    known.collect()
 }

@@ -24,7 +24,6 @@ use serde_json::json;
 use serde_json::value::to_raw_value;
 use tokio_util::sync::CancellationToken;
 
-use crate::consultant::ExpertModel;
 use crate::content;
 use crate::create::tasks;
 use crate::files;
@@ -343,9 +342,7 @@ impl Task {
             limits: Limits::default(),
         };
         let consultations = &running.service.consultations;
-        let done = consultations
-            .consult(order, &ExpertModel(&running.model))
-            .await;
+        let done = Box::pin(consultations.consult(order, &running.model)).await;
         if running.cancel.is_cancelled() {
             if let Ok(done) = done {
                 self.consultations.push(done.consultation_id);
@@ -459,13 +456,7 @@ impl Task {
         .await?;
         if written.is_ok() && !held.unsent.is_empty() {
             let id = self.running.folder.id();
-            match self
-                .running
-                .service
-                .sync
-                .enqueue(id, held.unsent.clone())
-                .await
-            {
+            match self.running.service.sync.enqueue(id, held.unsent.clone()).await {
                 Ok(()) => held.unsent.clear(),
                 // It goes with the journal of the next commit.
                 Err(error) => tracing::warn!(%error, "a delivery is not in the outbox yet"),
@@ -514,16 +505,13 @@ fn delivery(kind: Kind, number: u64, body: &serde_json::Value) -> serde_json::Re
 /// A question to an agent as a question to a model.
 fn prompt(asking: Asking) -> Prompt {
     let agent = asking.agent.as_str().to_owned();
-    let messages = asking
-        .messages
-        .into_iter()
-        .map(|(speaker, text)| match speaker {
-            Speaker::User => Message::User(text),
-            Speaker::Assistant => Message::Assistant {
-                text,
-                tool_calls: Vec::new(),
-            },
-        });
+    let messages = asking.messages.into_iter().map(|(speaker, text)| match speaker {
+        Speaker::User => Message::User(text),
+        Speaker::Assistant => Message::Assistant {
+            text,
+            tool_calls: Vec::new(),
+        },
+    });
     Prompt {
         system: asking.system,
         messages: messages.collect(),

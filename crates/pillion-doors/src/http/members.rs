@@ -3,6 +3,7 @@
 
 use std::borrow::Cow;
 use std::collections::HashSet;
+use std::sync::OnceLock;
 
 use pillion_catalogue::{
     Code, Definition, Error, Fault, Field, Limit, Members, Result, Route, invalid,
@@ -11,18 +12,21 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
 /// What a path makes of a body.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub(super) struct Shape {
     route: Route,
-    /// The members that become parameters, if not all do.
-    taken: Option<HashSet<String>>,
+    definition: Definition,
+    /// The members that become parameters, if not all do. To find that out takes a while, and
+    /// there are many paths: with the first request.
+    taken: OnceLock<Option<HashSet<String>>>,
 }
 
 impl Shape {
     pub(super) fn new(definition: &Definition, route: Route) -> Self {
         Self {
-            taken: taken(definition, &route),
             route,
+            definition: *definition,
+            taken: OnceLock::new(),
         }
     }
 
@@ -37,7 +41,8 @@ impl Shape {
         let named: Vec<(&str, String)> = named
             .map(|(name, value)| (route.parameter(name), json!(value).to_string()))
             .collect();
-        let Some(taken) = &self.taken else {
+        let taken = self.taken.get_or_init(|| taken(&self.definition, route));
+        let Some(taken) = taken else {
             return with(body, &named);
         };
         // Of members with one name the last counts, as with other servers of such contracts.
@@ -201,17 +206,41 @@ pub(super) fn faults(error: &Error, route: &Route) -> Vec<Fault> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use pillion_catalogue::Method;
+    use pillion_catalogue::{Context, Method, Operation, Safety};
+
+    /// Do nothing, with whatever.
+    #[derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema, clap::Args)]
+    struct Nothing {
+        /// What is known.
+        #[serde(default)]
+        code: Option<String>,
+        #[serde(default)]
+        seconds: Option<f64>,
+        #[serde(default)]
+        memory: Option<u64>,
+        #[serde(default)]
+        lane: Option<String>,
+        #[serde(default)]
+        session: Option<String>,
+    }
+
+    impl Operation for Nothing {
+        const NAME: &'static str = "test.nothing";
+        const SAFETY: Safety = Safety::Read;
+        type Service = ();
+        type Output = bool;
+
+        async fn run(self, _: Context<()>) -> Result<bool> {
+            Ok(true)
+        }
+    }
 
     fn raw(text: &str) -> Box<RawValue> {
         RawValue::from_string(text.to_owned()).unwrap()
     }
 
-    fn shaped(route: Route, taken: Option<&[&str]>, body: Option<&str>) -> Result<String> {
-        let shape = Shape {
-            route,
-            taken: taken.map(|taken| taken.iter().map(|name| (*name).to_owned()).collect()),
-        };
+    fn shaped(route: Route, body: Option<&str>) -> Result<String> {
+        let shape = Shape::new(&Definition::of::<Nothing>(), route);
         let named = [("id".to_owned(), "a\"b".to_owned())];
         let params = shape.params(body.map(raw), &named)?;
         Ok(params.map_or_else(String::new, |params| params.get().to_owned()))
@@ -220,7 +249,7 @@ mod tests {
     #[test]
     fn parts_of_the_path_stand_beside_the_body() {
         let route = Route::new(Method::Post, "/x/{id}");
-        let merged = |body| shaped(route, None, body);
+        let merged = |body| shaped(route, body);
         assert_eq!(merged(None).unwrap(), r#"{"id":"a\"b"}"#);
         assert_eq!(merged(Some("{ }")).unwrap(), r#"{"id":"a\"b"}"#);
         assert_eq!(
@@ -243,11 +272,19 @@ mod tests {
             .takes(FIELDS)
             .named(&[("id", "session")])
             .fixes(&[("lane", "\"user\"")]);
-        let taken = ["code", "seconds", "memory"];
-        let made = |body| shaped(route, Some(&taken), Some(body));
+        let made = |body| shaped(route, Some(body));
         assert_eq!(
             made(r#"{"code":"äöü","memory":null,"lane":"expert","session":"other"}"#).unwrap(),
             r#"{"session":"a\"b","lane":"user","code":"äöü","memory":null,"seconds":20}"#
+        );
+        let known = Route {
+            members: Members::Known,
+            ..route
+        };
+        let body = r#"{"code":"a","lane":"expert","session":"other","other":1,"timeout_ms":5}"#;
+        assert_eq!(
+            shaped(known, Some(body)).unwrap(),
+            r#"{"session":"a\"b","lane":"user","code":"a","timeout_ms":5,"seconds":20}"#
         );
         for (body, rules) in [
             (r#"{"code":""}"#, &[("code", "string_too_short")][..]),

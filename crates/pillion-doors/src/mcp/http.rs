@@ -4,7 +4,7 @@
 //! flight would get the first one's answer, so it is refused before it comes there.
 
 use std::collections::HashSet;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 
 use axum::Router;
 use axum::body::Body;
@@ -45,7 +45,8 @@ pub(crate) fn route(house: House, settings: Settings) -> Router<House> {
         .enforce_origin_validation()
         .with_max_request_body_bytes(MAX_BODY)
         .with_cancellation_token(house.shutdown.child_token());
-    let shared = Arc::new(Shared::new(house, settings));
+    // To describe all tools takes longer than to start; the first agent waits for it.
+    let shared = LazyLock::new(move || Arc::new(Shared::new(house, settings)));
     let sessions = Arc::new(LocalSessionManager::default());
     let service = StreamableHttpService::new(
         move || Ok(Agent::new(Arc::clone(&shared), Room::new())),

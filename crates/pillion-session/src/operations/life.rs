@@ -47,11 +47,7 @@ pub struct New {
 /// A token in a request: it is read, and never shown.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(transparent)]
-pub struct Token(
-    #[serde(deserialize_with = "secret")]
-    #[schemars(with = "String")]
-    Secret,
-);
+pub struct Token(#[serde(deserialize_with = "secret")] #[schemars(with = "String")] Secret);
 
 impl Token {
     pub(crate) fn secret(self) -> Secret {
@@ -219,13 +215,7 @@ impl Operation for List {
         };
         match list.sessions.is_empty() {
             true => Some("no sessions; `pillion chat` begins one".to_owned()),
-            false => Some(
-                list.sessions
-                    .iter()
-                    .map(line)
-                    .collect::<Vec<_>>()
-                    .join("\n"),
-            ),
+            false => Some(list.sessions.iter().map(line).collect::<Vec<_>>().join("\n")),
         }
     }
 
