@@ -33,9 +33,10 @@ fn scripted(replies: &[(&str, &str, u64)]) -> TestContext {
     let mut context = TestContext::new();
     let mut script = String::new();
     for (word, reply, delay) in replies {
+        // A JSON string is a TOML string, too.
+        let reply = Value::from(format!("{reply}\n{OUTCOME}"));
         script += &format!(
-            "[[rule]]\nagent = \"CA\"\ncontains = \"{word}\"\ndelay_ms = {delay}\n\
-             reply = '''\n{reply}\n{OUTCOME}'''\n\n"
+            "[[rule]]\nagent = \"CA\"\ncontains = \"{word}\"\ndelay_ms = {delay}\nreply = {reply}\n\n"
         );
     }
     script += &format!("[[rule]]\nagent = \"MA\"\nreply = '''{MEMO}'''\n");

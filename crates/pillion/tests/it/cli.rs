@@ -110,6 +110,7 @@ fn help() {
       kernel  All `kernel.*` operations
       notebook  All `notebook.*` operations
       py  All `py.*` operations
+      session  All `session.*` operations
       sidecar  All `sidecar.*` operations
       system  All `system.*` operations
       help  Print this message or the help of the given subcommand(s)

@@ -301,7 +301,8 @@ impl Talk {
                 self.note(&format!("uploaded {}", names.join(", ")));
             }
             Typed::Files => {
-                let files = self.tutor.files().await?;
+                let mut files = self.tutor.files().await?;
+                files.extend(self.tutor.uploads().await?);
                 self.show(&file_table(&files));
             }
             Typed::Report => match self.tutor.report().await? {

@@ -259,9 +259,15 @@ impl Tutor {
         self.ask("session.skip_task", params).await
     }
 
-    /// The files of the session.
+    /// The files of the session's workspace.
     pub(super) async fn files(&self) -> Result<Vec<FileInfo>> {
         let found: Workspace = self.of_session("session.workspace").await?;
+        Ok(found.files)
+    }
+
+    /// The data that came with the chapter, and that was given to the session.
+    pub(super) async fn uploads(&self) -> Result<Vec<FileInfo>> {
+        let found: Workspace = self.of_session("session.uploads").await?;
         Ok(found.files)
     }
 

@@ -175,9 +175,7 @@ fn serve(connection: TcpStream, shared: &Shared) -> io::Result<()> {
             "choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}],
             "usage": {"prompt_tokens": 100, "completion_tokens": 20, "total_tokens": 120},
         });
-        say(&mut writer, &end.to_string())?;
-        say(&mut writer, "[DONE]")?;
-        writer.write_all(b"0\r\n\r\n")?;
+        // Noted before its end is told: whoever hears that may ask at once.
         let mut exchanges = shared.exchanges();
         if exchanges.len() < NOTED {
             exchanges.push(Exchange {
@@ -187,6 +185,10 @@ fn serve(connection: TcpStream, shared: &Shared) -> io::Result<()> {
                 is_companion,
             });
         }
+        drop(exchanges);
+        say(&mut writer, &end.to_string())?;
+        say(&mut writer, "[DONE]")?;
+        writer.write_all(b"0\r\n\r\n")?;
     }
     Ok(())
 }
