@@ -201,6 +201,10 @@ impl Briefing<'_> {
             ),
             ("phase", Some(phase.to_string())),
             ("expert_id", expert.map(str::to_owned)),
+            (
+                "consultation",
+                Some(self.consultation.to_owned()).filter(|found| !found.is_empty()),
+            ),
             ("report", Some(input.report.clone())),
             (
                 "unlock",

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use pillion_catalogue::Result;
+use pillion_catalogue::{Result, work};
 use pillion_lanes::{Executor, Listener, Reply, Request};
 use pillion_runtime::Dirs;
 use pillion_store::StoreHandle;
@@ -10,7 +10,7 @@ use tokio::sync::SemaphorePermit;
 use tokio_util::sync::CancellationToken;
 
 use crate::jobs::Jobs;
-use crate::record::Recorder;
+use crate::record::{Recorder, code_history};
 
 /// Runs code of others on request, and keeps what came of it.
 #[derive(Debug)]
@@ -61,9 +61,23 @@ impl ExecService {
     ) -> Result<Reply> {
         let admitted = self.executor.admit(request, cancel, ticket.turn).await?;
         let recording = self.recorder.begin(admitted.request(), ticket.job);
+        let kept_in = admitted.request().session.as_deref();
+        let kept_in = kept_in.and_then(|session| self.executor.conversation(session));
+        let kept_in = kept_in.map(|folder| (folder, code_history::program(admitted.request())));
         let (mut reply, calls) = admitted.run(listener).await?;
         reply.run_id = recording.run_id();
         recording.end(&reply, calls);
+        if let Some((folder, program)) = kept_in {
+            let (reply, kept) = work(move |_| {
+                let kept = code_history::keep(&folder, program, &reply);
+                (reply, kept)
+            })
+            .await?;
+            if let Err(error) = kept {
+                tracing::warn!(%error, "a run is not in the history of its session");
+            }
+            return Ok(reply);
+        }
         Ok(reply)
     }
 

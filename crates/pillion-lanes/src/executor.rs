@@ -124,6 +124,13 @@ impl Executor {
         }
     }
 
+    /// The folder of a session that is a conversation, if somebody else makes sessions: what is
+    /// to be known about its runs is kept there.
+    pub fn conversation(&self, id: &str) -> Option<PathBuf> {
+        let sessions = self.sessions.get().filter(|sessions| sessions.only_known)?;
+        Some(sessions.root.join(id))
+    }
+
     /// Whether code may run in the session of this name, which need not be there yet unless
     /// somebody else makes sessions.
     pub fn check_session(&self, id: &str) -> Result<()> {

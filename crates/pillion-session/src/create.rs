@@ -1,7 +1,7 @@
 //! Making a session: its folder is whole when it has its name.
 
 use std::fs;
-use std::io;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use pillion_agents::{MemoryState, Task, initial_packet, initial_state};
@@ -12,7 +12,7 @@ use rustix::fs::{CWD, RenameFlags};
 use serde::Serialize;
 
 use crate::content::{self, DesktopContext};
-use crate::folder::names;
+use crate::folder::{journal, names};
 use crate::load::{self, DATA, Paths, Sources};
 
 /// What a session is made of.
@@ -102,8 +102,10 @@ fn fill(folder: &Path, plan: &Plan) -> io::Result<(Sources, Overlay)> {
     session::passage(folder).map_err(io::Error::other)?;
     let workspace = folder.join(session::WORKSPACE);
     let data = folder.join(names::WORKING_FILES);
+    let mut private = fs::DirBuilder::new();
+    std::os::unix::fs::DirBuilderExt::mode(&mut private, 0o700);
     for made in [&workspace, &data, &folder.join(names::TURNS)] {
-        fs::create_dir(made)?;
+        private.create(made)?;
     }
     let sources = Sources {
         workspace: copy(&plan.chapter.scripts, &workspace)?,
@@ -130,8 +132,9 @@ fn fill(folder: &Path, plan: &Plan) -> io::Result<(Sources, Overlay)> {
     write(folder, names::PATHS, &paths)?;
     write(folder, names::MEMORY, &MemoryState::default())?;
     write(folder, names::PACKET, &packet)?;
-    fs::write(folder.join(names::REPORT), "")?;
-    fs::write(folder.join(names::EVENTS), "")?;
+    for name in [names::REPORT, names::EVENTS] {
+        journal::private(&folder.join(name))?;
+    }
     write(folder, names::STATE, &state)?;
     Ok((sources, overlay))
 }
@@ -153,7 +156,7 @@ fn copy(files: &[SourceFile], to: &Path) -> io::Result<Vec<String>> {
 fn write(folder: &Path, name: &str, value: &impl Serialize) -> io::Result<()> {
     let mut text = serde_json::to_vec_pretty(value)?;
     text.push(b'\n');
-    fs::write(folder.join(name), text)
+    journal::private(&folder.join(name))?.write_all(&text)
 }
 
 /// What a session is made of is on the disk before it has its name.

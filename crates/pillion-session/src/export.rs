@@ -22,8 +22,9 @@ pub(crate) fn export(folder: &Folder, path: &Path) -> Result<Exported> {
     let failed = |error: io::Error| {
         let what = format!("cannot write `{}`: {error}", path.display());
         match error.kind() {
-            io::ErrorKind::AlreadyExists => Error::new(Code::Conflict, what)
-                .hint("name a file that is not there yet"),
+            io::ErrorKind::AlreadyExists => {
+                Error::new(Code::Conflict, what).hint("name a file that is not there yet")
+            }
             _ => Error::new(Code::WriteFailed, what),
         }
     };
@@ -55,7 +56,10 @@ fn archive(folder: &Folder, file: File) -> io::Result<(u64, u64)> {
         for entry in entries {
             let kind = entry.file_type()?;
             let name = name.join(entry.file_name());
-            let is_ours = entry.file_name().to_string_lossy().starts_with(".commit.json");
+            let is_ours = entry
+                .file_name()
+                .to_string_lossy()
+                .starts_with(".commit.json");
             if kind.is_dir() && depth < DEEPEST {
                 waiting.push((entry.path(), name, depth + 1));
             } else if kind.is_file() && !is_ours {
@@ -74,7 +78,9 @@ fn archive(folder: &Folder, file: File) -> io::Result<(u64, u64)> {
     }
     let mut writer = archive.into_inner()?;
     writer.flush()?;
-    let file = writer.into_inner().map_err(io::IntoInnerError::into_error)?;
+    let file = writer
+        .into_inner()
+        .map_err(io::IntoInnerError::into_error)?;
     file.sync_all()?;
     Ok((files, file.metadata()?.len()))
 }

@@ -265,7 +265,10 @@ mod tests {
         assert_eq!(listed, [("a.py", Source::User), ("b.md", Source::Bundle)]);
         assert_eq!(std::fs::read_dir(folder).unwrap().count(), 2);
         remove(folder, kind, "a.py").unwrap();
-        assert_eq!(remove(folder, kind, "a.py").unwrap_err().code, Code::NotFound);
+        assert_eq!(
+            remove(folder, kind, "a.py").unwrap_err().code,
+            Code::NotFound
+        );
         assert_eq!(read(folder, kind, "a.py").unwrap_err().code, Code::NotFound);
     }
 

@@ -93,7 +93,11 @@ pub(crate) fn paths(folder: &Folder) -> Result<Paths> {
 /// Which files came with the chapter. A desktop writes this too, in forms of its own: what
 /// cannot be read names nothing.
 pub(crate) fn sources(folder: &Folder) -> Sources {
-    folder.json(names::SOURCES).ok().flatten().unwrap_or_default()
+    folder
+        .json(names::SOURCES)
+        .ok()
+        .flatten()
+        .unwrap_or_default()
 }
 
 /// All sessions below `root`, the one that was used last first. One whose state cannot be read
@@ -130,7 +134,9 @@ pub(crate) fn list(root: &Path, token: &CancellationToken) -> Vec<SessionInfo> {
 /// When something was last changed, to the microsecond always, so that texts compare as times.
 fn changed(path: &Path) -> String {
     let modified = std::fs::metadata(path).and_then(|meta| meta.modified());
-    let modified = modified.ok().and_then(|time| Timestamp::try_from(time).ok());
+    let modified = modified
+        .ok()
+        .and_then(|time| Timestamp::try_from(time).ok());
     format!("{:.6}", modified.unwrap_or_default())
 }
 

@@ -114,7 +114,10 @@ mod tests {
         log.over().await;
         let read = early.await.unwrap();
         assert_eq!(read.len(), 3);
-        assert_eq!(read.last().unwrap(), r#"{"type":"complete","turn_index":1}"#);
+        assert_eq!(
+            read.last().unwrap(),
+            r#"{"type":"complete","turn_index":1}"#
+        );
         let late = log.next(2).await.unwrap();
         assert_eq!(late.get(), read[2]);
         assert!(log.next(3).await.is_none());

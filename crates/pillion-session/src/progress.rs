@@ -45,7 +45,9 @@ pub(crate) fn skip(
         let next = state.current_task(&tasks).cloned();
         let packet = packet_after_skip(&snapshot.packet.unwrap_or_default(), next.as_ref());
         state.current_instruction_version = packet.instruction_version;
-        record.json(names::PACKET, &packet).map_err(Error::internal)?;
+        record
+            .json(names::PACKET, &packet)
+            .map_err(Error::internal)?;
     }
     record.json(names::STATE, &state).map_err(Error::internal)?;
     folder.commit(&mut held, record)?;

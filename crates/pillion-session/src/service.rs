@@ -100,7 +100,11 @@ impl SessionService {
 
     /// End all turns, and wait for that; nothing of them stays.
     pub async fn stop(&self) {
-        let running: Vec<_> = self.known().values().filter_map(|k| k.turn.clone()).collect();
+        let running: Vec<_> = self
+            .known()
+            .values()
+            .filter_map(|k| k.turn.clone())
+            .collect();
         for turn in running {
             turn.cancel.cancel();
         }
@@ -227,7 +231,10 @@ impl SessionService {
             self.attach(&id, url, asked.auth_token, &chapter.id, context);
         }
         if !unsent.is_empty() {
-            self.sync.enqueue(&id, unsent).await.map_err(Error::internal)?;
+            self.sync
+                .enqueue(&id, unsent)
+                .await
+                .map_err(Error::internal)?;
         }
         Ok(Attached::Reattached)
     }

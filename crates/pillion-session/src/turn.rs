@@ -456,7 +456,13 @@ impl Task {
         .await?;
         if written.is_ok() && !held.unsent.is_empty() {
             let id = self.running.folder.id();
-            match self.running.service.sync.enqueue(id, held.unsent.clone()).await {
+            match self
+                .running
+                .service
+                .sync
+                .enqueue(id, held.unsent.clone())
+                .await
+            {
                 Ok(()) => held.unsent.clear(),
                 // It goes with the journal of the next commit.
                 Err(error) => tracing::warn!(%error, "a delivery is not in the outbox yet"),
@@ -505,13 +511,16 @@ fn delivery(kind: Kind, number: u64, body: &serde_json::Value) -> serde_json::Re
 /// A question to an agent as a question to a model.
 fn prompt(asking: Asking) -> Prompt {
     let agent = asking.agent.as_str().to_owned();
-    let messages = asking.messages.into_iter().map(|(speaker, text)| match speaker {
-        Speaker::User => Message::User(text),
-        Speaker::Assistant => Message::Assistant {
-            text,
-            tool_calls: Vec::new(),
-        },
-    });
+    let messages = asking
+        .messages
+        .into_iter()
+        .map(|(speaker, text)| match speaker {
+            Speaker::User => Message::User(text),
+            Speaker::Assistant => Message::Assistant {
+                text,
+                tool_calls: Vec::new(),
+            },
+        });
     Prompt {
         system: asking.system,
         messages: messages.collect(),

@@ -1,6 +1,7 @@
 //! Operations over HTTP.
 
 use std::convert::Infallible;
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use axum::body::{Body, Bytes};
@@ -11,7 +12,7 @@ use futures::StreamExt;
 use pillion_catalogue::{Caller, Code, Door, Error, Held, Part, Room};
 use pillion_protocol::caller::HEADER;
 use serde_json::value::RawValue;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use super::MAX_BODY;
@@ -196,6 +197,24 @@ fn in_pieces(text: Bytes, held: Held) -> Body {
     Body::from_stream(pieces)
 }
 
+/// The items of an operation as events. One that is refused before its first item, because
+/// something else is going on or because of its parameters, is refused by this error.
+pub(super) async fn items(
+    house: House,
+    operation: String,
+    asked: Parameters,
+    room: Room,
+    frames: Frames,
+) -> pillion_catalogue::Result<Response> {
+    let (begun, beginning) = oneshot::channel();
+    let response = stream_from(house, operation, asked, room, frames, Some(begun));
+    // One that is silent for so long has begun.
+    match tokio::time::timeout(HEARTBEAT, beginning).await {
+        Ok(Ok(error)) => Err(error),
+        _ => Ok(response),
+    }
+}
+
 /// Items and progress as they come, then the result, as server-sent events.
 pub(super) fn stream(
     house: House,
@@ -204,8 +223,22 @@ pub(super) fn stream(
     room: Room,
     frames: Frames,
 ) -> Response {
+    stream_from(house, operation, asked, room, frames, None)
+}
+
+/// The same; `begun` is dropped with the first event, and hears why there is none.
+fn stream_from(
+    house: House,
+    operation: String,
+    asked: Parameters,
+    room: Room,
+    frames: Frames,
+    begun: Option<oneshot::Sender<Error>>,
+) -> Response {
     let (events, queue) = mpsc::channel::<(String, Held)>(EVENTS);
     tokio::spawn(async move {
+        let begun = Mutex::new(begun);
+        let begin = || begun.lock().unwrap_or_else(PoisonError::into_inner).take();
         let asked = Asked {
             door: Door::Http,
             operation: &operation,
@@ -215,6 +248,7 @@ pub(super) fn stream(
             room: room.clone(),
         };
         let call = exposed::answer(&house, asked, true, |part| {
+            drop(begin());
             let event = match (&part, frames) {
                 (Part::Item(item), Frames::Parts) => event("item", item.get()),
                 (Part::Progress(news), Frames::Parts) => event("progress", news.get()),
@@ -237,7 +271,13 @@ pub(super) fn stream(
                 // The last item said how it ended.
                 (Ok(_), Frames::Items) => return,
                 (Ok(result), Frames::ItemsAndResult) => typed("complete", result.get()),
-                (Err(error), frames) => failed(&error, frames),
+                (Err(error), frames) => match begin().filter(|_| is_refusal(&error)) {
+                    Some(refused) => {
+                        let _ = refused.send(error);
+                        return;
+                    }
+                    None => failed(&error, frames),
+                },
             },
             // The caller hung up: dropping the call cancels it.
             () = events.closed() => return,
@@ -270,6 +310,11 @@ pub(super) fn stream(
     // Proxies that collect answers before they pass them on let this one through.
     headers.insert("x-accel-buffering", HeaderValue::from_static("no"));
     response
+}
+
+/// Whether an operation did not even begin.
+fn is_refusal(error: &Error) -> bool {
+    matches!(error.code, Code::Conflict | Code::InvalidParams)
 }
 
 /// Whether the caller asks for server-sent events.

@@ -177,7 +177,8 @@ async fn reply(
                 Reply::EventsAndResult => Frames::ItemsAndResult,
                 _ => Frames::Items,
             };
-            calls::stream(house, operation, asked, connection.room, frames)
+            let begun = calls::items(house, operation, asked, connection.room, frames);
+            begun.await.unwrap_or_else(|error| failure(&error, &route))
         }
         (_, true) => {
             let operation = operation.to_owned();

@@ -3,6 +3,7 @@
 //! Runs do not wait for it. They put what happened into a bounded queue, and one task writes
 //! it down in the order in which runs ended.
 
+pub(crate) mod code_history;
 mod log;
 
 use std::sync::{Arc, Mutex, PoisonError};

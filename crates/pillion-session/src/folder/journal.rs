@@ -66,7 +66,7 @@ pub(super) fn recover(folder: &Path) -> io::Result<Vec<Delivery>> {
 pub(super) fn commit(folder: &Path, record: &Record) -> io::Result<()> {
     complete(folder)?;
     let staged = folder.join(STAGED);
-    let mut file = File::create(&staged)?;
+    let mut file = private(&staged)?;
     file.write_all(&serde_json::to_vec(record)?)?;
     file.sync_all()?;
     fs::rename(&staged, folder.join(JOURNAL))?;
@@ -117,12 +117,23 @@ fn put(folder: &Path, record: &Record, synced: bool) -> io::Result<()> {
     Ok(())
 }
 
+/// A new file for this user alone; one that a killed process left is gone.
+pub(crate) fn private(path: &Path) -> io::Result<File> {
+    use std::os::unix::fs::OpenOptionsExt;
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    let mut options = File::options();
+    options.write(true).create_new(true).mode(0o600).open(path)
+}
+
 /// A file with these bytes, whole at any moment.
 pub(super) fn write(path: &Path, bytes: &[u8], synced: bool) -> io::Result<()> {
     let mut staged = path.as_os_str().to_owned();
     staged.push(".new");
     let staged = PathBuf::from(staged);
-    let mut file = File::create(&staged)?;
+    let mut file = private(&staged)?;
     file.write_all(bytes)?;
     if synced {
         file.sync_all()?;

@@ -4,7 +4,7 @@
 //! desktop restored. What belongs together is written together ([`journal`]); what is read is
 //! bounded, because others write here too.
 
-mod journal;
+pub(crate) mod journal;
 mod turns;
 
 use std::fs::File;
@@ -189,7 +189,9 @@ impl Folder {
             let path = self.path(names::EVENTS);
             let mut line = serde_json::to_string(event)?;
             line.push('\n');
-            let mut file = File::options().create(true).append(true).open(&path)?;
+            let mut options = File::options();
+            std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+            let mut file = options.create(true).append(true).open(&path)?;
             if file.metadata()?.len() > EVENTS_BYTES {
                 let old = std::fs::read(&path)?;
                 let half = old.get(old.len() / 2..).unwrap_or_default();

@@ -256,8 +256,13 @@ fn decoded(given: Vec<Uploaded>) -> Result<Vec<(String, Vec<u8>)>> {
     for file in given {
         Kind::Upload.check(&file.name)?;
         let decoded = BASE64_STANDARD.decode(file.base64);
-        let decoded = decoded
-            .map_err(|_| invalid_field("files", "value_error", format!("`{}` is not base64", file.name)))?;
+        let decoded = decoded.map_err(|_| {
+            invalid_field(
+                "files",
+                "value_error",
+                format!("`{}` is not base64", file.name),
+            )
+        })?;
         bytes += decoded.len();
         if bytes > files::UPLOAD_BYTES {
             let what = format!("an upload has at most {} bytes", files::UPLOAD_BYTES);

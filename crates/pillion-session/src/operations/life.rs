@@ -47,7 +47,11 @@ pub struct New {
 /// A token in a request: it is read, and never shown.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(transparent)]
-pub struct Token(#[serde(deserialize_with = "secret")] #[schemars(with = "String")] Secret);
+pub struct Token(
+    #[serde(deserialize_with = "secret")]
+    #[schemars(with = "String")]
+    Secret,
+);
 
 impl Token {
     pub(crate) fn secret(self) -> Secret {
@@ -215,7 +219,13 @@ impl Operation for List {
         };
         match list.sessions.is_empty() {
             true => Some("no sessions; `pillion chat` begins one".to_owned()),
-            false => Some(list.sessions.iter().map(line).collect::<Vec<_>>().join("\n")),
+            false => Some(
+                list.sessions
+                    .iter()
+                    .map(line)
+                    .collect::<Vec<_>>()
+                    .join("\n"),
+            ),
         }
     }
 
@@ -223,6 +233,36 @@ impl Operation for List {
         let root = cx.service().root();
         let sessions = work(move |token| crate::load::list(&root, token)).await?;
         Ok(Sessions { sessions })
+    }
+}
+
+/// Whether there is a session of this name; if not, that is an error.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, clap::Args)]
+#[serde(deny_unknown_fields)]
+pub struct IsKnown {
+    /// The session.
+    pub session_id: String,
+}
+
+/// A session that there is.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+pub struct KnownSession {
+    /// Its name.
+    pub session_id: String,
+}
+
+impl Operation for IsKnown {
+    const NAME: &'static str = "session.known";
+    const SAFETY: Safety = Safety::Read;
+    const OFFER: Offer = Offer::PLAIN.no_tool();
+    type Service = SessionService;
+    type Output = KnownSession;
+
+    async fn run(self, cx: Context<SessionService>) -> Result<KnownSession> {
+        folder(&cx, &self.session_id)?;
+        Ok(KnownSession {
+            session_id: self.session_id,
+        })
     }
 }
 

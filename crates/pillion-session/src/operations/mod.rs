@@ -21,6 +21,7 @@ pub fn operations() -> Operations<SessionService> {
         .with::<New>()
         .with::<Reattach>()
         .with::<life::List>()
+        .with::<life::IsKnown>()
         .with::<life::State>()
         .with::<life::Export>()
         .with::<life::Delete>()

@@ -68,10 +68,8 @@ pub struct Turns {
 impl Operation for History {
     const NAME: &'static str = "session.history";
     const SAFETY: Safety = Safety::Read;
-    const OFFER: Offer = Offer::PLAIN.routes(&[frozen(
-        Method::Get,
-        "/api/session/{session_id}/history",
-    )]);
+    const OFFER: Offer =
+        Offer::PLAIN.routes(&[frozen(Method::Get, "/api/session/{session_id}/history")]);
     type Service = SessionService;
     type Output = Turns;
 
@@ -123,10 +121,8 @@ pub struct SkipTask {
 impl Operation for SkipTask {
     const NAME: &'static str = "session.skip_task";
     const SAFETY: Safety = Safety::Write;
-    const OFFER: Offer = Offer::PLAIN.routes(&[frozen(
-        Method::Post,
-        "/api/session/{session_id}/skip-task",
-    )]);
+    const OFFER: Offer =
+        Offer::PLAIN.routes(&[frozen(Method::Post, "/api/session/{session_id}/skip-task")]);
     type Service = SessionService;
     type Output = SkipReply;
 
