@@ -3,14 +3,19 @@
 
 use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use pillion_catalogue::{Code, Error, Result};
 use pillion_course::{Bundles, Chapter, ChapterId, Overlay, Roots, Verify};
+use pillion_runtime::Dirs;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::load::Paths;
+
+/// Chapters that are kept in memory.
+const MOST_READ: usize = 8;
 
 /// What a desktop says about the content of a chapter.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -114,25 +119,76 @@ pub(crate) fn resolve(
     Ok(found)
 }
 
-/// The chapter of a session: the content that it began with, else what there is now.
-pub(crate) fn of_session(
-    roots: &Roots,
-    store: &Path,
-    chapter: &str,
-    paths: &Paths,
-) -> Result<Chapter> {
-    if let Some(id) = &paths.overlay {
-        let kept = Overlay::open(store, id, Verify::Names).and_then(|kept| kept.chapter());
-        match kept {
-            Ok(chapter) => return Ok(chapter),
-            Err(error) => tracing::warn!(%error, "the content of a session is looked for anew"),
+/// Content that sessions began with, read once: what has a hash for its name never changes.
+#[derive(Debug)]
+pub(crate) struct Contents {
+    dirs: Dirs,
+    /// What was needed last is at the end.
+    read: Mutex<Vec<(String, Arc<Chapter>)>>,
+}
+
+impl Contents {
+    /// Content among pillion's own data.
+    pub(crate) fn new(dirs: Dirs) -> Self {
+        Self {
+            dirs,
+            read: Mutex::default(),
         }
     }
-    let mut roots = roots.clone();
-    if let Some(curriculum) = &paths.curriculum {
-        roots.curriculum.get_or_insert_with(|| curriculum.clone());
+
+    /// The folder that it is kept in.
+    pub(crate) fn store(&self) -> PathBuf {
+        self.dirs.usable_data().join("content")
     }
-    resolve(&roots, chapter, paths.desktop_context.as_ref())
+
+    /// The chapter of a session: the content that it began with, else what there is now.
+    pub(crate) fn of_session(
+        &self,
+        roots: &Roots,
+        chapter: &str,
+        paths: &Paths,
+    ) -> Result<Arc<Chapter>> {
+        if let Some(id) = &paths.overlay {
+            match self.kept(id) {
+                Ok(chapter) => return Ok(chapter),
+                Err(error) => {
+                    tracing::warn!(%error, "the content of a session is looked for anew");
+                }
+            }
+        }
+        let mut roots = roots.clone();
+        if let Some(curriculum) = &paths.curriculum {
+            roots.curriculum.get_or_insert_with(|| curriculum.clone());
+        }
+        resolve(&roots, chapter, paths.desktop_context.as_ref()).map(Arc::new)
+    }
+
+    fn kept(&self, id: &str) -> std::result::Result<Arc<Chapter>, pillion_course::Error> {
+        if let Some(chapter) = self.known(id) {
+            return Ok(chapter);
+        }
+        let chapter = Overlay::open(&self.store(), id, Verify::Names)?.chapter()?;
+        let chapter = Arc::new(chapter);
+        let mut read = self.read();
+        if read.len() >= MOST_READ {
+            read.remove(0);
+        }
+        read.push((id.to_owned(), Arc::clone(&chapter)));
+        Ok(chapter)
+    }
+
+    fn known(&self, id: &str) -> Option<Arc<Chapter>> {
+        let mut read = self.read();
+        let at = read.iter().position(|(known, _)| known == id)?;
+        let found = read.remove(at);
+        let chapter = Arc::clone(&found.1);
+        read.push(found);
+        Some(chapter)
+    }
+
+    fn read(&self) -> MutexGuard<'_, Vec<(String, Arc<Chapter>)>> {
+        self.read.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 /// Keep the content of a chapter as it is now. It may be swept away as soon as this is dropped

@@ -1,7 +1,5 @@
 //! How far a learner has come: skipping a task, and the end of a session.
 
-use std::path::Path;
-
 use pillion_agents::{
     SessionState, SkipError, SkipReply, SkipRequest, Task, final_report, packet_after_skip,
     skip_task,
@@ -10,7 +8,7 @@ use pillion_catalogue::{Code, Error, Result, invalid_field};
 use pillion_course::Roots;
 use serde_json::json;
 
-use crate::content;
+use crate::content::Contents;
 use crate::create::tasks;
 use crate::folder::{Folder, Record, names};
 use crate::load;
@@ -21,13 +19,13 @@ use crate::service::hold;
 pub(crate) fn skip(
     folder: &Folder,
     roots: &Roots,
-    overlays: &Path,
+    contents: &Contents,
     asked: &SkipTask,
 ) -> Result<SkipReply> {
     let mut held = hold(folder)?;
     let snapshot = load::snapshot(folder)?;
     let mut state = snapshot.state;
-    let chapter = content::of_session(roots, overlays, &state.chapter_id, &snapshot.paths)?;
+    let chapter = contents.of_session(roots, &state.chapter_id, &snapshot.paths)?;
     let tasks = tasks(&chapter);
     let request = SkipRequest {
         reason: asked.reason.clone(),
@@ -68,12 +66,12 @@ fn refused(error: &SkipError) -> Error {
 }
 
 /// End a session: its final report.
-pub(crate) fn end(folder: &Folder, roots: &Roots, overlays: &Path) -> Result<String> {
+pub(crate) fn end(folder: &Folder, roots: &Roots, contents: &Contents) -> Result<String> {
     let mut held = hold(folder)?;
     let snapshot = load::snapshot(folder)?;
     let mut state = snapshot.state;
     // A report can be written without the chapter, if that is gone.
-    let chapter = content::of_session(roots, overlays, &state.chapter_id, &snapshot.paths);
+    let chapter = contents.of_session(roots, &state.chapter_id, &snapshot.paths);
     let (title, tasks) = match &chapter {
         Ok(chapter) => (chapter.title.clone(), tasks(chapter)),
         Err(_) => (state.chapter_id.clone(), known_tasks(&state)),

@@ -17,7 +17,7 @@ use tokio::sync::OwnedMutexGuard;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::content;
+use crate::content::{self, Contents};
 use crate::create::{self, Plan};
 use crate::files::Source;
 use crate::folder::{Folder, Held, names};
@@ -35,7 +35,7 @@ const MOST_IDLE: usize = 128;
 #[derive(Debug)]
 pub struct SessionService {
     executor: Arc<Executor>,
-    dirs: Dirs,
+    contents: Arc<Contents>,
     pub(crate) sync: Sync,
     pub(crate) models: Models,
     pub(crate) consultations: Consultations,
@@ -89,7 +89,7 @@ impl SessionService {
             sync: Sync::new(store, &ending),
             consultations: Consultations::new(Arc::clone(&executor)),
             executor,
-            dirs,
+            contents: Arc::new(Contents::new(dirs)),
             models: Models::default(),
             known: Mutex::default(),
             turns: TaskTracker::new(),
@@ -118,11 +118,6 @@ impl SessionService {
         self.executor.sessions()
     }
 
-    /// Where the content of chapters is kept for sessions.
-    pub(crate) fn overlays(&self) -> PathBuf {
-        self.dirs.usable_data().join("content")
-    }
-
     /// The folders of content of whoever asks.
     pub(crate) fn roots(&self, cx: &Context<Self>) -> Roots {
         let get = variables(&cx.request().peer);
@@ -138,7 +133,8 @@ impl SessionService {
         };
         create::check_new_id(&id)?;
         let backend = backend(new.backend_url.as_deref())?;
-        let (root, overlays, roots) = (self.root(), self.overlays(), self.roots(cx));
+        let overlays = self.contents.store();
+        let (root, roots) = (self.root(), self.roots(cx));
         let (chapter_id, context) = (new.chapter_id.clone(), new.desktop_context);
         let (name, url) = (id.clone(), new.backend_url.clone());
         let made = commit(move || -> Result<_> {
@@ -188,7 +184,7 @@ impl SessionService {
             return Ok(Attached::AlreadyAttached);
         }
         let claim = self.claim(&id).await?;
-        let (overlays, roots) = (self.overlays(), self.roots(cx));
+        let (contents, roots) = (Arc::clone(&self.contents), self.roots(cx));
         let (context, url) = (asked.desktop_context, asked.backend_url);
         let done = commit(move || -> Result<_> {
             let mut held = hold(&folder)?;
@@ -201,15 +197,15 @@ impl SessionService {
                 Some(context) => {
                     let chapter =
                         content::resolve(&roots, &snapshot.state.chapter_id, Some(context))?;
-                    let kept = content::keep(&chapter, &overlays)?;
+                    let kept = content::keep(&chapter, &contents.store())?;
                     paths.overlay = Some(kept.id().to_owned());
                     overlay = Some(kept);
                     paths.desktop_context = Some(context.clone());
-                    chapter
+                    Arc::new(chapter)
                 }
                 None => {
                     let state = &snapshot.state;
-                    content::of_session(&roots, &overlays, &state.chapter_id, &paths)?
+                    contents.of_session(&roots, &state.chapter_id, &paths)?
                 }
             };
             if url.is_some() {
@@ -272,8 +268,9 @@ impl SessionService {
         let claim = self.claim(id).await?;
         let model = self.models.of(&cx.request().peer)?;
         let whereabouts = Whereabouts::of_caller(cx)?;
-        let (overlays, roots, found) = (self.overlays(), self.roots(cx), folder.clone());
-        let loaded = work(move |_| turn::load(&found, &roots, &overlays)).await??;
+        let (contents, roots) = (Arc::clone(&self.contents), self.roots(cx));
+        let found = folder.clone();
+        let loaded = work(move |_| turn::load(&found, &roots, &contents)).await??;
         let (log, cancel) = (TurnLog::new(), self.ending.child_token());
         let current = CurrentTurn {
             log: Arc::clone(&log),
@@ -330,16 +327,16 @@ impl SessionService {
     pub(crate) async fn skip_task(&self, cx: &Context<Self>, asked: SkipTask) -> Result<SkipReply> {
         let folder = Folder::find(&self.root(), &asked.session_id)?;
         let _claim = self.claim(&asked.session_id).await?;
-        let (overlays, roots) = (self.overlays(), self.roots(cx));
-        commit(move || progress::skip(&folder, &roots, &overlays, &asked)).await?
+        let (contents, roots) = (Arc::clone(&self.contents), self.roots(cx));
+        commit(move || progress::skip(&folder, &roots, &contents, &asked)).await?
     }
 
     /// End a session: its final report.
     pub(crate) async fn end(&self, cx: &Context<Self>, id: &str) -> Result<String> {
         let folder = Folder::find(&self.root(), id)?;
         let _claim = self.claim(id).await?;
-        let (overlays, roots) = (self.overlays(), self.roots(cx));
-        commit(move || progress::end(&folder, &roots, &overlays)).await?
+        let (contents, roots) = (Arc::clone(&self.contents), self.roots(cx));
+        commit(move || progress::end(&folder, &roots, &contents)).await?
     }
 
     /// Write a session into a file.
@@ -418,7 +415,7 @@ impl SessionService {
 
     /// Take away content that no session has any more; once.
     fn sweep(&self) {
-        let (root, overlays) = (self.root(), self.overlays());
+        let (root, overlays) = (self.root(), self.contents.store());
         self.swept.call_once(|| {
             tokio::spawn(work(move |_| {
                 let all = Folder::all(&root);

@@ -6,7 +6,6 @@
 //! committed before stays; nothing else was written, but for the folders of consultations, which
 //! go away with a turn that does not come to be.
 
-use std::path::Path;
 use std::sync::Arc;
 
 use pillion_agents::{
@@ -24,7 +23,7 @@ use serde_json::json;
 use serde_json::value::to_raw_value;
 use tokio_util::sync::CancellationToken;
 
-use crate::content;
+use crate::content::Contents;
 use crate::create::tasks;
 use crate::files;
 use crate::folder::{Folder, Held, PastTurn, Record, name_of_turn, names, offset, turns};
@@ -40,17 +39,17 @@ const HISTORY: usize = 12;
 pub(crate) struct Loaded {
     held: Held,
     snapshot: Snapshot,
-    chapter: Chapter,
+    chapter: Arc<Chapter>,
     history: Vec<PastTurn>,
     uploads: Vec<String>,
 }
 
 /// Read what a turn needs. From here on no other process changes the session.
-pub(crate) fn load(folder: &Folder, roots: &Roots, overlays: &Path) -> Result<Loaded> {
+pub(crate) fn load(folder: &Folder, roots: &Roots, contents: &Contents) -> Result<Loaded> {
     let held = hold(folder)?;
     let snapshot = load::snapshot(folder)?;
     let state = &snapshot.state;
-    let chapter = content::of_session(roots, overlays, &state.chapter_id, &snapshot.paths)?;
+    let chapter = contents.of_session(roots, &state.chapter_id, &snapshot.paths)?;
     let history = turns(folder, state.turn_index, HISTORY)?;
     let uploads = files::list(&folder.path(names::WORKING_FILES), files::Kind::Upload, &[])?;
     // Consultations of a turn that never came to be, because its process was killed.
@@ -207,7 +206,7 @@ fn expert_info(expert: &Expert) -> ExpertInfo {
 struct Task {
     running: Running,
     held: Option<Held>,
-    chapter: Chapter,
+    chapter: Arc<Chapter>,
     snapshot: Snapshot,
     uploads: Vec<String>,
     /// Those that were asked for in this turn.

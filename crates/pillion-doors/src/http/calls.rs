@@ -120,7 +120,10 @@ pub(crate) async fn collect(body: Body) -> Result<(Vec<u8>, Claim), Box<Response
     let (mut whole, mut claim) = (Vec::new(), Claim::default());
     // Who says how much will come need not send it to hear that it is too much.
     if axum::body::HttpBody::size_hint(&body).lower() > MAX_BODY as u64 {
-        return Err(refused(format!("a body of more than {MAX_BODY} bytes"), 413));
+        return Err(refused(
+            format!("a body of more than {MAX_BODY} bytes"),
+            413,
+        ));
     }
     let mut pieces = body.into_data_stream();
     while let Some(piece) = pieces.next().await {

@@ -68,7 +68,12 @@ impl Folder {
             id: id.to_owned(),
         };
         // A link would lead to a folder that is no session of ours.
-        let is_folder = || folder.base().symlink_metadata().is_ok_and(|meta| meta.is_dir());
+        let is_folder = || {
+            folder
+                .base()
+                .symlink_metadata()
+                .is_ok_and(|meta| meta.is_dir())
+        };
         match is_name && is_folder() && folder.path(names::STATE).is_file() {
             true => Ok(folder),
             false => Err(no_session(id)),

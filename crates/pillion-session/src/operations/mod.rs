@@ -1,5 +1,6 @@
 //! The operations `session.*` and `course.*`, with the paths of the desktop contract.
 
+pub mod course;
 pub mod files;
 pub mod life;
 pub mod progress;
@@ -38,6 +39,10 @@ pub fn operations() -> Operations<SessionService> {
         .with::<files::Upload>()
         .with::<files::Uploads>()
         .with::<files::RemoveUpload>()
+        .with::<course::Courses>()
+        .with::<course::Chapters>()
+        .with::<course::CheckCourse>()
+        .with::<course::NewCourse>()
 }
 
 /// A path that a shipped client uses.

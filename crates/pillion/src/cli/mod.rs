@@ -6,6 +6,7 @@
 mod backend;
 mod bench;
 mod caller;
+mod chat;
 mod completions;
 mod daemon;
 mod desktop;
@@ -158,6 +159,9 @@ enum Command {
     /// Type cells for a kernel behind walls, or pipe them into it.
     #[command(display_order = 305)]
     Repl(repl::Repl),
+    /// Talk about a chapter with its companion, in the terminal.
+    #[command(display_order = 307)]
+    Chat(chat::Chat),
     /// Print a reference page.
     #[command(hide = true)]
     Reference(reference::Reference),
@@ -244,6 +248,7 @@ async fn dispatch(cli: Cli) -> Result<ExitCode> {
         Command::Expose(expose) => Box::pin(expose.run(&global)).await,
         Command::Exec(exec) => Box::pin(exec.run(&global)).await,
         Command::Repl(repl) => Box::pin(repl.run(&global)).await,
+        Command::Chat(chat) => Box::pin(chat.run(&global)).await,
         Command::Reference(reference) => Ok(reference.run()),
     }
 }

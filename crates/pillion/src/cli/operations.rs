@@ -22,10 +22,19 @@ use super::caller::here;
 use super::notebooks::{self, Notebooks};
 use super::{Global, jobs, output, render};
 
-/// The one area that people type by its own name, and its place in the list of commands.
-const MAP: &str = "map";
-const MAP_ABOUT: &str = "Map a project: who calls whom, what a change reaches, what is never used";
-const MAP_PLACE: usize = 160;
+/// The areas that people type by their own names, and their places in the list of commands.
+const AREAS: &[(&str, &str, usize)] = &[
+    (
+        "map",
+        "Map a project: who calls whom, what a change reaches, what is never used",
+        160,
+    ),
+    (
+        "course",
+        "Make a course, check it, list what there is to learn",
+        308,
+    ),
+];
 /// Behind everything that people type: the areas, by their names.
 const AREA_PLACE: usize = 900;
 
@@ -82,9 +91,9 @@ pub(crate) fn add_to(mut command: clap::Command, only: Option<&str>) -> clap::Co
     // `pillion exec FILE` is what people type; the others of its area have short names.
     areas.retain(|area| is_wanted(area) && command.find_subcommand(area).is_none());
     for area in areas {
-        let (about, place) = match area {
-            MAP => (MAP_ABOUT.to_owned(), MAP_PLACE),
-            _ => (format!("All `{area}.*` operations"), AREA_PLACE),
+        let (about, place) = match AREAS.iter().find(|(name, ..)| *name == area) {
+            Some((_, about, place)) => ((*about).to_owned(), *place),
+            None => (format!("All `{area}.*` operations"), AREA_PLACE),
         };
         let mut sub = clap::Command::new(area)
             .about(about)

@@ -286,3 +286,26 @@ fn lanes_have_their_rows() {
     assert!(cold["ours"]["p50"].as_f64().unwrap() > 0.0, "{cold}");
     assert!(cold["ratio"].as_f64().unwrap() > 0.0, "{cold}");
 }
+
+#[test]
+fn sessions_have_their_rows() {
+    let home = tempfile::tempdir().unwrap();
+    let report = bench_at(home.path(), &["session", "--quick"]);
+    let rows = report["rows"].as_array().unwrap();
+    let names: Vec<_> = rows
+        .iter()
+        .map(|row| row["name"].as_str().unwrap())
+        .collect();
+    let expected = [
+        "start/desktop",
+        "turn/first",
+        "turn/overhead",
+        "health/loaded",
+        "memory/idle",
+    ];
+    assert_eq!(names, expected);
+    for row in rows {
+        assert!(row["ours"]["p50"].as_f64().unwrap() > 0.0, "{row}");
+        assert!(row["budget"].is_object(), "{row}");
+    }
+}

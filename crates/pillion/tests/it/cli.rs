@@ -73,6 +73,8 @@ fn help() {
       expose  Expose functions of Python modules as tools, methods, routes and commands
       exec  Run Python code in a lane: confined, limited, and gone without a trace
       repl  Type cells for a kernel behind walls, or pipe them into it
+      chat  Talk about a chapter with its companion, in the terminal
+      course  Make a course, check it, list what there is to learn
       job-start  Put Python code into the queue of jobs, with the parameters of `exec.run`
       jobs  List jobs, the newest first
       job  Show a job, with its result once it has ended
@@ -108,6 +110,7 @@ fn help() {
       kernel  All `kernel.*` operations
       notebook  All `notebook.*` operations
       py  All `py.*` operations
+      session  All `session.*` operations
       sidecar  All `sidecar.*` operations
       system  All `system.*` operations
       help  Print this message or the help of the given subcommand(s)

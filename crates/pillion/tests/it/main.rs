@@ -22,6 +22,7 @@ mod bench;
 mod caller;
 mod calls;
 mod catalogue;
+mod chat;
 mod cli;
 mod code;
 mod descriptors;

@@ -17,6 +17,7 @@ mod plot;
 mod refactor;
 mod report;
 mod rounds;
+mod session;
 mod soak;
 mod stage;
 mod whole;
@@ -83,6 +84,8 @@ enum What {
     Exec(exec::ExecBench),
     /// Measure cells on kernels against `jupyter_client` without any walls.
     Notebook(notebook::NotebookBench),
+    /// Measure turns of sessions beside their model, and what sessions weigh.
+    Session(session::SessionBench),
 }
 
 impl Bench {
@@ -106,6 +109,7 @@ impl Bench {
                 Some(What::Notebook(_)) => {
                     "`pillion bench notebook --quick --json` shows all names"
                 }
+                Some(What::Session(_)) => "`pillion bench session --quick --json` shows all names",
             };
             let what = format!("no row is called `{only}`");
             return Err(Error::new(Code::NotFound, what).hint(hint));
@@ -161,6 +165,12 @@ impl Bench {
             }
             (Some(What::Notebook(bench)), _) => {
                 let plan = self.plan(notebook::GROUPS);
+                let (subject, rows) = Box::pin(bench.measure(stage, &plan)).await?;
+                report.subject = Some(subject);
+                report.rows = rows;
+            }
+            (Some(What::Session(bench)), _) => {
+                let plan = self.plan(session::GROUPS);
                 let (subject, rows) = Box::pin(bench.measure(stage, &plan)).await?;
                 report.subject = Some(subject);
                 report.rows = rows;

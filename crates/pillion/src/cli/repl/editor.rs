@@ -9,7 +9,7 @@ use std::borrow::Cow;
 use std::fs::{OpenOptions, Permissions};
 use std::io::{Read, Seek, SeekFrom};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex};
@@ -38,6 +38,8 @@ const AT_ONCE: Duration = Duration::from_millis(60);
 /// Cells that are remembered, and the bytes of the file they are in.
 const REMEMBERED: usize = 5000;
 const MOST_BYTES: u64 = 4 << 20;
+/// The file of what was typed.
+const HISTORY: &str = "repl-history";
 
 /// What comes of typing.
 #[derive(Debug)]
@@ -140,7 +142,12 @@ fn editor(
         )),
         false => editor,
     };
-    match history(&Dirs::from_env()) {
+    with_history(editor, HISTORY)
+}
+
+/// Let an editor remember what was typed, in the file of this name.
+pub(crate) fn with_history(editor: Reedline, name: &str) -> Reedline {
+    match history(&Dirs::from_env(), name) {
         Ok(history) => editor.with_history(Box::new(history)),
         Err(why) => {
             output::warn(&format!("what you type is not remembered: {why}"));
@@ -149,14 +156,9 @@ fn editor(
     }
 }
 
-/// The file of what was typed.
-pub(crate) fn history_file(dirs: &Dirs) -> PathBuf {
-    dirs.usable_state().join("repl-history")
-}
-
-fn history(dirs: &Dirs) -> Result<FileBackedHistory, String> {
+fn history(dirs: &Dirs, name: &str) -> Result<FileBackedHistory, String> {
     dirs.writable_state().map_err(|error| error.to_string())?;
-    let file = history_file(dirs);
+    let file = dirs.usable_state().join(name);
     make_private(&file).map_err(|error| format!("`{}`: {error}", file.display()))?;
     FileBackedHistory::with_file(REMEMBERED, file).map_err(|error| error.to_string())
 }
@@ -255,7 +257,8 @@ impl Highlighter for Colours {
     }
 }
 
-fn style(kind: TokenKind) -> Style {
+/// The colours of Python.
+pub(crate) fn style(kind: TokenKind) -> Style {
     let plain = Style::new();
     match kind {
         TokenKind::Plain => plain,
@@ -415,13 +418,13 @@ mod tests {
     fn what_was_typed_is_private_and_bounded() {
         let home = tempfile::tempdir().unwrap();
         let dirs = Dirs::under(home.path());
-        let file = history_file(&dirs);
+        let file = dirs.usable_state().join(HISTORY);
         std::fs::create_dir_all(file.parent().unwrap()).unwrap();
         let line = "x".repeat(99) + "\n";
         let lines = usize::try_from(MOST_BYTES).unwrap() / 100 + 2;
         std::fs::write(&file, line.repeat(lines)).unwrap();
         std::fs::set_permissions(&file, Permissions::from_mode(0o644)).unwrap();
-        drop(history(&dirs).unwrap());
+        drop(history(&dirs, HISTORY).unwrap());
         let meta = std::fs::metadata(&file).unwrap();
         assert_eq!(meta.permissions().mode() & 0o777, 0o600);
         assert!(meta.len() <= MOST_BYTES / 2);

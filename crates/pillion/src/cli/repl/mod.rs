@@ -6,8 +6,8 @@
 //! colours of it reach the terminal (`clean`). Without a terminal the same cells come from
 //! standard input.
 
-mod clean;
-mod editor;
+pub(crate) mod clean;
+pub(crate) mod editor;
 mod keys;
 mod language;
 mod partner;
@@ -15,7 +15,7 @@ mod picture;
 mod python;
 mod screen;
 mod sixel;
-mod terminal;
+pub(crate) mod terminal;
 
 use std::cell::RefCell;
 use std::io::IsTerminal;

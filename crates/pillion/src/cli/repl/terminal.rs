@@ -32,6 +32,24 @@ impl Drop for AsBefore {
     }
 }
 
+/// While it lives, what is typed is not shown: it is kept for the next line.
+#[derive(Debug)]
+pub(crate) struct Silent(#[expect(dead_code, reason = "dropping it sets the echo back")] AsBefore);
+
+impl Silent {
+    /// Begin, if that is wanted and this is a terminal.
+    pub(crate) fn begin(is_wanted: bool) -> Option<Self> {
+        if !is_wanted {
+            return None;
+        }
+        let before = AsBefore::now();
+        let mut silent = tcgetattr(io::stdin()).ok()?;
+        silent.local_modes -= LocalModes::ECHO;
+        tcsetattr(io::stdin(), OptionalActions::Now, &silent).ok()?;
+        Some(Self(before))
+    }
+}
+
 /// A line that is typed for a cell. Dropping it stops listening.
 #[derive(Debug)]
 pub(crate) struct Answer {

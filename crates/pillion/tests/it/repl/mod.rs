@@ -1,7 +1,7 @@
 //! `pillion repl`, through a real pseudo-terminal and through pipes, on real kernels.
 
 mod existing;
-mod terminal;
+pub(crate) mod terminal;
 
 use std::fs::File;
 use std::io::{Seek, Write};
@@ -20,7 +20,7 @@ fn piped(context: &TestContext, args: &[&str], cells: &str) -> Output {
     Output::of(with_input(context.pillion_command(&all), cells))
 }
 
-fn with_input(mut command: Command, text: &str) -> Command {
+pub(crate) fn with_input(mut command: Command, text: &str) -> Command {
     let mut input: File = tempfile::tempfile().unwrap();
     input.write_all(text.as_bytes()).unwrap();
     input.rewind().unwrap();

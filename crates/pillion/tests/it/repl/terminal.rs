@@ -19,7 +19,7 @@ const TAKE: &str = "import fcntl, os, sys, termios\n\
                     os.execv(sys.argv[1], sys.argv[1:])";
 
 /// A terminal.
-pub(super) struct Terminal {
+pub(crate) struct Terminal {
     keys: File,
     written: Arc<Mutex<Vec<u8>>>,
     /// What was looked at so far, of the text without its sequences.
@@ -29,7 +29,15 @@ pub(super) struct Terminal {
 
 impl Terminal {
     /// `pillion repl` with the Python that has ipykernel.
-    pub(super) fn repl(context: &TestContext, args: &[&str]) -> Self {
+    pub(crate) fn repl(context: &TestContext, args: &[&str]) -> Self {
+        let python = set_up("dev-python/bin/python");
+        let mut all = vec!["repl", "--python", python.to_str().unwrap()];
+        all.extend(args);
+        Self::open(context, &all)
+    }
+
+    /// pillion with these arguments.
+    pub(crate) fn open(context: &TestContext, args: &[&str]) -> Self {
         let ours = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
         grantpt(&ours).unwrap();
         unlockpt(&ours).unwrap();
@@ -47,13 +55,11 @@ impl Terminal {
             std::os::unix::fs::OpenOptionsExt::custom_flags(&mut open, 0o400);
             open.open(name.to_str().unwrap()).unwrap()
         };
-        let python = set_up("dev-python/bin/python");
         let pillion = context.pillion_command(&[]);
-        let mut command = context.command(&python);
+        let mut command = context.command("python3");
         command
             .args(["-c", TAKE])
             .arg(pillion.get_program())
-            .args(["repl", "--python", python.to_str().unwrap()])
             .args(args)
             .env("TERM", "xterm-256color")
             .stdin(theirs())
@@ -75,19 +81,19 @@ impl Terminal {
     }
 
     /// Type.
-    pub(super) fn type_in(&mut self, text: &str) {
+    pub(crate) fn type_in(&mut self, text: &str) {
         self.keys.write_all(text.as_bytes()).unwrap();
     }
 
     /// Type a cell, and wait for what it leads to.
-    pub(super) fn enter(&mut self, code: &str, expected: &str) -> String {
+    pub(crate) fn enter(&mut self, code: &str, expected: &str) -> String {
         self.type_in(code);
         self.type_in("\r");
         self.until(expected)
     }
 
     /// Press a key again and again until this is on the screen: signals that come at once are one.
-    pub(super) fn press_until(&mut self, key: &str, expected: &str) {
+    pub(crate) fn press_until(&mut self, key: &str, expected: &str) {
         let seen = self.seen;
         wait_for(PATIENCE, &format!("`{expected}` on the screen"), || {
             let text = self.text();
@@ -102,7 +108,7 @@ impl Terminal {
     }
 
     /// Wait until this is on the screen, behind what was looked at before.
-    pub(super) fn until(&mut self, expected: &str) -> String {
+    pub(crate) fn until(&mut self, expected: &str) -> String {
         let found = wait_for(PATIENCE, &format!("`{expected}` on the screen"), || {
             let text = self.text();
             let new = text.get(self.seen..).unwrap_or_default();
@@ -118,17 +124,17 @@ impl Terminal {
     }
 
     /// Everything that was written so far, as it is.
-    pub(super) fn raw(&self) -> String {
+    pub(crate) fn raw(&self) -> String {
         String::from_utf8_lossy(&self.written.lock().unwrap()).into_owned()
     }
 
     /// The same without sequences.
-    pub(super) fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         plain(&self.raw())
     }
 
     /// Wait for the end.
-    pub(super) fn wait(&mut self) -> ExitStatus {
+    pub(crate) fn wait(&mut self) -> ExitStatus {
         wait_for(PATIENCE, "pillion to leave", || {
             match self.child.try_wait().unwrap() {
                 Some(status) => Ok(status),
@@ -138,7 +144,7 @@ impl Terminal {
     }
 
     /// Ctrl-D, and the end of it.
-    pub(super) fn leave(&mut self) {
+    pub(crate) fn leave(&mut self) {
         self.type_in("\u{4}");
         let status = self.wait();
         assert_eq!(status.code(), Some(0), "{}", self.text());
