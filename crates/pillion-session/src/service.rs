@@ -53,7 +53,16 @@ struct Known {
     /// Whoever changes the session has this.
     change: Arc<tokio::sync::Mutex<()>>,
     turn: Option<CurrentTurn>,
+    /// A turn is about to begin.
+    beginning: bool,
     used: Instant,
+}
+
+impl Known {
+    /// Whether a turn runs or is about to.
+    fn is_busy(&self) -> bool {
+        self.beginning || self.turn.as_ref().is_some_and(|turn| !turn.log.is_over())
+    }
 }
 
 #[derive(Debug, Clone)]
@@ -68,6 +77,7 @@ impl Default for Known {
             attached: false,
             change: Arc::default(),
             turn: None,
+            beginning: false,
             used: Instant::now(),
         }
     }
@@ -265,7 +275,10 @@ impl SessionService {
         message: String,
     ) -> Result<Arc<TurnLog>> {
         let folder = Folder::find(&self.root(), id)?;
-        let claim = self.claim(id).await?;
+        // Of several who ask at once one begins, and the others are told so.
+        let beginning = Beginning::new(self, id)?;
+        let change = self.with(id, |known| Arc::clone(&known.change));
+        let claim = change.lock_owned().await;
         let model = self.models.of(&cx.request().peer)?;
         let whereabouts = Whereabouts::of_caller(cx)?;
         let (contents, roots) = (Arc::clone(&self.contents), self.roots(cx));
@@ -280,6 +293,7 @@ impl SessionService {
             known.attached = true;
             known.turn = Some(current);
         });
+        drop(beginning);
         let running = Running {
             service: Arc::clone(self),
             folder,
@@ -377,26 +391,11 @@ impl SessionService {
 
     /// Be the one who changes a session. While a turn runs that is its task.
     async fn claim(&self, id: &str) -> Result<Claim> {
-        let busy = || {
-            let what = format!("session `{id}` has a turn that is not over");
-            Error::new(Code::Conflict, what)
-                .hint("wait for its `complete`, or cancel it: `session.cancel`")
-        };
-        let (change, is_busy) = self.with(id, |known| {
-            let is_busy = known.turn.as_ref().is_some_and(|turn| !turn.log.is_over());
-            (Arc::clone(&known.change), is_busy)
-        });
-        if is_busy {
-            return Err(busy());
-        }
-        let claim = change.lock_owned().await;
-        let is_busy = self.with(id, |known| {
-            known.turn.as_ref().is_some_and(|turn| !turn.log.is_over())
-        });
-        match is_busy {
-            true => Err(busy()),
-            false => Ok(claim),
-        }
+        let change = self.with(id, |known| match known.is_busy() {
+            true => Err(busy(id)),
+            false => Ok(Arc::clone(&known.change)),
+        })?;
+        Ok(change.lock_owned().await)
     }
 
     fn with<T>(&self, id: &str, look: impl FnOnce(&mut Known) -> T) -> T {
@@ -430,14 +429,44 @@ impl SessionService {
 /// A session without a turn is known by its folder: the one that was not used for longest goes.
 fn forget_oldest(all: &mut HashMap<String, Known>) {
     let idle = all.iter().filter(|(_, known)| {
-        let over = known.turn.as_ref().is_none_or(|turn| turn.log.is_over());
         // Somebody waits for it, or has it.
-        over && Arc::strong_count(&known.change) == 1
+        !known.is_busy() && Arc::strong_count(&known.change) == 1
     });
     let oldest = idle.min_by_key(|(_, known)| known.used);
     if let Some(id) = oldest.map(|(id, _)| id.clone()) {
         all.remove(&id);
     }
+}
+
+/// A turn that is about to begin; no other does while this is there.
+struct Beginning<'a> {
+    service: &'a SessionService,
+    id: &'a str,
+}
+
+impl<'a> Beginning<'a> {
+    fn new(service: &'a SessionService, id: &'a str) -> Result<Self> {
+        let is_first = service.with(id, |known| {
+            let is_busy = known.is_busy();
+            known.beginning |= !is_busy;
+            !is_busy
+        });
+        match is_first {
+            true => Ok(Self { service, id }),
+            false => Err(busy(id)),
+        }
+    }
+}
+
+impl Drop for Beginning<'_> {
+    fn drop(&mut self) {
+        self.service.with(self.id, |known| known.beginning = false);
+    }
+}
+
+fn busy(id: &str) -> Error {
+    let what = format!("session `{id}` has a turn that is not over");
+    Error::new(Code::Conflict, what).hint("wait for its `complete`, or cancel it: `session.cancel`")
 }
 
 /// This process alone changes the session, or says that another does.

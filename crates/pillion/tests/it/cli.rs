@@ -402,6 +402,10 @@ fn operations() {
     code.symbols  Find definitions by a part of their name.
     code.type_hierarchy What does the class at this position derive from, and what derives from it?
     code.undo  Take back the last refactoring, or the one named.
+    course.chapters  List the chapters of a course, or of all.
+    course.check  Tell what is missing or wrong in a course, a chapter or an expert. Changes nothing.
+    course.list  List the courses of the curriculum, with their chapters.
+    course.new  Make a course with one chapter that can be tried at once.
     exec.cancel  Cancel a job, whether it waits or runs.
     exec.history  Show the last runs of a session in the user lane, the newest first.
     exec.job  Show a job, with its result once it has ended.
@@ -474,6 +478,27 @@ fn operations() {
     py.invoke  Call an exposed function by its name, with arguments that are checked.
     py.restart  Restart the sidecars of a workspace, or of all.
     py.workers  List the Python workers of all workspaces.
+    session.cancel  End the turn of a session: the model is not asked any further, and nothing of the turn stays.
+    session.delete  Delete a session for good: its folder, and what was to be sent to a backend.
+    session.end  End a session: its final report. The session can go on afterwards, and be ended again.
+    session.export  Write a session into a file: a tar archive of its folder, without what is only for pillion.
+    session.follow  Read on in the turn of a session: the one that runs, else the last one.
+    session.history  The turns of a session, oldest first.
+    session.known  Whether there is a session of this name; if not, that is an error.
+    session.list  List sessions, the one that was used last first.
+    session.message  Say something in a session, and hear the companion answer.
+    session.new  Begin a session on a chapter.
+    session.read_file  Read a file of a session's workspace.
+    session.reattach  Take up a session that lies on the disk, also one that a desktop restored there.
+    session.remove_file Remove a file of a session's workspace.
+    session.remove_upload Remove a data file of a session.
+    session.report  The learning report of a session, as it is now.
+    session.skip_task  Leave a task of a session out: the current one, or the one that is named.
+    session.state  The state of a session: its tasks, and where the learner is with them.
+    session.upload  Give data files to a session: tables (csv, xlsx, xls) and JSON.
+    session.uploads  List the data files of a session.
+    session.workspace  List the files of a session's workspace.
+    session.write_file Write a file of a session's workspace.
     sidecar.call  Send a command to a foreign sidecar of the project.
     system.health  Tell whether pillion is well, in a few words.
     system.ping  Answer at once, without touching any sidecar.

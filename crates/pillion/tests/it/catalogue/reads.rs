@@ -4,12 +4,13 @@
 use std::os::unix::fs::PermissionsExt;
 
 use pillion::Safety;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::examples::{example, previews, variations, write_shop};
 use super::tree::Tree;
 use crate::code::project::{bare, git};
 use crate::context::TestContext;
+use crate::context::rpc::Rpc;
 use crate::mcp::set_up;
 
 /// ruff writes where its configuration says so, whatever else it is asked for.
@@ -107,6 +108,28 @@ fn ran(context: &TestContext) -> Vec<String> {
     names.filter(|name| name.starts_with("ran-")).collect()
 }
 
+/// A session with a turn and a file.
+fn a_session(context: &TestContext, rpc: &mut Rpc) -> Value {
+    let course = context.path("course");
+    let made = rpc.call("course.new", json!({"path": course, "title": "Course"}));
+    made.unwrap();
+    let chapters = json!({"bundle_paths": {"chapter_bundle_path": course}});
+    let courses = std::fs::read_dir(format!("{course}/courses")).unwrap();
+    let name = courses.map(|one| one.unwrap().file_name()).next().unwrap();
+    let name = name.to_string_lossy().into_owned();
+    let chapter = std::fs::read_dir(format!("{course}/courses/{name}/chapters")).unwrap();
+    let chapter = chapter.map(|one| one.unwrap().file_name()).next().unwrap();
+    let chapter = format!("{name}/{}", chapter.to_string_lossy());
+    let new = json!({"chapter_id": chapter, "session_id": "reads", "desktop_context": chapters});
+    let begun = rpc.call("session.new", new).unwrap();
+    let id = begun["session_id"].clone();
+    let said = json!({"session_id": id, "message": "hello"});
+    rpc.call("session.message", said).unwrap();
+    let file = json!({"session_id": id, "name": "notes.md", "content": "text"});
+    rpc.call("session.write_file", file).unwrap();
+    id
+}
+
 #[test]
 fn reads_and_previews_leave_the_project_as_it_is() {
     let context = inviting();
@@ -117,6 +140,7 @@ fn reads_and_previews_leave_the_project_as_it_is() {
     let python = set_up("dev-python/bin/python");
     let opened = json!({"path": "a.ipynb", "root": context.project, "python": python});
     let opened = rpc.call("kernel.open_session", opened).unwrap();
+    let session = a_session(&context, &mut rpc);
     let before = Tree::of(&context.project);
     let mut wrong = Vec::new();
     for definition in pillion::definitions() {
@@ -138,6 +162,9 @@ fn reads_and_previews_leave_the_project_as_it_is() {
                         params[name] = value.clone();
                     }
                 }
+            }
+            if definition.name.starts_with("session.") && params.get("session_id").is_some() {
+                params["session_id"] = session.clone();
             }
             let outcome = rpc.call(definition.name, params.clone());
             // Only the first is sure to mean something.

@@ -347,7 +347,7 @@ impl World {
         let secret = fs::read_to_string(self.context.base.join("outside/secret.txt")).unwrap();
         assert_eq!(secret, "secret");
         let known = |name: &String| name == "other" || name == "default" || name.starts_with('s');
-        let left: Vec<String> = names(self.session(""))
+        let left: Vec<String> = names(self.context.base.join("pillion/data/sessions"))
             .into_iter()
             .filter(|n| !known(n))
             .collect();
