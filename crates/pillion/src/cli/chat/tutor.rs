@@ -8,6 +8,7 @@ use base64::prelude::BASE64_STANDARD;
 use pillion::{Caller, Code, Error, Operation, Part, Result};
 use pillion_exec::operations::{FileGiven, Printed, Run};
 use pillion_lanes::{Lane, Reply};
+use pillion_session::operations::{course, files, life, progress, turn};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::value::{RawValue, to_raw_value};
@@ -147,7 +148,7 @@ impl Tutor {
         struct List {
             sessions: Vec<SessionInfo>,
         }
-        let list: List = self.ask("session.list", json!({})).await?;
+        let list: List = self.ask(life::List::NAME, json!({})).await?;
         Ok(list.sessions)
     }
 
@@ -157,7 +158,7 @@ impl Tutor {
         struct List {
             chapters: Vec<ChapterEntry>,
         }
-        let list: List = self.ask("course.chapters", json!({})).await?;
+        let list: List = self.ask(course::Chapters::NAME, json!({})).await?;
         Ok(list.chapters)
     }
 
@@ -175,7 +176,7 @@ impl Tutor {
             }
             params["desktop_context"] = json!({ "bundle_paths": paths });
         }
-        let raw: Value = self.ask("session.new", params).await?;
+        let raw: Value = self.ask(life::New::NAME, params).await?;
         let mut begun = Begun::deserialize(&raw).map_err(Error::internal)?;
         begun.raw = raw;
         self.session.clone_from(&begun.session_id);
@@ -199,13 +200,13 @@ impl Tutor {
         };
         let call = self
             .backend
-            .call(&self.caller, "session.message", &params, true, tell);
+            .call(&self.caller, turn::Message::NAME, &params, true, tell);
         Box::pin(call).await.map(drop)
     }
 
     /// Cancel the turn that is running.
     pub(super) async fn cancel(&self) -> Result<()> {
-        let _: Value = self.of_session("session.cancel").await?;
+        let _: Value = self.of_session(turn::Cancel::NAME).await?;
         Ok(())
     }
 
@@ -215,7 +216,7 @@ impl Tutor {
         struct Found {
             report: String,
         }
-        let found: Found = self.of_session("session.report").await?;
+        let found: Found = self.of_session(progress::Report::NAME).await?;
         Ok(found.report)
     }
 
@@ -225,7 +226,7 @@ impl Tutor {
         struct Ended {
             final_report: String,
         }
-        let ended: Ended = self.of_session("session.end").await?;
+        let ended: Ended = self.of_session(progress::End::NAME).await?;
         Ok(ended.final_report)
     }
 
@@ -235,7 +236,7 @@ impl Tutor {
         struct Found {
             turns: Vec<Turn>,
         }
-        let found: Found = self.of_session("session.history").await?;
+        let found: Found = self.of_session(progress::History::NAME).await?;
         Ok(found.turns)
     }
 
@@ -244,7 +245,7 @@ impl Tutor {
         struct Found {
             state: State,
         }
-        let found: Found = self.of_session("session.state").await?;
+        let found: Found = self.of_session(life::State::NAME).await?;
         Ok(found.state)
     }
 
@@ -256,18 +257,18 @@ impl Tutor {
         if let Some(text) = &skip.reason_text {
             params["reason_text"] = text.as_str().into();
         }
-        self.ask("session.skip_task", params).await
+        self.ask(progress::SkipTask::NAME, params).await
     }
 
     /// The files of the session's workspace.
     pub(super) async fn files(&self) -> Result<Vec<FileInfo>> {
-        let found: Workspace = self.of_session("session.workspace").await?;
+        let found: Workspace = self.of_session(files::Workspace::NAME).await?;
         Ok(found.files)
     }
 
     /// The data that came with the chapter, and that was given to the session.
     pub(super) async fn uploads(&self) -> Result<Vec<FileInfo>> {
-        let found: Workspace = self.of_session("session.uploads").await?;
+        let found: Workspace = self.of_session(files::Uploads::NAME).await?;
         Ok(found.files)
     }
 
@@ -281,7 +282,7 @@ impl Tutor {
             names.push(name);
         }
         let params = json!({ "session_id": self.session, "files": files });
-        let _: Value = self.ask("session.upload", params).await?;
+        let _: Value = self.ask(files::Upload::NAME, params).await?;
         Ok(names)
     }
 
