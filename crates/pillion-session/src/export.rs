@@ -17,8 +17,8 @@ const DEEPEST: usize = 16;
 /// Write a session into a new file. Links and what else is no file stay behind: a learner's code
 /// could have made them to show what is elsewhere.
 pub(crate) fn export(folder: &Folder, path: &Path) -> Result<Exported> {
-    let held = hold(folder)?;
-    folder.settle(&held)?;
+    let mut held = hold(folder)?;
+    folder.settle(&mut held)?;
     let failed = |error: io::Error| {
         let what = format!("cannot write `{}`: {error}", path.display());
         match error.kind() {

@@ -49,7 +49,7 @@ pub(crate) fn skip(
     }
     record.json(names::STATE, &state).map_err(Error::internal)?;
     folder.commit(&mut held, record)?;
-    folder.settle(&held)?;
+    folder.settle(&mut held)?;
     folder.note(&json!({
         "at": load::now(), "event": "task_skipped", "task": reply.skipped_task_id,
     }));
@@ -83,7 +83,7 @@ pub(crate) fn end(folder: &Folder, roots: &Roots, contents: &Contents) -> Result
     record.text(names::FINAL_REPORT, report.clone());
     record.json(names::STATE, &state).map_err(Error::internal)?;
     folder.commit(&mut held, record)?;
-    folder.settle(&held)?;
+    folder.settle(&mut held)?;
     folder.note(&json!({ "at": load::now(), "event": "session_ended" }));
     Ok(report)
 }

@@ -225,7 +225,7 @@ impl SessionService {
             record.json(names::PATHS, &paths).map_err(Error::internal)?;
             folder.commit(&mut held, record)?;
             let unsent = held.unsent.clone();
-            folder.settle(&held)?;
+            folder.settle(&mut held)?;
             drop(overlay);
             Ok((chapter, paths, unsent))
         });

@@ -482,7 +482,7 @@ impl Task {
             for id in &discarded {
                 pillion_expert::discard(&folder.path(names::EXPERTS), id);
             }
-            held.map_or(Ok(()), |held| folder.settle(&held))
+            held.map_or(Ok(()), |mut held| folder.settle(&mut held))
         });
         if let Err(error) = cleaned.await.flatten() {
             tracing::warn!(%error, "a session is settled later");

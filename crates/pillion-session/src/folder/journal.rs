@@ -62,12 +62,21 @@ pub(super) fn recover(folder: &Path) -> io::Result<Vec<Delivery>> {
     }
 }
 
-/// Write everything in a record, or nothing.
-pub(super) fn commit(folder: &Path, record: &Record) -> io::Result<()> {
-    complete(folder)?;
+/// Write everything in a record, or nothing. What was committed before and is not yet synced to
+/// the disk (`before`) goes along in the journal, which takes the place of the one before: so a
+/// commit waits for the disk once, however many files it has. Gives what is not synced now.
+pub(super) fn commit(
+    folder: &Path,
+    before: Option<&Record>,
+    record: &Record,
+) -> io::Result<Record> {
+    let mut whole = record.clone();
+    let earlier = before.into_iter().flat_map(|before| &before.files);
+    let is_older = |file: &&(String, String)| record.files.iter().all(|(name, _)| *name != file.0);
+    whole.files.extend(earlier.filter(is_older).cloned());
     let staged = folder.join(STAGED);
     let mut file = private(&staged)?;
-    file.write_all(&serde_json::to_vec(record)?)?;
+    file.write_all(&serde_json::to_vec(&whole)?)?;
     file.sync_all()?;
     fs::rename(&staged, folder.join(JOURNAL))?;
     sync(folder)?;
@@ -75,7 +84,7 @@ pub(super) fn commit(folder: &Path, record: &Record) -> io::Result<()> {
     if let Err(error) = put(folder, record, false) {
         tracing::warn!(folder = %folder.display(), %error, "a commit is put in place later");
     }
-    Ok(())
+    Ok(whole)
 }
 
 /// Put what was committed in place for good, if anything was.
@@ -177,21 +186,37 @@ mod tests {
     fn what_is_committed_is_there_at_once_and_the_journal_goes_later() {
         let folder = tempfile::tempdir().unwrap();
         let folder = folder.path();
-        commit(folder, &record("one")).unwrap();
+        commit(folder, None, &record("one")).unwrap();
         assert_eq!(texts(folder), ["one", "one"]);
         assert!(folder.join(JOURNAL).exists());
         complete(folder).unwrap();
         assert!(!folder.join(JOURNAL).exists());
-        commit(folder, &record("two")).unwrap();
-        commit(folder, &record("three")).unwrap();
+        let two = commit(folder, None, &record("two")).unwrap();
+        commit(folder, Some(&two), &record("three")).unwrap();
         assert_eq!(texts(folder), ["three", "three"]);
+    }
+
+    #[test]
+    fn a_commit_carries_what_the_one_before_has_not_synced() {
+        let folder = tempfile::tempdir().unwrap();
+        let folder = folder.path();
+        let one = commit(folder, None, &record("one")).unwrap();
+        let mut more = Record::default();
+        more.text("a.json", "two");
+        commit(folder, Some(&one), &more).unwrap();
+        assert_eq!(texts(folder), ["two", "one"]);
+        // The machine lost what was not synced; the journal has all of it.
+        fs::remove_file(folder.join("a.json")).unwrap();
+        fs::write(folder.join("turns/001_user.txt"), "").unwrap();
+        complete(folder).unwrap();
+        assert_eq!(texts(folder), ["two", "one"]);
     }
 
     #[test]
     fn whoever_was_killed_leaves_a_session_from_before_or_after() {
         let folder = tempfile::tempdir().unwrap();
         let folder = folder.path();
-        commit(folder, &record("one")).unwrap();
+        commit(folder, None, &record("one")).unwrap();
         complete(folder).unwrap();
         // Killed before the rename: the staged file is nothing.
         fs::write(folder.join(STAGED), "{\"files\": [[\"a.js").unwrap();

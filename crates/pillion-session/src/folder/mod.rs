@@ -57,6 +57,8 @@ pub(crate) struct Held {
     _folder: File,
     /// What was committed and may not be on its way to the backend yet.
     pub(crate) unsent: Vec<Delivery>,
+    /// What was committed by its journal only: its files may not be on the disk.
+    unsynced: Option<Record>,
 }
 
 impl Folder {
@@ -123,6 +125,7 @@ impl Folder {
         Ok(Some(Held {
             _folder: open.into(),
             unsent,
+            unsynced: None,
         }))
     }
 
@@ -131,24 +134,28 @@ impl Folder {
     pub(crate) fn commit(&self, held: &mut Held, mut record: Record) -> Result<()> {
         // What could not be put on its way before goes with this journal.
         record.deliveries.splice(0..0, held.unsent.iter().cloned());
-        journal::commit(&self.base(), &record).map_err(|error| {
+        let written = journal::commit(&self.base(), held.unsynced.as_ref(), &record);
+        let written = written.map_err(|error| {
             Error::new(
                 Code::WriteFailed,
                 format!("cannot write session `{}`: {error}", self.id),
             )
             .hint("make room on the disk, or check who owns the folder of sessions")
         })?;
+        held.unsynced = Some(written);
         held.unsent = record.deliveries;
         Ok(())
     }
 
     /// Sync what was committed to the disk and take the journal away, unless something of it is
     /// not on its way yet. This may be left to a moment when nobody waits.
-    pub(crate) fn settle(&self, held: &Held) -> Result<()> {
-        match held.unsent.is_empty() {
-            true => journal::complete(&self.base()).map_err(|error| unusable(&self.id, &error)),
-            false => Ok(()),
+    pub(crate) fn settle(&self, held: &mut Held) -> Result<()> {
+        if !held.unsent.is_empty() {
+            return Ok(());
         }
+        journal::complete(&self.base()).map_err(|error| unusable(&self.id, &error))?;
+        held.unsynced = None;
+        Ok(())
     }
 
     /// A file as text; `None` if it is not there.
