@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use pillion_agents::SkipReply;
-use pillion_catalogue::{Code, Context, Error, Result, commit, work};
+use pillion_catalogue::{Code, Context, Error, Result, commit, invalid_field, work};
 use pillion_course::{ChapterId, Roots};
 use pillion_expert::Consultations;
 use pillion_lanes::{Executor, Whereabouts, session};
@@ -479,15 +479,18 @@ pub(crate) fn hold(folder: &Folder) -> Result<Held> {
 
 /// A backend that was named, if it can be one; an empty text is none.
 fn backend(url: Option<&str>) -> Result<Option<String>> {
-    match url.filter(|url| !url.is_empty()) {
-        None => Ok(None),
-        Some(url) if url.starts_with("http://") || url.starts_with("https://") => {
-            Ok(Some(url.to_owned()))
-        }
-        Some(_) => Err(pillion_catalogue::invalid_field(
-            "backend_url",
-            "url_parsing",
-            "a backend is an address that begins with http:// or https://",
-        )),
-    }
+    let Some(url) = url.filter(|url| !url.is_empty()) else {
+        return Ok(None);
+    };
+    let backend = Backend {
+        url: url.to_owned(),
+        token: None,
+        chapter: "any".to_owned(),
+        course_id: None,
+    };
+    backend.check().map_err(|error| {
+        let told = invalid_field("backend_url", "url_parsing", error.to_string());
+        told.hint(error.hint())
+    })?;
+    Ok(Some(backend.url))
 }
