@@ -94,16 +94,17 @@ const MAY_USE: &[(&str, &[&str])] = &[
         ],
     ),
     (
-        // A library of services, beside the lanes whose walls its kernels have.
-        "pillion-kernel",
+        "pillion-session",
         &[
+            "pillion-agents",
+            "pillion-course",
+            "pillion-expert",
+            "pillion-model",
+            "pillion-sync",
             "pillion-lanes",
-            "pillion-project",
-            "pillion-workspace",
-            "pillion-supervisor",
+            "pillion-store",
             "pillion-runtime",
             "pillion-catalogue",
-            "pillion-sandbox",
             "pillion-process",
             "pillion-protocol",
         ],
@@ -119,6 +120,21 @@ const MAY_USE: &[(&str, &[&str])] = &[
         ],
     ),
     (
+        // A library of services, beside the lanes whose walls its kernels have.
+        "pillion-kernel",
+        &[
+            "pillion-lanes",
+            "pillion-project",
+            "pillion-workspace",
+            "pillion-supervisor",
+            "pillion-runtime",
+            "pillion-catalogue",
+            "pillion-sandbox",
+            "pillion-process",
+            "pillion-protocol",
+        ],
+    ),
+    (
         // Not the store: what is kept of a run is the service's business.
         "pillion-lanes",
         &[
@@ -131,6 +147,23 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "pillion-process",
         ],
     ),
+    (
+        // A library of services: what it delivers and when is theirs to say.
+        "pillion-sync",
+        &[
+            "pillion-store",
+            "pillion-catalogue",
+            "pillion-process",
+            "pillion-protocol",
+        ],
+    ),
+    // A library of services that others can use without the rest of the house: of ours it only
+    // takes the type of its key.
+    ("pillion-model", &["pillion-process"]),
+    // What sessions are about is files: a library of services that knows no wire.
+    ("pillion-course", &["pillion-process"]),
+    // Types, prompts and rules: what is to be done about them is a service's business.
+    ("pillion-agents", &[]),
     (
         // Not the supervisor: what was made of a project is told that it is another.
         "pillion-project",
@@ -165,41 +198,8 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "pillion-protocol",
         ],
     ),
-    (
-        "pillion-session",
-        &[
-            "pillion-agents",
-            "pillion-course",
-            "pillion-expert",
-            "pillion-model",
-            "pillion-sync",
-            "pillion-lanes",
-            "pillion-store",
-            "pillion-runtime",
-            "pillion-catalogue",
-            "pillion-process",
-            "pillion-protocol",
-        ],
-    ),
-    // Types, prompts and rules: what is to be done about them is a service's business.
-    ("pillion-agents", &[]),
-    (
-        // A library of services: what it delivers and when is theirs to say.
-        "pillion-sync",
-        &[
-            "pillion-store",
-            "pillion-catalogue",
-            "pillion-process",
-            "pillion-protocol",
-        ],
-    ),
     // Its errors become the error object here, the same for every service.
     ("pillion-store", &["pillion-process", "pillion-protocol"]),
-    // What sessions are about is files: a library of services that knows no wire.
-    ("pillion-course", &["pillion-process"]),
-    // A library of services that others can use without the rest of the house: of ours it only
-    // takes the type of its key.
-    ("pillion-model", &["pillion-process"]),
     ("pillion-catalogue", &["pillion-protocol"]),
     ("pillion-client", &["pillion-process", "pillion-protocol"]),
     ("pillion-sandbox", &["pillion-process"]),

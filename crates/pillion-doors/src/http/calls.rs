@@ -87,6 +87,9 @@ pub(super) enum Frames {
     ItemsAndResult,
 }
 
+/// What is said about a body that is JSON and no parameters.
+pub(super) const NO_PARAMETERS: &str = "parameters are an object or an array";
+
 /// Between two comments of a stream that is silent.
 const HEARTBEAT: Duration = Duration::from_secs(10);
 
@@ -118,13 +121,6 @@ pub(crate) async fn collect(body: Body) -> Result<(Vec<u8>, Claim), Box<Response
         Box::new(refusal(&error, status))
     };
     let (mut whole, mut claim) = (Vec::new(), Claim::default());
-    // Who says how much will come need not send it to hear that it is too much.
-    if axum::body::HttpBody::size_hint(&body).lower() > MAX_BODY as u64 {
-        return Err(refused(
-            format!("a body of more than {MAX_BODY} bytes"),
-            413,
-        ));
-    }
     let mut pieces = body.into_data_stream();
     while let Some(piece) = pieces.next().await {
         let piece = piece.map_err(|error| refused(format!("the body broke off: {error}"), 400))?;
@@ -386,10 +382,7 @@ pub(super) fn params(headers: &HeaderMap, body: &[u8]) -> Result<Option<Box<RawV
         .map_err(|error| Error::new(Code::InvalidJson, format!("the body is not JSON: {error}")))?;
     match raw.get().as_bytes().first() {
         Some(b'{' | b'[' | b'n') => Ok(Some(raw)),
-        _ => Err(Error::new(
-            Code::InvalidParams,
-            "parameters are an object or an array",
-        )),
+        _ => Err(Error::new(Code::InvalidRequest, NO_PARAMETERS)),
     }
 }
 

@@ -210,7 +210,13 @@ async fn read(
     let params = match route.body {
         // What other servers do with a body that means nothing.
         Body::Json if !route.has_body() => None,
-        Body::Json => calls::params(headers, &body)?,
+        Body::Json => calls::params(headers, &body).map_err(|mut error| {
+            // Where fields are told of, the body itself is one.
+            if route.errors == Errors::Detail && error.message == calls::NO_PARAMETERS {
+                error.code = Code::InvalidParams;
+            }
+            error
+        })?,
         Body::Files(field) => Some(files(headers, body.into(), field).await?),
     };
     Ok((shape.params(params, path)?, calls::caller(headers)?))
