@@ -242,9 +242,9 @@ def test_the_end_of_run_ends_a_payload(zygote):
     slot.wait_gone()
 
 
-def test_failures_are_told(zygote, tmp_path):
-    # Nobody else makes a folder of this name.
-    missing = str(tmp_path / "missing")
+def test_failures_are_told(zygote):
+    # Nobody makes a folder of this name, and everybody may look for it.
+    missing = f"/nosuch-{os.getpid()}"
     ctl, run, said, fds = zygote.ask(mounts=[{"kind": "bind", "from": missing, "at": FOLDER}])
     assert said["failed"].endswith(f"bind {FOLDER}: No such file or directory")
     assert fds == []
