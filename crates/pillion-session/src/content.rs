@@ -218,3 +218,53 @@ pub(crate) fn failed(error: pillion_course::Error) -> Error {
     };
     Error::new(code, error.to_string()).hint(error.hint())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What a check accepts is what agents fill in: the two crates know nothing of each other.
+    #[test]
+    fn the_check_knows_the_placeholders_and_prompts_of_agents() {
+        let sorted = |names: &[&'static str]| {
+            let mut names: Vec<&str> = names.to_vec();
+            names.sort_unstable();
+            names
+        };
+        assert_eq!(
+            sorted(pillion_agents::PLACEHOLDERS),
+            sorted(&pillion_course::PLACEHOLDERS)
+        );
+        let mut prompts = pillion_agents::Prompts::default();
+        for name in pillion_course::PROMPTS {
+            assert!(prompts.set(name, "text"), "{name}");
+        }
+    }
+
+    /// Every variable that chooses a model is in the reference.
+    #[test]
+    fn variables_of_models_are_documented() {
+        let known: HashSet<&str> = pillion_protocol::vars::ALL.iter().map(|v| v.name).collect();
+        for (name, _) in pillion_model::VARIABLES {
+            assert!(known.contains(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_context_of_a_desktop_may_say_little() {
+        let read = |text| serde_json::from_str::<DesktopContext>(text).unwrap();
+        let empty = read("{}");
+        assert_eq!(
+            empty,
+            read(r#"{"bundle_paths": null, "chapter_scope": null}"#)
+        );
+        let some = read(
+            r#"{"bundle_paths": {"chapter_bundle_path": "", "app_agents_path": "/a"},
+                "prompt_sources": {"x": 1}, "chapter_scope": {"course_id": "c", "more": 2}}"#,
+        );
+        let bundles = some.bundles();
+        assert_eq!(bundles.chapter, None, "an empty text is no path");
+        assert_eq!(bundles.app_agents, Some("/a".into()));
+        assert_eq!(bundles.course_id.as_deref(), Some("c"));
+    }
+}
