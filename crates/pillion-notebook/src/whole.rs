@@ -15,7 +15,9 @@ use pillion_runtime::managed::ToCaller;
 use serde_json::{Map, Value};
 
 use crate::NotebookService;
-use crate::file::{CellKind, Notebook, Output, Outputs, Overwrite, is_python, open, save};
+use crate::file::{
+    CellKind, Links, Notebook, Output, Outputs, Overwrite, is_python, open_at, save_at,
+};
 use crate::operations::{CellRef, Step, StepState};
 use crate::replay::PastCell;
 use crate::service::{timeout, variable, wanted};
@@ -36,6 +38,8 @@ pub(crate) struct Plan {
     /// Where it is read, and where it is written.
     pub(crate) path: PathBuf,
     pub(crate) output: Option<PathBuf>,
+    /// Whether links lead to it.
+    pub(crate) links: Links,
     pub(crate) parameters: Map<String, Value>,
     /// Only these cells, or only from this one on; else all.
     pub(crate) cells: Vec<CellRef>,
@@ -112,7 +116,8 @@ impl NotebookService {
     pub(crate) async fn run_whole(&self, cx: &Context<Self>, plan: Plan) -> Result<Whole> {
         let limit = plan.timeout_seconds.map(timeout).transpose()?;
         let path = plan.path.clone();
-        let mut notebook = work(move |_| open(&path)).await??;
+        let links = plan.links;
+        let mut notebook = work(move |_| open_at(&path, links)).await??;
         expect(&notebook, plan.revision.as_deref(), &plan.path)?;
         let repaired = notebook.repair().len();
         let kind = self.kind(cx, &notebook, &plan).await?;
@@ -435,7 +440,7 @@ fn keep(mut notebook: Notebook, done: &[Done], widgets: &Widgets, plan: &Plan) -
     let mut left = put_down(&mut notebook, done)?;
     widgets.put_down(&mut notebook, is_part);
     if let Some(place) = plan.output.as_ref().filter(|place| **place != plan.path) {
-        let written = save(&mut notebook, place, Overwrite::Always)?;
+        let written = save_at(&mut notebook, place, Overwrite::Always, plan.links)?;
         return Ok(Kept {
             place: place.clone(),
             written,
@@ -445,7 +450,7 @@ fn keep(mut notebook: Notebook, done: &[Done], widgets: &Widgets, plan: &Plan) -
     }
     let mut tries = 0;
     loop {
-        let error = match save(&mut notebook, &plan.path, Overwrite::Never) {
+        let error = match save_at(&mut notebook, &plan.path, Overwrite::Never, plan.links) {
             Ok(written) => {
                 return Ok(Kept {
                     place: plan.path.clone(),
@@ -462,7 +467,7 @@ fn keep(mut notebook: Notebook, done: &[Done], widgets: &Widgets, plan: &Plan) -
         }
         // Some write in place: for a moment it may be no notebook.
         std::thread::sleep(AGAIN);
-        if let Ok(theirs) = open(&plan.path) {
+        if let Ok(theirs) = open_at(&plan.path, plan.links) {
             notebook = theirs;
             notebook.repair();
             notebook.set_parameters(&plan.parameters)?;

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use pillion_protocol::error::{Code, Error, Result};
-use rustix::fs::{CWD, RenameFlags, renameat_with};
+use rustix::fs::{CWD, Mode, OFlags, RenameFlags, renameat_with};
 use rustix::io::Errno;
 
 use super::notebook::{MAX_BYTES, Notebook, too_large};
@@ -20,13 +20,31 @@ pub enum Overwrite {
     Always,
 }
 
+/// What to do with a name that is a link to a file elsewhere.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Links {
+    /// The file that it leads to is meant.
+    Follow,
+    /// It is no file: where code of others can make links, one could lead anywhere.
+    Refuse,
+}
+
 /// Read a notebook from a file.
 ///
 /// # Errors
 ///
 /// `not_found` if there is none or it cannot be read, and those of [`Notebook::read`].
 pub fn open(path: &Path) -> Result<Notebook> {
-    Notebook::read(&bytes(path)?)
+    open_at(path, Links::Follow)
+}
+
+/// Read a notebook from a file, with or without following a link.
+///
+/// # Errors
+///
+/// Those of [`open`].
+pub fn open_at(path: &Path, links: Links) -> Result<Notebook> {
+    Notebook::read(&bytes(path, links)?)
 }
 
 /// Write a notebook to a file, whole or not at all: the new text takes the place of the old
@@ -38,6 +56,20 @@ pub fn open(path: &Path) -> Result<Notebook> {
 ///
 /// `conflict` if the file is no longer what was read, `write_failed` if it cannot be written.
 pub fn save(notebook: &mut Notebook, path: &Path, overwrite: Overwrite) -> Result<bool> {
+    save_at(notebook, path, overwrite, Links::Follow)
+}
+
+/// Write a notebook to a file as [`save`] does, with or without following a link.
+///
+/// # Errors
+///
+/// Those of [`save`].
+pub fn save_at(
+    notebook: &mut Notebook,
+    path: &Path,
+    overwrite: Overwrite,
+    links: Links,
+) -> Result<bool> {
     let text = notebook.text();
     let before = match overwrite {
         Overwrite::Always => Before::Anything,
@@ -47,7 +79,7 @@ pub fn save(notebook: &mut Notebook, path: &Path, overwrite: Overwrite) -> Resul
             _ => Before::Nothing,
         },
     };
-    let written = write(path, &text, before)?;
+    let written = write(path, &text, before, links)?;
     notebook.is_saved(text);
     Ok(written)
 }
@@ -58,7 +90,7 @@ pub fn save(notebook: &mut Notebook, path: &Path, overwrite: Overwrite) -> Resul
 ///
 /// `write_failed` if it cannot be written.
 pub fn save_text(path: &Path, text: &str) -> Result<bool> {
-    write(path, text, Before::Anything)
+    write(path, text, Before::Anything, Links::Follow)
 }
 
 /// What has to be there for a file to be written.
@@ -69,9 +101,12 @@ enum Before<'a> {
     Anything,
 }
 
-fn write(path: &Path, text: &str, before: Before<'_>) -> Result<bool> {
-    let place = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-    let found = bytes(&place).ok();
+fn write(path: &Path, text: &str, before: Before<'_>, links: Links) -> Result<bool> {
+    let place = match links {
+        Links::Follow => fs::canonicalize(path).unwrap_or_else(|_| path.to_owned()),
+        Links::Refuse => path.to_owned(),
+    };
+    let found = bytes(&place, links).ok();
     let fits = match before {
         Before::Nothing => fs::symlink_metadata(&place).is_err(),
         Before::Text(original) => found.as_deref() == Some(original.as_bytes()),
@@ -84,7 +119,7 @@ fn write(path: &Path, text: &str, before: Before<'_>) -> Result<bool> {
         return Ok(false);
     }
     let draft = draft(&place);
-    match put(&draft, &place, text, before) {
+    match put(&draft, &place, text, before, links) {
         Ok(true) => Ok(true),
         Ok(false) => Err(conflict(path, before)),
         Err(error) => {
@@ -105,7 +140,7 @@ fn conflict(path: &Path, before: Before<'_>) -> Error {
         .hint("read it again and repeat the change, or write to another file")
 }
 
-fn bytes(path: &Path) -> Result<Vec<u8>> {
+fn bytes(path: &Path, links: Links) -> Result<Vec<u8>> {
     let failed = |error: std::io::Error| {
         let what = match error.kind() {
             ErrorKind::NotFound => format!("there is no file `{}`", path.display()),
@@ -113,15 +148,24 @@ fn bytes(path: &Path) -> Result<Vec<u8>> {
         };
         Error::new(Code::NotFound, what).hint("name a notebook file, relative to where you are")
     };
+    let mut flags = OFlags::RDONLY | OFlags::CLOEXEC;
     // A pipe or a device would never end, and to open a pipe would wait for a writer.
-    let metadata = fs::metadata(path).map_err(failed)?;
+    let metadata = match links {
+        Links::Follow => fs::metadata(path).map_err(failed)?,
+        Links::Refuse => {
+            // It may become a link or a pipe after the look.
+            flags |= OFlags::NOFOLLOW | OFlags::NONBLOCK;
+            fs::symlink_metadata(path).map_err(failed)?
+        }
+    };
     if !metadata.is_file() {
         return Err(failed(std::io::Error::other("it is no regular file")));
     }
     if metadata.len() > MAX_BYTES as u64 {
         return Err(too_large(metadata.len()));
     }
-    let file = File::open(path).map_err(failed)?;
+    let file = rustix::fs::open(path, flags, Mode::empty());
+    let file = File::from(file.map_err(|error| failed(error.into()))?);
     let mut bytes = Vec::new();
     // It may grow while it is read. One byte more than allowed is refused by the reader.
     let most = MAX_BYTES as u64 + 1;
@@ -139,7 +183,13 @@ fn draft(place: &Path) -> PathBuf {
 }
 
 /// Put the text in its place; says whether what was there is what had to be.
-fn put(draft: &Path, place: &Path, text: &str, before: Before<'_>) -> std::io::Result<bool> {
+fn put(
+    draft: &Path,
+    place: &Path,
+    text: &str,
+    before: Before<'_>,
+    links: Links,
+) -> std::io::Result<bool> {
     let step = |how| renameat_with(CWD, draft, CWD, place, how);
     let flags = match before {
         Before::Anything => RenameFlags::empty(),
@@ -158,8 +208,7 @@ fn put(draft: &Path, place: &Path, text: &str, before: Before<'_>) -> std::io::R
         (Err(error), _) => Err(error.into()),
     });
     if let (Ok(true), Before::Text(original)) = (&done, before)
-        && let Ok(found) = fs::read(draft)
-        && found != original.as_bytes()
+        && bytes(draft, links).ok().as_deref() != Some(original.as_bytes())
     {
         // What came out goes back before anything is thrown away.
         step(RenameFlags::EXCHANGE)?;
@@ -226,13 +275,39 @@ mod tests {
         let path = folder.path().join("a.ipynb");
         fs::write(&path, "theirs").unwrap();
         let draft = draft(&path);
-        assert!(!put(&draft, &path, "ours", Before::Text("read")).unwrap());
+        assert!(!put(&draft, &path, "ours", Before::Text("read"), Links::Follow).unwrap());
         assert_eq!(fs::read_to_string(&path).unwrap(), "theirs");
-        assert!(put(&draft, &path, "ours", Before::Text("theirs")).unwrap());
+        assert!(put(&draft, &path, "ours", Before::Text("theirs"), Links::Follow).unwrap());
         assert_eq!(fs::read_to_string(&path).unwrap(), "ours");
-        assert!(!put(&draft, &path, "new", Before::Nothing).unwrap());
+        assert!(!put(&draft, &path, "new", Before::Nothing, Links::Follow).unwrap());
         assert_eq!(fs::read_to_string(&path).unwrap(), "ours");
         assert!(!draft.exists());
+    }
+
+    #[test]
+    fn a_link_is_no_file_where_links_are_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let (inside, outside) = (folder.path().join("a.ipynb"), folder.path().join("b.ipynb"));
+        let mut notebook = Notebook::new(&Kernel::default());
+        save(&mut notebook, &outside, Overwrite::Never).unwrap();
+        std::os::unix::fs::symlink(&outside, &inside).unwrap();
+        assert!(open_at(&inside, Links::Follow).is_ok());
+        let error = open_at(&inside, Links::Refuse).unwrap_err();
+        assert_eq!(error.code, Code::NotFound);
+        // Nor is one that appeared after the file was read.
+        let before = fs::read(&outside).unwrap();
+        notebook.set_metadata("x", Some(1.into()));
+        let error = save_at(&mut notebook, &inside, Overwrite::Never, Links::Refuse);
+        assert_eq!(error.unwrap_err().code, Code::Conflict);
+        assert_eq!(fs::read(&outside).unwrap(), before);
+        fs::remove_file(&inside).unwrap();
+        fs::copy(&outside, &inside).unwrap();
+        save_at(&mut notebook, &inside, Overwrite::Never, Links::Refuse).unwrap();
+        assert_eq!(
+            open_at(&inside, Links::Refuse).unwrap().text(),
+            notebook.text()
+        );
+        assert_eq!(fs::read(&outside).unwrap(), before);
     }
 
     #[test]

@@ -38,7 +38,7 @@ pub use ansi::plain;
 pub use cell::{Cell, CellKind};
 pub use check::{Problem, Repair};
 pub use diff::{CellDiff, Diff, Fate, diff};
-pub use disk::{Overwrite, open, save, save_text};
+pub use disk::{Links, Overwrite, open, open_at, save, save_at, save_text};
 pub(crate) use edit::WIDGETS;
 pub use edit::{Clearing, NewCell};
 pub use html::{TokenKind, html, tokens};

@@ -2,15 +2,17 @@
 //! kernel.
 
 use std::fmt::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use pillion_catalogue::{Code, Context, Error, Operation, Result, Safety, Scope, commit, work};
+use pillion_lanes::session::WORKSPACE;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::NotebookService;
 use crate::file::{
-    self, CellKind, Clearing, Kernel, NewCell, Notebook, Overwrite, Problem, open, save, save_text,
+    self, CellKind, Clearing, Kernel, Links, NewCell, Notebook, Overwrite, Problem, open, save,
+    save_text,
 };
 
 /// Problems that are told of one file.
@@ -22,6 +24,33 @@ pub(super) fn place(cx: &Context<NotebookService>, path: &Path) -> Result<PathBu
         true => Err(Error::new(Code::InvalidParams, "`path` is empty")),
         false if path.is_absolute() => Ok(path.to_owned()),
         false => Ok(cx.folder()?.join(path)),
+    }
+}
+
+/// A file as the caller of a session means it. Where sessions are conversations of a desktop
+/// app, a name without folders is a file of the session's workspace. Code of the learner can put
+/// anything there, so a link is no file of it.
+pub(super) fn place_in_session(
+    cx: &Context<NotebookService>,
+    session: Option<&str>,
+    path: &Path,
+) -> Result<(PathBuf, Links)> {
+    let executor = cx.service().kernels().executor();
+    let conversation = session.and_then(|session| Some((session, executor.conversation(session)?)));
+    let Some((session, folder)) = conversation.filter(|_| !path.is_absolute()) else {
+        return Ok((place(cx, path)?, Links::Follow));
+    };
+    executor.check_session(session)?;
+    let mut parts = path.components();
+    match (parts.next(), parts.next()) {
+        (Some(Component::Normal(name)), None) => {
+            Ok((folder.join(WORKSPACE).join(name), Links::Refuse))
+        }
+        _ => {
+            let what = format!("`{}` is no file of the workspace", path.display());
+            Err(Error::new(Code::InvalidParams, what)
+                .hint("name a notebook of the session's workspace, or an absolute path"))
+        }
     }
 }
 

@@ -14,10 +14,10 @@ use serde_json::{Map, Value};
 
 use super::cell::word;
 use super::cells::{CellImage, CellRef, without_images};
-use super::files::{is_notebook, place};
+use super::files::{is_notebook, place_in_session};
 use super::in_session;
 use crate::NotebookService;
-use crate::file::{Budget, show};
+use crate::file::{Budget, Links, show};
 use crate::whole::{Done, Plan, Whole};
 
 /// Bytes of text and of images of a reply that show what cells gave; and of one cell's text.
@@ -34,7 +34,8 @@ const MOST_FAILED: usize = 100;
 /// The notebook has a kernel of its own, of the kind that it names, which knows nothing before and is gone afterwards;
 /// with `session` it is run on the kernel of that session, which stays. Cells run behind the
 /// walls of the user lane, in the folder of the session, and see nothing of the notebook's own
-/// folder. The run stops at the first cell that fails, unless errors are allowed or the cell is
+/// folder. In the session of a desktop app a name without folders is a file of its workspace.
+/// The run stops at the first cell that fails, unless errors are allowed or the cell is
 /// tagged `raises-exception`; cells tagged `skip-execution` are left out. What was not run stays
 /// as it was. If somebody saves the file meanwhile, outputs go to the cells that are still what
 /// was run. With `stream` each cell is told as it begins and ends.
@@ -353,9 +354,15 @@ impl Operation for Run {
     }
 
     async fn run(self, cx: Context<NotebookService>) -> Result<RunReport> {
-        let path = place(&cx, &self.path)?;
+        let session = self.session.as_deref();
+        let (path, links) = place_in_session(&cx, session, &self.path)?;
         let output = self.output.as_deref();
-        let output = output.map(|output| place(&cx, output)).transpose()?;
+        let output = output.map(|output| place_in_session(&cx, session, output));
+        let (output, links) = match output.transpose()? {
+            Some((output, Links::Refuse)) => (Some(output), Links::Refuse),
+            Some((output, Links::Follow)) => (Some(output), links),
+            None => (None, links),
+        };
         if let Some(output) = &output {
             is_notebook(output)?;
         }
@@ -366,6 +373,7 @@ impl Operation for Run {
         let plan = Plan {
             path: path.clone(),
             output,
+            links,
             parameters: self.parameters.0,
             cells: self.cells,
             from: self.from,

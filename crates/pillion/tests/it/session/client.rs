@@ -304,8 +304,15 @@ pub(super) struct Stream {
 }
 
 impl Stream {
-    /// The next event; `None` at the end.
+    /// The next event of a turn; `None` at the end.
     pub(super) fn next(&mut self) -> Option<Value> {
+        let event = self.next_of_any()?;
+        events::check_fields(&event);
+        Some(event)
+    }
+
+    /// The next event of any stream of the contract; `None` at the end.
+    pub(super) fn next_of_any(&mut self) -> Option<Value> {
         loop {
             if let Some(end) = self.buffer.windows(2).position(|two| two == b"\n\n") {
                 let rest = self.buffer.split_off(end + 2);
@@ -332,6 +339,17 @@ impl Stream {
     pub(super) fn until(&mut self, kind: &str) -> Value {
         loop {
             match self.next() {
+                Some(event) if event["type"] == kind => return event,
+                Some(_) => {}
+                None => panic!("no {kind}: {:?}", self.events),
+            }
+        }
+    }
+
+    /// Read any stream until an event of this type, which must come.
+    pub(super) fn until_any(&mut self, kind: &str) -> Value {
+        loop {
+            match self.next_of_any() {
                 Some(event) if event["type"] == kind => return event,
                 Some(_) => {}
                 None => panic!("no {kind}: {:?}", self.events),

@@ -224,4 +224,116 @@ fn cells_run_on_the_sessions_kernel() {
     good(&client.post(&path("/reset"), json!({})));
     assert_eq!(cell("x")["success"], false, "it has forgotten");
     good(&client.post(&path("/shutdown"), json!({})));
+    // Of a session that nobody made there is no kernel.
+    let nobodys = client.post(
+        "/api/session/nobodys/notebook/cell/run",
+        json!({ "code": "1" }),
+    );
+    detail(&nobodys, 404);
+}
+
+#[test]
+fn a_cell_is_followed_asked_interrupted_and_its_kernel_restarted() {
+    let mut world = World::new();
+    let python = set_up("dev-python/bin/python");
+    world.context.set_env("PILLION_PYTHON", python);
+    let client = world.serve();
+    let session = client.create(CHAPTER);
+    let path = |rest: &str| format!("/api/session/{session}/notebook{rest}");
+    let cell = |code: &str| good(&client.post(&path("/cell/run"), json!({ "code": code })));
+    let follow = |code: &str| {
+        let body = json!({ "code": code, "cell_id": "c1", "timeout_seconds": 120 });
+        let stream = client.stream("POST", &path("/cell/stream"), &body.to_string());
+        stream.unwrap_or_else(|reply| panic!("{reply:?}"))
+    };
+    // What it prints comes as it prints, and what it asks is answered over another request.
+    let mut asking = follow("print('before', flush=True)\nname = input('who? ')\nf'hi {name}'");
+    let printed = asking.until_any("stream");
+    assert_eq!(printed["text"], "before\n", "{printed}");
+    let question = asking.until_any("input_request");
+    assert_eq!(question["prompt"], "who? ", "{question}");
+    good(&client.post(&path("/input"), json!({ "value": "Ada" })));
+    let reply = asking.until_any("complete");
+    assert_eq!(
+        (&reply["success"], &reply["result_repr"], &reply["cell_id"]),
+        (&json!(true), &json!("'hi Ada'"), &json!("c1")),
+        "{reply}"
+    );
+    assert!(asking.next_of_any().is_none(), "nothing after it");
+    // One that never ends is interrupted, and the kernel stays.
+    let mut endless = follow("print('begun', flush=True)\nwhile True: pass");
+    endless.until_any("stream");
+    let kernel = good(&client.get(&path("")))["kernels"][0].clone();
+    assert_eq!(kernel["state"], "busy", "{kernel}");
+    good(&client.post(&path("/interrupt"), json!({})));
+    let reply = endless.until_any("complete");
+    assert_eq!(reply["success"], false, "{reply}");
+    assert_eq!(reply["error"]["ename"], "KeyboardInterrupt", "{reply}");
+    assert_eq!(cell("name")["result_repr"], "'Ada'", "it remembers");
+    let restarted = good(&client.post(&path("/restart"), json!({})));
+    assert_eq!(restarted["state"], "idle", "{restarted}");
+    let forgotten = cell("name");
+    assert_eq!(forgotten["error"]["ename"], "NameError", "{forgotten}");
+    assert_eq!(forgotten["execution_count"], 1, "a new kernel");
+    // Nothing waits for an answer.
+    let nobody = client.post(&path("/input"), json!({ "value": "x" }));
+    assert!((400..500).contains(&nobody.status), "{nobody:?}");
+}
+
+#[test]
+fn a_notebook_of_the_workspace_is_run_and_gets_its_outputs() {
+    let mut world = World::new();
+    let python = set_up("dev-python/bin/python");
+    world.context.set_env("PILLION_PYTHON", python);
+    let client = world.serve();
+    let session = client.create(CHAPTER);
+    let path = |rest: &str| format!("/api/session/{session}{rest}");
+    let notebook = json!({
+        "nbformat": 4, "nbformat_minor": 5, "metadata": {},
+        "cells": [
+            { "cell_type": "code", "id": "a", "metadata": {}, "execution_count": null,
+                "outputs": [], "source": "import os\nx = 6 * 7" },
+            { "cell_type": "code", "id": "b", "metadata": {}, "execution_count": null,
+                "outputs": [], "source": "x" },
+        ],
+    });
+    let body = json!({ "content": notebook.to_string() });
+    let written = client.put(&path("/workspace/files/lesson.ipynb"), body);
+    assert!([200, 201].contains(&written.status), "{written:?}");
+    let run = |body: Value| client.post(&path("/notebook/run"), body);
+    let report = good(&run(json!({ "path": "lesson.ipynb" })));
+    assert_eq!(
+        (&report["success"], &report["ran"], &report["written"]),
+        (&json!(true), &json!(2), &json!(true)),
+        "{report}"
+    );
+    let read = good(&client.get(&path("/workspace/files/lesson.ipynb")));
+    let outputs: Value = serde_json::from_str(read["content"].as_str().unwrap()).unwrap();
+    let result = &outputs["cells"][1]["outputs"][0]["data"]["text/plain"];
+    assert!(result.to_string().contains("42"), "{outputs}");
+    // It ran on the session's kernel.
+    let cell = client.post(&path("/notebook/cell/run"), json!({ "code": "x + 1" }));
+    assert_eq!(good(&cell)["result_repr"], "43");
+    // Neither what is not there nor what lies elsewhere is a notebook of it.
+    detail(&run(json!({ "path": "missing.ipynb" })), 404);
+    for elsewhere in ["../session_state.json", "../../a.ipynb", "sub/a.ipynb", "."] {
+        let reply = run(json!({ "path": elsewhere }));
+        assert!((400..500).contains(&reply.status), "{elsewhere}: {reply:?}");
+    }
+    // Code of the learner can make links; what they lead to is not touched.
+    let secret = world.context.base.join("secret.ipynb");
+    std::fs::write(&secret, notebook.to_string()).unwrap();
+    let link = world.folder(&session).join("user_workspace/link.ipynb");
+    std::os::unix::fs::symlink(&secret, &link).unwrap();
+    detail(&run(json!({ "path": "link.ipynb" })), 404);
+    let aside = json!({ "path": "lesson.ipynb", "output": "link.ipynb" });
+    assert_eq!(good(&run(aside))["success"], true);
+    assert!(
+        link.symlink_metadata().unwrap().is_file(),
+        "it was replaced"
+    );
+    assert_eq!(
+        std::fs::read_to_string(&secret).unwrap(),
+        notebook.to_string()
+    );
 }

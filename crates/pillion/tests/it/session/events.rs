@@ -55,11 +55,11 @@ pub(super) fn decode(frame: &str) -> Option<Value> {
         .strip_prefix("data: ")
         .unwrap_or_else(|| panic!("{frame:?}"));
     let event: Value = serde_json::from_str(data).unwrap_or_else(|e| panic!("{e}: {frame:?}"));
-    check_fields(&event);
     Some(event)
 }
 
-fn check_fields(event: &Value) {
+/// Refuse an event of a turn that is not as the contract has it.
+pub(super) fn check_fields(event: &Value) {
     let kind = event["type"].as_str().unwrap_or_else(|| panic!("{event}"));
     let found = FIELDS.iter().find(|(name, _)| *name == kind);
     let (_, fields) = found.unwrap_or_else(|| panic!("an event of no known type: {event}"));

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::model_server::{Act, Agent, Gate, manager_answer, memo_answer, merged, outcome, reply};
-use super::world::{CHAPTER, TABLE, World, eventually};
+use super::world::{CHAPTER, TABLE, World, eventually, write_all};
 
 /// The packet that steers a session.
 pub(super) fn packet(world: &World, session: &str) -> Value {
@@ -363,6 +363,99 @@ fn an_expert_is_consulted_and_its_skill_runs() {
     assert!(folder.is_dir(), "{}", folder.display());
     assert!(folder.read_dir().unwrap().count() > 0);
     assert_eq!(turn.shown().trim(), "Reply 2.");
+}
+
+#[test]
+fn what_a_chapter_binds_to_a_consultation_holds_whatever_the_manager_says() {
+    let world = World::new();
+    let chapter = "curriculum/courses/basics/chapters/lists";
+    write_all(
+        &world.context.base.join(chapter),
+        &[(
+            "consultation_config.yaml",
+            "available_experts: [table_expert]\nbinding_rules:\n  - expert_id: table_expert\n    \
+             set:\n      task_type: scaffolding\n      allow_setup_helper_code: true\n    \
+             guidance_append: Praise the table.\n  - expert_id: another\n    \
+             guidance_append: Never said.\n",
+        )],
+    );
+    let client = world.serve();
+    let session = client.create(CHAPTER);
+    unlocks_once(&world);
+    consults(&world, "table_expert");
+    let turn = client.turn(&session, "I have uploaded a table");
+    assert_eq!(turn.index(), 1);
+    let packet = packet(&world, &session);
+    assert_eq!(
+        (&packet["task_type"], &packet["allow_setup_helper_code"]),
+        (&json!("scaffolding"), &json!(true)),
+        "{packet}"
+    );
+    let guidance = packet["guidance_for_ca"].as_str().unwrap();
+    assert!(guidance.contains("tell of 3007 rows"), "{guidance}");
+    assert!(guidance.contains("Praise the table."), "{guidance}");
+    assert!(!guidance.contains("Never said."), "{guidance}");
+    let companion = world.model.wait_for(Agent::Companion, 2).text();
+    assert!(companion.contains("Praise the table."), "{companion}");
+}
+
+#[test]
+fn prompts_are_the_chapters_then_the_apps_then_the_machines_then_ours() {
+    let mut world = World::new();
+    let base = world.context.base.clone();
+    let said = |name: &str, who: &str| {
+        let agent = name.replace("manager", "roadmap manager");
+        format!("You are the {agent}. PROMPT OF {who}.\n")
+    };
+    for (folder, who, names) in [
+        (
+            "machine",
+            "MACHINE",
+            ["companion", "manager", "memo"].as_slice(),
+        ),
+        ("app/prompts", "APP", &["companion", "manager"]),
+        ("bundle/prompts", "CHAPTER", &["companion"]),
+    ] {
+        for name in names {
+            let file = format!("{name}.md");
+            write_all(&base.join(folder), &[(&file, &said(name, who))]);
+        }
+    }
+    write_all(
+        &base.join("bundle"),
+        &[
+            ("chapter_context.md", "# Bundled\n"),
+            ("task_list.md", "- **b1** One task\n"),
+            ("task_completion_principles.md", "Done is done.\n"),
+        ],
+    );
+    world
+        .context
+        .set_env("MAIN_AGENTS_DIR", base.join("machine"));
+    let client = world.serve();
+    let context = json!({ "bundle_paths": {
+        "chapter_bundle_path": base.join("bundle"),
+        "app_agents_path": base.join("app"),
+    } });
+    let bundled =
+        client.create_with(json!({ "chapter_id": "bundled", "desktop_context": context }));
+    unlocks_once(&world);
+    assert_eq!(client.turn(&bundled, "hello").index(), 1);
+    for (agent, name, who) in [
+        (Agent::Companion, "companion", "CHAPTER"),
+        (Agent::Manager, "manager", "APP"),
+        (Agent::Memo, "memo", "MACHINE"),
+    ] {
+        let text = world.model.wait_for(agent, 1).text();
+        assert!(text.contains(said(name, who).trim()), "{name}: {text}");
+        assert_eq!(text.matches("PROMPT OF").count(), 1, "{name}: {text}");
+    }
+    // Of a session without bundles the machine's folder is asked, and what nobody overrides is ours.
+    let asked = world.model.asked(Agent::Companion).len();
+    let plain = client.create(CHAPTER);
+    client.turn(&plain, "hello");
+    let text = world.model.wait_for(Agent::Companion, asked + 1).text();
+    assert!(text.contains(said("companion", "MACHINE").trim()), "{text}");
 }
 
 #[test]
