@@ -160,7 +160,8 @@ pub enum Action {
     Ask(Box<Asking>),
     /// Ask an expert.
     Consult(ConsultationRequest),
-    /// Keep the turn.
+    /// Keep the turn. The memo agent is asked in the same step, so that nobody waits for the disk
+    /// while a model could think; its answer is told after what came of the commit.
     Commit(Box<TurnCommit>),
     /// Keep the memo.
     SaveMemo(Box<MemoCommit>),

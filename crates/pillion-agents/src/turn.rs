@@ -191,19 +191,18 @@ impl Turn {
             (Stage::Consulting, TurnEvent::Consulted(result)) => {
                 self.consulted(result, &mut actions);
             }
-            (Stage::Committing { cancelled }, TurnEvent::Committed) => {
-                if cancelled {
-                    self.complete(false, &mut actions);
-                } else {
-                    self.stage = Stage::Memo;
-                    let question = self.briefing().memo();
-                    self.ask(question, &mut actions);
-                }
+            (Stage::Committing { cancelled: true }, TurnEvent::Committed) => {
+                actions.push(Action::Abort);
+                self.complete(false, &mut actions);
             }
+            // The memo agent has been asked already.
+            (Stage::Committing { .. }, TurnEvent::Committed) => self.stage = Stage::Memo,
             (Stage::Committing { cancelled: true }, TurnEvent::CommitFailed { .. }) => {
+                actions.push(Action::Abort);
                 self.end_cancelled(&mut actions);
             }
             (Stage::Committing { .. }, TurnEvent::CommitFailed { message }) => {
+                actions.push(Action::Abort);
                 let error = StreamEvent::Error {
                     message: message.clone(),
                 };
@@ -503,6 +502,8 @@ impl Turn {
             packet: self.packet.clone(),
             memory: self.memory.clone(),
         })));
+        let question = self.briefing().memo();
+        self.ask(question, actions);
     }
 
     fn remembered(&mut self, text: &str, actions: &mut Vec<Action>) {

@@ -209,7 +209,7 @@ fn scripts() {
             ],
             "start, ask CA, companion_start, chunk \"Well done!\\n\", ask RMA, RMA usage 10, consultation_start, \
              consult inspector, consultation_error, ask CA, companion_start, chunk \"On to b.\\n\", CA usage 20, \
-             companion_complete, commit 4",
+             companion_complete, commit 4, ask MA",
         ),
         (
             "a manager who fails after the consultation",
@@ -222,7 +222,7 @@ fn scripts() {
             ],
             "start, ask CA, companion_start, chunk \"Well done!\\n\", ask RMA, RMA usage 10, consultation_start, \
              consult inspector, consultation_complete, ask RMA, RMA usage 5, ask CA, companion_start, \
-             chunk \"On to b.\\n\", CA usage 20, companion_complete, commit 4",
+             chunk \"On to b.\\n\", CA usage 20, companion_complete, commit 4, ask MA",
         ),
         (
             "a manager who corrects itself",
@@ -233,7 +233,7 @@ fn scripts() {
                 answered(SECOND),
             ],
             "start, ask CA, companion_start, chunk \"Well done!\\n\", ask RMA, ask RMA, RMA usage 20, ask CA, \
-             companion_start, chunk \"On to b.\\n\", CA usage 20, companion_complete, commit 4",
+             companion_start, chunk \"On to b.\\n\", CA usage 20, companion_complete, commit 4, ask MA",
         ),
         (
             "a manager who does not, and a memo agent neither",
@@ -273,8 +273,8 @@ fn scripts() {
         (
             "a commit that fails",
             vec![answered(PLAIN), broken(), Committed],
-            "start, ask CA, companion_start, chunk \"Try it.\\n\", CA usage 10, companion_complete, commit 4, error, \
-             complete 4, finish failed",
+            "start, ask CA, companion_start, chunk \"Try it.\\n\", CA usage 10, companion_complete, commit 4, ask MA, \
+             abort, error, complete 4, finish failed",
         ),
         (
             "cancelled while it streams",
@@ -296,14 +296,14 @@ fn scripts() {
         (
             "cancelled while it is committed",
             vec![answered(PLAIN), Cancelled, Committed],
-            "start, ask CA, companion_start, chunk \"Try it.\\n\", CA usage 10, companion_complete, commit 4, \
-             complete 5, finish false",
+            "start, ask CA, companion_start, chunk \"Try it.\\n\", CA usage 10, companion_complete, commit 4, ask MA, \
+             abort, complete 5, finish false",
         ),
         (
             "cancelled while a commit fails",
             vec![answered(PLAIN), Cancelled, broken()],
-            "start, ask CA, companion_start, chunk \"Try it.\\n\", CA usage 10, companion_complete, commit 4, \
-             cancelled, finish cancelled",
+            "start, ask CA, companion_start, chunk \"Try it.\\n\", CA usage 10, companion_complete, commit 4, ask MA, \
+             abort, cancelled, finish cancelled",
         ),
         (
             "cancelled while the memo is written",

@@ -22,6 +22,7 @@ use pillion_sync::{Delivery, Kind};
 use serde_json::json;
 use serde_json::value::to_raw_value;
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::AbortOnDropHandle;
 
 use crate::content::Contents;
 use crate::create::tasks;
@@ -218,26 +219,53 @@ impl Task {
     /// Do what the machine says until it has nothing more to say.
     async fn drive(&mut self, turn: &mut Turn) {
         let mut actions = turn.step(TurnEvent::Begin);
+        // The memo agent is asked while the turn is written.
+        let mut asked_beside = None;
         loop {
             let mut todo = None;
             for action in actions {
                 match action {
                     Action::Emit(event) => self.emit(&event),
-                    Action::Abort => {}
+                    Action::Abort => asked_beside = None,
                     Action::Finish(_) => return,
+                    Action::Ask(asking) if matches!(todo, Some(Action::Commit(_))) => {
+                        let asked = ask_quietly(self.running.model.clone(), *asking);
+                        asked_beside = Some(AbortOnDropHandle::new(tokio::spawn(asked)));
+                    }
                     other => todo = Some(other),
                 }
             }
-            let Some(action) = todo else {
-                // Every step asks for something until the last.
-                tracing::error!("a turn stands still");
-                self.emit(&StreamEvent::Error {
-                    message: "the turn ended because of a fault of pillion".to_owned(),
-                });
-                return;
+            let event = match (todo, asked_beside.take()) {
+                (Some(action), beside) => {
+                    asked_beside = beside;
+                    self.perform(action, turn).await
+                }
+                (None, Some(beside)) => self.answer(beside).await,
+                (None, None) => {
+                    // Every step asks for something until the last.
+                    tracing::error!("a turn stands still");
+                    self.emit(&StreamEvent::Error {
+                        message: "the turn ended because of a fault of pillion".to_owned(),
+                    });
+                    return;
+                }
             };
-            let event = self.perform(action, turn).await;
             actions = turn.step(event);
+        }
+    }
+
+    /// The answer to a question that was asked beside something else.
+    async fn answer(&self, asked: AbortOnDropHandle<TurnEvent>) -> TurnEvent {
+        tokio::select! {
+            biased;
+            () = self.running.cancel.cancelled() => TurnEvent::Cancelled,
+            event = asked => event.unwrap_or_else(|error| {
+                tracing::error!(%error, "a question to a model ended by itself");
+                TurnEvent::Failed {
+                    message: "asking the model failed because of a fault of pillion".to_owned(),
+                    recoverable: true,
+                }
+            }),
         }
     }
 
@@ -284,7 +312,6 @@ impl Task {
 
     /// Ask the model. What the companion says is heard as it comes.
     async fn ask(&self, asking: Asking, turn: &mut Turn) -> TurnEvent {
-        let prompt = prompt(asking);
         let log = &self.running.log;
         let mut hear = |text: &str| {
             for action in turn.step(TurnEvent::Text(text.to_owned())) {
@@ -293,22 +320,7 @@ impl Task {
                 }
             }
         };
-        match self.running.model.ask(&prompt, &mut hear).await {
-            Ok(answer) => TurnEvent::Answered {
-                usage: TokenUsage {
-                    input_tokens: answer.usage.input_tokens,
-                    output_tokens: answer.usage.output_tokens,
-                },
-                text: answer.text,
-            },
-            Err(error) => {
-                tracing::warn!(agent = prompt.agent, kind = ?error.kind, "a model did not answer");
-                TurnEvent::Failed {
-                    message: format!("{}; {}", error.message, error.hint),
-                    recoverable: error.kind.is_passing(),
-                }
-            }
-        }
+        ask(&self.running.model, asking, &mut hear).await
     }
 
     /// Let an expert be consulted.
@@ -488,6 +500,32 @@ impl Task {
             tracing::warn!(%error, "a session is settled later");
         }
     }
+}
+
+/// Ask a model; `hear` is told what it says as it comes.
+async fn ask(model: &Model, asking: Asking, hear: &mut (dyn FnMut(&str) + Send)) -> TurnEvent {
+    let prompt = prompt(asking);
+    match model.ask(&prompt, hear).await {
+        Ok(answer) => TurnEvent::Answered {
+            usage: TokenUsage {
+                input_tokens: answer.usage.input_tokens,
+                output_tokens: answer.usage.output_tokens,
+            },
+            text: answer.text,
+        },
+        Err(error) => {
+            tracing::warn!(agent = prompt.agent, kind = ?error.kind, "a model did not answer");
+            TurnEvent::Failed {
+                message: format!("{}; {}", error.message, error.hint),
+                recoverable: error.kind.is_passing(),
+            }
+        }
+    }
+}
+
+/// Ask a model whose words nobody follows.
+async fn ask_quietly(model: Model, asking: Asking) -> TurnEvent {
+    ask(&model, asking, &mut |_| {}).await
 }
 
 /// What an expert found, as the manager reads it.

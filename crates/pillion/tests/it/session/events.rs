@@ -248,10 +248,8 @@ mod tests {
             "data: {\"type\":\"complete\"}",
             "data: {",
         ] {
-            assert!(
-                std::panic::catch_unwind(|| decode(frame)).is_err(),
-                "{frame}"
-            );
+            let read = || decode(frame).inspect(check_fields);
+            assert!(std::panic::catch_unwind(read).is_err(), "{frame}");
         }
     }
 }

@@ -189,7 +189,9 @@ impl Desktop {
     fn turns(&self, plan: &Plan, model: &Model, chapter: &str) -> Result<Vec<Row>> {
         plan.tell("turns of one session");
         let session = self.new_session(chapter)?;
-        model.speak(Duration::from_millis(2), 2);
+        // Some 50 ms an answer: quicker than any real one, and what happens beside it counts as
+        // its time.
+        model.speak(Duration::from_millis(10), 4);
         // The first one opens connections and files.
         turn(self.port, &session).map_err(|error| cannot(&error))?;
         model.take();
