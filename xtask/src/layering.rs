@@ -117,6 +117,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "pillion-course",
             "pillion-model",
             "pillion-catalogue",
+            "pillion-process",
         ],
     ),
     (

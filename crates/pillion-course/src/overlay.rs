@@ -313,7 +313,9 @@ fn hold(folder: &Path) -> Result<Option<OwnedFd>, Error> {
         // The folder may have lost its name while the lock was waited for.
         let held = rustix::fs::fstat(&open).map_err(unreadable)?;
         let now = folder.symlink_metadata();
-        if now.is_ok_and(|now| (now.dev(), now.ino()) == (held.st_dev, held.st_ino)) {
+        if now.is_ok_and(|now| {
+            (now.dev(), now.ino()) == (pillion_process::device(&held), held.st_ino)
+        }) {
             return Ok(Some(open));
         }
     }

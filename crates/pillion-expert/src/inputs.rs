@@ -5,7 +5,6 @@
 //! files: what was looked at is what is read, whatever has that name by then.
 
 use std::fs::File;
-use std::os::fd::AsRawFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
@@ -33,7 +32,7 @@ pub(crate) struct Input {
 impl Input {
     /// Where the open file can be read. It stays open as long as this is there.
     pub(crate) fn path(&self) -> PathBuf {
-        format!("/proc/self/fd/{}", self.file.as_raw_fd()).into()
+        pillion_process::descriptor_path(&self.file)
     }
 }
 

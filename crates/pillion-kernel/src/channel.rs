@@ -1,16 +1,16 @@
 //! One socket of a kernel: bytes out, messages in.
 
 use std::io;
-use std::os::fd::{AsRawFd, BorrowedFd};
+use std::os::fd::BorrowedFd;
 
 use bytes::{Bytes, BytesMut};
 use pillion_protocol::jupyter::{self, Message, MessageError, Signer};
 use pillion_protocol::zmtp::{self, Decoder, Socket};
-use rustix::fs::{FileType, Mode, OFlags, fstat, openat};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpStream, UnixStream};
 
 use crate::connection::Place;
+pub(crate) use crate::sys::reach;
 
 /// What is read at once.
 const CHUNK: usize = 64 * 1024;
@@ -33,18 +33,6 @@ pub(crate) struct Receiver {
     decoder: Decoder,
     buffer: BytesMut,
     signer: Signer,
-}
-
-/// Connect to the socket `name` in `folder`. Only a socket is connected to, whatever else may
-/// lie there by that name.
-pub(crate) async fn reach(folder: BorrowedFd<'_>, name: &str) -> io::Result<UnixStream> {
-    let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let place = openat(folder, name, flags, Mode::empty())?;
-    if FileType::from_raw_mode(fstat(&place)?.st_mode) != FileType::Socket {
-        return Err(io::Error::other(format!("`{name}` is no socket")));
-    }
-    let path = format!("/proc/self/fd/{}", place.as_raw_fd());
-    UnixStream::connect(path).await
 }
 
 /// Connect to the socket `name` in `folder`, and say who we are.

@@ -42,6 +42,7 @@ mod relay;
 mod spare;
 mod specs;
 mod start;
+mod sys;
 
 pub use attach::Attached;
 pub use cell::{Cell, Listener, Ran};

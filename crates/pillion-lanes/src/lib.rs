@@ -34,6 +34,7 @@ mod reply;
 mod run;
 mod runtime;
 pub mod session;
+mod sys;
 mod tools;
 mod zygote;
 

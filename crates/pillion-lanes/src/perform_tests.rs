@@ -72,6 +72,7 @@ fn means(level: Level) -> Means {
         namespaces: Err("forbidden here".to_owned()),
         landlock: 6,
         seccomp: true,
+        seatbelt: false,
         root: false,
     }
 }

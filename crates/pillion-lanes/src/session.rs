@@ -1,9 +1,9 @@
 //! Folders of sessions: one for each, below one root, and nothing in it leads out.
 
 use std::collections::HashSet;
-use std::ffi::{CStr, CString};
+use std::ffi::CString;
 use std::io;
-use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -19,6 +19,8 @@ use rustix::fs::{
 use rustix::io::Errno;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+use crate::sys;
 
 /// Files that are listed.
 const MOST_LISTED: usize = 1000;
@@ -389,21 +391,13 @@ fn mark(walk: &Walk, found: &Found) -> u64 {
 /// Let the owner of a folder that was met last into it, once; says whether that can be.
 fn open_up(walk: &mut Walk, met: Option<CString>) -> bool {
     let Some(name) = met else { return false };
-    let opened = walk.folder().is_some_and(|at| let_in(at, &name).is_ok());
+    let opened = walk
+        .folder()
+        .is_some_and(|at| sys::let_in(at, &name).is_ok());
     if opened {
         walk.retry(name);
     }
     opened
-}
-
-/// Let the owner of a folder into it.
-fn let_in(at: BorrowedFd<'_>, name: &CStr) -> io::Result<()> {
-    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let folder = rustix::fs::openat(at, name, flags, Mode::empty())?;
-    // What was opened, whatever has that name by now.
-    let path = format!("/proc/self/fd/{}", folder.as_raw_fd());
-    rustix::fs::chmod(path, Mode::from_raw_mode(0o700))?;
-    Ok(())
 }
 
 /// Remove a folder, with folders in it that are closed to their own owner, and with folders that
@@ -424,7 +418,7 @@ pub fn remove(folder: &Path) {
 
 /// Open what is closed, and bring up what is too deep; says whether there was any of it.
 fn flatten(folder: &Path) -> bool {
-    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let flags = pillion_process::HANDLE | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let (Ok(root), Ok(mut walk)) = (
         rustix::fs::open(folder, flags, Mode::empty()),
         Walk::open(folder),
@@ -441,7 +435,7 @@ fn flatten(folder: &Path) -> bool {
                 let Some((at, name)) = walk.folder().zip(last.take()) else {
                     continue;
                 };
-                let _ = let_in(at, &name);
+                let _ = sys::let_in(at, &name);
                 done |= rustix::fs::renameat(at, &name, &root, name_of_run()).is_ok();
             }
         }

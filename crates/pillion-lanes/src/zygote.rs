@@ -20,9 +20,9 @@ use pillion_supervisor::{Dialect, Hold, Kind, Limits, Spec, Start};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::environment;
 use crate::lane::Lane;
 use crate::runtime::Runtime;
+use crate::{environment, sys};
 
 /// How long imports may take.
 const START: Duration = Duration::from_secs(60);
@@ -191,14 +191,11 @@ impl SlotInit {
     }
 
     pub(crate) fn kill(&self) {
-        let _ = rustix::process::pidfd_send_signal(&self.pidfd, rustix::process::Signal::KILL);
+        sys::kill(&self.pidfd);
     }
 
     pub(crate) fn is_alive(&self) -> bool {
-        use rustix::event::{PollFd, PollFlags, poll};
-        let mut fds = [PollFd::new(&self.pidfd, PollFlags::IN)];
-        let now = rustix::time::Timespec::default();
-        matches!(poll(&mut fds, Some(&now)), Ok(0))
+        sys::is_alive(&self.pidfd)
     }
 }
 

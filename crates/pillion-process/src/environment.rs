@@ -19,6 +19,8 @@ use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
+use crate::sys;
+
 /// Variables of the user and the machine, which every child gets.
 const COMMON: &[&str] = &[
     "PATH",
@@ -205,7 +207,7 @@ pub fn own() -> Map {
 
 /// All variables that another process of this user was started with.
 pub fn of_process(pid: u32) -> io::Result<Map> {
-    let all = std::fs::read(format!("/proc/{pid}/environ"))?;
+    let all = sys::environment_of(pid)?;
     let pairs = all.split(|byte| *byte == 0).filter_map(|pair| {
         let at = pair.iter().position(|byte| *byte == b'=')?;
         let (name, value) = (pair.get(..at)?, pair.get(at + 1..)?);
@@ -219,7 +221,7 @@ pub fn of_process(pid: u32) -> io::Result<Map> {
 
 /// The folder that another process of this user is in.
 pub fn folder_of_process(pid: u32) -> io::Result<PathBuf> {
-    std::fs::read_link(format!("/proc/{pid}/cwd"))
+    sys::folder_of(pid)
 }
 
 /// The names of those that a worker does not get.

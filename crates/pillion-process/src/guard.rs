@@ -3,17 +3,19 @@
 
 use std::ffi::OsString;
 use std::fs::File;
-use std::io::Read;
+use std::io::{self, Read};
 use std::os::fd::RawFd;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Command, exit};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use rustix::process::{Pid, Resource, Rlimit, Signal, WaitOptions, WaitStatus};
 
-use crate::{read_only, sys, tree};
+use crate::read_only;
+use crate::sys::{self, Offspring};
 
 /// Carries the number of the life pipe's descriptor into the guard.
 const LIFE_FD: &str = "PILLION_GUARD_FD";
@@ -30,9 +32,6 @@ pub(crate) const NOT_STARTED: i32 = 126;
 /// Call this first in `main`. In a guard process it does the guard's work and never
 /// returns; in any other it notes that this executable can be used as one.
 pub fn init() {
-    if !cfg!(target_os = "linux") {
-        return;
-    }
     let mut args = std::env::args_os();
     if args.next().is_some_and(|name| name == NAME)
         && let Some(fd) = std::env::var(LIFE_FD).ok().and_then(|v| v.parse().ok())
@@ -49,16 +48,20 @@ pub fn available() -> bool {
 
 /// The command that runs `program` under a guard whose life hangs on `life`. It may write
 /// anywhere, or only at `writable`.
-pub(crate) fn command(program: &Path, life: RawFd, writable: Option<&[PathBuf]>) -> Command {
+pub(crate) fn command(
+    program: &Path,
+    life: RawFd,
+    writable: Option<&[PathBuf]>,
+) -> io::Result<Command> {
     #[expect(clippy::disallowed_methods, reason = "this is the one door")]
-    let mut command = Command::new("/proc/self/exe");
+    let mut command = Command::new(sys::program()?);
     command.arg0(NAME).env(LIFE_FD, life.to_string());
     if let Some(writable) = writable {
         command.env(WRITABLE, writable.len().to_string());
         command.args(writable);
     }
     command.arg(program);
-    command
+    Ok(command)
 }
 
 /// The guard's whole life. Returns its exit code.
@@ -66,9 +69,7 @@ fn run(life: RawFd, mut args: impl Iterator<Item = OsString>) -> i32 {
     let Ok(life) = sys::adopt(life) else {
         return NOT_STARTED;
     };
-    // Orphans below us become our children instead of init's.
-    #[cfg(target_os = "linux")]
-    let _ = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
+    let offspring = Arc::new(Offspring::adopt());
     let writable = std::env::var(WRITABLE).ok().and_then(|n| n.parse().ok());
     let writable: Option<Vec<PathBuf>> =
         writable.map(|count: usize| args.by_ref().take(count).map(PathBuf::from).collect());
@@ -96,23 +97,25 @@ fn run(life: RawFd, mut args: impl Iterator<Item = OsString>) -> i32 {
             return NOT_STARTED;
         }
     };
+    offspring.follow(child);
     let_go_of_streams();
-    let watching = std::thread::Builder::new().spawn(move || watch(life.into()));
+    let watched = Arc::clone(&offspring);
+    let watching = std::thread::Builder::new().spawn(move || watch(life.into(), &watched));
     if watching.is_err() {
         // Nobody would notice the owner's end: rather no child at all.
-        tree::kill_descendants(std::process::id());
+        offspring.kill();
     }
     let status = wait_for(child);
-    bury_the_rest();
+    bury_the_rest(&offspring);
     imitate(status)
 }
 
 /// Wait until the owner lets go of the life pipe, then kill until nothing is left.
-fn watch(mut life: File) {
+fn watch(mut life: File, offspring: &Offspring) {
     let mut byte = [0];
     while matches!(life.read(&mut byte), Ok(1..)) {}
     loop {
-        tree::kill_descendants(std::process::id());
+        offspring.kill();
         std::thread::sleep(Duration::from_millis(2));
     }
 }
@@ -131,13 +134,7 @@ fn let_go_of_streams() {
 
 /// Descriptors above the standard ones that exec left open: they are the child's.
 fn inherited_descriptors() -> Vec<RawFd> {
-    let Ok(entries) = std::fs::read_dir("/proc/self/fd") else {
-        return Vec::new();
-    };
-    let numbers: Vec<RawFd> = entries
-        .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
-        .collect();
-    numbers
+    sys::open_descriptors()
         .into_iter()
         .filter(|fd| *fd > 2 && sys::is_inheritable(*fd))
         .collect()
@@ -155,9 +152,9 @@ fn wait_for(child: u32) -> Option<WaitStatus> {
 }
 
 /// Kill and reap all that the child left behind.
-fn bury_the_rest() {
+fn bury_the_rest(offspring: &Offspring) {
     loop {
-        let left = tree::kill_descendants(std::process::id());
+        let left = offspring.kill();
         match rustix::process::wait(WaitOptions::NOHANG) {
             Err(rustix::io::Errno::CHILD) if left == 0 => return,
             Ok(Some(_)) => {}
@@ -196,7 +193,7 @@ fn pid_of(pid: Pid) -> u32 {
 /// The guard's only words, on the stream that the owner attaches to its error.
 fn complain(text: &str) {
     use std::io::Write;
-    let _ = std::io::stderr().write_all(format!("{NAME}: {text}").as_bytes());
+    let _ = io::stderr().write_all(format!("{NAME}: {text}").as_bytes());
 }
 
 /// What an exit status of a guard says about its program.

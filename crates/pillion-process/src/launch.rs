@@ -109,7 +109,7 @@ impl Launch {
             guarded: false,
             name: Some(name.into()),
             bare: true,
-            ..Self::new("/proc/self/exe")
+            ..Self::new(sys::program().unwrap_or_else(|_| "pillion".into()))
         }
     }
 
@@ -222,7 +222,9 @@ impl Launch {
         let is_guarded = self.guarded && guard::available();
         let life = if is_guarded {
             let life = Pipe::new().map_err(|e| self.refused(e))?;
-            command = guard::command(&program, life.read.as_raw_fd(), self.writable.as_deref());
+            let writable = self.writable.as_deref();
+            command = guard::command(&program, life.read.as_raw_fd(), writable)
+                .map_err(|e| self.refused(e))?;
             self.inherit.push(life.read);
             Some(life.write)
         } else {

@@ -9,9 +9,10 @@
 //!
 //! That last promise has to hold when pillion itself is killed with SIGKILL, and for
 //! grandchildren that moved to another session. No parent can promise that alone, so
-//! on Linux a child is started under a **guard**: this same executable, started again
-//! as `pillion-guard PROGRAM ARGS...` ([`guard`]). The guard is a child subreaper, so
-//! nothing below it can escape by forking twice; it holds the read end of a *life
+//! a child is started under a **guard**: this same executable, started again
+//! as `pillion-guard PROGRAM ARGS...` ([`guard`]). On Linux the guard is a child subreaper,
+//! so nothing below it can escape by forking twice; on macOS, which has none, it hears of
+//! every fork below it and remembers whom it saw (`sys`). It holds the read end of a *life
 //! pipe* whose write end only the owner has. When the pipe closes, for whatever
 //! reason, the guard kills everything below it and exits.
 //!
@@ -43,7 +44,10 @@ pub use launch::{Detached, Launch, LaunchError, Stream};
 pub use output::Output;
 pub use running::{Exit, Running};
 pub use secret::Secret;
-pub use sys::{Pipe, effective_uid, is_open_for_writing};
+pub use sys::{
+    HANDLE, Pipe, adopt, descriptor_path, device, effective_uid, is_open_for_writing,
+    used_by_children,
+};
 pub use tree::{descendants, first_child};
 
 /// Close every descriptor but the standard streams. For a program that outlives whoever

@@ -28,6 +28,8 @@ use std::time::{Duration, SystemTime};
 
 use serde::{Deserialize, Serialize};
 
+use crate::sys;
+
 /// A file changed less than this before the look may change again with the same stamp:
 /// kernels stamp with the time of their last timer interrupt.
 pub const RACY: Duration = Duration::from_millis(30);
@@ -85,13 +87,13 @@ impl From<&Metadata> for Stamp {
 
 impl From<&rustix::fs::Stat> for Stamp {
     fn from(stat: &rustix::fs::Stat) -> Self {
-        let part = |nanos: u64| i64::try_from(nanos).unwrap_or(0);
+        let (modified, changed) = sys::parts_of_seconds(stat);
         Self {
-            dev: stat.st_dev,
+            dev: sys::device(stat),
             ino: stat.st_ino,
             size: u64::try_from(stat.st_size).unwrap_or(0),
-            mtime_ns: nanos(stat.st_mtime, part(stat.st_mtime_nsec)),
-            ctime_ns: nanos(stat.st_ctime, part(stat.st_ctime_nsec)),
+            mtime_ns: nanos(stat.st_mtime, modified),
+            ctime_ns: nanos(stat.st_ctime, changed),
         }
     }
 }

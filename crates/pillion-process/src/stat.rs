@@ -3,21 +3,21 @@
 //! A pid alone is never an identity, since the system uses it again: [`Identity`] pairs
 //! it with the start time.
 
-use std::fs;
+use crate::sys;
 
 /// A process that can be recognised later.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Identity {
     /// The process id.
     pub pid: u32,
-    /// Clock ticks between boot and the start of the process.
+    /// When it started, in whatever the system counts.
     pub start: u64,
 }
 
 impl Identity {
     /// The identity of the process that has this pid now.
     pub fn of(pid: u32) -> Option<Self> {
-        let start = fields(pid)?.start;
+        let start = sys::facts(pid)?.start;
         Some(Self { pid, start })
     }
 
@@ -34,7 +34,7 @@ impl Identity {
 
     /// Whether that very process still runs. A zombie does not.
     pub fn is_alive(&self) -> bool {
-        fields(self.pid).is_some_and(|f| f.start == self.start && f.state != 'Z')
+        sys::facts(self.pid).is_some_and(|facts| facts.start == self.start && !facts.is_zombie)
     }
 }
 
@@ -48,9 +48,7 @@ pub fn exists(pid: u32) -> bool {
 
 /// Resident memory of a process in bytes.
 pub fn resident_bytes(pid: u32) -> Option<u64> {
-    let statm = fs::read_to_string(format!("/proc/{pid}/statm")).ok()?;
-    let pages: u64 = statm.split_ascii_whitespace().nth(1)?.parse().ok()?;
-    Some(pages * rustix::param::page_size() as u64)
+    sys::resident_bytes(pid)
 }
 
 /// Resident memory of a process and of everything below it, in bytes. Pages that several
@@ -62,52 +60,20 @@ pub fn resident_bytes_of_tree(pid: u32) -> u64 {
 }
 
 /// Whether a process runs in the session that `leader` leads.
-///
-/// Not asked of rustix on Linux: its `getsid` panics for a session whose leader is outside
-/// of this pid namespace, as in a container, for which the kernel says 0.
 pub fn is_in_session_of(pid: u32, leader: u32) -> bool {
-    #[cfg(target_os = "linux")]
-    {
-        fields(pid).is_some_and(|f| f.session == leader)
-    }
-    #[cfg(not(target_os = "linux"))]
-    {
-        let raw = |number: u32| rustix::process::Pid::from_raw(i32::try_from(number).ok()?);
-        raw(pid).is_some_and(|pid| rustix::process::getsid(Some(pid)).ok() == raw(leader))
-    }
+    sys::session(pid) == Some(leader)
+}
+
+/// What tells this run of the machine from others, where the system says it.
+pub fn boot_id() -> Option<String> {
+    sys::boot_id()
 }
 
 /// `(pid, parent)` of every process that can be seen.
 pub(crate) fn parents() -> Vec<(u32, u32)> {
-    let Ok(entries) = fs::read_dir("/proc") else {
-        return Vec::new();
-    };
-    entries
-        .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
-        .filter_map(|pid| Some((pid, fields(pid)?.parent)))
+    let pids = sys::pids().into_iter();
+    pids.filter_map(|pid| Some((pid, sys::facts(pid)?.parent)))
         .collect()
-}
-
-struct Fields {
-    state: char,
-    parent: u32,
-    session: u32,
-    start: u64,
-}
-
-/// The fields of `/proc/PID/stat`; the command name may hold spaces and parentheses.
-fn fields(pid: u32) -> Option<Fields> {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    let (_, rest) = stat.rsplit_once(')')?;
-    let mut words = rest.split_ascii_whitespace();
-    Some(Fields {
-        state: words.next()?.chars().next()?,
-        parent: words.next()?.parse().ok()?,
-        // Field 6 of the file, behind the process group.
-        session: words.nth(1)?.parse().ok()?,
-        // Field 22 of the file.
-        start: words.nth(15)?.parse().ok()?,
-    })
 }
 
 #[cfg(test)]

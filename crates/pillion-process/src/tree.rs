@@ -32,15 +32,6 @@ pub fn first_child(parent: u32) -> Option<u32> {
         .map(|child| child.pid)
 }
 
-/// SIGKILL to every descendant of `root`; says how many there were.
-pub(crate) fn kill_descendants(root: u32) -> usize {
-    let all = descendants(root);
-    for pid in &all {
-        signal(*pid, Signal::KILL);
-    }
-    all.len()
-}
-
 /// SIGKILL to `leader`, its process group and everything below it.
 pub(crate) fn kill_tree(leader: u32) {
     let below = descendants(leader);
@@ -59,7 +50,7 @@ pub(crate) fn kill_group(leader: u32) {
     }
 }
 
-fn signal(pid: u32, signal: Signal) {
+pub(crate) fn signal(pid: u32, signal: Signal) {
     if let Some(pid) = as_pid(pid) {
         let _ = kill_process(pid, signal);
     }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use crate::vars;
 
 /// A socket's path must fit into this many bytes, with the final NUL.
-pub const MAX_PATH: usize = 108;
+pub const MAX_PATH: usize = if cfg!(target_os = "macos") { 104 } else { 108 };
 
 /// The places of one daemon.
 #[derive(Debug, Clone, PartialEq, Eq)]

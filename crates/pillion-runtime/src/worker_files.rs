@@ -112,8 +112,7 @@ struct Record {
 
 /// The current run of this machine.
 pub(crate) fn boot() -> String {
-    let id = std::fs::read_to_string("/proc/sys/kernel/random/boot_id");
-    id.map(|id| id.trim().to_owned()).unwrap_or_default()
+    pillion_process::stat::boot_id().unwrap_or_default()
 }
 
 /// What is wrong with the package as it lies there, before it is put right: files that are

@@ -9,12 +9,10 @@ use std::time::Duration;
 use pillion_process::{Launch, LaunchError, Pipe, Running, Stream};
 use tokio::io::AsyncReadExt;
 
-use crate::boxed::{self, Outputs, Said, Spec, Watch};
 use crate::level::{Level, Means};
 use crate::policy::{Folder, Limits, Policy};
-use crate::{message, walls};
-
-pub use crate::boxed::Role;
+use crate::spec::{Outputs, Role, Said, Spec, Watch};
+use crate::{NAME, message, sys};
 
 /// How long a trial may take.
 const TRIAL: Duration = Duration::from_secs(10);
@@ -59,7 +57,7 @@ impl Confine {
                 role,
                 level,
                 policy,
-                stranger: boxed::stranger(),
+                stranger: sys::stranger(),
                 program: program.into(),
                 args: Vec::new(),
                 env: Vec::new(),
@@ -144,14 +142,14 @@ impl Confine {
 
     /// Start it. It lives no longer than the handle.
     pub fn spawn(self) -> Result<Confined, ConfineError> {
-        if !boxed::available() {
+        if !crate::available() {
             return Err(ConfineError::NoBox);
         }
         let (ours, theirs) = UnixStream::pair()?;
         let life = Pipe::new()?;
         let theirs = OwnedFd::from(theirs);
         let [stdin, stdout, stderr] = self.stdio;
-        let mut launch = Launch::ourselves(boxed::NAME)
+        let mut launch = Launch::ourselves(NAME)
             .arg(theirs.as_raw_fd().to_string())
             .arg(life.read.as_raw_fd().to_string())
             .stdin(stdin)
@@ -232,17 +230,12 @@ impl Confined {
 /// What can be done here, found out by doing it.
 pub(crate) async fn try_out(most: Level) -> Means {
     let mut means = Means::none("not supported on this system");
-    means.landlock = walls::landlock::version();
-    means.namespaces = trial(Level::L3).await;
-    means.seccomp = match &means.namespaces {
-        Ok(()) => true,
-        Err(_) => trial(Level::L2).await.is_ok(),
-    };
+    sys::try_out(&mut means).await;
     means.settle(most)
 }
 
 /// Confine nothing at all, at this level.
-async fn trial(level: Level) -> Result<(), String> {
+pub(crate) async fn trial(level: Level) -> Result<(), String> {
     let policy = Policy {
         view: Vec::new(),
         programs: false,

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 pub enum Level {
     /// Limits only: a program runs with all rights of its user.
     L1,
-    /// Landlock and a filter of system calls.
+    /// Landlock and a filter of system calls; on macOS a profile of Seatbelt.
     L2,
     /// Namespaces, and all of that.
     L3,
@@ -27,6 +27,8 @@ pub struct Means {
     pub landlock: u32,
     /// System calls can be filtered.
     pub seccomp: bool,
+    /// A profile of Seatbelt holds, which only macOS has.
+    pub seatbelt: bool,
     /// pillion runs as root here.
     pub root: bool,
 }
@@ -39,12 +41,13 @@ impl Means {
             namespaces: Err(why.to_owned()),
             landlock: 0,
             seccomp: false,
+            seatbelt: false,
             root: pillion_process::effective_uid() == 0,
         }
     }
 
     pub(crate) fn settle(mut self, most: Level) -> Self {
-        let filtered = self.landlock > 0 && self.seccomp;
+        let filtered = (self.landlock > 0 && self.seccomp) || self.seatbelt;
         let level = match (&self.namespaces, filtered) {
             (Ok(()), true) => Level::L3,
             (_, true) => Level::L2,
@@ -95,6 +98,9 @@ impl Enforcement {
 
 /// Each promise with what keeps it.
 fn promises(means: &Means) -> Vec<(&'static str, Option<String>)> {
+    if means.seatbelt && means.level == Level::L2 {
+        return promises_of_seatbelt();
+    }
     let boxed = means.level == Level::L3;
     let filtered = means.level >= Level::L2;
     let abi = means.landlock;
@@ -187,6 +193,54 @@ fn promises(means: &Means) -> Vec<(&'static str, Option<String>)> {
     ]
 }
 
+/// What holds on macOS, as far as it was written down; we have not run it there.
+fn promises_of_seatbelt() -> Vec<(&'static str, Option<String>)> {
+    let say = |text: &str| Some(text.to_owned());
+    let profile = || say("Seatbelt profile");
+    vec![
+        (
+            "reads only the runtime, its folder and the system's libraries",
+            profile(),
+        ),
+        (
+            "writes only to its folder and its temporary files",
+            profile(),
+        ),
+        ("no network, no services of this machine", profile()),
+        ("sees and signals no process of others", profile()),
+        (
+            "no privileges, and no way to any",
+            say("Seatbelt lets no program change its user"),
+        ),
+        ("no dangerous system calls", None),
+        (
+            "memory is limited",
+            say("the box sums up what all processes below it have in memory"),
+        ),
+        (
+            "processes and threads are limited",
+            say("the box counts the processes below it, not their threads"),
+        ),
+        (
+            "processor time is limited",
+            say("wall clock of the daemon; RLIMIT_CPU"),
+        ),
+        (
+            "disk space is limited",
+            say("RLIMIT_FSIZE; the box adds up the folder"),
+        ),
+        ("output is limited", say("the daemon stops reading")),
+        (
+            "nothing outlives a run",
+            say("a guard that hears of every fork; who forks twice at once can get away"),
+        ),
+        (
+            "no secret of the daemon",
+            say("empty environment, closed descriptors"),
+        ),
+    ]
+}
+
 /// Root without walls is nothing that code of others may have.
 fn promises_of_root() -> Vec<(&'static str, Option<String>)> {
     vec![("anything at all", None)]
@@ -210,6 +264,7 @@ mod tests {
                 .ok_or_else(|| "forbidden".to_owned()),
             landlock,
             seccomp,
+            seatbelt: false,
             root: false,
         }
     }
@@ -296,6 +351,19 @@ mod tests {
         ] {
             assert!(promise(&all, what).holds, "{what}");
         }
+    }
+
+    #[test]
+    fn a_profile_of_seatbelt_is_a_wall_and_promises_no_filter_of_system_calls() {
+        let mut found = means(false, 0, false);
+        found.seatbelt = true;
+        let settled = found.settle(Level::L3);
+        assert_eq!(settled.level, Level::L2);
+        let all = Enforcement::of(settled);
+        for what in ["reads only", "writes only", "no network", "sees and"] {
+            assert_eq!(promise(&all, what).by, "Seatbelt profile", "{what}");
+        }
+        assert!(!promise(&all, "no dangerous").holds);
     }
 
     #[test]

@@ -14,31 +14,51 @@
 //! of the namespace, so nothing survives, whoever is killed first.
 //!
 //! Where namespaces are forbidden ([`Level::L2`]), the box itself watches and kills what is
-//! below it, and Landlock and the filter stand alone. What then is guaranteed by what is an
-//! [`Enforcement`], made by trying it ([`probe`]).
+//! below it, and Landlock and the filter stand alone. On macOS the wall is a profile of
+//! Seatbelt, made from the same policy (`seatbelt`), and a guard stands for the namespace. What
+//! then is guaranteed by what is an [`Enforcement`], made by trying it ([`probe`]).
 
 #[cfg(target_os = "linux")]
 mod boxed;
 mod confined;
 mod level;
 pub mod message;
+mod outputs;
 mod policy;
-#[cfg(target_os = "linux")]
+#[cfg(any(target_os = "macos", test))]
+mod seatbelt;
+mod spec;
+mod streams;
+mod sys;
 mod walk;
-#[cfg(target_os = "linux")]
 pub mod walls;
 
-#[cfg(target_os = "linux")]
-pub use boxed::{Disk, LeftOut, Named, OutputFile, Outputs, Said, Settled, Watch, stranger};
-pub use confined::{Confine, ConfineError, Confined, Held, Role};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+pub use confined::{Confine, ConfineError, Confined, Held};
 pub use level::{Enforcement, Guarantee, Level, Means, probe};
 pub use policy::{Folder, HANDED, Limits, Policy, SHM_BYTES, TMP, TMP_BYTES, WORK};
-#[cfg(target_os = "linux")]
+pub use spec::{Disk, LeftOut, Named, OutputFile, Outputs, Role, Said, Settled, Watch};
+pub use sys::stranger;
 pub use walk::{Found, Unseen, Walk};
+
+/// The box's name in process listings.
+const NAME: &str = "pillion-box";
+/// This executable can serve as a box, because its `main` called [`init`].
+static AVAILABLE: AtomicBool = AtomicBool::new(false);
 
 /// Call this in `main` before anything else. In a box it does the box's work and never
 /// returns; in any other process it notes that this executable can be used as one.
 pub fn init() {
-    #[cfg(target_os = "linux")]
-    boxed::init();
+    let mut args = std::env::args();
+    if args.next().is_some_and(|name| name == NAME) {
+        let mut number = || args.next().and_then(|n| n.parse().ok()).unwrap_or(-1);
+        std::process::exit(sys::run_box(number(), number()));
+    }
+    AVAILABLE.store(true, Ordering::Relaxed);
+}
+
+/// Whether this executable can be a box.
+fn available() -> bool {
+    AVAILABLE.load(Ordering::Relaxed)
 }

@@ -6,11 +6,13 @@ use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::net::{
-    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
-    SendAncillaryMessage, SendFlags, recvmsg, sendmsg,
+    RecvAncillaryBuffer, RecvAncillaryMessage, SendAncillaryBuffer, SendAncillaryMessage, recvmsg,
+    sendmsg,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+
+use crate::sys;
 
 /// The longest message.
 pub const MAX: usize = 64 << 20;
@@ -63,7 +65,7 @@ pub fn send_first(
         return Err(invalid("too many descriptors"));
     }
     let parts = [IoSlice::new(bytes)];
-    let sent = sendmsg(socket, &parts, &mut control, SendFlags::NOSIGNAL)?;
+    let sent = sendmsg(socket, &parts, &mut control, sys::NO_SIGNAL)?;
     Ok(sent)
 }
 
@@ -118,8 +120,8 @@ pub fn receive_first(
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MAX_DESCRIPTORS))];
     let mut control = RecvAncillaryBuffer::new(&mut space);
     let parts = &mut [IoSliceMut::new(bytes)];
-    let message = recvmsg(socket, parts, &mut control, RecvFlags::CMSG_CLOEXEC)?;
-    let fds = control
+    let message = recvmsg(socket, parts, &mut control, sys::CLOSE_ON_EXEC)?;
+    let fds: Vec<OwnedFd> = control
         .drain()
         .filter_map(|part| match part {
             RecvAncillaryMessage::ScmRights(fds) => Some(fds),
@@ -127,6 +129,7 @@ pub fn receive_first(
         })
         .flatten()
         .collect();
+    sys::close_on_exec(&fds)?;
     Ok((message.bytes, fds))
 }
 
@@ -143,7 +146,7 @@ impl Read for Stream<'_> {
 
 impl Write for Stream<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let sent = || rustix::net::send(self.0, bytes, SendFlags::NOSIGNAL);
+        let sent = || rustix::net::send(self.0, bytes, sys::NO_SIGNAL);
         Ok(rustix::io::retry_on_intr(sent)?)
     }
 

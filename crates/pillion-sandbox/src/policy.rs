@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Everything that a confined program can write to is below this.
+#[cfg(target_os = "linux")]
 pub(crate) const LANE: &str = "/lane";
 /// Where a confined program finds its folder.
 pub const WORK: &str = "/lane/work";
@@ -16,6 +17,7 @@ pub const HANDED: &str = "/lane/folders";
 /// What fits into [`TMP`].
 pub const TMP_BYTES: u64 = 64 << 20;
 /// Terminals that one program can have at once: all programs of the machine share some thousands.
+#[cfg(target_os = "linux")]
 pub(crate) const TERMINALS: u32 = 16;
 /// What fits into `/dev/shm`.
 pub const SHM_BYTES: u64 = 16 << 20;

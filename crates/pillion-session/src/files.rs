@@ -160,7 +160,7 @@ pub(crate) fn write(folder: &Path, kind: Kind, name: &str, bytes: &[u8]) -> Resu
     let staged = format!(".{}.new", pillion_lanes::session::name_of_run());
     let at = rustix::fs::open(
         folder,
-        OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC,
+        pillion_process::HANDLE | OFlags::DIRECTORY | OFlags::CLOEXEC,
         Mode::empty(),
     );
     let at = at.map_err(|error| failed(error.into()))?;

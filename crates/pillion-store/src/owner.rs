@@ -6,7 +6,6 @@
 //! must not be shared between containers.
 
 use std::collections::BTreeSet;
-use std::fs;
 use std::sync::{Mutex, PoisonError};
 
 use pillion_process::stat::{self, Identity};
@@ -72,9 +71,8 @@ fn runs(pid: u32, start: u64) -> bool {
 
 /// What tells this boot of the machine from others, where the system says it.
 fn boot() -> String {
-    fs::read_to_string("/proc/sys/kernel/random/boot_id")
-        .map(|id| id.trim().replace('-', "").chars().take(16).collect())
-        .unwrap_or_default()
+    let id = stat::boot_id().unwrap_or_default();
+    id.replace('-', "").chars().take(16).collect()
 }
 
 #[cfg(test)]

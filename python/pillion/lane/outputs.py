@@ -6,7 +6,7 @@ never through a link, never waiting (a FIFO), and only regular files are read, t
 What a pattern means: `*`, `?` and `[a-z]` (`[!a-z]`: none of these) stand for letters of one name,
 and `**` as a whole part for any number of folders. A name that begins with a dot is only meant by
 a part that begins with one too. A name that is the pattern itself is always meant.
-`crates/pillion-sandbox/src/boxed/outputs.rs` does the same for runs without a zygote, and
+`crates/pillion-sandbox/src/outputs.rs` does the same for runs without a zygote, and
 `patterns.json` beside it is the table of cases that both are tested with.
 """
 

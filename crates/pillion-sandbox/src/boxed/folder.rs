@@ -15,8 +15,8 @@ use std::time::{Duration, Instant};
 
 use rustix::fs::{FileType, Mode, OFlags, fstat, fstatvfs, open};
 
-use super::Disk;
 use super::watch::Everyone;
+use crate::spec::Disk;
 use crate::walk::{self, Unseen, Walk};
 
 /// How long the files are added up at a look, while there is time; so many times longer is

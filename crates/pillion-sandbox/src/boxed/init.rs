@@ -10,9 +10,10 @@ use rustix::thread::UnshareFlags;
 
 use super::later::Later;
 use super::watch::{Everyone, Seen, all_others};
-use super::{Role, Said, Spec, complain, is_over, payload, root, sys};
-use crate::message;
+use super::{complain, is_over, payload, root, sys};
 use crate::policy::WORK;
+use crate::spec::{Role, Said, Spec};
+use crate::{message, streams};
 
 /// No wait is longer.
 const A_WHILE: Duration = Duration::from_millis(999);
@@ -48,7 +49,7 @@ fn start(spec: &Spec, ctl: &OwnedFd) -> Result<(Pid, Option<Later>), String> {
     let program = payload::start(spec, ctl);
     let _ = sys::set_dumpable(false);
     let program = program?;
-    super::let_go_of_streams();
+    streams::let_go();
     let kept = later.as_ref().map(Later::descriptors);
     let kept: Vec<_> = kept.into_iter().flatten().collect();
     let _ = sys::keep_only(&kept, ctl.as_raw_fd());

@@ -14,28 +14,12 @@ use std::path::{Component, Path};
 use rustix::fs::{CWD, FileType, fstat};
 use rustix::mount::{MoveMountFlags, OpenTreeFlags, move_mount, open_tree};
 use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space};
-use serde::{Deserialize, Serialize};
 
 use super::root::{put, work_attributes};
-use super::{Disk, Spec, sys};
+use super::sys;
 use crate::message;
 use crate::policy::WORK;
-
-/// Which folder a program gets, as its owner says it.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Named {
-    /// Its name among the folders that were promised.
-    pub folder: String,
-    /// What it may hold.
-    pub disk: Option<Disk>,
-}
-
-/// What came of it.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
-pub struct Settled {
-    /// Why the program does not have its folder.
-    pub failed: Option<String>,
-}
+use crate::spec::{Disk, Named, Settled, Spec};
 
 /// What is needed to give a program its folder.
 pub(super) struct Later {
@@ -54,7 +38,7 @@ impl Later {
         let step = |error: io::Error| format!("a folder that is named later: {error}");
         Ok(Self {
             folders,
-            naming: sys::adopt(spec.naming).map_err(step)?,
+            naming: pillion_process::adopt(spec.naming).map_err(step)?,
             home: File::open("/proc/self/ns/mnt").map_err(step)?,
             attributes: work_attributes(&spec.policy),
         })

@@ -7,7 +7,6 @@
 mod folder;
 mod init;
 mod later;
-mod outputs;
 mod payload;
 pub(crate) mod root;
 pub(crate) mod sys;
@@ -16,145 +15,27 @@ mod watch;
 mod without;
 
 use std::os::fd::{AsFd, OwnedFd, RawFd};
-use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::path::Path;
 
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{
     Pid, PidfdFlags, Signal, WaitOptions, WaitStatus, kill_process, pidfd_open, waitpid,
 };
 use rustix::thread::UnshareFlags;
-use serde::{Deserialize, Serialize};
 
 use crate::level::Level;
-use crate::message;
-use crate::policy::{Folder, Policy};
+use crate::policy::Folder;
+use crate::spec::{Said, Spec};
+use crate::{message, outputs, streams};
 
-pub use later::{Named, Settled};
 pub use user::stranger;
-pub use watch::{Disk, Watch};
 
-/// The box's name in process listings.
-pub(crate) const NAME: &str = "pillion-box";
 /// Exit code of a box that could not do its work; why is on its control socket.
 const FAILED: i32 = 126;
-/// This executable can serve as a box, because its `main` called [`init`].
-static AVAILABLE: AtomicBool = AtomicBool::new(false);
-
-/// What a box is for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Role {
-    /// One program, once.
-    Program,
-    /// A Jupyter kernel, which is asked on sockets of its own.
-    Kernel,
-    /// A Python that forks programs, each of which it confines itself.
-    Zygote,
-    /// Nothing: only to see whether it can be done.
-    Trial,
-}
-
-/// What a box has to do.
-#[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct Spec {
-    pub(crate) role: Role,
-    pub(crate) level: Level,
-    pub(crate) policy: Policy,
-    /// Who to become, where we are root.
-    pub(crate) stranger: Option<u32>,
-    pub(crate) program: PathBuf,
-    pub(crate) args: Vec<String>,
-    pub(crate) env: Vec<(String, String)>,
-    /// Where it starts.
-    pub(crate) cwd: PathBuf,
-    /// Descriptors of the program.
-    pub(crate) keep: Vec<RawFd>,
-    /// A folder that a zygote hands on, in parts, to its children.
-    pub(crate) handed: Option<PathBuf>,
-    /// Where a folder is named that was not known before.
-    pub(crate) naming: RawFd,
-    pub(crate) watch: Watch,
-    pub(crate) outputs: Outputs,
-    /// Milliseconds between two looks.
-    pub(crate) every_ms: u32,
-}
-
-/// What is brought back from the folder of a program.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
-pub struct Outputs {
-    /// Names or patterns, relative to the folder.
-    pub names: Vec<String>,
-    /// The most bytes, of all together.
-    pub bytes: u64,
-    /// The most files.
-    pub files: u32,
-}
-
-/// What an init says on its control socket.
-#[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct Said {
-    /// The program is confined, and on its way.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub ready: Option<u64>,
-    /// It could not be confined: at which step, and why.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub failed: Option<String>,
-    /// It ended with this code.
-    pub exit: Option<i32>,
-    /// It was ended by this signal.
-    pub signal: Option<i32>,
-    /// It was killed for passing a limit: `memory`, `processes` or `disk`.
-    pub killed: Option<String>,
-    /// Processor time of everything that ran.
-    pub cpu_ms: f64,
-    /// The most memory that was seen in use.
-    pub peak_bytes: u64,
-    /// The most processes and threads that were seen.
-    pub processes: u32,
-    /// Files that follow this message, one after the other.
-    pub outputs: Vec<OutputFile>,
-    /// Files that were asked for and do not follow.
-    pub outputs_left_out: Vec<LeftOut>,
-}
-
-/// A file that is brought back.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct OutputFile {
-    /// Its name in the folder.
-    pub name: String,
-    /// Its length.
-    pub size: u64,
-}
-
-/// A file that is not brought back.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
-pub struct LeftOut {
-    /// Its name, or the pattern.
-    pub name: String,
-    /// Why not.
-    pub why: String,
-}
-
-/// See [`crate::init`].
-pub(crate) fn init() {
-    let mut args = std::env::args();
-    if args.next().is_some_and(|name| name == NAME) {
-        let mut number = || args.next().and_then(|n| n.parse().ok()).unwrap_or(-1);
-        std::process::exit(run(number(), number()));
-    }
-    AVAILABLE.store(true, Ordering::Relaxed);
-}
-
-/// Whether this executable can be a box.
-pub(crate) fn available() -> bool {
-    AVAILABLE.load(Ordering::Relaxed)
-}
 
 /// The box's whole life. Returns its exit code.
-fn run(ctl: RawFd, life: RawFd) -> i32 {
-    let (Ok(ctl), Ok(life)) = (sys::adopt(ctl), sys::adopt(life)) else {
+pub(crate) fn run(ctl: RawFd, life: RawFd) -> i32 {
+    let (Ok(ctl), Ok(life)) = (pillion_process::adopt(ctl), pillion_process::adopt(life)) else {
         return FAILED;
     };
     let Ok((spec, _)) = message::receive::<Spec>(&ctl) else {
@@ -170,7 +51,7 @@ fn run(ctl: RawFd, life: RawFd) -> i32 {
     match child {
         Ok(child) => {
             drop(ctl);
-            let_go_of_streams();
+            streams::let_go();
             stand_by(child, &life)
         }
         Err(why) => complain(&ctl, why),
@@ -235,7 +116,7 @@ fn report(
     folder: &Path,
     (status, killed, seen): (WaitStatus, Option<&str>, &watch::Seen),
 ) {
-    let (cpu_ms, peak) = sys::used_by_children();
+    let (cpu_ms, peak) = pillion_process::used_by_children();
     let (files, left_out) = outputs::collect(folder, &spec.outputs);
     let said = Said {
         exit: status.exit_status(),
@@ -253,19 +134,6 @@ fn report(
     }
 }
 
-/// The program has the pipes now. Holding on to them would hide their end from the owner.
-fn let_go_of_streams() {
-    let null = std::fs::File::options()
-        .read(true)
-        .write(true)
-        .open("/dev/null");
-    if let Ok(null) = null {
-        let _ = rustix::stdio::dup2_stdin(&null);
-        let _ = rustix::stdio::dup2_stdout(&null);
-        let _ = rustix::stdio::dup2_stderr(&null);
-    }
-}
-
 /// Whether the owner has hung up, or says something: either way it is over.
 fn is_over(ctl: &OwnedFd) -> bool {
     let mut fds = [PollFd::from_borrowed_fd(ctl.as_fd(), PollFlags::IN)];
@@ -276,20 +144,6 @@ fn is_over(ctl: &OwnedFd) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn an_init_in_python_need_not_say_everything() {
-        let said: Said = serde_json::from_str(r#"{"exit": 3, "killed": "memory"}"#).unwrap();
-        let expected = Said {
-            exit: Some(3),
-            killed: Some("memory".to_owned()),
-            ..Said::default()
-        };
-        assert_eq!(said, expected);
-        // Nothing said is neither a failure nor a beginning.
-        let nothing: Said = serde_json::from_str("{}").unwrap();
-        assert_eq!((nothing.failed, nothing.ready), (None, None));
-    }
 
     #[test]
     fn an_owner_that_speaks_or_hangs_up_is_gone() {

@@ -8,8 +8,9 @@ use std::os::unix::ffi::OsStrExt;
 
 use rustix::process::{Pid, Signal};
 
-use super::{Role, Spec, sys, user};
+use super::{sys, user};
 use crate::level::Level;
+use crate::spec::{Role, Spec};
 use crate::walls::{landlock, rlimits, seccomp};
 use pillion_process::Pipe;
 
@@ -177,8 +178,8 @@ mod tests {
             keep: Vec::new(),
             handed: None,
             naming: -1,
-            watch: super::super::Watch::default(),
-            outputs: super::super::Outputs::default(),
+            watch: crate::spec::Watch::default(),
+            outputs: crate::spec::Outputs::default(),
             every_ms: 50,
         }
     }

@@ -8,7 +8,7 @@
 
 use std::ffi::{CStr, CString};
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsRawFd, BorrowedFd, RawFd};
 
 use rustix::thread::UnshareFlags;
 
@@ -154,30 +154,6 @@ pub(super) fn set_dumpable(yes: bool) -> io::Result<()> {
 pub(super) fn drop_groups() -> io::Result<()> {
     // SAFETY: no groups are read where there are none.
     check(unsafe { libc::setgroups(0, std::ptr::null()) })
-}
-
-/// How much the children that ended have used: processor time in milliseconds, and the most
-/// memory of one of them in bytes.
-pub(super) fn used_by_children() -> (f64, u64) {
-    // SAFETY: zero is a valid `rusage`, and it is filled in.
-    let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
-    // SAFETY: `usage` is valid for the length of the call.
-    if unsafe { libc::getrusage(libc::RUSAGE_CHILDREN, &raw mut usage) } != 0 {
-        return (0.0, 0);
-    }
-    #[expect(clippy::cast_precision_loss, reason = "milliseconds of a run fit")]
-    let ms = |time: libc::timeval| time.tv_sec as f64 * 1e3 + time.tv_usec as f64 / 1e3;
-    let peak = u64::try_from(usage.ru_maxrss).unwrap_or(0) * 1024;
-    (ms(usage.ru_utime) + ms(usage.ru_stime), peak)
-}
-
-/// A descriptor that our owner left open for us.
-pub(super) fn adopt(fd: RawFd) -> io::Result<OwnedFd> {
-    // SAFETY: only used to ask; fcntl fails cleanly on a number that is not open.
-    let borrowed = unsafe { BorrowedFd::borrow_raw(fd) };
-    rustix::io::fcntl_setfd(borrowed.as_fd(), rustix::io::FdFlags::CLOEXEC)?;
-    // SAFETY: it is ours by the agreement with the owner, and nobody else here knows it.
-    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
 /// Close all descriptors but these, and let these survive an exec; `ours` stays until then.

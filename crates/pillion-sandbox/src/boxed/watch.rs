@@ -14,39 +14,9 @@ use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
-use serde::{Deserialize, Serialize};
 
 use super::folder::Folder;
-
-/// What is watched.
-#[derive(Debug, Clone, Default, Deserialize, Serialize)]
-pub struct Watch {
-    /// Bytes of memory.
-    pub memory: Option<u64>,
-    /// Processes and threads.
-    pub processes: Option<u32>,
-    /// Bytes below a folder.
-    pub disk: Option<Disk>,
-}
-
-/// A folder whose contents are watched.
-#[derive(Debug, Clone, Deserialize, Serialize)]
-pub struct Disk {
-    /// The folder.
-    pub path: std::path::PathBuf,
-    /// Bytes that fit into it.
-    pub bytes: u64,
-    /// Names of files and folders that fit into it.
-    pub files: u64,
-    /// Bytes that were in it before the run.
-    pub used: u64,
-    /// Names that were in it before the run.
-    pub named: u64,
-    /// Bytes and files that were left of its file system before the run.
-    pub left: (u64, u64),
-    /// Its processes can send each other descriptors.
-    pub sends: bool,
-}
+use crate::spec::{Disk, Watch};
 
 /// Between two counts of locks and mappings, which take longer than a look.
 const COUNT_EVERY: Duration = Duration::from_millis(500);

@@ -9,8 +9,9 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, kill_process, wait};
 
 use super::watch::{Everyone, Seen};
-use super::{Role, Said, Spec, complain, payload};
-use crate::message;
+use super::{complain, payload};
+use crate::spec::{Role, Said, Spec};
+use crate::{message, streams};
 
 /// Milliseconds between two looks: a child's end is not seen otherwise, and programs end soon.
 const OFTEN: u32 = 10;
@@ -24,7 +25,7 @@ pub(super) fn run(spec: &Spec, ctl: &OwnedFd, life: &OwnedFd) -> i32 {
         Ok(program) => program,
         Err(why) => return complain(ctl, why),
     };
-    super::let_go_of_streams();
+    streams::let_go();
     let ready = Said {
         ready: Some(0),
         ..Said::default()

@@ -243,7 +243,7 @@ fn what_holds_here_is_shown() {
 }
 
 /// What `--output` means, for runs from a zygote and for those without.
-const PATTERNS: &str = include_str!("../../../pillion-sandbox/src/boxed/patterns.json");
+const PATTERNS: &str = include_str!("../../../pillion-sandbox/src/patterns.json");
 
 #[test]
 fn patterns_mean_the_same_in_a_slot_and_in_a_new_interpreter() {

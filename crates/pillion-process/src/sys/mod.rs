@@ -1,10 +1,30 @@
-//! The only unsafe code of this crate: what must happen between fork and exec, and the one
-//! question about files that no safe crate asks.
+//! What differs between systems, and the only unsafe code of this crate: what must happen
+//! between fork and exec, and questions to the kernel that no safe crate asks.
+//!
+//! What every Unix has is here. `linux` and `macos` answer the same questions, each in its
+//! own way: what the rest of the crate asks for is there on both.
 
 #![expect(
     unsafe_code,
     reason = "std offers no safe way to run code between fork and exec, and nobody one to ask for a lease"
 )]
+
+#[cfg(target_os = "linux")]
+mod linux;
+#[cfg(target_os = "macos")]
+mod macos;
+#[cfg(any(target_os = "macos", test))]
+mod offspring;
+#[cfg(any(target_os = "macos", test))]
+mod procargs;
+
+#[cfg(target_os = "linux")]
+use linux as platform;
+#[cfg(target_os = "macos")]
+use macos as platform;
+
+#[cfg(not(any(target_os = "linux", target_os = "macos")))]
+compile_error!("pillion starts processes on Linux and macOS only: see docs/guides/platforms.md");
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
@@ -13,8 +33,22 @@ use std::process::Command;
 
 use rustix::io::{FdFlags, fcntl_setfd};
 use rustix::process::setsid;
-#[cfg(target_os = "linux")]
-use rustix::process::{Signal, set_parent_process_death_signal};
+
+pub use platform::{HANDLE, descriptor_path, device, is_open_for_writing};
+pub(crate) use platform::{
+    Offspring, boot_id, environment_of, facts, folder_of, open_descriptors, parts_of_seconds, pids,
+    program, resident_bytes, session,
+};
+
+/// What the system says about a process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Facts {
+    /// It has ended, and nobody has asked yet how.
+    pub(crate) is_zombie: bool,
+    pub(crate) parent: u32,
+    /// When it started, in whatever the system counts.
+    pub(crate) start: u64,
+}
 
 /// A pipe whose ends are closed on exec.
 #[derive(Debug)]
@@ -28,16 +62,7 @@ pub struct Pipe {
 impl Pipe {
     /// A new pipe.
     pub fn new() -> io::Result<Self> {
-        #[cfg(target_os = "linux")]
-        let (read, write) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
-        // Elsewhere the flag comes a moment later, which a child started in between would see.
-        #[cfg(not(target_os = "linux"))]
-        let (read, write) = {
-            let (read, write) = rustix::pipe::pipe()?;
-            fcntl_setfd(&read, FdFlags::CLOEXEC)?;
-            fcntl_setfd(&write, FdFlags::CLOEXEC)?;
-            (read, write)
-        };
+        let (read, write) = platform::pipe()?;
         Ok(Self { read, write })
     }
 }
@@ -69,11 +94,8 @@ pub(crate) fn inherit(command: &mut Command, fds: Vec<OwnedFd>) {
 
 /// Mark everything behind the standard streams as not to survive an exec. Async-signal-safe.
 fn close_on_exec() -> io::Result<()> {
-    #[cfg(target_os = "linux")]
-    match close_range(libc::CLOSE_RANGE_CLOEXEC) {
-        // From Linux 5.11 on.
-        Err(error) if is_unknown(&error) => {}
-        other => return other,
+    if platform::close_range_on_exec(FIRST)? {
+        return Ok(());
     }
     for fd in FIRST..last_descriptor() {
         use std::os::fd::BorrowedFd;
@@ -86,8 +108,7 @@ fn close_on_exec() -> io::Result<()> {
 /// Close everything behind the standard streams. Only to be called first in a program, when
 /// nothing in it has opened anything yet: what is open then, somebody else left open.
 pub(crate) fn close_all() {
-    #[cfg(target_os = "linux")]
-    if close_range(0).is_ok() {
+    if platform::close_range(FIRST) {
         return;
     }
     for fd in FIRST..last_descriptor() {
@@ -97,25 +118,6 @@ pub(crate) fn close_all() {
     }
 }
 
-#[cfg(target_os = "linux")]
-fn close_range(flags: libc::c_uint) -> io::Result<()> {
-    // SAFETY: the call takes numbers only. Its callers see to whose descriptors they are.
-    let done = unsafe { libc::syscall(libc::SYS_close_range, FIRST, libc::c_uint::MAX, flags) };
-    match done {
-        0 => Ok(()),
-        _ => Err(io::Error::last_os_error()),
-    }
-}
-
-#[cfg(target_os = "linux")]
-fn is_unknown(error: &io::Error) -> bool {
-    // A filter of an older container answers EPERM to calls that it does not know.
-    matches!(
-        error.raw_os_error(),
-        Some(libc::ENOSYS | libc::EINVAL | libc::EPERM)
-    )
-}
-
 fn last_descriptor() -> RawFd {
     let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
     limit.map_or(MOST, |limit| {
@@ -123,15 +125,11 @@ fn last_descriptor() -> RawFd {
     })
 }
 
-/// Kill the child when the thread that starts it dies.
+/// Kill the child when the thread that starts it dies, where the system offers that.
 pub(crate) fn die_with_parent(command: &mut Command) {
-    // SAFETY: prctl is async-signal-safe, and the closure neither allocates nor locks.
+    // SAFETY: what it calls is async-signal-safe, and neither allocates nor locks.
     unsafe {
-        command.pre_exec(|| {
-            #[cfg(target_os = "linux")]
-            set_parent_process_death_signal(Some(Signal::KILL))?;
-            Ok(())
-        });
+        command.pre_exec(platform::die_with_parent);
     }
 }
 
@@ -146,8 +144,24 @@ pub(crate) fn new_session(command: &mut Command) {
     }
 }
 
-/// Adopt a descriptor that the parent left open for us, named by number.
-pub(crate) fn adopt(fd: RawFd) -> io::Result<OwnedFd> {
+/// How much the children that ended have used: processor time in milliseconds, and the most
+/// memory of one of them in bytes.
+pub fn used_by_children() -> (f64, u64) {
+    // SAFETY: zero is a valid `rusage`, and it is filled in.
+    let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
+    // SAFETY: `usage` is valid for the length of the call.
+    if unsafe { libc::getrusage(libc::RUSAGE_CHILDREN, &raw mut usage) } != 0 {
+        return (0.0, 0);
+    }
+    #[expect(clippy::cast_precision_loss, reason = "milliseconds of a run fit")]
+    let ms = |time: libc::timeval| time.tv_sec as f64 * 1e3 + time.tv_usec as f64 / 1e3;
+    let peak = u64::try_from(usage.ru_maxrss).unwrap_or(0) * platform::PEAK_UNIT;
+    (ms(usage.ru_utime) + ms(usage.ru_stime), peak)
+}
+
+/// Adopt a descriptor that the parent left open for us, named by number. Only for a number
+/// that the parent has told, and once.
+pub fn adopt(fd: RawFd) -> io::Result<OwnedFd> {
     use std::os::fd::{BorrowedFd, FromRawFd};
     // SAFETY: only used to ask whether the number is open; fcntl fails cleanly if not.
     let borrowed = unsafe { BorrowedFd::borrow_raw(fd) };
@@ -163,40 +177,4 @@ pub(crate) fn is_inheritable(fd: RawFd) -> bool {
     // SAFETY: only asked about; fcntl fails cleanly on a number that is not open.
     let borrowed = unsafe { BorrowedFd::borrow_raw(fd) };
     rustix::io::fcntl_getfd(borrowed).is_ok_and(|flags| !flags.contains(FdFlags::CLOEXEC))
-}
-
-/// Which signal the end of a lease is told by; the number is the same on every platform.
-#[cfg(target_os = "linux")]
-const F_SETSIG: libc::c_int = 10;
-
-/// Whether anybody has a file open for writing; nothing if the kernel does not tell: the file
-/// is another user's, or its file system knows no leases.
-///
-/// A read lease is given only while no descriptor and no mapping can write to the file. It is
-/// given back at once.
-#[cfg(target_os = "linux")]
-pub fn is_open_for_writing(file: &std::fs::File) -> Option<bool> {
-    let fd = file.as_raw_fd();
-    // Somebody who opens it just now would have a signal sent to this process; the usual one
-    // ends it, this one is ignored unless it is asked for.
-    // SAFETY: the descriptor is open, and these commands take an integer.
-    let asked = unsafe {
-        libc::fcntl(fd, F_SETSIG, libc::SIGURG);
-        libc::fcntl(fd, libc::F_SETLEASE, libc::F_RDLCK)
-    };
-    if asked == 0 {
-        // SAFETY: as above.
-        unsafe { libc::fcntl(fd, libc::F_SETLEASE, libc::F_UNLCK) };
-        return Some(false);
-    }
-    match io::Error::last_os_error().raw_os_error() {
-        Some(libc::EAGAIN) => Some(true),
-        _ => None,
-    }
-}
-
-/// Elsewhere nobody tells.
-#[cfg(not(target_os = "linux"))]
-pub fn is_open_for_writing(_file: &std::fs::File) -> Option<bool> {
-    None
 }

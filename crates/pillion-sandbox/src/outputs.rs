@@ -17,7 +17,7 @@ use std::path::Path;
 use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, fstat, openat, statat};
 use rustix::io::Errno;
 
-use super::{LeftOut, OutputFile, Outputs};
+use crate::spec::{LeftOut, OutputFile, Outputs};
 
 /// How many names are looked at, and how many refusals are reported.
 const MOST_NAMES: usize = 100_000;
@@ -33,13 +33,13 @@ const OPEN: OFlags = OFlags::RDONLY
 const FOLDER: OFlags = OPEN.union(OFlags::DIRECTORY);
 
 /// A file, read.
-pub(super) struct Collected {
+pub(crate) struct Collected {
     name: String,
-    pub(super) contents: Vec<u8>,
+    pub(crate) contents: Vec<u8>,
 }
 
 impl Collected {
-    pub(super) fn listed(&self) -> OutputFile {
+    pub(crate) fn listed(&self) -> OutputFile {
         OutputFile {
             name: self.name.clone(),
             size: self.contents.len() as u64,
@@ -48,7 +48,7 @@ impl Collected {
 }
 
 /// Read what `wanted` names below `folder`, in the order of the patterns, then of names.
-pub(super) fn collect(folder: &Path, wanted: &Outputs) -> (Vec<Collected>, Vec<LeftOut>) {
+pub(crate) fn collect(folder: &Path, wanted: &Outputs) -> (Vec<Collected>, Vec<LeftOut>) {
     let mut collecting = Collecting {
         left: wanted.bytes,
         most_files: wanted.files as usize,
@@ -77,7 +77,7 @@ pub(super) fn collect(folder: &Path, wanted: &Outputs) -> (Vec<Collected>, Vec<L
 }
 
 /// Send their contents, one after the other.
-pub(super) fn send(mut stream: impl Write, files: &[Collected]) {
+pub(crate) fn send(mut stream: impl Write, files: &[Collected]) {
     let _ = files
         .iter()
         .try_for_each(|file| stream.write_all(&file.contents));
