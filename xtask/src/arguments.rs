@@ -13,6 +13,7 @@ Commands:
   layering  Check that dependencies between the crates only point down
   generate  Write the generated pages: docs/reference/ and the skill's
   fuzz      Run the fuzz targets
+  cross     Check, build and run for other platforms
 
 `cargo xtask <COMMAND> --help` says more about one.
 ";
@@ -72,6 +73,25 @@ Arguments:
   TARGET    Only this one
 ";
 
+const CROSS: &str = "\
+Check, build and run for other platforms
+
+macOS (linked, not run), static and arm64 Linux, and what a client on Windows is made of
+(checked). Needs a machine of Debian's on x86-64, which it fetches its tools for: nothing is
+installed, all of it goes to target/cross and stays there. docs/guides/platforms.md says more.
+
+Usage: cargo xtask cross [--check] [--release] [--run [--tests]] [TARGET...]
+
+Options:
+  --check     Link nothing
+  --release   As it is shipped
+  --run       Show the program for arm64 Linux at work under qemu, and build it before
+  --tests     Run the tests of some crates there, too
+
+Arguments:
+  TARGET      Only these, such as aarch64-apple-darwin
+";
+
 /// Reads what follows a command.
 type Parse = fn(&[&str]) -> Result<Task>;
 
@@ -93,6 +113,8 @@ pub(crate) enum Task {
     },
     /// `fuzz`
     Fuzz(FuzzOptions),
+    /// `cross`
+    Cross(CrossOptions),
 }
 
 /// Options of `test`.
@@ -104,6 +126,21 @@ pub(crate) struct TestOptions {
     pub(crate) long: bool,
     /// Only tests with this in their name.
     pub(crate) filter: Option<String>,
+}
+
+/// Options of `cross`.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct CrossOptions {
+    /// Link nothing.
+    pub(crate) check: bool,
+    /// As it is shipped.
+    pub(crate) release: bool,
+    /// Run what can be run under qemu.
+    pub(crate) run: bool,
+    /// And tests, too.
+    pub(crate) tests: bool,
+    /// Only these.
+    pub(crate) targets: Vec<String>,
 }
 
 /// Options of `fuzz`.
@@ -130,6 +167,7 @@ impl Task {
             "layering" => (LAYERING, |rest| nothing_more(rest).map(|()| Self::Layering)),
             "generate" => (GENERATE, parse_generate),
             "fuzz" => (FUZZ, parse_fuzz),
+            "cross" => (CROSS, parse_cross),
             other => return Err(Error::usage(format!("there is no command `{other}`"))),
         };
         let rest: Vec<&str> = rest.iter().map(String::as_str).collect();
@@ -177,6 +215,25 @@ fn parse_fuzz(rest: &[&str]) -> Result<Task> {
     match rest.next() {
         None => Ok(Task::Fuzz(options)),
         Some(other) => Err(unexpected(other)),
+    }
+}
+
+fn parse_cross(rest: &[&str]) -> Result<Task> {
+    let mut options = CrossOptions::default();
+    for argument in rest {
+        match *argument {
+            "--check" => options.check = true,
+            "--release" => options.release = true,
+            "--run" => options.run = true,
+            "--tests" => options.tests = true,
+            flag if flag.starts_with('-') => return Err(unexpected(flag)),
+            target => options.targets.push(target.to_owned()),
+        }
+    }
+    match (options.run, options.check, options.tests) {
+        (true, true, _) => Err(Error::usage("what is only checked cannot be run")),
+        (false, _, true) => Err(Error::usage("`--tests` goes with `--run`")),
+        _ => Ok(Task::Cross(options)),
     }
 }
 
@@ -230,8 +287,22 @@ mod tests {
     }
 
     #[test]
+    fn cross_takes_options_and_targets_in_any_order() {
+        assert_eq!(parse("cross"), Ok(Task::Cross(CrossOptions::default())));
+        let both = CrossOptions {
+            check: true,
+            targets: vec!["aarch64-apple-darwin".to_owned()],
+            ..CrossOptions::default()
+        };
+        assert_eq!(
+            parse("cross aarch64-apple-darwin --check"),
+            Ok(Task::Cross(both))
+        );
+    }
+
+    #[test]
     fn every_command_has_help() {
-        for command in ["test", "check", "layering", "generate", "fuzz"] {
+        for command in ["test", "check", "layering", "generate", "fuzz", "cross"] {
             let Ok(Task::Help(text)) = parse(&format!("{command} --help")) else {
                 panic!("{command}");
             };
@@ -249,6 +320,9 @@ mod tests {
             "check now",
             "fuzz 1 a b",
             "generate -c",
+            "cross -v",
+            "cross --run --check",
+            "cross --tests",
         ] {
             assert_eq!(parse(line).unwrap_err().exit_code(), 2, "{line}");
         }

@@ -12,6 +12,7 @@
 mod arguments;
 mod check;
 mod chromium;
+mod cross;
 mod debian;
 mod error;
 mod fuzz;
@@ -57,5 +58,6 @@ fn perform(task: Task) -> Result<()> {
         Task::Layering => layering::check(&repository),
         Task::Generate { check } => generate::generate(&repository, check),
         Task::Fuzz(options) => fuzz::fuzz(&repository, &options),
+        Task::Cross(options) => cross::cross(&repository, &options),
     }
 }

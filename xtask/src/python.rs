@@ -1,5 +1,6 @@
-//! The Python environment for development: pytest, ruff and what the tests of the worker
-//! import, in `target/dev-python`.
+//! Python environments made of locked files: the one for development, with pytest, ruff and
+//! what the tests of the worker import, in `target/dev-python`; and one with the tools for other
+//! platforms.
 
 use std::path::{Path, PathBuf};
 
@@ -41,25 +42,40 @@ pub(crate) struct Environment {
 }
 
 impl Environment {
-    /// The environment, made anew if it is missing or not what the lock file says.
+    /// The environment for development, made anew if it is missing or not what its lock file
+    /// says.
     pub(crate) fn set_up(repository: &Repository) -> Result<Self> {
-        let base = find()?;
-        let requirements = repository.root.join("python/requirements/dev.txt");
-        let locked = std::fs::read_to_string(&requirements)
-            .map_err(|error| Error::file(&requirements, &error))?;
         let folder = repository.root.join("target/dev-python");
+        let requirements = repository.root.join("python/requirements/dev.txt");
+        Self::made(folder, &requirements, Self::compile)
+    }
+
+    /// The environment with the tools for other platforms, likewise.
+    pub(crate) fn for_cross(repository: &Repository, folder: &Path) -> Result<Self> {
+        let requirements = repository.root.join("python/requirements/cross.txt");
+        Self::made(folder.to_owned(), &requirements, |_| Ok(()))
+    }
+
+    fn made(
+        folder: PathBuf,
+        requirements: &Path,
+        complete: impl FnOnce(&Self) -> Result<()>,
+    ) -> Result<Self> {
+        let base = find()?;
+        let locked = std::fs::read_to_string(requirements)
+            .map_err(|error| Error::file(requirements, &error))?;
         let environment = Self { base, folder };
         // Written last, so that it is only there when all before it went well.
         let stamp = environment.folder.join("pillion-stamp");
         let base = environment.base.executable.display();
         let wanted = format!("{base}, compiled\n{locked}");
         if std::fs::read_to_string(&stamp).is_ok_and(|found| found == wanted) {
-            println!("target/dev-python is up to date");
+            println!("{} is up to date", environment.folder.display());
             return Ok(environment);
         }
         environment.create()?;
-        environment.install(&requirements)?;
-        environment.compile()?;
+        environment.install(requirements)?;
+        complete(&environment)?;
         std::fs::write(&stamp, wanted).map_err(|error| Error::file(&stamp, &error))?;
         Ok(environment)
     }
@@ -72,7 +88,10 @@ impl Environment {
 
     fn create(&self) -> Result<()> {
         let (major, minor) = self.base.version;
-        println!("making target/dev-python with Python {major}.{minor}");
+        println!(
+            "making {} with Python {major}.{minor}",
+            self.folder.display()
+        );
         let failed = match self.venv()? {
             output if output.ended_well() => return Ok(()),
             output => output,
@@ -105,7 +124,7 @@ impl Environment {
     }
 
     fn install(&self, requirements: &Path) -> Result<()> {
-        println!("installing python/requirements/dev.txt");
+        println!("installing {}", requirements.display());
         Run::new(self.program("python"))
             .args(["-m", "pip", "install", "--quiet", "--no-input"])
             .args(["--disable-pip-version-check", "--require-hashes"])
@@ -120,7 +139,7 @@ impl Environment {
     /// Compile what was installed, on all processors, as pip does not. Kernels run behind walls
     /// and keep no byte-code: each of them would compile all of ipykernel and matplotlib anew.
     fn compile(&self) -> Result<()> {
-        println!("compiling target/dev-python");
+        println!("compiling {}", self.folder.display());
         let compiled = Run::new(self.program("python"))
             .args(["-I", "-m", "compileall", "-q", "-j", "0"])
             .args([self.folder.join("lib")])

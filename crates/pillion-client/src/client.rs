@@ -13,10 +13,10 @@ use tokio::time::{Instant, timeout};
 
 use crate::connect::{NoConnection, dial};
 use crate::connection::Connection;
-use crate::launched::{Launched, Started};
 use crate::options::Options;
 use crate::request::RequestBuilder;
 use crate::start::Pauses;
+use crate::sys::{Launched, Started};
 use crate::{skew, wire};
 
 /// What the daemon says about itself.

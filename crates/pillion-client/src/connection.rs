@@ -9,8 +9,6 @@ use pillion_protocol::frame::ContentLength;
 use pillion_protocol::jsonrpc::{FromServer, Id, Response, method};
 use pillion_protocol::{Code, Error, Result};
 use tokio::io::AsyncWriteExt;
-use tokio::net::UnixStream;
-use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 use tokio::task::JoinHandle;
 use tokio_util::codec::FramedRead;
@@ -18,6 +16,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::pending::{Outcome, Pending, Waiter};
 use crate::stream::Event;
+use crate::sys::{self, ReadHalf, Stream, WriteHalf};
 use crate::wire;
 
 /// How many requests may wait to be written before the next caller has to wait.
@@ -58,8 +57,8 @@ pub(crate) struct Connection {
 
 impl Connection {
     /// Take over a connected socket.
-    pub(crate) fn new(socket: UnixStream, peer: Option<i32>) -> Self {
-        let (read, write) = socket.into_split();
+    pub(crate) fn new(stream: Stream, peer: Option<i32>) -> Self {
+        let (read, write) = sys::split(stream);
         let pending = Arc::new(Pending::default());
         let (queue, frames) = mpsc::unbounded_channel();
         let dropped = CancellationToken::new();
@@ -168,7 +167,7 @@ impl Drop for InFlight {
 
 /// Write what is queued, small frames together, until the connection is dropped.
 async fn write_frames(
-    mut socket: OwnedWriteHalf,
+    mut socket: WriteHalf,
     mut frames: mpsc::UnboundedReceiver<Outgoing>,
     dropped: CancellationToken,
     pending: Arc<Pending>,
@@ -205,7 +204,7 @@ async fn write_frames(
 }
 
 /// Hand out what the daemon sends, until it closes the connection or talks nonsense.
-async fn read_frames(socket: OwnedReadHalf, pending: Arc<Pending>, ended: CancellationToken) {
+async fn read_frames(socket: ReadHalf, pending: Arc<Pending>, ended: CancellationToken) {
     let _ended = ended.drop_guard();
     let mut frames = FramedRead::with_capacity(socket, ContentLength::default(), READ_BUFFER);
     let reason = loop {

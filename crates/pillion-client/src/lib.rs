@@ -36,22 +36,28 @@ mod bridge;
 mod client;
 mod connect;
 mod connection;
+#[cfg(unix)]
 mod daemon_log;
+#[cfg(unix)]
+mod launch;
+#[cfg(unix)]
 mod launched;
 mod options;
 mod pending;
 mod request;
 mod skew;
 mod start;
+#[cfg(unix)]
 mod start_lock;
 mod stream;
+mod sys;
 mod wire;
 
 pub use bridge::{Bridge, Part, RequestId, Response};
 pub use client::{Client, DaemonVersion};
-pub use launched::Started;
 pub use options::Options;
 pub use pillion_protocol::endpoint::Endpoint;
 pub use pillion_protocol::{Caller, Code, Error, Kind, Result};
 pub use request::RequestBuilder;
 pub use stream::{CallStream, Event};
+pub use sys::Started;

@@ -3,9 +3,10 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use pillion_process::effective_uid;
 use pillion_protocol::endpoint::Endpoint;
 use pillion_protocol::vars;
+
+use crate::sys::effective_uid;
 
 /// How to reach the daemon, how long to wait, and whether and how to start it.
 ///

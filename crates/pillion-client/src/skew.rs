@@ -12,9 +12,9 @@ use tokio::time::timeout;
 use crate::client::DaemonVersion;
 use crate::connect::{NoConnection, dial};
 use crate::connection::Connection;
-use crate::launched::Launched;
 use crate::options::Options;
 use crate::start::{Pauses, Reached, connect_or_start};
+use crate::sys::Launched;
 use crate::wire;
 
 /// How long an old daemon may take to go.

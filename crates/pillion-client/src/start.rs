@@ -1,24 +1,15 @@
-//! Starting the daemon: under a lock, detached, and only done when it answers.
+//! Connecting to the daemon, or starting it where one can run.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use pillion_process::{Exit, Launch, LaunchError, Stream};
-use pillion_protocol::{Code, Error, Result};
-use serde_json::json;
+use pillion_protocol::Result;
 use tokio::time::{Instant, sleep};
 
 use crate::connect::{NoConnection, answering};
 use crate::connection::Connection;
-use crate::daemon_log::DaemonLog;
-use crate::launched::Launched;
 use crate::options::Options;
-use crate::start_lock::StartLock;
-
-/// The exit code of a daemon that found another one in its place.
-const LOST_RACE: i32 = 75;
-/// How long an unused daemon lives on, unless the options say otherwise.
-const IDLE: Duration = Duration::from_secs(300);
+use crate::sys::{self, Launched};
 
 /// A connection, and the daemon behind it if it had to be started.
 pub(crate) type Reached = (Arc<Connection>, Option<Launched>);
@@ -27,168 +18,9 @@ pub(crate) type Reached = (Arc<Connection>, Option<Launched>);
 pub(crate) async fn connect_or_start(options: &Options) -> Result<Reached> {
     match answering(&options.endpoint, Instant::now() + options.start_timeout).await {
         Ok(connection) => Ok((connection, None)),
-        Err(NoConnection::Absent) if options.start => start(options).await,
+        Err(NoConnection::Absent) if options.start => sys::start(options).await,
         Err(error) => Err(error.into_error(&options.endpoint)),
     }
-}
-
-async fn start(options: &Options) -> Result<Reached> {
-    let lock = StartLock::open(&options.endpoint)?;
-    // The holder gives up after its own start timeout, and then it is our turn.
-    let deadline = Instant::now() + options.start_timeout + Duration::from_secs(1);
-    let mut pauses = Pauses::default();
-    loop {
-        let locked = lock.try_take()?;
-        // Also with the lock: somebody may have started one while we waited for it.
-        match answering(&options.endpoint, deadline).await {
-            Ok(connection) => return Ok((connection, None)),
-            Err(NoConnection::Absent) if locked => break,
-            Err(NoConnection::Absent) => {}
-            Err(error) => return Err(error.into_error(&options.endpoint)),
-        }
-        if Instant::now() >= deadline {
-            return Err(Error::new(
-                Code::StartFailed,
-                "another program is starting the daemon, and has not finished",
-            )
-            .hint(format!(
-                "it holds `{}`; try again, or choose another daemon with `--instance`",
-                options.endpoint.start_lock().display()
-            )));
-        }
-        pauses.next().await;
-    }
-    launch_and_wait(options).await
-}
-
-/// Start the program, and wait until it answers a ping.
-async fn launch_and_wait(options: &Options) -> Result<Reached> {
-    let deadline = Instant::now() + options.start_timeout;
-    let log = open_log(options);
-    let mut launched = Some(launch(options, log.as_ref())?);
-    let mut pauses = Pauses::default();
-    let mut retry = Retry::default();
-    loop {
-        match answering(&options.endpoint, deadline).await {
-            Ok(connection) => {
-                let ours = launched.map(Launched::keep);
-                let ours = ours.and_then(|mut l| l.listens(&connection).then_some(l));
-                return Ok((connection, ours));
-            }
-            Err(NoConnection::Wrong(error)) => return Err(error),
-            Err(NoConnection::Absent | NoConnection::Silent) => {}
-        }
-        if let Some(exit) = launched.as_mut().and_then(Launched::ended) {
-            if exit.code != Some(LOST_RACE) {
-                return Err(exited(options, exit, log.as_ref()));
-            }
-            launched = None;
-            retry.set();
-        }
-        if Instant::now() >= deadline {
-            return Err(too_slow(options, log.as_ref()));
-        }
-        // The daemon that it lost against may have been on its way out.
-        if launched.is_none() && retry.is_due() {
-            launched = Some(launch(options, log.as_ref())?);
-        }
-        pauses.next().await;
-    }
-}
-
-fn launch(options: &Options, log: Option<&DaemonLog>) -> Result<Launched> {
-    let program = options.daemon_program();
-    let socket = std::path::absolute(&options.endpoint.socket)
-        .unwrap_or_else(|_| options.endpoint.socket.clone());
-    let stderr = log
-        .and_then(|log| log.file.try_clone().ok())
-        .map_or(Stream::Null, Stream::File);
-    let mut daemon = Launch::new(program)
-        .arg("daemon")
-        .arg("--socket")
-        .arg(socket)
-        // Not the caller's folder, which the daemon would keep in use.
-        .cwd(options.endpoint.dir())
-        .stderr(stderr);
-    daemon = match options.idle_timeout.unwrap_or(Some(IDLE)) {
-        Some(idle) => daemon.arg("--idle-timeout").arg(seconds(idle)),
-        None => daemon.arg("--no-timeout"),
-    };
-    // A log file that could not be opened here could not be opened there either.
-    if let (Some(wanted), Some(log)) = (&options.log_file, log)
-        && std::path::absolute(wanted).is_ok_and(|wanted| wanted == log.path)
-    {
-        daemon = daemon.arg("--log-file").arg(&log.path);
-    }
-    let child = daemon.detach().map_err(|error| {
-        let hint = match error {
-            LaunchError::NotFound(_) => {
-                "install pillion, or set `PILLION_BIN` to the path of its program"
-            }
-            _ => "check that the program may be run by you",
-        };
-        Error::new(
-            Code::StartFailed,
-            format!("no daemon could be started: {error}"),
-        )
-        .hint(hint)
-    })?;
-    Ok(Launched::new(child))
-}
-
-fn open_log(options: &Options) -> Option<DaemonLog> {
-    let mut beside = options.endpoint.socket.clone().into_os_string();
-    beside.push(".log");
-    let beside = std::path::PathBuf::from(beside);
-    DaemonLog::open(options.log_file.as_deref().into_iter().chain([&*beside]))
-}
-
-fn seconds(duration: Duration) -> String {
-    duration.as_secs_f64().to_string()
-}
-
-fn exited(options: &Options, exit: Exit, log: Option<&DaemonLog>) -> Error {
-    failed(
-        options,
-        &format!("it {exit} before it answered"),
-        log,
-        Some(exit),
-    )
-}
-
-fn too_slow(options: &Options, log: Option<&DaemonLog>) -> Error {
-    let limit = options.start_timeout.as_secs_f64();
-    failed(
-        options,
-        &format!("it did not answer within {limit} s"),
-        log,
-        None,
-    )
-}
-
-fn failed(options: &Options, what: &str, log: Option<&DaemonLog>, exit: Option<Exit>) -> Error {
-    let words = log.map(DaemonLog::tail).unwrap_or_default();
-    let mut message = format!("the daemon could not be started: {what}");
-    if !words.is_empty() {
-        message.push_str("; its last words:\n");
-        message.push_str(&words);
-    }
-    let hint = match log {
-        Some(log) if !words.is_empty() => format!("its log is `{}`", log.path.display()),
-        _ => format!(
-            "run `{} daemon` in a terminal to see why",
-            options.daemon_program().display()
-        ),
-    };
-    Error::new(Code::StartFailed, message)
-        .hint(hint)
-        .data(json!({
-            "program": options.daemon_program(),
-            "exit_code": exit.and_then(|e| e.code),
-            "signal": exit.and_then(|e| e.signal),
-            "log": words,
-            "log_file": log.map(|l| &l.path),
-        }))
 }
 
 /// Short waits that grow from 1 ms to 20 ms.
@@ -204,31 +36,5 @@ impl Pauses {
     pub(crate) async fn next(&mut self) {
         sleep(self.0).await;
         self.0 = (self.0 * 2).min(Duration::from_millis(20));
-    }
-}
-
-/// When to start the program again after it lost a race.
-struct Retry {
-    at: Instant,
-    wait: Duration,
-}
-
-impl Default for Retry {
-    fn default() -> Self {
-        Self {
-            at: Instant::now(),
-            wait: Duration::from_millis(100),
-        }
-    }
-}
-
-impl Retry {
-    fn set(&mut self) {
-        self.at = Instant::now() + self.wait;
-        self.wait = (self.wait * 2).min(Duration::from_secs(1));
-    }
-
-    fn is_due(&self) -> bool {
-        Instant::now() >= self.at
     }
 }

@@ -37,6 +37,12 @@ impl Endpoint {
             .map(str::to_owned)
             .or_else(|| set(vars::PILLION_INSTANCE)?.into_string().ok());
         let name = instance.as_deref().unwrap_or("daemon");
+        if cfg!(windows) {
+            let user = set(USERNAME).unwrap_or_default();
+            return Self {
+                socket: pipe(&user.to_string_lossy(), name),
+            };
+        }
         let socket = runtime_dir(env, uid).join(format!("{}.sock", file_name(name)));
         if fits(&socket) {
             return Self { socket };
@@ -95,6 +101,15 @@ pub fn runtime_dir(env: impl Fn(&str) -> Option<OsString>, uid: u32) -> PathBuf 
             temp.join(format!("pillion-{uid}"))
         }
     }
+}
+
+/// Who the user is on Windows.
+const USERNAME: &str = "USERNAME";
+
+/// The pipe of a daemon on Windows: they are in one place for all users.
+fn pipe(user: &str, instance: &str) -> PathBuf {
+    let (user, instance) = (file_name(user), file_name(instance));
+    format!(r"\\.\pipe\pillion-{user}-{instance}").into()
 }
 
 fn fits(path: &Path) -> bool {
@@ -167,6 +182,15 @@ mod tests {
             path,
             at(&[("XDG_RUNTIME_DIR", &format!("{deep}e"))], None, None)
         );
+    }
+
+    #[test]
+    fn every_user_of_windows_has_pipes_of_their_own() {
+        let name = |user, instance| pipe(user, instance).to_string_lossy().into_owned();
+        assert_eq!(name("ann", "daemon"), r"\\.\pipe\pillion-ann-daemon");
+        assert_ne!(name("ann", "ci"), name("bob", "ci"));
+        let odd = name(r"a\b", r"..\x");
+        assert_eq!(odd.matches('\\').count(), 4, "{odd}");
     }
 
     #[test]
