@@ -5,6 +5,7 @@
 //! functions run over `seeds/` as ordinary tests, so an input that once broke something
 //! stays a test when it is put there.
 
+mod bundles;
 mod framing;
 mod kernels;
 mod messages;
@@ -13,6 +14,7 @@ mod notebooks;
 mod texts;
 mod websocket;
 
+pub use bundles::bundle;
 pub use framing::{content_length, lines};
 pub use kernels::kernel_stream;
 pub use messages::{jsonrpc_read, line_read, sidecar_line};
@@ -30,6 +32,7 @@ pub type Property = fn(&[u8]);
 pub const TARGETS: &[(&str, Property)] = &[
     ("agent_answer", agent_answer),
     ("agent_reply", agent_reply),
+    ("bundle", bundle),
     ("content_length", content_length),
     ("jsonrpc_read", jsonrpc_read),
     ("kernel_stream", kernel_stream),

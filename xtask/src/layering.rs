@@ -206,6 +206,8 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("pillion-sandbox", &["pillion-process"]),
     ("pillion-process", &[]),
     ("pillion-protocol", &[]),
+    // The format of bundles: what is done with one is others' business.
+    ("pillion-bundle", &[]),
 ];
 
 /// Crates of others that must not be reached, not even through a third crate, and why.
@@ -214,6 +216,11 @@ const NEVER: &[(&str, &str, &str)] = &[
     ("pillion-protocol", "rustix", "wire types do no IO"),
     ("pillion-agents", "tokio", "what agents say is pure data"),
     ("pillion-agents", "rustix", "what agents say is pure data"),
+    (
+        "pillion-bundle",
+        "tokio",
+        "the format of bundles does no IO",
+    ),
     (
         "pillion-process",
         "serde_json",
