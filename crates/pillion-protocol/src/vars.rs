@@ -26,6 +26,7 @@ vars! {
     PILLION_NO_DAEMON = "Set to 1: every command runs on an embedded engine, as `--no-daemon`.";
     PILLION_LOG = "What is logged, as a tracing filter such as `info` or `pillion=debug`.";
     PILLION_PYTHON = "The Python interpreter for calls, as `--python`.";
+    PILLION_WHEELS = "A folder of wheels, as `pillion env vendor` fills it, that managed environments are built from instead of from a package index: without a network.";
     PILLION_WATCH = "Set to `off`: the files of a workspace are not watched; each is looked at before every read.";
     PILLION_LANES_LEVEL = "Set to `L2` or `L1`: lanes use no more walls than that, to see what is left then.";
     PILLION_JOBS_KEPT = "How many finished jobs are kept, 1000 if not set; older ones go.";

@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::ProbeError;
 use crate::dirs::DirsError;
@@ -34,6 +34,14 @@ pub enum ManagedError {
     Build {
         /// All ways tried, in order.
         attempts: Vec<Attempt>,
+        /// The folder of wheels that it was to be built from, instead of an index.
+        wheels: Option<PathBuf>,
+    },
+    /// The wheels that it is built from could not be fetched.
+    #[error("the wheels could not be fetched\n  {attempt}")]
+    Fetch {
+        /// What was tried.
+        attempt: Attempt,
     },
     /// It was built, and its Python does not work.
     #[error("the managed environment was built and does not work: {0}")]
@@ -68,10 +76,7 @@ fn listed(attempts: &[Attempt]) -> String {
 }
 
 impl ManagedError {
-    pub(super) fn io(
-        action: &'static str,
-        path: &std::path::Path,
-    ) -> impl FnOnce(io::Error) -> Self {
+    pub(super) fn io(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
         let path = path.to_owned();
         move |source| Self::Io {
             action,
@@ -94,13 +99,26 @@ impl ManagedError {
                 _ => PERMISSION.into(),
             },
             Self::Busy { .. } => "wait for it to finish, or end that process".into(),
-            Self::Build { attempts } => {
+            Self::Build { attempts, wheels } => {
                 let said: String = attempts.iter().map(ToString::to_string).collect();
-                diagnose(&said).into()
+                match (diagnose(&said), wheels) {
+                    (NO_WHEEL | OFFLINE, Some(wheels)) => lacking(wheels),
+                    (hint, _) => hint.into(),
+                }
             }
+            Self::Fetch { attempt } => diagnose(&attempt.to_string()).into(),
             Self::Probe(error) => error.hint(),
         }
     }
+}
+
+/// What to do about a folder of wheels that is not enough.
+fn lacking(wheels: &Path) -> String {
+    format!(
+        "`{}` lacks what this Python needs: fill it with `pillion env vendor --out DIR`, of the \
+         same release and with the same Python and platform, where there is a network",
+        wheels.display()
+    )
 }
 
 const DISK_FULL: &str = "the disk is full: make room, or set `PILLION_HOME` to a folder elsewhere";
@@ -168,6 +186,7 @@ const DIAGNOSES: &[(&[&str], &str)] = &[
             "no matching distribution",
             "could not find a version",
             "no solution found",
+            "not found in the provided package locations",
         ],
         NO_WHEEL,
     ),
@@ -226,6 +245,7 @@ mod tests {
         };
         let error = ManagedError::Build {
             attempts: vec![attempt("install with uv"), attempt("install with pip")],
+            wheels: None,
         };
         assert_eq!(
             error.to_string(),
@@ -234,5 +254,11 @@ mod tests {
              \n  install with pip: exited with code 2\n    dns error\n    no luck"
         );
         assert_eq!(error.hint(), OFFLINE);
+        let ManagedError::Build { attempts, .. } = error else {
+            unreachable!()
+        };
+        let wheels = Some("/wheels".into());
+        let offline = ManagedError::Build { attempts, wheels };
+        assert!(offline.hint().starts_with("`/wheels` lacks"), "{offline}");
     }
 }

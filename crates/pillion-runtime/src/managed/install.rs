@@ -10,7 +10,7 @@ use crate::discovery::on_path;
 use crate::{Interpreter, file};
 
 /// The uv that is fetched where none is installed.
-const UV_REQUIREMENTS: &str = include_str!("../uv-requirements.txt");
+pub(super) const UV_REQUIREMENTS: &str = include_str!("../uv-requirements.txt");
 /// Says that the fetched uv is complete, and which one it is.
 const UV_RECORD: &str = ".complete";
 
@@ -28,6 +28,8 @@ pub(super) struct Builder<'a> {
     pub(super) data: &'a Path,
     /// All folders.
     pub(super) dirs: &'a Dirs,
+    /// A folder of wheels that packages come from, instead of an index.
+    pub(super) wheels: Option<&'a Path>,
     /// Who listens.
     pub(super) progress: &'a dyn Progress,
 }
@@ -45,6 +47,10 @@ pub(super) fn find_uv(search_path: &OsStr, data: &Path) -> Option<PathBuf> {
 impl Builder<'_> {
     /// Build it in the best way that works; says which one that was.
     pub(super) async fn build(&self) -> Result<&'static str, ManagedError> {
+        if let Some(wheels) = self.wheels {
+            let listed = wheels.read_dir().map(drop);
+            listed.map_err(ManagedError::io("read the wheels in", wheels))?;
+        }
         let mut attempts = Vec::new();
         match self.uv().await {
             Ok(uv) => match self.with_uv(&uv).await {
@@ -64,7 +70,8 @@ impl Builder<'_> {
             Err(attempt) => {
                 attempts.push(attempt);
                 super::remove(self.target).await?;
-                Err(ManagedError::Build { attempts })
+                let wheels = self.wheels.map(Path::to_owned);
+                Err(ManagedError::Build { attempts, wheels })
             }
         }
     }
@@ -109,6 +116,7 @@ impl Builder<'_> {
                 "--only-binary",
                 ":all:",
             ])
+            .args(self.source())
             .args(["--compile-bytecode", "--python"])
             .args([Interpreter::executable_below(self.target).as_os_str()])
             .args([OsStr::new("--requirements"), list.as_os_str()])
@@ -118,36 +126,57 @@ impl Builder<'_> {
 
     async fn with_pip(&self, folder: &Path, requirements: &str) -> Result<(), Attempt> {
         self.progress.step("making the environment");
-        self.tool("make the environment with venv", self.base)
-            .args([
-                OsStr::new("-I"),
-                OsStr::new("-m"),
-                OsStr::new("venv"),
-                folder.as_os_str(),
-            ])
-            .run(self.progress)
-            .await?;
+        self.venv(folder).await?;
         self.progress.step("installing packages");
         let list = self.write_list("install with pip", folder, requirements)?;
-        self.tool("install with pip", &Interpreter::executable_below(folder))
-            .args([
-                "-I",
-                "-m",
-                "pip",
-                "install",
-                "--require-hashes",
-                "--only-binary",
-                ":all:",
-            ])
-            .args([
-                "--no-input",
-                "--progress-bar",
-                "off",
-                "--disable-pip-version-check",
-            ])
+        self.pip("install with pip", folder, "install")
+            .args(self.source())
             .args([OsStr::new("--requirement"), list.as_os_str()])
             .run(self.progress)
             .await
+    }
+
+    /// Fetch the wheels of these lists into a folder, with the pip of an environment that is
+    /// made for this.
+    pub(super) async fn fetch(&self, lists: &[&str], out: &Path) -> Result<(), Attempt> {
+        const WHAT: &str = "fetch the wheels with pip";
+        self.progress.step("making an environment to fetch with");
+        self.venv(self.target).await?;
+        for requirements in lists {
+            self.progress.step("fetching wheels");
+            let list = self.write_list(WHAT, self.target, requirements)?;
+            self.pip(WHAT, self.target, "download")
+                .args([OsStr::new("--dest"), out.as_os_str()])
+                .args([OsStr::new("--requirement"), list.as_os_str()])
+                .run(self.progress)
+                .await?;
+        }
+        Ok(())
+    }
+
+    /// An environment with nothing but pip.
+    async fn venv(&self, folder: &Path) -> Result<(), Attempt> {
+        self.tool("make the environment with venv", self.base)
+            .args(["-I", "-m", "venv"])
+            .args([folder])
+            .run(self.progress)
+            .await
+    }
+
+    /// The pip of an environment, about to do something with locked wheels.
+    fn pip<'a>(&self, what: &'a str, environment: &Path, command: &str) -> Tool<'a> {
+        self.tool(what, &Interpreter::executable_below(environment))
+            .args(["-I", "-m", "pip", command])
+            .args(["--require-hashes", "--only-binary", ":all:", "--no-input"])
+            .args(["--progress-bar", "off", "--disable-pip-version-check"])
+    }
+
+    /// Where packages come from, in the words of uv and pip alike.
+    fn source(&self) -> Vec<&OsStr> {
+        self.wheels.map_or_else(Vec::new, |wheels| {
+            let (no_index, find_links) = (OsStr::new("--no-index"), OsStr::new("--find-links"));
+            vec![no_index, find_links, wheels.as_os_str()]
+        })
     }
 
     /// The list lies in the environment it describes, for whoever wonders later.

@@ -18,6 +18,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{LazyLock, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
+use pillion_protocol::vars;
 use serde::{Deserialize, Serialize};
 
 pub use error::{Attempt, ManagedError};
@@ -47,6 +48,7 @@ pub struct Managed {
     base: PathBuf,
     requirements: String,
     search_path: OsString,
+    wheels: Option<PathBuf>,
     path: PathBuf,
 }
 
@@ -134,7 +136,17 @@ impl Managed {
             base: base_path,
             requirements: requirements.to_owned(),
             search_path: std::env::var_os("PATH").unwrap_or_default(),
+            wheels: std::env::var_os(vars::PILLION_WHEELS)
+                .filter(|folder| !folder.is_empty())
+                .map(absolute),
         }
+    }
+
+    /// Take packages from the wheels in this folder, and from no index: no network is needed.
+    #[must_use]
+    pub fn from_wheels(mut self, folder: impl Into<PathBuf>) -> Self {
+        self.wheels = Some(absolute(folder.into()));
+        self
     }
 
     /// Look for uv in these folders instead of those of this process's `PATH`.
@@ -241,18 +253,36 @@ impl Managed {
         self.build(progress).await
     }
 
-    async fn build(&self, progress: &dyn Progress) -> Result<Interpreter, ManagedError> {
-        remove(&self.path).await?;
-        let builder = install::Builder {
+    /// Fetch every wheel that pillion may install on this Python, for machines without a
+    /// network: its tools, what kernels need, and uv. They are what [`Self::from_wheels`] takes.
+    pub async fn vendor(&self, out: &Path, progress: &dyn Progress) -> Result<(), ManagedError> {
+        let out = absolute(out);
+        let failed = || ManagedError::io("create", &out);
+        std::fs::create_dir_all(&out).map_err(failed())?;
+        let cache = self.dirs.writable_cache()?;
+        let scratch = file::temporary_beside(&cache.join("vendor"));
+        let lists = [&self.requirements, KERNELS, install::UV_REQUIREMENTS];
+        let fetched = self.builder(&scratch, progress).fetch(&lists, &out).await;
+        remove(&scratch).await?;
+        fetched.map_err(|attempt| ManagedError::Fetch { attempt })
+    }
+
+    fn builder<'a>(&'a self, target: &'a Path, progress: &'a dyn Progress) -> install::Builder<'a> {
+        install::Builder {
             base: &self.base,
-            target: &self.path,
+            target,
             requirements: &self.requirements,
             search_path: &self.search_path,
             data: &self.data,
             dirs: &self.dirs,
+            wheels: self.wheels.as_deref(),
             progress,
-        };
-        let built_with = builder.build().await?;
+        }
+    }
+
+    async fn build(&self, progress: &dyn Progress) -> Result<Interpreter, ManagedError> {
+        remove(&self.path).await?;
+        let built_with = self.builder(&self.path, progress).build().await?;
         progress.step("checking the environment");
         let interpreter = Interpreter::probe(&Interpreter::executable_below(&self.path)).await?;
         let list = self.path.join(FILES);
@@ -345,6 +375,11 @@ impl Managed {
     fn requirements_hash(&self) -> String {
         file::sha256([self.requirements.as_bytes()])
     }
+}
+
+/// The tools run in another folder than this process.
+fn absolute(path: impl AsRef<Path>) -> PathBuf {
+    std::path::absolute(path.as_ref()).unwrap_or_else(|_| path.as_ref().to_owned())
 }
 
 /// Every file below a folder with its size, but for byte-code, which Python may write again.

@@ -182,7 +182,7 @@ async fn a_wrong_hash_is_refused_and_explained() {
     let managed = Managed::with_requirements(&world.dirs, &world.python, &wrong)
         .searching(world.search_path(&["bin"]));
     let error = managed.ensure(&Silent).await.unwrap_err();
-    let ManagedError::Build { attempts } = &error else {
+    let ManagedError::Build { attempts, .. } = &error else {
         panic!("{error}")
     };
     let what: Vec<&str> = attempts
@@ -208,7 +208,7 @@ async fn a_python_that_cannot_make_environments_is_explained() {
     };
     let managed = Managed::new(&world.dirs, &base).searching("");
     let error = managed.ensure(&Silent).await.unwrap_err();
-    let ManagedError::Build { attempts } = &error else {
+    let ManagedError::Build { attempts, .. } = &error else {
         panic!("{error}")
     };
     assert_eq!(attempts[0].what, "fetch uv: make the environment with venv");
@@ -236,4 +236,54 @@ async fn environments_of_one_python_share_it() {
     let list = Managed::with_requirements(&world.dirs, &project, SMALL);
     assert_ne!(list.path(), path(&project));
     assert_eq!(list.path().parent().unwrap(), world.dirs.data.join("env"));
+}
+
+/// Without a network there is what was fetched before, and nothing else.
+#[tokio::test]
+async fn vendored_wheels_stand_in_for_the_index() {
+    let world = World::new().await;
+    let wheels = world.home.join("wheels");
+    let small = || Managed::with_requirements(&world.dirs, &world.python, SMALL).searching("");
+
+    let missing = small().from_wheels(&wheels).ensure(&Silent).await;
+    let missing = missing.unwrap_err();
+    assert!(
+        missing.to_string().starts_with("cannot read the wheels in"),
+        "{missing}"
+    );
+
+    std::fs::create_dir(&wheels).unwrap();
+    world.fake("failing", "bin/uv");
+    let lacking = small().searching(world.search_path(&["bin"]));
+    let lacking = lacking.from_wheels(&wheels).ensure(&Silent).await;
+    let lacking = lacking.unwrap_err();
+    assert!(
+        lacking.hint().contains("pillion env vendor"),
+        "{lacking}\n{}",
+        lacking.hint()
+    );
+    assert!(!lacking.to_string().contains("http"), "{lacking}");
+
+    let steps = Steps::default();
+    small().vendor(&wheels, &steps).await.unwrap();
+    let mut names: Vec<String> = wheels
+        .read_dir()
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    let has = |start: &str| names.iter().any(|name| name.starts_with(start));
+    assert!(
+        has("iniconfig-2.1.0") && has("ipykernel-") && has("uv-"),
+        "{names:?}"
+    );
+    assert!(names.iter().all(|name| name.ends_with(".whl")), "{names:?}");
+
+    let offline = small().from_wheels(&wheels);
+    offline.ensure(&Silent).await.unwrap();
+    assert!(matches!(offline.state(), State::Ready { built_with, .. } if built_with == "uv"));
+    let scratch = |name: &str| name.contains("vendor");
+    let left = world.dirs.cache.read_dir().unwrap();
+    let left = left.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    assert!(!left.into_iter().any(|name| scratch(&name)));
 }

@@ -1,5 +1,6 @@
 //! `pillion env`: the managed environment that pillion's own tools live in.
 
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -10,6 +11,7 @@ use pillion_process::Launch;
 use pillion_runtime::managed::{ManagedError, Progress, State};
 use pillion_runtime::{Dirs, Interpreter, Managed};
 
+use super::operations::from_here;
 use super::{Global, output};
 
 /// Show or rebuild the managed Python environment.
@@ -19,7 +21,7 @@ pub(crate) struct Env {
     action: Option<Action>,
 }
 
-#[derive(Debug, Clone, Copy, Subcommand)]
+#[derive(Debug, Subcommand)]
 enum Action {
     /// Where it is and in what state.
     Show,
@@ -27,6 +29,13 @@ enum Action {
     Ensure,
     /// Build it anew.
     Rebuild,
+    /// Fetch all wheels that pillion may install on this Python, for machines without a
+    /// network: PILLION_WHEELS names the folder there.
+    Vendor {
+        /// The folder that they are put into.
+        #[arg(long, value_name = "DIR")]
+        out: PathBuf,
+    },
 }
 
 impl Env {
@@ -45,9 +54,28 @@ impl Env {
                 built.map_err(|error| failed(&error))?;
                 show(&managed, global.json);
             }
+            Action::Vendor { out } => vendor(&managed, &from_here(&out), global.json).await?,
         }
         Ok(ExitCode::SUCCESS)
     }
+}
+
+async fn vendor(managed: &Managed, out: &Path, json: bool) -> Result<()> {
+    let bar = Bar::new();
+    let fetched = managed.vendor(out, &bar).await;
+    bar.0.finish_and_clear();
+    fetched.map_err(|error| failed(&error))?;
+    let wheels = out.read_dir().into_iter().flatten().flatten().count();
+    if json {
+        let value = serde_json::json!({ "path": out, "wheels": wheels });
+        output::say_json(&value.to_string());
+    } else {
+        let out = out.display();
+        output::say(&format!(
+            "{wheels} wheels are in {out}\nwith `PILLION_WHEELS={out}` no network is needed"
+        ));
+    }
+    Ok(())
 }
 
 /// The managed environment on the Python that this machine has.
