@@ -14,6 +14,7 @@ Commands:
   generate  Write the generated pages: docs/reference/ and the skill's
   fuzz      Run the fuzz targets
   cross     Check, build and run for other platforms
+  dist      Make what people install: archives, wheels, npm and Debian packages
 
 `cargo xtask <COMMAND> --help` says more about one.
 ";
@@ -92,6 +93,24 @@ Arguments:
   TARGET      Only these, such as aarch64-apple-darwin
 ";
 
+const DIST: &str = "\
+Make what people install: archives, wheels, npm and Debian packages
+
+Builds this machine's program with the profile `dist`, and packs it into
+target/packages with completions, manual pages, a bill of materials and checksums.
+docs/releasing.md says more.
+
+Usage: cargo xtask dist [OPTIONS]
+
+Options:
+  --target TRIPLE       A platform; may be said for several. This machine's is built, the
+                        program of another is taken from target/TRIPLE/dist
+  --binary TRIPLE=FILE  A program that is ready; may be said for several
+  --glibc VERSION       Link this machine's program for that glibc or newer, by
+                        cargo-zigbuild
+  --key FILE            Sign the checksums with this key of minisign
+";
+
 /// Reads what follows a command.
 type Parse = fn(&[&str]) -> Result<Task>;
 
@@ -115,6 +134,8 @@ pub(crate) enum Task {
     Fuzz(FuzzOptions),
     /// `cross`
     Cross(CrossOptions),
+    /// `dist`
+    Dist(DistOptions),
 }
 
 /// Options of `test`.
@@ -143,6 +164,19 @@ pub(crate) struct CrossOptions {
     pub(crate) targets: Vec<String>,
 }
 
+/// Options of `dist`.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct DistOptions {
+    /// Platforms whose programs are built here, or lie where they were built.
+    pub(crate) targets: Vec<String>,
+    /// Programs that are ready, each with its platform.
+    pub(crate) binaries: Vec<(String, String)>,
+    /// The oldest glibc that this machine's program is to run with.
+    pub(crate) glibc: Option<String>,
+    /// What to sign with.
+    pub(crate) key: Option<String>,
+}
+
 /// Options of `fuzz`.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct FuzzOptions {
@@ -168,6 +202,7 @@ impl Task {
             "generate" => (GENERATE, parse_generate),
             "fuzz" => (FUZZ, parse_fuzz),
             "cross" => (CROSS, parse_cross),
+            "dist" => (DIST, parse_dist),
             other => return Err(Error::usage(format!("there is no command `{other}`"))),
         };
         let rest: Vec<&str> = rest.iter().map(String::as_str).collect();
@@ -237,6 +272,26 @@ fn parse_cross(rest: &[&str]) -> Result<Task> {
     }
 }
 
+fn parse_dist(mut rest: &[&str]) -> Result<Task> {
+    let mut options = DistOptions::default();
+    while let [option, value, more @ ..] = rest {
+        match *option {
+            "--target" => options.targets.push((*value).to_owned()),
+            "--binary" => match value.split_once('=') {
+                Some((triple, file)) => {
+                    options.binaries.push((triple.to_owned(), file.to_owned()));
+                }
+                None => return Err(Error::usage("`--binary` is followed by TRIPLE=FILE")),
+            },
+            "--glibc" => options.glibc = Some((*value).to_owned()),
+            "--key" => options.key = Some((*value).to_owned()),
+            other => return Err(unexpected(other)),
+        }
+        rest = more;
+    }
+    nothing_more(rest).map(|()| Task::Dist(options))
+}
+
 fn nothing_more(rest: &[&str]) -> Result<()> {
     match rest.first() {
         None => Ok(()),
@@ -301,8 +356,23 @@ mod tests {
     }
 
     #[test]
+    fn dist_takes_programs_to_build_and_ready_ones() {
+        let line = "dist --target a --binary b=c/d --target e --glibc 2.17 --key k";
+        let options = DistOptions {
+            targets: vec!["a".into(), "e".into()],
+            binaries: vec![("b".into(), "c/d".into())],
+            glibc: Some("2.17".into()),
+            key: Some("k".into()),
+        };
+        assert_eq!(parse(line), Ok(Task::Dist(options)));
+        assert_eq!(parse("dist"), Ok(Task::Dist(DistOptions::default())));
+    }
+
+    #[test]
     fn every_command_has_help() {
-        for command in ["test", "check", "layering", "generate", "fuzz", "cross"] {
+        for command in [
+            "test", "check", "layering", "generate", "fuzz", "cross", "dist",
+        ] {
             let Ok(Task::Help(text)) = parse(&format!("{command} --help")) else {
                 panic!("{command}");
             };
@@ -323,6 +393,9 @@ mod tests {
             "cross -v",
             "cross --run --check",
             "cross --tests",
+            "dist --key",
+            "dist --binary a",
+            "dist --what a",
         ] {
             assert_eq!(parse(line).unwrap_err().exit_code(), 2, "{line}");
         }

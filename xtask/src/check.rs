@@ -66,7 +66,7 @@ fn documentation(repository: &Repository) -> Result<()> {
 fn ruff(repository: &Repository, environment: &Environment, command: &[&str]) -> Result<()> {
     let ruff = || Run::new(environment.program("ruff")).args(command);
     ruff().cwd(&repository.root.join("python")).show()?;
-    for folder in ["clients", "examples"] {
+    for folder in ["clients", "examples", "packaging"] {
         let own = format!("{folder}/ruff.toml");
         let config = if repository.root.join(&own).is_file() {
             own.as_str()

@@ -14,6 +14,7 @@ mod check;
 mod chromium;
 mod cross;
 mod debian;
+mod dist;
 mod error;
 mod fuzz;
 mod generate;
@@ -59,5 +60,6 @@ fn perform(task: Task) -> Result<()> {
         Task::Generate { check } => generate::generate(&repository, check),
         Task::Fuzz(options) => fuzz::fuzz(&repository, &options),
         Task::Cross(options) => cross::cross(&repository, &options),
+        Task::Dist(options) => dist::dist(&repository, &options),
     }
 }

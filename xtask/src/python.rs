@@ -153,7 +153,7 @@ impl Environment {
 }
 
 /// The first Python that is new enough.
-fn find() -> Result<Python> {
+pub(crate) fn find() -> Result<Python> {
     let mut too_old = Vec::new();
     for name in NAMES {
         match probe(name) {
