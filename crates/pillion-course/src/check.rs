@@ -356,7 +356,7 @@ impl Check {
             return;
         };
         for (line, message) in flaws {
-            let hint = "see `docs/guides/chapters.md`";
+            let hint = "`pillion course new DIR` makes a course that is right, to compare with";
             self.tell(Severity::Error, &source.path, line, message, hint);
         }
         for id in &found.available_experts {

@@ -401,7 +401,7 @@ fn invalid(path: &Path, what: impl std::fmt::Display) -> Error {
         Code::InvalidConfig,
         format!("`{}` cannot be used: {what}", path.display()),
     )
-    .hint("docs/reference/configuration.md lists every key")
+    .hint("`pillion reference configuration` lists every key")
 }
 
 #[cfg(test)]

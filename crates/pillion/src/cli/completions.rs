@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use clap::Args;
 use clap_complete::Shell;
 
-use super::output;
+use super::{installation, output};
 
 /// Print a completion script for your shell.
 #[derive(Debug, Args)]
@@ -16,8 +16,7 @@ pub(crate) struct Completions {
 
 impl Completions {
     pub(crate) fn run(self) -> ExitCode {
-        let mut script = Vec::new();
-        clap_complete::generate(self.shell, &mut super::command(), "pillion", &mut script);
+        let script = installation::completions(self.shell);
         output::print(&String::from_utf8_lossy(&script));
         ExitCode::SUCCESS
     }

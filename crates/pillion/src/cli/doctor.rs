@@ -1,5 +1,6 @@
 //! `pillion doctor`.
 
+use std::fmt;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -13,6 +14,7 @@ use pillion_runtime::discovery::Request;
 use pillion_runtime::doctor::{self, Report, Verdict};
 use pillion_runtime::trust::{self, Trust};
 use pillion_workspace::{Config, config, root};
+use serde::Serialize;
 
 use super::operations::from_here;
 use super::output::{paint, say};
@@ -68,7 +70,7 @@ impl Doctor {
                 hint: error.hint.unwrap_or_default(),
             });
         }
-        let daemon = daemon_line(global).await;
+        let daemon = Daemon::ask(global).await.to_string();
         let passed = config
             .as_ref()
             .map(|config| config.python.pass_env.as_slice());
@@ -89,7 +91,7 @@ impl Doctor {
             show(&report);
             say(&format!("daemon    {daemon}"));
             show_held_back(&held_back);
-            problems(&report);
+            problems(&report.problems);
         }
         Ok(if report.problems.is_empty() {
             ExitCode::SUCCESS
@@ -146,12 +148,13 @@ fn show_held_back(names: &[String]) {
     ));
 }
 
-fn problems(report: &Report) {
-    if report.problems.is_empty() {
+/// The end of a report: what to look after, or that there is nothing.
+pub(super) fn problems(problems: &[doctor::Problem]) {
+    if problems.is_empty() {
         output::say_as_it_is(&paint("all is well", "32"));
         return;
     }
-    for problem in &report.problems {
+    for problem in problems {
         say(&format!(
             "\nproblem: {}\nhint: {}",
             problem.what, problem.hint
@@ -160,7 +163,7 @@ fn problems(report: &Report) {
 }
 
 /// A part of the report as one line.
-fn serde_text(part: &impl serde::Serialize) -> String {
+fn serde_text(part: &impl Serialize) -> String {
     match serde_json::to_value(part) {
         Ok(serde_json::Value::String(text)) => text,
         Ok(serde_json::Value::Object(map)) => {
@@ -176,20 +179,74 @@ fn serde_text(part: &impl serde::Serialize) -> String {
     }
 }
 
-async fn daemon_line(global: &Global) -> String {
-    let endpoint = global.endpoint();
-    match Client::connect(&endpoint).await {
-        Ok(client) => match client.version().await {
-            Ok(version) => format!(
-                "runs, version {}, at {}",
-                version.version,
-                endpoint.socket.display()
-            ),
-            Err(error) => format!("does not answer at {}: {error}", endpoint.socket.display()),
-        },
-        Err(error) if error.code == pillion::Code::Unreachable => {
-            "not running; the first call starts it".into()
+/// How the daemon is.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "snake_case", tag = "is")]
+pub(super) enum Daemon {
+    /// It answers.
+    Running {
+        /// The version it is of.
+        version: String,
+        /// Where it listens.
+        socket: PathBuf,
+    },
+    /// There is none.
+    Absent,
+    /// Something is there that does not do what a daemon does.
+    Silent {
+        /// What happened.
+        why: String,
+    },
+}
+
+impl Daemon {
+    /// Look; none is started.
+    pub(super) async fn ask(global: &Global) -> Self {
+        let socket = global.endpoint().socket;
+        let client = match Client::connect(&global.endpoint()).await {
+            Ok(client) => client,
+            Err(error) if error.code == pillion::Code::Unreachable => return Self::Absent,
+            Err(error) => {
+                let why = error.to_string();
+                return Self::Silent { why };
+            }
+        };
+        match client.version().await {
+            Ok(version) => Self::Running {
+                version: version.version,
+                socket,
+            },
+            Err(error) => Self::Silent {
+                why: format!("does not answer at {}: {error}", socket.display()),
+            },
         }
-        Err(error) => error.to_string(),
+    }
+
+    /// What is wrong with it, for a program of this version.
+    pub(super) fn problem(&self, ours: &str) -> Option<doctor::Problem> {
+        let what = match self {
+            Self::Absent => return None,
+            Self::Running { version, .. } if version == ours => return None,
+            Self::Running { version, .. } => {
+                format!("the daemon is of version {version}, this program of {ours}")
+            }
+            Self::Silent { why } => format!("the daemon: {why}"),
+        };
+        Some(doctor::Problem {
+            what,
+            hint: "`pillion restart` starts one of this program".into(),
+        })
+    }
+}
+
+impl fmt::Display for Daemon {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Running { version, socket } => {
+                write!(f, "runs, version {version}, at {}", socket.display())
+            }
+            Self::Absent => f.write_str("not running; the first call starts it"),
+            Self::Silent { why } => f.write_str(why),
+        }
     }
 }

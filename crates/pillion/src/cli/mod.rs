@@ -15,6 +15,7 @@ mod doors;
 mod env;
 mod exec;
 mod expose;
+mod installation;
 mod jobs;
 mod logging;
 mod logs;
@@ -123,6 +124,9 @@ enum Command {
     /// Show or rebuild the managed Python environment.
     #[command(display_order = 510)]
     Env(env::Env),
+    /// Check this installation, or write its completions and manual pages.
+    #[command(name = "self", display_order = 515)]
+    Installation(installation::Installation),
     /// Print the path of the daemon's socket.
     #[command(display_order = 580)]
     SocketPath,
@@ -230,6 +234,7 @@ async fn dispatch(cli: Cli) -> Result<ExitCode> {
         Command::Doctor(doctor) => doctor.run(&global).await,
         Command::Trust(trust) => trust.run(&global),
         Command::Env(env) => env.run(&global).await,
+        Command::Installation(installation) => installation.run(&global).await,
         Command::SocketPath => {
             output::say(&global.endpoint().socket.display().to_string());
             Ok(ExitCode::SUCCESS)

@@ -67,7 +67,8 @@ impl Install {
 
     /// How agents start us: by name where `PATH` leads here, else by path.
     fn start(&self) -> Start {
-        let mut args = vec!["mcp".to_owned()];
+        let (command, mut args) = program();
+        args.push("mcp".to_owned());
         if let Some(root) = &self.root {
             args.push("--root".into());
             args.push(from_here(root).display().to_string());
@@ -76,26 +77,45 @@ impl Install {
             args.push("--profile".into());
             args.push(profile.to_string());
         }
-        Start {
-            command: program(),
-            args,
-        }
+        Start { command, args }
     }
 }
 
-fn program() -> String {
+/// The program to start, and the words that come before ours.
+fn program() -> (String, Vec<String>) {
     let Ok(ours) = std::env::current_exe() else {
-        return "pillion".into();
+        return ("pillion".into(), Vec::new());
     };
+    if let Some((runner, words)) = runner(&ours) {
+        let words = words.iter().map(|word| (*word).to_owned());
+        return (runner.into(), words.collect());
+    }
     let path = std::env::var_os("PATH").unwrap_or_default();
     let first = std::env::split_paths(&path)
         .map(|folder| folder.join("pillion"))
         .find(|program| program.is_file());
     let same = first.is_some_and(|found| found.canonicalize().ok() == ours.canonicalize().ok());
-    if same {
-        return "pillion".into();
+    let command = match same {
+        true => "pillion".into(),
+        false => ours.display().to_string(),
+    };
+    (command, Vec::new())
+}
+
+/// What runs programs that were not installed, each from a cache that is emptied now and then:
+/// the command that brought us here works for longer than the path it led to.
+fn runner(ours: &Path) -> Option<(&'static str, &'static [&'static str])> {
+    let folders: Vec<_> = ours.iter().filter_map(|part| part.to_str()).collect();
+    let has = |wanted: &str| folders.iter().any(|folder| folder.starts_with(wanted));
+    if has("_npx") {
+        Some(("npx", &["-y", "pillion"]))
+    } else if has("archive-v") && has("uv") {
+        Some(("uvx", &["pillion"]))
+    } else if has("pipx") && has(".cache") {
+        Some(("pipx", &["run", "pillion"]))
+    } else {
+        None
     }
-    ours.display().to_string()
 }
 
 fn places() -> Result<Places> {
@@ -238,4 +258,28 @@ fn by_hand(agent: Agent, file: &Path, why: &Error, start: &Start) -> Error {
         None => "add the lines above to it by hand".to_owned(),
     })
     .data(json!({ "text": alone }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_lies_in_a_cache_is_started_by_who_keeps_it() {
+        for (path, wanted) in [
+            (
+                "/h/.npm/_npx/1f/node_modules/@pillion/linux-x64/bin/pillion",
+                Some("npx"),
+            ),
+            ("/h/.cache/uv/archive-v0/Ab/bin/pillion", Some("uvx")),
+            ("/h/.local/pipx/.cache/2a/bin/pillion", Some("pipx")),
+            ("/h/.local/pipx/venvs/pillion/bin/pillion", None),
+            ("/h/.local/share/uv/tools/pillion/bin/pillion", None),
+            ("/h/.cache/cargo/pillion", None),
+            ("/usr/bin/pillion", None),
+        ] {
+            let found = runner(Path::new(path)).map(|(runner, _)| runner);
+            assert_eq!(found, wanted, "{path}");
+        }
+    }
 }
