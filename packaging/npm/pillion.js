@@ -5,6 +5,7 @@
 
 const { spawn } = require("node:child_process");
 const { constants } = require("node:os");
+const { isatty } = require("node:tty");
 
 /** The package with the program for this machine. */
 function platformPackage() {
@@ -32,15 +33,16 @@ function program() {
   }
 }
 
-const child = spawn(program(), process.argv.slice(2), { stdio: "inherit" });
-
 // What is sent to this process is for the program, which decides how it ends. What is typed on a
 // terminal (Ctrl-C, Ctrl-\) reaches both of us, and must not reach the program twice. SIGKILL
-// cannot be passed on: the program sees that its standard input has ended.
-const typed = process.stdin.isTTY ? ["SIGINT", "SIGQUIT"] : [];
+// cannot be passed on: the program sees that its standard input has ended. A signal may come as
+// soon as the program runs, so this stands before its start.
+const typed = isatty(0) ? ["SIGINT", "SIGQUIT"] : [];
 for (const signal of ["SIGHUP", "SIGINT", "SIGQUIT", "SIGTERM"]) {
   process.on(signal, () => typed.includes(signal) || child.kill(signal));
 }
+
+const child = spawn(program(), process.argv.slice(2), { stdio: "inherit" });
 
 child.on("error", (error) => {
   process.stderr.write(`error: pillion cannot be started: ${error.message}\n`);
