@@ -58,7 +58,9 @@ def test_a_payload_has_nothing_but_its_streams(zygote):
     assert said[0] == "{'203'}", "only the result, and that is out of the way"
     assert said[1] == "['pipe:', 'pipe:', 'pipe:']"
     assert said[2] == "(1000, 1000, 1000, 2, 1, 2)"
-    assert said[3:7] == ["['HOME', 'PATH']", repr(FOLDER), str(0o077), "5"]
+    # A zygote is nicer than whoever runs these tests.
+    nice = str(min(os.nice(0) + 5, 19))
+    assert said[3:7] == ["['HOME', 'PATH']", repr(FOLDER), str(0o077), nice]
     assert said[7] == repr("1000\n")
     assert said[8] == "['2']"
     assert said[9] == repr(["0000000000000000"] * 5)
