@@ -26,6 +26,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "pillion-exec",
             "pillion-notebook",
             "pillion-session",
+            "pillion-install",
             "pillion-course",
             "pillion-kernel",
             "pillion-lanes",
@@ -41,6 +42,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "pillion-sandbox",
             "pillion-process",
             "pillion-protocol",
+            "pillion-bundle",
         ],
     ),
     (
@@ -107,6 +109,16 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "pillion-catalogue",
             "pillion-process",
             "pillion-protocol",
+        ],
+    ),
+    (
+        "pillion-install",
+        &[
+            "pillion-runtime",
+            "pillion-catalogue",
+            "pillion-process",
+            "pillion-protocol",
+            "pillion-bundle",
         ],
     ),
     (
@@ -191,8 +203,10 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ),
     (
         "pillion-runtime",
-        // A Python that came with a folder is asked behind walls who it is.
+        // A Python that came with a folder is asked behind walls who it is; one that came as a
+        // bundle is known by its manifest.
         &[
+            "pillion-bundle",
             "pillion-catalogue",
             "pillion-sandbox",
             "pillion-process",
@@ -234,6 +248,7 @@ const NEVER: &[(&str, &str, &str)] = &[
     ("pillion-lanes", "axum", "only doors speak HTTP"),
     ("pillion-supervisor", "axum", "only doors speak HTTP"),
     ("pillion-store", "axum", "only doors speak HTTP"),
+    ("pillion-install", "axum", "only doors serve HTTP"),
     ("pillion-sync", "axum", "only doors serve HTTP"),
     (
         "pillion-model",

@@ -148,6 +148,11 @@ codes! {
     WriteFailed = "write_failed", Environment, true, -32022, 507;
     /// The folder's own configuration asks for something, and its user has not trusted it.
     Untrusted = "untrusted", Input, true, -32023, 403;
+    /// A bundle is not taken: something in it is wrong, or nobody trusted signed it. The member
+    /// `reason` of its data says which.
+    BundleRefused = "bundle_refused", Input, true, -32024, 422;
+    /// An installed bundle is not as it was installed.
+    BundleDamaged = "bundle_damaged", Environment, true, -32025, 503;
 }
 
 impl fmt::Display for Code {

@@ -27,6 +27,8 @@ vars! {
     PILLION_LOG = "What is logged, as a tracing filter such as `info` or `pillion=debug`.";
     PILLION_PYTHON = "The Python interpreter for calls, as `--python`.";
     PILLION_WHEELS = "A folder of wheels, as `pillion env vendor` fills it, that managed environments are built from instead of from a package index: without a network.";
+    PILLION_RUNTIME = "The folder of a runtime bundle whose Python is used where no other is named, as `--runtime`.";
+    SOURCE_DATE_EPOCH = "Seconds since 1970 that `pillion bundle build` takes for the time of the build, unless `--created-at` says another.";
     PILLION_WATCH = "Set to `off`: the files of a workspace are not watched; each is looked at before every read.";
     PILLION_LANES_LEVEL = "Set to `L2` or `L1`: lanes use no more walls than that, to see what is left then.";
     PILLION_JOBS_KEPT = "How many finished jobs are kept, 1000 if not set; older ones go.";

@@ -62,6 +62,8 @@ pub struct Dirs {
     pub data: PathBuf,
     /// What is lost if it is deleted: logs, records of daemons.
     pub state: PathBuf,
+    /// What the user wrote: the keys of bundles that they trust. Nothing of ours writes there.
+    pub config: PathBuf,
     /// Where other tools keep their caches, to find what poetry made.
     pub foreign_cache: Option<PathBuf>,
     /// Where other tools keep their data, to find what uv installed.
@@ -82,6 +84,7 @@ impl Dirs {
                     .state_dir()
                     .unwrap_or_else(|| base.data_dir())
                     .join(NAME),
+                config: base.config_dir().join(NAME),
                 foreign_cache: None,
                 foreign_data: None,
             },
@@ -101,6 +104,7 @@ impl Dirs {
             cache: home.join("cache"),
             data: home.join("data"),
             state: home.join("state"),
+            config: home.join("config"),
             foreign_cache: None,
             foreign_data: None,
         }

@@ -208,6 +208,25 @@ async fn consider(
         if !known.insert(path.clone()) {
             continue;
         }
+        let path = match discovery::python_of_bundle(&path).await {
+            None => path,
+            Some(Ok(python)) => python,
+            Some(Err(error)) => {
+                let reason = error.to_string();
+                problems.push(Problem {
+                    what: format!("{why}: {reason}"),
+                    hint: error.hint(),
+                });
+                let verdict = Verdict::Unusable { reason };
+                all.push(Considered {
+                    path,
+                    source,
+                    why,
+                    verdict,
+                });
+                continue;
+            }
+        };
         let verdict = match cache
             .probe(&path, request.root, request.walled && source.is_of_folder())
             .await

@@ -13,6 +13,9 @@
 //! - *Where is the worker package?* Embedded in this binary, and laid out on disk by
 //!   [`worker_files::worker_dir`], which repairs what does not match.
 //!
+//! A runtime that came as a bundle is one more candidate: [`bundle`] knows where bundles are
+//! installed and whether one is still whole.
+//!
 //! [`dirs`] is the one place that decides about folders; [`doctor`] collects all of the
 //! above into a report.
 //!
@@ -21,6 +24,7 @@
 //! Python that came with a folder is asked behind walls (`walled`), unless its user has said
 //! that he trusts the folder ([`trust`]).
 
+pub mod bundle;
 pub mod bytecode;
 pub mod dirs;
 pub mod discovery;

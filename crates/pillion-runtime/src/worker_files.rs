@@ -77,6 +77,12 @@ pub fn worker_dir(dirs: &Dirs) -> Result<PathBuf, WorkerFilesError> {
     Ok(path)
 }
 
+/// The files of the package by their paths, for those who pack it themselves.
+pub fn embedded() -> impl Iterator<Item = (&'static str, &'static [u8])> {
+    let files = package().files.iter();
+    files.map(|(name, file)| (name.as_str(), file.data.as_ref()))
+}
+
 /// Files by their path in the package.
 struct Package {
     files: Vec<(String, EmbeddedFile)>,

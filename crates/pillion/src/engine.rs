@@ -8,6 +8,7 @@ use pillion_catalogue::{Catalogue, Definition, Door, Mode, Request, Result};
 use pillion_code::{CodeService, Unsaved};
 use pillion_doors::House;
 use pillion_exec::ExecService;
+use pillion_install::InstallService;
 use pillion_lanes::{Executor, Sessions};
 use pillion_notebook::{NotebookService, Read, Reader, Typed};
 use pillion_project::Projects;
@@ -103,6 +104,11 @@ impl Engine {
         catalogue.add(
             pillion_notebook::operations::operations(),
             &Arc::new(notebook),
+        );
+        let install = InstallService::new(dirs);
+        catalogue.add(
+            pillion_install::operations::operations(),
+            &Arc::new(install),
         );
         let python = PythonService::new(Arc::clone(&supervisor), projects);
         catalogue.add(pillion_python::operations::operations(), &Arc::new(python));
@@ -257,6 +263,7 @@ pub fn definitions() -> Vec<Definition> {
         .definitions()
         .chain(pillion_code::operations::operations().definitions())
         .chain(pillion_exec::operations::operations().definitions())
+        .chain(pillion_install::operations::operations().definitions())
         .chain(pillion_notebook::operations::operations().definitions())
         .chain(pillion_python::operations::operations().definitions())
         .chain(pillion_session::operations::operations().definitions())

@@ -50,6 +50,8 @@ fn kind(code: &Code) -> &'static str {
         | Code::InvalidConfig
         | Code::OutputLimit
         | Code::ResponseTooLarge
+        | Code::BundleRefused
+        | Code::BundleDamaged
         | Code::Unsupported => "VALIDATION",
         Code::OutsideRoot | Code::Unauthorized | Code::Untrusted | Code::WriteFailed => {
             "PERMISSION"

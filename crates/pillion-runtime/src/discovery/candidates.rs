@@ -4,8 +4,10 @@
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
+use pillion_bundle::RuntimeManifest;
+
 use super::{Request, Source, poetry};
-use crate::{Dirs, Interpreter, Version};
+use crate::{Dirs, Interpreter, Version, bundle};
 
 /// Versions looked for by name when plain `python3` and `python` do not serve.
 const NAMED_VERSIONS: [&str; 6] = [
@@ -20,7 +22,8 @@ const NAMED_VERSIONS: [&str; 6] = [
 /// A place to look at.
 #[derive(Debug)]
 pub(crate) struct Candidate {
-    /// The executable, or the name of a program that is not on `PATH`.
+    /// The executable, or the manifest of a runtime bundle whose executable is meant; or the
+    /// name of a program that is not on `PATH`.
     pub(crate) path: Result<PathBuf, String>,
     /// Why we look there.
     pub(crate) source: Source,
@@ -54,6 +57,7 @@ pub(crate) fn candidates(request: Request<'_>, dirs: &Dirs) -> Vec<Candidate> {
         }
     }
     found.extend(environments(request, dirs));
+    found.extend(bundles(dirs));
     for name in ["python3", "python"].into_iter().chain(NAMED_VERSIONS) {
         let hits = on_path(name, &search_path);
         found.extend(hits.map(|path| Candidate::new(path, Source::Path(name.to_owned()))));
@@ -99,6 +103,16 @@ fn environments<'a>(
         .map(|(folder, source)| Candidate::new(Interpreter::executable_below(&folder), source))
 }
 
+/// The runtime that this program came with, and the one that is active in the user's store.
+fn bundles(dirs: &Dirs) -> impl Iterator<Item = Candidate> {
+    let own = bundle::own_runtime();
+    // What is wrong with the store is told by what it was asked for, if nothing else is found.
+    let active = bundle::active_runtime(&bundle::default_store(dirs));
+    own.into_iter()
+        .chain(active.ok().flatten())
+        .map(|folder| Candidate::new(folder.join(RuntimeManifest::NAME), Source::Bundle))
+}
+
 /// What a person meant by a name: a path, an environment, a program or a version.
 fn resolve(
     name: &Path,
@@ -111,6 +125,9 @@ fn resolve(
         Source::Config => root.join(name),
         _ => std::path::absolute(name).unwrap_or_else(|_| name.to_owned()),
     };
+    if bundle::is_runtime(&path) {
+        return Ok(path.join(RuntimeManifest::NAME));
+    }
     if path.is_dir() {
         return Ok(Interpreter::executable_below(&path));
     }

@@ -14,12 +14,14 @@ use std::ffi::OsStr;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+use pillion_bundle::RuntimeManifest;
 use serde::Serialize;
 
 pub use proven::Proven;
 
 pub(crate) use candidates::{Candidate, candidates, on_path};
 
+use crate::bundle::{self, BundleError};
 use crate::{Dirs, Interpreter, ProbeCache, ProbeError, Version};
 
 /// For which project, and what its caller said about Python.
@@ -73,6 +75,9 @@ pub enum Source {
     Poetry,
     /// The caller's active conda environment.
     Conda,
+    /// A runtime bundle: the one that this program came with, or the active one of the user's
+    /// store.
+    Bundle,
     /// A program of this name on `PATH`.
     Path(String),
     /// A Python that uv installed.
@@ -89,6 +94,7 @@ impl Source {
             Self::InProject(name) => format!("`{name}` in the project root"),
             Self::Poetry => "poetry's environment for this project".into(),
             Self::Conda => "the active conda environment (`CONDA_PREFIX`)".into(),
+            Self::Bundle => "an installed runtime bundle".into(),
             Self::Path(name) => format!("`{name}` on `PATH`"),
             Self::Uv => "installed by uv".into(),
         }
@@ -159,6 +165,13 @@ pub enum DiscoveryError {
         /// The program's name.
         name: String,
     },
+    /// The runtime bundle that it would be cannot be used.
+    #[error("{reason}")]
+    Bundle {
+        /// What is wrong with it.
+        #[source]
+        reason: BundleError,
+    },
     /// Nothing works.
     #[error("no usable Python was found{}", listed(considered))]
     NoneFound {
@@ -173,6 +186,7 @@ impl DiscoveryError {
         let Version { major, minor, .. } = Version::MINIMUM;
         match self {
             Self::Named { reason, .. } => reason.hint(),
+            Self::Bundle { reason } => reason.hint(),
             Self::NotOnPath { .. } => {
                 "name the executable of a Python, or the folder of a virtual environment".into()
             }
@@ -187,7 +201,7 @@ impl DiscoveryError {
     pub fn considered(&self) -> &[Skipped] {
         match self {
             Self::NoneFound { considered } => considered,
-            Self::Named { .. } | Self::NotOnPath { .. } => &[],
+            Self::Named { .. } | Self::NotOnPath { .. } | Self::Bundle { .. } => &[],
         }
     }
 }
@@ -232,6 +246,12 @@ async fn first_that_works(
         if !asked.insert(path.clone()) {
             continue;
         }
+        // A damaged one is not passed over: who installed it would get another Python than
+        // that, and never hear of it.
+        let path = match python_of_bundle(&path).await {
+            Some(found) => found.map_err(|reason| DiscoveryError::Bundle { reason })?,
+            None => path,
+        };
         let walled = request.walled && source.is_of_folder();
         match cache.probe(&path, request.root, walled).await {
             Ok(interpreter) => {
@@ -265,5 +285,19 @@ async fn first_that_works(
     }
     Err(DiscoveryError::NoneFound {
         considered: skipped,
+    })
+}
+
+/// The Python of the runtime bundle that has this manifest, if it is one. Thousands of files
+/// are looked at for it.
+pub(crate) async fn python_of_bundle(manifest: &Path) -> Option<Result<PathBuf, BundleError>> {
+    let folder = manifest.file_name() == Some(OsStr::new(RuntimeManifest::NAME));
+    let folder = folder.then(|| manifest.parent()).flatten()?.to_owned();
+    let root = folder.clone();
+    let checked = pillion_catalogue::work(move |_| bundle::usable_runtime(&folder)).await;
+    let no_bundle = BundleError::NoBundle { root };
+    Some(match checked {
+        Ok(checked) => checked.and_then(|found| found.python().ok_or(no_bundle)),
+        Err(_) => Err(no_bundle),
     })
 }

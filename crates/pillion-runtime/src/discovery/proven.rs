@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
+use pillion_bundle::Index;
 use pillion_catalogue::work;
 use pillion_process::stamp::{Stamp, Stamps};
 use pillion_process::watch::Watched;
@@ -10,7 +11,7 @@ use pillion_protocol::{Code, Error, Result};
 use serde_json::json;
 
 use super::{Candidate, Choice, DiscoveryError, Request, candidates, find_among};
-use crate::Dirs;
+use crate::{Dirs, bundle};
 
 /// The most `.pth` files of a folder whose content counts: each costs a `stat` or a watch.
 const MAX_PATH_FILES: usize = 64;
@@ -135,7 +136,9 @@ impl Places {
     /// stamp of each, from before it is asked.
     fn look(&self, dirs: &Dirs) -> (Stamps, Vec<Candidate>, Vec<(PathBuf, Stamp)>) {
         let environments = [".venv", "venv"].map(|name| self.root.join(name));
-        let stamps = Stamps::of(environments.map(|folder| folder.join("pyvenv.cfg")));
+        let mut stamps = Stamps::of(environments.map(|folder| folder.join("pyvenv.cfg")));
+        // Another runtime may be made the active one.
+        stamps.add(bundle::default_store(dirs).join(Index::NAME));
         let request = Request {
             explicit: self.explicit.as_deref(),
             configured: self.configured.as_deref(),
@@ -163,7 +166,11 @@ fn search_path(request: Request<'_>) -> Vec<PathBuf> {
 }
 
 fn no_python(error: &DiscoveryError) -> Error {
-    Error::new(Code::PythonNotFound, error.to_string())
+    let code = match error {
+        DiscoveryError::Bundle { .. } => Code::BundleDamaged,
+        _ => Code::PythonNotFound,
+    };
+    Error::new(code, error.to_string())
         .hint(error.hint())
         .data(json!({ "considered": error.considered() }))
 }

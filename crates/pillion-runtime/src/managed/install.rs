@@ -77,7 +77,7 @@ impl Builder<'_> {
     }
 
     /// A uv: a ready one, or fetched with pip into a folder of its own.
-    async fn uv(&self) -> Result<PathBuf, Attempt> {
+    pub(super) async fn uv(&self) -> Result<PathBuf, Attempt> {
         if let Some(uv) = find_uv(self.search_path, self.data) {
             return Ok(uv);
         }
@@ -186,7 +186,7 @@ impl Builder<'_> {
         Ok(list)
     }
 
-    fn tool<'a>(&self, what: &'a str, program: &Path) -> Tool<'a> {
+    pub(super) fn tool<'a>(&self, what: &'a str, program: &Path) -> Tool<'a> {
         let tool = Tool::new(what, program, self.data);
         match self.uv_cache() {
             Some(cache) => tool.env("UV_CACHE_DIR", cache),
@@ -211,7 +211,7 @@ impl Builder<'_> {
     }
 }
 
-fn local(what: &str, error: &dyn std::fmt::Display) -> Attempt {
+pub(super) fn local(what: &str, error: &dyn std::fmt::Display) -> Attempt {
     Attempt {
         what: what.to_owned(),
         how: error.to_string(),

@@ -10,6 +10,7 @@ mod error;
 mod install;
 mod progress;
 mod tool;
+mod wheels;
 
 use std::collections::HashSet;
 use std::ffi::{OsStr, OsString};
@@ -23,6 +24,7 @@ use serde::{Deserialize, Serialize};
 
 pub use error::{Attempt, ManagedError};
 pub use progress::{Progress, Silent, ToCaller};
+pub use wheels::Wheels;
 
 use crate::discovery::{self, DiscoveryError};
 use crate::{Dirs, Interpreter, dirs, file};

@@ -1,13 +1,41 @@
 //! Who types: where they stand, and what flags and variables say about them.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 use clap::Args;
 use clap::builder::{OsStringValueParser, TypedValueParser};
-use pillion::{Caller, Error, Result};
+use pillion::{Caller, Code, Error, Result};
 use pillion_protocol::vars;
+use pillion_runtime::bundle;
 
 use super::operations::from_here;
+
+/// The runtime bundle that `--runtime` names.
+static RUNTIME: OnceLock<PathBuf> = OnceLock::new();
+
+/// Use the Python of the runtime bundle in this folder from now on, where no other is named.
+pub(crate) fn use_runtime(folder: Option<&Path>) -> Result<()> {
+    let Some(folder) = folder.filter(|folder| !folder.as_os_str().is_empty()) else {
+        return Ok(());
+    };
+    let folder = from_here(folder);
+    if !bundle::is_runtime(&folder) {
+        let message = format!("there is no runtime bundle in `{}`", folder.display());
+        return Err(Error::new(Code::NotFound, message)
+            .hint("name the folder of one: `pillion bundle list` shows those that are installed"));
+    }
+    // Set once, when the command line is read.
+    let _ = RUNTIME.set(folder);
+    Ok(())
+}
+
+/// The Python that is named, else that of `--runtime`. Whoever asks for the Python of a bundle by
+/// its folder is told if the bundle is damaged.
+pub(crate) fn or_runtime(python: Option<PathBuf>) -> Option<PathBuf> {
+    let named = python.filter(|python| !python.as_os_str().is_empty());
+    named.or_else(|| RUNTIME.get().cloned())
+}
 
 /// The flags of commands that are no operations themselves.
 #[derive(Debug, Clone, Default, Args)]
@@ -34,7 +62,7 @@ impl CallerArgs {
     pub(crate) fn caller(self) -> Result<Caller> {
         Ok(Caller {
             root: self.root,
-            python: self.python,
+            python: or_runtime(self.python),
             virtual_env: self.virtual_env,
             conda_prefix: self.conda_prefix,
             ..Caller::near(here()?)
@@ -50,7 +78,7 @@ pub(crate) fn surroundings() -> Caller {
     };
     Caller {
         near: here().ok(),
-        python: of(vars::PILLION_PYTHON),
+        python: or_runtime(of(vars::PILLION_PYTHON)),
         virtual_env: of(vars::VIRTUAL_ENV),
         conda_prefix: of(vars::CONDA_PREFIX),
         ..Caller::default()
@@ -78,7 +106,7 @@ pub(crate) fn absolute_surroundings() -> Caller {
 pub(crate) fn here() -> Result<PathBuf> {
     std::env::current_dir().map_err(|error| {
         Error::new(
-            pillion::Code::NotFound,
+            Code::NotFound,
             format!("the current folder is gone: {error}"),
         )
         .hint("go to a folder that exists")

@@ -5,6 +5,7 @@
 
 mod backend;
 mod bench;
+mod bundle;
 mod caller;
 mod chat;
 mod completions;
@@ -24,6 +25,7 @@ mod notebooks;
 mod operations;
 mod output;
 mod reference;
+mod registry;
 mod render;
 mod repl;
 mod streams;
@@ -68,6 +70,9 @@ struct Global {
     /// Use a daemon of its own, known by this name.
     #[arg(long, global = true, env = vars::PILLION_INSTANCE, hide_env_values = true, value_name = "NAME")]
     instance: Option<String>,
+    /// Use the Python of the runtime bundle in this folder, where no other is named.
+    #[arg(long, global = true, env = vars::PILLION_RUNTIME, hide_env_values = true, value_name = "DIR")]
+    runtime: Option<PathBuf>,
     /// Run on an embedded engine instead of the daemon.
     #[arg(long, global = true, env = vars::PILLION_NO_DAEMON, hide_env_values = true, value_parser = clap::builder::FalseyValueParser::new())]
     no_daemon: bool,
@@ -127,6 +132,12 @@ enum Command {
     /// Check this installation, or write its completions and manual pages.
     #[command(name = "self", display_order = 515)]
     Installation(installation::Installation),
+    /// Make, check, install and repair bundles: runtimes and content.
+    #[command(display_order = 512)]
+    Bundle(bundle::Bundle),
+    /// List artifacts for desktops, and serve them.
+    #[command(display_order = 514)]
+    Registry(registry::Registry),
     /// Print the path of the daemon's socket.
     #[command(display_order = 580)]
     SocketPath,
@@ -207,6 +218,7 @@ fn run(matches: &clap::ArgMatches, json: bool) -> Result<ExitCode> {
         global.log_file = desktop::log_file();
     }
     logging::init(&global, matches.subcommand_name());
+    caller::use_runtime(global.runtime.as_deref())?;
     // One thread: a relay gains nothing from more, and every hand-over between threads
     // costs more than the work it hands over. Heavy work has threads of its own.
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -235,6 +247,8 @@ async fn dispatch(cli: Cli) -> Result<ExitCode> {
         Command::Trust(trust) => trust.run(&global),
         Command::Env(env) => env.run(&global).await,
         Command::Installation(installation) => installation.run(&global).await,
+        Command::Bundle(bundle) => Box::pin(bundle.run(&global)).await,
+        Command::Registry(registry) => registry.run(&global).await,
         Command::SocketPath => {
             output::say(&global.endpoint().socket.display().to_string());
             Ok(ExitCode::SUCCESS)

@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use super::backend::Backend;
-use super::caller::here;
+use super::caller::{here, or_runtime};
 use super::notebooks::{self, Notebooks};
 use super::{Global, jobs, output, render};
 
@@ -68,7 +68,11 @@ pub(crate) fn add_to(mut command: clap::Command, only: Option<&str>) -> clap::Co
         names.any(|known| known == *name)
     };
     // Whatever else it may be, it is none of these.
-    if only.is_some_and(|name| command.find_subcommand(name).is_some()) {
+    let is_fixed = |command: &clap::Command, name: &str| {
+        let fixed = command.find_subcommand(name);
+        fixed.is_some_and(|fixed| !fixed.has_subcommands())
+    };
+    if only.is_some_and(|name| is_fixed(&command, name)) {
         return command;
     }
     let only = only.filter(is_operation);
@@ -89,12 +93,14 @@ pub(crate) fn add_to(mut command: clap::Command, only: Option<&str>) -> clap::Co
         .collect();
     areas.dedup();
     // `pillion exec FILE` is what people type; the others of its area have short names.
-    areas.retain(|area| is_wanted(area) && command.find_subcommand(area).is_none());
+    areas.retain(|area| is_wanted(area) && !is_fixed(&command, area));
     for area in areas {
         let (about, place) = match AREAS.iter().find(|(name, ..)| *name == area) {
             Some((_, about, place)) => ((*about).to_owned(), *place),
             None => (format!("All `{area}.*` operations"), AREA_PLACE),
         };
+        // Some verbs of an area are no operations, and are there already.
+        let has_own = command.find_subcommand(area).is_some();
         let mut sub = clap::Command::new(area)
             .about(about)
             .display_order(place)
@@ -113,7 +119,12 @@ pub(crate) fn add_to(mut command: clap::Command, only: Option<&str>) -> clap::Co
                 sub = sub.subcommand(command);
             }
         }
-        command = command.subcommand(sub);
+        command = match has_own {
+            true => {
+                command.mut_subcommand(area, |own| own.subcommands(sub.get_subcommands().cloned()))
+            }
+            false => command.subcommand(sub),
+        };
     }
     command
 }
@@ -214,6 +225,9 @@ fn select(definition: Definition, matches: &ArgMatches, json: bool) -> Result<Se
     let mut arguments = definition.read_arguments(matches, json)?;
     if definition.scope != Scope::Nothing {
         arguments.caller.near = Some(here()?);
+    }
+    if definition.scope == Scope::Project {
+        arguments.caller.python = or_runtime(arguments.caller.python);
     }
     Ok(Selected {
         notebooks: Notebooks::read(&definition, matches),

@@ -19,6 +19,7 @@ mod context;
 
 mod access;
 mod bench;
+mod bundles;
 mod caller;
 mod calls;
 mod catalogue;

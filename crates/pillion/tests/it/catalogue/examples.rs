@@ -267,6 +267,7 @@ fn value(operation: &str, name: &str, context: &TestContext) -> Option<Value> {
         ("session", "content") => Some(json!("text")),
         ("session", "files") => Some(json!([])),
         ("session", "path") => Some(json!("session.tar")),
+        ("registry", "folder") => Some(json!(".")),
         ("course", "path") => Some(json!(".")),
         ("course", "title") => Some(json!("A course")),
         ("kernel", "kernel_id" | "session_id") => Some(json!("none")),

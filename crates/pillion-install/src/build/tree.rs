@@ -1,0 +1,142 @@
+//! Folders as lists of files and links.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use pillion_bundle::{File, Mode, paths};
+
+use super::Content;
+use crate::error::{Error, Result};
+use crate::progress::Progress;
+
+/// Python keeps byte-code here, which depends on times and paths of the machine it was made on.
+const BYTE_CODE: &str = "__pycache__";
+/// So deep folders may be.
+const MAX_DEPTH: usize = 64;
+
+/// The files and links of a folder.
+#[derive(Debug, Default)]
+pub(super) struct Found {
+    /// Files by their paths from the folder, and whether they can be run.
+    pub(super) files: BTreeMap<String, (Content, Mode)>,
+    /// Links: their paths, and where they lead.
+    pub(super) links: Vec<(String, String)>,
+}
+
+/// Read a folder. `exclude` are paths from there that are left out, with all below them.
+pub(super) fn read(root: &Path, exclude: &[String]) -> Result<Found> {
+    let real = root.canonicalize().map_err(Error::io("read", root))?;
+    let mut found = Found::default();
+    walk(&real, &real, "", exclude, &mut found, 0)?;
+    Ok(found)
+}
+
+fn walk(
+    root: &Path,
+    folder: &Path,
+    prefix: &str,
+    exclude: &[String],
+    found: &mut Found,
+    depth: usize,
+) -> Result<()> {
+    if depth > MAX_DEPTH {
+        return Err(Error::refused(root.display().to_string())(
+            pillion_bundle::Error::LongPath {
+                path: paths::shown(prefix),
+                limit: paths::MAX_PATH,
+            },
+        ));
+    }
+    let entries = folder.read_dir().map_err(Error::io("read", folder))?;
+    for entry in entries {
+        let entry = entry.map_err(Error::io("read", folder))?;
+        let path = entry.path();
+        let name = entry.file_name();
+        let Some(name) = name.to_str() else {
+            return Err(Error::refused(root.display().to_string())(
+                pillion_bundle::Error::BadPath {
+                    path: paths::shown(&path.to_string_lossy()),
+                    why: "it is not UTF-8",
+                },
+            ));
+        };
+        let inner = match prefix {
+            "" => name.to_owned(),
+            prefix => format!("{prefix}/{name}"),
+        };
+        if name == BYTE_CODE
+            || exclude
+                .iter()
+                .any(|left| left.trim_end_matches('/') == inner)
+        {
+            continue;
+        }
+        let meta = path.symlink_metadata().map_err(Error::io("read", &path))?;
+        if meta.is_dir() {
+            walk(root, &path, &inner, exclude, found, depth + 1)?;
+        } else if meta.is_symlink() {
+            let target = link_target(root, &path, &inner)?;
+            found.links.push((inner, target));
+        } else if meta.is_file() {
+            let mode = mode(&meta);
+            found.files.insert(inner, (Content::File(path), mode));
+        } else {
+            return Err(Error::refused(root.display().to_string())(
+                pillion_bundle::Error::SpecialFile {
+                    path: paths::shown(&inner),
+                },
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// Where a link leads, from its own folder: also where it names a place inside by the whole
+/// path that it has on this machine.
+fn link_target(root: &Path, path: &Path, inner: &str) -> Result<String> {
+    let target = fs::read_link(path).map_err(Error::io("read", path))?;
+    let text = target.to_string_lossy().into_owned();
+    let Ok(inside) = target.strip_prefix(root) else {
+        return Ok(text);
+    };
+    let up = "../".repeat(inner.matches('/').count());
+    Ok(format!("{up}{}", inside.display()))
+}
+
+#[cfg(unix)]
+fn mode(meta: &fs::Metadata) -> Mode {
+    use std::os::unix::fs::PermissionsExt;
+    Mode::of_bits(meta.permissions().mode())
+}
+
+#[cfg(not(unix))]
+fn mode(_: &fs::Metadata) -> Mode {
+    Mode::Plain
+}
+
+/// Sizes and hashes of all files, for a manifest; and where their contents are.
+pub(super) fn measure(
+    files: BTreeMap<String, (Content, Mode)>,
+    with_modes: bool,
+    progress: &dyn Progress,
+) -> Result<(Vec<File>, BTreeMap<String, Content>)> {
+    let mut listed = Vec::with_capacity(files.len());
+    let mut contents = BTreeMap::new();
+    progress.step(&format!("hashing {} files", files.len()));
+    for (path, (content, mode)) in files {
+        let place = match &content {
+            Content::File(path) => path.clone(),
+            Content::Bytes(_) => PathBuf::from(&path),
+        };
+        let (size_bytes, sha256) = content.measure().map_err(Error::io("read", place))?;
+        listed.push(File {
+            path: path.clone(),
+            sha256,
+            size_bytes,
+            mode: with_modes.then_some(mode),
+        });
+        contents.insert(path, content);
+    }
+    Ok((listed, contents))
+}

@@ -1,0 +1,385 @@
+//! Archives from other hosts: resumable, bounded, tried again a few times.
+//!
+//! What has arrived lies in the store's folder of downloads under a name made of the address.
+//! The next attempt, of this process or another, asks for the rest only, on the condition that
+//! it is still the same file there.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use pillion_bundle::{Digest, Limits, parse_checksum, signature};
+use reqwest::header::{CONTENT_RANGE, ETAG, HeaderValue, IF_RANGE, LAST_MODIFIED, RANGE};
+use reqwest::redirect::Policy;
+use reqwest::{Client, Response, StatusCode, Url};
+use tokio::io::AsyncWriteExt;
+
+use crate::error::{Error, Result};
+use crate::progress::Progress;
+use crate::store::{Source, Store};
+
+/// So often it is tried.
+const ATTEMPTS: u32 = 5;
+/// The pause before the second attempt; it doubles.
+const PAUSE: Duration = Duration::from_millis(300);
+/// So long a connection may take.
+const CONNECT: Duration = Duration::from_secs(15);
+/// So long nothing may come.
+const SILENCE: Duration = Duration::from_secs(30);
+/// Redirects that are followed.
+const REDIRECTS: usize = 5;
+
+/// Where an archive is: a file, or an address.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Place {
+    /// A file of this machine.
+    File(PathBuf),
+    /// An address.
+    Url(Url),
+}
+
+impl Place {
+    /// What a text means: `https://...`, `file://...`, or a path seen from a folder.
+    pub fn parse(text: &str, from: &Path) -> Result<Self> {
+        let is_address = ["http://", "https://", "file://"]
+            .iter()
+            .any(|start| text.starts_with(start));
+        if !is_address {
+            return Ok(Self::File(from.join(text)));
+        }
+        let wrong = |why: String| Error::Input {
+            what: format!("`{text}` is no address: {why}"),
+            hint: "name a file, or an address that begins with `https://`".to_owned(),
+        };
+        let url = Url::parse(text).map_err(|error| wrong(error.to_string()))?;
+        match url.scheme() {
+            "file" => {
+                let path = url.to_file_path();
+                path.map(Self::File)
+                    .map_err(|()| wrong("no path is in it".to_owned()))
+            }
+            _ => Ok(Self::Url(url)),
+        }
+    }
+}
+
+/// Bring an archive here, with what lies beside it. A file is where it is already.
+pub async fn fetch(place: &Place, store: &Store, progress: &dyn Progress) -> Result<Source> {
+    let url = match place {
+        Place::File(path) => {
+            let path = path.clone();
+            let read = pillion_catalogue::work(move |_| Source::beside(&path)).await;
+            return read.map_err(|error| Error::Input {
+                what: error.to_string(),
+                hint: "try again".to_owned(),
+            })?;
+        }
+        Place::Url(url) => url,
+    };
+    let client = client(url).await?;
+    let name = url.path_segments().and_then(|mut parts| parts.next_back());
+    let name = name.filter(|name| !name.is_empty()).unwrap_or("archive");
+    let checksum = match small(&client, &beside(url, ".sha256")).await? {
+        Some(text) => Some(parse_checksum(&text).map_err(Error::refused(name))?),
+        None => None,
+    };
+    let signature = small(&client, &beside(url, signature::ENDING)).await?;
+    progress.step(&format!("downloading {name}"));
+    let path = download(&client, url, &store.downloads(), progress).await?;
+    Ok(Source {
+        path,
+        name: name.to_owned(),
+        signature,
+        checksum,
+    })
+}
+
+/// Forget a download that is installed by now.
+pub fn done(place: &Place, source: &Source) {
+    if matches!(place, Place::Url(_)) {
+        let _ = std::fs::remove_file(&source.path);
+        let _ = std::fs::remove_file(tag_of(&source.path));
+    }
+}
+
+async fn client(url: &Url) -> Result<Client> {
+    let is_local = url.host_str().is_some_and(|host| {
+        let host = host.trim_start_matches('[').trim_end_matches(']');
+        host == "localhost"
+            || host
+                .parse()
+                .is_ok_and(|ip: std::net::IpAddr| ip.is_loopback())
+    });
+    // The system's certificates are many.
+    let made = pillion_catalogue::work(move |_| {
+        // An error says that there is a provider already.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let builder = Client::builder()
+            .user_agent(concat!("pillion/", env!("CARGO_PKG_VERSION")))
+            .redirect(Policy::limited(REDIRECTS))
+            .referer(false)
+            .connect_timeout(CONNECT)
+            .read_timeout(SILENCE);
+        match is_local {
+            true => builder.no_proxy().tls_certs_only([]).build(),
+            false => builder.build(),
+        }
+    });
+    let made = made.await.map_err(|error| failed(url, error))?;
+    made.map_err(|error| failed(url, told(&error)))
+}
+
+/// A small file, if there is one.
+async fn small(client: &Client, url: &Url) -> Result<Option<String>> {
+    let mut last = String::new();
+    for attempt in 0..ATTEMPTS {
+        pause(attempt).await;
+        match client.get(url.clone()).send().await {
+            Ok(answer) if answer.status() == StatusCode::NOT_FOUND => return Ok(None),
+            Ok(answer) if answer.status().is_success() => {
+                match bounded(answer, signature::MAX_SIZE).await {
+                    Ok(bytes) => return Ok(Some(String::from_utf8_lossy(&bytes).into_owned())),
+                    Err(why) => last = why,
+                }
+            }
+            Ok(answer) if is_final(answer.status()) => {
+                return Err(failed(url, answer.status()));
+            }
+            Ok(answer) => last = answer.status().to_string(),
+            Err(error) => last = told(&error),
+        }
+    }
+    Err(failed(url, last))
+}
+
+async fn bounded(mut answer: Response, most: u64) -> Result<Vec<u8>, String> {
+    let mut bytes = Vec::new();
+    while let Some(chunk) = answer.chunk().await.map_err(|error| told(&error))? {
+        bytes.extend_from_slice(&chunk);
+        if bytes.len() as u64 > most {
+            return Err(format!("it is larger than {most} bytes"));
+        }
+    }
+    Ok(bytes)
+}
+
+/// How an attempt ended.
+enum Attempt {
+    Done,
+    /// Trying again may help.
+    Again(String),
+    /// It will not.
+    Never(Error),
+}
+
+async fn download(
+    client: &Client,
+    url: &Url,
+    folder: &Path,
+    progress: &dyn Progress,
+) -> Result<PathBuf> {
+    std::fs::create_dir_all(folder).map_err(Error::io("make", folder))?;
+    let path = folder.join(format!("{}.part", Digest::of(url.as_str().as_bytes())));
+    let mut last = String::new();
+    let mut attempt = 0;
+    let mut had = 0;
+    while attempt < ATTEMPTS {
+        pause(attempt).await;
+        match once(client, url, &path, progress).await {
+            Attempt::Done => return Ok(path),
+            Attempt::Never(error) => return Err(error),
+            Attempt::Again(why) => last = why,
+        }
+        let has = path.metadata().map_or(0, |meta| meta.len());
+        // Whoever gets on starts anew to count.
+        attempt = if has > had { 1 } else { attempt + 1 };
+        had = had.max(has);
+    }
+    Err(failed(url, last))
+}
+
+async fn once(client: &Client, url: &Url, path: &Path, progress: &dyn Progress) -> Attempt {
+    let limit = Limits::default().packed;
+    let have = path.metadata().map_or(0, |meta| meta.len());
+    let tag = std::fs::read_to_string(tag_of(path)).ok();
+    let tag = tag.and_then(|tag| HeaderValue::from_str(&tag).ok());
+    let mut request = client.get(url.clone());
+    if let Some(tag) = tag.filter(|_| have > 0) {
+        request = request
+            .header(RANGE, format!("bytes={have}-"))
+            .header(IF_RANGE, tag);
+    }
+    let mut answer = match request.send().await {
+        Ok(answer) => answer,
+        Err(error) => return Attempt::Again(told(&error)),
+    };
+    let start = match answer.status() {
+        StatusCode::PARTIAL_CONTENT => match first_byte(&answer) {
+            Some(first) if first == have => have,
+            _ => return restart(path, "the host gave another part than was asked for"),
+        },
+        // All of it is here already, or it is another file by now.
+        StatusCode::RANGE_NOT_SATISFIABLE => match total(&answer) {
+            Some(total) if total == have => return Attempt::Done,
+            _ => return restart(path, "the file at the host has changed"),
+        },
+        status if status.is_success() => 0,
+        status if is_final(status) => return Attempt::Never(failed(url, status)),
+        status => return Attempt::Again(status.to_string()),
+    };
+    let total = answer.content_length().map(|length| start + length);
+    if total.is_some_and(|total| total > limit) {
+        return Attempt::Never(too_large(url, limit));
+    }
+    let written = async {
+        remember_tag(path, &answer)?;
+        let mut options = tokio::fs::File::options();
+        match start {
+            0 => options.create(true).write(true).truncate(true),
+            _ => options.append(true),
+        };
+        let mut file = options.open(path).await?;
+        let mut done = start;
+        let outcome = loop {
+            match answer.chunk().await {
+                Ok(Some(chunk)) => {
+                    done += chunk.len() as u64;
+                    if done > limit {
+                        break Attempt::Never(too_large(url, limit));
+                    }
+                    file.write_all(&chunk).await?;
+                    progress.bytes(done, total);
+                }
+                Ok(None) if total.is_some_and(|total| done < total) => {
+                    break Attempt::Again("the connection ended too early".to_owned());
+                }
+                Ok(None) => break Attempt::Done,
+                Err(error) => break Attempt::Again(told(&error)),
+            }
+        };
+        file.flush().await?;
+        Ok::<_, io::Error>(outcome)
+    };
+    match written.await {
+        Ok(outcome) => outcome,
+        Err(error) => Attempt::Never(Error::io("write", path)(error)),
+    }
+}
+
+/// What says later that the file at the host is still the same.
+fn remember_tag(path: &Path, answer: &Response) -> io::Result<()> {
+    let headers = answer.headers();
+    // A weak tag does not promise the same bytes.
+    let tag = headers
+        .get(ETAG)
+        .filter(|tag| !tag.as_bytes().starts_with(b"W/"));
+    let tag = tag.or_else(|| headers.get(LAST_MODIFIED));
+    match tag {
+        Some(tag) => std::fs::write(tag_of(path), tag.as_bytes()),
+        None => match std::fs::remove_file(tag_of(path)) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+            _ => Ok(()),
+        },
+    }
+}
+
+fn tag_of(path: &Path) -> PathBuf {
+    path.with_extension("tag")
+}
+
+fn restart(path: &Path, why: &str) -> Attempt {
+    match std::fs::remove_file(path) {
+        Ok(()) => Attempt::Again(why.to_owned()),
+        Err(error) => Attempt::Never(Error::io("remove", path)(error)),
+    }
+}
+
+/// The first byte of a part: `bytes 5-9/10`.
+fn first_byte(answer: &Response) -> Option<u64> {
+    let range = answer.headers().get(CONTENT_RANGE)?.to_str().ok()?;
+    let (first, _) = range.strip_prefix("bytes ")?.split_once('-')?;
+    first.parse().ok()
+}
+
+/// The size of the whole: `bytes */10`.
+fn total(answer: &Response) -> Option<u64> {
+    let range = answer.headers().get(CONTENT_RANGE)?.to_str().ok()?;
+    range.rsplit_once('/')?.1.parse().ok()
+}
+
+/// Whether asking again will not help.
+fn is_final(status: StatusCode) -> bool {
+    status.is_client_error()
+        && status != StatusCode::TOO_MANY_REQUESTS
+        && status != StatusCode::REQUEST_TIMEOUT
+}
+
+async fn pause(attempt: u32) {
+    if attempt > 0 {
+        tokio::time::sleep(PAUSE * 2_u32.pow(attempt - 1)).await;
+    }
+}
+
+/// The address of what lies beside an archive.
+fn beside(url: &Url, ending: &str) -> Url {
+    let mut url = url.clone();
+    let path = format!("{}{ending}", url.path());
+    url.set_path(&path);
+    url
+}
+
+fn too_large(url: &Url, limit: u64) -> Error {
+    Error::refused(url.path())(pillion_bundle::Error::TooLarge {
+        what: "the archive".to_owned(),
+        limit,
+    })
+}
+
+fn failed(url: &Url, why: impl ToString) -> Error {
+    let mut shown = url.clone();
+    let _ = shown.set_password(None);
+    let _ = shown.set_username("");
+    // What is behind the path is often a token.
+    shown.set_query(None);
+    Error::Download {
+        url: shown.to_string(),
+        why: why.to_string(),
+    }
+}
+
+/// What went wrong, without the address.
+fn told(error: &reqwest::Error) -> String {
+    match error {
+        error if error.is_timeout() => "it did not answer in time".to_owned(),
+        error if error.is_connect() => "there is no connection to it".to_owned(),
+        error if error.is_redirect() => "it leads from one address to the next".to_owned(),
+        _ => "the connection broke".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_is_a_path_or_an_address() {
+        let here = Path::new("/here");
+        let place = |text: &str| Place::parse(text, here).unwrap();
+        assert_eq!(place("a.tar.zst"), Place::File("/here/a.tar.zst".into()));
+        assert_eq!(place("/a.tar.zst"), Place::File("/a.tar.zst".into()));
+        assert_eq!(
+            place("file:///b%20c.tar.gz"),
+            Place::File("/b c.tar.gz".into())
+        );
+        let Place::Url(url) = place("https://user:secret@host/x/a.tar.zst?token=t") else {
+            panic!("an address");
+        };
+        assert_eq!(beside(&url, ".sha256").path(), "/x/a.tar.zst.sha256");
+        let told = failed(&url, "no").to_string();
+        assert!(
+            !told.contains("secret") && !told.contains("token=t"),
+            "{told}"
+        );
+        assert!(Place::parse("http://", here).is_err());
+    }
+}

@@ -1,0 +1,356 @@
+//! What changes a store: `bundle.install`, `activate`, `rollback`, `gc`, `repair`.
+
+use pillion_bundle::{BundleType, Version};
+use pillion_catalogue::{Context, Offer, Operation, Result, Safety, Scope, Streams, commit, work};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::look::{BundleHealth, BundleState, InstalledBundle};
+use super::{Selection, TrustArgs, bytes};
+use crate::InstallService;
+use crate::fetch::{self, Place};
+use crate::progress::ToCaller;
+use crate::store::{Change, Outcome};
+
+/// Check a bundle, install it and make it the active version. Without a trusted signature it is
+/// refused.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema, clap::Args)]
+pub struct Install {
+    /// The archive: a file, or an `https://` address. Its `.minisig` and `.sha256` lie beside it.
+    #[arg(value_name = "FILE")]
+    pub file: String,
+    #[command(flatten)]
+    #[serde(flatten)]
+    #[expect(missing_docs, reason = "its parts say it")]
+    pub which: Selection,
+    #[command(flatten)]
+    #[serde(flatten)]
+    #[expect(missing_docs, reason = "its parts say it")]
+    pub trust: TrustArgs,
+    /// Send progress while it works.
+    #[arg(long, hide = true)]
+    #[serde(default)]
+    pub stream: bool,
+}
+
+/// Make an installed version the active one: the newest, unless one is named.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema, clap::Args)]
+pub struct Activate {
+    #[command(flatten)]
+    #[serde(flatten)]
+    #[expect(missing_docs, reason = "its parts say it")]
+    pub which: Selection,
+}
+
+/// Make the version active that was so before.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema, clap::Args)]
+pub struct Rollback {
+    #[command(flatten)]
+    #[serde(flatten)]
+    #[expect(missing_docs, reason = "its parts say it")]
+    pub which: Selection,
+}
+
+/// The active version, and what was done.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+pub struct Changed {
+    /// What was done.
+    pub outcome: ChangeOutcome,
+    /// The type.
+    pub bundle_type: BundleType,
+    /// The scope.
+    pub scope_id: String,
+    /// The version that is active now.
+    pub version: Version,
+    /// The version that was active before.
+    pub before: Option<Version>,
+    /// The folder of the active version.
+    pub path: String,
+    /// The trusted key that signed it, where it was just installed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub signed_by: Option<String>,
+}
+
+/// What was done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[schemars(inline)]
+pub enum ChangeOutcome {
+    /// A version was installed, and is active.
+    Installed,
+    /// It was installed already and is whole; it is active now.
+    Kept,
+    /// Another version became active.
+    Switched,
+    /// It was active already.
+    Unchanged,
+}
+
+impl From<Change> for Changed {
+    fn from(change: Change) -> Self {
+        Self {
+            outcome: match change.outcome {
+                Outcome::Installed => ChangeOutcome::Installed,
+                Outcome::Kept => ChangeOutcome::Kept,
+                Outcome::Switched => ChangeOutcome::Switched,
+                Outcome::Unchanged => ChangeOutcome::Unchanged,
+            },
+            bundle_type: change.kind,
+            scope_id: change.scope,
+            version: change.version,
+            before: change.before,
+            path: change.path.display().to_string(),
+            signed_by: change.signed_by,
+        }
+    }
+}
+
+/// A change in one or two lines.
+fn drawn(result: &str) -> Option<String> {
+    let changed: Changed = serde_json::from_str(result).ok()?;
+    let name = format!(
+        "{}/{} {}",
+        changed.bundle_type, changed.scope_id, changed.version
+    );
+    let before = changed.before.as_ref().filter(|v| **v != changed.version);
+    let before = before.map_or_else(String::new, |before| format!(", before it {before}"));
+    Some(match changed.outcome {
+        ChangeOutcome::Installed => {
+            let signed = match &changed.signed_by {
+                Some(key) => format!("signed by {key}"),
+                None => "not signed by anybody you trust".to_owned(),
+            };
+            let path = &changed.path;
+            format!("installed {name}, which is active now{before}\n{signed}\n{path}")
+        }
+        ChangeOutcome::Kept => format!("{name} is installed already; it is active{before}"),
+        ChangeOutcome::Switched => format!("{name} is active now{before}"),
+        ChangeOutcome::Unchanged => format!("{name} is active already"),
+    })
+}
+
+impl Operation for Install {
+    const NAME: &'static str = "bundle.install";
+    const SAFETY: Safety = Safety::Write;
+    const STREAMS: Streams = Streams::OnRequest;
+    const SCOPE: Scope = Scope::Folder;
+    const OFFER: Offer = Offer::PLAIN.no_tool();
+    type Service = InstallService;
+    type Output = Changed;
+
+    fn typed(self, json: bool) -> Self {
+        Self {
+            stream: !json,
+            ..self
+        }
+    }
+
+    fn text(result: &str) -> Option<String> {
+        drawn(result)
+    }
+
+    async fn run(self, cx: Context<InstallService>) -> Result<Changed> {
+        let from = cx.folder()?;
+        let store = self.which.store(&cx)?;
+        let which = self.which.which();
+        let TrustArgs {
+            trust,
+            allow_unsigned,
+        } = self.trust;
+        let trust = cx.service().trust(&trust, &from, allow_unsigned)?;
+        let place = Place::parse(&self.file, &from)?;
+        let progress = ToCaller::of(&cx);
+        let source = fetch::fetch(&place, &store, &progress).await?;
+        commit(move || {
+            let change = store.install(&source, &trust, &which, &progress)?;
+            fetch::done(&place, &source);
+            Ok(change.into())
+        })
+        .await?
+    }
+}
+
+impl Operation for Activate {
+    const NAME: &'static str = "bundle.activate";
+    const SAFETY: Safety = Safety::Write;
+    const SCOPE: Scope = Scope::Folder;
+    const OFFER: Offer = Offer::PLAIN.no_tool();
+    type Service = InstallService;
+    type Output = Changed;
+
+    fn text(result: &str) -> Option<String> {
+        drawn(result)
+    }
+
+    async fn run(self, cx: Context<InstallService>) -> Result<Changed> {
+        let (store, which) = (self.which.store(&cx)?, self.which.which());
+        commit(move || Ok(store.activate(&which)?.into())).await?
+    }
+}
+
+impl Operation for Rollback {
+    const NAME: &'static str = "bundle.rollback";
+    const SAFETY: Safety = Safety::Write;
+    const SCOPE: Scope = Scope::Folder;
+    const OFFER: Offer = Offer::PLAIN.no_tool();
+    type Service = InstallService;
+    type Output = Changed;
+
+    fn text(result: &str) -> Option<String> {
+        drawn(result)
+    }
+
+    async fn run(self, cx: Context<InstallService>) -> Result<Changed> {
+        let (store, which) = (self.which.store(&cx)?, self.which.which());
+        commit(move || Ok(store.rollback(&which)?.into())).await?
+    }
+}
+
+/// Remove versions that are not active, but for those that were so last, and leftovers.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, clap::Args)]
+pub struct Gc {
+    #[command(flatten)]
+    #[serde(flatten)]
+    #[expect(missing_docs, reason = "its parts say it")]
+    pub which: Selection,
+    /// Keep so many versions that were active before, to go back to.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[serde(default = "one")]
+    pub keep: usize,
+    /// Only tell what would be removed.
+    #[arg(long)]
+    #[serde(default)]
+    pub dry_run: bool,
+}
+
+fn one() -> usize {
+    1
+}
+
+/// What was removed, or would be.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+pub struct GcReport {
+    /// Nothing was removed: this is what would be.
+    pub dry_run: bool,
+    /// Versions that are gone.
+    pub removed: Vec<InstalledBundle>,
+    /// Versions that stay because a process runs from them.
+    pub in_use: Vec<InstalledBundle>,
+    /// Archives and leftovers that are gone.
+    pub others: Vec<String>,
+    /// How many bytes all of them had.
+    pub bytes: u64,
+}
+
+impl Operation for Gc {
+    const NAME: &'static str = "bundle.gc";
+    const SAFETY: Safety = Safety::Write;
+    const SCOPE: Scope = Scope::Folder;
+    const OFFER: Offer = Offer::PLAIN.no_tool();
+    type Service = InstallService;
+    type Output = GcReport;
+
+    fn text(result: &str) -> Option<String> {
+        let report: GcReport = serde_json::from_str(result).ok()?;
+        let word = match report.dry_run {
+            true => "would remove",
+            false => "removed",
+        };
+        let mut lines: Vec<String> = Vec::new();
+        lines.extend(
+            report
+                .removed
+                .iter()
+                .map(|one| format!("{word} {}", one.title())),
+        );
+        lines.extend(report.others.iter().map(|path| format!("{word} {path}")));
+        let in_use = report.in_use.iter();
+        lines.extend(in_use.map(|one| format!("kept {}: a process runs from it", one.title())));
+        lines.push(format!("{word} {} in all", bytes(report.bytes)));
+        Some(lines.join("\n"))
+    }
+
+    async fn run(self, cx: Context<InstallService>) -> Result<GcReport> {
+        let (store, which) = (self.which.store(&cx)?, self.which.which());
+        let (keep, dry_run) = (self.keep, self.dry_run);
+        let collect = move || {
+            let done = store.collect(&which, keep, dry_run)?;
+            let versions = done.versions.iter();
+            let others = done.others.iter();
+            Ok(GcReport {
+                dry_run,
+                removed: versions.map(|one| (&one.entry).into()).collect(),
+                in_use: done.in_use.iter().map(Into::into).collect(),
+                others: others.map(|path| path.display().to_string()).collect(),
+                bytes: done.bytes,
+            })
+        };
+        match dry_run {
+            true => work(move |_| collect()).await?,
+            false => commit(collect).await?,
+        }
+    }
+}
+
+/// Make damaged bundles whole again, from the archives that they came in.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema, clap::Args)]
+pub struct Repair {
+    #[command(flatten)]
+    #[serde(flatten)]
+    #[expect(missing_docs, reason = "its parts say it")]
+    pub which: Selection,
+    /// Send progress while it works.
+    #[arg(long, hide = true)]
+    #[serde(default)]
+    pub stream: bool,
+}
+
+/// How each bundle is now.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+pub struct RepairReport {
+    /// Whether all are whole.
+    pub ok: bool,
+    /// The bundles that were looked at.
+    pub bundles: Vec<BundleHealth>,
+}
+
+impl Operation for Repair {
+    const NAME: &'static str = "bundle.repair";
+    const SAFETY: Safety = Safety::Write;
+    const STREAMS: Streams = Streams::OnRequest;
+    const SCOPE: Scope = Scope::Folder;
+    const OFFER: Offer = Offer::PLAIN.no_tool();
+    type Service = InstallService;
+    type Output = RepairReport;
+
+    fn typed(self, json: bool) -> Self {
+        Self {
+            stream: !json,
+            ..self
+        }
+    }
+
+    fn is_failure(result: &str) -> bool {
+        serde_json::from_str::<RepairReport>(result).is_ok_and(|report| !report.ok)
+    }
+
+    fn text(result: &str) -> Option<String> {
+        let report: RepairReport = serde_json::from_str(result).ok()?;
+        let lines: Vec<String> = report.bundles.iter().map(BundleHealth::drawn).collect();
+        Some(lines.join("\n"))
+    }
+
+    async fn run(self, cx: Context<InstallService>) -> Result<RepairReport> {
+        let (store, which) = (self.which.store(&cx)?, self.which.which());
+        let progress = ToCaller::of(&cx);
+        commit(move || {
+            let all = store.repair(&which, &progress)?;
+            let bundles: Vec<BundleHealth> = all.iter().map(BundleHealth::from).collect();
+            Ok(RepairReport {
+                ok: bundles.iter().all(|one| one.state != BundleState::Damaged),
+                bundles,
+            })
+        })
+        .await?
+    }
+}

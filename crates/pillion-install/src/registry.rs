@@ -1,0 +1,77 @@
+//! Folders of artifacts, and the list that any static host can serve beside them.
+
+use std::fs;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use pillion_bundle::registry::{Artifact, MAX_SIZE, NAME, Registry};
+use pillion_bundle::{Compression, Version};
+
+use crate::error::{Error, Result};
+use crate::progress::Progress;
+use crate::store::{self, Expected, Source};
+use crate::trust::Trust;
+
+/// Check every artifact of a folder and write the list of them.
+///
+/// What is not signed by a trusted key is refused as when it is installed: a list is a promise.
+pub fn build(
+    folder: &Path,
+    trust: &Trust,
+    mandatory: &[Version],
+    preview: bool,
+    progress: &dyn Progress,
+) -> Result<Registry> {
+    let mut bundles = Vec::new();
+    for path in artifacts(folder)? {
+        let source = Source::beside(&path)?;
+        let checked = store::check(&source, trust, &Expected::default(), progress)?;
+        let mut artifact = Artifact::of(&checked.verified, &source.name, source.signature);
+        artifact.mandatory = mandatory.contains(&artifact.version);
+        bundles.push(artifact);
+    }
+    if bundles.is_empty() {
+        return Err(Error::NotFound {
+            what: format!("there are no artifacts in `{}`", folder.display()),
+            hint: "`pillion bundle build --out FOLDER/NAME.tar.zst` makes one".to_owned(),
+        });
+    }
+    let registry = Registry::of(bundles);
+    if !preview {
+        let path = folder.join(NAME);
+        let mut bytes = serde_json::to_vec_pretty(&registry)
+            .map_err(std::io::Error::other)
+            .map_err(Error::io("write", &path))?;
+        bytes.push(b'\n');
+        pillion_runtime::write_atomically(&path, &bytes).map_err(Error::io("write", &path))?;
+    }
+    Ok(registry)
+}
+
+/// The list of a folder.
+pub fn read(folder: &Path) -> Result<Registry> {
+    let path = folder.join(NAME);
+    let mut bytes = Vec::new();
+    fs::File::open(&path)
+        .and_then(|file| file.take(MAX_SIZE).read_to_end(&mut bytes))
+        .map_err(Error::io("read", &path))?;
+    serde_json::from_slice(&bytes).map_err(|error| Error::Input {
+        what: format!("`{}` is no list of artifacts: {error}", path.display()),
+        hint: format!("`pillion registry build {}` makes it", folder.display()),
+    })
+}
+
+/// The archives of a folder, sorted.
+fn artifacts(folder: &Path) -> Result<Vec<PathBuf>> {
+    let entries = folder.read_dir().map_err(Error::io("read", folder))?;
+    let mut paths: Vec<PathBuf> = entries
+        .flatten()
+        .map(|entry| entry.path())
+        .filter(|path| {
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            Compression::of_name(&name).is_some()
+        })
+        .collect();
+    paths.sort();
+    Ok(paths)
+}

@@ -1,0 +1,36 @@
+//! The service: where stores are, and whom they trust.
+
+use std::path::{Path, PathBuf};
+
+use pillion_runtime::{Dirs, bundle};
+
+use crate::Store;
+use crate::error::Result;
+use crate::trust::Trust;
+
+/// The service behind `bundle.*` and `registry.*`.
+#[derive(Debug)]
+pub struct InstallService {
+    dirs: Dirs,
+}
+
+impl InstallService {
+    /// A service for the user of these folders.
+    pub fn new(dirs: Dirs) -> Self {
+        Self { dirs }
+    }
+
+    /// The store that is meant: the one that is named, seen from a folder, else the user's.
+    pub fn store(&self, named: Option<&Path>, from: &Path) -> Store {
+        let root: PathBuf = match named {
+            Some(named) => from.join(named),
+            None => bundle::default_store(&self.dirs),
+        };
+        Store::new(root)
+    }
+
+    /// Whose bundles are taken.
+    pub fn trust(&self, named: &[String], from: &Path, allow_unsigned: bool) -> Result<Trust> {
+        Trust::of(&self.dirs, named, from, allow_unsigned)
+    }
+}

@@ -1,0 +1,265 @@
+//! Installing, switching, and switching back.
+
+use std::fs;
+use std::path::Path;
+
+use pillion_bundle::{BundleType, Digest, Hashing, Installed, Limits, Platform, Version};
+use pillion_runtime::bundle::{Depth, Unpacked, folder_of};
+
+use super::archive::{Expected, Source, unpack};
+use super::{Store, Which, files};
+use crate::error::{Error, Result};
+use crate::progress::{Counting, Progress};
+use crate::trust::Trust;
+
+/// What a change did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    /// A version was installed, and is active.
+    Installed,
+    /// It was installed already and is whole; it is active now.
+    Kept,
+    /// Another version became active.
+    Switched,
+    /// It was active already.
+    Unchanged,
+}
+
+/// A change that was made.
+#[derive(Debug, Clone)]
+pub struct Change {
+    /// What was done.
+    pub outcome: Outcome,
+    /// The type.
+    pub kind: BundleType,
+    /// The scope.
+    pub scope: String,
+    /// The version that is active now.
+    pub version: Version,
+    /// The version that was active before.
+    pub before: Option<Version>,
+    /// The folder of the active version.
+    pub path: std::path::PathBuf,
+    /// The trusted key that signed it, where it was just installed.
+    pub signed_by: Option<String>,
+}
+
+impl Store {
+    /// Check an archive, install it and make it the active version.
+    pub fn install(
+        &self,
+        source: &Source,
+        trust: &Trust,
+        which: &Which,
+        progress: &dyn Progress,
+    ) -> Result<Change> {
+        let lock = self.lock()?;
+        let staging = self.staging(&lock)?;
+        let done = self.install_staged(&staging, source, trust, which, progress);
+        // Whether it worked or not, nothing of it is needed any more.
+        let cleaned = files::remove_tree(&staging);
+        let done = done?;
+        cleaned?;
+        Ok(done)
+    }
+
+    fn install_staged(
+        &self,
+        staging: &Path,
+        source: &Source,
+        trust: &Trust,
+        which: &Which,
+        progress: &dyn Progress,
+    ) -> Result<Change> {
+        // A copy of our own: what is checked is what is unpacked and kept.
+        let copy = staging.join("archive");
+        let digest = copied(source, &copy, progress)?;
+        if source.checksum.as_ref().is_some_and(|sum| *sum != digest) {
+            return Err(Error::refused(&source.name)(
+                pillion_bundle::Error::ArchiveHash,
+            ));
+        }
+        let expected = Expected {
+            kind: which.kind,
+            scope: which.scope.clone(),
+            platform: Platform::here(),
+        };
+        let tree = staging.join("tree");
+        let mut file = fs::File::open(&copy).map_err(Error::io("read", &copy))?;
+        let checked = unpack(&mut file, source, trust, &expected, &tree, progress)?;
+        let manifest = &checked.verified.manifest;
+        let (kind, scope) = (manifest.bundle_type(), manifest.scope_id().to_owned());
+        let version = manifest.version().clone();
+        if which
+            .version
+            .as_ref()
+            .is_some_and(|asked| *asked != version)
+        {
+            return Err(Error::refused(&source.name)(
+                pillion_bundle::Error::Unexpected {
+                    found: version.to_string(),
+                    expected: which
+                        .version
+                        .as_ref()
+                        .map_or_else(String::new, ToString::to_string),
+                },
+            ));
+        }
+        let mut index = self.index()?;
+        let known = index.get(kind, &scope);
+        let before = known.map(|active| active.version.clone());
+        let installed = known.and_then(|active| active.versions.get(&version));
+        if installed.is_some_and(|installed| installed.sha256 != digest) {
+            return Err(Error::Conflict {
+                what: format!(
+                    "another {kind}/{scope} {version} is installed: its archive has another hash"
+                ),
+                hint: "give each build a version of its own".to_owned(),
+            });
+        }
+        let target = folder_of(&self.root, kind, &scope, version.as_str());
+        let is_whole = installed.is_some()
+            && Unpacked::open(&target).is_ok_and(|found| found.check(Depth::Full).is_ok());
+        progress.step("writing to disk");
+        files::sync_tree(staging)?;
+        let kept = self.archive(kind, &scope, &version, checked.verified.compression);
+        files::place(&copy, &kept, &staging.join("old-archive"))?;
+        if let Some(signature) = &source.signature {
+            let path = kept.with_file_name(format!(
+                "{}{}",
+                kept.file_name().unwrap_or_default().to_string_lossy(),
+                pillion_bundle::signature::ENDING
+            ));
+            files::write_durably(&path, signature.as_bytes())?;
+        }
+        if !is_whole {
+            files::place(&tree, &target, &staging.join("old-tree"))?;
+        }
+        if let Some(before) = before.as_ref().filter(|before| **before != version) {
+            self.remember(kind, &scope, before)?;
+        }
+        let at = installed.map_or_else(now, |installed| installed.installed_at.clone());
+        let entry = Installed {
+            path: target.display().to_string(),
+            sha256: digest,
+            installed_at: at,
+        };
+        index.install(kind, &scope, &version, entry);
+        self.write_index(&index)?;
+        Ok(Change {
+            outcome: match is_whole {
+                true => Outcome::Kept,
+                false => Outcome::Installed,
+            },
+            kind,
+            scope,
+            version,
+            before,
+            path: target,
+            signed_by: checked.signed_by,
+        })
+    }
+
+    /// Make an installed version the active one: the one that is named, else the newest.
+    pub fn activate(&self, which: &Which) -> Result<Change> {
+        let _lock = self.lock()?;
+        let (kind, scope) = self.one_scope(which)?;
+        let newest = self.some(&Which {
+            kind: Some(kind),
+            scope: Some(scope.clone()),
+            version: which.version.clone(),
+        })?;
+        let newest = newest.into_iter().map(|entry| entry.version).max();
+        let version = newest.ok_or_else(|| no_previous(kind, &scope))?;
+        self.switch(kind, &scope, &version, |store, before| {
+            store.remember(kind, &scope, before)
+        })
+    }
+
+    /// Make the version active that was so before.
+    pub fn rollback(&self, which: &Which) -> Result<Change> {
+        let _lock = self.lock()?;
+        let (kind, scope) = self.one_scope(which)?;
+        let index = self.index()?;
+        let active = index.get(kind, &scope);
+        let previous = active.and_then(|active| self.previous(kind, &scope, active));
+        let previous = previous.ok_or_else(|| no_previous(kind, &scope))?;
+        let change = self.switch(kind, &scope, &previous, |_, _| Ok(()))?;
+        self.went_back(kind, &scope, &previous)?;
+        Ok(change)
+    }
+
+    /// Switch to an installed version, if it is whole. `note` is told of the old one first.
+    fn switch(
+        &self,
+        kind: BundleType,
+        scope: &str,
+        version: &Version,
+        note: impl FnOnce(&Self, &Version) -> Result<()>,
+    ) -> Result<Change> {
+        let mut index = self.index()?;
+        let before = index.get(kind, scope).map(|active| active.version.clone());
+        let path = folder_of(&self.root, kind, scope, version.as_str());
+        Unpacked::open(&path)?.check(Depth::Cheap)?;
+        let is_other = before.as_ref() != Some(version);
+        if is_other {
+            if let Some(before) = &before {
+                note(self, before)?;
+            }
+            if !index.activate(kind, scope, version) {
+                return Err(no_previous(kind, scope));
+            }
+            self.write_index(&index)?;
+        }
+        Ok(Change {
+            outcome: match is_other {
+                true => Outcome::Switched,
+                false => Outcome::Unchanged,
+            },
+            kind,
+            scope: scope.to_owned(),
+            version: version.clone(),
+            before,
+            path,
+            signed_by: None,
+        })
+    }
+}
+
+fn no_previous(kind: BundleType, scope: &str) -> Error {
+    Error::NotFound {
+        what: format!("no other version of {kind}/{scope} was active before"),
+        hint: "`pillion bundle list` shows what is installed; `pillion bundle activate \
+               --version V` switches to one"
+            .to_owned(),
+    }
+}
+
+/// Copy an archive, and give its hash.
+fn copied(source: &Source, to: &Path, progress: &dyn Progress) -> Result<Digest> {
+    let file = fs::File::open(&source.path).map_err(Error::io("read", &source.path))?;
+    let size = file.metadata().map_err(Error::io("read", &source.path))?;
+    let limit = Limits::default().packed;
+    if !size.is_file() || size.len() > limit {
+        let reason = match size.is_file() {
+            true => pillion_bundle::Error::TooLarge {
+                what: "the archive".to_owned(),
+                limit,
+            },
+            false => pillion_bundle::Error::UnknownFormat,
+        };
+        return Err(Error::refused(&source.name)(reason));
+    }
+    progress.step(&format!("copying {}", source.name));
+    let mut reader = Hashing::new(Counting::new(file, Some(size.len()), progress));
+    let mut copy = fs::File::create(to).map_err(Error::io("write", to))?;
+    std::io::copy(&mut reader, &mut copy).map_err(Error::io("write", to))?;
+    Ok(reader.finish().1)
+}
+
+/// The time now, to the second.
+pub(crate) fn now() -> String {
+    let now = jiff::Timestamp::now();
+    let seconds = jiff::Timestamp::from_second(now.as_second());
+    seconds.unwrap_or(now).to_string()
+}

@@ -1,0 +1,162 @@
+//! Looking at what is installed, and making it whole again.
+
+use std::fs;
+use std::path::Path;
+
+use pillion_bundle::{Compression, Index, Installed};
+use pillion_runtime::bundle::{self, BundleError, Depth, Unpacked};
+
+use super::archive::{Expected, Source, unpack};
+use super::change::now;
+use super::{Entry, Store, Which, files};
+use crate::error::{Error, Result};
+use crate::progress::Progress;
+use crate::trust::Trust;
+
+/// How an installed version is.
+#[derive(Debug)]
+pub struct Health {
+    /// Which one.
+    pub entry: Entry,
+    /// How it is.
+    pub state: State,
+}
+
+/// How a version is.
+#[derive(Debug)]
+pub enum State {
+    /// As it was installed.
+    Whole,
+    /// It was damaged in this way, and is whole again.
+    Repaired(BundleError),
+    /// It is damaged.
+    Damaged(BundleError),
+    /// It is damaged, and this keeps it from being repaired.
+    Beyond(BundleError, Box<Error>),
+}
+
+impl Store {
+    /// Look at every byte of the versions that are meant.
+    pub fn verify(&self, which: &Which, progress: &dyn Progress) -> Result<Vec<Health>> {
+        let mut all = Vec::new();
+        for entry in self.some(which)? {
+            progress.step(&format!("looking at {}", entry.title()));
+            let state = match health(&entry) {
+                Ok(()) => State::Whole,
+                Err(damage) => State::Damaged(damage),
+            };
+            all.push(Health { entry, state });
+        }
+        Ok(all)
+    }
+
+    /// Make the versions that are meant whole again, from the archives that they came in.
+    pub fn repair(&self, which: &Which, progress: &dyn Progress) -> Result<Vec<Health>> {
+        let lock = self.lock()?;
+        if matches!(self.index(), Err(Error::Damaged(BundleError::Index { .. }))) {
+            progress.step("making the list of what is installed anew");
+            self.rebuild_index()?;
+        }
+        let mut all = Vec::new();
+        for entry in self.some(which)? {
+            progress.step(&format!("looking at {}", entry.title()));
+            let state = match health(&entry) {
+                Ok(()) => State::Whole,
+                Err(damage) => {
+                    let staging = self.staging(&lock)?;
+                    let made = self.make_anew(&entry, &staging, progress);
+                    let cleaned = files::remove_tree(&staging);
+                    match made.and(cleaned) {
+                        Ok(()) => State::Repaired(damage),
+                        Err(error) => State::Beyond(damage, Box::new(error)),
+                    }
+                }
+            };
+            all.push(Health { entry, state });
+        }
+        Ok(all)
+    }
+
+    fn make_anew(&self, entry: &Entry, staging: &Path, progress: &dyn Progress) -> Result<()> {
+        let archives = [Compression::Zstd, Compression::Gzip]
+            .map(|kind| self.archive(entry.kind, &entry.scope, &entry.version, kind));
+        let Some(path) = archives.into_iter().find(|path| path.is_file()) else {
+            return Err(Error::NotFound {
+                what: "the archive that it came in is gone".to_owned(),
+                hint: "install it again: `pillion bundle install FILE`".to_owned(),
+            });
+        };
+        // Its signature was checked when it came; that it is the same archive, its hash tells.
+        let source = Source {
+            name: path.display().to_string(),
+            signature: None,
+            checksum: Some(entry.sha256.clone()),
+            path: path.clone(),
+        };
+        let trust = Trust {
+            allow_unsigned: true,
+            ..Trust::default()
+        };
+        let expected = Expected {
+            kind: Some(entry.kind),
+            scope: Some(entry.scope.clone()),
+            platform: None,
+        };
+        let tree = staging.join("tree");
+        let mut file = fs::File::open(&path).map_err(Error::io("read", &path))?;
+        unpack(&mut file, &source, &trust, &expected, &tree, progress)?;
+        files::sync_tree(staging)?;
+        files::place(&tree, &entry.path, &staging.join("old-tree"))
+    }
+
+    /// The list of what is installed, from the folders that are there. The newest version of
+    /// each becomes the active one: nobody knows which one was.
+    fn rebuild_index(&self) -> Result<()> {
+        let mut index = Index::default();
+        for kind in pillion_bundle::BundleType::ALL {
+            let scopes = self.root.join(kind.as_str()).read_dir();
+            for scope in scopes.into_iter().flatten().flatten() {
+                let versions = scope.path().read_dir().into_iter().flatten().flatten();
+                let mut found: Vec<Unpacked> = versions
+                    .filter_map(|version| Unpacked::open(&version.path()).ok())
+                    .collect();
+                found.sort_by(|one, other| one.manifest.version().cmp(other.manifest.version()));
+                for Unpacked { root, manifest } in found {
+                    let (scope, version) = (manifest.scope_id(), manifest.version());
+                    let archives = [Compression::Zstd, Compression::Gzip]
+                        .map(|compression| self.archive(kind, scope, version, compression));
+                    let archive = archives.iter().find(|path| path.is_file());
+                    let Some(sha256) = archive.and_then(|path| bundle::hash(path).ok()) else {
+                        continue;
+                    };
+                    let entry = Installed {
+                        path: root.display().to_string(),
+                        sha256,
+                        installed_at: now(),
+                    };
+                    index.install(kind, scope, version, entry);
+                }
+            }
+        }
+        self.write_index(&index)
+    }
+}
+
+fn health(entry: &Entry) -> Result<(), BundleError> {
+    let found = Unpacked::open(&entry.path)?;
+    let manifest = &found.manifest;
+    let is_it = manifest.bundle_type() == entry.kind
+        && manifest.scope_id() == entry.scope
+        && *manifest.version() == entry.version;
+    if !is_it {
+        return Err(BundleError::Damaged {
+            root: entry.path.clone(),
+            damages: vec![bundle::Damage {
+                path: manifest.name().to_owned(),
+                what: format!("is that of {}", manifest.title()),
+            }],
+            more: 0,
+        });
+    }
+    found.check(Depth::Full)
+}

@@ -1,0 +1,167 @@
+//! What is built: the same each time, and for every platform.
+
+use std::fs;
+
+use serde_json::{Value, json};
+
+use super::world::{CREATED, World};
+use crate::context::Output;
+
+#[test]
+fn the_same_input_gives_the_same_bytes() {
+    let world = World::new();
+    world.small_tree("1.0.0", 20);
+    for ending in ["tar.zst", "tar.gz"] {
+        let mut made = Vec::new();
+        for (number, folder) in ["tree-1.0.0", "elsewhere/tree"].iter().enumerate() {
+            if number == 1 {
+                // Another folder, other times, another order of making.
+                fs::create_dir_all(world.path("elsewhere")).unwrap();
+                let _ = fs::remove_dir_all(world.path(folder));
+                let mut copy = world.context.command("cp");
+                copy.args(["-r", "tree-1.0.0", folder]);
+                assert_eq!(Output::of(copy).code, Some(0));
+            }
+            let out = format!("{number}.{ending}");
+            world.build(&[
+                "--type", "python_runtime", "--scope", "core", "--version", "1.0.0", "--python",
+                folder, "--binary", "program-1.0.0", "--out", &out,
+            ]);
+            made.push(fs::read(world.path(&out)).unwrap());
+        }
+        assert!(made[0] == made[1], "{ending}: two builds differ");
+    }
+    let mut command = world.context.pillion_command(&[
+        "--json", "bundle", "build", "--type", "experts", "--scope", "s", "--version", "1",
+        "--from", "tree-1.0.0", "--exclude", "bin", "--out", "e.tar.zst", "--dry-run",
+    ]);
+    command.env("SOURCE_DATE_EPOCH", "1769860800");
+    let told = Output::of(command).json();
+    assert_eq!(told["created_at"], CREATED);
+    assert_eq!(told["dry_run"], true);
+    assert!(!world.path("e.tar.zst").exists(), "a preview writes nothing");
+}
+
+#[test]
+fn a_runtime_has_what_its_manifest_promises() {
+    let world = World::new();
+    let archive = world.small_runtime("1.0.0", 1);
+    world.install(&archive);
+    let folder = world.path("store/python_runtime/core/1.0.0");
+    let manifest = fs::read(folder.join("runtime.manifest.json")).unwrap();
+    let manifest: Value = serde_json::from_slice(&manifest).unwrap();
+    assert_eq!(manifest["python_version"], "3.11");
+    assert_eq!(manifest["entrypoint"], "sidecar/bin/pillion");
+    assert_eq!(manifest["python_executable_relpath"], "python/bin/python3");
+    assert_eq!(manifest["sidecar"], json!({ "root_relpath": "sidecar" }));
+    assert_eq!(manifest["created_at"], CREATED);
+    let link = json!([{ "path": "python/bin/python3", "target": "python3.11" }]);
+    assert_eq!(manifest["links"], link);
+    assert!(folder.join("sidecar/worker/pillion/worker.py").is_file());
+    let sum = fs::read_to_string(world.path(&format!("{archive}.sha256"))).unwrap();
+    assert!(sum.ends_with(&format!("  {archive}\n")), "{sum}");
+}
+
+/// The layout of an embeddable Python for Windows, with files that are none of one: nothing here
+/// runs there.
+#[test]
+fn a_tree_for_windows_has_its_own_layout() {
+    let world = World::new();
+    for name in ["python.exe", "python3.dll", "python311.dll", "python311.zip"] {
+        world.write(&format!("win/{name}"), "MZ");
+    }
+    world.write("win/python311._pth", "python311.zip\r\n.\r\n");
+    world.write("pillion.exe", "MZ");
+    let windows = [
+        "--type", "python_runtime", "--scope", "core", "--version", "1.0.0", "--platform",
+        "windows-x64", "--python", "win", "--binary", "pillion.exe", "--out", "win.tar.gz",
+    ];
+    world.build(&windows);
+    let manifest = manifest_of(&world, "win.tar.gz");
+    assert_eq!(manifest["python_executable_relpath"], "python/python.exe");
+    assert_eq!(manifest["entrypoint"], "sidecar/bin/pillion.exe");
+    assert_eq!(manifest["python_version"], "3.11");
+    let mut show = world.context.command("tar");
+    show.args(["-xzOf", "win.tar.gz", "python/python311._pth"]);
+    let text = Output::of(show).stdout;
+    assert_eq!(text, "python311.zip\r\n.\r\nLib\\site-packages\r\n");
+    // A name that Windows keeps for itself, and a binary that has to be named.
+    world.write("win/aux.py", "");
+    let mut args = vec!["bundle", "build"];
+    args.extend(windows);
+    assert_eq!(world.refused(&args)["data"]["reason"], "reserved_name");
+    args.retain(|word| !["--binary", "pillion.exe"].contains(word));
+    let error = world.refused(&args);
+    assert!(error["message"].as_str().unwrap().contains("--binary"), "{error}");
+}
+
+/// The layout of a Python for macOS, in an archive as distributions of it come: a fixture, of
+/// which nothing is a program.
+#[test]
+fn a_tree_for_macos_can_come_as_an_archive() {
+    let world = World::new();
+    world.program("python/bin/python3.12", "Mach-O");
+    std::os::unix::fs::symlink("python3.12", world.path("python/bin/python3")).unwrap();
+    world.write("python/lib/python3.12/os.py", "");
+    world.write("python/lib/python3.12/__pycache__/os.cpython-312.pyc", "");
+    let header = "#define PY_VERSION      \t\"3.12.4\"\n";
+    world.write("python/include/python3.12/patchlevel.h", header);
+    world.write("pillion-macos", "Mach-O");
+    let mut pack = world.context.command("tar");
+    pack.args(["-czf", "python.tar.gz", "python"]);
+    assert_eq!(Output::of(pack).code, Some(0));
+    let built = world.build(&[
+        "--type", "python_runtime", "--scope", "core", "--version", "1.0.0", "--platform",
+        "macos-arm64", "--python", "python.tar.gz", "--binary", "pillion-macos", "--out",
+        "mac.tar.gz", "--desktop-min-version", "2.1.0",
+    ]);
+    assert_eq!(built["links"], 1);
+    let manifest = manifest_of(&world, "mac.tar.gz");
+    assert_eq!(manifest["python_version"], "3.12.4");
+    assert_eq!(manifest["desktop_min_version"], "2.1.0");
+    let files = manifest["files"].as_array().unwrap();
+    let mut names = files.iter().map(|file| file["path"].as_str().unwrap());
+    assert!(!names.any(|name| name.contains("__pycache__")));
+    assert_eq!(manifest["files"].as_array().unwrap()[0]["mode"], "0755");
+}
+
+#[test]
+fn a_chapter_says_what_it_is_about() {
+    let world = World::new();
+    world.write("chapter/prompts/chapter_context.md", "about");
+    world.write("chapter/datasets/data.csv", "1,2\n");
+    let chapter = ["--type", "chapter", "--scope", "c1-ch01", "--version", "1", "--from", "chapter"];
+    let mut args = chapter.to_vec();
+    args.extend(["--out", "c.tar.gz", "--course", "c1", "--chapter-code", "ch01"]);
+    args.extend(["--title", "One", "--requires-expert", "maths"]);
+    world.build(&args);
+    let manifest = manifest_of(&world, "c.tar.gz");
+    assert_eq!(
+        manifest["chapter"],
+        json!({
+            "course_id": "c1", "chapter_code": "ch01", "title": "One", "has_scripts": false,
+            "has_datasets": true, "required_experts": ["maths"],
+        })
+    );
+    assert!(manifest["files"][0].get("mode").is_none(), "{manifest}");
+    let mut args = vec!["bundle", "build", "--out", "d.tar.gz"];
+    args.extend(chapter);
+    let error = world.refused(&args);
+    assert!(error["message"].as_str().unwrap().contains("--course"), "{error}");
+    // Content has no links.
+    std::os::unix::fs::symlink("/etc/passwd", world.path("chapter/assets")).unwrap();
+    args.extend(["--course", "c1"]);
+    assert_eq!(world.refused(&args)["data"]["reason"], "link_not_allowed");
+}
+
+/// The first entry of an archive, as any tar shows it.
+fn manifest_of(world: &World, archive: &str) -> Value {
+    let mut list = world.context.command("tar");
+    list.args(["-tzf", archive]);
+    let list = Output::of(list).stdout;
+    let first = list.lines().next().unwrap().to_owned();
+    assert!(first.ends_with(".manifest.json"), "{first}");
+    let mut show = world.context.command("tar");
+    show.args(["-xzOf", archive, &first]);
+    Output::of(show).json()
+}

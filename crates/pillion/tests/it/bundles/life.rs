@@ -1,0 +1,162 @@
+//! The life of a store: install, upgrade, go back, damage, repair, collect.
+
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+
+use serde_json::json;
+
+use super::world::World;
+
+#[test]
+fn a_bundle_is_installed_upgraded_damaged_repaired_and_rolled_back() {
+    let world = World::new();
+    let (one, two) = (world.experts("1.0.0"), world.experts("2.0.0"));
+    let verified = world.done(&["bundle", "verify", &one, "--trust", "keys/bundle.pub"]);
+    assert_eq!(verified["archive"]["files"], 2, "{verified}");
+    assert!(verified["archive"]["signed_by"].is_string());
+
+    let installed = world.install(&one);
+    assert_eq!(installed["outcome"], "installed");
+    let upgraded = world.install(&two);
+    assert_eq!(
+        (&upgraded["version"], &upgraded["before"]),
+        (&json!("2.0.0"), &json!("1.0.0"))
+    );
+    let again = world.install(&two);
+    assert_eq!(again["outcome"], "kept");
+
+    // The index is that of the contract.
+    let index = world.index();
+    let core = &index["experts"]["core"];
+    assert_eq!(core["version"], "2.0.0");
+    let path = core["path"].as_str().unwrap();
+    assert!(path.ends_with("store/experts/core/2.0.0"), "{path}");
+    let names: Vec<&String> = core.as_object().unwrap().keys().collect();
+    assert_eq!(names, ["version", "path", "sha256", "installedAt", "versions"]);
+    let names: Vec<&String> = core["versions"]["1.0.0"].as_object().unwrap().keys().collect();
+    assert_eq!(names, ["path", "sha256", "installedAt"]);
+
+    // What is damaged is found and made whole again.
+    let file = world.path("store/experts/core/2.0.0/prompts/expert.md");
+    assert_eq!(fs::read_to_string(&file).unwrap(), "2.0.0");
+    fs::write(&file, "2.0.X").unwrap();
+    let verify = world.run(&["--json", "bundle", "verify", "--store", "store"]);
+    assert_eq!(verify.code, Some(1), "{verify}");
+    let health = &verify.json()["bundles"][1];
+    assert_eq!(health["state"], "damaged", "{verify}");
+    assert!(health["hint"].as_str().unwrap().contains("bundle repair"));
+    let repaired = world.bundle("repair", &[]);
+    assert_eq!(repaired["ok"], true, "{repaired}");
+    assert_eq!(repaired["bundles"][1]["state"], "repaired");
+    assert_eq!(fs::read_to_string(&file).unwrap(), "2.0.0");
+    assert_eq!(world.bundle("verify", &[])["ok"], true);
+
+    let back = world.bundle("rollback", &[]);
+    assert_eq!(back["version"], "1.0.0", "{back}");
+    assert_eq!(world.index()["experts"]["core"]["version"], "1.0.0");
+    let error = world.refused(&["bundle", "rollback", "--store", "store"]);
+    assert_eq!(error["code"], "not_found", "{error}");
+    let forward = world.bundle("activate", &["--version", "2.0.0"]);
+    assert_eq!(forward["outcome"], "switched");
+    assert_eq!(world.bundle("activate", &[])["outcome"], "unchanged");
+}
+
+#[test]
+fn a_collection_keeps_what_is_active_and_what_was() {
+    let world = World::new();
+    for version in ["1.0.0", "2.0.0", "3.0.0", "3.0.1"] {
+        world.install(&world.experts(version));
+    }
+    let versions = || {
+        let listed = world.bundle("list", &[]);
+        let bundles = listed["bundles"].as_array().unwrap().clone();
+        bundles
+            .iter()
+            .map(|bundle| bundle["version"].as_str().unwrap().to_owned())
+            .collect::<Vec<_>>()
+    };
+    let before = world.installed();
+    let preview = world.bundle("gc", &["--dry-run"]);
+    assert_eq!(preview["removed"].as_array().unwrap().len(), 2, "{preview}");
+    assert_eq!(world.installed(), before, "a preview applies nothing");
+    let done = world.bundle("gc", &[]);
+    assert_eq!(done["removed"], preview["removed"]);
+    assert_eq!(versions(), ["3.0.0", "3.0.1"]);
+    let archives = world.path("store/.archives/experts/core");
+    // Each has its archive and its signature.
+    assert_eq!(archives.read_dir().unwrap().count(), 4);
+    assert_eq!(world.bundle("rollback", &[])["version"], "3.0.0");
+    world.bundle("gc", &["--keep", "0"]);
+    assert_eq!(versions(), ["3.0.0"]);
+    assert_eq!(world.bundle("verify", &[])["ok"], true);
+}
+
+#[test]
+fn keys_are_private_and_signatures_count() {
+    let world = World::new();
+    let key = world.path("keys/bundle.key");
+    assert_eq!(key.metadata().unwrap().mode() & 0o777, 0o600);
+    let secret = fs::read_to_string(&key).unwrap();
+    let secret = secret.lines().nth(1).unwrap();
+    let error = world.refused(&["bundle", "keygen", "--out", "keys"]);
+    assert_eq!(error["code"], "conflict", "{error}");
+
+    let one = world.experts("1.0.0");
+    assert_eq!(world.refusal(&one, &[]), "unknown_key");
+    world.done(&["bundle", "keygen", "--out", "other"]);
+    let other = ["--trust", "other/bundle.pub"];
+    assert_eq!(world.refusal(&one, &other), "unknown_key");
+    // Keys of the configuration count as well.
+    let public = fs::read_to_string(world.path("keys/bundle.pub")).unwrap();
+    let public = public.lines().nth(1).unwrap();
+    let config = world.context.base.join("pillion/config/config.toml");
+    fs::create_dir_all(config.parent().unwrap()).unwrap();
+    fs::write(&config, format!("[bundles]\ntrusted_keys = [\"{public}\"]\n")).unwrap();
+    world.bundle("install", &[&one]);
+
+    // Nobody is ever told the key, not even who uses a wrong one.
+    let output = world.run(&[
+        "--json", "bundle", "build", "--type", "experts", "--scope", "core", "--version", "9",
+        "--from", "experts-1.0.0", "--out", "x.tar.zst", "--key", "keys/bundle.key",
+        "--password-file", "keys/bundle.pub",
+    ]);
+    assert_eq!(output.code, Some(1), "{output}");
+    assert!(!output.to_string().contains(secret));
+
+    fs::remove_file(world.path(&format!("{one}.minisig"))).unwrap();
+    world.bundle("gc", &[]);
+    let two = world.experts("2.0.0");
+    fs::remove_file(world.path(&format!("{two}.minisig"))).unwrap();
+    let trusted = ["--trust", "keys/bundle.pub"];
+    assert_eq!(world.refusal(&two, &trusted), "unsigned");
+    let taken = world.bundle("install", &[&two, "--allow-unsigned"]);
+    assert!(taken.get("signed_by").is_none(), "{taken}");
+}
+
+#[test]
+fn another_build_of_an_installed_version_is_a_conflict() {
+    let world = World::new();
+    world.install(&world.experts("1.0.0"));
+    world.write("experts-1.0.0/prompts/more.md", "more");
+    world.build(&[
+        "--type", "experts", "--scope", "core", "--version", "1.0.0", "--from", "experts-1.0.0",
+        "--out", "again.tar.zst",
+    ]);
+    let trusted = ["bundle", "install", "again.tar.zst", "--store", "store", "--trust", "keys/bundle.pub"];
+    let error = world.refused(&trusted);
+    assert_eq!(error["code"], "conflict", "{error}");
+    assert!(!world.path("store/experts/core/1.0.0/prompts/more.md").exists());
+}
+
+#[test]
+fn a_list_that_makes_no_sense_is_made_anew() {
+    let world = World::new();
+    world.install(&world.experts("1.0.0"));
+    world.install(&world.experts("2.0.0"));
+    fs::write(world.store().join("active_index.json"), "{ broken").unwrap();
+    let error = world.refused(&["bundle", "list", "--store", "store"]);
+    assert_eq!(error["code"], "bundle_damaged", "{error}");
+    assert!(error["hint"].as_str().unwrap().contains("bundle repair"));
+    assert_eq!(world.bundle("repair", &[])["ok"], true);
+    assert_eq!(world.index()["experts"]["core"]["version"], "2.0.0");
+}

@@ -1,0 +1,9 @@
+//! Bundles from outside: built, signed, checked, installed, switched, damaged, repaired, served.
+
+mod build;
+mod crash;
+mod life;
+mod registry;
+mod runtime;
+mod tamper;
+mod world;
