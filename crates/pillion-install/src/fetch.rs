@@ -94,11 +94,12 @@ pub async fn fetch(place: &Place, store: &Store, progress: &dyn Progress) -> Res
     })
 }
 
-/// Forget a download that is installed by now.
+/// Forget a download that is installed or refused by now.
 pub fn done(place: &Place, source: &Source) {
     if matches!(place, Place::Url(_)) {
         let _ = std::fs::remove_file(&source.path);
         let _ = std::fs::remove_file(tag_of(&source.path));
+        let _ = std::fs::remove_file(lock_of(&source.path));
     }
 }
 
@@ -180,6 +181,12 @@ async fn download(
 ) -> Result<PathBuf> {
     std::fs::create_dir_all(folder).map_err(Error::io("make", folder))?;
     let path = folder.join(format!("{}.part", Digest::of(url.as_str().as_bytes())));
+    // Two who write to the same file would both get nonsense.
+    let lock = lock_of(&path);
+    let locked = std::fs::File::create(&lock).map_err(Error::io("write", &lock))?;
+    if locked.try_lock().is_err() {
+        return Err(Error::Busy(path));
+    }
     let mut last = String::new();
     let mut attempt = 0;
     let mut had = 0;
@@ -285,6 +292,10 @@ fn remember_tag(path: &Path, answer: &Response) -> io::Result<()> {
 
 fn tag_of(path: &Path) -> PathBuf {
     path.with_extension("tag")
+}
+
+fn lock_of(path: &Path) -> PathBuf {
+    path.with_extension("lock")
 }
 
 fn restart(path: &Path, why: &str) -> Attempt {

@@ -1,9 +1,9 @@
 //! Which keys count: those of the user's `config.toml`, and those that were named.
 
-use std::io;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-use pillion_bundle::signature::Trusted;
+use pillion_bundle::signature::{MAX_SIZE, Trusted};
 use pillion_runtime::Dirs;
 use serde::Deserialize;
 
@@ -48,12 +48,13 @@ impl Trust {
         }
         for name in named {
             let file = from.join(name);
-            let text = match std::fs::read_to_string(&file) {
-                Ok(text) => text,
-                // Keys have no `/` or `.` in the places where paths do; a file that is missing
-                // is told as a key that is none.
-                Err(_) => name.clone(),
-            };
+            let mut text = String::new();
+            let opened = std::fs::File::open(&file);
+            let read = opened.and_then(|file| file.take(MAX_SIZE).read_to_string(&mut text));
+            // What is no file is a key; what is neither is told below.
+            if read.is_err() {
+                text.clone_from(name);
+            }
             keys.add(&text).map_err(|error| Error::Input {
                 what: format!("`{name}` is neither a public key nor the file of one: {error}"),
                 hint: "name the `.pub` file that `pillion bundle keygen` wrote".to_owned(),

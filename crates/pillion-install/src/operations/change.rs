@@ -8,12 +8,15 @@ use serde::{Deserialize, Serialize};
 use super::look::{BundleHealth, BundleState, InstalledBundle};
 use super::{Selection, TrustArgs, bytes};
 use crate::InstallService;
+use crate::error::Error;
 use crate::fetch::{self, Place};
 use crate::progress::ToCaller;
 use crate::store::{Change, Outcome};
 
-/// Check a bundle, install it and make it the active version. Without a trusted signature it is
-/// refused.
+/// Check a bundle, install it and make it the active version.
+///
+/// One that is not signed by a key that you trust is refused. Until the new version is whole and
+/// in its place, the old one stays active.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema, clap::Args)]
 pub struct Install {
     /// The archive: a file, or an `https://` address. Its `.minisig` and `.sha256` lie beside it.
@@ -162,9 +165,12 @@ impl Operation for Install {
         let progress = ToCaller::of(&cx);
         let source = fetch::fetch(&place, &store, &progress).await?;
         commit(move || {
-            let change = store.install(&source, &trust, &which, &progress)?;
-            fetch::done(&place, &source);
-            Ok(change.into())
+            let installed = store.install(&source, &trust, &which, &progress);
+            // What was refused would be refused again.
+            if matches!(installed, Ok(_) | Err(Error::Refused { .. })) {
+                fetch::done(&place, &source);
+            }
+            Ok(installed?.into())
         })
         .await?
     }

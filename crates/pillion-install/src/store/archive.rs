@@ -153,7 +153,9 @@ fn check_file(
     let refused = || Error::refused(source.name.clone());
     let failed = || Error::io("read", &source.path);
     let size = file.metadata().map_err(failed())?.len();
-    progress.step(&format!("checking the signature of {}", source.name));
+    if source.signature.is_some() {
+        progress.step(&format!("checking the signature of {}", source.name));
+    }
     let reader = Counting::new(&mut *file, Some(size), progress);
     let signed_by = match &source.signature {
         None if trust.allow_unsigned => None,
@@ -166,7 +168,7 @@ fn check_file(
         },
     };
     file.rewind().map_err(failed())?;
-    progress.step(&format!("checking and unpacking {}", source.name));
+    progress.step(&format!("checking {}", source.name));
     let reader = Counting::new(&mut *file, Some(size), progress);
     let verified = pillion_bundle::read(reader, &Limits::default(), sink).map_err(refused())?;
     if source

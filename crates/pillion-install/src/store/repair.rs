@@ -53,7 +53,8 @@ impl Store {
     /// Make the versions that are meant whole again, from the archives that they came in.
     pub fn repair(&self, which: &Which, progress: &dyn Progress) -> Result<Vec<Health>> {
         let lock = self.lock()?;
-        if matches!(self.index(), Err(Error::Damaged(BundleError::Index { .. }))) {
+        let is_lost = !self.root.join(Index::NAME).exists() && self.has_bundles();
+        if is_lost || matches!(self.index(), Err(Error::Damaged(BundleError::Index { .. }))) {
             progress.step("making the list of what is installed anew");
             self.rebuild_index()?;
         }
@@ -107,6 +108,12 @@ impl Store {
         unpack(&mut file, &source, &trust, &expected, &tree, progress)?;
         files::sync_tree(staging)?;
         files::place(&tree, &entry.path, &staging.join("old-tree"))
+    }
+
+    /// Whether there are folders of bundles, whatever the list says.
+    fn has_bundles(&self) -> bool {
+        let mut kinds = pillion_bundle::BundleType::ALL.iter();
+        kinds.any(|kind| self.root.join(kind.as_str()).is_dir())
     }
 
     /// The list of what is installed, from the folders that are there. The newest version of

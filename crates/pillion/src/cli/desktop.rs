@@ -9,7 +9,7 @@ use clap::ArgMatches;
 use pillion::{Code, Error, Result};
 use pillion_lanes::Sessions;
 use pillion_protocol::vars;
-use pillion_runtime::Dirs;
+use pillion_runtime::{Dirs, bundle};
 
 use super::doors;
 use super::operations::from_here;
@@ -69,6 +69,10 @@ pub(crate) fn log_file() -> Option<PathBuf> {
 /// The Python below `PYTHON_RUNTIME_ROOT`, if there is one.
 pub(crate) fn python() -> Option<PathBuf> {
     let root = from_here(Path::new(&said(vars::PYTHON_RUNTIME_ROOT)?));
+    if bundle::is_runtime(&root) {
+        // Whoever takes its Python looks whether it is whole.
+        return Some(root);
+    }
     let found = interpreter(&root);
     if found.is_none() {
         let root = root.display();

@@ -97,6 +97,8 @@ fn help() {
       doctor  Say which Python is used and why, what is wrong and what to do
       trust  Trust a folder: let its `pillion.toml` run programs and open walls
       env  Show or rebuild the managed Python environment
+      bundle  Make, check, install and repair bundles: runtimes and content
+      registry  List artifacts for desktops, and serve them
       bench  Measure pillion against its baselines, in one run
       mcp  Serve agents: every operation as an MCP tool, on standard input and output
       serve  Serve HTTP on this machine, on an engine of its own
@@ -123,6 +125,8 @@ fn help() {
       --json  Print JSON: the whole result, or the whole error
       --socket <PATH>  Use the daemon at this socket [env: PILLION_SOCKET]
       --instance <NAME>  Use a daemon of its own, known by this name [env: PILLION_INSTANCE]
+      --runtime <DIR>  Use the Python of the runtime bundle in this folder, where no other is
+      named [env: PILLION_RUNTIME]
       --no-daemon  Run on an embedded engine instead of the daemon [env: PILLION_NO_DAEMON]
       -v, --verbose...  Say more about what happens; twice for even more
       --debug  Say everything about what happens
@@ -158,6 +162,8 @@ fn help() {
       --json  Print JSON: the whole result, or the whole error
       --socket <PATH>  Use the daemon at this socket [env: PILLION_SOCKET]
       --instance <NAME>  Use a daemon of its own, known by this name [env: PILLION_INSTANCE]
+      --runtime <DIR>  Use the Python of the runtime bundle in this folder, where no other is
+      named [env: PILLION_RUNTIME]
       --no-daemon  Run on an embedded engine instead of the daemon [env: PILLION_NO_DAEMON]
       -v, --verbose...  Say more about what happens; twice for even more
       --debug  Say everything about what happens
@@ -374,6 +380,13 @@ fn operations() {
     transcript!(context, ["operations"], @"
     exit: 0
     ----- stdout -----
+    bundle.activate  Make an installed version the active one: the newest, unless one is named.
+    bundle.gc  Remove versions that are not active, but for those that were so last, and leftovers.
+    bundle.install  Check a bundle, install it and make it the active version.
+    bundle.list  List the bundles that are installed.
+    bundle.repair  Make damaged bundles whole again, from the archives that they came in.
+    bundle.rollback  Make the version active that was so before.
+    bundle.verify  Check an archive of a bundle, or every byte of those that are installed. Changes nothing.
     code.at  What is at this position: definition, source, documentation and uses in one answer.
     code.callees  Whom does the function at this position call?
     code.callers  Who calls the function at this position?
@@ -478,6 +491,8 @@ fn operations() {
     py.invoke  Call an exposed function by its name, with arguments that are checked.
     py.restart  Restart the sidecars of a workspace, or of all.
     py.workers  List the Python workers of all workspaces.
+    registry.build  Check every artifact of a folder, and write the `index.json` that a host serves with them.
+    registry.choose  Tell which artifact of a folder a desktop would get.
     session.cancel  End the turn of a session: the model is not asked any further, and nothing of the turn stays.
     session.delete  Delete a session for good: its folder, and what was to be sent to a backend.
     session.end  End a session: its final report. The session can go on afterwards, and be ended again.

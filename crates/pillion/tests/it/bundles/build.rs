@@ -24,22 +24,49 @@ fn the_same_input_gives_the_same_bytes() {
             }
             let out = format!("{number}.{ending}");
             world.build(&[
-                "--type", "python_runtime", "--scope", "core", "--version", "1.0.0", "--python",
-                folder, "--binary", "program-1.0.0", "--out", &out,
+                "--type",
+                "python_runtime",
+                "--scope",
+                "core",
+                "--version",
+                "1.0.0",
+                "--python",
+                folder,
+                "--binary",
+                "program-1.0.0",
+                "--out",
+                &out,
             ]);
             made.push(fs::read(world.path(&out)).unwrap());
         }
         assert!(made[0] == made[1], "{ending}: two builds differ");
     }
     let mut command = world.context.pillion_command(&[
-        "--json", "bundle", "build", "--type", "experts", "--scope", "s", "--version", "1",
-        "--from", "tree-1.0.0", "--exclude", "bin", "--out", "e.tar.zst", "--dry-run",
+        "--json",
+        "bundle",
+        "build",
+        "--type",
+        "experts",
+        "--scope",
+        "s",
+        "--version",
+        "1",
+        "--from",
+        "tree-1.0.0",
+        "--exclude",
+        "bin",
+        "--out",
+        "e.tar.zst",
+        "--dry-run",
     ]);
     command.env("SOURCE_DATE_EPOCH", "1769860800");
     let told = Output::of(command).json();
     assert_eq!(told["created_at"], CREATED);
     assert_eq!(told["dry_run"], true);
-    assert!(!world.path("e.tar.zst").exists(), "a preview writes nothing");
+    assert!(
+        !world.path("e.tar.zst").exists(),
+        "a preview writes nothing"
+    );
 }
 
 #[test]
@@ -67,14 +94,31 @@ fn a_runtime_has_what_its_manifest_promises() {
 #[test]
 fn a_tree_for_windows_has_its_own_layout() {
     let world = World::new();
-    for name in ["python.exe", "python3.dll", "python311.dll", "python311.zip"] {
+    for name in [
+        "python.exe",
+        "python3.dll",
+        "python311.dll",
+        "python311.zip",
+    ] {
         world.write(&format!("win/{name}"), "MZ");
     }
     world.write("win/python311._pth", "python311.zip\r\n.\r\n");
     world.write("pillion.exe", "MZ");
     let windows = [
-        "--type", "python_runtime", "--scope", "core", "--version", "1.0.0", "--platform",
-        "windows-x64", "--python", "win", "--binary", "pillion.exe", "--out", "win.tar.gz",
+        "--type",
+        "python_runtime",
+        "--scope",
+        "core",
+        "--version",
+        "1.0.0",
+        "--platform",
+        "windows-x64",
+        "--python",
+        "win",
+        "--binary",
+        "pillion.exe",
+        "--out",
+        "win.tar.gz",
     ];
     world.build(&windows);
     let manifest = manifest_of(&world, "win.tar.gz");
@@ -92,7 +136,10 @@ fn a_tree_for_windows_has_its_own_layout() {
     assert_eq!(world.refused(&args)["data"]["reason"], "reserved_name");
     args.retain(|word| !["--binary", "pillion.exe"].contains(word));
     let error = world.refused(&args);
-    assert!(error["message"].as_str().unwrap().contains("--binary"), "{error}");
+    assert!(
+        error["message"].as_str().unwrap().contains("--binary"),
+        "{error}"
+    );
 }
 
 /// The layout of a Python for macOS, in an archive as distributions of it come: a fixture, of
@@ -111,9 +158,22 @@ fn a_tree_for_macos_can_come_as_an_archive() {
     pack.args(["-czf", "python.tar.gz", "python"]);
     assert_eq!(Output::of(pack).code, Some(0));
     let built = world.build(&[
-        "--type", "python_runtime", "--scope", "core", "--version", "1.0.0", "--platform",
-        "macos-arm64", "--python", "python.tar.gz", "--binary", "pillion-macos", "--out",
-        "mac.tar.gz", "--desktop-min-version", "2.1.0",
+        "--type",
+        "python_runtime",
+        "--scope",
+        "core",
+        "--version",
+        "1.0.0",
+        "--platform",
+        "macos-arm64",
+        "--python",
+        "python.tar.gz",
+        "--binary",
+        "pillion-macos",
+        "--out",
+        "mac.tar.gz",
+        "--desktop-min-version",
+        "2.1.0",
     ]);
     assert_eq!(built["links"], 1);
     let manifest = manifest_of(&world, "mac.tar.gz");
@@ -130,9 +190,25 @@ fn a_chapter_says_what_it_is_about() {
     let world = World::new();
     world.write("chapter/prompts/chapter_context.md", "about");
     world.write("chapter/datasets/data.csv", "1,2\n");
-    let chapter = ["--type", "chapter", "--scope", "c1-ch01", "--version", "1", "--from", "chapter"];
+    let chapter = [
+        "--type",
+        "chapter",
+        "--scope",
+        "c1-ch01",
+        "--version",
+        "1",
+        "--from",
+        "chapter",
+    ];
     let mut args = chapter.to_vec();
-    args.extend(["--out", "c.tar.gz", "--course", "c1", "--chapter-code", "ch01"]);
+    args.extend([
+        "--out",
+        "c.tar.gz",
+        "--course",
+        "c1",
+        "--chapter-code",
+        "ch01",
+    ]);
     args.extend(["--title", "One", "--requires-expert", "maths"]);
     world.build(&args);
     let manifest = manifest_of(&world, "c.tar.gz");
@@ -147,7 +223,10 @@ fn a_chapter_says_what_it_is_about() {
     let mut args = vec!["bundle", "build", "--out", "d.tar.gz"];
     args.extend(chapter);
     let error = world.refused(&args);
-    assert!(error["message"].as_str().unwrap().contains("--course"), "{error}");
+    assert!(
+        error["message"].as_str().unwrap().contains("--course"),
+        "{error}"
+    );
     // Content has no links.
     std::os::unix::fs::symlink("/etc/passwd", world.path("chapter/assets")).unwrap();
     args.extend(["--course", "c1"]);

@@ -24,7 +24,12 @@ fn whoever_is_killed_while_installing_leaves_a_store_that_starts() {
 fn whoever_is_killed_while_switching_leaves_a_store_that_starts() {
     let world = World::new();
     three_versions(&world, 3);
-    kill_often(&world, "activate", &["--version", "1.0.0"], &["3.0.0", "1.0.0"]);
+    kill_often(
+        &world,
+        "activate",
+        &["--version", "1.0.0"],
+        &["3.0.0", "1.0.0"],
+    );
 }
 
 #[test]
@@ -65,7 +70,14 @@ fn kill_often(world: &World, verb: &str, more: &[&str], active: &[&str; 2]) {
         let is_new = version == active[1] && active[0] != active[1];
         assert!(is_new || version == active[0], "{version} after {moment:?}");
         ends[if was_killed { usize::from(is_new) } else { 2 }] += 1;
-        let list = world.done(&["bundle", "verify", "--store", "changed", "--version", &version]);
+        let list = world.done(&[
+            "bundle",
+            "verify",
+            "--store",
+            "changed",
+            "--version",
+            &version,
+        ]);
         assert_eq!(list["ok"], true, "after {moment:?}: {list}");
         // What was begun can be done.
         if round % 5 == 0 {

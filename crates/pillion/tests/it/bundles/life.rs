@@ -32,8 +32,15 @@ fn a_bundle_is_installed_upgraded_damaged_repaired_and_rolled_back() {
     let path = core["path"].as_str().unwrap();
     assert!(path.ends_with("store/experts/core/2.0.0"), "{path}");
     let names: Vec<&String> = core.as_object().unwrap().keys().collect();
-    assert_eq!(names, ["version", "path", "sha256", "installedAt", "versions"]);
-    let names: Vec<&String> = core["versions"]["1.0.0"].as_object().unwrap().keys().collect();
+    assert_eq!(
+        names,
+        ["version", "path", "sha256", "installedAt", "versions"]
+    );
+    let names: Vec<&String> = core["versions"]["1.0.0"]
+        .as_object()
+        .unwrap()
+        .keys()
+        .collect();
     assert_eq!(names, ["path", "sha256", "installedAt"]);
 
     // What is damaged is found and made whole again.
@@ -111,14 +118,32 @@ fn keys_are_private_and_signatures_count() {
     let public = public.lines().nth(1).unwrap();
     let config = world.context.base.join("pillion/config/config.toml");
     fs::create_dir_all(config.parent().unwrap()).unwrap();
-    fs::write(&config, format!("[bundles]\ntrusted_keys = [\"{public}\"]\n")).unwrap();
+    fs::write(
+        &config,
+        format!("[bundles]\ntrusted_keys = [\"{public}\"]\n"),
+    )
+    .unwrap();
     world.bundle("install", &[&one]);
 
     // Nobody is ever told the key, not even who uses a wrong one.
     let output = world.run(&[
-        "--json", "bundle", "build", "--type", "experts", "--scope", "core", "--version", "9",
-        "--from", "experts-1.0.0", "--out", "x.tar.zst", "--key", "keys/bundle.key",
-        "--password-file", "keys/bundle.pub",
+        "--json",
+        "bundle",
+        "build",
+        "--type",
+        "experts",
+        "--scope",
+        "core",
+        "--version",
+        "9",
+        "--from",
+        "experts-1.0.0",
+        "--out",
+        "x.tar.zst",
+        "--key",
+        "keys/bundle.key",
+        "--password-file",
+        "keys/bundle.pub",
     ]);
     assert_eq!(output.code, Some(1), "{output}");
     assert!(!output.to_string().contains(secret));
@@ -139,13 +164,33 @@ fn another_build_of_an_installed_version_is_a_conflict() {
     world.install(&world.experts("1.0.0"));
     world.write("experts-1.0.0/prompts/more.md", "more");
     world.build(&[
-        "--type", "experts", "--scope", "core", "--version", "1.0.0", "--from", "experts-1.0.0",
-        "--out", "again.tar.zst",
+        "--type",
+        "experts",
+        "--scope",
+        "core",
+        "--version",
+        "1.0.0",
+        "--from",
+        "experts-1.0.0",
+        "--out",
+        "again.tar.zst",
     ]);
-    let trusted = ["bundle", "install", "again.tar.zst", "--store", "store", "--trust", "keys/bundle.pub"];
+    let trusted = [
+        "bundle",
+        "install",
+        "again.tar.zst",
+        "--store",
+        "store",
+        "--trust",
+        "keys/bundle.pub",
+    ];
     let error = world.refused(&trusted);
     assert_eq!(error["code"], "conflict", "{error}");
-    assert!(!world.path("store/experts/core/1.0.0/prompts/more.md").exists());
+    assert!(
+        !world
+            .path("store/experts/core/1.0.0/prompts/more.md")
+            .exists()
+    );
 }
 
 #[test]

@@ -32,7 +32,11 @@ impl Served {
     fn get(&self, path: &str) -> (u16, Value) {
         let mut stream = TcpStream::connect(&self.address).unwrap();
         let host = &self.address;
-        write!(stream, "GET {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n").unwrap();
+        write!(
+            stream,
+            "GET {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n"
+        )
+        .unwrap();
         let mut text = String::new();
         stream.read_to_string(&mut text).unwrap();
         let status = text.split(' ').nth(1).unwrap().parse().unwrap();
@@ -59,9 +63,22 @@ fn registry(world: &World) {
     ] {
         let out = format!("registry/core-{version}-{platform}.tar.zst");
         world.build(&[
-            "--type", "python_runtime", "--scope", "core", "--version", version, "--platform",
-            platform, "--python", "tree-1", "--binary", "program-1", "--desktop-min-version",
-            desktop, "--out", &out,
+            "--type",
+            "python_runtime",
+            "--scope",
+            "core",
+            "--version",
+            version,
+            "--platform",
+            platform,
+            "--python",
+            "tree-1",
+            "--binary",
+            "program-1",
+            "--desktop-min-version",
+            desktop,
+            "--out",
+            &out,
         ]);
     }
 }
@@ -79,12 +96,19 @@ fn a_desktop_gets_the_newest_runtime_that_it_can_use() {
     assert_eq!(built["bundles"].as_array().unwrap().len(), 4, "{built}");
     let list = std::fs::read(world.path("registry/index.json")).unwrap();
     world.done(&args);
-    assert_eq!(list, std::fs::read(world.path("registry/index.json")).unwrap());
+    assert_eq!(
+        list,
+        std::fs::read(world.path("registry/index.json")).unwrap()
+    );
 
     let served = Served::start(&world, "registry");
     let ask = |query: &str| served.get(&format!("/v1/bundles/python_runtime?{query}"));
     let (status, offered) = ask("platform=linux-x64&desktop_version=1.5.0");
-    assert_eq!((status, &offered["version"]), (200, &"1.0.0".into()), "{offered}");
+    assert_eq!(
+        (status, &offered["version"]),
+        (200, &"1.0.0".into()),
+        "{offered}"
+    );
     assert_eq!(offered["mandatory"], false);
     let names: Vec<&String> = offered.as_object().unwrap().keys().collect();
     assert_eq!(
@@ -100,9 +124,17 @@ fn a_desktop_gets_the_newest_runtime_that_it_can_use() {
             "signature"
         ]
     );
-    assert!(offered["signature"].as_str().unwrap().contains("trusted comment"));
+    assert!(
+        offered["signature"]
+            .as_str()
+            .unwrap()
+            .contains("trusted comment")
+    );
     let (_, newer) = ask("platform=linux-x64&desktop_version=2.0.0");
-    assert_eq!((&newer["version"], &newer["mandatory"]), (&"1.1.0".into(), &true.into()));
+    assert_eq!(
+        (&newer["version"], &newer["mandatory"]),
+        (&"1.1.0".into(), &true.into())
+    );
     let (_, early) = ask("platform=linux-x64&desktop_version=2.0.0&prerelease=true");
     assert_eq!(early["version"], "2.0.0-rc.1");
     assert_eq!(ask("platform=windows-x64&desktop_version=9.0.0").0, 404);
@@ -112,7 +144,13 @@ fn a_desktop_gets_the_newest_runtime_that_it_can_use() {
     assert_eq!(served.get("/artifacts/..%2Fkeys%2Fbundle.key").0, 404);
     assert_eq!(served.get("/artifacts/index.json").0, 200);
     let chosen = world.done(&[
-        "registry", "choose", "registry", "--platform", "linux-x64", "--desktop-version", "2",
+        "registry",
+        "choose",
+        "registry",
+        "--platform",
+        "linux-x64",
+        "--desktop-version",
+        "2",
     ]);
     assert_eq!(chosen["version"], "1.1.0");
 
@@ -121,11 +159,17 @@ fn a_desktop_gets_the_newest_runtime_that_it_can_use() {
         let url = offered["artifact_url"].as_str().unwrap();
         let installed = world.install(url);
         assert_eq!(installed["version"], "1.0.0", "{installed}");
-        assert_eq!(world.path("store/.downloads").read_dir().unwrap().count(), 0);
+        assert_eq!(
+            world.path("store/.downloads").read_dir().unwrap().count(),
+            0
+        );
     }
     let error = world.refused(&[
-        "bundle", "install", &format!("http://{}/artifacts/no.tar.zst", served.address),
-        "--store", "store",
+        "bundle",
+        "install",
+        &format!("http://{}/artifacts/no.tar.zst", served.address),
+        "--store",
+        "store",
     ]);
     assert_eq!(error["code"], "unreachable", "{error}");
 }
@@ -147,7 +191,10 @@ fn a_download_that_breaks_off_goes_on_where_it_was() {
             let mut lines = BufReader::new(stream.try_clone().unwrap()).lines();
             let path = lines.next().unwrap().unwrap();
             let mut first = 0;
-            for line in lines.map_while(Result::ok).take_while(|line| !line.is_empty()) {
+            for line in lines
+                .map_while(Result::ok)
+                .take_while(|line| !line.is_empty())
+            {
                 let line = line.to_lowercase();
                 if let Some(range) = line.strip_prefix("range: bytes=") {
                     first = range.trim_end_matches('-').parse().unwrap();
@@ -164,7 +211,8 @@ fn a_download_that_breaks_off_goes_on_where_it_was() {
                     answer
                 }
                 path if path.ends_with(".sha256") => {
-                    format!("HTTP/1.1 404 Not Found\r\n{head}Content-Length: 0\r\n\r\n").into_bytes()
+                    format!("HTTP/1.1 404 Not Found\r\n{head}Content-Length: 0\r\n\r\n")
+                        .into_bytes()
                 }
                 _ => {
                     let left = total - first;

@@ -23,14 +23,24 @@ fn with_runtime() -> (World, PathBuf) {
     make.args(["-c", RELOCATABLE, "tree"]);
     let made = Output::of(make);
     assert_eq!(made.code, Some(0), "{made}");
-    // Without what is for debuggers, it is a tenth of the size.
+    // Without what is for debuggers, it is half the size.
     let mut strip = world.context.command("strip");
     strip.args([env!("CARGO_BIN_EXE_pillion"), "-o", "pillion"]);
     let stripped = Output::of(strip);
     assert_eq!(stripped.code, Some(0), "{stripped}");
     world.build(&[
-        "--type", "python_runtime", "--scope", "core", "--version", "1.0.0", "--python", "tree",
-        "--binary", "pillion", "--out", "runtime.tar.zst",
+        "--type",
+        "python_runtime",
+        "--scope",
+        "core",
+        "--version",
+        "1.0.0",
+        "--python",
+        "tree",
+        "--binary",
+        "pillion",
+        "--out",
+        "runtime.tar.zst",
     ]);
     // Nothing of what it was made of is needed any more.
     fs::remove_dir_all(world.path("tree")).unwrap();
@@ -73,7 +83,10 @@ fn pillion_runs_from_an_installed_runtime_without_path_and_network() {
     assert_eq!(seen["hypot"], "5.0", "{seen}");
     let own = python.to_str().unwrap();
     let is_own = |text: &str| text.trim_matches('"').starts_with(folder.to_str().unwrap());
-    assert!(is_own(seen["executable"].as_str().unwrap()), "{own}: {seen}");
+    assert!(
+        is_own(seen["executable"].as_str().unwrap()),
+        "{own}: {seen}"
+    );
     assert!(is_own(seen["served"].as_str().unwrap()), "{own}: {seen}");
     assert_eq!(seen["health"]["status"], "healthy");
 }
@@ -107,17 +120,31 @@ fn an_installed_runtime_is_a_candidate_and_a_damaged_one_is_told() {
 
     // A file that was changed, with the same size: found at the start, told, repaired.
     let minor = folder.join("python/lib").read_dir().unwrap().flatten();
-    let library = minor.map(|entry| entry.path()).find(|path| path.join("os.py").is_file());
+    let library = minor
+        .map(|entry| entry.path())
+        .find(|path| path.join("os.py").is_file());
     let file = library.unwrap().join("this.py");
     let mut text = fs::read(&file).unwrap();
     text[0] ^= 1;
     fs::write(&file, &text).unwrap();
     let error = world.refused(&["call", "math:hypot", "[3, 4]"]);
     assert_eq!(error["code"], "bundle_damaged", "{error}");
-    assert!(error["message"].as_str().unwrap().contains("this.py"), "{error}");
-    assert!(error["hint"].as_str().unwrap().contains("pillion bundle repair"), "{error}");
+    assert!(
+        error["message"].as_str().unwrap().contains("this.py"),
+        "{error}"
+    );
+    assert!(
+        error["hint"]
+            .as_str()
+            .unwrap()
+            .contains("pillion bundle repair"),
+        "{error}"
+    );
     let doctor = world.run(&["doctor"]);
-    assert!(doctor.to_string().contains("pillion bundle repair"), "{doctor}");
+    assert!(
+        doctor.to_string().contains("pillion bundle repair"),
+        "{doctor}"
+    );
     let repaired = world.done(&["bundle", "repair"]);
     assert_eq!(repaired["bundles"][0]["state"], "repaired", "{repaired}");
     assert!(executable(&world, &[]).contains(&folder_text));

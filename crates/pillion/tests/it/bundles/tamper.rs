@@ -41,8 +41,18 @@ fn each_part_of_an_unsigned_archive_is_checked_by_itself() {
     world.small_tree("1.0.0", 3);
     let archive = "runtime.tar.gz";
     world.build(&[
-        "--type", "python_runtime", "--scope", "core", "--version", "1.0.0", "--python",
-        "tree-1.0.0", "--binary", "program-1.0.0", "--out", archive,
+        "--type",
+        "python_runtime",
+        "--scope",
+        "core",
+        "--version",
+        "1.0.0",
+        "--python",
+        "tree-1.0.0",
+        "--binary",
+        "program-1.0.0",
+        "--out",
+        archive,
     ]);
     // Whoever takes unsigned archives still gets only what the manifest says.
     for (change, expected) in CHANGES {
@@ -67,8 +77,20 @@ fn a_bundle_for_another_platform_or_of_another_kind_is_refused() {
         _ => "linux-arm64",
     };
     world.build(&[
-        "--type", "python_runtime", "--scope", "core", "--version", "1.0.0", "--platform", other,
-        "--python", "tree-1.0.0", "--binary", "program-1.0.0", "--out", "other.tar.zst",
+        "--type",
+        "python_runtime",
+        "--scope",
+        "core",
+        "--version",
+        "1.0.0",
+        "--platform",
+        other,
+        "--python",
+        "tree-1.0.0",
+        "--binary",
+        "program-1.0.0",
+        "--out",
+        "other.tar.zst",
     ]);
     assert_eq!(world.refusal("other.tar.zst", &TRUSTED), "wrong_platform");
     let experts = world.experts("1.0.0");
@@ -122,30 +144,60 @@ const CHANGES: &[(&str, &str)] = &[
     ("manifest['sha256'] = '0' * 64", "tree_hash"),
     ("manifest['files'][0]['sha256'] = '0' * 64", "tree_hash"),
     ("manifest['files'][0]['size_bytes'] += 1", "tree_hash"),
-    ("manifest['entrypoint'] = '../../bin/sh'", "invalid_manifest"),
+    (
+        "manifest['entrypoint'] = '../../bin/sh'",
+        "invalid_manifest",
+    ),
     ("manifest['version'] = '../2'", "invalid_manifest"),
     ("manifest['scope_id'] = '..'", "invalid_manifest"),
     ("del manifest['platform']", "invalid_manifest"),
     ("manifest['files'][0]['path'] = '/etc/x'", "absolute_path"),
-    ("manifest['links'][0]['target'] = '/etc/passwd'", "link_outside"),
+    (
+        "manifest['links'][0]['target'] = '/etc/passwd'",
+        "link_outside",
+    ),
     ("replace('os.py', b'import os \\n')", "file_hash"),
     ("replace('os.py', b'longer than before')", "file_size"),
-    ("a, b = find('module_0.py'), find('module_1.py'); x, y = entries[a][1], entries[b][1]; entries[a] = (entries[a][0], y); entries[b] = (entries[b][0], x)", "file_hash"),
+    (
+        "a, b = find('module_0.py'), find('module_1.py'); x, y = entries[a][1], entries[b][1]; entries[a] = (entries[a][0], y); entries[b] = (entries[b][0], x)",
+        "file_hash",
+    ),
     ("entries[find('os.py')][0].mode = 0o755", "file_mode"),
-    ("entries[find('bin/python3')][0].linkname = '../../../x'", "link_target"),
+    (
+        "entries[find('bin/python3')][0].linkname = '../../../x'",
+        "link_target",
+    ),
     ("del entries[find('os.py')]", "missing_file"),
-    ("del entries[0]; entries.insert(1, (tarfile.TarInfo('runtime.manifest.json'), b''))", "no_manifest"),
+    (
+        "del entries[0]; entries.insert(1, (tarfile.TarInfo('runtime.manifest.json'), b''))",
+        "no_manifest",
+    ),
     ("add('python/lib/python3.11/more.py')", "unlisted_file"),
     ("add('python/' + 'n' * 300)", "long_path"),
     ("add('../../escaped')", "path_traversal"),
     ("add('/tmp/escaped')", "absolute_path"),
-    ("add('sidecar/hard', tarfile.LNKTYPE, 'python/bin/python3.11')", "hard_link"),
-    ("add('sidecar/soft', tarfile.SYMTYPE, '/etc')", "unlisted_file"),
+    (
+        "add('sidecar/hard', tarfile.LNKTYPE, 'python/bin/python3.11')",
+        "hard_link",
+    ),
+    (
+        "add('sidecar/soft', tarfile.SYMTYPE, '/etc')",
+        "unlisted_file",
+    ),
     ("add('sidecar/null', tarfile.CHRTYPE)", "special_file"),
     ("add('sidecar/pipe', tarfile.FIFOTYPE)", "special_file"),
     ("entries.append(entries[find('os.py')])", "duplicate_path"),
-    ("new = dict(manifest['files'][-1]); new['path'] = new['path'].upper(); manifest['files'].append(new)", "case_collision"),
-    ("manifest['files'].append(dict(manifest['files'][0]))", "duplicate_path"),
-    ("manifest['files'] += [dict(manifest['files'][0], path=f'x/{n}') for n in range(200001)]", "too_many_entries"),
+    (
+        "new = dict(manifest['files'][-1]); new['path'] = new['path'].upper(); manifest['files'].append(new)",
+        "case_collision",
+    ),
+    (
+        "manifest['files'].append(dict(manifest['files'][0]))",
+        "duplicate_path",
+    ),
+    (
+        "manifest['files'] += [dict(manifest['files'][0], path=f'x/{n}') for n in range(200001)]",
+        "too_many_entries",
+    ),
     ("manifest['files'][0]['size_bytes'] = 1 << 50", "too_large"),
 ];

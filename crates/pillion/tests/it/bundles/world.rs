@@ -111,8 +111,16 @@ impl World {
         self.write(&format!("{folder}/scripts/tool.py"), "print('tool')\n");
         let out = format!("experts-{version}.tar.zst");
         self.build(&[
-            "--type", "experts", "--scope", "core", "--version", version, "--from", &folder,
-            "--out", &out,
+            "--type",
+            "experts",
+            "--scope",
+            "core",
+            "--version",
+            version,
+            "--from",
+            &folder,
+            "--out",
+            &out,
         ]);
         out
     }
@@ -137,8 +145,18 @@ impl World {
         self.small_tree(version, files);
         let out = format!("runtime-{version}.tar.zst");
         self.build(&[
-            "--type", "python_runtime", "--scope", "core", "--version", version, "--python",
-            &format!("tree-{version}"), "--binary", &format!("program-{version}"), "--out", &out,
+            "--type",
+            "python_runtime",
+            "--scope",
+            "core",
+            "--version",
+            version,
+            "--python",
+            &format!("tree-{version}"),
+            "--binary",
+            &format!("program-{version}"),
+            "--out",
+            &out,
         ]);
         out
     }
