@@ -126,8 +126,8 @@ async fn client(url: &Url) -> Result<Client> {
             false => builder.build(),
         }
     });
-    let made = made.await.map_err(|error| failed(url, error))?;
-    made.map_err(|error| failed(url, told(&error)))
+    let made = made.await.map_err(|error| failed(url, &error))?;
+    made.map_err(|error| failed(url, &told(&error)))
 }
 
 /// A small file, if there is one.
@@ -144,13 +144,13 @@ async fn small(client: &Client, url: &Url) -> Result<Option<String>> {
                 }
             }
             Ok(answer) if is_final(answer.status()) => {
-                return Err(failed(url, answer.status()));
+                return Err(failed(url, &answer.status()));
             }
             Ok(answer) => last = answer.status().to_string(),
             Err(error) => last = told(&error),
         }
     }
-    Err(failed(url, last))
+    Err(failed(url, &last))
 }
 
 async fn bounded(mut answer: Response, most: u64) -> Result<Vec<u8>, String> {
@@ -202,7 +202,7 @@ async fn download(
         attempt = if has > had { 1 } else { attempt + 1 };
         had = had.max(has);
     }
-    Err(failed(url, last))
+    Err(failed(url, &last))
 }
 
 async fn once(client: &Client, url: &Url, path: &Path, progress: &dyn Progress) -> Attempt {
@@ -231,7 +231,7 @@ async fn once(client: &Client, url: &Url, path: &Path, progress: &dyn Progress) 
             _ => return restart(path, "the file at the host has changed"),
         },
         status if status.is_success() => 0,
-        status if is_final(status) => return Attempt::Never(failed(url, status)),
+        status if is_final(status) => return Attempt::Never(failed(url, &status)),
         status => return Attempt::Again(status.to_string()),
     };
     let total = answer.content_length().map(|length| start + length);
@@ -346,7 +346,7 @@ fn too_large(url: &Url, limit: u64) -> Error {
     })
 }
 
-fn failed(url: &Url, why: impl ToString) -> Error {
+fn failed(url: &Url, why: &dyn std::fmt::Display) -> Error {
     let mut shown = url.clone();
     let _ = shown.set_password(None);
     let _ = shown.set_username("");
@@ -386,7 +386,7 @@ mod tests {
             panic!("an address");
         };
         assert_eq!(beside(&url, ".sha256").path(), "/x/a.tar.zst.sha256");
-        let told = failed(&url, "no").to_string();
+        let told = failed(&url, &"no").to_string();
         assert!(
             !told.contains("secret") && !told.contains("token=t"),
             "{told}"

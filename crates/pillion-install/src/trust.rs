@@ -99,7 +99,12 @@ mod tests {
         let pair = Pair::generate(None).unwrap();
         std::fs::write(home.path().join("our.pub"), &pair.public).unwrap();
         assert!(!of(&["our.pub".to_owned()]).unwrap().keys.is_empty());
-        assert!(!of(&[pair.public_line.clone()]).unwrap().keys.is_empty());
+        assert!(
+            !of(std::slice::from_ref(&pair.public_line))
+                .unwrap()
+                .keys
+                .is_empty()
+        );
         let error = of(&["other.pub".to_owned()]).unwrap_err().to_string();
         assert!(error.contains("other.pub"), "{error}");
 

@@ -219,7 +219,7 @@ impl Plan {
             .map_err(Error::io("write", &checksum))?;
         let persisted = temporary.persist(out).map_err(|error| error.error);
         persisted
-            .and_then(readable)
+            .and_then(|file| readable(&file))
             .map_err(Error::io("write", out))?;
         Ok(Built {
             archive: out.to_owned(),
@@ -261,13 +261,13 @@ impl Plan {
 
 /// Temporary files are private; an archive is for others.
 #[cfg(unix)]
-fn readable(file: fs::File) -> io::Result<()> {
+fn readable(file: &fs::File) -> io::Result<()> {
     use std::os::unix::fs::PermissionsExt;
     file.set_permissions(fs::Permissions::from_mode(0o644))
 }
 
 #[cfg(not(unix))]
-fn readable(_: fs::File) -> io::Result<()> {
+fn readable(_: &fs::File) -> io::Result<()> {
     Ok(())
 }
 
