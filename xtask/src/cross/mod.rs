@@ -116,18 +116,20 @@ fn make(
 ) -> Result<Option<(PathBuf, u64)>> {
     let Target { triple, makes } = target;
     let links = !options.check && makes == Makes::Program;
-    let mut run = cargo(
-        repository,
-        tools,
-        if links { "build" } else { "check" },
-        triple,
-    )?;
-    run = match makes {
-        Makes::Program => run.args(["-p", "pillion"]),
-        Makes::Client => run.args(CLIENT.iter().flat_map(|name| ["-p", name])),
-    };
+    // `rustc` builds as `build` does, and takes words for the linker of the program alone.
+    let verb = if links { "rustc" } else { "check" };
+    let mut run = cargo(repository, tools, verb, triple);
     if options.release {
         run = run.args(["--release"]);
+    }
+    run = match makes {
+        Makes::Program => run.args(["-p", "pillion", "--bin", "pillion"]),
+        Makes::Client => run.args(CLIENT.iter().flat_map(|name| ["-p", name])),
+    };
+    if links && triple.ends_with("-apple-darwin") {
+        let stubs = tools.folder.join("frameworks");
+        frameworks::write(repository, &stubs)?;
+        run = run.args(["--".to_owned(), format!("-Lframework={}", stubs.display())]);
     }
     run.show()?;
     if !links {
@@ -140,19 +142,12 @@ fn make(
 }
 
 /// Cargo with everything that it needs to build for `triple`.
-fn cargo(repository: &Repository, tools: &Tools, verb: &str, triple: &str) -> Result<Run> {
-    let mut run = tools
+fn cargo(repository: &Repository, tools: &Tools, verb: &str, triple: &str) -> Run {
+    tools
         .cargo()
         .cwd(&repository.root)
         .args([verb, "--locked", "-Zbuild-std=std,panic_abort"])
-        .args(["--target", triple]);
-    if triple.ends_with("-apple-darwin") {
-        let stubs = frameworks::write(&tools.folder.join("frameworks"))?;
-        let name = triple.to_uppercase().replace('-', "_");
-        let flags = format!("-Lframework={}", stubs.display());
-        run = run.env(&format!("CARGO_TARGET_{name}_RUSTFLAGS"), flags);
-    }
-    Ok(run)
+        .args(["--target", triple])
 }
 
 #[cfg(test)]

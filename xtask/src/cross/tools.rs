@@ -22,7 +22,7 @@ const COMPILER: &[&str] = &["rustc-web", "libstd-rust-web-dev", "rust-web-src"];
 /// What it runs with, up to its version; comes with all that it depends on.
 const LIBRARIES: &str = "libstd-rust-web-";
 /// What runs programs for arm64 Linux, and the C library that they need.
-const EMULATOR: &[&str] = &["qemu-user", "qemu-user-static", "libc6-arm64-cross"];
+const EMULATOR: &[&str] = &["qemu-user", "libc6-arm64-cross"];
 /// Signs Debian's packages.
 const KEYRING: &str = "/usr/share/keyrings/debian-archive-keyring.gpg";
 
