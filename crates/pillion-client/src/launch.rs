@@ -1,9 +1,10 @@
 //! Starting the daemon: under a lock, detached, and only done when it answers.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use pillion_process::{Exit, Launch, LaunchError, Stream};
-use pillion_protocol::{Code, Error, Result};
+use pillion_protocol::{Code, Error, Result, vars};
 use serde_json::json;
 use tokio::time::Instant;
 
@@ -85,7 +86,7 @@ async fn launch_and_wait(options: &Options) -> Result<Reached> {
 }
 
 fn launch(options: &Options, log: Option<&DaemonLog>) -> Result<Launched> {
-    let program = options.daemon_program();
+    let program = daemon_program(options);
     let socket = std::path::absolute(&options.endpoint.socket)
         .unwrap_or_else(|_| options.endpoint.socket.clone());
     let stderr = log
@@ -124,10 +125,26 @@ fn launch(options: &Options, log: Option<&DaemonLog>) -> Result<Launched> {
     Ok(Launched::new(child))
 }
 
+/// The program that is started as daemon.
+fn daemon_program(options: &Options) -> PathBuf {
+    let from_env = || std::env::var_os(vars::PILLION_BIN).filter(|value| !value.is_empty());
+    let program = options
+        .program
+        .clone()
+        .or_else(|| from_env().map(PathBuf::from))
+        .unwrap_or_else(|| "pillion".into());
+    // A bare name is looked up on PATH; a path must not depend on the daemon's folder.
+    if program.components().count() > 1 {
+        std::path::absolute(&program).unwrap_or(program)
+    } else {
+        program
+    }
+}
+
 fn open_log(options: &Options) -> Option<DaemonLog> {
     let mut beside = options.endpoint.socket.clone().into_os_string();
     beside.push(".log");
-    let beside = std::path::PathBuf::from(beside);
+    let beside = PathBuf::from(beside);
     DaemonLog::open(options.log_file.as_deref().into_iter().chain([&*beside]))
 }
 
@@ -165,13 +182,13 @@ fn failed(options: &Options, what: &str, log: Option<&DaemonLog>, exit: Option<E
         Some(log) if !words.is_empty() => format!("its log is `{}`", log.path.display()),
         _ => format!(
             "run `{} daemon` in a terminal to see why",
-            options.daemon_program().display()
+            daemon_program(options).display()
         ),
     };
     Error::new(Code::StartFailed, message)
         .hint(hint)
         .data(json!({
-            "program": options.daemon_program(),
+            "program": daemon_program(options),
             "exit_code": exit.and_then(|e| e.code),
             "signal": exit.and_then(|e| e.signal),
             "log": words,

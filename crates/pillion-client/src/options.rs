@@ -4,7 +4,6 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use pillion_protocol::endpoint::Endpoint;
-use pillion_protocol::vars;
 
 use crate::sys::effective_uid;
 
@@ -126,22 +125,6 @@ impl Options {
     pub fn version(mut self, version: impl Into<String>) -> Self {
         self.version = Some(version.into());
         self
-    }
-
-    /// The program that is started as daemon.
-    pub(crate) fn daemon_program(&self) -> PathBuf {
-        let from_env = || std::env::var_os(vars::PILLION_BIN).filter(|value| !value.is_empty());
-        let program = self
-            .program
-            .clone()
-            .or_else(|| from_env().map(PathBuf::from))
-            .unwrap_or_else(|| "pillion".into());
-        // A bare name is looked up on PATH; a path must not depend on the daemon's folder.
-        if program.components().count() > 1 {
-            std::path::absolute(&program).unwrap_or(program)
-        } else {
-            program
-        }
     }
 }
 
