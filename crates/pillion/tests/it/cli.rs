@@ -99,6 +99,7 @@ fn help() {
       env  Show or rebuild the managed Python environment
       bundle  Make, check, install and repair bundles: runtimes and content
       registry  List artifacts for desktops, and serve them
+      self  Check this installation, or write its completions and manual pages
       bench  Measure pillion against its baselines, in one run
       mcp  Serve agents: every operation as an MCP tool, on standard input and output
       serve  Serve HTTP on this machine, on an engine of its own
@@ -596,7 +597,7 @@ fn doctor() {
       |  ^^^^^
     unknown field `pyton`, expected one of `python`, `code`, `lanes`, `notebook`, `sidecar`
 
-    hint: docs/reference/configuration.md lists every key
+    hint: `pillion reference configuration` lists every key
     ");
     std::fs::remove_file(context.project.join("pillion.toml")).unwrap();
     let nowhere = context.base.join("nowhere");
@@ -761,6 +762,7 @@ fn json_is_json_for_every_command_that_asks() {
         &["system", "version"],
         &["py", "restart"],
         &["env"],
+        &["self", "check"],
         &["stop"],
     ] {
         let args: Vec<&str> = ["--json"].iter().chain(args).copied().collect();

@@ -35,6 +35,7 @@ mod expose;
 mod faults;
 mod full_disk;
 mod http;
+mod installation;
 mod lanes;
 mod lanes_jobs;
 mod lanes_tools;
