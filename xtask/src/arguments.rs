@@ -103,8 +103,8 @@ docs/releasing.md says more.
 Usage: cargo xtask dist [OPTIONS]
 
 Options:
-  --target TRIPLE       A platform; may be said for several. This machine's is built, the
-                        program of another is taken from target/TRIPLE/dist
+  --target TRIPLE       A platform; may be said for several. The program of another than
+                        this machine's is built by the tools of `cargo xtask cross`
   --binary TRIPLE=FILE  A program that is ready; may be said for several
   --glibc VERSION       Link this machine's program for that glibc or newer, by
                         cargo-zigbuild
@@ -167,7 +167,7 @@ pub(crate) struct CrossOptions {
 /// Options of `dist`.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct DistOptions {
-    /// Platforms whose programs are built here, or lie where they were built.
+    /// Platforms whose programs are built.
     pub(crate) targets: Vec<String>,
     /// Programs that are ready, each with its platform.
     pub(crate) binaries: Vec<(String, String)>,

@@ -1,20 +1,19 @@
 //! `cargo xtask dist`: what people install, made of this checkout.
 //!
-//! Making programs and packing them are apart. This machine's program is built here; those for
-//! other platforms are taken ready, from wherever they were built. What packs them
-//! (`packaging/`) needs nothing but Python, and gives the same bytes for the same programs.
+//! Making programs and packing them are apart. This machine's program is built here, those for
+//! other platforms by the tools of [`cross`], or they are taken ready, from wherever they were
+//! built. What packs them (`packaging/`) needs nothing but Python, and gives the same bytes for
+//! the same programs.
 
 use std::path::{Path, PathBuf};
 
 use crate::arguments::DistOptions;
 use crate::error::{Error, Result};
-use crate::python;
 use crate::repository::Repository;
 use crate::run::Run;
 use crate::steps::Steps;
+use crate::{cross, python};
 
-/// The profile of programs that are shipped.
-const PROFILE: &str = "dist";
 /// The file that has the checksums of all others, which is what is signed.
 const SUMS: &str = "SHA256SUMS";
 
@@ -84,7 +83,7 @@ impl Dist<'_> {
         for triple in &self.options.targets {
             let file = match *triple == self.host {
                 true => self.build()?,
-                false => self.ready(triple)?,
+                false => cross::shipped(self.repository, triple)?,
             };
             programs.push(Program {
                 triple: triple.clone(),
@@ -117,7 +116,7 @@ impl Dist<'_> {
             .repository
             .cargo()
             .args([cargo, "--locked", "--package", "pillion"])
-            .args(["--profile", PROFILE, "--target", &target])
+            .args(["--profile", cross::SHIPPED, "--target", &target])
             .env("RUSTFLAGS", self.without_paths())
             .show();
         built.map_err(|error| match self.options.glibc {
@@ -139,20 +138,8 @@ impl Dist<'_> {
     }
 
     fn program_of(&self, triple: &str) -> PathBuf {
-        let folder = self.repository.target.join(triple).join(PROFILE);
+        let folder = self.repository.target.join(triple).join(cross::SHIPPED);
         folder.join("pillion")
-    }
-
-    /// The program for another platform, which was built before.
-    fn ready(&self, triple: &str) -> Result<PathBuf> {
-        let file = self.program_of(triple);
-        if file.is_file() {
-            return Ok(file);
-        }
-        let what = format!("`{}` is not there", file.display());
-        Err(Error::new(what).hint(format!(
-            "build it with `--profile {PROFILE} --target {triple}`, or name one with `--binary {triple}=FILE`"
-        )))
     }
 
     /// Completions and manual pages. They are the same everywhere, so they come from a program

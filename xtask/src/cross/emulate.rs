@@ -86,7 +86,11 @@ pub(super) fn run(
 }
 
 fn show(tools: &Tools, emulator: &Emulator, options: &CrossOptions) -> Result<()> {
-    let profile = if options.release { "release" } else { "debug" };
+    let profile = if options.release {
+        super::SHIPPED
+    } else {
+        "debug"
+    };
     let program = tools.build.join(TRIPLE).join(profile).join("pillion");
     let project = emulator.folder.join("project");
     make_folder(&project)?;

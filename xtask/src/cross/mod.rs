@@ -54,6 +54,9 @@ const fn program(triple: &'static str) -> Target {
     }
 }
 
+/// The profile of programs that are shipped.
+pub(crate) const SHIPPED: &str = "dist";
+
 /// What a client on another platform is made of.
 const CLIENT: &[&str] = &["pillion-protocol", "pillion-catalogue", "pillion-client"];
 
@@ -80,6 +83,22 @@ pub(crate) fn cross(repository: &Repository, options: &CrossOptions) -> Result<(
         println!("{:>6} MB  {}", bytes / 1_000_000, program.display());
     }
     outcome
+}
+
+/// The program for one platform as it is shipped.
+pub(crate) fn shipped(repository: &Repository, triple: &str) -> Result<PathBuf> {
+    let options = CrossOptions {
+        release: true,
+        targets: vec![triple.to_owned()],
+        ..CrossOptions::default()
+    };
+    let tools = Tools::set_up(repository)?;
+    for target in chosen(&options)? {
+        if let Some((program, _)) = make(repository, &tools, target, &options)? {
+            return Ok(program);
+        }
+    }
+    Err(Error::new(format!("no program is made for `{triple}`")))
 }
 
 /// The targets that are meant: all, those that are named, or the one that is to be run.
@@ -120,7 +139,7 @@ fn make(
     let verb = if links { "rustc" } else { "check" };
     let mut run = cargo(repository, tools, verb, triple);
     if options.release {
-        run = run.args(["--release"]);
+        run = run.args(["--profile", SHIPPED]);
     }
     run = match makes {
         Makes::Program => run.args(["-p", "pillion", "--bin", "pillion"]),
@@ -135,7 +154,7 @@ fn make(
     if !links {
         return Ok(None);
     }
-    let profile = if options.release { "release" } else { "debug" };
+    let profile = if options.release { SHIPPED } else { "debug" };
     let program = tools.build.join(triple).join(profile).join("pillion");
     let bytes = std::fs::metadata(&program).map_err(|error| Error::file(&program, &error))?;
     Ok(Some((program, bytes.len())))
