@@ -38,6 +38,7 @@ impl Wheels<'_> {
             requirements: "",
             search_path: &search_path,
             data: &data,
+            wheels: None,
             dirs,
             progress,
         };
