@@ -1,7 +1,7 @@
 //! How long work tells its caller how far it is.
 
 use std::io::{self, Read};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use pillion_catalogue::{Context, Part};
 use serde_json::json;
@@ -9,7 +9,7 @@ use serde_json::value::to_raw_value;
 use tokio::sync::mpsc;
 
 /// So many bytes pass between two pieces of news.
-const STEP: u64 = 4 << 20;
+const STEP: u64 = 1 << 20;
 
 /// Listens to long work. This library never prints; a command line draws a bar from this.
 pub trait Progress: Send + Sync {
@@ -31,11 +31,12 @@ impl Progress for Silent {
     fn step(&self, _message: &str) {}
 }
 
-/// Tells whoever asked.
+/// Tells whoever asked: each step, and each hundredth part of it.
 #[derive(Debug, Clone)]
 pub struct ToCaller {
     parts: Option<mpsc::Sender<Part>>,
-    message: Arc<std::sync::Mutex<String>>,
+    /// The step, and how many hundredths of it were told.
+    told: Arc<Mutex<(String, u64)>>,
 }
 
 impl ToCaller {
@@ -43,7 +44,7 @@ impl ToCaller {
     pub fn of<S>(cx: &Context<S>) -> Self {
         Self {
             parts: cx.request().parts.clone(),
-            message: Arc::default(),
+            told: Arc::default(),
         }
     }
 
@@ -60,16 +61,24 @@ impl ToCaller {
 
 impl Progress for ToCaller {
     fn step(&self, message: &str) {
-        if let Ok(mut known) = self.message.lock() {
-            message.clone_into(&mut known);
+        if let Ok(mut told) = self.told.lock() {
+            *told = (message.to_owned(), 0);
         }
         self.tell(&json!({ "message": message }));
     }
 
     fn bytes(&self, done: u64, total: Option<u64>) {
-        let message = self.message.lock().map(|known| known.clone());
-        let message = message.unwrap_or_default();
-        self.tell(&json!({ "message": message, "current": done, "total": total }));
+        let (Ok(mut told), Some(total)) = (self.told.lock(), total) else {
+            return;
+        };
+        let part = done.saturating_mul(100) / total.max(1);
+        if part > told.1 {
+            told.1 = part;
+            let news = json!({
+                "message": told.0, "value": done, "total": total, "unit": "bytes",
+            });
+            self.tell(&news);
+        }
     }
 }
 

@@ -8,6 +8,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::{Arg, ArgAction, ArgMatches};
+use indicatif::{ProgressBar, ProgressStyle};
 use pillion::{
     Arguments, Definition, Error, Operation, Part, Prints, Result, Safety, Scope, definitions,
 };
@@ -275,8 +276,10 @@ pub(crate) async fn run(selected: Selected, global: &Global) -> Result<ExitCode>
     let streams = definition.wants_stream(Some(&params));
     let json = global.json;
     let unread = CancellationToken::new();
+    let mut bar = Bar::default();
     let call = backend.call(&caller, definition.name, &params, streams, |part| {
         let read = match definition.offer.prints {
+            _ if !json && bar.takes(&part) => true,
             Prints::Output if !json => jobs::print(&part),
             _ => show_part(&part, json),
         };
@@ -308,6 +311,53 @@ pub(crate) async fn run(selected: Selected, global: &Global) -> Result<ExitCode>
     match shown {
         Err(_) if unread.is_cancelled() => Ok(ExitCode::SUCCESS),
         shown => shown,
+    }
+}
+
+/// A bar for how many bytes of a step are done, where a terminal shows it. Steps themselves are lines.
+#[derive(Default)]
+struct Bar(Option<ProgressBar>);
+
+impl Bar {
+    /// Show how much is done, if that is what a part tells.
+    fn takes(&mut self, part: &Part) -> bool {
+        #[derive(serde::Deserialize)]
+        struct Measured {
+            value: u64,
+            total: u64,
+            unit: String,
+        }
+        let Part::Progress(news) = part else {
+            return false;
+        };
+        let measured = serde_json::from_str::<Measured>(news.get());
+        let Some(Measured { value, total, .. }) = measured.ok().filter(|m| m.unit == "bytes")
+        else {
+            self.clear();
+            return false;
+        };
+        let bar = self.0.get_or_insert_with(|| {
+            let bar = ProgressBar::new(total);
+            if let Ok(style) = ProgressStyle::with_template("{bar:40} {bytes}/{total_bytes}") {
+                bar.set_style(style);
+            }
+            bar
+        });
+        bar.set_length(total);
+        bar.set_position(value);
+        true
+    }
+
+    fn clear(&mut self) {
+        if let Some(bar) = self.0.take() {
+            bar.finish_and_clear();
+        }
+    }
+}
+
+impl Drop for Bar {
+    fn drop(&mut self) {
+        self.clear();
     }
 }
 
