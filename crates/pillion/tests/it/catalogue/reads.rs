@@ -130,6 +130,29 @@ fn a_session(context: &TestContext, rpc: &mut Rpc) -> Value {
     id
 }
 
+/// A bundle in a folder that is a registry; the bundle and the folder.
+fn a_bundle(context: &TestContext) -> (Value, Value) {
+    let (agents, folder) = (context.path("agents"), context.path("registry"));
+    std::fs::create_dir_all(format!("{agents}/prompts")).unwrap();
+    std::fs::create_dir(&folder).unwrap();
+    std::fs::write(format!("{agents}/prompts/companion.md"), "Be kind.\n").unwrap();
+    let file = format!("{folder}/agents-1.tar.zst");
+    let mut build = vec![
+        "bundle",
+        "build",
+        "--type",
+        "app_agents",
+        "--scope",
+        "agents",
+    ];
+    build.extend(["--version", "1", "--from", &agents, "--out", &file]);
+    for command in [build.as_slice(), &["registry", "build", &folder]] {
+        let made = context.pillion(command);
+        assert_eq!(made.code, Some(0), "{made:?}");
+    }
+    (json!(file), json!(folder))
+}
+
 #[test]
 fn reads_and_previews_leave_the_project_as_it_is() {
     let context = inviting();
@@ -141,6 +164,7 @@ fn reads_and_previews_leave_the_project_as_it_is() {
     let opened = json!({"path": "a.ipynb", "root": context.project, "python": python});
     let opened = rpc.call("kernel.open_session", opened).unwrap();
     let session = a_session(&context, &mut rpc);
+    let (bundle, registry) = a_bundle(&context);
     let before = Tree::of(&context.project);
     let mut wrong = Vec::new();
     for definition in pillion::definitions() {
@@ -165,6 +189,16 @@ fn reads_and_previews_leave_the_project_as_it_is() {
             }
             if definition.name.starts_with("session.") && params.get("session_id").is_some() {
                 params["session_id"] = session.clone();
+            }
+            if definition.name.starts_with("bundle.") && params.get("file").is_some() {
+                params["file"] = bundle.clone();
+                params["allow_unsigned"] = json!(true);
+            }
+            if definition.name.starts_with("registry.") {
+                params["folder"] = registry.clone();
+                if number == 0 {
+                    params["type"] = json!("app_agents");
+                }
             }
             let outcome = rpc.call(definition.name, params.clone());
             // Only the first is sure to mean something.
