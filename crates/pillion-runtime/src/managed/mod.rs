@@ -261,6 +261,8 @@ impl Managed {
         let out = absolute(out);
         let failed = || ManagedError::io("create", &out);
         std::fs::create_dir_all(&out).map_err(failed())?;
+        // Tools run there.
+        dirs::create(&self.data)?;
         let cache = self.dirs.writable_cache()?;
         let scratch = file::temporary_beside(&cache.join("vendor"));
         let lists = [&self.requirements, KERNELS, install::UV_REQUIREMENTS];

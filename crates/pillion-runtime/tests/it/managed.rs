@@ -245,27 +245,7 @@ async fn vendored_wheels_stand_in_for_the_index() {
     let wheels = world.home.join("wheels");
     let small = || Managed::with_requirements(&world.dirs, &world.python, SMALL).searching("");
 
-    let missing = small().from_wheels(&wheels).ensure(&Silent).await;
-    let missing = missing.unwrap_err();
-    assert!(
-        missing.to_string().starts_with("cannot read the wheels in"),
-        "{missing}"
-    );
-
-    std::fs::create_dir(&wheels).unwrap();
-    world.fake("failing", "bin/uv");
-    let lacking = small().searching(world.search_path(&["bin"]));
-    let lacking = lacking.from_wheels(&wheels).ensure(&Silent).await;
-    let lacking = lacking.unwrap_err();
-    assert!(
-        lacking.hint().contains("pillion env vendor"),
-        "{lacking}\n{}",
-        lacking.hint()
-    );
-    assert!(!lacking.to_string().contains("http"), "{lacking}");
-
-    let steps = Steps::default();
-    small().vendor(&wheels, &steps).await.unwrap();
+    small().vendor(&wheels, &Silent).await.unwrap();
     let mut names: Vec<String> = wheels
         .read_dir()
         .unwrap()
@@ -278,6 +258,26 @@ async fn vendored_wheels_stand_in_for_the_index() {
         "{names:?}"
     );
     assert!(names.iter().all(|name| name.ends_with(".whl")), "{names:?}");
+
+    let nothing = world.home.join("nothing");
+    let missing = small().from_wheels(&nothing).ensure(&Silent).await;
+    let missing = missing.unwrap_err();
+    assert!(
+        missing.to_string().starts_with("cannot read the wheels in"),
+        "{missing}"
+    );
+
+    std::fs::create_dir(&nothing).unwrap();
+    world.fake("failing", "bin/uv");
+    let lacking = small().searching(world.search_path(&["bin"]));
+    let lacking = lacking.from_wheels(&nothing).ensure(&Silent).await;
+    let lacking = lacking.unwrap_err();
+    assert!(
+        lacking.hint().contains("pillion env vendor"),
+        "{lacking}\n{}",
+        lacking.hint()
+    );
+    assert!(!lacking.to_string().contains("http"), "{lacking}");
 
     let offline = small().from_wheels(&wheels);
     offline.ensure(&Silent).await.unwrap();
