@@ -146,7 +146,10 @@ fn a_bundle(context: &TestContext) -> (Value, Value) {
         "agents",
     ];
     build.extend(["--version", "1", "--from", &agents, "--out", &file]);
-    for command in [build.as_slice(), &["registry", "build", &folder]] {
+    for command in [
+        build.as_slice(),
+        &["registry", "build", &folder, "--allow-unsigned"],
+    ] {
         let made = context.pillion(command);
         assert_eq!(made.code, Some(0), "{made:?}");
     }
