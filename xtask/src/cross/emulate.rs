@@ -48,7 +48,7 @@ shows() {
 }
 shows 'pillion 0' --version
 shows '5.0' call math:hypot '[3, 4]'
-shows 'shop.py:1' defs shop.py 5 8
+shows '"line":1,' defs shop.py 5 8
 shows '' stop
 "#;
 /// A project to ask about.
