@@ -120,7 +120,7 @@ fn limits(spec: &Spec) -> Vec<rlimits::Rlimit> {
     if spec.level < Level::L3 {
         let others = super::without::tasks_of_user();
         for (resource, soft, hard) in &mut limits {
-            if *resource == libc::RLIMIT_NPROC {
+            if *resource == rlimits::PROCESSES {
                 *soft += others;
                 *hard += others;
             }

@@ -64,7 +64,8 @@ pub(super) fn bring_up_loopback() -> io::Result<()> {
     // SAFETY: all zeros are a valid `ifreq`: a name and numbers.
     let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
     for (to, from) in request.ifr_name.iter_mut().zip(*b"lo") {
-        *to = from.cast_signed();
+        // A letter of C has a sign on some machines.
+        *to = libc::c_char::from_ne_bytes([from]);
     }
     // SAFETY: the request is a whole `ifreq`, and its flags are what this call reads.
     let done = unsafe {
@@ -88,14 +89,14 @@ pub(crate) fn set_rlimit(resource: u32, soft: u64, hard: u64) -> io::Result<()> 
         rlim_max: 0,
     };
     // SAFETY: both point to a valid `rlimit` for the length of the call.
-    check(unsafe { libc::getrlimit(resource, &raw mut old) })?;
+    check(unsafe { libc::getrlimit(resource as _, &raw mut old) })?;
     // What is limited more already stays so: nobody may raise it.
     let limit = libc::rlimit {
         rlim_cur: soft.min(old.rlim_max),
         rlim_max: hard.min(old.rlim_max),
     };
     // SAFETY: as above.
-    check(unsafe { libc::setrlimit(resource, &raw const limit) })
+    check(unsafe { libc::setrlimit(resource as _, &raw const limit) })
 }
 
 /// The version of Landlock in this kernel, 0 if there is none.

@@ -18,7 +18,11 @@ const STACK: u64 = 8 << 20;
 const INTERPRETER: u64 = 32 << 20;
 
 /// A limit of this process: which, and how much.
-pub type Rlimit = (u32, u64, u64);
+pub type Rlimit = (Number, u64, u64);
+/// The number of a limit. C libraries agree about the numbers, not about their type.
+pub type Number = u32;
+/// The limit of processes and threads.
+pub(crate) const PROCESSES: Number = libc::RLIMIT_NPROC as Number;
 
 /// The limits as numbers: resource, soft, hard.
 pub fn numbers(limits: &Limits) -> Vec<Rlimit> {
@@ -36,9 +40,13 @@ pub fn numbers(limits: &Limits) -> Vec<Rlimit> {
         (libc::RLIMIT_RTPRIO, 0),
         (libc::RLIMIT_NICE, 0),
     ];
-    let stack = (libc::RLIMIT_STACK, STACK.min(limits.memory), limits.memory);
+    let stack = (
+        libc::RLIMIT_STACK as Number,
+        STACK.min(limits.memory),
+        limits.memory,
+    );
     set.into_iter()
-        .map(|(resource, most)| (resource, most, most))
+        .map(|(resource, most)| (resource as Number, most, most))
         .chain([stack])
         .collect()
 }
