@@ -30,11 +30,14 @@ const RULE: &str = concat!(
     r":pillion-arm64:M::\x7fELF\x02\x01\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x02\x00\xb7\x00",
     r":\xff\xff\xff\xff\xff\xff\xff\x00\xff\xff\xff\xff\xff\xff\xff\xff\xfe\xff\xff\xff:",
 );
-/// In its own namespaces: tell the kernel of the emulator (`$1`), then run the rest.
+/// In its own namespaces: arm64's libraries (`$1`) join those of the machine, where every arm64
+/// program looks for its loader, and the kernel is told of the emulator (`$2`). A variable for
+/// qemu would not do, for pillion chooses what its children get. Then the rest is run.
 const INSIDE: &str = "set -eu
+mount -t overlay none -o \"lowerdir=$1:/usr/lib\" /usr/lib
 mount -t binfmt_misc none /proc/sys/fs/binfmt_misc
-printf '%s' \"$1\" > /proc/sys/fs/binfmt_misc/register
-shift
+printf '%s' \"$2\" > /proc/sys/fs/binfmt_misc/register
+shift 2
 exec \"$@\"";
 /// What is shown: `$1` is the program. Each answer is compared with what it must say.
 const SHOWN: &str = r#"set -u
@@ -116,15 +119,15 @@ impl Emulator {
         let unpacked = tools.emulator()?;
         let emulator = Self {
             qemu: unpacked.join("usr/bin/qemu-aarch64"),
-            libraries: unpacked.join("usr/aarch64-linux-gnu"),
+            libraries: unpacked.join("usr/aarch64-linux-gnu/lib"),
             folder: tools.folder.join("emulated"),
         };
         make_folder(&emulator.folder)?;
         let tried = emulator.run(Path::new("/bin/true"))?.output()?;
         tried.success().map_err(|error| {
             error.hint(
-                "it needs user namespaces, and a register of program kinds in each of them \
-                 (Linux 6.7 or newer)",
+                "it needs user namespaces with overlays, and a register of program kinds in \
+                 each of them (Linux 6.7 or newer)",
             )
         })?;
         Ok(emulator)
@@ -143,8 +146,8 @@ impl Emulator {
                 INSIDE,
                 "sh",
             ])
-            .args([rule.as_ref(), program.as_os_str()])
-            .env("QEMU_LD_PREFIX", &self.libraries)
+            .args([self.libraries.as_os_str(), rule.as_ref()])
+            .args([program])
             // Emulated programs are slow, and two of them at once slower still.
             .env("RUST_TEST_THREADS", "2");
         for (name, part) in [
