@@ -248,20 +248,19 @@ impl Build {
             }
             None => return Err(missing("--binary FILE")),
         };
+        let lock = self.lock.as_deref().map(from_here);
         let input = RuntimeInput {
             identity: &identity,
             platform,
             python: &python,
             python_version: self.python_version.as_deref(),
-            lock: self.lock.as_deref().map(from_here).as_deref(),
+            lock: lock.as_deref(),
             binary: &binary,
             sidecar_version: pillion::VERSION,
             desktop_min_version: self.desktop_min_version.clone(),
             exclude: &self.exclude,
-        }
-        .plan(&Dirs::from_env(), bar)
-        .await;
-        input
+        };
+        input.plan(&Dirs::from_env(), bar).await
     }
 
     fn chapter(&self) -> Option<Chapter> {
