@@ -1,5 +1,7 @@
-"""Run by the Python of an installed bundle, in a place without network: PILLION, which is the
-bundle's own program, does everything from the bundle. Says what it saw as JSON."""
+"""Let PILLION, the program of a bundle, work in a place without network, and say what was seen.
+
+Run by the Python of the same bundle.
+"""
 
 import fcntl
 import json
@@ -21,11 +23,17 @@ with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as wires:
 
 seen = {"path": os.environ.get("PATH"), "interfaces": [name for _, name in socket.if_nameindex()]}
 called = subprocess.run(
-    [pillion, "--no-daemon", "call", "math:hypot", "[3, 4]"], capture_output=True, text=True
+    [pillion, "--no-daemon", "call", "math:hypot", "[3, 4]"],
+    check=False,
+    capture_output=True,
+    text=True,
 )
 seen["hypot"] = called.stdout.strip() or called.stderr
 where = subprocess.run(
-    [pillion, "--no-daemon", "call", "things:executable"], capture_output=True, text=True
+    [pillion, "--no-daemon", "call", "things:executable"],
+    check=False,
+    capture_output=True,
+    text=True,
 )
 seen["executable"] = where.stdout.strip() or where.stderr
 

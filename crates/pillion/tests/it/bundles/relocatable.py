@@ -25,6 +25,7 @@ library = sysconfig.get_path("stdlib")
 
 
 def ignored(_folder: str, names: list[str]) -> set[str]:
+    """Say which names of a folder are left out."""
     return {n for n in names if n in LEFT_OUT or n.startswith("config-") or n == "sitecustomize.py"}
 
 
@@ -33,6 +34,8 @@ os.makedirs(os.path.join(target, "bin"))
 program = os.path.realpath(getattr(sys, "_base_executable", sys.executable))
 shutil.copy(program, os.path.join(target, "bin", name))
 os.symlink(name, os.path.join(target, "bin", "python3"))
-shared = os.path.join(sysconfig.get_config_var("LIBDIR") or "", sysconfig.get_config_var("INSTSONAME") or "")
+shared = os.path.join(
+    sysconfig.get_config_var("LIBDIR") or "", sysconfig.get_config_var("INSTSONAME") or ""
+)
 if sysconfig.get_config_var("Py_ENABLE_SHARED") and os.path.isfile(shared):
     shutil.copy(shared, os.path.join(target, "lib"))
