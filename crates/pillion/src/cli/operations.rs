@@ -68,10 +68,11 @@ pub(crate) fn add_to(mut command: clap::Command, only: Option<&str>) -> clap::Co
         let mut names = all.iter().flat_map(names);
         names.any(|known| known == *name)
     };
-    // Whatever else it may be, it is none of these.
+    // Whatever else it may be, it is none of these, unless operations are some of its verbs.
+    let is_area = |name: &str| all.iter().any(|one| area(one) == name);
     let is_fixed = |command: &clap::Command, name: &str| {
         let fixed = command.find_subcommand(name);
-        fixed.is_some_and(|fixed| !fixed.has_subcommands())
+        fixed.is_some_and(|fixed| !(fixed.has_subcommands() && is_area(name)))
     };
     if only.is_some_and(|name| is_fixed(&command, name)) {
         return command;
@@ -88,10 +89,7 @@ pub(crate) fn add_to(mut command: clap::Command, only: Option<&str>) -> clap::Co
             command = command.subcommand(sub);
         }
     }
-    let mut areas: Vec<&str> = all
-        .iter()
-        .filter_map(|d| d.name.split('.').next())
-        .collect();
+    let mut areas: Vec<&str> = all.iter().map(area).collect();
     areas.dedup();
     // `pillion exec FILE` is what people type; the others of its area have short names.
     areas.retain(|area| is_wanted(area) && !is_fixed(&command, area));
@@ -133,8 +131,17 @@ pub(crate) fn add_to(mut command: clap::Command, only: Option<&str>) -> clap::Co
 /// The first words by which an operation is called: a name of its own, and its area.
 fn names(definition: &Definition) -> impl Iterator<Item = &'static str> {
     let typed = definition.offer.command.filter(|typed| !typed.is_own);
-    let area = definition.name.split('.').next();
-    typed.map(|typed| typed.name).into_iter().chain(area)
+    let typed = typed.map(|typed| typed.name).into_iter();
+    typed.chain([area(definition)])
+}
+
+/// What the name of an operation begins with.
+fn area(definition: &Definition) -> &'static str {
+    let (area, _) = definition
+        .name
+        .split_once('.')
+        .unwrap_or((definition.name, ""));
+    area
 }
 
 /// The command of an operation under one of its names.
