@@ -187,7 +187,7 @@ mod tests {
         std::fs::write(folder.join("a"), "1").unwrap();
         assert_eq!(place.made(before).await.len(), 1);
         drop(place);
-        assert!(folder.join("a").exists() && !session::is_running(&folder));
+        assert!(folder.join("a").exists() && !session::stays_in_use(&folder));
     }
 
     #[tokio::test]

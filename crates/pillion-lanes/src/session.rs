@@ -7,6 +7,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
 use pillion_catalogue::{Code, Error, Result};
 use pillion_process::private;
@@ -22,6 +23,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::sys;
 
+/// How long a child that is just being started may have our locks: it has all our descriptors
+/// until its `exec`. And the time between two looks.
+const CHILD_START: Duration = Duration::from_millis(500);
+const LOOK: Duration = Duration::from_millis(2);
 /// Files that are listed.
 const MOST_LISTED: usize = 1000;
 /// Files and folders that are looked at; a session cannot have more.
@@ -187,6 +192,18 @@ fn lock(folder: &Path, how: FlockOperation) -> io::Result<Option<InUse>> {
     Ok(is_same.then_some(InUse { _folder: open }))
 }
 
+/// Use a folder alone; `None` if somebody uses it for longer than a child takes to start.
+fn lock_alone(folder: &Path) -> io::Result<Option<InUse>> {
+    let until = Instant::now() + CHILD_START;
+    loop {
+        let held = lock(folder, FlockOperation::NonBlockingLockExclusive)?;
+        if held.is_some() || Instant::now() >= until {
+            return Ok(held);
+        }
+        std::thread::sleep(LOOK);
+    }
+}
+
 /// Use a folder for a run, beside others. Its time says when it was last used.
 pub(crate) fn lock_for_run(folder: &Path) -> io::Result<Option<InUse>> {
     let held = lock(folder, FlockOperation::NonBlockingLockShared)?;
@@ -238,6 +255,11 @@ pub fn is_running(folder: &Path) -> bool {
     )
 }
 
+/// Whether a run uses this folder, and not only for the moment in which a child is started.
+pub fn stays_in_use(folder: &Path) -> bool {
+    matches!(lock_alone(folder), Ok(None))
+}
+
 /// Empty the folder of a session, and say what was in it; `None` while it is used.
 pub fn clear(root: &Path, id: &str) -> Result<Option<Survey>> {
     let folder = root.join(part(id));
@@ -248,8 +270,7 @@ pub fn clear(root: &Path, id: &str) -> Result<Option<Survey>> {
             _ => Error::new(Code::Conflict, message),
         }
     };
-    let Some(held) = lock(&folder, FlockOperation::NonBlockingLockExclusive).map_err(failed)?
-    else {
+    let Some(held) = lock_alone(&folder).map_err(failed)? else {
         return Ok(None);
     };
     let survey = survey(&folder, Purpose::Look).map_err(failed)?;
@@ -531,7 +552,7 @@ mod tests {
         assert!(is_running(&folder));
         assert!(clear(&root, "s").unwrap().is_none());
         drop(held);
-        assert!(!is_running(&folder));
+        assert!(!stays_in_use(&folder));
         let was = clear(&root, "s").unwrap().unwrap();
         assert_eq!(was.names, 1);
         let now = survey(&folder, Purpose::Look).unwrap();

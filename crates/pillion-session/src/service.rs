@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use pillion_agents::SkipReply;
 use pillion_catalogue::{Code, Context, Error, Result, commit, invalid_field, work};
@@ -28,6 +28,9 @@ use crate::operations::{Attached, Begun, Found, FoundFile, New, Reattach, SkipTa
 use crate::progress;
 use crate::turn::{self, Running};
 
+/// How long a child that is just being started may have our locks, and the time between looks.
+const CHILD_START: Duration = Duration::from_millis(500);
+const LOOK: Duration = Duration::from_millis(2);
 /// Sessions without a turn that are remembered, with the events of their last one.
 const MOST_IDLE: usize = 128;
 
@@ -371,7 +374,7 @@ impl SessionService {
         let root = self.root();
         commit(move || -> Result<()> {
             let held = hold(&folder)?;
-            if session::is_running(&folder.path(session::WORKSPACE)) {
+            if session::stays_in_use(&folder.path(session::WORKSPACE)) {
                 let what = format!("code of session `{}` runs", folder.id());
                 return Err(Error::new(Code::Conflict, what)
                     .hint("wait for it, or end its kernel: `notebook.shutdown`"));
@@ -469,9 +472,18 @@ fn busy(id: &str) -> Error {
     Error::new(Code::Conflict, what).hint("wait for its `complete`, or cancel it: `session.cancel`")
 }
 
-/// This process alone changes the session, or says that another does.
+/// This process alone changes the session, or says that another does. It waits for a moment: a
+/// child that was started while somebody let go has the lock until its `exec`.
 pub(crate) fn hold(folder: &Folder) -> Result<Held> {
-    folder.hold()?.ok_or_else(|| {
+    let until = Instant::now() + CHILD_START;
+    let held = loop {
+        let held = folder.hold()?;
+        if held.is_some() || Instant::now() >= until {
+            break held;
+        }
+        std::thread::sleep(LOOK);
+    };
+    held.ok_or_else(|| {
         let what = format!("another process works on session `{}`", folder.id());
         Error::new(Code::Conflict, what).hint("wait until it is done, or end that process")
     })
