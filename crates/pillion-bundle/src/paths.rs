@@ -406,9 +406,9 @@ mod tests {
         #[test]
         fn a_path_that_is_fine_stays_below_its_root(path in "[a/.\\\\: ]{0,12}") {
             if check(&path, Names::Unix).is_ok() {
-                let joined = std::path::Path::new("/root/of").join(&path);
+                let joined = std::path::Path::new("/base/of").join(&path);
                 prop_assert!(joined.components().all(|part| part.as_os_str() != ".."));
-                prop_assert!(joined.starts_with("/root/of") && joined != std::path::Path::new("/root/of"));
+                prop_assert!(joined.starts_with("/base/of") && joined != std::path::Path::new("/base/of"));
             }
         }
 
