@@ -132,11 +132,11 @@ def socket_path(explicit: str | None, instance: str | None, env: Any, uid: int) 
         return explicit or env["PILLION_SOCKET"]
     name = (env.get("PILLION_INSTANCE") or "daemon") if instance is None else instance
     name = name if re.fullmatch(r"(?!\.)[A-Za-z0-9._-]{0,40}", name) else "i-" + fnv(name)
-    run, own = env.get("XDG_RUNTIME_DIR"), f"pillion-{uid}"
-    folder = (run, "pillion") if run else (env.get("TMPDIR") or "/tmp", own)
+    own, xdg, run = f"pillion-{uid}", env.get("XDG_RUNTIME_DIR"), f"/run/user/{uid}"
+    ours = os.path.isdir(run) and (os.stat(run).st_uid, os.stat(run).st_mode & 0o77) == (uid, 0)
+    folder = (xdg or run, "pillion") if xdg or ours else (env.get("TMPDIR") or "/tmp", own)
     path = os.path.join(*folder, name + ".sock")
-    short = len(os.fsencode(path)) < MAX_SOCKET_PATH
-    return path if short else f"/tmp/{own}/{fnv(path)}.sock"
+    return path if len(os.fsencode(path)) < MAX_SOCKET_PATH else f"/tmp/{own}/{fnv(path)}.sock"
 
 
 def find_program() -> tuple[list[str], float]:

@@ -55,7 +55,16 @@ class Runner:
                 raise Fault("invalid_request", "`params` of a call must be an object")
             args, kwargs = bind.arguments(params.get("params"))
             function = resolve(params.get("function"))
-            return self.perform(call, function, args, kwargs, bool(params.get("stream")))
+            stream = bool(params.get("stream"))
+            if not (progress and params.get("prints")):
+                return self.perform(call, function, args, kwargs, stream)
+            from pillion import printing
+
+            told = printing.begin(call)
+            try:
+                return self.perform(call, function, args, kwargs, stream)
+            finally:
+                printing.end(told)
 
         self.run(id, work, progress)
 

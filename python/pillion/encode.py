@@ -11,9 +11,10 @@
 | Enum | its value |
 | Path, UUID, Decimal, Fraction, IP address | text |
 | numpy scalar, array | number, nested arrays |
-| pandas DataFrame, Series or Index, NaT and NA | array of row objects, array, null |
+| pandas DataFrame, Series or Index | array of row objects, array |
+| NaN, pandas' NaT and NA | null |
 
-NaN, infinities, circular values and everything else are errors that say where in the value.
+Infinities, circular values and everything else are errors that say where in the value.
 """
 
 from __future__ import annotations
@@ -182,7 +183,9 @@ def _plain(value: Any, path: str, parents: dict[int, str]) -> Any:
     if isinstance(value, str):
         return value if kind is str else str.__str__(value)
     if isinstance(value, float):
-        if value != value or value in (float("inf"), float("-inf")):
+        if value != value:
+            return None  # a value that is missing, as in tables
+        if value in (float("inf"), float("-inf")):
             raise Unencodable(path, f"is {float(value)!r}, which JSON cannot hold")
         return float(value)
     if isinstance(value, int):

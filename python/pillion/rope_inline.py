@@ -48,24 +48,62 @@ def inline(path: str, offset: int, files: dict[str, str]) -> dict[str, Any]:
         raise _no_target(error) from None
     trees = {name: ast.parse(disguise.text) for name, disguise in disguises.items()}
     if inliner.get_kind() == "variable":
-        notes = check_variable(inliner, files)
+        notes = check_variable(inliner, trees, files)
     elif inliner.get_kind() == "method":
         notes = check_function(inliner, trees, files)
     else:
         raise _no_target(None)
+    _check_offered(inliner, trees)
     try:
         changes = inliner.get_changes(resources=[project.get_file(name) for name in files])
     except RefactoringError as error:
         raise _not_all(inliner.name, error) from None
     changed: dict[str, str] = {}
-    for change in changes.changes:
-        name, text = change.resource.path, change.new_contents
-        if text is None or text == disguises[name].text:
+    texts = {change.resource.path: change.new_contents for change in changes.changes}
+    for name, disguise in disguises.items():
+        text = texts.get(name)
+        if text is None or text == disguise.text:
+            # What Rope did not see is still there.
+            _check_leftovers(inliner, name, disguise.text)
             continue
-        text = _without_brackets(text, disguises[name].text)
+        text = _without_brackets(text, disguise.text)
         _check_leftovers(inliner, name, text)
-        changed[name] = disguises[name].undo(text)
+        _check_imports(inliner, name, disguise.text, text)
+        changed[name] = disguise.undo(text)
     return {"files": changed, "warnings": notes}
+
+
+def _check_offered(inliner: Any, trees: dict[str, ast.Module]) -> None:
+    """Refuse a name that a module says it offers."""
+    for path, tree in trees.items():
+        for statement in tree.body:
+            named = any(isinstance(n, ast.Name) and n.id == "__all__" for n in ast.walk(statement))
+            strings = (n.value for n in ast.walk(statement) if isinstance(n, ast.Constant))
+            if named and inliner.name in strings:
+                raise RefusedError(
+                    "conflict",
+                    f"`{path}` offers `{inliner.name}` by its `__all__`",
+                    "take it out of there first",
+                )
+
+
+def _check_imports(inliner: Any, path: str, before: str, after: str) -> None:
+    """Refuse if Rope changed imports of other names."""
+
+    def imports(text: str) -> set[tuple[str, ...]]:
+        found: set[tuple[str, ...]] = set()
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, ast.ImportFrom):
+                module = "." * node.level + (node.module or "")
+                found |= {(module, a.name, a.asname or "") for a in node.names}
+            elif isinstance(node, ast.Import):
+                found |= {(a.name, a.asname or "") for a in node.names}
+        return found
+
+    lost = imports(before) - imports(after)
+    if lost := {names for names in lost if inliner.name not in names[1:]}:
+        what = f"inlining `{inliner.name}` would take the import of `{min(lost)[-2]}` from `{path}`"
+        raise RefusedError("conflict", what, "it cannot be inlined there")
 
 
 def _no_target(error: Exception | None) -> RefusedError:

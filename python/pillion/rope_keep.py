@@ -6,11 +6,12 @@ import ast
 from typing import Any
 
 from pillion import rope_flow as flow
+from pillion import rope_order as order
 from pillion.rope_range import Lines, RefusedError
 
 # What makes an object, and what does something else when it is computed.
 _MADE = (ast.Call, ast.List, ast.Dict, ast.Set, *flow.COMPREHENSIONS)
-_ACTIVE = (ast.Call, ast.Await, ast.Yield, ast.YieldFrom, ast.NamedExpr)
+_ACTIVE = order.ACTIVE
 
 
 def many_values() -> RefusedError:
@@ -46,7 +47,7 @@ def _host_of(tree: ast.AST, node: ast.AST) -> ast.AST:
     return best
 
 
-def check_variable(inliner: Any, files: dict[str, str]) -> list[str]:
+def check_variable(inliner: Any, trees: dict[str, ast.Module], files: dict[str, str]) -> list[str]:
     """Refuse a variable whose value would not be the same at its uses."""
     name = inliner.name
     tree = inliner.pymodule.get_ast()
@@ -75,11 +76,20 @@ def check_variable(inliner: Any, files: dict[str, str]) -> list[str]:
                     line=line,
                 )
     _no_capture(host, name, inputs)
-    _check_state(host, statement, value)
+    if isinstance(host, ast.ClassDef):
+        what = f"`{name}` belongs to a class, whose subclasses and users may ask for it"
+        raise RefusedError("conflict", what, "only variables of functions and modules are inlined")
+    others = [t for path, t in trees.items() if path != inliner.resource.path]
+    _check_order(host, statement, value, name, others)
     if any(isinstance(node, _ACTIVE[1:]) for node in ast.walk(value)):
         what = "the value holds `await`, `yield` or `:=`"
         raise RefusedError("conflict", what, "such a value cannot be inlined")
     count = sum(isinstance(n, ast.Name) and n.id == name for n in ast.walk(host)) - 1
+    count += sum(_names(tree, name) for tree in others)
+    if not count:
+        raise RefusedError(
+            "conflict", f"nothing uses `{name}`", "take it away if it is not needed: `safe-delete`"
+        )
     is_made = any(isinstance(n, _MADE) for n in ast.walk(value))
     if is_made and (count > 1 or _is_repeated(host, statement, name)):
         raise RefusedError(
@@ -92,22 +102,48 @@ def check_variable(inliner: Any, files: dict[str, str]) -> list[str]:
     return []
 
 
-def _check_state(host: Any, statement: ast.stmt, value: ast.AST) -> None:
-    """Refuse a value that is read from something which is changed later."""
-    read = list(ast.walk(value))
-    attributes = {n.attr for n in read if isinstance(n, ast.Attribute)}
-    items = any(isinstance(n, ast.Subscript) for n in read)
-    for node in ast.walk(host):
-        stored = not isinstance(getattr(node, "ctx", ast.Load()), ast.Load)
-        if not stored or node.lineno <= (statement.end_lineno or 0):  # type: ignore[attr-defined]
-            continue
-        is_attribute = isinstance(node, ast.Attribute) and node.attr in attributes
-        if is_attribute or (items and isinstance(node, ast.Subscript)):
-            raise RefusedError(
-                "conflict",
-                "what the value is read from is changed after it",
-                "the value would change where it is used",
-            )
+def _names(tree: ast.AST, name: str) -> int:
+    """How often a file that imports a name or its module uses it."""
+    nodes = list(ast.walk(tree))
+    own = sum(isinstance(n, ast.Name) and n.id == name for n in nodes)
+    return own + sum(isinstance(n, ast.Attribute) and n.attr == name for n in nodes)
+
+
+def _check_order(
+    host: Any, statement: ast.stmt, value: ast.AST, name: str, others: list[ast.Module]
+) -> None:
+    """Refuse a value that may be another one, or do something else, where it is used."""
+    reads, active = order.reads_state(value), order.is_active(value)
+    uses = order.Uses(host.body, name, statement)
+    stored = [
+        node
+        for tree in others
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Attribute) and node.attr == name
+        if not isinstance(node.ctx, ast.Load)
+    ]
+    if stored and isinstance(host, ast.Module):
+        raise many_values()
+    if reads and (uses.elsewhere() or (others and isinstance(host, ast.Module))):
+        raise _moved(name, "into a function, which may be called at any time")
+    operands = flow.free_names(value) if order.operates(value) else set()
+    for use in uses.found:
+        if reads and (what := uses.runs_before(use)):
+            raise _moved(name, f"past {what}")
+        if operands and uses.changes_before(use, operands):
+            raise _moved(name, "past code that may change it")
+        if (reads or operands) and uses.is_caught(use):
+            raise _moved(name, "into a `try`, which handles its exceptions")
+        if active and uses.is_conditional(use):
+            raise _moved(name, "to where it is not always computed exactly once")
+
+
+def _moved(name: str, where: str) -> RefusedError:
+    return RefusedError(
+        "conflict",
+        f"the value of `{name}` would be moved {where}",
+        "it may be another one there, or do something else",
+    )
 
 
 def _is_repeated(host: Any, statement: ast.stmt, name: str) -> bool:
@@ -163,6 +199,8 @@ def _no_capture(host: ast.AST, name: str, inputs: flow.Names) -> None:
 def check_function(inliner: Any, trees: dict[str, ast.Module], files: dict[str, str]) -> list[str]:
     """Refuse a function whose body would not do the same at its calls."""
     node = inliner.pyfunction.get_ast()
+    host = _host_of(inliner.pymodule.get_ast(), node)
+    owner = host if isinstance(host, ast.ClassDef) else None
     _check_body(node)
     for path, tree in trees.items():
         calls = _calls(tree, node.name)
@@ -174,7 +212,9 @@ def check_function(inliner: Any, trees: dict[str, ast.Module], files: dict[str, 
                 hint = "put the calls in lines of their own"
                 raise _refuse(node, f"is called more than once {where}", hint)
             _check_call(node, statement, way, where)
-    if isinstance(_host_of(inliner.pymodule.get_ast(), node), ast.ClassDef):
+            Passing(node, way[-1], owner, where).check()
+            _check_names(node, tree, way[-1], owner, where)
+    if owner is not None:
         return ["other classes may override the method, or call it in ways that are not seen here"]
     return []
 
@@ -233,6 +273,9 @@ def _check_call(node: Any, statement: ast.stmt, way: list[ast.AST], where: str) 
     if not is_expression and not _is_alone(statement, way):
         what = f"is called {where} inside of an expression that is not always computed"
         raise _refuse(node, what, "put the call in a statement of its own")
+    if not is_expression and not _is_first(statement, call):
+        what = f"is called {where} behind something else that is computed before it"
+        raise _refuse(node, what, "put the call in a statement of its own")
 
 
 def _is_docstring(node: ast.stmt) -> bool:
@@ -267,3 +310,125 @@ def _is_alone(statement: ast.stmt, way: list[ast.AST]) -> bool:
     simple = (ast.Expr, ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Return)
     later = (ast.BoolOp, ast.IfExp, ast.Lambda, *flow.COMPREHENSIONS)
     return isinstance(statement, simple) and not any(isinstance(node, later) for node in way)
+
+
+def _is_first(statement: ast.stmt, call: ast.Call) -> bool:
+    """Whether nothing that others can change is read or run before the call."""
+    if isinstance(statement, ast.AugAssign) and not isinstance(statement.target, ast.Name):
+        return False
+    own = {id(node) for node in ast.walk(call)}
+    for node in order.in_order([statement]):
+        if node is call:
+            return True
+        if id(node) not in own and (order.runs(node) or order.reads_state(node)):
+            return False
+    return True
+
+
+def _check_names(
+    node: Any, tree: ast.Module, call: ast.AST, owner: ast.ClassDef | None, where: str
+) -> None:
+    """Refuse where names of the body mean something else around the call."""
+    own = set(flow.parameters(node.args)) | flow.bound_in(node.body)
+    outer = set().union(*(flow.free_names(part) for part in node.body), set()) - own
+    classes = []
+    for scope in ast.walk(tree):
+        if not isinstance(scope, (*flow.SCOPES, *flow.COMPREHENSIONS)) or scope is node:
+            continue
+        if not any(inner is call for inner in ast.walk(scope)):
+            continue
+        if isinstance(scope, ast.ClassDef):
+            classes.append(scope.name)
+        elif caught := flow.locals_of(scope) & outer:
+            raise _refuse(
+                node,
+                f"uses `{min(caught)}`, which means something else {where}",
+                "rename one of them first",
+            )
+    if owner is not None and owner.name not in classes:
+        attributes = [n.attr for n in ast.walk(node) if isinstance(n, ast.Attribute)]
+        private = [a for a in attributes if a.startswith("__") and not a.endswith("__")]
+        if private:
+            what = f"uses `{private[0]}`, which only its class can name, {where}"
+            raise _refuse(node, what, "rename it first")
+
+
+class Passing:
+    """What a call hands to a function, and where the body would compute it."""
+
+    def __init__(self, node: Any, call: Any, owner: ast.ClassDef | None, where: str) -> None:
+        self.node, self.call, self.owner, self.where = node, call, owner, where
+        args = node.args
+        self.names = [arg.arg for arg in (*args.posonlyargs, *args.args)]
+        self.only_keyword = [arg.arg for arg in args.kwonlyargs]
+        decorators = {getattr(decorator, "id", None) for decorator in node.decorator_list}
+        self.is_static = owner is None or "staticmethod" in decorators
+        self.is_class = owner is not None and "classmethod" in decorators
+
+    def check(self) -> None:
+        """Refuse a call whose arguments would be computed in another order, or not once."""
+        given = self._given()
+        body = [part for part in self.node.body if not _is_docstring(part)]
+        later: list[tuple[int, int]] = []
+        for rank, (name, value) in enumerate(given):
+            if not order.reads_state(value):
+                continue
+            uses = order.Uses(body, name)
+            if uses.elsewhere():
+                raise self._refuse("a function that it defines may read it at any time", name)
+            for use in uses.found:
+                if what := uses.runs_before(use):
+                    raise self._refuse(f"it would be read behind {what}", name)
+                if order.is_active(value) and uses.is_conditional(use):
+                    raise self._refuse("it would not always be computed exactly once", name)
+                if uses.is_caught(use):
+                    raise self._refuse("its exceptions would be handled", name)
+                later.append((uses.order.index(use), rank))
+            if order.is_active(value) and len(uses.found) != 1:
+                raise self._refuse("it would not be computed exactly once", name)
+        ranks = [rank for _, rank in sorted(later)]
+        if any(order.is_active(value) for _, value in given) and ranks != sorted(ranks):
+            raise self._refuse("arguments would be computed in another order")
+
+    def _given(self) -> list[tuple[str, ast.AST]]:
+        """The values of parameters, in the order in which the call computes them."""
+        names = list(self.names)
+        given: list[tuple[str, ast.AST]] = []
+        receiver = self.call.func.value if isinstance(self.call.func, ast.Attribute) else None
+        if not self.is_static and names:
+            first = names.pop(0)
+            self._check_receiver(receiver)
+            if receiver is not None and not self.is_class:
+                given.append((first, receiver))
+        given += list(zip(names, self.call.args, strict=False))
+        given += [(k.arg, k.value) for k in self.call.keywords if k.arg]
+        known = {name for name, _ in given}
+        for name, default in self._defaults().items():
+            if name not in known and not isinstance(default, ast.Constant):
+                raise self._refuse("its default was computed when the function was defined", name)
+        return given
+
+    def _defaults(self) -> dict[str, ast.AST]:
+        args = self.node.args
+        found = dict(zip(reversed(self.names), reversed(args.defaults), strict=False))
+        pairs = zip(self.only_keyword, args.kw_defaults, strict=True)
+        return found | {name: value for name, value in pairs if value is not None}
+
+    def _check_receiver(self, receiver: ast.AST | None) -> None:
+        name = getattr(receiver, "id", None)
+        owner = self.owner.name if self.owner is not None else None
+        if self.is_class and name != owner:
+            used = any(isinstance(n, ast.Name) and n.id == self.names[0] for n in self._walk())
+            if used:
+                raise self._refuse("another class than its own may be meant", self.names[0])
+        elif not self.is_class and name == owner:
+            raise self._refuse("it is called on its class")
+        if isinstance(receiver, ast.Call) and getattr(receiver.func, "id", None) == "super":
+            raise self._refuse("it is called by way of `super()`")
+
+    def _walk(self) -> list[ast.AST]:
+        return [n for part in self.node.body for n in ast.walk(part)]
+
+    def _refuse(self, why: str, name: str | None = None) -> RefusedError:
+        which = f" with a value for `{name}`" if name else ""
+        return _refuse(self.node, f"is called {self.where}{which}: {why}")

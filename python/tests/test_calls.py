@@ -321,3 +321,30 @@ def test_reload_and_patch_are_seen(host, write):
     path.write_text("def f(): return 22\n")
     host.result("m:again")
     assert host.result("m:f") == 22
+
+
+def test_what_a_function_prints_is_told_as_progress(host, write):
+    write(
+        "m",
+        "import sys\n"
+        "def f(n):\n"
+        "    for i in range(n):\n        print('line', i)\n"
+        "    print('rest', end='')\n"
+        "    return n\n"
+        "def fails():\n    print('before')\n    raise ValueError('no')\n",
+    )
+
+    def heard(function, params=None):
+        call = {"function": function, "params": params, "prints": True}
+        host.send({"id": 77, "method": "call", "params": call, "progress": True})
+        told = ""
+        while "progress" in (line := host.read()):
+            told += line["progress"]["printed"]
+        return told, line
+
+    told, reply = heard("m:f", [2])
+    assert (told, reply["result"]) == ("line 0\nline 1\nrest", 2)
+    told, reply = heard("m:fails")
+    assert (told, reply["error"]["code"]) == ("before\n", "exception")
+    # Nobody who does not ask is told.
+    assert host.result("m:f", [1]) == 1

@@ -63,7 +63,7 @@ def leave(): raise SystemExit(3)
         ("m:later", {"x": [1]}, {"value": [1]}),
         ("m:none", None, {"value": None}),
         ("m:thing", None, {"repr": "a thing"}),
-        ("m:nan", None, {"repr": "nan"}),
+        ("m:nan", None, {"value": None}),
         ("m:lone", None, {"repr": "'\\ud800'"}),
         ("m:loop", None, {"repr": "[[...]]"}),
         ("m:bad", None, {"repr": "<Bad, whose repr raised ValueError>"}),

@@ -295,7 +295,7 @@ fn too_late(name: &str, asked: Option<Duration>) -> Error {
             Code::Timeout,
             format!("`{name}` gave no answer within {} s", asked.as_secs_f64()),
         )
-        .hint("it was stopped; give it more time with `timeout_ms` (`--timeout-ms` on the command line)"),
+        .hint("it was stopped; give it more time with `timeout_ms` (`--timeout` on the command line, in seconds)"),
     }
 }
 

@@ -1,7 +1,7 @@
 //! What can be known about an operation without running anything.
 
 use std::any::TypeId;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::builder::{
     OsStringValueParser, PathBufValueParser, PossibleValuesParser, TypedValueParser,
@@ -14,11 +14,11 @@ use serde_json::{Value, json};
 
 use crate::caller::{self, TIMEOUT};
 use crate::invalid;
-use crate::{Caller, Error, Format, Offer, Operation, Picture, Result, Safety, Scope, Streams};
+use crate::{Caller, Format, Offer, Operation, Picture, Prints, Result, Safety, Scope, Streams};
 
 /// Reads what is an operation's own from a command line; the second says whether a program reads
 /// the answer.
-type ReadArguments = fn(&ArgMatches, bool) -> Result<(Box<RawValue>, Printed)>;
+type ReadArguments = fn(&ArgMatches, bool) -> Result<(Box<RawValue>, Printed), clap::Error>;
 
 /// Takes the pictures out of a result.
 type TakePictures = fn(&str) -> Option<(String, Vec<Picture>)>;
@@ -62,10 +62,9 @@ impl Definition {
             output: || SchemaGenerator::default().into_root_schema_for::<O::Output>(),
             arguments: O::augment_args,
             read_arguments: |matches, json| {
-                let operation = O::from_arg_matches(matches)
-                    .map_err(|e| Error::new(crate::Code::InvalidParams, e.to_string()))?
-                    .typed(json);
-                let params = to_raw_value(&operation).map_err(Error::internal)?;
+                let operation = O::from_arg_matches(matches)?.typed(json);
+                let wrong = |error| clap::Error::raw(clap::error::ErrorKind::Io, error);
+                let params = to_raw_value(&operation).map_err(wrong)?;
                 Ok((params, Printed(Box::new(move |r| operation.printed(r)))))
             },
             text: O::text,
@@ -120,6 +119,13 @@ impl Definition {
         text.lines().next().unwrap_or_default().to_owned()
     }
 
+    /// Everything that its documentation says.
+    pub fn about(&self) -> String {
+        let schema = self.own_schema();
+        let text = schema.get("description").and_then(Value::as_str);
+        text.unwrap_or_default().to_owned()
+    }
+
     /// Its command line, with what can be said about the caller.
     pub fn command(&self) -> clap::Command {
         let mut command = (self.arguments)(clap::Command::new(self.name)).mut_args(from_here);
@@ -129,17 +135,79 @@ impl Definition {
                 command = command.arg(flag);
             }
         }
-        command
+        // Some say `--timeout` for what they do, which then says how long the caller waits, too.
+        let has_own = command
+            .get_arguments()
+            .any(|arg| arg.get_long() == Some(SECONDS));
+        let waits = command.get_arguments().any(|arg| arg.get_id() == TIMEOUT);
+        match waits && !has_own {
+            true => command.arg(seconds()),
+            false => command,
+        }
     }
 
-    /// What a parsed command line means; `json` says that a program reads what is printed.
-    pub fn read_arguments(&self, matches: &ArgMatches, json: bool) -> Result<Arguments> {
+    /// The options of its command line: the parameter, and how the option is written.
+    pub fn options(&self) -> Vec<(String, String)> {
+        let command = self.command();
+        let shown = command.get_arguments().filter(|arg| !arg.is_hide_set());
+        let options = shown.filter_map(|arg| {
+            let long = arg.get_long()?.to_owned();
+            Some((arg.get_id().to_string(), long))
+        });
+        options.collect()
+    }
+
+    /// What a parsed command line means; `json` says that a program reads what is printed. The
+    /// error is one of usage.
+    pub fn read_arguments(
+        &self,
+        matches: &ArgMatches,
+        json: bool,
+    ) -> Result<Arguments, clap::Error> {
         let (params, printed) = (self.read_arguments)(matches, json)?;
+        let caller = self.read_caller(matches);
+        let params = match &caller.root {
+            Some(root) => self.below_root(params, root, matches),
+            None => params,
+        };
         Ok(Arguments {
             params,
-            caller: self.read_caller(matches),
+            caller,
             printed,
         })
+    }
+
+    /// Paths that do not lead anywhere from here, but do from the root that was named, are
+    /// meant there.
+    fn below_root(
+        &self,
+        params: Box<RawValue>,
+        root: &Path,
+        matches: &ArgMatches,
+    ) -> Box<RawValue> {
+        let command = (self.arguments)(clap::Command::new(self.name));
+        let paths = command.get_arguments().filter(|arg| is_path(arg));
+        let meant: Vec<(&str, PathBuf)> = paths
+            .filter_map(|arg| {
+                let id = arg.get_id().as_str();
+                let word = matches.get_raw(id)?.next()?;
+                let below = root.join(word);
+                let is_meant = !Path::new(word).exists() && below.exists();
+                Some((id, std::path::absolute(below).ok()?)).filter(|_| is_meant)
+            })
+            .collect();
+        if meant.is_empty() {
+            return params;
+        }
+        let Ok(mut told) = serde_json::from_str::<Value>(params.get()) else {
+            return params;
+        };
+        for (id, path) in meant {
+            if told.get(id).is_some_and(Value::is_string) {
+                told[id] = path.display().to_string().into();
+            }
+        }
+        to_raw_value(&told).unwrap_or(params)
     }
 
     fn read_caller(&self, matches: &ArgMatches) -> Caller {
@@ -167,13 +235,37 @@ impl Definition {
                 Some(_) => Some(Format::Json),
                 None => None,
             },
-            timeout_ms: number(TIMEOUT).filter(|_| said(TIMEOUT)),
+            timeout_ms: number(TIMEOUT)
+                .or_else(|| number(SECONDS))
+                .filter(|_| said(TIMEOUT)),
         }
     }
 
     /// A result, given as JSON, as people and models read it; `None` if JSON is best.
     pub fn text(&self, result: &str) -> Option<String> {
         (self.text)(result)
+    }
+
+    /// What is shown of a result, given as JSON, to people and models; `streamed` says that they
+    /// saw its items already.
+    pub fn readable(&self, result: &str, streamed: bool) -> Readable {
+        #[derive(serde::Deserialize)]
+        struct Called<'a> {
+            #[serde(borrow)]
+            result: &'a RawValue,
+        }
+        let json = || Readable::Json(result.to_owned());
+        match self.offer.prints {
+            Prints::Items => Readable::Nothing,
+            Prints::Output => self.text(result).map_or(Readable::Nothing, Readable::Text),
+            Prints::Answer => self.text(result).map_or_else(json, Readable::Text),
+            Prints::Result => match serde_json::from_str::<Called<'_>>(result) {
+                // The items were the result; a generator's own is mostly null.
+                Ok(called) if streamed && called.result.get() == "null" => Readable::Nothing,
+                Ok(called) => Readable::Json(called.result.get().to_owned()),
+                Err(_) => json(),
+            },
+        }
     }
 
     /// The pictures of a result, given as JSON, and the result without them; `None` if it never
@@ -198,6 +290,9 @@ impl Definition {
         struct Asks {
             #[serde(default)]
             stream: bool,
+            /// Progress is sent before the result, too.
+            #[serde(default)]
+            prints: bool,
         }
         match self.streams {
             Streams::Never => false,
@@ -205,9 +300,20 @@ impl Definition {
             Streams::OnRequest => params
                 .filter(|params| may_name_stream(params.get()))
                 .and_then(|params| serde_json::from_str::<Asks>(params.get()).ok())
-                .is_some_and(|asks| asks.stream),
+                .is_some_and(|asks| asks.stream || asks.prints),
         }
     }
+}
+
+/// A result as people and models read it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Readable {
+    /// There is nothing to be read beside the items.
+    Nothing,
+    /// As text.
+    Text(String),
+    /// As JSON, which is best here.
+    Json(String),
 }
 
 /// What a command line asks for.
@@ -269,26 +375,51 @@ fn flag(name: &'static str) -> Option<Arg> {
         "format" => of("format", "FORMAT", "")
             .value_parser(PossibleValuesParser::new(["json", "text"]))
             .hide(true),
+        // The older way to say it.
         TIMEOUT => of("timeout-ms", "MS", "Milliseconds it may take")
-            .value_parser(clap::value_parser!(u64)),
+            .value_parser(clap::value_parser!(u64))
+            .hide(true),
         // Where somebody stands, the command line knows by itself.
         _ => return None,
     })
 }
 
+/// How the command line says how long something may take.
+const SECONDS: &str = "timeout";
+
+fn seconds() -> Arg {
+    let parse = |text: &str| {
+        let seconds: f64 = text.parse().map_err(|_| "write a number of seconds")?;
+        match seconds > 0.0 && seconds <= 1e6 {
+            true => Ok((seconds * 1000.0).ceil() as u64),
+            false => Err("it is above 0"),
+        }
+    };
+    Arg::new(SECONDS)
+        .long(SECONDS)
+        .value_name("S")
+        .conflicts_with(TIMEOUT)
+        .value_parser(parse)
+        .help("Seconds it may take")
+}
+
 /// A path of a command line is meant from the folder one is in. On other doors, relative paths
 /// are those of the project.
 fn from_here(arg: Arg) -> Arg {
-    match arg.get_value_parser().type_id() == TypeId::of::<PathBuf>() {
+    match is_path(&arg) {
         true => arg.value_parser(PathBufValueParser::new().try_map(std::path::absolute)),
         false => arg,
     }
 }
 
+fn is_path(arg: &Arg) -> bool {
+    arg.get_value_parser().type_id() == TypeId::of::<PathBuf>()
+}
+
 /// Whether it is worth reading: doing that to all of a large request, only to find
 /// nothing, costs as much as passing it on.
 fn may_name_stream(params: &str) -> bool {
-    let named = || params.contains("\"stream\"");
+    let named = || params.contains("\"stream\"") || params.contains("\"prints\"");
     // By place it has no name, and a name may be spelled with escapes.
     !params.starts_with('{') || named() || params.contains("\\u")
 }

@@ -16,6 +16,7 @@ mod invalid;
 mod offer;
 mod operation;
 mod peer;
+mod profile;
 mod room;
 mod stats;
 mod talk;
@@ -25,16 +26,17 @@ mod work;
 pub use activity::{Activity, Lease};
 pub use catalogue::{Catalogue, MAX_ANSWER, Operations};
 pub use context::{Context, Door, Part, Request};
-pub use definition::{Arguments, Definition, Printed};
+pub use definition::{Arguments, Definition, Printed, Readable};
 pub use functions::{Asking, Failed, Function, Functions, Given, Listing};
 pub use invalid::{Fault, invalid, invalid_field};
 pub use offer::{
     Body, Errors, Field, First, Limit, Members, Method, Mode, Offer, OldCommand, Prints, Reply,
-    Route, Stability, Tool, Typed,
+    Route, Shown, Stability, Tool, Typed,
 };
 pub use operation::{Operation, Picture, Safety, Scope, Streams};
 pub use peer::Peer;
 pub use pillion_protocol::{Caller, Code, Error, Format, Result};
+pub use profile::{Profile, SHARED, UNSHOWN};
 pub use room::{Held, Room};
 pub use stats::{OperationStats, Stats};
 pub use talk::{Ends, Frame, Talk};

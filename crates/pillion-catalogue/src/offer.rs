@@ -2,6 +2,8 @@
 //! its tool, its paths, its older names. A constant of the operation: doors read it and know no
 //! operation by name.
 
+use crate::Profile;
+
 /// What doors are to know about an operation. Most have nothing to say.
 #[derive(Debug, Clone, Copy)]
 pub struct Offer {
@@ -11,6 +13,10 @@ pub struct Offer {
     pub prints: Prints,
     /// Its tool.
     pub tool: Tool,
+    /// Which tables of tools it is on, beside that of its area.
+    pub shown: Shown,
+    /// The smallest table of the contract that it is on, beside that of all tools.
+    pub contract: Option<Profile>,
     /// Its paths, beside `POST /v1/{operation}`.
     pub routes: &'static [Route],
     /// The command that hosts of the old Python child know it by.
@@ -46,7 +52,8 @@ pub enum Prints {
 pub enum Tool {
     /// Called by its own name.
     Plain,
-    /// Called by a name that a contract fixes.
+    /// Called by a name that a contract fixes, which says how it answers, too. By its own name
+    /// it is a tool like others.
     Named {
         /// The name.
         name: &'static str,
@@ -55,6 +62,17 @@ pub enum Tool {
     },
     /// No tool: it runs pillion, or talks without end.
     None,
+}
+
+/// Which tables of tools an operation is on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Shown {
+    /// That of its area.
+    Area,
+    /// And what agents do every day.
+    Everyday,
+    /// All tables that are no contract's.
+    Always,
 }
 
 /// A command of the old Python child.
@@ -281,6 +299,8 @@ impl Offer {
         command: None,
         prints: Prints::Answer,
         tool: Tool::Plain,
+        shown: Shown::Area,
+        contract: None,
         routes: &[],
         old_command: None,
     };
@@ -318,6 +338,27 @@ impl Offer {
     #[must_use]
     pub const fn tool(mut self, name: &'static str, place: usize) -> Self {
         self.tool = Tool::Named { name, place };
+        self
+    }
+
+    /// Agents do it every day, and see it from the start.
+    #[must_use]
+    pub const fn everyday(mut self) -> Self {
+        self.shown = Shown::Everyday;
+        self
+    }
+
+    /// Agents need it whatever they do, and see it on every table of theirs.
+    #[must_use]
+    pub const fn always(mut self) -> Self {
+        self.shown = Shown::Always;
+        self
+    }
+
+    /// It is on this table of the contract, and on the larger ones.
+    #[must_use]
+    pub const fn contract(mut self, smallest: Profile) -> Self {
+        self.contract = Some(smallest);
         self
     }
 

@@ -138,7 +138,7 @@ fn resolve(instance: Option<&str>) -> Endpoint {
     Endpoint::resolve(
         None,
         instance,
-        |name| std::env::var_os(name),
+        pillion_process::private::variable,
         effective_uid(),
     )
 }

@@ -33,6 +33,9 @@ pub enum Answer<T> {
     },
     /// To one.
     One(Whole<T>),
+    /// In the words of hosts that know an older contract.
+    #[schemars(skip)]
+    Old(Value),
 }
 
 /// An answer, and what it does not speak of: one more member of an answer that is an object. A
@@ -275,6 +278,9 @@ pub struct Hover {
     pub kind: Option<String>,
     /// Its head or its type, as Python writes it.
     pub signature: Option<String>,
+    /// The heads of its overloads, if it has some.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub overloads: Vec<String>,
     /// Its documentation.
     pub docstring: Option<String>,
     /// Its name path in its file, such as `Class/method`.

@@ -1,6 +1,6 @@
 //! What engines answered, kept until a file changes.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -77,8 +77,11 @@ impl Cache {
     }
 
     pub(crate) fn status(&self) -> CacheStatus {
+        let answers = self.answers();
+        let files: HashSet<&str> = answers.keys().map(|asked| &*asked.path).collect();
         CacheStatus {
-            size: self.answers().len(),
+            size: answers.len(),
+            files: files.len(),
             hits: self.hits.load(Ordering::Relaxed),
             invalidations: self.invalidations.load(Ordering::Relaxed),
         }

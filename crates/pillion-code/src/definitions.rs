@@ -46,10 +46,15 @@ pub(crate) async fn find_or_fall_back(engine: &Engine, spot: &Spotted) -> Result
 /// Where the name at a place is defined.
 pub(crate) async fn find(engine: &Engine, spot: &Spotted) -> Result<Found> {
     let mut found = Found::nothing(engine);
+    let mut desk = Desk::new(&engine.view);
+    if spot.is_module {
+        let place = (engine.absolute(&spot.path), Span::default());
+        found.locations.push(desk.definition(&place.0, place.1));
+        found.places.push(place);
+    }
     if !spot.exists() {
         return Ok(found);
     }
-    let mut desk = Desk::new(&engine.view);
     let mut targets = engine.definition(&spot.path, spot.at).await?;
     if let Some(part) = dotted::in_import(engine, &mut desk, spot, &targets).await? {
         targets = engine.definition(&spot.path, part).await?;
@@ -79,7 +84,10 @@ pub(crate) async fn find(engine: &Engine, spot: &Spotted) -> Result<Found> {
 
 /// Engines point at all of `self.name` where an attribute gets its first value; a reader
 /// means the name.
-fn name_of_attribute(desk: &mut Desk, (path, mut span): (PathBuf, Span)) -> (PathBuf, Span) {
+pub(crate) fn name_of_attribute(
+    desk: &mut Desk,
+    (path, mut span): (PathBuf, Span),
+) -> (PathBuf, Span) {
     if span != Span::default()
         && let Some(source) = desk.source(&path)
         && let Some((receiver, name)) = source.slice(span).and_then(|t| t.rsplit_once('.'))

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::answers::Location;
-use crate::index::{Facts, Index, Kind, extract_facts, is_python, preview};
+use crate::index::{Facts, Index, Kind, Symbol, extract_facts, is_python, preview};
 use crate::outline;
 use crate::project::View;
 use crate::source::{Position, Source, Span};
@@ -113,6 +113,26 @@ impl Desk {
         })
     }
 
+    /// The heads of the overloads of a function, in their order.
+    pub(crate) fn overloads(&mut self, path: &Path, name_path: &str) -> Vec<String> {
+        let Some(source) = self.source(path) else {
+            return Vec::new();
+        };
+        let found = self.with_facts(path, |facts| {
+            let named = (0..facts.symbols.len()).filter(|i| facts.name_path(*i) == name_path);
+            let named: Vec<_> = named.map(|index| &facts.symbols[index]).collect();
+            let is_overload = |symbol: &Symbol| {
+                let mut lines = symbol.span.start.line..symbol.name_span.start.line;
+                let line = |line| source.line(line).unwrap_or_default().trim().to_owned();
+                lines.any(|at| line(at).ends_with("overload"))
+            };
+            let heads = named.into_iter().filter(|symbol| is_overload(symbol));
+            let heads = heads.filter_map(|symbol| Some(symbol.signature.as_ref()?.to_string()));
+            Some(heads.collect::<Vec<_>>())
+        });
+        found.unwrap_or_default()
+    }
+
     /// Whether a place is a name in an import.
     pub(crate) fn is_import(&mut self, path: &Path, at: Position) -> bool {
         let found = self.with_facts(path, |facts| {
@@ -177,6 +197,37 @@ pub(crate) fn inside(root: &Path, index: &Index, path: &Path) -> Option<String> 
     };
     let is_ours = index.get(&relative).is_some() || !is_installed();
     is_ours.then_some(relative)
+}
+
+/// The same definition in the stub beside a source, or in the source beside a stub.
+pub(crate) fn twins(
+    desk: &mut Desk,
+    index: &Index,
+    (path, span): &(PathBuf, Span),
+) -> Vec<(PathBuf, Span)> {
+    let Some(other) = twin(&desk.root, index, path) else {
+        return Vec::new();
+    };
+    let Some(defined) = desk.defined_at(path, span.start) else {
+        return Vec::new();
+    };
+    let all = desk.with_facts(&other, |facts| {
+        let all = (0..facts.symbols.len()).filter(|i| facts.name_path(*i) == defined.name_path);
+        Some(all.map(|i| facts.symbols[i].name_span).collect::<Vec<_>>())
+    });
+    let all = all.unwrap_or_default().into_iter();
+    all.map(|span| (other.clone(), span)).collect()
+}
+
+/// The stub beside a source, or the source beside a stub.
+pub(crate) fn twin(root: &Path, index: &Index, path: &Path) -> Option<PathBuf> {
+    let other = match path.extension()?.to_str()? {
+        "py" => path.with_extension("pyi"),
+        "pyi" => path.with_extension("py"),
+        _ => return None,
+    };
+    let name = other.strip_prefix(root).ok()?.to_str()?;
+    index.get(name).is_some().then_some(other)
 }
 
 /// The last part of a module's name.

@@ -5,6 +5,7 @@
 //! every name and outline without asking anybody.
 
 pub mod answers;
+mod arrivals;
 mod ask;
 mod cache;
 mod changes;
@@ -15,11 +16,14 @@ mod desk;
 mod dotted;
 pub mod engine;
 mod engines;
+mod fixtures;
 mod git;
 pub mod index;
 mod jedi;
 mod map;
+mod module_uses;
 mod modules;
+mod named;
 mod occurrences;
 pub mod operations;
 mod outline;
@@ -27,10 +31,12 @@ pub mod params;
 mod parsed;
 mod place;
 mod project;
+mod protocols;
 #[doc(hidden)]
 pub mod reading;
 pub mod refactor;
 mod references;
+mod registered;
 mod ruff;
 mod scopes;
 mod service;

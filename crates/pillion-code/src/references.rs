@@ -16,8 +16,9 @@ use crate::answers::{Confidence, Reference};
 use crate::ask::{Engine, span as span_of};
 use crate::cache::{About, Kept};
 use crate::definitions::{self, Found};
-use crate::desk::{Defined, Desk};
+use crate::desk::{self, Defined, Desk};
 use crate::index::Mention;
+use crate::module_uses;
 use crate::operations::Spotted;
 use crate::source::Span;
 
@@ -67,11 +68,18 @@ impl Uses {
 
 /// Who uses the name at a place.
 pub(crate) async fn find(engine: &Engine, spot: &Spotted, with_possible: bool) -> Result<Uses> {
+    if spot.is_module {
+        let found = definitions::find(engine, spot).await?;
+        return of_module(engine, found, spot.path.clone()).await;
+    }
     let Some((name, _)) = spot.word() else {
         return Ok(Uses::nothing(engine));
     };
     let confirmed = engine.references(&spot.path, spot.at).await?;
     let found = definitions::find(engine, spot).await?;
+    if let Some(file) = module_of(engine, &found) {
+        return of_module(engine, found, file).await;
+    }
     if confirmed.is_empty() && found.places.is_empty() {
         return Ok(Uses::nothing(engine));
     }
@@ -80,6 +88,8 @@ pub(crate) async fn find(engine: &Engine, spot: &Spotted, with_possible: bool) -
         .map(|place| (place.path.clone(), span_of(place.range)))
         .collect();
     let mut desk = Desk::new(&engine.view);
+    add_own_name(engine, &mut desk, name, &found, &mut places).await?;
+    add_twins(engine, &mut desk, &found, &mut places).await?;
     add_other_names(engine, &mut desk, &mut places).await?;
     places.sort();
     places.dedup();
@@ -101,6 +111,88 @@ pub(crate) async fn find(engine: &Engine, spot: &Spotted, with_possible: bool) -
     };
     // Hundreds of files may have to be read: not on the thread that serves everybody.
     work(move |_| describe(&mut desk, inputs)).await
+}
+
+/// The file of the module that a name means, if it is one of this workspace.
+fn module_of(engine: &Engine, found: &Found) -> Option<String> {
+    let [(path, span)] = &*found.places else {
+        return None;
+    };
+    let view = &engine.view;
+    let file = desk::inside(view.root(), &view.index, path)?;
+    (*span == Span::default()).then_some(file)
+}
+
+/// Who uses a module.
+async fn of_module(engine: &Engine, found: Found, file: String) -> Result<Uses> {
+    let (view, mut desk) = (engine.view.clone(), Desk::new(&engine.view));
+    let mut places = found.places.clone();
+    work(move |_| {
+        places.extend(module_uses::find(&view, &file));
+        let inputs = Inputs {
+            places,
+            possible: Arc::default(),
+            defined: Vec::new(),
+            found,
+        };
+        describe(&mut desk, inputs)
+    })
+    .await
+}
+
+/// Who stands at `other` of `from module import name as other` asks about `name`: its own uses
+/// count as well.
+async fn add_own_name(
+    engine: &Engine,
+    desk: &mut Desk,
+    name: &str,
+    found: &Found,
+    places: &mut Vec<(PathBuf, Span)>,
+) -> Result<()> {
+    for (path, span) in &found.places {
+        let defined = desk.defined_at(path, span.start);
+        let is_other = defined.is_some_and(|defined| defined.name != name);
+        let Ok(file) = path.strip_prefix(engine.view.root()) else {
+            continue;
+        };
+        if is_other && engine.view.index.get(&file.to_string_lossy()).is_some() {
+            let uses = engine
+                .references(&file.to_string_lossy(), span.start)
+                .await?;
+            places.extend(
+                uses.iter()
+                    .map(|use_| (use_.path.clone(), span_of(use_.range))),
+            );
+        }
+    }
+    Ok(())
+}
+
+/// A stub and the source beside it are one definition, but an engine knows each by its own
+/// users: those of the module know the stub, the module itself knows the source.
+async fn add_twins(
+    engine: &Engine,
+    desk: &mut Desk,
+    found: &Found,
+    places: &mut Vec<(PathBuf, Span)>,
+) -> Result<()> {
+    for place in &found.places {
+        let mut same = desk::twins(desk, &engine.view.index, place);
+        if same.is_empty() {
+            continue;
+        }
+        same.push(place.clone());
+        for (path, at) in same {
+            let file = desk.name(&path).0;
+            let uses = engine.references(&file, at.start).await?;
+            places.push((path, at));
+            places.extend(
+                uses.iter()
+                    .map(|use_| (use_.path.clone(), span_of(use_.range))),
+            );
+        }
+    }
+    Ok(())
 }
 
 /// `from module import name as other` makes every use of `other` a use of `name`.

@@ -90,7 +90,14 @@ struct Said {
 async fn check_some(view: &View, files: &[Arc<str>], timeout: Duration) -> Result<Said> {
     let failed = |why: String| Error::new(Code::Crashed, format!("ruff did not answer: {why}"));
     let program = tools::ruff(view.project.engines().dirs()).await?;
+    // Where the project says nothing, what its user says elsewhere does not count either, and
+    // only what is certainly wrong is told: style is the project's own affair.
+    let rules: &[&str] = match has_rules(view) {
+        true => &[],
+        false => &["--isolated", "--select", "E9,F"],
+    };
     let launch = command(&program, view.root())
+        .args(rules)
         .args(["--exit-zero", "--output-format", "json-lines", "--"])
         .args(files.iter().map(|file| &**file));
     let output = launch
@@ -138,6 +145,27 @@ async fn check_some(view: &View, files: &[Arc<str>], timeout: Duration) -> Resul
         found: found.collect(),
         wants: output.is_cut.then_some(cut),
     })
+}
+
+/// Whether the project, or a folder around it, configures ruff.
+fn has_rules(view: &View) -> bool {
+    let says = |path: &Path| {
+        let text = std::fs::read_to_string(path).unwrap_or_default();
+        text.contains("[tool.ruff")
+    };
+    let is_rule = |folder: &Path| {
+        ["ruff.toml", ".ruff.toml"]
+            .iter()
+            .any(|name| folder.join(name).is_file())
+            || says(&folder.join("pyproject.toml"))
+    };
+    let files = view.snapshot.files();
+    let below = files.iter().any(|file| match file.path.rsplit('/').next() {
+        Some("ruff.toml" | ".ruff.toml") => true,
+        Some("pyproject.toml") => says(&view.root().join(&*file.path)),
+        _ => false,
+    });
+    below || view.root().ancestors().any(is_rule)
 }
 
 /// Whether it ended by itself without having its say: its stack was too short for a file.

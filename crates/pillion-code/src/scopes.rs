@@ -6,7 +6,7 @@
 
 mod collect;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use ruff_python_ast::Stmt;
 use ruff_python_ast::visitor::Visitor;
@@ -36,6 +36,8 @@ pub(crate) struct Scope {
     bound: BTreeSet<String>,
     global: BTreeSet<String>,
     nonlocal: BTreeSet<String>,
+    /// The statement in which each name was bound first.
+    since: BTreeMap<String, usize>,
 }
 
 /// When a use is evaluated.
@@ -71,6 +73,8 @@ pub(crate) struct Use {
     pub(crate) role: Role,
     pub(crate) when: When,
     scope: usize,
+    /// The statement that it stands in, by its number.
+    statement: usize,
     /// What is taken from it: `.b` and `.c` of `a.b.c`.
     pub(crate) parts: Vec<(String, TextRange)>,
 }
@@ -170,13 +174,24 @@ impl Scopes {
                 let module = &self.scopes[MODULE];
                 return module.bound.contains(&of.name).then_some(MODULE);
             }
-            let lends = index == of.scope || scope.owner != Owner::Class;
+            let lends = self.lends(index, of, &of.name);
             if lends && scope.bound.contains(&of.name) && !scope.nonlocal.contains(&of.name) {
                 return Some(index);
             }
             next = scope.parent;
         }
         None
+    }
+
+    /// Whether a scope lends a name to a use below it. A class lends to its own body alone,
+    /// and only what an earlier statement of it has bound.
+    fn lends(&self, scope: usize, to: &Use, name: &str) -> bool {
+        let owner = &self.scopes[scope];
+        if owner.owner != Owner::Class {
+            return true;
+        }
+        let is_bound = owner.since.get(name).is_some_and(|at| *at < to.statement);
+        scope == to.scope && (to.role != Role::Read || is_bound)
     }
 
     /// Whether a scope is that of a class.
@@ -192,6 +207,74 @@ impl Scopes {
     ) -> impl Iterator<Item = &'a Use> {
         let named = self.uses.iter().filter(move |use_| use_.name == name);
         named.filter(move |use_| self.scope_of(use_) == Some(scope))
+    }
+
+    /// Where a name is read in the body of a class that binds it later: there it means what
+    /// is around the class.
+    pub(crate) fn outer_reads(&self, name: &str) -> impl Iterator<Item = TextRange> {
+        let early = self.uses.iter().filter(move |use_| {
+            let binds = self.scopes[use_.scope].bound.contains(&use_.name);
+            use_.name == name && binds && !self.lends(use_.scope, use_, name)
+        });
+        early.map(|use_| use_.range)
+    }
+
+    /// Where one of two names would be taken for the other if the uses of the first at these
+    /// places had the second name.
+    pub(crate) fn mistaken(
+        &self,
+        places: &HashSet<TextRange>,
+        name: &str,
+        new_name: &str,
+    ) -> Option<TextRange> {
+        let mut owners = BTreeSet::new();
+        let renamed = self.uses.iter().filter(|use_| use_.name == name);
+        for use_ in renamed.filter(|use_| places.contains(&use_.range)) {
+            let Some(owner) = self.scope_of(use_) else {
+                continue;
+            };
+            owners.insert(owner);
+            // A scope on the way that has the new name would be found first.
+            for scope in self.way(use_, new_name) {
+                if self.scopes[scope].bound.contains(new_name) {
+                    let mut binds = self.uses.iter().filter(|u| u.name == new_name);
+                    let found = binds.find(|u| u.role != Role::Read && u.scope == scope);
+                    return Some(found.map_or(use_.range, |found| found.range));
+                }
+                if scope == owner {
+                    break;
+                }
+            }
+        }
+        // What has the new name already would be found in the scope of the first.
+        let others = self.uses.iter().filter(|use_| use_.name == new_name);
+        for use_ in others {
+            let own = self.scope_of(use_);
+            let way = self.way(use_, new_name).into_iter();
+            let mut way = way.take_while(|scope| Some(*scope) != own);
+            if way.any(|scope| owners.contains(&scope)) {
+                return Some(use_.range);
+            }
+        }
+        None
+    }
+
+    /// The scopes in which a use would be looked for if it had a name, the nearest first.
+    fn way(&self, of: &Use, name: &str) -> Vec<usize> {
+        let mut way = Vec::new();
+        let mut next = Some(of.scope);
+        while let Some(index) = next {
+            let scope = &self.scopes[index];
+            let lends = self.lends(index, of, name);
+            if lends && !scope.global.contains(&of.name) && !scope.nonlocal.contains(&of.name) {
+                way.push(index);
+            }
+            next = match scope.global.contains(&of.name) {
+                true if index != MODULE => Some(MODULE),
+                _ => scope.parent,
+            };
+        }
+        way
     }
 
     /// Whether a name is spelled anywhere, as one that stands for itself.

@@ -126,3 +126,52 @@ fn chains_are_one_use_with_parts() {
         .collect();
     assert_eq!(read, ["a.b.c", "d.e"]);
 }
+
+#[test]
+fn the_body_of_a_class_reads_what_is_around_it_until_it_has_its_own() {
+    let text = "\
+limit = 3
+class A:
+    limit = limit
+    twice = limit * 2
+    def f(self, n=limit): return limit
+";
+    let scopes = Scopes::of(text, "m.py");
+    let line = |range: TextRange| {
+        let before = &text[..range.start().to_usize()];
+        (
+            before.matches('\n').count() + 1,
+            before.rsplit('\n').next().unwrap_or_default().len(),
+        )
+    };
+    let of_module: Vec<_> = scopes
+        .uses_of(MODULE, "limit")
+        .map(|use_| line(use_.range))
+        .collect();
+    assert_eq!(of_module, [(1, 0), (3, 12), (5, 33)]);
+    let outer: Vec<_> = scopes.outer_reads("limit").map(line).collect();
+    assert_eq!(outer, [(3, 12)]);
+}
+
+#[test]
+fn names_that_would_be_taken_for_one_another_are_found() {
+    let cases = [
+        // A scope on the way has the new name.
+        ("a = 1\nclass A:\n    b = 2\n    c = a\n", Some("b")),
+        ("a = 1\nclass A:\n    c = a\n    b = 2\n", None),
+        ("a = 1\ndef f():\n    b = 2\n    return a\n", Some("b")),
+        // The new name is used where the old one would be found first.
+        ("def f():\n    a = 1\n    return b\n", Some("b")),
+        ("a = 1\nprint(b)\n", Some("b")),
+        ("def f():\n    a = 1\ndef g(): return b\n", None),
+        ("a = 1\nclass A:\n    b = 1\n    c = b\n", None),
+    ];
+    for (text, expected) in cases {
+        let scopes = Scopes::of(text, "m.py");
+        let places = scopes.uses.iter().filter(|use_| use_.name == "a");
+        let places = places.map(|use_| use_.range).collect();
+        let found = scopes.mistaken(&places, "a", "b");
+        let found = found.map(|range| &text[range]);
+        assert_eq!(found, expected, "{text}");
+    }
+}

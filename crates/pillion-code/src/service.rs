@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use pillion_catalogue::{Caller, Context, Result};
 use pillion_project::Projects;
@@ -47,6 +47,9 @@ struct Open {
 pub struct CacheStatus {
     /// How many are kept.
     pub size: usize,
+    /// Files that they are about.
+    #[serde(default)]
+    pub files: usize,
     /// How many questions they answered.
     pub hits: u64,
     /// How often a change of files made them worthless.
@@ -104,9 +107,24 @@ impl CodeService {
         for open in self.projects().values() {
             let cache = open.project.engines().cache_status();
             sum.size += cache.size;
+            sum.files += cache.files;
             sum.invalidations += cache.invalidations;
         }
         sum
+    }
+
+    /// Take in what changed in the workspaces that are open, as far as that is done in time.
+    pub async fn follow(&self, limit: Duration) {
+        let open: Vec<Arc<Project>> = {
+            let projects = self.projects();
+            projects
+                .values()
+                .map(|open| Arc::clone(&open.project))
+                .collect()
+        };
+        let views = open.iter().map(Project::view);
+        // Whoever asks next goes on where this ended, and is told what went wrong.
+        let _ = tokio::time::timeout(limit, futures::future::join_all(views)).await;
     }
 
     /// The workspaces that are open.

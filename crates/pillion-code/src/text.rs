@@ -31,6 +31,7 @@ impl<T: Text> Text for Answer<T> {
     fn text(&self) -> String {
         match self {
             Self::Text { text } => text.clone(),
+            Self::Old(value) => value.to_string(),
             Self::One(whole) => {
                 let unread = whole.unread.as_ref().map(Text::text);
                 let parts = [Some(whole.answer.text()), unread];
@@ -115,7 +116,10 @@ impl Text for Hover {
             Some(kind) => format!("{kind} {name}"),
             None => name.clone(),
         }];
-        lines.extend(self.signature.clone());
+        match self.overloads.is_empty() {
+            true => lines.extend(self.signature.clone()),
+            false => lines.extend(self.overloads.iter().cloned()),
+        }
         if let Some(definition) = &self.definition {
             lines.push(format!(
                 "defined at {}:{}:{}",
@@ -173,7 +177,12 @@ pub(crate) fn location(place: &Location) -> String {
 
 /// What was left off.
 pub(crate) fn rest(total: usize, shown: usize) -> Option<String> {
-    (total > shown).then(|| format!("... and {} more (raise `limit`)", total - shown))
+    rest_of(total, shown, "limit")
+}
+
+/// The same, where a parameter of another name says how many are shown.
+pub(crate) fn rest_of(total: usize, shown: usize, limit: &str) -> Option<String> {
+    (total > shown).then(|| format!("... and {} more (raise `{limit}`)", total - shown))
 }
 
 fn parse_error(error: &ParseError) -> String {

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use pillion_catalogue::{
-    Asking, Caller, Door, Failed, Functions, Given, Listing, Part, Result, Room,
+    Asking, Caller, Code, Door, Error, Failed, Functions, Given, Listing, Part, Result, Room,
 };
 use pillion_process::stamp::Stamp;
 use serde_json::value::RawValue;
@@ -135,14 +135,34 @@ impl Exposed {
             timeout_ms: asked.caller.timeout_ms.or(caller.timeout_ms),
             ..caller
         };
+        let (name, door) = (asked.operation, asked.door);
         let asked = Asked {
             operation,
             params: Some(&params),
             caller,
             ..asked
         };
-        let raw = dispatch(&self.house, asked, tell).await?;
-        self.functions.given(&raw)
+        match dispatch(&self.house, asked, tell).await {
+            Ok(raw) => self.functions.given(&raw),
+            // A function that is there may fail to find something, too.
+            Err(error) if error.code == Code::NotFound && !self.has(door, name).await => {
+                let mut unknown = Error::new(Code::UnknownOperation, error.message);
+                unknown.hint = error.hint;
+                Err(unknown)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Whether there is a function of this name now. Where that cannot be known, there may be one.
+    async fn has(&self, door: Door, name: &str) -> bool {
+        match self.list(door).await {
+            Ok(listing) => {
+                let mut all = listing.tools.iter();
+                all.any(|one| one.name == name || one.qualified == name)
+            }
+            Err(_) => true,
+        }
     }
 
     /// Wait until there are other functions than those of `version`, or nobody is
@@ -197,7 +217,11 @@ where
     F: Future<Output = bool>,
 {
     match house.exposing(asked.operation) {
-        Some(exposed) => Ok(exposed.call(asked, stream, tell).await?.result),
+        Some(exposed) => {
+            // A call is work of this house, whoever does it.
+            let _lease = house.catalogue.activity().lease();
+            Ok(exposed.call(asked, stream, tell).await?.result)
+        }
         None => dispatch(house, asked, tell).await,
     }
 }

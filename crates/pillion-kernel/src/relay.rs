@@ -225,13 +225,12 @@ struct Folder(PathBuf);
 impl Folder {
     fn new() -> io::Result<Self> {
         static NEXT: AtomicU64 = AtomicU64::new(0);
-        let env = |name: &str| std::env::var_os(name);
         let uid = pillion_process::effective_uid();
         let pid = std::process::id();
         let start = Identity::of(pid).map_or(0, |identity| identity.start);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let name = format!("{pid}.{start}-{number}");
-        let usual = endpoint::runtime_dir(env, uid);
+        let usual = endpoint::runtime_dir(private::variable, uid);
         let fits = |runtime: &Path| {
             let longest = runtime.join(FOLDER).join(&name).join("k-1");
             longest.as_os_str().len() < endpoint::MAX_PATH

@@ -1,7 +1,7 @@
 //! Who is at the other end of a TCP connection on this machine, as the kernel knows it.
 //!
-//! A connection over loopback has two sockets, and both are in the kernel's table
-//! (`/proc/net/tcp`, `tcp6`): the other one's row names the user who made it and its inode.
+//! A connection over loopback has two sockets, and the kernel knows both (`sockets.rs`): of
+//! the other one it tells the user who made it and its inode.
 //! A process that has this inode among its descriptors (`/proc/PID/fd`) is an end of the
 //! connection. That it belongs to our user is not enough: a confined program of an ordinary
 //! user does too. So the process must be shown to be outside of every confinement:
@@ -13,9 +13,12 @@
 //! One such process is proof enough. A confined program cannot hand a socket of its own to a
 //! process outside, for it cannot make the Unix sockets that descriptors travel by.
 //!
-//! Everything is looked at by a handle of the process, not by its number, and the table is
-//! read again at the end: the same two sockets must still be connected then. What cannot be
+//! Everything is looked at by a handle of the process, not by its number, and the kernel is
+//! asked again at the end: the same two sockets must still be connected then. What cannot be
 //! seen (other systems, a `/proc` that hides, a process that has ended) is [`Peer::Unknown`].
+
+#[cfg(target_os = "linux")]
+mod sockets;
 
 use std::net::SocketAddr;
 
@@ -61,17 +64,13 @@ pub fn of(end: &End, likely: &[u32]) -> Peer {
 mod linux {
     use std::fs::{self, File};
     use std::io::Read;
-    use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
     use std::os::fd::{AsFd, OwnedFd};
 
     use rustix::fs::{CWD, Dir, Mode, OFlags, openat, readlinkat};
 
+    use super::sockets::other_socket;
     use super::{End, Peer};
     use crate::effective_uid;
-
-    /// States in which both ends are still held: established, and one direction closed.
-    const OPEN_HERE: [u8; 2] = [0x01, 0x08];
-    const OPEN_THERE: [u8; 3] = [0x01, 0x04, 0x05];
 
     pub(super) fn of(end: &End, likely: &[u32]) -> Peer {
         if !end.remote.ip().to_canonical().is_loopback() {
@@ -88,88 +87,6 @@ mod linux {
             Some(pid) if other_socket(end) == Some(socket) => Peer::Ours { pid },
             _ => Peer::Unknown,
         }
-    }
-
-    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-    struct Socket {
-        uid: u32,
-        inode: u64,
-    }
-
-    /// The socket at the other end, while both are open.
-    fn other_socket(end: &End) -> Option<Socket> {
-        let (mut here, mut there) = (false, None);
-        for table in ["/proc/self/net/tcp", "/proc/self/net/tcp6"] {
-            // A machine without IPv6 has no second table.
-            let Ok(table) = fs::read_to_string(table) else {
-                continue;
-            };
-            for row in table.lines().skip(1).filter_map(Row::read) {
-                let ours = (row.local, row.remote) == (end.local, end.remote);
-                let theirs = (row.local, row.remote) == (end.remote, end.local);
-                here |= ours && row.inode == end.inode && OPEN_HERE.contains(&row.state);
-                if theirs && row.inode != 0 && OPEN_THERE.contains(&row.state) {
-                    there = Some(Socket {
-                        uid: row.uid,
-                        inode: row.inode,
-                    });
-                }
-            }
-            if here && there.is_some() {
-                break;
-            }
-        }
-        there.filter(|_| here)
-    }
-
-    /// A row of the kernel's table.
-    #[derive(Debug, PartialEq)]
-    struct Row {
-        local: SocketAddr,
-        remote: SocketAddr,
-        state: u8,
-        uid: u32,
-        inode: u64,
-    }
-
-    impl Row {
-        fn read(line: &str) -> Option<Self> {
-            let mut words = line.split_ascii_whitespace().skip(1);
-            let local = address(words.next()?)?;
-            let remote = address(words.next()?)?;
-            let state = u8::from_str_radix(words.next()?, 16).ok()?;
-            // Behind the queues, the timer and the retransmissions.
-            let uid = words.nth(3)?.parse().ok()?;
-            let inode = words.nth(1)?.parse().ok()?;
-            Some(Self {
-                local,
-                remote,
-                state,
-                uid,
-                inode,
-            })
-        }
-    }
-
-    /// `0100007F:1F90`: words as the machine has them in memory, then the port.
-    fn address(text: &str) -> Option<SocketAddr> {
-        let (ip, port) = text.split_once(':')?;
-        let port = u16::from_str_radix(port, 16).ok()?;
-        let word = |at: usize| {
-            let word = u32::from_str_radix(ip.get(at * 8..at * 8 + 8)?, 16).ok()?;
-            Some(word.to_ne_bytes())
-        };
-        let ip: IpAddr = match ip.len() {
-            8 => Ipv4Addr::from(word(0)?).into(),
-            32 => {
-                let words = [word(0)?, word(1)?, word(2)?, word(3)?];
-                let mut bytes = [0; 16];
-                bytes.copy_from_slice(words.as_flattened());
-                Ipv6Addr::from(bytes).to_canonical()
-            }
-            _ => return None,
-        };
-        Some(SocketAddr::new(ip, port))
     }
 
     /// A process that has the socket open and is confined by nothing.
@@ -323,26 +240,6 @@ mod linux {
                 ..end(&here)
             };
             assert_eq!(of(&wrong, &[]), Peer::Unknown);
-        }
-
-        #[test]
-        fn rows_of_both_tables_are_read() {
-            let v4 = "   1: 0100007F:1F90 0100007F:D431 01 00000000:00000000 00:00000000 00000000  1000        0 4711 1 0 20 4 30 10 -1";
-            let v6 = "  12: 0000000000000000FFFF00000100007F:1F90 0000000000000000FFFF00000100007F:D431 01 00000000:00000000 00:00000000 00000000  1000        0 4711 1 0 20 4 30 10 -1";
-            if cfg!(target_endian = "little") {
-                let row = Row::read(v4).unwrap();
-                assert_eq!(row.local, "127.0.0.1:8080".parse().unwrap());
-                assert_eq!((row.uid, row.inode, row.state), (1000, 4711, 1));
-                assert_eq!(Row::read(v6).unwrap(), row, "a mapped address");
-            }
-            for bad in [
-                "",
-                "x",
-                "1: 0100007F 0100007F:1 01",
-                "1: 01:1 01:1 01 a b c 0 0 0",
-            ] {
-                assert_eq!(Row::read(bad), None, "{bad}");
-            }
         }
 
         #[test]

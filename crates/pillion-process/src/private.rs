@@ -1,5 +1,6 @@
 //! Folders that belong to this user alone.
 
+use std::ffi::OsString;
 use std::fs::{self, DirBuilder};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
@@ -84,9 +85,46 @@ pub fn ensure_socket_dir(dir: &Path) -> Result<(), PrivateDirError> {
     }
 }
 
+/// A variable of the environment that says where private things are.
+///
+/// Hosts of agents start programs with few variables, and a user has one daemon all the same. So
+/// where nobody passes `XDG_RUNTIME_DIR` on, it is the folder that the system made for this user.
+pub fn variable(name: &str) -> Option<OsString> {
+    let said = std::env::var_os(name).filter(|value| !value.is_empty());
+    match name {
+        "XDG_RUNTIME_DIR" => said.or_else(|| made_for(Path::new("/run/user"), effective_uid())),
+        _ => said,
+    }
+}
+
+/// The folder of this user below `all`, if it is the user's alone.
+fn made_for(all: &Path, uid: u32) -> Option<OsString> {
+    let folder = all.join(uid.to_string());
+    let meta = fs::symlink_metadata(&folder).ok()?;
+    let is_private = meta.is_dir() && meta.uid() == uid && meta.mode() & 0o077 == 0;
+    is_private.then(|| folder.into_os_string())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_folder_of_the_system_counts_if_it_is_the_users_alone() {
+        let temp = tempfile::tempdir().unwrap();
+        let uid = effective_uid();
+        let folder = temp.path().join(uid.to_string());
+        assert_eq!(made_for(temp.path(), uid), None);
+        fs::create_dir(&folder).unwrap();
+        for (mode, counts) in [(0o700, true), (0o755, false), (0o770, false)] {
+            fs::set_permissions(&folder, fs::Permissions::from_mode(mode)).unwrap();
+            let found = made_for(temp.path(), uid);
+            assert_eq!(found, counts.then(|| folder.clone().into_os_string()));
+        }
+        fs::set_permissions(&folder, fs::Permissions::from_mode(0o700)).unwrap();
+        assert_eq!(made_for(temp.path(), uid + 1), None);
+        assert_eq!(variable("PILLION_NO_SUCH_VARIABLE"), None);
+    }
 
     #[test]
     fn a_folder_is_made_or_closed() {

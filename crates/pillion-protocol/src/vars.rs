@@ -32,7 +32,7 @@ vars! {
     PILLION_WATCH = "Set to `off`: the files of a workspace are not watched; each is looked at before every read.";
     PILLION_LANES_LEVEL = "Set to `L2` or `L1`: lanes use no more walls than that, to see what is left then.";
     PILLION_JOBS_KEPT = "How many finished jobs are kept, 1000 if not set; older ones go.";
-    PILLION_TOOL_PROFILE = "Which MCP tools there are: `full`, `core` or `minimal`, as `--profile`.";
+    PILLION_TOOL_PROFILE = "Which MCP tools are listed: `default`, `code`, `map`, `exec`, `full`, `core` or `minimal`, as `--profile`.";
     MCP_TOOL_PROFILE = "The same, where PILLION_TOOL_PROFILE is not set.";
     XDG_RUNTIME_DIR = "Folder of the daemon's socket, if set.";
     TMPDIR = "Folder of the daemon's socket where XDG_RUNTIME_DIR is not set.";

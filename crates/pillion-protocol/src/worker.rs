@@ -31,6 +31,9 @@ pub struct Call {
     /// Send the values of a generator one by one.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub stream: bool,
+    /// Tell what it prints, as progress.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub prints: bool,
 }
 
 /// Parameters of `invoke`: an exposed function by its name, with arguments that are checked.

@@ -109,7 +109,7 @@ pub(crate) fn too_slow(spec: &Spec, timeout: Duration) -> Error {
         Code::Timeout,
         format!("`{}` gave no answer within {} s", spec.name, timeout.as_secs_f64()),
     )
-    .hint("the call was interrupted; give it more time with `timeout_ms` (`--timeout-ms` on the command line)")
+    .hint("the call was interrupted; give it more time with `timeout_ms` (`--timeout` on the command line, in seconds)")
 }
 
 pub(crate) fn too_large(spec: &Spec) -> Error {

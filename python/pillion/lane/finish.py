@@ -52,7 +52,11 @@ class Outcome:
     def returned(self, value: Any) -> None:
         """Keep what a function returned: as JSON, or how Python shows it."""
         try:
-            messages.pack({"value": value})
+            try:
+                messages.pack({"value": value})
+            except ValueError:
+                value = _without_nan(value)
+                messages.pack({"value": value})
             self.message["value"] = value
         except (TypeError, ValueError, RecursionError):  # also UnicodeEncodeError
             try:
@@ -85,6 +89,17 @@ class Outcome:
             messages.write(self.result, packed)
         except OSError:
             pass  # the program has closed it, or nobody reads
+
+
+def _without_nan(value: Any) -> Any:
+    """The same with null for what is not a number: a value that is missing, as in tables."""
+    if isinstance(value, float):
+        return None if value != value else value
+    if type(value) is dict:
+        return {key: _without_nan(part) for key, part in value.items()}
+    if type(value) in (list, tuple):
+        return [_without_nan(part) for part in value]
+    return value
 
 
 def clean(text: str, most: int) -> str:

@@ -78,6 +78,9 @@ pub struct Patched {
     pub undo: Option<String>,
     /// The moment this is true for.
     pub clock: String,
+    /// Whether its text shows the patches although the files are changed.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub with_diff: bool,
 }
 
 impl ChangeSet {
@@ -97,6 +100,7 @@ impl ChangeSet {
             applied: false,
             undo: None,
             clock,
+            with_diff: false,
         };
         let (mut shown_bytes, mut hidden) = (0, 0);
         let renamed = self.renames(&changes);
@@ -220,10 +224,47 @@ fn unfaithful(path: &str, content: &Content) -> Option<String> {
     })
 }
 
+impl Patched {
+    /// A line for each file: what became of it, and in how many lines.
+    fn summary(&self) -> String {
+        let mut out = String::new();
+        for path in &self.files {
+            let renamed = self.renamed.iter().find(|one| one.to == *path);
+            let what = match renamed {
+                Some(Renamed { from, .. }) => format!("renamed {from} to {path}"),
+                None if self.created.contains(path) => format!("created {path}"),
+                None if self.deleted.contains(path) => format!("deleted {path}"),
+                None => format!("changed {path}"),
+            };
+            out.push_str(&what);
+            let patch = self.patches.get(path);
+            if let Some(patch) = patch.filter(|_| self.format == PatchFormat::Diff) {
+                let lines = |sign: char, head: &str| {
+                    let lines = patch.lines();
+                    let lines = lines.filter(|l| l.starts_with(sign) && !l.starts_with(head));
+                    lines.count()
+                };
+                out.push_str(&format!(
+                    "  +{} -{}",
+                    lines('+', "+++ "),
+                    lines('-', "--- ")
+                ));
+            }
+            out.push('\n');
+        }
+        out
+    }
+}
+
 impl Text for Patched {
     fn text(&self) -> String {
         let mut out = String::new();
-        for (path, patch) in &self.patches {
+        // What is done is told in a few lines; what would be done has to be seen.
+        let is_shown = !self.applied || self.with_diff;
+        if !is_shown {
+            out.push_str(&self.summary());
+        }
+        for (path, patch) in self.patches.iter().filter(|_| is_shown) {
             if self.format == PatchFormat::Full {
                 out.push_str(&format!("==> {path}\n"));
             }

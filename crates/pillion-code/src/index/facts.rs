@@ -156,6 +156,14 @@ impl Facts {
         self.container(symbol).map(|index| self.name_path(index))
     }
 
+    /// Whether a symbol belongs to a class.
+    pub fn is_member(&self, symbol: &Symbol) -> bool {
+        let class = self
+            .container(symbol)
+            .and_then(|index| self.symbols.get(index));
+        class.is_some_and(|class| class.kind == Kind::Class)
+    }
+
     /// The innermost symbol around a place.
     pub fn enclosing(&self, at: Position) -> Option<usize> {
         let is_scope = |symbol: &Symbol| symbol.kind.is_callable() || symbol.kind == Kind::Class;

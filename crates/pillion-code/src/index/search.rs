@@ -33,6 +33,7 @@ impl Index {
         let by_path = query.contains('/');
         let mut buffer = Vec::new();
         let mut found = Vec::new();
+        let mut best = Fit::Letters;
         for (path, facts) in self.iter() {
             wanted(token)?;
             for (index, symbol) in facts.symbols.iter().enumerate() {
@@ -47,13 +48,20 @@ impl Index {
                     &*symbol.name
                 };
                 if let Some(score) = pattern.score(Utf32Str::new(text, &mut buffer), &mut matcher) {
+                    let fit = fit(query, text, &symbol.name);
+                    best = best.max(fit);
+                    let score = (score * 8 + bonus(symbol)).min(SCORES - 1);
                     found.push(Found {
                         path: Arc::clone(path),
                         index,
-                        score: score * 8 + bonus(query, text, symbol),
+                        score: fit as u32 * SCORES + score,
                     });
                 }
             }
+        }
+        // Letters that happen to come in this order are noise where something has the very word.
+        if best > Fit::Letters {
+            found.retain(|one| one.score >= Fit::Part as u32 * SCORES);
         }
         found.sort_by(|a, b| {
             let by_score = b.score.cmp(&a.score);
@@ -63,27 +71,48 @@ impl Index {
     }
 }
 
-/// What people mostly mean: the whole name, then something that others use.
-fn bonus(query: &str, text: &str, symbol: &Symbol) -> u32 {
+/// Scores of one fit stay below this.
+const SCORES: u32 = 1 << 20;
+
+/// How a name fits a query, the best last.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Fit {
+    /// Its letters come in this order.
+    Letters,
+    /// It has the query in it.
+    Part,
+    /// It begins with the query.
+    Prefix,
+    /// It is the query, but for upper and lower case.
+    SameLetters,
+    /// It is the query.
+    Whole,
+}
+
+fn fit(query: &str, text: &str, name: &str) -> Fit {
     // Of a path, the last part is what is looked for.
     let last = query.rsplit('/').next().unwrap_or(query);
-    let exact = if text == query {
-        4_000
+    let (lower, wanted) = (name.to_lowercase(), last.to_lowercase());
+    if text == query || name == last && query == last {
+        Fit::Whole
     } else if text.eq_ignore_ascii_case(query) {
-        2_000
-    } else if &*symbol.name == last {
-        1_000
-    } else if symbol.name.eq_ignore_ascii_case(last) {
-        500
+        Fit::SameLetters
+    } else if lower == wanted || lower.starts_with(&wanted) {
+        Fit::Prefix
+    } else if lower.contains(&wanted) {
+        Fit::Part
     } else {
-        0
-    };
+        Fit::Letters
+    }
+}
+
+/// What people mostly mean: something that others use.
+fn bonus(symbol: &Symbol) -> u32 {
     let kind = match symbol.kind {
         Kind::Class => 6,
         Kind::Function | Kind::Type => 5,
         Kind::Method | Kind::Property => 4,
         _ => 0,
     };
-    let public = u32::from(!symbol.name.starts_with('_'));
-    exact + kind + public
+    kind + u32::from(!symbol.name.starts_with('_'))
 }

@@ -1,5 +1,6 @@
-//! Which tests a change can reach: backwards along calls, references and overrides from the
-//! functions that changed, and along imports from modules whose own code did.
+//! Which tests a change can reach. In Python it is asked what each test can run (`reached`),
+//! and along imports from modules whose own code changed; in other languages backwards along
+//! calls, references and overrides from the functions that changed.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
@@ -9,8 +10,9 @@ use super::keys::{Key, name_key, path_key};
 use super::language::Language;
 use super::languages::{Role, is_test_file as is_test_source};
 use super::modules::{folder, stem};
+use super::reached::TestCase;
 use super::sketch::{MODULE, ScopeKind};
-use super::tests_of::{is_around_module, is_around_tests, is_conftest, is_test_file, is_test_name};
+use super::tests_of::{is_conftest, is_test_file, is_test_name};
 use super::typed::Types;
 use super::world::NodeKind;
 
@@ -20,7 +22,7 @@ pub(crate) struct Reach {
     /// The nodes that changed.
     pub(crate) changed: BTreeSet<NodeId>,
     /// The tests that reach them, by file; of an empty list all.
-    pub(crate) tests: BTreeMap<u32, Vec<NodeId>>,
+    pub(crate) tests: BTreeMap<u32, Vec<TestCase>>,
 }
 
 impl Graph {
@@ -64,8 +66,13 @@ impl Graph {
         for node in &reach.changed {
             walk.node(*node);
         }
-        walk.run();
-        reach.tests = walk.tests();
+        reach.tests = match self.language {
+            Language::Python => walk.python_tests(),
+            _ => {
+                walk.run();
+                walk.other_tests()
+            }
+        };
         reach
     }
 
@@ -122,7 +129,9 @@ impl Graph {
         let owner = |line: u32| {
             // The innermost comes last.
             let around = (0..).zip(&sketch.scopes).filter(|(_, scope)| {
-                scope.kind != ScopeKind::Inner && scope.lines.0 <= line && line <= scope.lines.1
+                !matches!(scope.kind, ScopeKind::Inner | ScopeKind::Variable)
+                    && scope.lines.0 <= line
+                    && line <= scope.lines.1
             });
             let scope = around.last().map_or(MODULE, |(id, _)| id);
             found.first + found.sketched.node(scope)
@@ -174,40 +183,21 @@ impl Walk<'_> {
             for user in graph.users_with(node, self.types) {
                 self.node(user.node);
             }
-            let is_python = graph.language == Language::Python;
-            let path = graph.path(node);
-            if is_python && is_test_file(path) && is_around_tests(own_name(graph.name(node))) {
-                self.class_of(node);
-            }
-        }
-    }
-
-    /// What runs around the tests of a class reaches all of them, and the classes below.
-    fn class_of(&mut self, node: NodeId) {
-        let file = self.graph.file_index(node);
-        let Some((class, _)) = self.graph.name(node).rsplit_once('.') else {
-            return;
-        };
-        for other in self.graph.nodes_of(file) {
-            let name = self.graph.name(other);
-            let is_member = name.strip_prefix(class).is_some_and(|rest| {
-                rest.is_empty() || rest.strip_prefix('.').is_some_and(is_test_name)
-            });
-            if is_member {
-                self.node(other);
-            }
         }
     }
 
     /// The tests that were reached, in languages other than Python.
-    fn other_tests(&self) -> BTreeMap<u32, Vec<NodeId>> {
+    fn other_tests(&self) -> BTreeMap<u32, Vec<TestCase>> {
         let graph = self.graph;
-        let mut tests: BTreeMap<u32, Vec<NodeId>> = BTreeMap::new();
+        let mut tests: BTreeMap<u32, Vec<TestCase>> = BTreeMap::new();
         let mut whole: BTreeSet<u32> = self.modules.iter().copied().collect();
         for node in &self.nodes {
             let file = graph.file_index(*node);
             match graph.node(*node).map(|node| node.role) {
-                Some(Role::Test) => tests.entry(file).or_default().push(*node),
+                Some(Role::Test) => tests.entry(file).or_default().push(TestCase {
+                    class: None,
+                    test: *node,
+                }),
                 Some(Role::Around) => drop(whole.insert(file)),
                 _ => {}
             }
@@ -220,31 +210,31 @@ impl Walk<'_> {
         tests
     }
 
-    /// The tests that were reached.
-    fn tests(&self) -> BTreeMap<u32, Vec<NodeId>> {
+    /// The tests that run what was reached, in Python: forward from each of them, and all of
+    /// those whose files import what runs it.
+    fn python_tests(&mut self) -> BTreeMap<u32, Vec<TestCase>> {
         let graph = self.graph;
-        if graph.language != Language::Python {
-            return self.other_tests();
+        let is_module = |node: &NodeId| graph.kind(*node) == NodeKind::Module;
+        let (modules, nodes): (Vec<NodeId>, BTreeSet<NodeId>) = {
+            let modules = self.nodes.iter().copied().filter(is_module);
+            let nodes = self.nodes.iter().copied().filter(|node| !is_module(node));
+            (modules.collect(), nodes.collect())
+        };
+        for node in modules {
+            self.module(graph.file_index(node));
         }
-        let mut whole: BTreeSet<u32> = BTreeSet::new();
+        for file in graph.run_at_import(&nodes, self.types) {
+            self.module(file);
+        }
+        let mut tests: BTreeMap<u32, Vec<TestCase>> = BTreeMap::new();
+        for case in graph.tests_that_run(&nodes, self.types) {
+            let place = case.class.unwrap_or(case.test);
+            tests.entry(graph.file_index(place)).or_default().push(case);
+        }
         let mut folders: BTreeSet<&str> = BTreeSet::new();
         for file in &self.modules {
-            whole.insert(*file);
             let path = graph.files.get(*file as usize).map(|f| &*f.sketched.path);
             folders.extend(path.filter(|path| is_conftest(path)).map(folder));
-        }
-        let mut tests: BTreeMap<u32, Vec<NodeId>> = BTreeMap::new();
-        for node in &self.nodes {
-            let (file, path) = (graph.file_index(*node), graph.path(*node));
-            let name = own_name(graph.name(*node));
-            if is_conftest(path) && graph.users_with(*node, self.types).is_empty() {
-                // A fixture that nobody names, or a hook: it is there for all.
-                folders.insert(folder(path));
-            } else if is_test_file(path) && is_around_module(name) {
-                whole.insert(file);
-            } else if is_test_file(path) && graph.is_test(*node) {
-                tests.entry(file).or_default().push(*node);
-            }
         }
         for (at, file) in (0..).zip(&graph.files) {
             let path = &*file.sketched.path;
@@ -254,12 +244,9 @@ impl Walk<'_> {
                         .strip_prefix(*folder)
                         .is_some_and(|rest| rest.starts_with('/'))
             };
-            if is_test_file(path) && (whole.contains(&at) || folders.iter().any(is_below)) {
+            if is_test_file(path) && (self.modules.contains(&at) || folders.iter().any(is_below)) {
                 tests.insert(at, Vec::new());
             }
-        }
-        for nodes in tests.values_mut() {
-            nodes.sort_unstable();
         }
         tests
     }

@@ -60,7 +60,8 @@ async fn fill(url: &str, known: &mut Known) -> Result<(), String> {
     let mut held: BTreeMap<String, Vec<Value>> = BTreeMap::new();
     for project in projects.iter().take(MAX_PROJECTS) {
         let path = format!("/api/reservations?project={}", escaped(project));
-        for reservation in service.list(&path, "reservations").await? {
+        let all = service.list(&path, "reservations").await?;
+        for reservation in all.into_iter().filter(is_active) {
             let agent = text(&reservation, "agent_id");
             held.entry(agent).or_default().push(reservation);
         }
@@ -69,6 +70,19 @@ async fn fill(url: &str, known: &mut Known) -> Result<(), String> {
         *reservations = held.remove(&id(agent)).unwrap_or_default();
     }
     Ok(())
+}
+
+/// Whether a reservation holds still: it is not given back, and its time is not over.
+fn is_active(reservation: &Value) -> bool {
+    let member = |name| reservation.get(name).filter(|value| !value.is_null());
+    let says_no = ["is_active", "active"]
+        .into_iter()
+        .any(|name| member(name) == Some(&Value::Bool(false)));
+    let is_over = member("expires_at")
+        .and_then(Value::as_str)
+        .and_then(|text| text.parse::<jiff::Timestamp>().ok())
+        .is_some_and(|end| end < jiff::Timestamp::now());
+    !says_no && member("released_at").is_none() && !is_over
 }
 
 /// The id of an agent.

@@ -18,12 +18,44 @@ const EMPTY: &[&str] = &[
     "TypedDict",
 ];
 
+/// Whether a base of Python's own does not call what classes below it add.
+fn is_passive(base: &str) -> bool {
+    let is_exception = ["Error", "Exception", "Warning"];
+    PASSIVE.contains(&base) || is_exception.iter().any(|end| base.ends_with(end))
+}
+
+/// Python's own types that are only inherited from for what they have.
+const PASSIVE: &[&str] = &[
+    "dict",
+    "list",
+    "set",
+    "frozenset",
+    "tuple",
+    "str",
+    "bytes",
+    "bytearray",
+    "int",
+    "float",
+    "Enum",
+    "IntEnum",
+    "StrEnum",
+    "Flag",
+    "IntFlag",
+    "OrderedDict",
+    "defaultdict",
+    "deque",
+    "Counter",
+];
+
 /// A class and those above it, in the order in which members are looked for.
 #[derive(Debug, Default)]
 pub(crate) struct Ancestors {
     pub(crate) classes: Vec<Place>,
     /// How many come before the first that is not of the workspace.
     pub(crate) before_outside: Option<usize>,
+    /// Whether one that is not of the workspace may call what is below it: Python's own
+    /// containers and exceptions do not.
+    pub(crate) is_hooked: bool,
 }
 
 impl Viewer<'_> {
@@ -37,8 +69,8 @@ impl Viewer<'_> {
         self.ancestors.borrow_mut().insert(class, Rc::default());
         let mut path = Vec::new();
         let mut line: Vec<Option<Place>> = Vec::new();
-        self.climb(class, &mut line, &mut path);
         let mut ancestors = Ancestors::default();
+        self.climb(class, &mut line, &mut path, &mut ancestors.is_hooked);
         for (at, place) in line.iter().enumerate() {
             match place {
                 None => {
@@ -56,7 +88,13 @@ impl Viewer<'_> {
         ancestors
     }
 
-    fn climb(&self, class: Place, line: &mut Vec<Option<Place>>, path: &mut Vec<Place>) {
+    fn climb(
+        &self,
+        class: Place,
+        line: &mut Vec<Option<Place>>,
+        path: &mut Vec<Place>,
+        is_hooked: &mut bool,
+    ) {
         if path.contains(&class) || line.len() >= MAX_CLASSES {
             return;
         }
@@ -82,10 +120,11 @@ impl Viewer<'_> {
             for thing in found.things {
                 if let Thing::Class(above) = thing {
                     is_class = true;
-                    self.climb(above, line, path);
+                    self.climb(above, line, path, is_hooked);
                 }
             }
             if !is_class && !EMPTY.contains(&last) {
+                *is_hooked |= !is_passive(last);
                 line.push(None);
             }
         }

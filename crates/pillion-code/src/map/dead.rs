@@ -9,6 +9,7 @@ use std::collections::HashSet;
 use super::graph::{Graph, GraphFile, NodeId, own_name};
 use super::language::Language;
 use super::languages::Role;
+use super::layers::is_among_tests;
 use super::sketch::{Expr, ScopeId, Sketch, prefix_hash};
 use super::tests_of::{is_around_module, is_around_tests, is_conftest, is_test_file};
 use super::vocabulary::is_special;
@@ -68,12 +69,27 @@ impl Graph {
             loose.extend(&file.sketched.sketch.strings);
             loose.extend(&file.links.loose);
         }
+        let affixes = self
+            .files
+            .iter()
+            .flat_map(|file| &file.sketched.sketch.affixes);
+        let affixes: HashSet<&(Box<str>, Box<str>)> = affixes.collect();
+        let is_spelled = |name: &str| {
+            let mut affixes = affixes.iter();
+            affixes.any(|(before, after)| {
+                name.len() > before.len() + after.len()
+                    && name.starts_with(&**before)
+                    && name.ends_with(&**after)
+            })
+        };
         let mut open: Vec<NodeId> = Vec::new();
         for file in &self.files {
             let is_open: HashSet<u32> = file.links.open.iter().copied().collect();
             for (at, node) in (0..).zip(&file.sketched.nodes) {
                 let is_alive = match self.language {
-                    Language::Python => is_root(file, node, &loose, &is_open),
+                    Language::Python => {
+                        is_root(file, node, &loose, &is_open) || is_spelled(own_name(&node.name))
+                    }
                     _ => is_kept(file, node, &loose, &is_open),
                 };
                 if is_alive {
@@ -139,7 +155,7 @@ fn is_root(
     let path = &*sketched.path;
     match node.kind {
         // Modules and classes are run as they are read.
-        NodeKind::Module | NodeKind::Class => return true,
+        NodeKind::Module | NodeKind::Class | NodeKind::Variable => return true,
         NodeKind::Function => {
             let is_top = !node.name.contains('.');
             let is_offered = sketch
@@ -158,7 +174,7 @@ fn is_root(
             }
         }
     }
-    let in_tests = is_test_file(path) || is_conftest(path);
+    let in_tests = is_test_file(path) || is_conftest(path) || is_among_tests(path);
     is_special(name)
         || in_tests && (name.starts_with("test") || is_around_tests(name))
         || is_registered(sketch, node.scope)

@@ -276,6 +276,7 @@ impl<'w> Viewer<'w> {
         for receiver in &receivers.things {
             let one = match *receiver {
                 Thing::Module(at) => self.of_module(at, name, depth + 1),
+                Thing::Instance(class) if name == "__class__" => Found::one(Thing::Class(class)),
                 Thing::Class(class) | Thing::Instance(class) => {
                     self.member(class, name, false, depth + 1)
                 }

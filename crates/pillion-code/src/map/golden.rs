@@ -381,7 +381,7 @@ def f(run):
 ";
     assert_eq!(
         edges(&[("a.py", text)], Way::Reference),
-        ["a:<module> -> a:Base", "a:f -> a:Sub", "a:f -> a:work"]
+        ["a:Sub -> a:Base", "a:f -> a:Sub", "a:f -> a:work"]
     );
 }
 

@@ -61,8 +61,10 @@ pub(crate) struct Graph {
     pub(crate) sure_calls: usize,
     /// Nodes by the hash of their own names; made when it is first asked for.
     pub(super) by_name: OnceLock<Vec<(u32, NodeId)>>,
-    pub(super) layers: OnceLock<Layers>,
+    /// Without tests, and with them.
+    pub(super) layers: [OnceLock<Layers>; 2],
     pub(super) alive: OnceLock<Vec<bool>>,
+    pub(super) web: OnceLock<super::possible::Web>,
 }
 
 impl Graph {
@@ -196,6 +198,19 @@ impl Graph {
         scope.map_or(1, |scope| scope.line)
     }
 
+    /// The lines of further definitions of a node: overloads, setters.
+    pub(crate) fn again(&self, node: NodeId) -> impl Iterator<Item = u32> + use<'_> {
+        let place = self.file(node).zip(self.node(node));
+        place.into_iter().flat_map(|(file, local)| {
+            let sketched = &file.sketched;
+            let scopes = sketched.sketch.scopes.iter().zip(&sketched.keys);
+            let same = scopes.filter(move |(scope, key)| {
+                **key == local.key && scope.kind != super::sketch::ScopeKind::Inner
+            });
+            same.skip(1).map(|(scope, _)| scope.line)
+        })
+    }
+
     pub(crate) fn file(&self, node: NodeId) -> Option<&GraphFile> {
         let file = self.file_of.get(node as usize)?;
         self.files.get(*file as usize)
@@ -305,6 +320,9 @@ impl Graph {
                 let from = &self.files[*from as usize].sketched.path;
                 lines.push(format!("import {from} -> {}", file.sketched.path));
             }
+            let links = &file.links;
+            let rest = (&links.lost, &links.bases, &links.open, &links.hooked);
+            lines.push(format!("links {} {rest:?}", file.sketched.path));
         }
         lines.sort();
         lines.join("\n")

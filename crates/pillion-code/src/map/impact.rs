@@ -18,6 +18,29 @@ pub(crate) enum Via {
     Reference,
     /// What it overrides is called: the call may end here.
     Override,
+    /// Its name is taken from something of which nobody knows what it is.
+    Name,
+    /// Its class is named: an operator may call it there.
+    Operator,
+    /// Its class is named, and a base that is not of the workspace may call it.
+    Base,
+    /// It is defined there.
+    Definition,
+}
+
+impl Via {
+    /// As answers say it.
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Self::Call => "call",
+            Self::Reference => "reference",
+            Self::Override => "override",
+            Self::Name => "name",
+            Self::Operator => "operator",
+            Self::Base => "base",
+            Self::Definition => "definition",
+        }
+    }
 }
 
 /// Who uses a node, and how.
@@ -137,7 +160,11 @@ struct Planter<'g> {
 
 impl Planter<'_> {
     fn tree(&mut self, node: NodeId, user: Option<User>, depth: usize) -> Tree {
-        let all = self.graph.users_with(node, self.types);
+        // Of those who only may use it, everything is possible anyway.
+        let all = match user.is_none_or(|user| user.is_sure) {
+            true => self.graph.possible_users(node, self.types),
+            false => self.graph.users_with(node, self.types),
+        };
         let mut tree = Tree {
             node,
             user,

@@ -44,6 +44,13 @@ const LINES: &[&str] = &[
     "@fixture\ndef fix(): g()",
     "f()\ng()",
     "C = f",
+    "V = f\nW = {'a': C}",
+    "from b import V",
+    "def v(): return V, lib.W",
+    "@pytest.fixture(autouse=True)\ndef auto(): f()",
+    "@pytest.fixture(name='fix')\ndef named(auto): C()",
+    "class T(B):\n    def test_m(self, fix): getattr(self, 'n'); self.lost()",
+    "class Hooked(lib.Base, C): pass",
 ];
 
 #[derive(Debug, Clone)]

@@ -69,12 +69,23 @@ pub(crate) fn scope_key(path: &str, qualified: &str) -> Key {
     number((5_u8, path, qualified))
 }
 
+/// A variable of a module: a function of the same name is something else.
+pub(crate) fn variable_key(path: &str, name: &str) -> Key {
+    number((8_u8, path, name))
+}
+
+/// What a module has for tests that do not ask for it.
+pub(crate) fn autouse_key(module: Key) -> Key {
+    number((9_u8, module))
+}
+
 /// The key of each scope of a file.
 pub(crate) fn scope_keys(path: &str, sketch: &Sketch) -> Box<[Key]> {
     let key = |(id, scope): (ScopeId, &Scope)| {
         let qualified = sketch.qualified(id);
         match scope.kind {
             ScopeKind::Inner => number((6_u8, path, qualified, id)),
+            ScopeKind::Variable => variable_key(path, &qualified),
             _ => scope_key(path, &qualified),
         }
     };
@@ -95,6 +106,14 @@ pub(crate) fn fingerprints(sketch: &Sketch, keys: &[Key]) -> HashMap<Key, u64> {
             let sum = all.entry(members_key(*key)).or_default();
             *sum = sum.wrapping_add(number(names));
         }
+        if scope.kind == ScopeKind::Variable
+            && let Some(module) = keys.first()
+        {
+            let sum = all
+                .entry(name_key(*module, sketch.names.get(scope.name)))
+                .or_default();
+            *sum = sum.wrapping_add(number((11_u8, *key)));
+        }
         for (name, binding) in &scope.bindings {
             let key = name_key(*key, sketch.names.get(*name));
             let sum = all.entry(key).or_default();
@@ -109,6 +128,15 @@ pub(crate) fn fingerprints(sketch: &Sketch, keys: &[Key]) -> HashMap<Key, u64> {
         .map(|all| all.iter().map(text).collect());
     if let Some(module) = keys.first() {
         all.insert(stars_key(*module), number((stars, offered)));
+        let autouse = sketch.fixtures.iter().filter(|fixture| fixture.autouse);
+        let autouse: Vec<Key> = autouse.map(|fixture| print.key(fixture.scope)).collect();
+        all.insert(autouse_key(*module), number(autouse));
+        for fixture in &sketch.fixtures {
+            let sum = all
+                .entry(name_key(*module, text(&fixture.name)))
+                .or_default();
+            *sum = sum.wrapping_add(number((print.key(fixture.scope), fixture.autouse)));
+        }
     }
     all
 }

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::eval::{Found, Place, Thing, Viewer};
 use super::keys::Key;
-use super::modules::FileId;
-use super::sketch::{Expr, ExprId, Name, Nature, Use};
+use super::modules::{At, FileId};
+use super::sketch::{Binding, Expr, ExprId, MODULE, Name, Nature, ScopeId, ScopeKind, Sketch, Use};
 use super::world::{Sketched, World};
 use crate::index::facts::name_hash;
 
@@ -39,6 +39,16 @@ pub(crate) struct Guess {
     pub(crate) line: u32,
 }
 
+/// A name that is taken from something of which the words of the code do not say what it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct Lost {
+    /// [`name_hash`] of the name.
+    pub(crate) own: u32,
+    pub(crate) from: u32,
+    pub(crate) is_call: bool,
+    pub(crate) line: u32,
+}
+
 /// What a file has to do with others, and with itself.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Links {
@@ -46,10 +56,16 @@ pub(crate) struct Links {
     pub(crate) guesses: Box<[Guess]>,
     /// Methods, and what they override.
     pub(crate) overrides: Box<[(Key, Key)]>,
+    /// Classes, each with one above it, in the order in which members are looked for.
+    pub(crate) bases: Box<[(u32, Key)]>,
     /// Nodes of classes below some that are not of the workspace.
     pub(crate) open: Box<[u32]>,
+    /// Those of them whose methods may be called from above.
+    pub(crate) hooked: Box<[u32]>,
     /// [`name_hash`] of what is taken from something that does not say where it is from.
     pub(crate) loose: Box<[u32]>,
+    /// The same by who takes it, where a type checker is not asked; sorted.
+    pub(crate) lost: Box<[Lost]>,
     /// The modules it imports.
     pub(crate) imports: Box<[Key]>,
     /// What was looked up in other files on the way; sorted.
@@ -77,13 +93,15 @@ pub(crate) fn links(world: &World, home: FileId) -> Links {
         found: HashMap::new(),
         guesses: BTreeMap::new(),
         loose: BTreeSet::new(),
+        lost: BTreeSet::new(),
+        variables: variables(&file.sketch),
     };
     for used in &file.sketch.uses {
         linker.used(used);
     }
     linker.fixtures();
     linker.offered();
-    let (overrides, open) = linker.overrides();
+    let (overrides, bases, (open, hooked)) = linker.overrides();
     let imports = linker.imports();
     let mut links: Vec<Link> = linker
         .found
@@ -105,8 +123,11 @@ pub(crate) fn links(world: &World, home: FileId) -> Links {
             .map(|((from, name), line)| Guess { from, name, line })
             .collect(),
         overrides,
+        bases,
         open,
+        hooked,
         loose: linker.loose.into_iter().collect(),
+        lost: linker.lost.into_iter().collect(),
         imports,
         saw: saw.into_iter().collect(),
     }
@@ -120,6 +141,15 @@ pub(super) struct Linker<'w> {
     found: HashMap<(u32, Way, Key), (bool, u32)>,
     guesses: BTreeMap<(u32, Name), u32>,
     loose: BTreeSet<u32>,
+    lost: BTreeSet<Lost>,
+    /// The variables of the module.
+    variables: HashMap<Name, ScopeId>,
+}
+
+fn variables(sketch: &Sketch) -> HashMap<Name, ScopeId> {
+    let scopes = (0..).zip(&sketch.scopes);
+    let variables = scopes.filter(|(_, scope)| scope.kind == ScopeKind::Variable);
+    variables.map(|(id, scope)| (scope.name, id)).collect()
 }
 
 impl Linker<'_> {
@@ -139,6 +169,7 @@ impl Linker<'_> {
     fn named(&mut self, place: Place, expr: ExprId, used: &Use, is_call: bool) {
         let found = self.viewer.ask(place, expr);
         let is_sure = self.is_sure(&found);
+        self.variable(place, expr, used);
         let way = if is_call { Way::Call } else { Way::Reference };
         let mut is_known = false;
         for thing in &found.things {
@@ -163,10 +194,20 @@ impl Linker<'_> {
         }
         let sketch = &self.file.sketch;
         let is_lost = |thing: &Thing| matches!(thing, Thing::Unknown | Thing::Outside);
-        if let Expr::Attribute(_, name) = sketch.expr(expr)
-            && found.things.iter().any(is_lost)
+        if let Expr::Attribute(receiver, name) = sketch.expr(expr)
+            && (found.things.is_empty() || found.things.iter().any(is_lost))
         {
-            self.loose.insert(name_hash(sketch.names.get(name)));
+            let own = name_hash(sketch.names.get(name));
+            self.loose.insert(own);
+            // The others are sites.
+            if !sketch.is_unclear(place.1, receiver) {
+                self.lost.insert(Lost {
+                    own,
+                    from: self.file.node(used.of),
+                    is_call,
+                    line: used.line,
+                });
+            }
         }
         if let Expr::Attribute(_, name) = sketch.expr(expr)
             && is_call
@@ -174,10 +215,57 @@ impl Linker<'_> {
             && !found.things.is_empty()
             && !super::vocabulary::is_common(sketch.names.get(name))
         {
-            let from = self.file.node(used.scope);
+            let from = self.file.node(used.of);
             let line = self.guesses.entry((from, name)).or_insert(used.line);
             *line = used.line.min(*line);
         }
+    }
+
+    /// Who names a variable of a module uses what it was given.
+    fn variable(&mut self, (file, scope): Place, expr: ExprId, used: &Use) {
+        let sketch = &self.file.sketch;
+        let found = match sketch.expr(expr) {
+            Expr::Name(name) if sketch.lexical(scope, name) == Some(MODULE) => {
+                match self.variables.get(&name) {
+                    Some(own) => Some((file, *own)),
+                    None => self.imported(name),
+                }
+            }
+            Expr::Attribute(value, name) => {
+                let name = sketch.names.get(name);
+                let receivers = self.viewer.ask((file, scope), value);
+                receivers.things.iter().find_map(|thing| match *thing {
+                    Thing::Module(At::File(module)) => self.viewer.variable(module, name),
+                    _ => None,
+                })
+            }
+            Expr::Name(name) => sketch
+                .lexical(scope, name)
+                .and_then(|at| self.imported_in(at, name)),
+            _ => None,
+        };
+        let is_itself =
+            |place: &Place| place.0 == file && self.file.node(place.1) == self.file.node(used.of);
+        if let Some(variable) = found.filter(|place| !is_itself(place)) {
+            self.link(used, Way::Reference, variable, true);
+        }
+    }
+
+    fn imported(&self, name: Name) -> Option<Place> {
+        self.imported_in(MODULE, name)
+    }
+
+    /// The variable of another module that a name is imported from.
+    fn imported_in(&self, scope: ScopeId, name: Name) -> Option<Place> {
+        let sketch = &self.file.sketch;
+        let mut bound = sketch.bound(scope, name).iter();
+        bound.find_map(|(_, binding)| match *binding {
+            Binding::Import(module, name) => match self.viewer.module(self.home, module)? {
+                At::File(file) => self.viewer.variable(file, sketch.names.get(name)),
+                At::Folder(_) => None,
+            },
+            _ => None,
+        })
     }
 
     /// Whether there is one thing; definitions of one name in one file count as one.
@@ -221,7 +309,7 @@ impl Linker<'_> {
         let Some(target) = self.viewer.sketched(file) else {
             return;
         };
-        let from = self.file.node(used.scope);
+        let from = self.file.node(used.of);
         let known = self.found.entry((from, way, target.key(scope)));
         let (sure, line) = known.or_insert((is_sure, used.line));
         *sure |= is_sure;

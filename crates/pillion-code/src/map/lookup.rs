@@ -1,9 +1,12 @@
 //! Names of modules, and names that are looked up in modules.
 
-use super::eval::{Found, Thing, Viewer};
+use super::eval::{Found, Place, Thing, Viewer};
 use super::keys::stars_key;
 use super::modules::{At, FileId, is_init, stem};
-use super::sketch::{MODULE, Name};
+use super::sketch::{Binding, MODULE, Name, ScopeKind};
+
+/// How often a name may be imported on its way.
+const MAX_IMPORTS: usize = 8;
 
 impl Viewer<'_> {
     pub(super) fn module_thing(&self, file: FileId, module: Name) -> Found {
@@ -66,6 +69,57 @@ impl Viewer<'_> {
             }
         };
         Found::one(submodule.map_or(Thing::Unknown, Thing::Module))
+    }
+
+    /// The variable of a module with a name, also if it was imported there.
+    pub(super) fn variable(&self, file: FileId, name: &str) -> Option<Place> {
+        let (mut file, mut name) = (file, name);
+        for _ in 0..MAX_IMPORTS {
+            let sketch = self.sketch(file)?;
+            self.see_name((file, MODULE), name);
+            let Some(id) = sketch.names.find(name) else {
+                let starred = self.star_of(file, name)?;
+                file = starred;
+                continue;
+            };
+            let scopes = (0..).zip(&sketch.scopes);
+            let mut own = scopes.filter(|(_, s)| s.kind == ScopeKind::Variable && s.name == id);
+            if let Some((scope, _)) = own.next() {
+                return Some((file, scope));
+            }
+            let mut bound = sketch.bound(MODULE, id).iter();
+            let import = bound.find_map(|(_, binding)| match *binding {
+                Binding::Import(module, name) => Some((module, name)),
+                _ => None,
+            });
+            let Some((module, taken)) = import else {
+                file = self.star_of(file, name)?;
+                continue;
+            };
+            let At::File(next) = self.module(file, module)? else {
+                return None;
+            };
+            (file, name) = (next, sketch.names.get(taken));
+        }
+        None
+    }
+
+    /// The first module that a file takes everything from and that offers a name.
+    fn star_of(&self, file: FileId, name: &str) -> Option<FileId> {
+        let sketched = self.sketched(file)?;
+        if file != self.home {
+            self.see(stars_key(sketched.key(MODULE)));
+        }
+        sketched.sketch.stars.iter().find_map(|star| {
+            let At::File(other) = self.module(file, *star)? else {
+                return None;
+            };
+            let offering = self.sketched(other)?;
+            self.see(stars_key(offering.key(MODULE)));
+            self.see_name((other, MODULE), name);
+            let has = offering.sketch.names.find(name).is_some();
+            (has && offering.sketch.offers(name)).then_some(other)
+        })
     }
 
     /// A name that a module takes from others with a star.

@@ -14,6 +14,7 @@ mod changes;
 mod classes;
 mod dead;
 mod eval;
+mod fixtures;
 mod follow;
 mod graph;
 mod impact;
@@ -32,7 +33,9 @@ mod offers;
 mod overrides;
 pub(crate) mod patterns;
 pub(crate) mod picture;
+pub(crate) mod possible;
 pub(crate) mod projects;
+mod reached;
 mod read;
 mod regraph;
 mod returns;
@@ -45,7 +48,7 @@ mod world;
 
 pub(crate) use changes::ChangedFile;
 pub(crate) use graph::{Graph, NodeId};
-pub(crate) use impact::{Tree, Via};
+pub(crate) use impact::Tree;
 pub(crate) use inquiry::{Asked, Inquiries, Wanted};
 pub(crate) use keeper::{Files, Keeper, Mapped};
 pub use language::{Language, Precision};
@@ -54,11 +57,13 @@ pub(crate) use languages::{
     changed as changed_in, command, is_any_source, is_source, outline, quoted,
 };
 pub(crate) use layers::Layer;
-pub(crate) use read::sketch as sketch_of;
+pub(crate) use read::{sketch as sketch_of, template_words};
 pub(crate) use typed::Types;
-pub(crate) use world::NodeKind;
+pub(crate) use world::{MODULE_NODE, NodeKind};
 
 #[cfg(test)]
 mod golden;
+#[cfg(test)]
+mod idioms;
 #[cfg(test)]
 mod incremental;

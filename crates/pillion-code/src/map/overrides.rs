@@ -9,12 +9,18 @@ use super::sketch::{Name, ScopeKind};
 
 /// Methods, each with what it overrides.
 type Overrides = Box<[(Key, Key)]>;
+/// Classes, each with one above it.
+type Bases = Box<[(u32, Key)]>;
+/// Classes below some that are not of the workspace, and those whose methods these may call.
+type Open = (Box<[u32]>, Box<[u32]>);
 
 impl Linker<'_> {
-    /// Methods that override others, and classes below some that are not of the workspace.
-    pub(super) fn overrides(&self) -> (Overrides, Box<[u32]>) {
+    /// Methods that override others, what is above classes, and classes below some that are not of the workspace.
+    pub(super) fn overrides(&self) -> (Overrides, Bases, Open) {
         let mut overrides = BTreeSet::new();
+        let mut bases = Vec::new();
         let mut open = BTreeSet::new();
+        let mut hooked = BTreeSet::new();
         for (id, scope) in (0..).zip(&self.file.sketch.scopes) {
             if scope.kind != ScopeKind::Class {
                 continue;
@@ -23,7 +29,16 @@ impl Linker<'_> {
             let ancestors = self.viewer.ancestors((self.home, id));
             if ancestors.before_outside.is_some() {
                 open.insert(self.file.node(id));
+                if ancestors.is_hooked {
+                    hooked.insert(self.file.node(id));
+                }
             }
+            let above = ancestors.classes.iter().skip(1);
+            let above = above.filter_map(|(file, scope)| {
+                let key = self.viewer.sketched(*file)?.key(*scope);
+                Some((self.file.node(id), key))
+            });
+            bases.extend(above);
             // With several bases, what one of them has can take the place of what another
             // has, although they know nothing of each other.
             let first = match scope.heads.len() {
@@ -36,7 +51,9 @@ impl Linker<'_> {
                 self.overridden(*class, below, &mut overrides);
             }
         }
-        (overrides.into_iter().collect(), open.into_iter().collect())
+        let overrides = overrides.into_iter().collect();
+        let open = (open.into_iter().collect(), hooked.into_iter().collect());
+        (overrides, bases.into(), open)
     }
 
     /// What the methods of a class override in the classes that come behind it.

@@ -8,7 +8,7 @@ use crate::index::facts::name_hash;
 use crate::source::Position;
 
 /// The version of what is written to disk; other versions are not read.
-pub(crate) const FORMAT: u32 = 2;
+pub(crate) const FORMAT: u32 = 3;
 
 /// A name, by its place in [`Names`].
 pub(crate) type Name = u32;
@@ -118,6 +118,8 @@ pub(crate) enum ScopeKind {
     Function,
     /// A lambda or comprehension: its code belongs to what it stands in.
     Inner,
+    /// What a variable of the module is given: it binds nothing itself.
+    Variable,
 }
 
 /// A piece of code with names of its own.
@@ -163,7 +165,11 @@ pub(crate) enum Nature {
 /// Something that is used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(crate) struct Use {
+    /// In whose words it is said.
     pub(crate) scope: ScopeId,
+    /// Whose code it is: what a function is decorated and annotated with is said in the words
+    /// of the scope around.
+    pub(crate) of: ScopeId,
     pub(crate) expr: ExprId,
     /// Whether it is called, or only named.
     pub(crate) is_call: bool,
@@ -180,6 +186,16 @@ pub(crate) struct Site {
     /// Where the name stands.
     pub(crate) at: Position,
     pub(crate) is_call: bool,
+}
+
+/// A function that pytest calls for those who ask for its name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub(crate) struct Fixture {
+    pub(crate) scope: ScopeId,
+    /// What it is asked for by.
+    pub(crate) name: Name,
+    /// Whether every test below gets it unasked.
+    pub(crate) autouse: bool,
 }
 
 /// What one file tells the map.
@@ -201,6 +217,11 @@ pub(crate) struct Sketch {
     /// [`name_hash`] of the words of strings that look like names, and [`prefix_hash`] of
     /// those that look like how names begin; sorted.
     pub(crate) strings: Box<[u32]>,
+    /// How names begin and end that strings leave open in the middle: `get_%s_display`.
+    pub(crate) affixes: Box<[(Box<str>, Box<str>)]>,
+    pub(crate) fixtures: Box<[Fixture]>,
+    /// Names that tests and fixtures ask pytest for; sorted.
+    pub(crate) asked: Box<[(ScopeId, Name)]>,
 }
 
 impl Sketch {
@@ -275,7 +296,9 @@ impl Sketch {
             match here.kind {
                 ScopeKind::Class => return Some(scope),
                 ScopeKind::Module => return None,
-                ScopeKind::Function | ScopeKind::Inner => scope = here.parent,
+                ScopeKind::Function | ScopeKind::Inner | ScopeKind::Variable => {
+                    scope = here.parent;
+                }
             }
         }
     }

@@ -7,7 +7,7 @@ use std::collections::{HashMap, HashSet};
 
 use super::graph::{Edge, Graph, GraphFile, NodeId};
 use super::link::Way;
-use super::sketch::{Expr, Nature, Site};
+use super::sketch::{Expr, Nature, ScopeKind, Site};
 use super::world::NodeKind;
 use crate::index::facts::name_hash;
 use crate::source::Position;
@@ -97,6 +97,12 @@ impl Types {
         let own = graph.node(to).map_or(0, |node| node.own);
         let meant = self.meant.get(&(from, own));
         meant.is_some_and(|meant| !meant.is_doubtful && !meant.nodes.contains(&to))
+    }
+
+    /// Whether types say everything that a node means by a name.
+    pub(crate) fn settles(&self, from: NodeId, own: u32) -> bool {
+        let meant = self.meant.get(&(from, own));
+        meant.is_some_and(|meant| !meant.is_doubtful)
     }
 
     /// What types say that a node uses.
@@ -196,7 +202,7 @@ impl Graph {
     }
 
     /// Whether a resolved edge is about this very place.
-    fn explains(&self, from: NodeId, own: u32, site: &Site, all: &[Site]) -> bool {
+    pub(super) fn explains(&self, from: NodeId, own: u32, site: &Site, all: &[Site]) -> bool {
         let line = site.at.line;
         let mut sure = self.out(from).iter().filter(|edge| edge.is_sure);
         let is_known = sure.any(|edge| {
@@ -212,6 +218,18 @@ impl Graph {
             .iter()
             .take_while(|other| other.at.line == line);
         beside.filter(|other| other.name == site.name).count() == 1
+    }
+
+    /// The definition whose name stands on a line.
+    pub(crate) fn at_line(&self, path: &str, line: u32) -> Option<NodeId> {
+        let file = self.files.get(self.file_at(path)? as usize)?;
+        let scopes = (0..).zip(&file.sketched.sketch.scopes);
+        let mut here = scopes.filter(|(id, scope)| {
+            let is_defined = matches!(scope.kind, ScopeKind::Class | ScopeKind::Function);
+            *id != 0 && is_defined && scope.line == line
+        });
+        let (id, _) = here.next()?;
+        Some(file.first + file.sketched.node(id))
     }
 
     /// The definition whose name stands at a place.

@@ -20,6 +20,8 @@ pub(crate) enum NodeKind {
     Class,
     Function,
     Method,
+    /// A variable of a module, in Python.
+    Variable,
 }
 
 /// A node as its file knows it. Definitions of one name, such as overloads, are one node.
@@ -61,6 +63,7 @@ impl Sketched {
                 ScopeKind::Class => NodeKind::Class,
                 ScopeKind::Function if sketch.is_method(id) => NodeKind::Method,
                 ScopeKind::Function => NodeKind::Function,
+                ScopeKind::Variable => NodeKind::Variable,
                 ScopeKind::Inner => {
                     let parent = node_of.get(scope.parent as usize).copied();
                     node_of.push(parent.unwrap_or_default());

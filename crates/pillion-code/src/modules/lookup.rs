@@ -1,15 +1,24 @@
 //! From the name in an import to a module.
 //!
-//! A name is looked for below the folders that Python would search: those above the file
-//! that are no packages, the nearest first; then in `src`; then below those that other files
+//! A name is looked for below the folders that Python would search: the one above the file's
+//! outermost package, and those above that; then in `src`; then below those that other files
 //! of the workspace are imported from, if only one has a module of that name.
+//!
+//! A folder without `__init__.py` inside of a package belongs to the package: Python calls it
+//! a namespace package. Whether one outside of all packages is such a package, or the folder of
+//! a script, its files alone do not tell: see [`super::names`].
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-use super::{is_init, join, key, parent};
+use super::standard::is_standard;
+use super::{is_init, join, key, last, parent};
 
 /// Where modules are looked for, whoever imports them.
 const SOURCES: &str = "src";
+/// The file that makes a folder a package.
+const INIT: &str = "__init__";
+/// Files that stand in folders from which programs or tests are run.
+const AT_ROOTS: &[&str] = &["setup", "conftest"];
 
 /// A file, by its place in the list of files.
 pub(crate) type FileId = u32;
@@ -47,8 +56,12 @@ pub(crate) struct Lookup {
     at: HashMap<Box<str>, At>,
     folders: Vec<Box<str>>,
     packages: HashSet<Box<str>>,
+    /// Folders that are no packages wherever they lie: programs or tests are run from them.
+    roots: HashSet<Box<str>>,
     /// Folders from which a first part of a name can be imported.
     tops: HashMap<Box<str>, BTreeSet<Box<str>>>,
+    /// The same for folders that may be packages without `__init__.py`.
+    spaces: HashMap<Box<str>, BTreeSet<Box<str>>>,
 }
 
 impl Lookup {
@@ -59,6 +72,9 @@ impl Lookup {
         for (id, path) in (0..).zip(paths.clone()) {
             if is_init(path) {
                 lookup.packages.insert(parent(path).into());
+            }
+            if AT_ROOTS.contains(&last(key(path))) {
+                lookup.roots.insert(parent(path).into());
             }
             let (key, rank) = (key(path), rank(path));
             let known = ranks.entry(key).or_insert(0);
@@ -73,8 +89,16 @@ impl Lookup {
             let below = key(path).strip_prefix(base).unwrap_or_default();
             let top = below.trim_start_matches('/').split('/').next();
             let bases = lookup.tops.entry(top.unwrap_or_default().into());
-            let base = base.into();
-            bases.or_default().insert(base);
+            bases.or_default().insert(base.into());
+            // Folders may be packages without `__init__.py`.
+            let mut at = base;
+            while !at.is_empty() && !lookup.is_root(at) {
+                let spaces = lookup.spaces.entry(last(at).into());
+                if !spaces.or_default().insert(parent(at).into()) {
+                    break;
+                }
+                at = parent(at);
+            }
         }
         lookup
     }
@@ -96,14 +120,48 @@ impl Lookup {
         }
     }
 
-    /// The folder that has to be on Python's path for a file or a key: the nearest above it
-    /// that is no package.
+    /// The folder that has to be on Python's path for a file or a key: the one above the
+    /// outermost package that it lies in.
     pub(crate) fn base<'p>(&self, path: &'p str) -> &'p str {
+        self.base_with(path, |_| None)
+    }
+
+    /// The same, where more is known of folders without `__init__.py`: whether they are
+    /// packages all the same.
+    pub(super) fn base_with<'p>(
+        &self,
+        path: &'p str,
+        is_package: impl Fn(&str) -> Option<bool>,
+    ) -> &'p str {
         let mut at = parent(path);
-        while !at.is_empty() && self.packages.contains(at) {
+        let mut base = at;
+        while !at.is_empty() {
+            let known = self.is_package(at).then_some(true);
+            let known = known.or_else(|| is_package(at));
+            match known.or_else(|| self.is_root(at).then_some(false)) {
+                Some(true) => base = parent(at),
+                Some(false) => break,
+                None => {}
+            }
             at = parent(at);
         }
-        at
+        base
+    }
+
+    /// Every folder without `__init__.py` that Python files lie in or below.
+    pub(super) fn plain_folders(&self) -> impl Iterator<Item = &str> {
+        self.folders.iter().map(|folder| &**folder)
+    }
+
+    /// Whether a folder has an `__init__.py`.
+    pub(super) fn is_package(&self, folder: &str) -> bool {
+        self.packages.contains(folder)
+    }
+
+    /// Whether a folder that is no package is known to be where modules are looked for.
+    pub(super) fn is_root(&self, folder: &str) -> bool {
+        let is_root = folder.is_empty() || last(folder) == SOURCES || self.roots.contains(folder);
+        is_root && !self.is_package(folder)
     }
 
     /// The path of a folder of modules.
@@ -141,6 +199,7 @@ impl Lookup {
         }
         let mut fallback = None;
         let mut base = self.base(from);
+        self.packages_above(from, saw);
         loop {
             match self.found(base, &below, saw) {
                 Some(found) if matches!(found.at, At::File(_)) => return Some(found),
@@ -151,16 +210,38 @@ impl Lookup {
             }
             base = self.base(base);
         }
-        fallback
-            .or_else(|| self.found(SOURCES, &below, saw))
+        fallback = fallback.or_else(|| self.found(SOURCES, &below, saw));
+        if fallback.is_some() || is_standard(below.split('/').next().unwrap_or_default()) {
+            return fallback;
+        }
+        self.beside(from, &below, saw)
             .or_else(|| self.elsewhere(&below, saw))
+    }
+
+    /// Which packages a file lies in decides where its names are looked for.
+    fn packages_above(&self, from: &str, saw: &mut dyn FnMut(Looked<'_>)) {
+        let mut at = parent(from);
+        while !at.is_empty() {
+            saw(Looked::Path(&join(at, INIT)));
+            at = parent(at);
+        }
+    }
+
+    /// The module beside a script that lies in a package, in a folder without `__init__.py`:
+    /// the folder of a program that is run is on Python's path.
+    fn beside(&self, from: &str, below: &str, saw: &mut dyn FnMut(Looked<'_>)) -> Option<Found> {
+        let folder = parent(from);
+        let is_script = !folder.is_empty() && !self.is_package(folder);
+        let found = is_script.then(|| self.found(folder, below, saw))??;
+        matches!(found.at, At::File(_)).then_some(found)
     }
 
     /// The module below the one folder that has its first part.
     fn elsewhere(&self, below: &str, saw: &mut dyn FnMut(Looked<'_>)) -> Option<Found> {
         let top = below.split('/').next().unwrap_or_default();
         saw(Looked::Top(top));
-        let mut bases = self.tops.get(top)?.iter();
+        let bases = self.tops.get(top).or_else(|| self.spaces.get(top));
+        let mut bases = bases?.iter();
         match (bases.next(), bases.next()) {
             (Some(base), None) => self.found(base, below, saw),
             _ => None,
@@ -179,11 +260,14 @@ impl Lookup {
     pub(crate) fn touched(path: &str, saw: &mut dyn FnMut(Looked<'_>)) {
         let own = key(path);
         saw(Looked::Path(own));
-        saw(Looked::Top(super::last(own)));
+        saw(Looked::Top(last(own)));
+        if is_init(path) || AT_ROOTS.contains(&last(own)) {
+            saw(Looked::Path(&join(parent(path), INIT)));
+        }
         let mut at = parent(path);
         while !at.is_empty() {
             saw(Looked::Path(at));
-            saw(Looked::Top(super::last(at)));
+            saw(Looked::Top(last(at)));
             at = parent(at);
         }
     }

@@ -8,6 +8,7 @@
 
 mod lookup;
 mod names;
+mod standard;
 
 pub(crate) use lookup::{At, FileId, Looked, Lookup};
 pub(crate) use names::{Modules, Target};

@@ -71,7 +71,7 @@ impl Operation for Everything {
     const SAFETY: Safety = Safety::Read;
     const SCOPE: Scope = Scope::Project;
     const FORMATS: bool = true;
-    const OFFER: Offer = Offer::PLAIN.typed("at", 20);
+    const OFFER: Offer = Offer::PLAIN.typed("at", 20).everyday();
     type Service = CodeService;
     type Output = Answer<AllAbout>;
 
@@ -151,6 +151,12 @@ impl Text for AllAbout {
         if let Some(enclosing) = &self.enclosing {
             parts.push(format!("inside {}", enclosing.name_path));
         }
+        parts.extend(
+            hover
+                .overloads
+                .iter()
+                .map(|head| format!("overload {head}")),
+        );
         match &self.source {
             Some(source) => {
                 parts.push(String::new());

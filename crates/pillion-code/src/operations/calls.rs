@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use pillion_catalogue::{Context, Offer, Operation, Result, Safety, Scope};
+use pillion_catalogue::{Caller, Context, Offer, Operation, Result, Safety, Scope};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -13,7 +13,9 @@ use crate::ask::{Engine, span, to_engine};
 use crate::definitions;
 use crate::desk::Desk;
 use crate::engine::CallSite;
+use crate::map::{Language, Wanted};
 use crate::params::{At, limit};
+use crate::project::View;
 use crate::source::LineColumn;
 use crate::text::{Text, location, rest, shown};
 
@@ -52,6 +54,9 @@ pub struct Calls {
     pub function: Option<Location>,
     /// The others.
     pub calls: Vec<Calling>,
+    /// Who may call it although no resolved call says so.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub possible: Vec<PossibleCaller>,
     /// How many there are.
     pub total: usize,
     /// Whether `limit` cut some off.
@@ -76,6 +81,22 @@ pub struct Calling {
     pub sites: Vec<LineColumn>,
 }
 
+/// A function that may call another.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct PossibleCaller {
+    /// Its file.
+    pub file: String,
+    /// The line on which it may.
+    pub line: u32,
+    /// Its name; `<module>` is the code of the module itself.
+    pub function: String,
+    /// How that is known: `name` if it takes the name from something of which nobody knows what
+    /// it is, `operator` if it names the class and an operator may call it, `base` if a base
+    /// outside of the project may, `override`, `reference`, or `definition` if it is defined
+    /// there.
+    pub via: String,
+}
+
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Direction {
     Callers,
@@ -97,8 +118,16 @@ impl Operation for Callers {
 
     async fn run(self, cx: Context<CodeService>) -> Result<Answer<Calls>> {
         let max = limit(self.limit);
+        let caller = cx.caller().clone();
         positions::answer(&cx, cx.caller(), &self.at, None, |engine, spot| {
-            calls(engine, spot, Direction::Callers, max)
+            let caller = caller.clone();
+            async move {
+                let view = engine.view.clone();
+                let mut found = calls(engine, spot, Direction::Callers, max).await?;
+                found.possible = possible(&view, &caller, &found).await?;
+                found.possible.truncate(max);
+                Ok(found)
+            }
         })
         .await
     }
@@ -153,8 +182,13 @@ async fn calls(engine: Engine, spot: Spotted, direction: Direction, max: usize) 
             all.push(calling(&engine, &mut desk, &site, &calls_in));
         }
     }
+    // What is of the project comes first.
+    let is_foreign = |one: &Calling| Path::new(&one.location.file).is_absolute();
     all.sort_by(|a, b| {
-        (&a.location.file, a.location.line).cmp(&(&b.location.file, b.location.line))
+        let place = |one: &Calling| (is_foreign(one), one.location.file.clone());
+        place(a)
+            .cmp(&place(b))
+            .then(a.location.line.cmp(&b.location.line))
     });
     let total = all.len();
     all.truncate(max);
@@ -164,10 +198,43 @@ async fn calls(engine: Engine, spot: Spotted, direction: Direction, max: usize) 
             .map(|item| desk.definition(&item.path, span(item.range))),
         truncated: all.len() < total,
         calls: all,
+        possible: Vec::new(),
         total,
         clock: engine.view.clock(),
         engine: engine.name().into(),
     })
+}
+
+/// Who else may call the function that was found, as the map knows it.
+async fn possible(view: &View, caller: &Caller, found: &Calls) -> Result<Vec<PossibleCaller>> {
+    let Some(function) = &found.function else {
+        return Ok(Vec::new());
+    };
+    let graph = view.map(Language::Python).await?.graph;
+    let Some(node) = graph.at_line(&function.file, function.line) else {
+        return Ok(Vec::new());
+    };
+    let wanted = Wanted::Users {
+        of: vec![node],
+        depth: 0,
+    };
+    let asked = view.types(&graph, wanted, caller).await;
+    let known = |file: &str, line: u32| {
+        let mut calls = found.calls.iter();
+        calls.any(|call| {
+            let mut sites = call.sites.iter();
+            call.calls_in == file && sites.any(|site| site.line == line)
+        })
+    };
+    let users = graph.possible_users(node, &asked.types).into_iter();
+    let users = users.filter(|user| !user.is_sure && !known(graph.path(user.node), user.line));
+    let users = users.map(|user| PossibleCaller {
+        file: graph.path(user.node).to_owned(),
+        line: user.line,
+        function: graph.name(user.node).to_owned(),
+        via: user.via.word().to_owned(),
+    });
+    Ok(users.collect())
 }
 
 fn calling(engine: &Engine, desk: &mut Desk, site: &CallSite, calls_in: &Path) -> Calling {
@@ -208,6 +275,12 @@ impl Text for Calls {
         }
         if lines.is_empty() {
             lines.push("nothing found".into());
+        }
+        for one in &self.possible {
+            lines.push(format!(
+                "possible: {}:{}  {} (by {})",
+                one.file, one.line, one.function, one.via
+            ));
         }
         lines.extend(rest(self.total, self.calls.len()));
         lines.join("\n")

@@ -1,20 +1,15 @@
 //! `code.change_signature`: other parameters for a function, and for all who call it.
 
-use std::path::PathBuf;
-
-use pillion_catalogue::{Code, Context, Error, Offer, Operation, Result, Safety, Scope};
+use pillion_catalogue::{Context, Offer, Operation, Result, Safety, Scope};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::positions::spotted;
+use super::positions;
 use super::refactored::{Writing, answer};
-use super::symbol_edits::{Which, definition};
 use crate::CodeService;
 use crate::answers::Answer;
 use crate::changes::Patched;
-use crate::operations::Spotted;
-use crate::params::Spot;
-use crate::project::View;
+use crate::params::{Place, PlaceOrName};
 use crate::refactor::signature::{self, AddedParameter, PassedValue, Wanted};
 use crate::text::shown;
 
@@ -28,23 +23,11 @@ use crate::text::shown;
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
 #[serde(deny_unknown_fields)]
 pub struct ChangeSignature {
-    /// The file: relative to the workspace, or absolute inside of it.
-    #[arg(required_unless_present = "name_path")]
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub file: Option<PathBuf>,
-    /// The line, from 1.
-    #[arg(required_unless_present = "name_path")]
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub line: Option<u32>,
-    /// The column in characters, from 1.
-    #[arg(required_unless_present = "name_path")]
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub col: Option<u32>,
-    /// Instead of a position: `function`, `Class`, `Class/method`; `file` says where, if it
-    /// fits several.
-    #[arg(long = "name", value_name = "NAME_PATH", conflicts_with = "line")]
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub name_path: Option<String>,
+    #[command(flatten)]
+    #[serde(flatten)]
+    #[schemars(with = "Place")]
+    #[expect(missing_docs, reason = "it has no name outside")]
+    pub place: PlaceOrName,
     /// A new parameter: `name`, `name=default`, `name: annotation = default`; `*, name` makes
     /// it keyword-only. It stands behind the others, unless `order` says where.
     #[arg(long, value_name = "PARAMETER")]
@@ -78,7 +61,7 @@ impl Operation for ChangeSignature {
     const SAFETY: Safety = Safety::Write;
     const SCOPE: Scope = Scope::Project;
     const FORMATS: bool = true;
-    const OFFER: Offer = Offer::PLAIN.typed("change-signature", 190);
+    const OFFER: Offer = Offer::PLAIN.typed("change-signature", 190).everyday();
     type Service = CodeService;
     type Output = Answer<Patched>;
 
@@ -87,8 +70,7 @@ impl Operation for ChangeSignature {
     }
 
     async fn run(self, cx: Context<CodeService>) -> Result<Answer<Patched>> {
-        let view = CodeService::view(&cx, cx.caller(), self.file.as_deref()).await?;
-        let spot = self.spot(&view)?;
+        let (view, spot) = positions::one(&cx, &self.place.0).await?;
         let mut wanted = Wanted {
             add: self.add,
             remove: self.remove,
@@ -105,28 +87,5 @@ impl Operation for ChangeSignature {
         let name = spot.word().map_or("", |(name, _)| name);
         let title = format!("change signature of {name}");
         answer(&view, set, &self.writing, cx.caller(), title).await
-    }
-}
-
-impl ChangeSignature {
-    fn spot(&self, view: &View) -> Result<Spotted> {
-        match (&self.name_path, &self.file, self.line, self.col) {
-            (None, Some(file), Some(line), Some(col)) => {
-                let file = file.clone();
-                spotted(view, &Spot { file, line, col })
-            }
-            (Some(name_path), file, None, None) => {
-                let which = Which {
-                    name_path: name_path.clone(),
-                    path: file.clone(),
-                };
-                definition(view, &which)
-            }
-            _ => Err(Error::new(
-                Code::InvalidParams,
-                "a function is named by `file`, `line` and `col`, or by `name_path`",
-            )
-            .hint("a name path is `function`, `Class` or `Class/method`")),
-        }
     }
 }

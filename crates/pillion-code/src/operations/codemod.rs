@@ -103,8 +103,10 @@ impl Operation for Codemod {
         let Writing {
             output_format,
             apply,
+            diff,
         } = self.writing;
-        let change = deliver(&view, set, output_format, apply, "codemod").await?;
+        let mut change = deliver(&view, set, output_format, apply, "codemod").await?;
+        change.with_diff = diff;
         let answer = Rewriting {
             matches: done.matches,
             total: done.total,

@@ -49,6 +49,12 @@ pub struct Findings {
     pub diagnostics: Vec<Finding>,
     /// How many there are.
     pub total: usize,
+    /// How many of them are errors.
+    #[serde(default)]
+    pub errors: usize,
+    /// How many of them are warnings.
+    #[serde(default)]
+    pub warnings: usize,
     /// Whether `limit` cut some off.
     pub truncated: bool,
     /// Files that were checked.
@@ -106,12 +112,21 @@ impl Operation for Diagnostics {
     const SAFETY: Safety = Safety::Read;
     const SCOPE: Scope = Scope::Project;
     const FORMATS: bool = true;
-    const OFFER: Offer = Offer::PLAIN.typed("diagnostics", 150);
+    const OFFER: Offer = Offer::PLAIN.typed("diagnostics", 150).everyday();
     type Service = CodeService;
     type Output = Answer<Findings>;
 
     fn text(result: &str) -> Option<String> {
         shown::<Self>(result)
+    }
+
+    /// Whoever checks before going on reads the exit code.
+    fn is_failure(result: &str) -> bool {
+        #[derive(Deserialize)]
+        struct Counted {
+            errors: usize,
+        }
+        serde_json::from_str::<Counted>(result).is_ok_and(|counted| counted.errors > 0)
     }
 
     async fn run(self, cx: Context<CodeService>) -> Result<Answer<Findings>> {
@@ -124,8 +139,17 @@ impl Operation for Diagnostics {
         diagnostics.sort();
         diagnostics.dedup();
         let total = diagnostics.len();
+        let of = |severity| {
+            diagnostics
+                .iter()
+                .filter(|f| f.severity == severity)
+                .count()
+        };
+        let (errors, warnings) = (of(Severity::Error), of(Severity::Warning));
         diagnostics.truncate(limit(self.limit));
         let findings = Findings {
+            errors,
+            warnings,
             truncated: diagnostics.len() < total,
             diagnostics,
             total,
@@ -267,17 +291,38 @@ impl Text for Findings {
                     Severity::Info => "info",
                 };
                 let code = found.code.as_deref().unwrap_or("-");
-                let message = found.message.replace('\n', " ");
+                let message = found
+                    .message
+                    .split_whitespace()
+                    .collect::<Vec<_>>()
+                    .join(" ");
                 format!(
                     "{}:{}:{}  {severity}  {message}  [{} {code}]",
                     found.file, found.line, found.column, found.source
                 )
             })
             .collect();
-        if lines.is_empty() {
-            lines.push(format!("nothing wrong in {} files", self.files));
-        }
         lines.extend(rest(self.total, self.diagnostics.len()));
+        let counted = |count: usize, what: &str| match count {
+            1 => format!("1 {what}"),
+            count => format!("{count} {what}s"),
+        };
+        let files = counted(self.files, "file");
+        let others = self.total.saturating_sub(self.errors + self.warnings);
+        let mut parts = vec![
+            counted(self.errors, "error"),
+            counted(self.warnings, "warning"),
+        ];
+        if others > 0 {
+            parts.push(format!("{others} other"));
+        }
+        lines.push(match self.total {
+            0 => format!("nothing wrong in {files}"),
+            _ => format!("{} in {files}", parts.join(", ")),
+        });
+        if self.files_truncated {
+            lines.push("there are more files than are checked at once: name a folder".into());
+        }
         lines.join("\n")
     }
 }

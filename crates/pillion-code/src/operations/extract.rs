@@ -32,11 +32,21 @@ pub struct ExtractMethod {
     pub method_name: String,
     /// The first column, from 1, if not the whole line.
     #[arg(long)]
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        rename = "start_column",
+        alias = "start_col",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub start_col: Option<u32>,
     /// One past the last column.
     #[arg(long)]
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        rename = "end_column",
+        alias = "end_col",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub end_col: Option<u32>,
     #[command(flatten)]
     #[serde(flatten)]
@@ -94,11 +104,21 @@ pub struct ExtractVar {
     pub var_name: String,
     /// The first column, from 1.
     #[arg(long)]
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        rename = "start_column",
+        alias = "start_col",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub start_col: Option<u32>,
     /// One past the last column.
     #[arg(long)]
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        rename = "end_column",
+        alias = "end_col",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub end_col: Option<u32>,
     #[command(flatten)]
     #[serde(flatten)]

@@ -17,7 +17,7 @@ use crate::answers::{Answer, Unread};
 use crate::params::limit;
 use crate::place;
 use crate::source::Source;
-use crate::text::{Text, rest, shown};
+use crate::text::{Text, rest_of, shown};
 
 /// Search the text of the workspace's files.
 ///
@@ -44,8 +44,13 @@ pub struct Grep {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context: Option<usize>,
     /// At most so many matches.
-    #[arg(long, short)]
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[arg(id = "limit", long = "max", alias = "limit", short = 'm')]
+    #[serde(
+        default,
+        rename = "limit",
+        alias = "max",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub max: Option<usize>,
 }
 
@@ -56,7 +61,7 @@ pub struct Matches {
     pub matches: Vec<Match>,
     /// How many lines match.
     pub total: usize,
-    /// Whether `max` cut some off.
+    /// Whether `limit` cut some off.
     pub truncated: bool,
     /// The moment this is true for.
     pub clock: String,
@@ -97,6 +102,7 @@ impl Operation for Grep {
     const FORMATS: bool = true;
     const OFFER: Offer = Offer::PLAIN
         .typed("grep", 80)
+        .everyday()
         .routes(&[Route::older(Method::Post, "/grep")]);
     type Service = CodeService;
     type Output = Answer<Matches>;
@@ -300,18 +306,40 @@ fn clipped(line: &[u8]) -> String {
 impl Text for Matches {
     fn text(&self) -> String {
         let mut lines = Vec::new();
-        for found in &self.matches {
-            lines.extend(found.before.iter().map(|line| format!("  {line}")));
+        let has_context = |m: &Match| !m.before.is_empty() || !m.after.is_empty();
+        let with_context = self.matches.iter().any(has_context);
+        // The file and the line that were written last.
+        let mut last = ("", 0);
+        for (at, found) in self.matches.iter().enumerate() {
+            let file = found.file.as_str();
+            let first = found.line.saturating_sub(found.before.len() as u64);
+            let is_next = last.0 == file && first <= last.1 + 1;
+            if with_context && at > 0 && !is_next {
+                lines.push("--".into());
+            }
+            let written = if last.0 == file { last.1 } else { 0 };
+            let before = (first..).zip(&found.before).filter(|(n, _)| *n > written);
+            lines.extend(before.map(|(number, text)| format!("{file}-{number}-  {text}")));
             lines.push(format!(
-                "{}:{}:{}  {}",
-                found.file, found.line, found.column, found.text
+                "{file}:{}:{}  {}",
+                found.line, found.column, found.text
             ));
-            lines.extend(found.after.iter().map(|line| format!("  {line}")));
+            last = (file, found.line);
+            // What is a match itself is written as one.
+            let next = self.matches.get(at + 1).filter(|next| next.file == file);
+            let next = next.map_or(u64::MAX, |next| next.line);
+            let after = (found.line + 1..)
+                .zip(&found.after)
+                .filter(|(n, _)| *n < next);
+            for (number, text) in after {
+                lines.push(format!("{file}-{number}-  {text}"));
+                last.1 = number;
+            }
         }
         if lines.is_empty() {
             lines.push("nothing found".into());
         }
-        lines.extend(rest(self.total, self.matches.len()));
+        lines.extend(rest_of(self.total, self.matches.len(), "limit"));
         lines.join("\n")
     }
 }

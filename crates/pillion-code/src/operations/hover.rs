@@ -110,6 +110,7 @@ pub(super) async fn about(engine: &Engine, spot: &Spotted, found: &Found) -> Res
         if let Some(defined) = &defined {
             hover.name_path = Some(defined.name_path.clone());
             hover.signature.clone_from(&defined.signature);
+            hover.overloads = desk.overloads(path, &defined.name_path);
         }
         if (defined.is_some() || is_module)
             && let Some(source) = desk.source(path)

@@ -1,6 +1,6 @@
 //! `code.implementations`: subclasses of a class, overrides of a method.
 
-use pillion_catalogue::{Context, Offer, Operation, Result, Safety, Scope};
+use pillion_catalogue::{Context, Offer, Operation, Result, Safety, Scope, work};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -8,12 +8,14 @@ use super::positions::{self, Spotted};
 use crate::CodeService;
 use crate::answers::{Answer, Locations};
 use crate::ask::Engine;
-use crate::desk::Desk;
+use crate::desk::{self, Desk};
 use crate::params::{At, limit};
 use crate::text::shown;
-use crate::{closure, definitions};
+use crate::{closure, definitions, protocols};
 
 /// Which classes derive from the one at this position, or which methods override it?
+///
+/// Of a protocol, or of a member of one, also classes that have all its members.
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
 #[serde(deny_unknown_fields)]
 pub struct Implementations {
@@ -54,6 +56,17 @@ async fn implementations(engine: Engine, spot: Spotted, max: usize) -> Result<Lo
     let mut found = Vec::new();
     for place in &definitions.places {
         found.extend(closure::implementations(&engine, place).await?);
+        // Nobody has to say that a class implements a protocol.
+        let view = engine.view.clone();
+        if let Some(file) = desk::inside(view.root(), &view.index, &place.0) {
+            let at = place.1;
+            let structural = work(move |_| protocols::implementations(&view, &file, at)).await?;
+            found.extend(
+                structural
+                    .iter()
+                    .map(|(file, at)| (engine.absolute(file), *at)),
+            );
+        }
     }
     found.sort();
     found.dedup();

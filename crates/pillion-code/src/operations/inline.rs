@@ -1,35 +1,38 @@
 //! `code.inline`: put a definition where it is used, and take it away.
 
-use std::path::PathBuf;
-
 use pillion_catalogue::{Code, Context, Error, Offer, Operation, Result, Safety, Scope};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::json;
 
-use super::positions::spotted;
+use super::positions;
 use super::refactored::{Writing, answer, rope, set_of};
 use crate::CodeService;
-use crate::answers::{Answer, Confidence};
-use crate::changes::{LeftAlone, Patched};
+use crate::answers::{Answer, Confidence, Location, Reference};
+use crate::changes::{ChangeSet, LeftAlone, Patched};
+use crate::closure;
 use crate::definitions;
-use crate::params::Spot;
+use crate::desk::Desk;
+use crate::index::Kind;
+use crate::params::Place;
+use crate::project::View;
 use crate::refactor::rope::File;
+use crate::refactor::strings;
 use crate::references;
 use crate::text::shown;
 
 /// Put the function or variable at this position where it is used, and take it away.
 ///
-/// Uses that nobody can be sure of are left alone and listed; what cannot be inlined without
-/// changing what the program does is refused, with the reason.
+/// What cannot be inlined without changing what the program does is refused, with the reason:
+/// an override, a value that would be computed at another time, uses that nobody can be sure
+/// of. Strings with the name are listed.
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
 #[serde(deny_unknown_fields)]
 pub struct Inline {
-    /// The file: relative to the workspace, or absolute inside of it.
-    pub file: PathBuf,
-    /// The line, from 1.
-    pub line: u32,
-    /// The column in characters, from 1.
-    pub col: u32,
+    #[command(flatten)]
+    #[serde(flatten)]
+    #[expect(missing_docs, reason = "it has no name outside")]
+    pub place: Place,
     #[command(flatten)]
     #[serde(flatten)]
     #[expect(missing_docs, reason = "it has no name outside")]
@@ -50,13 +53,13 @@ impl Operation for Inline {
     }
 
     async fn run(self, cx: Context<CodeService>) -> Result<Answer<Patched>> {
-        let view = CodeService::view(&cx, cx.caller(), Some(&self.file)).await?;
-        let spot = Spot {
-            file: self.file,
-            line: self.line,
-            col: self.col,
-        };
-        let spot = spotted(&view, &spot)?;
+        let (view, spot) = positions::one(&cx, &self.place).await?;
+        if spot.is_module {
+            return Err(
+                Error::new(Code::InvalidParams, "a module cannot be inlined")
+                    .hint("name a function or a variable of this workspace"),
+            );
+        }
         let engine = view.engine(None, cx.caller()).await?;
         let found = definitions::find(&engine, &spot).await?;
         let (Some(home), Some((path, at))) = (found.locations.first(), found.places.first()) else {
@@ -72,6 +75,27 @@ impl Operation for Inline {
             ));
         }
         let uses = references::find(&engine, &spot, true).await?;
+        if let Some(other) = closure::relative(&engine, &(path.clone(), *at)).await? {
+            let name = home.name.as_deref().unwrap_or("it");
+            return Err(Error::new(
+                Code::Conflict,
+                format!(
+                    "`{name}` belongs together with another definition, which a call may mean: \
+                     {}:{}:{}",
+                    other.file, other.line, other.column
+                ),
+            )
+            .hint("only what is not overridden, and overrides nothing, can be inlined")
+            .data(json!({ "location": other })));
+        }
+        refuse_special(home)?;
+        let used = uses.references.iter().filter(|use_| !use_.in_definition);
+        if used.count() == 0 && home.kind.as_deref() != Some("variable") {
+            let name = home.name.as_deref().unwrap_or("it");
+            return Err(Error::new(Code::Conflict, format!("nothing uses `{name}`"))
+                .hint("`code.safe_delete` takes away what nobody needs"));
+        }
+        refuse_possible(home, &uses.references)?;
         let mut others: Vec<String> = uses
             .references
             .iter()
@@ -98,14 +122,69 @@ impl Operation for Inline {
         };
         let done = rope.inline(file, at.start, &other_files, timeout).await?;
         let mut set = set_of(&view, done).await?;
-        let possible = uses.references.into_iter();
-        for use_ in possible.filter(|use_| use_.confidence == Confidence::Possible) {
-            set.leave(LeftAlone {
-                location: use_.location,
-                why: "the type of what stands before the dot is not known".into(),
-            });
+        let at_top = view.index.get(&home.file).and_then(|facts| {
+            let symbol = facts.symbols.get(facts.named_at(at.start)?)?;
+            let owner = facts.container(symbol).and_then(|at| facts.symbols.get(at));
+            Some(owner.is_none_or(|owner| owner.kind == Kind::Class))
+        });
+        if at_top == Some(true) {
+            list_strings(&view, home, &mut set);
         }
         let title = format!("inline {}", home.name.as_deref().unwrap_or("it"));
         answer(&view, set, &self.writing, cx.caller(), title).await
+    }
+}
+
+/// Refuse what may be called where nobody knows on what: it would be gone there.
+fn refuse_possible(home: &Location, uses: &[Reference]) -> Result<()> {
+    let is_possible = |use_: &&Reference| use_.confidence == Confidence::Possible;
+    let possible: Vec<&Location> = uses
+        .iter()
+        .filter(is_possible)
+        .map(|use_| &use_.location)
+        .collect();
+    let Some(first) = possible.first() else {
+        return Ok(());
+    };
+    let name = home.name.as_deref().unwrap_or("it");
+    Err(Error::new(
+        Code::Conflict,
+        format!(
+            "`{name}` may be used at {} more places, where the type of what stands before the \
+             dot is not known: {}:{}:{}",
+            possible.len(),
+            first.file,
+            first.line,
+            first.column
+        ),
+    )
+    .hint("annotate these, or leave the definition where it is")
+    .data(json!({ "possible": possible.iter().take(100).collect::<Vec<_>>() })))
+}
+
+/// Refuse a method that Python calls by its name.
+fn refuse_special(home: &Location) -> Result<()> {
+    let name = home.name.as_deref().unwrap_or_default();
+    let is_special = name.len() > 4 && name.starts_with("__") && name.ends_with("__");
+    match is_special {
+        true => Err(
+            Error::new(Code::Conflict, format!("Python itself asks for `{name}`"))
+                .hint("it cannot be inlined"),
+        ),
+        false => Ok(()),
+    }
+}
+
+/// Strings that are the name: whoever looks it up by one does not find it any more.
+fn list_strings(view: &View, home: &Location, set: &mut ChangeSet) {
+    let Some(name) = home.name.as_deref() else {
+        return;
+    };
+    let mut desk = Desk::new(view);
+    for (path, span) in strings::exactly(&view.index, view.root(), name) {
+        set.leave(LeftAlone {
+            location: desk.location(&view.root().join(path), span),
+            why: "a string with this name: it may be looked up by it".into(),
+        });
     }
 }

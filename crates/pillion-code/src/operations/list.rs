@@ -29,9 +29,13 @@ pub struct List {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path: Option<PathBuf>,
     /// Also the files of folders below.
-    #[arg(long, short)]
+    #[arg(long, short, hide = true)]
     #[serde(default)]
     pub recursive: bool,
+    /// Only the files of the folder itself.
+    #[arg(long, conflicts_with = "recursive")]
+    #[serde(skip)]
+    pub shallow: bool,
     /// How deep definitions may lie in others: 1 is the top level of each file.
     #[arg(long)]
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -53,6 +57,7 @@ impl Operation for List {
     const FORMATS: bool = true;
     const OFFER: Offer = Offer::PLAIN
         .typed("list", 60)
+        .everyday()
         .routes(&[Route::older(Method::Post, "/list")]);
     type Service = CodeService;
     type Output = Answer<Outline>;
@@ -61,9 +66,12 @@ impl Operation for List {
         shown::<Self>(result)
     }
 
+    /// A folder on the command line means all below it, too.
+    ///
     /// A program that names no `--depth` gets a flat list, as it always did: it says what the top
     /// level of files is. It has no room to say that it was cut off, so it is not.
     fn typed(mut self, json: bool) -> Self {
+        self.recursive = !self.shallow;
         self.flat = json && self.depth.is_none();
         if self.flat {
             self.depth = Some(1);
@@ -79,6 +87,8 @@ impl Operation for List {
             json!({
                 "path": symbol.file, "kind": symbol.kind,
                 "name": symbol.name, "line": symbol.line,
+                "end_line": symbol.end_line, "signature": symbol.signature,
+                "summary": symbol.summary,
             })
         });
         Some(Value::from_iter(flat).to_string())

@@ -2,7 +2,6 @@
 
 use std::path::PathBuf;
 
-use clap::{ArgMatches, Command};
 use pillion_catalogue::{
     Caller, Code, Context, Error, Method, Offer, Operation, Result, Route, Safety, Scope,
 };
@@ -15,7 +14,7 @@ use crate::answers::Answer;
 use crate::changes::Patched;
 use crate::definitions;
 use crate::desk;
-use crate::params::Spot;
+use crate::params::Place;
 use crate::project::View;
 use crate::refactor::moving::{self, Moving, Wanted};
 use crate::source::Span;
@@ -24,8 +23,8 @@ use crate::{CodeService, place};
 
 /// Move a function, class or constant to another module, or a module to another place.
 ///
-/// `move FILE LINE COL DEST` moves what is at a position into the module DEST, which is made
-/// if it does not exist; what it needs comes along. `move FILE DEST` moves a module or a
+/// `move PLACE DEST` moves what has this name or stands there into the module DEST, which is
+/// made if it does not exist; what it needs comes along. `move FILE DEST` moves a module or a
 /// package: to a folder, or to a file of another name. Imports everywhere follow. Nothing is
 /// written unless `apply` says so.
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
@@ -34,7 +33,10 @@ pub struct Move {
     #[command(flatten)]
     #[serde(flatten)]
     #[expect(missing_docs, reason = "it has no name outside")]
-    pub what: What,
+    pub place: Place,
+    /// The module that gets it: a file. For a module: its new file, or a folder.
+    #[arg(value_name = "DEST")]
+    pub dest_file: PathBuf,
     /// Let the old module offer the moved name as well.
     #[arg(long)]
     #[serde(default)]
@@ -49,75 +51,6 @@ pub struct Move {
     pub writing: Writing,
 }
 
-/// What is moved, and where.
-#[derive(Debug, Serialize, Deserialize, JsonSchema)]
-pub struct What {
-    /// The file: relative to the workspace, or absolute inside of it; a folder is a package.
-    pub file: PathBuf,
-    /// The line of what is moved, from 1; without it the module is.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub line: Option<u32>,
-    /// The column in characters, from 1.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub col: Option<u32>,
-    /// The module that gets it: a file. For a module: its new file, or a folder.
-    pub dest_file: PathBuf,
-}
-
-/// The position may be left out on the command line, though the destination follows it.
-impl clap::FromArgMatches for What {
-    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
-        let wrong = |what: &str| clap::Error::raw(clap::error::ErrorKind::ValueValidation, what);
-        let file = matches.get_one::<PathBuf>("file").cloned();
-        let rest: Vec<String> = matches
-            .get_many::<String>("rest")
-            .map(|all| all.cloned().collect())
-            .unwrap_or_default();
-        let number = |text: &str| {
-            let what = format!("`{text}` is no line or column: write a number from 1\n");
-            text.parse().map_err(|_| wrong(&what))
-        };
-        let (line, col, dest) = match &*rest {
-            [dest] => (None, None, dest),
-            [line, col, dest] => (Some(number(line)?), Some(number(col)?), dest),
-            _ => {
-                return Err(wrong(
-                    "write FILE LINE COL DEST, or FILE DEST for a module\n",
-                ));
-            }
-        };
-        Ok(Self {
-            file: file.ok_or_else(|| wrong("which file?\n"))?,
-            line,
-            col,
-            dest_file: std::path::absolute(dest).map_err(|error| wrong(&error.to_string()))?,
-        })
-    }
-
-    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
-        *self = Self::from_arg_matches(matches)?;
-        Ok(())
-    }
-}
-
-impl clap::Args for What {
-    fn augment_args(command: Command) -> Command {
-        let path = clap::value_parser!(PathBuf);
-        let file = clap::Arg::new("file").required(true).value_parser(path);
-        let file = file.help("The file; a folder is a package");
-        let rest = clap::Arg::new("rest")
-            .required(true)
-            .num_args(1..=3)
-            .value_name("LINE COL DEST")
-            .help("Where it stands, and the module that gets it; DEST alone moves the module");
-        command.arg(file).arg(rest)
-    }
-
-    fn augment_args_for_update(command: Command) -> Command {
-        Self::augment_args(command)
-    }
-}
-
 impl Operation for Move {
     const NAME: &'static str = "code.move";
     const SAFETY: Safety = Safety::Write;
@@ -125,6 +58,7 @@ impl Operation for Move {
     const FORMATS: bool = true;
     const OFFER: Offer = Offer::PLAIN
         .typed("move", 180)
+        .everyday()
         .routes(&[Route::older(Method::Post, "/move")]);
     type Service = CodeService;
     type Output = Answer<Patched>;
@@ -134,12 +68,10 @@ impl Operation for Move {
     }
 
     async fn run(self, cx: Context<CodeService>) -> Result<Answer<Patched>> {
-        let what = &self.what;
-        let view = CodeService::view(&cx, cx.caller(), Some(&what.file)).await?;
-        let to = moving::destination_path(view.root(), &what.dest_file)?;
-        let (set, title) = match (what.line, what.col) {
-            (None, None) => {
-                let file = place::inside(view.root(), &what.file)?;
+        let view = CodeService::view(&cx, cx.caller(), self.about().as_deref()).await?;
+        let to = moving::destination_path(view.root(), &self.dest_file)?;
+        let (set, title) = match self.what(&view, cx.caller())? {
+            What::Module(file) => {
                 let title = format!("move {file} to {to}");
                 let wanted = Wanted::At {
                     path: &to,
@@ -147,9 +79,7 @@ impl Operation for Move {
                 };
                 (moving::relocate(&view, &file, wanted).await?, title)
             }
-            (Some(line), Some(col)) => {
-                let file = what.file.clone();
-                let spot = spotted(&view, &Spot { file, line, col })?;
+            What::Definition(spot) => {
                 let (file, name) = self.defined(&view, cx.caller(), &spot).await?;
                 let title = format!("move {name} to {to}");
                 let moving = Moving {
@@ -161,18 +91,50 @@ impl Operation for Move {
                 };
                 (moving::move_symbol(&view, moving).await?, title)
             }
-            _ => {
-                return Err(
-                    Error::new(Code::InvalidParams, "a position has a `line` and a `col`")
-                        .hint("leave both out to move the module"),
-                );
-            }
         };
         answer(&view, set, &self.writing, cx.caller(), title).await
     }
 }
 
+/// What is moved.
+enum What {
+    /// A module or package, by its path.
+    Module(String),
+    /// What stands at a place.
+    Definition(Spotted),
+}
+
 impl Move {
+    /// The file that decides which workspace is meant.
+    fn about(&self) -> Option<PathBuf> {
+        match self.place.asked() {
+            Ok(asked) => asked.about(),
+            Err(_) => self.place.file.clone(),
+        }
+    }
+
+    fn what(&self, view: &View, caller: &Caller) -> Result<What> {
+        let place = &self.place;
+        if let (Some(file), None, None, None) = (&place.file, &place.at, place.line, place.col) {
+            return Ok(What::Module(place::inside(view.root(), file)?));
+        }
+        // A package without a file of its own has no name to look for.
+        if let (Some(at), None) = (&place.at, &place.file) {
+            let folders = [caller.near.as_deref(), Some(view.root())]
+                .into_iter()
+                .flatten();
+            let mut folders = folders.map(|folder| folder.join(at));
+            if let Some(folder) = folders.find(|folder| folder.is_dir()) {
+                return Ok(What::Module(place::inside(view.root(), &folder)?));
+            }
+        }
+        let spot = spotted(view, &place.asked()?)?;
+        Ok(match spot.is_module {
+            true => What::Module(spot.path),
+            false => What::Definition(spot),
+        })
+    }
+
     /// The definition that a position means: its file and name.
     async fn defined(
         &self,

@@ -69,6 +69,7 @@ impl Operation for OrganizeImports {
         let organize = Organize {
             root: view.root().to_owned(),
             ruff: organize::program(engines.dirs()).await?,
+            config: Vec::new(),
             remove_unused: self.remove_unused,
             timeout: std::time::Duration::from_secs_f64(around.project.config.code.timeout_s),
         };

@@ -11,7 +11,8 @@ use crate::CodeService;
 use crate::answers::{Answer, Outcome};
 use crate::ask::Engine;
 use crate::index::ParseError;
-use crate::params::{At, Spot};
+use crate::named;
+use crate::params::{Asked, At, Place};
 use crate::place;
 use crate::project::View;
 use crate::source::{Position, Source, Span};
@@ -27,17 +28,22 @@ pub(crate) struct Spotted {
     pub(crate) path: String,
     pub(crate) at: Position,
     pub(crate) source: Arc<Source>,
+    /// Whether the module itself is meant, and no place in it.
+    pub(crate) is_module: bool,
 }
 
 impl Spotted {
     /// The name there, and where it stands.
     pub(crate) fn word(&self) -> Option<(&str, Span)> {
-        self.source.word_at(self.at)
+        match self.is_module {
+            true => None,
+            false => self.source.word_at(self.at),
+        }
     }
 
     /// Whether the file reaches that far. Engines answer for the next line if not.
     pub(crate) fn exists(&self) -> bool {
-        self.source.offset(self.at).is_some()
+        !self.is_module && self.source.offset(self.at).is_some()
     }
 
     /// What the parser did not understand in the file.
@@ -59,14 +65,17 @@ where
     T: Text,
     F: Future<Output = Result<T>>,
 {
-    let (spots, many) = at.spots()?;
-    let about = spots.first().map(|spot| spot.file.as_path());
+    let (spots, many) = at.asked()?;
+    let about = spots.first().and_then(Asked::about);
     // A folder is no place, and to open one as a workspace only to say so may take long.
     let names_root = caller.root.is_some();
-    if let Some(folder) = about.filter(|path| !many && !names_root && path.is_dir()) {
+    if let Some(folder) = about
+        .as_ref()
+        .filter(|path| !many && !names_root && path.is_dir())
+    {
         return Err(no_file(&folder.display().to_string()));
     }
-    let view = CodeService::view(cx, caller, about).await?;
+    let view = CodeService::view(cx, caller, about.as_deref()).await?;
     if !many {
         let Some(spot) = spots.first() else {
             return Err(Error::internal("a request about no place"));
@@ -78,7 +87,7 @@ where
         return Ok(Answer::one(answer, view.unread()).in_format(caller.format()));
     }
     let engine = view.engine(engine, caller).await?;
-    let ask = async |spot: &Spot| one(engine.clone(), spotted(&view, spot)?).await;
+    let ask = async |spot: &Asked| one(engine.clone(), spotted(&view, spot)?).await;
     let results = stream::iter(&spots).map(ask).buffered(AT_ONCE);
     let results = results.map(|outcome| match outcome {
         Ok(answer) => Outcome::Answered(answer),
@@ -105,7 +114,24 @@ fn no_file(path: &str) -> Error {
     .hint("name a file, not a folder, and check that it may be read")
 }
 
-pub(crate) fn spotted(view: &View, spot: &Spot) -> Result<Spotted> {
+/// The place that a request is about.
+pub(crate) fn spotted(view: &View, asked: &Asked) -> Result<Spotted> {
+    let spot = match asked {
+        Asked::Spot(spot) => spot,
+        Asked::Written(text, file) => {
+            let scope = match file {
+                Some(file) => Some(place::inside(view.root(), file)?),
+                None => None,
+            };
+            let meant = named::meant(view, text, scope.as_deref())?;
+            return Ok(Spotted {
+                path: meant.file,
+                at: meant.at.unwrap_or_default(),
+                source: meant.source,
+                is_module: meant.at.is_none(),
+            });
+        }
+    };
     let at = spot.position()?;
     let path = place::inside(view.root(), &spot.file)?;
     let source = view.source(path.as_ref()).ok_or_else(|| no_file(&path))?;
@@ -113,5 +139,14 @@ pub(crate) fn spotted(view: &View, spot: &Spot) -> Result<Spotted> {
         path,
         at,
         source: Arc::new(source),
+        is_module: false,
     })
+}
+
+/// The workspace that a request about one place means, and the place.
+pub(crate) async fn one(cx: &Context<CodeService>, place: &Place) -> Result<(View, Spotted)> {
+    let asked = place.asked()?;
+    let view = CodeService::view(cx, cx.caller(), asked.about().as_deref()).await?;
+    let spot = spotted(&view, &asked)?;
+    Ok((view, spot))
 }

@@ -2,17 +2,17 @@
 
 use std::path::PathBuf;
 
-use pillion_catalogue::{Code, Context, Error, Offer, Operation, Result, Safety, Scope};
+use pillion_catalogue::{Context, Offer, Operation, Result, Safety, Scope};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::CodeService;
 use crate::answers::Answer;
 use crate::outline::{last_line, outlined};
-use crate::params::limit;
+use crate::params::{limit, written_here};
 use crate::project::View;
 use crate::text::{Text, rest, shown};
-use crate::{answers, place};
+use crate::{answers, named, place};
 
 /// Read the source of a definition by its name path, such as `Class/method`.
 ///
@@ -20,7 +20,11 @@ use crate::{answers, place};
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
 #[serde(deny_unknown_fields)]
 pub struct ReadSymbol {
-    /// `function`, `Class`, `Class/method` and so on; a `/` in front means the top level.
+    /// A name such as `Class.method`, `Class/method`, `pkg.mod.name` or
+    /// `pkg/mod.py::Class.method`, or a place such as `pkg/mod.py:12:5`; a `/` in front means
+    /// the top level.
+    #[arg(value_name = "PLACE", value_parser = written_here)]
+    #[serde(rename = "at", alias = "name_path")]
     pub name_path: String,
     /// Only in this file or folder.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -62,7 +66,7 @@ impl Operation for ReadSymbol {
     const SAFETY: Safety = Safety::Read;
     const SCOPE: Scope = Scope::Project;
     const FORMATS: bool = true;
-    const OFFER: Offer = Offer::PLAIN.typed("read-symbol", 140);
+    const OFFER: Offer = Offer::PLAIN.typed("read-symbol", 140).everyday();
     type Service = CodeService;
     type Output = Answer<SymbolSources>;
 
@@ -76,18 +80,11 @@ impl Operation for ReadSymbol {
             Some(path) => Some(place::inside(view.root(), path)?),
             None => None,
         };
-        let all = find(&view, &self.name_path, within.as_deref());
-        if all.is_empty() {
-            return Err(Error::new(
-                Code::NotFound,
-                format!("no definition `{}`", self.name_path),
-            )
-            .hint("`code.symbols` finds definitions by a part of their name"));
-        }
+        let all = named::definitions(&view, &self.name_path, within.as_deref())?;
         let total = all.len();
         let shown = all.iter().take(limit(self.limit.or(Some(FEW))));
         let matches: Vec<_> = shown
-            .filter_map(|(file, index)| source_of(&view, file, *index))
+            .filter_map(|one| source_of(&view, &one.file, one.index))
             .collect();
         let sources = SymbolSources {
             truncated: matches.len() < total,
@@ -97,44 +94,6 @@ impl Operation for ReadSymbol {
         };
         Ok(Answer::one(sources, view.unread()).in_format(cx.caller().format()))
     }
-}
-
-/// Where definitions with this name path, or the end of one, are.
-pub(super) fn find(view: &View, name_path: &str, within: Option<&str>) -> Vec<(String, usize)> {
-    let (wanted, from_top) = match name_path.strip_prefix('/') {
-        Some(rest) => (rest, true),
-        None => (name_path, false),
-    };
-    let last = wanted.rsplit('/').next().unwrap_or(wanted);
-    let mut found = Vec::new();
-    for (file, facts) in view.index.iter() {
-        let is_within = within.is_none_or(|path| {
-            path.is_empty()
-                || file
-                    .strip_prefix(path)
-                    .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-        });
-        if !is_within {
-            continue;
-        }
-        for (index, symbol) in facts.symbols.iter().enumerate() {
-            if &*symbol.name != last {
-                continue;
-            }
-            let path = facts.name_path(index);
-            let fits = path == wanted
-                || !from_top && path.strip_suffix(wanted).is_some_and(|r| r.ends_with('/'));
-            if fits {
-                found.push((path != wanted, file.to_string(), index));
-            }
-        }
-    }
-    // Whole paths first.
-    found.sort();
-    found
-        .into_iter()
-        .map(|(_, file, index)| (file, index))
-        .collect()
 }
 
 fn source_of(view: &View, file: &str, index: usize) -> Option<SymbolSource> {

@@ -26,6 +26,10 @@ pub struct Writing {
     #[arg(long)]
     #[serde(default)]
     pub apply: bool,
+    /// Show the diff of a change that is written, too, not only a summary.
+    #[arg(long)]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub diff: bool,
 }
 
 /// The end of a refactoring: its change, shown or written.
@@ -36,7 +40,8 @@ pub(crate) async fn answer(
     caller: &Caller,
     title: String,
 ) -> Result<Answer<Patched>> {
-    let patched = deliver(view, set, writing.output_format, writing.apply, title).await?;
+    let mut patched = deliver(view, set, writing.output_format, writing.apply, title).await?;
+    patched.with_diff = writing.diff;
     Ok(Answer::one(patched, view.unread()).in_format(caller.format()))
 }
 

@@ -53,6 +53,7 @@ impl Operation for Refs {
     const FORMATS: bool = true;
     const OFFER: Offer = Offer::PLAIN
         .typed("refs", 40)
+        .everyday()
         .routes(&[Route::older(Method::Post, "/refs")]);
     type Service = CodeService;
     type Output = Answer<References>;

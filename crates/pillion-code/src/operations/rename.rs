@@ -4,31 +4,42 @@ use pillion_catalogue::{Context, Method, Offer, Operation, Result, Route, Safety
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::positions::spotted;
+use super::positions;
 use super::refactored::{Writing, answer};
 use crate::CodeService;
 use crate::answers::Answer;
 use crate::changes::Patched;
-use crate::params::Spot;
-use crate::refactor::rename;
+use crate::params::Place;
+use crate::refactor::rename::{self, Included};
 use crate::text::shown;
 
 /// Rename what is at this position, everywhere.
 ///
-/// Overrides and what they override, `super()` calls, keyword arguments, imports and `__all__`
-/// are renamed with it. Places that nobody can be sure of are left alone and listed. Nothing
-/// is written unless `apply` says so.
+/// Overrides and what they override, `super()` calls, keyword arguments, imports, `__all__` and
+/// names in strings that are looked up are renamed with it. Places that nobody can be sure of
+/// are left alone and listed, unless `possible`, `strings` or `comments` say that they are meant
+/// too. Nothing is written unless `apply` says so.
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
 #[serde(deny_unknown_fields)]
 pub struct Rename {
-    /// The file: relative to the workspace, or absolute inside of it.
-    pub file: std::path::PathBuf,
-    /// The line, from 1.
-    pub line: u32,
-    /// The column in characters, from 1.
-    pub col: u32,
+    #[command(flatten)]
+    #[serde(flatten)]
+    #[expect(missing_docs, reason = "it has no name outside")]
+    pub place: Place,
     /// The new name.
     pub new_name: String,
+    /// Also rename the places in code that may mean it, but of which nobody is sure.
+    #[arg(long)]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub possible: bool,
+    /// Also rename it in the strings that are otherwise listed.
+    #[arg(long)]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub strings: bool,
+    /// Also rename it in the comments and docstrings that are otherwise listed.
+    #[arg(long)]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub comments: bool,
     #[command(flatten)]
     #[serde(flatten)]
     #[expect(missing_docs, reason = "it has no name outside")]
@@ -42,6 +53,7 @@ impl Operation for Rename {
     const FORMATS: bool = true;
     const OFFER: Offer = Offer::PLAIN
         .typed("rename", 170)
+        .everyday()
         .routes(&[Route::older(Method::Post, "/rename")]);
     type Service = CodeService;
     type Output = Answer<Patched>;
@@ -51,15 +63,14 @@ impl Operation for Rename {
     }
 
     async fn run(self, cx: Context<CodeService>) -> Result<Answer<Patched>> {
-        let view = CodeService::view(&cx, cx.caller(), Some(&self.file)).await?;
-        let spot = Spot {
-            file: self.file,
-            line: self.line,
-            col: self.col,
-        };
-        let spot = spotted(&view, &spot)?;
+        let (view, spot) = positions::one(&cx, &self.place).await?;
         let engine = view.engine(None, cx.caller()).await?;
-        let set = rename::rename(&engine, &spot, &self.new_name).await?;
+        let included = Included {
+            possible: self.possible,
+            strings: self.strings,
+            comments: self.comments,
+        };
+        let set = rename::rename(&engine, &spot, &self.new_name, included).await?;
         let title = format!("rename to {}", self.new_name);
         answer(&view, set, &self.writing, cx.caller(), title).await
     }

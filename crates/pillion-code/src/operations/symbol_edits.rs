@@ -4,19 +4,23 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use pillion_catalogue::{Caller, Code, Context, Error, Operation, Result, Safety, Scope};
+use pillion_catalogue::{Caller, Code, Context, Error, Offer, Operation, Result, Safety, Scope};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::diagnostics::{self, Finding};
-use super::read_symbol;
 use super::refactored::Writing;
+use super::symbol_source::{self, Given};
 use crate::CodeService;
 use crate::answers::Answer;
+use crate::ask::Engine;
 use crate::changes::{ChangeSet, Patched, TextEdit, deliver};
+use crate::closure;
+use crate::named;
 use crate::operations::Spotted;
 use crate::outline::last_line;
+use crate::params::written_here;
 use crate::place;
 use crate::project::View;
 use crate::references;
@@ -52,16 +56,20 @@ impl Text for Edited {
 /// Which definition.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, clap::Args)]
 pub struct Which {
-    /// `function`, `Class`, `Class/method` and so on; a `/` in front means the top level.
+    /// A name such as `Class.method`, `Class/method`, `pkg.mod.name` or
+    /// `pkg/mod.py::Class.method`, or a place such as `pkg/mod.py:12:5`; a `/` in front means
+    /// the top level.
+    #[arg(value_name = "PLACE", value_parser = written_here)]
+    #[serde(rename = "at", alias = "name_path")]
     pub name_path: String,
-    /// Only in this file or folder: needed where the path fits several definitions.
+    /// Only in this file or folder.
     #[arg(long)]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path: Option<PathBuf>,
 }
 
 macro_rules! edit_operation {
-    ($(#[$doc:meta])* $type:ident, $name:literal, $how:expr) => {
+    ($(#[$doc:meta])* $type:ident, $name:literal, $how:expr, $offer:expr) => {
         $(#[$doc])*
         #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
         #[serde(deny_unknown_fields)]
@@ -70,7 +78,7 @@ macro_rules! edit_operation {
             #[serde(flatten)]
             #[expect(missing_docs, reason = "it has no name outside")]
             pub which: Which,
-            /// The new source, indented as if it stood at the margin.
+            /// The new source, as if it stood at the margin.
             pub source: String,
             #[command(flatten)]
             #[serde(flatten)]
@@ -83,6 +91,7 @@ macro_rules! edit_operation {
             const SAFETY: Safety = Safety::Write;
             const SCOPE: Scope = Scope::Project;
             const FORMATS: bool = true;
+            const OFFER: Offer = $offer;
             type Service = CodeService;
             type Output = Answer<Edited>;
 
@@ -94,6 +103,7 @@ macro_rules! edit_operation {
                 let view = CodeService::view(&cx, cx.caller(), self.which.path.as_deref()).await?;
                 let target = Target::find(&view, &self.which)?;
                 let edit = target.edit($how, &self.source)?;
+                target.check(&view, &edit, true)?;
                 let title = format!("{} {}", $name, self.which.name_path);
                 let edited = carry_out(&view, &target, edit, &self.writing, cx.caller(), title);
                 Ok(Answer::one(edited.await?, view.unread()).in_format(cx.caller().format()))
@@ -103,19 +113,23 @@ macro_rules! edit_operation {
 }
 
 edit_operation! {
-    /// Replace a whole definition, named by its path, by new source.
+    /// Replace a definition, named by its path, or only its body by new source.
     ///
-    /// Decorators, head and body are replaced. Answers with the diagnostics that the change
-    /// caused and cured, once it is applied.
-    ReplaceBody, "code.replace_body", How::Replace
+    /// Source that defines the name replaces decorators, head and body; other statements
+    /// replace the body alone. What does not parse, or no longer defines the name, is refused.
+    /// Answers with the diagnostics that the change caused and cured, once it is applied.
+    ReplaceBody, "code.replace_body", How::Replace,
+    Offer::PLAIN.typed("replace-body", 222).everyday()
 }
 edit_operation! {
     /// Insert source before a definition, named by its path.
-    InsertBefore, "code.insert_before", How::Before
+    InsertBefore, "code.insert_before", How::Before,
+    Offer::PLAIN.typed("insert-before", 224)
 }
 edit_operation! {
     /// Insert source after a definition, named by its path.
-    InsertAfter, "code.insert_after", How::After
+    InsertAfter, "code.insert_after", How::After,
+    Offer::PLAIN.typed("insert-after", 226).everyday()
 }
 
 /// Delete a definition that nobody uses; refuse with the list of users otherwise.
@@ -137,6 +151,7 @@ impl Operation for SafeDelete {
     const SAFETY: Safety = Safety::Write;
     const SCOPE: Scope = Scope::Project;
     const FORMATS: bool = true;
+    const OFFER: Offer = Offer::PLAIN.typed("safe-delete", 228);
     type Service = CodeService;
     type Output = Answer<Edited>;
 
@@ -161,7 +176,10 @@ impl Operation for SafeDelete {
                 .hint("remove these uses first; possible ones may mean something else")
                 .data(json!({ "users": users.iter().take(100).collect::<Vec<_>>() })));
         }
-        let edit = target.edit(How::Delete, "")?;
+        target
+            .check_family(&engine, &view, &self.which.name_path)
+            .await?;
+        let edit = target.deletion(&view)?;
         let title = format!("delete {}", self.which.name_path);
         let edited = carry_out(&view, &target, edit, &self.writing, cx.caller(), title).await?;
         Ok(Answer::one(edited, view.unread()).in_format(cx.caller().format()))
@@ -180,14 +198,11 @@ enum How {
 struct Target {
     file: String,
     source: Source,
+    /// `Class/method` and so on.
+    name_path: String,
     name_at: Position,
     first: u32,
     last: u32,
-}
-
-/// The definition that is meant, as a place.
-pub(super) fn definition(view: &View, which: &Which) -> Result<Spotted> {
-    Ok(Target::find(view, which)?.spot())
 }
 
 impl Target {
@@ -196,6 +211,7 @@ impl Target {
             path: self.file.clone(),
             at: self.name_at,
             source: Arc::new(self.source.clone()),
+            is_module: false,
         }
     }
 
@@ -204,53 +220,170 @@ impl Target {
             Some(path) => Some(place::inside(view.root(), path)?),
             None => None,
         };
-        let found = read_symbol::find(view, &which.name_path, within.as_deref());
-        let (file, index) = match &found[..] {
-            [one] => one,
-            [] => {
-                return Err(Error::new(
-                    Code::NotFound,
-                    format!("no definition `{}`", which.name_path),
-                )
-                .hint("`code.symbols` finds definitions by a part of their name"));
-            }
-            several => {
-                let files: Vec<&String> = several.iter().take(20).map(|(file, _)| file).collect();
-                return Err(Error::new(
-                    Code::Conflict,
-                    format!("`{}` fits {} definitions", which.name_path, several.len()),
-                )
-                .hint("name the file with `path`, or the whole name path with a `/` in front")
-                .data(json!({ "files": files })));
-            }
-        };
-        let source = place::readable(view, file)?;
-        let symbol = view.index.get(file).map(|facts| &facts.symbols[*index]);
-        let symbol = symbol.ok_or_else(|| Error::internal("a definition that vanished"))?;
+        let found = named::definition(view, &which.name_path, within.as_deref())?;
+        let file = found.file.to_string();
+        let source = place::readable(view, &file)?;
+        let facts = view.index.get(&file);
+        let symbol = facts.and_then(|facts| Some((facts, facts.symbols.get(found.index)?)));
+        let vanished = || Error::internal("a definition that vanished");
+        let (facts, symbol) = symbol.ok_or_else(vanished)?;
         Ok(Self {
-            file: file.clone(),
+            file,
             source,
+            name_path: facts.name_path(found.index),
             name_at: symbol.name_span.start,
             first: symbol.span.start.line,
             last: last_line(symbol.span),
         })
     }
 
-    /// The edit of whole lines; new source gets the indentation of the definition.
-    fn edit(&self, how: How, source: &str) -> Result<TextEdit> {
+    fn name(&self) -> &str {
+        self.name_path.rsplit('/').next().unwrap_or_default()
+    }
+
+    /// Refuse an edit after which the file does not parse, or does not define all that it did.
+    fn check(&self, view: &View, edit: &TextEdit, kept: bool) -> Result<()> {
+        let mut set = ChangeSet::new(view.root().to_owned());
+        set.edit(&self.file, vec![edit.clone()])?;
+        let before = self.source.text();
+        let after = set.text_after(&self.file).unwrap_or_default();
+        let errors = |text: &str| Syntax::errors(text, &self.file);
+        if let Some(why) = errors(&after).get(errors(before).len()) {
+            return Err(Error::new(
+                Code::ParseError,
+                format!("with this change the file could not be parsed any more: {why}"),
+            )
+            .hint("check the indentation: source is given as if it stood at the margin"));
+        }
+        symbol_source::still_defined(&self.file, before, &after, &self.name_path, kept)
+    }
+
+    /// Refuse to take away what stands for, or instead of, a definition of another class, and
+    /// what Python itself asks for.
+    async fn check_family(&self, engine: &Engine, view: &View, shown: &str) -> Result<()> {
+        let name = self.name();
+        let in_class = self.name_path.contains('/');
+        if in_class && name.starts_with("__") && name.ends_with("__") {
+            let what = format!("Python itself asks for `{shown}`");
+            return Err(Error::new(Code::Conflict, what).hint("edit its class instead"));
+        }
+        let facts = view.index.get(&self.file);
+        let offered = facts.and_then(|facts| facts.all.as_ref());
+        if !in_class && offered.is_some_and(|all| all.iter().any(|known| **known == *name)) {
+            let what = format!("`{}` offers `{name}` by its `__all__`", self.file);
+            return Err(Error::new(Code::Conflict, what).hint("take it out of there first"));
+        }
+        let span = Span {
+            start: self.name_at,
+            end: self.name_at,
+        };
+        let place = (view.root().join(&self.file), span);
+        match closure::relative(engine, &place).await? {
+            None => Ok(()),
+            Some(other) => Err(Error::new(
+                Code::Conflict,
+                format!(
+                    "`{shown}` belongs together with another definition: {}:{}:{}",
+                    other.file, other.line, other.column
+                ),
+            )
+            .hint("who calls one of them may mean the other")
+            .data(json!({ "location": other }))),
+        }
+    }
+
+    /// The edit that takes the definition away; a block that is empty then gets a `pass`.
+    fn deletion(&self, view: &View) -> Result<TextEdit> {
+        let edit = self.edit(How::Delete, "")?;
+        if self.check(view, &edit, false).is_ok() {
+            return Ok(edit);
+        }
         let head = self.source.line(self.first).unwrap_or_default();
         let indent = &head[..head.len() - head.trim_start().len()];
-        let mut text = String::new();
-        for line in source.trim_end().lines() {
-            if !line.trim().is_empty() {
-                text.push_str(indent);
-                text.push_str(line);
+        let end = if edit.span.end.column == 0 { "\n" } else { "" };
+        let edit = TextEdit {
+            text: format!("{indent}pass{end}"),
+            ..edit
+        };
+        self.check(view, &edit, false)?;
+        Ok(edit)
+    }
+
+    /// The first line with the comments right above it.
+    fn first_with_comments(&self) -> u32 {
+        let head = self.source.line(self.first).unwrap_or_default();
+        let indent = head.len() - head.trim_start().len();
+        let mut first = self.first;
+        while let Some(above) = first.checked_sub(1) {
+            let line = self.source.line(above).unwrap_or_default();
+            let width = line.len() - line.trim_start().len();
+            if !line.trim_start().starts_with('#') || line.starts_with("#!") || width != indent {
+                break;
             }
-            text.push('\n');
+            first = above;
         }
-        if how != How::Delete && text.trim().is_empty() {
+        first
+    }
+
+    /// The edit that replaces the body alone.
+    fn body_edit(&self, source: &str, suite: symbol_source::Suite) -> TextEdit {
+        let head = self.source.line(self.first).unwrap_or_default();
+        let outer = &head[..head.len() - head.trim_start().len()];
+        let indent = match suite.indent {
+            // The head may be wider than its own line: decorators, or several lines.
+            Some(width) if width > outer.len() => {
+                let unit = if outer.starts_with('\t') { "\t" } else { " " };
+                let more = width - outer.len();
+                format!("{outer}{}", unit.repeat(more))
+            }
+            _ => format!("{outer}    "),
+        };
+        let text = self.source.text();
+        let rest = &text[suite.colon..];
+        let line = &rest[..rest.find(['\n', '\r']).unwrap_or(rest.len())];
+        // What is said about the head stays there.
+        let keeps = line.trim().is_empty() || line.trim_start().starts_with('#');
+        let start = suite.colon + if keeps { line.trim_end().len() } else { 0 };
+        let width = self.source.line(self.last).unwrap_or_default();
+        let end = Position {
+            line: self.last,
+            column: u32::try_from(width.chars().count()).unwrap_or(u32::MAX),
+        };
+        let body = symbol_source::indented(source, &self.file, &indent);
+        TextEdit {
+            span: Span {
+                start: self.source.position(start),
+                end,
+            },
+            text: format!("\n{body}"),
+        }
+    }
+
+    /// The edit of whole lines, or of a body; new source gets the indentation of the
+    /// definition.
+    fn edit(&self, how: How, source: &str) -> Result<TextEdit> {
+        let source = symbol_source::dedented(source);
+        if how != How::Delete && source.trim().is_empty() {
             return Err(Error::new(Code::InvalidParams, "the new source is empty"));
         }
+        if how == How::Replace {
+            let at = self.source.offset(self.name_at).unwrap_or_default();
+            let suite = symbol_source::suite(self.source.text(), &self.file, at);
+            let given = symbol_source::given(&source, &self.file, self.name(), suite)?;
+            if let Some(suite) = suite.filter(|_| given == Given::Body) {
+                return Ok(self.body_edit(&source, suite));
+            }
+        }
+        let head = self.source.line(self.first).unwrap_or_default();
+        let indent = &head[..head.len() - head.trim_start().len()];
+        let mut text = symbol_source::indented(&source, &self.file, indent);
+        if how != How::Delete {
+            text.push('\n');
+        }
+        let first = match how {
+            How::Replace | How::After => self.first,
+            How::Before | How::Delete => self.first_with_comments(),
+        };
         let start = |line: u32| Position { line, column: 0 };
         // The last line of a file may have no line end: then the edit ends in it.
         let after = match self.source.line(self.last + 1) {
@@ -262,8 +395,10 @@ impl Target {
                     .unwrap_or_default()
                     .chars()
                     .count();
-                text.insert(0, '\n');
-                text.pop();
+                if how != How::Delete {
+                    text.insert(0, '\n');
+                    text.pop();
+                }
                 Position {
                     line: self.last,
                     column: u32::try_from(width).unwrap_or(u32::MAX),
@@ -280,12 +415,12 @@ impl Target {
         };
         let span = match how {
             How::Replace | How::Delete => Span {
-                start: start(self.first),
+                start: start(first),
                 end: after,
             },
             How::Before => Span {
-                start: start(self.first),
-                end: start(self.first),
+                start: start(first),
+                end: start(first),
             },
             How::After => Span {
                 start: after,
@@ -314,21 +449,12 @@ async fn carry_out(
     let file: Arc<str> = target.file.as_str().into();
     let mut set = ChangeSet::new(view.root().to_owned());
     set.edit(&file, vec![edit])?;
-    let errors = Syntax::errors(target.source.text(), &file).len();
-    if let Some(after) = set.text_after(&file)
-        && Syntax::errors(&after, &file).len() > errors
-    {
-        return Err(Error::new(
-            Code::ParseError,
-            "with this change the file could not be parsed any more",
-        )
-        .hint("check the indentation: source is given as if it stood at the margin"));
-    }
     let before = match writing.apply {
         true => diagnostics::of_files(view, caller, std::slice::from_ref(&file)).await?,
         false => Vec::new(),
     };
-    let change = deliver(view, set, writing.output_format, writing.apply, title).await?;
+    let mut change = deliver(view, set, writing.output_format, writing.apply, title).await?;
+    change.with_diff = writing.diff;
     let after = match writing.apply {
         true => {
             let now = view.project.view().await?;

@@ -73,7 +73,7 @@ impl Operation for Symbols {
     const SAFETY: Safety = Safety::Read;
     const SCOPE: Scope = Scope::Project;
     const FORMATS: bool = true;
-    const OFFER: Offer = Offer::PLAIN.typed("symbols", 70);
+    const OFFER: Offer = Offer::PLAIN.typed("symbols", 70).everyday();
     type Service = CodeService;
     type Output = Answer<FoundSymbols>;
 

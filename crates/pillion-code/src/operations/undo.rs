@@ -43,7 +43,7 @@ impl Operation for Undo {
     const SAFETY: Safety = Safety::Write;
     const SCOPE: Scope = Scope::Project;
     const FORMATS: bool = true;
-    const OFFER: Offer = Offer::PLAIN.typed("undo", 250);
+    const OFFER: Offer = Offer::PLAIN.typed("undo", 250).everyday();
     type Service = CodeService;
     type Output = Answer<Undone>;
 

@@ -4,37 +4,44 @@
 //! scope, the rename is refused with the place of that use, also if Python could tell the two
 //! apart.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::path::Path;
 use std::sync::Arc;
 
 use pillion_catalogue::{Code, Error, Result};
+use ruff_text_size::{TextRange, TextSize};
 use serde_json::json;
 
 use super::rename::{Subject, absolute};
 use super::strings;
+use crate::arrivals;
 use crate::ask::Engine;
 use crate::closure;
 use crate::desk::Desk;
 use crate::index::{Facts, Kind, Mention, mentions_in};
+use crate::occurrences::Sort;
+use crate::scopes::Scopes;
 use crate::source::Span;
 
 /// Refuse a name that is taken where the subject is known.
-pub(super) fn check(engine: &Engine, subject: &Subject) -> Result<()> {
+pub(super) async fn check(engine: &Engine, subject: &Subject) -> Result<()> {
     let mut desk = Desk::new(&engine.view);
+    if subject.sort == Sort::Parameter {
+        let passed = arrivals::passed(engine, &subject.new_name, &subject.target).await?;
+        if let Some((path, taken)) = passed {
+            return Err(conflict(&mut desk, subject, &path, taken));
+        }
+    }
+    if subject.sort != Sort::Member {
+        in_scopes(engine, &mut desk, subject)?;
+    }
     if subject.alias {
         return in_modules(engine, &mut desk, subject);
     }
     for (path, span) in &subject.found.places {
         let defined = desk.defined_at(path, span.start);
         match defined {
-            Some(defined) if defined.is_member => {
-                for place in &subject.closure {
-                    if let Some(taken) = member(&mut desk, place, &subject.new_name) {
-                        return Err(conflict(&mut desk, subject, &place.0, taken));
-                    }
-                }
-            }
+            Some(defined) if defined.is_member => in_classes(&mut desk, subject)?,
             Some(_) => in_modules(engine, &mut desk, subject)?,
             None => in_scope(engine, &mut desk, subject)?,
         }
@@ -42,17 +49,72 @@ pub(super) fn check(engine: &Engine, subject: &Subject) -> Result<()> {
     Ok(())
 }
 
-/// A member of the class around a definition that has the new name already.
-fn member(desk: &mut Desk, (path, span): &closure::Place, new_name: &str) -> Option<Span> {
-    desk.with_facts(path, |facts| {
-        let own = &facts.symbols[facts.named_at(span.start)?];
-        let class = facts.container(own)?;
-        let taken = facts
-            .symbols
-            .iter()
-            .find(|symbol| &*symbol.name == new_name && facts.container(symbol) == Some(class))?;
-        Some(taken.name_span)
-    })
+/// A member: no class that has it, is above one that has it or below may have the new name.
+fn in_classes(desk: &mut Desk, subject: &Subject) -> Result<()> {
+    let family = &subject.family;
+    if closure::is_mangled(&subject.new_name) {
+        return hidden(desk, subject);
+    }
+    for class in family.classes.iter().chain(&family.above) {
+        let taken = closure::members_named(desk, class, &subject.new_name);
+        if let Some((path, taken)) = taken.first() {
+            return Err(conflict(desk, subject, path, *taken));
+        }
+    }
+    Ok(())
+}
+
+/// A name that Python hides in its class: all that use it must be in there.
+fn hidden(desk: &mut Desk, subject: &Subject) -> Result<()> {
+    let own = subject.closure.iter().find_map(|(path, at)| {
+        let class = closure::class_around(desk, path, at.start)?;
+        let whole = desk.defined_at(&class.0, class.1.start)?.span;
+        Some((class.0, whole))
+    });
+    for (file, spans) in &subject.places {
+        let path = desk.root().join(file);
+        for span in spans {
+            let is_in = own
+                .as_ref()
+                .is_some_and(|(own, whole)| *own == path && whole.holds(span));
+            if !is_in {
+                let location = desk.location(&path, *span);
+                let what = format!(
+                    "`{}` would not be known outside of the class: {}:{}",
+                    subject.new_name, location.file, location.line
+                );
+                return Err(Error::new(Code::Conflict, what)
+                    .hint("begin the name with one underscore")
+                    .data(json!({ "location": location })));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Names that stand for themselves: in each file the new one must mean what the old one did.
+fn in_scopes(engine: &Engine, desk: &mut Desk, subject: &Subject) -> Result<()> {
+    for (file, spans) in &subject.places {
+        let Some(source) = engine.view.source(Path::new(file)) else {
+            continue;
+        };
+        let ranges = spans.iter().filter_map(|span| {
+            let start = TextSize::try_from(source.offset(span.start)?).ok()?;
+            let end = TextSize::try_from(source.offset(span.end)?).ok()?;
+            Some(TextRange::new(start, end))
+        });
+        let ranges: HashSet<TextRange> = ranges.collect();
+        let scopes = Scopes::of(source.text(), file);
+        if let Some(range) = scopes.mistaken(&ranges, &subject.name, &subject.new_name) {
+            let taken = Span {
+                start: source.position(range.start().to_usize()),
+                end: source.position(range.end().to_usize()),
+            };
+            let path = absolute(engine, file);
+            return Err(conflict(desk, subject, &path, taken));
+        }
+    }
+    Ok(())
 }
 
 /// A name of a module: in every file that knows it, the new name must be free.
@@ -116,7 +178,7 @@ fn in_scope(engine: &Engine, desk: &mut Desk, subject: &Subject) -> Result<()> {
 }
 
 /// The outermost function around a place.
-fn scope(engine: &Engine, file: &str, span: Span) -> Option<Span> {
+pub(super) fn scope(engine: &Engine, file: &str, span: Span) -> Option<Span> {
     let facts = engine.view.index.get(file)?;
     let mut next = facts.enclosing(span.start);
     let mut outermost = None;

@@ -6,6 +6,8 @@ pub mod codemod;
 mod collisions;
 mod dynamic;
 pub mod ends;
+mod left;
+mod lookups;
 pub(crate) mod moving;
 pub mod names;
 pub mod organize;
@@ -14,7 +16,7 @@ pub(crate) mod rename;
 pub mod rope;
 pub mod signature;
 mod sound;
-mod strings;
+pub(crate) mod strings;
 
 use pillion_catalogue::{Error, Result};
 

@@ -32,6 +32,8 @@ pub struct Organize {
     pub root: PathBuf,
     /// The ruff to use.
     pub ruff: PathBuf,
+    /// Settings beside the project's own, as `key=value` of TOML.
+    pub config: Vec<String>,
     /// Take imports away that nothing uses.
     pub remove_unused: bool,
     /// How long ruff may take for each of its runs.
@@ -80,7 +82,7 @@ impl Organize {
     }
 
     /// The files that ruff would change, and those that it cannot judge.
-    async fn suspects(&self, files: &[Arc<str>]) -> Result<Vec<Arc<str>>> {
+    pub(crate) async fn suspects(&self, files: &[Arc<str>]) -> Result<Vec<Arc<str>>> {
         let mut found = std::collections::HashSet::new();
         for some in files.chunks(MANY) {
             let launch = self
@@ -156,11 +158,14 @@ impl Organize {
         let rules = if unused { "I,F401" } else { "I" };
         // The project may have more rules switched on, which are not asked about here.
         let rules = ["--select", rules, "--fixable", rules];
-        ruff::command(&self.ruff, &self.root).args(rules)
+        let config = self.config.iter().flat_map(|one| ["--config", one]);
+        ruff::command(&self.ruff, &self.root)
+            .args(rules)
+            .args(config)
     }
 
     /// The text as ruff would have it; nothing if it falls over it.
-    async fn fixed(&self, file: &str, text: &str) -> Result<Option<String>> {
+    pub(crate) async fn fixed(&self, file: &str, text: &str) -> Result<Option<String>> {
         let unused = self.remove_unused && !is_package(file);
         let launch = self
             .launch(unused)

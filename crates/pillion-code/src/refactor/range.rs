@@ -41,20 +41,23 @@ impl Asked {
         if self.end_line > count {
             return Err(nothing(&format!("the file has only {count} lines")));
         }
+        let last = |line: u32| {
+            let line = source.line(line.saturating_sub(1)).unwrap_or_default();
+            u32::try_from(line.chars().count())
+                .unwrap_or(u32::MAX)
+                .saturating_add(1)
+        };
         let place = |line: u32, column: Option<u32>| {
-            let last = || {
-                let line = source.line(line.saturating_sub(1)).unwrap_or_default();
-                u32::try_from(line.chars().count())
-                    .unwrap_or(u32::MAX)
-                    .saturating_add(1)
-            };
+            let last = || last(line);
             let at =
                 Position::from_one(line, column.unwrap_or_else(last)).ok_or_else(|| wrong(one))?;
             let missing = || nothing(&format!("line {line} has no such column"));
             source.offset(at).ok_or_else(missing)
         };
         let start = place(self.start_line, Some(self.start_col.unwrap_or(1)))?;
-        let end = place(self.end_line, self.end_col)?;
+        // Whoever names an end behind the line means its end.
+        let end_col = self.end_col.map(|column| column.min(last(self.end_line)));
+        let end = place(self.end_line, end_col)?;
         if start > end {
             return Err(wrong("the range ends before it begins"));
         }

@@ -109,6 +109,8 @@ fn whole_lines_are_trimmed_and_places_are_checked() {
     assert_eq!(asked(2, None, 5, None).unwrap(), "b = 'é'");
     assert_eq!(asked(4, Some(3), 4, Some(10)).unwrap(), "b = 'é'");
     assert_eq!(asked(1, None, 4, None).unwrap(), "a = 1\n\n\n  b = 'é'");
+    // An end behind the line's own is the line's end.
+    assert_eq!(asked(1, None, 1, Some(99)).unwrap(), "a = 1");
     let wrong = [
         (0, None, 1, None),
         (1, Some(0), 1, None),
@@ -121,7 +123,6 @@ fn whole_lines_are_trimmed_and_places_are_checked() {
     let absent = [
         (1, None, 9, None),
         (1, Some(99), 1, None),
-        (1, None, 1, Some(99)),
         (4, Some(1), 4, Some(3)),
     ];
     for (a, b, c, d) in absent {

@@ -8,20 +8,23 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use pillion_catalogue::{Code, Error, Result, work};
+use pillion_catalogue::{Code, Error, Result};
 
+use super::left;
+pub(crate) use super::left::Included;
 use super::moving::{self, Wanted};
 use super::names::check_name;
-use super::{collisions, dynamic, sound, strings};
-use crate::answers::{Confidence, Location};
+use super::{collisions, lookups, sound, strings};
+use crate::answers::Location;
+use crate::arrivals::{Doubt, Target};
 use crate::ask::Engine;
-use crate::changes::{ChangeSet, LeftAlone, TextEdit};
-use crate::closure::Place;
+use crate::changes::{ChangeSet, TextEdit};
+use crate::closure::{self, Family, Place};
 use crate::definitions::{self, Found};
 use crate::desk::{self, Desk};
+use crate::occurrences::{self, Sort};
 use crate::operations::{Spotted, nothing_here};
-use crate::source::{Position, Span};
-use crate::{closure, occurrences, references};
+use crate::source::Span;
 
 /// What is renamed.
 #[derive(Debug)]
@@ -38,18 +41,33 @@ pub(super) struct Subject {
     imported: BTreeSet<(String, Span)>,
     /// The definitions that belong together.
     pub(super) closure: Vec<Place>,
-    /// Places that may mean it too.
-    possible: Vec<Place>,
+    /// The same with their classes, of a member.
+    pub(super) family: Family,
+    pub(super) sort: Sort,
+    /// Places that may mean it too, and why nobody is sure.
+    pub(super) possible: Vec<Doubt>,
+    warnings: Vec<String>,
+    /// Who takes the keyword, of a parameter.
+    pub(super) target: Target,
 }
 
 /// The change that renames what stands at a place.
-pub(crate) async fn rename(engine: &Engine, spot: &Spotted, new_name: &str) -> Result<ChangeSet> {
+pub(crate) async fn rename(
+    engine: &Engine,
+    spot: &Spotted,
+    new_name: &str,
+    included: Included,
+) -> Result<ChangeSet> {
     check_name(new_name)?;
     if let Some(module) = module_at(engine, spot).await? {
         return moving::relocate(&engine.view, &module, Wanted::Named(new_name)).await;
     }
-    let subject = subject(engine, spot, new_name).await?;
-    collisions::check(engine, &subject)?;
+    let mut subject = subject(engine, spot, new_name).await?;
+    let settled = lookups::settle(engine, &subject).await?;
+    subject.take(settled.ours.iter().cloned());
+    collisions::check(engine, &subject).await?;
+    let sorted = left::sort(engine, &subject, &settled, included).await?;
+    subject.take(sorted.taken);
     let mut set = ChangeSet::new(engine.view.root().to_owned());
     for (file, spans) in &subject.places {
         let edits = spans.iter().map(|span| TextEdit {
@@ -62,15 +80,42 @@ pub(crate) async fn rename(engine: &Engine, spot: &Spotted, new_name: &str) -> R
         set.edit(file, edits.collect())?;
     }
     sound::check(&engine.view.index, &set, "the rename")?;
-    list_possible(engine, &subject, &mut set).await?;
+    for left in sorted.left {
+        set.leave(left);
+    }
+    if sorted.unrelated > 0 {
+        set.warn(format!(
+            "{} other words in strings and comments spell `{}`; nothing ties them to it",
+            sorted.unrelated, subject.name
+        ));
+    }
+    for warning in &subject.warnings {
+        set.warn(warning.clone());
+    }
     if is_builtin(new_name) {
         set.warn(format!("`{new_name}` hides the builtin of this name"));
     }
     Ok(set)
 }
 
+impl Subject {
+    /// Rename these places as well.
+    fn take(&mut self, places: impl IntoIterator<Item = (String, Span)>) {
+        for (file, span) in places {
+            self.places.entry(file).or_default().push(span);
+        }
+        for spans in self.places.values_mut() {
+            spans.sort();
+            spans.dedup();
+        }
+    }
+}
+
 /// The file of the module that is named at a place by its own name.
 async fn module_at(engine: &Engine, spot: &Spotted) -> Result<Option<String>> {
+    if spot.is_module {
+        return Ok(Some(spot.path.clone()));
+    }
     let Some((name, _)) = spot.word().filter(|_| spot.exists()) else {
         return Ok(None);
     };
@@ -99,6 +144,20 @@ fn outside(name: &str, location: &Location) -> Error {
     .data(serde_json::json!({ "location": location }))
 }
 
+/// What overrides the method of another keeps its name.
+fn overrides(engine: &Engine, name: &str, path: &Path, span: Span) -> Error {
+    let above = Desk::new(&engine.view).definition(path, span);
+    Error::new(
+        Code::Conflict,
+        format!(
+            "`{name}` overrides what `{}` defines outside of this workspace",
+            above.file
+        ),
+    )
+    .hint("whoever calls it there knows it by this name")
+    .data(serde_json::json!({ "location": above }))
+}
+
 async fn subject(engine: &Engine, spot: &Spotted, new_name: &str) -> Result<Subject> {
     let Some((name, _)) = spot.word().filter(|_| spot.exists()) else {
         return Err(nothing_here("there is no name at this position"));
@@ -117,34 +176,26 @@ async fn subject(engine: &Engine, spot: &Spotted, new_name: &str) -> Result<Subj
     let alias = occurrences::is_alias(engine, name, &found);
     // What something is called in one file is that file's own business.
     let definitions = found.places.iter().zip(&found.locations);
-    for ((path, span), location) in definitions.filter(|_| !alias) {
+    for ((path, _), location) in definitions.filter(|_| !alias) {
         if desk::inside(engine.view.root(), &engine.view.index, path).is_none() {
             return Err(outside(name, location));
         }
-        if let Some(above) = closure::overridden_outside(engine, &(path.clone(), *span)).await? {
-            return Err(Error::new(
-                Code::Conflict,
-                format!(
-                    "`{name}` overrides what `{}` defines outside of this workspace",
-                    above.file
-                ),
-            )
-            .hint("whoever calls it there knows it by this name")
-            .data(serde_json::json!({ "location": above })));
-        }
+    }
+    let occurrences = occurrences::places(engine, spot).await?;
+    if occurrences.sort == Sort::Member && closure::is_special(name) {
+        let what = format!("`{name}` is called by Python itself");
+        return Err(Error::new(Code::Conflict, what).hint("it is known by this name only"));
+    }
+    if let Some((path, span)) = occurrences.family.outside.first() {
+        return Err(overrides(engine, name, path, *span));
     }
     let mut places = BTreeMap::<String, Vec<Span>>::new();
-    let occurrences = occurrences::places(engine, spot).await?;
     for (path, span) in occurrences.places {
         places
             .entry(relative(engine, &path))
             .or_default()
             .push(span);
     }
-    let possible = match occurrences.possible {
-        Some(places) => places,
-        None => possible(engine, spot).await?,
-    };
     let imported = occurrences.imported.into_iter();
     let imported = imported.map(|(path, span)| (relative(engine, &path), span));
     let mut subject = Subject {
@@ -155,77 +206,21 @@ async fn subject(engine: &Engine, spot: &Spotted, new_name: &str) -> Result<Subj
         places,
         imported: imported.collect(),
         closure: occurrences.closure,
-        possible,
+        family: occurrences.family,
+        sort: occurrences.sort,
+        possible: occurrences.possible,
+        warnings: occurrences.warnings,
+        target: occurrences.target,
     };
-    for (file, span) in strings::offered(engine, &subject) {
-        subject.places.entry(file).or_default().push(span);
-    }
-    for (file, span) in strings::class_patterns(engine, &subject).await? {
-        subject.places.entry(file).or_default().push(span);
-    }
-    for spans in subject.places.values_mut() {
-        spans.sort();
-        spans.dedup();
-    }
+    subject.take(strings::offered(engine, &subject));
+    let patterns = strings::class_patterns(engine, &subject).await?;
+    subject.take(patterns);
     Ok(subject)
 }
 
 pub(super) fn relative(engine: &Engine, path: &Path) -> String {
     let inside = path.strip_prefix(engine.view.root()).unwrap_or(path);
     inside.to_string_lossy().into_owned()
-}
-
-/// Places where the name is taken from something that nobody knows the type of.
-async fn possible(engine: &Engine, spot: &Spotted) -> Result<Vec<Place>> {
-    let uses = references::find(engine, spot, true).await?;
-    let uses = uses.references.into_iter();
-    let possible = uses.filter(|r| r.confidence == Confidence::Possible);
-    let places = possible.filter_map(|reference| {
-        let place = reference.location;
-        let start = Position::from_one(place.line, place.column)?;
-        let end = Position::from_one(place.end_line, place.end_column)?;
-        Some((engine.absolute(&place.file), Span { start, end }))
-    });
-    Ok(places.collect())
-}
-
-/// Places that may mean it too.
-async fn list_possible(engine: &Engine, subject: &Subject, set: &mut ChangeSet) -> Result<()> {
-    let (index, root) = (engine.view.index.clone(), engine.view.root().to_owned());
-    let (name, mut desk) = (subject.name.clone(), Desk::new(&engine.view));
-    let possible = subject.possible.clone();
-    let found = work(move |_| {
-        let unknown = possible.into_iter().map(|(path, span)| LeftAlone {
-            location: desk.location(&path, span),
-            why: "the type of what stands before the dot is not known".into(),
-        });
-        let unknown: Vec<LeftAlone> = unknown.collect();
-        let lookups = dynamic::lookups(&index, &root, &name).into_iter();
-        let lookups = lookups.map(|(path, span)| (path, span, "a name like it is looked up"));
-        let found = strings::mentions(&index, &root, &name);
-        let described = found
-            .into_iter()
-            .chain(strings::too_deep(&index, &root, &name))
-            .chain(lookups)
-            .map(|(path, span, why)| LeftAlone {
-                location: desk.location(&root.join(path), span),
-                why: why.into(),
-            });
-        let described: Vec<LeftAlone> = described.collect();
-        unknown.into_iter().chain(described).collect::<Vec<_>>()
-    });
-    for left in found.await? {
-        let place = &left.location;
-        let touched = subject.places.get(&place.file).is_some_and(|spans| {
-            spans
-                .iter()
-                .any(|s| (s.start.line + 1, s.start.column + 1) == (place.line, place.column))
-        });
-        if !touched {
-            set.leave(left);
-        }
-    }
-    Ok(())
 }
 
 /// Names that every module has without importing them, of those that people use.

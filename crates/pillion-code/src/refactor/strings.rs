@@ -1,5 +1,6 @@
 //! Where a name stands that is no NAME token, or one that engines pass over.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -12,6 +13,7 @@ use ruff_python_ast::{Expr, Keyword, Pattern, PatternMatchClass, Stmt};
 use ruff_text_size::{Ranged, TextRange, TextSize};
 
 use super::rename::{Subject, absolute, relative};
+use crate::arrivals::words;
 use crate::ask::Engine;
 use crate::desk::Desk;
 use crate::index::facts::name_hash;
@@ -20,7 +22,7 @@ use crate::parsed::parsed;
 use crate::source::{Source, Span};
 
 /// Mentions in strings and comments that are listed.
-const MAX_MENTIONS: usize = 200;
+pub(super) const MAX_MENTIONS: usize = 200;
 /// Those of one file that nests too deeply: it mostly says the same again and again.
 const MAX_IN_ONE: usize = 10;
 /// Files that are no Python and may name modules.
@@ -223,12 +225,65 @@ pub(super) fn keywords(source: &Source, path: &str, name: &str) -> Vec<Span> {
     finder.found
 }
 
-/// Where strings and comments of Python files spell a name as a word of its own.
+/// What spells a name without being one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Text {
+    String,
+    /// A string that stands alone, as documentation does.
+    Docstring,
+    Comment,
+    Document,
+}
+
+impl Text {
+    /// Why it is left alone.
+    pub(super) fn why(self) -> &'static str {
+        match self {
+            Self::String => "in a string",
+            Self::Docstring => "in a docstring",
+            Self::Comment => "in a comment",
+            Self::Document => "in a document",
+        }
+    }
+}
+
+/// A name in a text.
+#[derive(Debug, Clone)]
+pub(super) struct Spelling {
+    pub(super) file: String,
+    pub(super) span: Span,
+    pub(super) text: Text,
+    /// The dotted name that it is the end of, without itself: `package.module`.
+    pub(super) before: String,
+}
+
+/// Where strings and comments of Python files spell a name, and why that is left alone.
 pub(super) fn mentions(
     index: &Index,
     root: &Path,
     name: &str,
 ) -> Vec<(String, Span, &'static str)> {
+    let found = spellings(index, root, name).into_iter().take(MAX_MENTIONS);
+    found.map(Spelling::left_alone).collect()
+}
+
+/// Where configuration and documentation spell a name, and why that is left alone.
+pub(super) fn mentions_in_documents(
+    snapshot: &Snapshot,
+    name: &str,
+) -> Vec<(String, Span, &'static str)> {
+    let found = spellings_in_documents(snapshot, name).into_iter();
+    found.map(Spelling::left_alone).collect()
+}
+
+impl Spelling {
+    fn left_alone(self) -> (String, Span, &'static str) {
+        (self.file, self.span, self.text.why())
+    }
+}
+
+/// Where strings and comments of Python files spell a name as a word of its own.
+pub(super) fn spellings(index: &Index, root: &Path, name: &str) -> Vec<Spelling> {
     let paths: Vec<&Arc<str>> = index.iter().map(|(path, _)| path).collect();
     let found: Vec<Vec<_>> = paths
         .par_iter()
@@ -239,7 +294,56 @@ pub(super) fn mentions(
             _ => Vec::new(),
         })
         .collect();
+    found.into_iter().flatten().collect()
+}
+
+/// What stands before a name in a text, as far as it may belong to the same dotted name.
+fn before(text: &str, at: usize) -> String {
+    let is_part = |c: char| matches!(c, '_' | '.' | ':') || c.is_alphanumeric();
+    let before = text.get(..at).unwrap_or_default();
+    let start = before.rfind(|c: char| !is_part(c));
+    let start = start.map_or(0, |at| {
+        at + before[at..].chars().next().map_or(1, char::len_utf8)
+    });
+    let whole = &before[start..];
+    match whole.ends_with(['.', ':']) {
+        true => whole.trim_end_matches(['.', ':']).to_owned(),
+        false => String::new(),
+    }
+}
+
+/// Where strings of Python files are a name, or end in it behind a dot or a colon.
+pub(crate) fn exactly(index: &Index, root: &Path, name: &str) -> Vec<(String, Span)> {
+    let paths: Vec<&Arc<str>> = index.iter().map(|(path, _)| path).collect();
+    let found: Vec<Vec<_>> = paths
+        .par_iter()
+        .map(|path| match std::fs::read(root.join(&***path)) {
+            Ok(bytes) if memchr::memmem::find(&bytes, name.as_bytes()).is_some() => {
+                exactly_in(&Source::decode(&bytes), path, name)
+            }
+            _ => Vec::new(),
+        })
+        .collect();
     found.into_iter().flatten().take(MAX_MENTIONS).collect()
+}
+
+fn exactly_in(source: &Source, path: &Arc<str>, name: &str) -> Vec<(String, Span)> {
+    parsed(source.text(), path, |parsed| {
+        let strings = parsed.tokens().iter();
+        let strings = strings.filter(|token| token.kind() == TokenKind::String);
+        let places = strings.filter_map(|token| {
+            let text = &source.text()[token.range()];
+            let inner = text.trim_start_matches(|c: char| c.is_ascii_alphabetic());
+            let inner = inner.trim_matches(['"', '\'']);
+            let before = inner.strip_suffix(name)?;
+            let is_it = before.is_empty() || before.ends_with(['.', ':']);
+            let at = text.rfind(name).filter(|_| is_it)?;
+            let start = token.start() + TextSize::try_from(at).ok()?;
+            let range = TextRange::at(start, TextSize::of(name));
+            Some((path.to_string(), span_of(source, range)))
+        });
+        places.collect()
+    })
 }
 
 /// Where files that nest too deeply for engines spell a name.
@@ -264,10 +368,7 @@ pub(super) fn too_deep(
 }
 
 /// Where configuration and documentation spell a name as a word of its own.
-pub(super) fn mentions_in_documents(
-    snapshot: &Snapshot,
-    name: &str,
-) -> Vec<(String, Span, &'static str)> {
+pub(super) fn spellings_in_documents(snapshot: &Snapshot, name: &str) -> Vec<Spelling> {
     let is_document = |path: &str| DOCUMENTS.iter().any(|end| path.ends_with(end));
     let files: Vec<_> = snapshot.files().iter().collect();
     let found: Vec<Vec<_>> = files
@@ -281,11 +382,12 @@ pub(super) fn mentions_in_documents(
             let places = words(source.text(), name).map(|at| {
                 let start = TextSize::try_from(at).unwrap_or_default();
                 let range = TextRange::at(start, TextSize::of(name));
-                (
-                    file.path.to_string(),
-                    span_of(&source, range),
-                    "in a document",
-                )
+                Spelling {
+                    file: file.path.to_string(),
+                    span: span_of(&source, range),
+                    text: Text::Document,
+                    before: before(source.text(), at),
+                }
             });
             places.collect()
         })
@@ -293,37 +395,52 @@ pub(super) fn mentions_in_documents(
     found.into_iter().flatten().take(MAX_MENTIONS).collect()
 }
 
-/// Where a text spells a name as a word of its own.
-fn words<'a>(text: &'a str, name: &'a str) -> impl Iterator<Item = usize> + 'a {
-    let is_word = |c: char| c == '_' || c.is_alphanumeric();
-    let places = text.match_indices(name).map(|(at, _)| at);
-    places.filter(move |at| {
-        let before = text[..*at].chars().next_back();
-        let after = text[at + name.len()..].chars().next();
-        !before.is_some_and(is_word) && !after.is_some_and(is_word)
-    })
-}
-
-fn mentions_in(source: &Source, path: &Arc<str>, name: &str) -> Vec<(String, Span, &'static str)> {
+fn mentions_in(source: &Source, path: &Arc<str>, name: &str) -> Vec<Spelling> {
     parsed(source.text(), path, |parsed| {
+        let documentation = docstrings(parsed.body());
         let mut found = Vec::new();
         for token in parsed.tokens().iter() {
-            let why = match token.kind() {
+            let kind = match token.kind() {
+                TokenKind::String if documentation.contains(&token.start()) => Text::Docstring,
                 TokenKind::String | TokenKind::FStringMiddle | TokenKind::TStringMiddle => {
-                    "in a string"
+                    Text::String
                 }
-                TokenKind::Comment => "in a comment",
+                TokenKind::Comment => Text::Comment,
                 _ => continue,
             };
             let text = &source.text()[token.range()];
             for at in words(text, name) {
                 let start = token.start() + TextSize::try_from(at).unwrap_or_default();
                 let range = TextRange::new(start, start + TextSize::of(name));
-                found.push((path.to_string(), span_of(source, range), why));
+                found.push(Spelling {
+                    file: path.to_string(),
+                    span: span_of(source, range),
+                    text: kind,
+                    before: before(text, at),
+                });
             }
         }
         found
     })
+}
+
+/// Where strings begin that stand alone.
+fn docstrings(body: &[Stmt]) -> BTreeSet<TextSize> {
+    struct Find(BTreeSet<TextSize>);
+    impl<'a> Visitor<'a> for Find {
+        fn visit_stmt(&mut self, stmt: &'a Stmt) {
+            if let Stmt::Expr(alone) = stmt
+                && let Expr::StringLiteral(literal) = &*alone.value
+            {
+                self.0.extend(literal.value.iter().map(Ranged::start));
+            }
+            visitor::walk_stmt(self, stmt);
+        }
+        fn visit_expr(&mut self, _: &'a Expr) {}
+    }
+    let mut find = Find(BTreeSet::new());
+    find.visit_body(body);
+    find.0
 }
 
 fn span_of(source: &Source, range: TextRange) -> Span {

@@ -1,6 +1,6 @@
 //! The walk over a file that finds scopes, bindings and uses.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use ruff_python_ast::visitor::{self, Visitor};
 use ruff_python_ast::{
@@ -25,6 +25,8 @@ pub(super) struct Collector<'t> {
     /// Whether annotations are never evaluated.
     lazy_annotations: bool,
     in_annotation: bool,
+    /// How many statements were begun.
+    statement: usize,
 }
 
 impl<'t> Collector<'t> {
@@ -50,6 +52,7 @@ impl<'t> Collector<'t> {
             for_types: false,
             lazy_annotations,
             in_annotation: false,
+            statement: 0,
         };
         new.scopes.push(scope(Owner::Module, None));
         new
@@ -85,6 +88,10 @@ impl<'t> Collector<'t> {
     ) {
         if role != Role::Read {
             self.scopes[scope].bound.insert(name.to_owned());
+            if self.scopes[scope].owner == Owner::Class {
+                let since = &mut self.scopes[scope].since;
+                since.entry(name.to_owned()).or_insert(self.statement);
+            }
             if self.scopes[scope].global.contains(name) {
                 self.scopes[MODULE].bound.insert(name.to_owned());
             }
@@ -95,6 +102,7 @@ impl<'t> Collector<'t> {
             role,
             when: self.when,
             scope,
+            statement: self.statement,
             parts,
         });
     }
@@ -288,6 +296,7 @@ impl<'t> Collector<'t> {
 impl Visitor<'_> for Collector<'_> {
     fn visit_stmt(&mut self, stmt: &Stmt) {
         crate::steps::take(1);
+        self.statement += 1;
         match stmt {
             Stmt::FunctionDef(function) => {
                 self.depth += 1;
@@ -434,6 +443,7 @@ fn scope(owner: Owner, parent: Option<usize>) -> Scope {
         bound: BTreeSet::new(),
         global: BTreeSet::new(),
         nonlocal: BTreeSet::new(),
+        since: BTreeMap::new(),
     }
 }
 

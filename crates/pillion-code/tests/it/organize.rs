@@ -21,6 +21,7 @@ async fn organize(files: &[(&str, &[u8])], remove_unused: bool) -> Refactored {
     let organize = Organize {
         ruff: program(&shared()).await.unwrap(),
         root: root.clone(),
+        config: Vec::new(),
         remove_unused,
         timeout: PATIENCE,
     };

@@ -14,6 +14,7 @@ const VERSION: &str = "v1";
 /// Paths that are no operation's own, and what answers them.
 const FIXED: &[(Method, &str, Stability, &str)] = &[
     (Method::Get, PATH, Stability::Frozen, "http.contract"),
+    (Method::Get, "/", Stability::Stable, "http.home"),
     (Method::Get, "/docs", Stability::Stable, "http.docs"),
     (Method::Get, "/metrics", Stability::Stable, "http.metrics"),
     (

@@ -45,7 +45,13 @@ pub(super) async fn guard(
 ) -> Response {
     let Post { access, mode } = &*post;
     if *mode != Mode::Desktop {
-        return passed(access, *mode, &connection, request, next).await;
+        // Clients of an older server read `detail`; on `/v1` the error object is that of every door.
+        let is_own = request.uri().path().starts_with("/v1/");
+        let response = passed(access, *mode, &connection, request, next).await;
+        return match is_own {
+            true => response,
+            false => in_detail(response),
+        };
     }
     let origin = request.headers().get(ORIGIN).cloned();
     let mut response = in_detail(passed(access, *mode, &connection, request, next).await);
@@ -53,7 +59,7 @@ pub(super) async fn guard(
     response
 }
 
-/// Errors of a desktop app's engine say `detail`, whatever else they say.
+/// Errors of contracts say `detail`, whatever else they say.
 fn in_detail(response: Response) -> Response {
     let (mut parts, body) = response.into_parts();
     let Some(Refused(error)) = parts.extensions.remove::<Refused>() else {

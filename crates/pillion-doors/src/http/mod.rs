@@ -30,7 +30,9 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::extract::State;
-use axum::response::{Html, IntoResponse, Json, Response};
+use axum::http::HeaderMap;
+use axum::http::header::ACCEPT;
+use axum::response::{Html, IntoResponse, Json, Redirect, Response};
 use axum::routing::{get, post};
 use pillion_catalogue::{Code, Door, Error, Result};
 use tokio::net::TcpListener;
@@ -90,6 +92,7 @@ fn router(house: House, agents: mcp::Settings, access: Arc<Access>) -> Router {
         .route("/metrics", get(metrics::metrics))
         .route("/openapi.json", get(openapi_json))
         .route("/docs", get(docs))
+        .route("/", get(home))
         .route(contract::PATH, get(contract_json))
         .route(
             access::OPEN,
@@ -126,6 +129,15 @@ async fn openapi_json(State(house): State<House>) -> Response {
         }
     }
     Json(document).into_response()
+}
+
+/// Where one is: for browsers the page about it all, for programs a few words.
+async fn home(State(house): State<House>, headers: HeaderMap) -> Response {
+    let accepts = headers.get(ACCEPT).and_then(|accept| accept.to_str().ok());
+    match accepts.is_some_and(|accept| accept.contains("text/html")) {
+        true => Redirect::to("/docs").into_response(),
+        false => Json(page::home(&house)).into_response(),
+    }
 }
 
 async fn docs(State(house): State<House>) -> Response {

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use pillion_catalogue::{Listing, Safety};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::routes;
 use crate::House;
@@ -51,6 +51,7 @@ pub(super) fn page(house: &House) -> String {
          <pre>curl -s localhost:PORT/v1/py.call -H 'content-type: application/json' \\\n     -d '{\"function\": \"math:hypot\", \"params\": [3, 4]}'</pre>",
     );
     let nothing = Map::new();
+    index(&mut html, house);
     paths(&mut html, house);
     for definition in house.catalogue.definitions() {
         let schema = definition.params_schema().to_value();
@@ -65,6 +66,82 @@ pub(super) fn page(house: &House) -> String {
         );
     }
     html
+}
+
+/// Links to all operations, by area.
+fn index(html: &mut String, house: &House) {
+    html.push_str("<h2 id=index>Operations</h2>");
+    let mut area = "";
+    for definition in house.catalogue.definitions() {
+        let (own, verb) = definition
+            .name
+            .split_once('.')
+            .unwrap_or(("", definition.name));
+        if own != area {
+            area = own;
+            let _ = write!(html, "<p><b>{own}</b>");
+        }
+        let name = definition.name;
+        let help = escape(&definition.help()).replace('"', "&quot;");
+        let _ = write!(html, " <a href=\"#{name}\" title=\"{help}\">{verb}</a>");
+    }
+}
+
+/// What a member of parameters is, in a word or two.
+fn kind(property: &Value, schema: &Map<String, Value>) -> String {
+    if let Some(Value::String(name)) = property.get("type") {
+        let items = property.get("items").map(|items| kind(items, schema));
+        return match items {
+            Some(items) if name == "array" => format!("array of {items}"),
+            _ => name.clone(),
+        };
+    }
+    if let Some(Value::Array(names)) = property.get("type") {
+        let names = names.iter().filter_map(Value::as_str);
+        let names: Vec<&str> = names.filter(|name| *name != "null").collect();
+        return match (&*names, property.get("items")) {
+            (["array"], Some(items)) => format!("array of {}", kind(items, schema)),
+            _ => names.join(" or "),
+        };
+    }
+    if let Some(values) = property.get("enum").and_then(Value::as_array) {
+        let values: Vec<String> = values.iter().map(ToString::to_string).collect();
+        return values.join(" or ");
+    }
+    if let Some(value) = property.get("const") {
+        return value.to_string();
+    }
+    if let Some(path) = property.get("$ref").and_then(Value::as_str) {
+        let name = path.rsplit('/').next().unwrap_or_default();
+        let meant = schema.get("$defs").and_then(|all| all.get(name));
+        return meant.map_or_else(|| name.to_owned(), |meant| kind(meant, schema));
+    }
+    for choice in ["anyOf", "oneOf", "allOf"] {
+        if let Some(all) = property.get(choice).and_then(Value::as_array) {
+            let kinds = all.iter().map(|one| kind(one, schema));
+            let mut kinds: Vec<String> = kinds.filter(|kind| kind != "null").collect();
+            kinds.dedup();
+            return kinds.join(" or ");
+        }
+    }
+    match property.get("properties") {
+        Some(_) => "object".to_owned(),
+        None => "any".to_owned(),
+    }
+}
+
+/// What `/` tells: what this is, and where to go on.
+pub(super) fn home(house: &House) -> Value {
+    json!({
+        "name": "pillion",
+        "version": env!("CARGO_PKG_VERSION"),
+        "workspace": house.root.as_ref().map(|root| root.display().to_string()),
+        "docs": "/docs",
+        "openapi": "/openapi.json",
+        "health": "/health",
+        "operations": "/v1/{operation}",
+        "mcp": "/mcp",
+    })
 }
 
 /// The paths that operations have beside their own.
@@ -106,21 +183,22 @@ fn section(
         .and_then(Value::as_array)
         .map(|names| names.iter().filter_map(Value::as_str).collect())
         .unwrap_or_default();
-    html.push_str("<table>");
+    html.push_str("<table><tr><th>parameter<th>type<th><th>");
     for (key, property) in properties {
         let text = property
             .get("description")
             .and_then(Value::as_str)
             .unwrap_or_default();
         let need = if required.contains(&key.as_str()) {
-            "required"
+            "<b>required</b>"
         } else {
             ""
         };
         let _ = write!(
             html,
-            "<tr><td><code>{}</code><td>{need}<td>{}",
+            "<tr><td><code>{}</code><td>{}<td>{need}<td>{}",
             escape(key),
+            escape(&kind(property, schema)),
             escape(text)
         );
     }

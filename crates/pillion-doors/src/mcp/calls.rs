@@ -1,13 +1,14 @@
 //! A tool call on its way through the catalogue and back.
 
+use std::collections::BTreeMap;
 use std::future::Future;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use pillion_catalogue::{Caller, Code, Door, Error, Part, Picture, Result, Scope, Streams};
-use pillion_protocol::caller::META;
-use rmcp::model::{
-    CallToolResult, ContentBlock, JsonObject, ProgressNotificationParam, ProgressToken,
+use pillion_catalogue::{
+    Caller, Code, Definition, Door, Error, Part, Picture, Prints, Readable, Result, Scope, Streams,
 };
+use pillion_protocol::caller::META;
+use rmcp::model::{CallToolResult, ContentBlock, ProgressNotificationParam, ProgressToken};
 use rmcp::service::{Peer, RequestContext, RoleServer};
 use serde::Deserialize;
 use serde_json::value::{RawValue, to_raw_value};
@@ -18,7 +19,7 @@ use super::outputs::Outputs;
 use super::schemas::WRAPPED;
 use super::server::Agent;
 use super::tools::Entry;
-use super::{errors, exact};
+use super::{MAX_OUTPUT, MAX_TEXT, errors};
 use crate::dispatch::{Asked, dispatch};
 
 /// Bytes of a stream's items that are kept for the answer; what comes later is counted.
@@ -34,48 +35,111 @@ const MESSAGE: usize = 2_000;
 /// A host may say with a call how much text its answer shows.
 const MAX_OUTPUT_META: &str = "pillion/max_output";
 
+/// How an agent wants an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Shape {
+    /// As the command line shows it to people.
+    Text,
+    /// All of it, as JSON in text and as an object.
+    Json,
+}
+
+/// The parameter that says so.
+const FORMAT: &str = "format";
+
+/// Arguments, each as the text it was.
+pub(super) type Arguments = BTreeMap<String, Box<RawValue>>;
+
 impl Agent {
     /// Do what a tool does: its result, or its error as the agent reads it.
     pub(super) async fn perform(
         &self,
         entry: &Entry,
-        arguments: JsonObject,
+        mut arguments: Arguments,
         context: &RequestContext<RoleServer>,
     ) -> CallToolResult {
-        let answered = self.answer(entry, arguments, context).await;
-        let shown = answered.and_then(|(result, items)| {
-            let max = self.max_output(context);
-            let (result, pictures) = apart(entry, result)?;
-            let alone = items.is_empty().then(|| result.get());
-            let cut = alone.and_then(|text| cut(&self.shared.outputs, text, max));
-            let mut answer = match cut {
-                Some(cut) => cut,
-                None => {
-                    // The text is what was answered, to the last digit.
-                    let exact = items.is_empty().then(|| result.get().to_owned());
-                    let value = items.beside(decoded(&result)?);
-                    let text = exact.unwrap_or_else(|| value.to_string());
-                    shown(&self.shared.outputs, value, text, entry.wraps, max)
-                }
-            };
-            let pictures = pictures.into_iter();
-            let pictures = pictures.map(|one| ContentBlock::image(one.base64, one.mime));
-            answer.content.extend(pictures);
-            Ok(answer)
-        });
+        // Models write null where they mean nothing.
+        arguments.retain(|_, value| value.get() != "null");
+        let shown = match shape(entry, &mut arguments) {
+            Ok(shape) => {
+                let answered = self.answer(entry, arguments, context).await;
+                answered.and_then(|answer| self.show(entry, answer, shape, context))
+            }
+            Err(error) => Err(error),
+        };
         shown.unwrap_or_else(|error| errors::failed(&error))
+    }
+
+    /// The operation that `call_operation` names, and its arguments.
+    pub(super) fn named(&self, mut given: Arguments) -> Result<(&Entry, Arguments)> {
+        let wrong = |what: String| Error::new(Code::InvalidParams, what);
+        let operation = given.get("operation").map(|name| name.get());
+        let operation: String = operation
+            .and_then(|name| serde_json::from_str(name).ok())
+            .ok_or_else(|| wrong("`operation` is the name of one".to_owned()))?;
+        let Some(entry) = self.shared.tools.get(&operation) else {
+            let near = self.shared.tools.nearest(&operation);
+            let near = near.map_or_else(
+                || "ask without a name for all there are".to_owned(),
+                |near| format!("did you mean `{near}`?"),
+            );
+            let what = format!("there is no operation `{operation}`");
+            return Err(Error::new(Code::UnknownOperation, what).hint(near));
+        };
+        let Some(arguments) = given.remove("arguments") else {
+            return Ok((entry, Arguments::new()));
+        };
+        // Some models write an object as text.
+        let text = serde_json::from_str::<String>(arguments.get());
+        let text = text.unwrap_or_else(|_| arguments.get().to_owned());
+        let arguments = serde_json::from_str(&text)
+            .map_err(|_| wrong("`arguments` is an object".to_owned()))?;
+        Ok((entry, arguments))
+    }
+
+    /// An answer in the shape that is wanted, or as much of it as fits.
+    fn show(
+        &self,
+        entry: &Entry,
+        (result, items): (Box<RawValue>, Items),
+        shape: Shape,
+        context: &RequestContext<RoleServer>,
+    ) -> Result<CallToolResult> {
+        let (result, pictures) = apart(entry, result)?;
+        let outputs = &self.shared.outputs;
+        let max = self.max_output(shape, context);
+        let mut answer = match shape {
+            Shape::Json => {
+                let json = match items.is_empty() {
+                    // What was answered, to the last digit.
+                    true => result.get().to_owned(),
+                    false => items.beside(decoded(&result)?).to_string(),
+                };
+                shown(outputs, &json, entry.wraps(), max)?
+            }
+            Shape::Text => {
+                let text = readable(&entry.definition, result.get(), &items);
+                let text = match text {
+                    Readable::Nothing => "done".to_owned(),
+                    Readable::Text(text) => outputs.text(&text, max).unwrap_or(text),
+                    Readable::Json(json) => outputs.json(&json, max, false).unwrap_or(json),
+                };
+                CallToolResult::success(vec![ContentBlock::text(text)])
+            }
+        };
+        let pictures = pictures.into_iter();
+        let pictures = pictures.map(|one| ContentBlock::image(one.base64, one.mime));
+        answer.content.extend(pictures);
+        Ok(answer)
     }
 
     async fn answer(
         &self,
         entry: &Entry,
-        arguments: JsonObject,
+        mut arguments: Arguments,
         context: &RequestContext<RoleServer>,
     ) -> Result<(Box<RawValue>, Items)> {
         let _place = self.place()?;
-        let mut arguments = exact::arguments(&arguments, context)?;
-        // Models write null where they mean nothing.
-        arguments.retain(|_, value| value.get() != "null");
         let token = context.meta.get_progress_token();
         if entry.definition.streams == Streams::OnRequest && token.is_some() {
             // Whoever wants to hear of progress gets the items one by one.
@@ -129,11 +193,78 @@ impl Agent {
         })
     }
 
-    pub(super) fn max_output(&self, context: &RequestContext<RoleServer>) -> usize {
+    /// The most bytes that an answer in JSON shows.
+    pub(super) fn max_json(&self, context: &RequestContext<RoleServer>) -> usize {
+        self.max_output(Shape::Json, context)
+    }
+
+    fn max_output(&self, shape: Shape, context: &RequestContext<RoleServer>) -> usize {
         let asked = context.meta.0.0.get(MAX_OUTPUT_META);
-        let asked = asked.and_then(Value::as_u64);
-        let max = asked.map_or(self.shared.settings.max_output, |max| max as usize);
-        max.min(MAX_SHOWN)
+        let asked = asked.and_then(Value::as_u64).map(|max| max as usize);
+        let usual = match shape {
+            Shape::Text => MAX_TEXT,
+            Shape::Json => MAX_OUTPUT,
+        };
+        let max = asked.or(self.shared.settings.max_output);
+        max.unwrap_or(usual).min(MAX_SHOWN)
+    }
+}
+
+/// How an answer is wanted. Where a contract says how, the operation is told what the agent says;
+/// elsewhere this door writes the text, which is the command line's.
+fn shape(entry: &Entry, arguments: &mut Arguments) -> Result<Shape> {
+    let own = entry.definition.own_schema();
+    let is_own = own
+        .get("properties")
+        .and_then(|all| all.get(FORMAT))
+        .is_some();
+    if entry.is_contract {
+        return Ok(Shape::Json);
+    }
+    let said = match is_own {
+        true => None,
+        false => arguments.remove(FORMAT),
+    };
+    match said.as_deref().map(RawValue::get) {
+        None | Some("\"text\"") => Ok(Shape::Text),
+        Some("\"json\"") => Ok(Shape::Json),
+        Some(_) => Err(Error::new(
+            Code::InvalidParams,
+            "`format` is `text` or `json`",
+        )),
+    }
+}
+
+/// What people read of an answer, with the items that came before it.
+fn readable(definition: &Definition, result: &str, items: &Items) -> Readable {
+    let answer = definition.readable(result, !items.is_empty());
+    // A text is the whole answer; items without one are its first part.
+    if items.is_empty()
+        || (matches!(answer, Readable::Text(_)) && definition.offer.prints == Prints::Answer)
+    {
+        return answer;
+    }
+    let mut lines: Vec<String> = items.kept.iter().map(|item| printed(item)).collect();
+    if items.left_out > 0 {
+        lines.push(format!("... and {} more", items.left_out));
+    }
+    match answer {
+        Readable::Nothing => {}
+        Readable::Text(text) | Readable::Json(text) => lines.push(text),
+    }
+    Readable::Text(lines.join("\n"))
+}
+
+/// An item: what a program printed as it is, everything else as JSON.
+fn printed(item: &RawValue) -> String {
+    #[derive(Deserialize)]
+    struct Printed {
+        stream: String,
+        text: String,
+    }
+    match serde_json::from_str::<Printed>(item.get()) {
+        Ok(printed) if !printed.stream.is_empty() => printed.text.trim_end_matches('\n').to_owned(),
+        _ => item.get().to_owned(),
     }
 }
 
@@ -193,7 +324,11 @@ impl Drop for Items {
 
 /// A result as a value.
 pub(super) fn decoded(result: &RawValue) -> Result<Value> {
-    serde_json::from_str(result.get()).map_err(|error| {
+    decoded_text(result.get())
+}
+
+fn decoded_text(result: &str) -> Result<Value> {
+    serde_json::from_str(result).map_err(|error| {
         let what = format!("the result is no JSON that can be shown: {error}");
         Error::new(Code::InvalidResult, what).hint("it may be nested too deeply; return less")
     })
@@ -210,38 +345,31 @@ fn apart(entry: &Entry, result: Box<RawValue>) -> Result<(Box<RawValue>, Vec<Pic
     }
 }
 
-/// What an agent sees of a text that is too long for it.
-pub(super) fn cut(outputs: &Outputs, text: &str, max: usize) -> Option<CallToolResult> {
-    let (head_and_tail, cut) = outputs.cut(text, max)?;
-    let mut answer = CallToolResult::success(vec![ContentBlock::text(head_and_tail)]);
-    answer.structured_content = Some(json!({ "cut": cut }));
-    Some(answer)
-}
-
-/// A result as the agent sees it: as text and as an object, or cut.
+/// A result as the agent sees it: as JSON in text and as an object, or as much of it as fits.
 pub(super) fn shown(
     outputs: &Outputs,
-    value: Value,
-    text: String,
+    json: &str,
     wraps: bool,
     max: usize,
-) -> CallToolResult {
-    if let Some(answer) = cut(outputs, &text, max) {
-        return answer;
-    }
-    let mut answer = CallToolResult::success(vec![ContentBlock::text(text)]);
-    answer.structured_content = Some(match value {
-        Value::Object(_) if !wraps => value,
+) -> Result<CallToolResult> {
+    let cut = outputs.json(json, max, wraps);
+    let text = cut.as_deref().unwrap_or(json).to_owned();
+    let value = decoded_text(&text)?;
+    let structured = match value {
+        Value::Object(_) if cut.is_some() || !wraps => value,
         other => json!({ WRAPPED: other }),
-    });
-    answer
+    };
+    let mut answer = CallToolResult::success(vec![ContentBlock::text(text)]);
+    answer.structured_content = Some(structured);
+    Ok(answer)
 }
 
 /// What the agent hears before the result.
 pub(super) struct News<'a> {
     token: Option<ProgressToken>,
     peer: &'a Peer<RoleServer>,
-    last: f64,
+    /// The number that was told last.
+    last: Option<f64>,
 }
 
 impl<'a> News<'a> {
@@ -249,7 +377,7 @@ impl<'a> News<'a> {
         Self {
             token,
             peer,
-            last: 0.0,
+            last: None,
         }
     }
 
@@ -281,12 +409,16 @@ impl<'a> News<'a> {
             value: Option<f64>,
             total: Option<f64>,
             message: Option<String>,
+            /// What the function prints, where somebody wants to hear of that.
+            printed: Option<String>,
         }
         let told: Told = serde_json::from_str(progress.get()).unwrap_or_default();
-        self.next(told.value, told.total, told.message)
+        self.next(told.value, told.total, told.message.or(told.printed))
     }
 
-    /// A notification whose number is larger than the one before, as the protocol demands.
+    /// A notification with the function's own number. The protocol demands that each is larger
+    /// than the one before: one that is not becomes the next there is. Where the function counts
+    /// nothing, items are counted.
     fn next(
         &mut self,
         value: Option<f64>,
@@ -294,12 +426,10 @@ impl<'a> News<'a> {
         message: Option<String>,
     ) -> Option<ProgressNotificationParam> {
         let token = self.token.clone()?;
-        self.last = match value {
-            Some(value) if value > self.last => value,
-            _ => self.last + 1.0,
-        };
-        let mut news = ProgressNotificationParam::new(token, self.last);
-        news.total = total.filter(|total| *total >= self.last);
+        let number = following(self.last, value);
+        self.last = Some(number);
+        let mut news = ProgressNotificationParam::new(token, number);
+        news.total = total.filter(|total| *total >= number);
         news.message = message;
         Some(news)
     }
@@ -309,6 +439,43 @@ impl<'a> News<'a> {
         match news {
             Some(news) => peer.notify_progress(news).await.is_ok(),
             None => !peer.is_transport_closed(),
+        }
+    }
+}
+
+/// The number that is told after another: the function's own, or one more.
+fn following(last: Option<f64>, told: Option<f64>) -> f64 {
+    match (last, told.filter(|told| told.is_finite())) {
+        (None, Some(told)) => told,
+        (Some(last), Some(told)) if told > last => told,
+        (Some(last), Some(_)) => last.next_up(),
+        (last, None) => last.unwrap_or(0.0) + 1.0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn progress_is_told_in_the_functions_own_numbers() {
+        for (told, heard) in [
+            (
+                &[Some(0.0), Some(0.25), Some(0.5), Some(1.0)][..],
+                &[0.0, 0.25, 0.5, 1.0][..],
+            ),
+            (&[Some(1.0), Some(50.0), Some(100.0)], &[1.0, 50.0, 100.0]),
+            (&[None, None, None], &[1.0, 2.0, 3.0]),
+            (&[Some(-2.0), Some(-1.0)], &[-2.0, -1.0]),
+            (&[Some(3.0), Some(3.0)], &[3.0, 3.000_000_000_000_000_4]),
+        ] {
+            let mut last = None;
+            let numbers = told.iter().map(|told| {
+                let number = following(last, *told);
+                last = Some(number);
+                number
+            });
+            assert_eq!(numbers.collect::<Vec<_>>(), heard);
         }
     }
 }

@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use pillion_catalogue::{Caller, Door, Error, Function, Listing, Result};
+use pillion_catalogue::{Caller, Code, Door, Error, Function, Listing, Result};
 use rmcp::ErrorData as McpError;
-use rmcp::model::{CallToolResult, JsonObject, Tool};
+use rmcp::model::{CallToolResult, ContentBlock, JsonObject, Tool};
 use rmcp::service::{Peer, RequestContext, RoleServer};
 use serde_json::value::to_raw_value;
 use serde_json::{Map, Value, json};
 
-use super::calls::{Items, News, cut, decoded, shown};
+use super::calls::{Items, News, decoded, shown};
 use super::schemas::{WRAPPED, output_of};
 use super::server::{Agent, Shared};
 use super::{errors, exact, tools};
@@ -47,7 +47,7 @@ impl Shared {
     }
 
     fn tools_of(&self, listing: &Listing) -> Vec<Tool> {
-        let taken = |name: &str| self.tools.list().iter().any(|tool| tool.name == name);
+        let taken = |name: &str| self.tools.lists(name) || self.tools.get(name).is_some();
         let named = listing.tools.iter().map(|function| {
             // An operation's tool keeps its name.
             let name = match taken(&function.name) {
@@ -64,16 +64,20 @@ impl Shared {
 }
 
 impl Agent {
-    /// Call a function: what it gives, or its error as the agent reads it.
+    /// Call a function: what it gives, or its error as the agent reads it. That there is no
+    /// function of that name is no answer of a tool.
     pub(super) async fn invoke(
         &self,
         exposed: &Exposed,
         name: &str,
         arguments: JsonObject,
         context: &RequestContext<RoleServer>,
-    ) -> CallToolResult {
-        let invoked = self.invoked(exposed, name, arguments, context).await;
-        invoked.unwrap_or_else(|error| errors::failed(&error))
+    ) -> Result<CallToolResult> {
+        match self.invoked(exposed, name, arguments, context).await {
+            Ok(result) => Ok(result),
+            Err(error) if error.code == Code::UnknownOperation => Err(error),
+            Err(error) => Ok(errors::failed(&error)),
+        }
     }
 
     async fn invoked(
@@ -100,34 +104,31 @@ impl Agent {
         let given = exposed
             .call(asked, true, |part| news.part(part, &mut items))
             .await?;
-        let max = self.max_output(context);
-        let is_text = given.result.get().starts_with('"');
-        if !given.streams
-            && !is_text
-            && let Some(cut) = cut(&self.shared.outputs, given.result.get(), max)
-        {
-            return Ok(cut);
-        }
-        let mut value = decoded(&given.result)?;
-        if given.streams {
-            let mut object = Map::new();
-            if !value.is_null() {
-                object.insert(WRAPPED.into(), value);
+        let max = self.max_json(context);
+        let json = match given.streams {
+            false => given.result.get().to_owned(),
+            true => {
+                let mut object = Map::new();
+                let value = decoded(&given.result)?;
+                if !value.is_null() {
+                    object.insert(WRAPPED.into(), value);
+                }
+                items.within(object).to_string()
             }
-            value = items.within(object);
-        }
+        };
         let listing = exposed.list_at(Door::Mcp, &given.version).await?;
         let function = listing
             .tools
             .iter()
             .find(|function| function.name == name || function.qualified == name);
         let wraps = !given.streams && function.is_some_and(|function| output(function).1);
-        let text = match &value {
+        let is_cut = json.len() > max;
+        let mut answer = shown(&self.shared.outputs, &json, wraps, max)?;
+        if let (false, Ok(text)) = (is_cut, serde_json::from_str::<String>(&json)) {
             // As a model reads it best.
-            Value::String(text) => text.clone(),
-            other => other.to_string(),
-        };
-        Ok(shown(&self.shared.outputs, value, text, wraps, max))
+            answer.content = vec![ContentBlock::text(text)];
+        }
+        Ok(answer)
     }
 
     /// Tell an agent of every change of the functions, for as long as it is there.

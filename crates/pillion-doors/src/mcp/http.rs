@@ -98,8 +98,14 @@ impl Drop for Flying {
 
 /// Reads the message, if there is room for it, and lets it pass if its id is not in flight.
 async fn one_by_one(State(all): State<Arc<InFlight>>, request: Request, next: Next) -> Response {
+    let is_end = request.method() == Method::DELETE;
     if request.method() != Method::POST {
-        return next.run(request).await;
+        let mut response = next.run(request).await;
+        // The session is over, not on its way there.
+        if is_end && response.status() == StatusCode::ACCEPTED {
+            *response.status_mut() = StatusCode::NO_CONTENT;
+        }
+        return response;
     }
     let (head, body) = request.into_parts();
     let (body, _claim) = match collect(body).await {

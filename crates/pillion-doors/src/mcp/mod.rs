@@ -1,9 +1,10 @@
-//! The Model Context Protocol: every operation as a tool of an agent.
+//! The Model Context Protocol: operations as tools of an agent.
 //!
-//! What an agent sees is made from the catalogue (`tools`); one list says what is kept
-//! from agents, and one alias table holds the names that a contract fixes. `server` is the
-//! protocol's side, `calls` carries a call through the catalogue, `functions` does
-//! the same for functions of Python modules that are exposed, `outputs` cuts what would flood a model and keeps the rest to be fetched. The protocol itself is spoken by
+//! What an agent sees is made from the catalogue (`tools`, `schemas`): operations say in their
+//! offers which tables of tools they are on, and which names a contract fixes. `server` is the
+//! protocol's side, `calls` carries a call through the catalogue and shows its answer as text or
+//! JSON, `functions` does the same for functions of Python modules that are exposed, `outputs`
+//! and `trim` cut what would flood a model and keep the rest to be fetched. The protocol itself is spoken by
 //! `rmcp`; `lines` is our own transport for standard input and output, because a line that
 //! cannot be read is to be answered, not passed by. `http` is `/mcp` of the HTTP door.
 
@@ -14,13 +15,13 @@ mod functions;
 pub(crate) mod http;
 mod lines;
 mod outputs;
-mod profile;
 mod prompts;
 mod resources;
 mod roots;
 mod schemas;
 mod server;
 mod tools;
+mod trim;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -32,10 +33,12 @@ use crate::House;
 use lines::LineTransport;
 use server::{Agent, Shared};
 
-pub use profile::Profile;
+pub use pillion_catalogue::Profile;
 
-/// Bytes of text that one answer shows unless somebody says otherwise.
+/// Bytes that one answer in JSON shows unless somebody says otherwise.
 pub const MAX_OUTPUT: usize = 60_000;
+/// The same for an answer in text, all of which a model reads: about 5,000 tokens.
+pub const MAX_TEXT: usize = 20_000;
 
 /// How often an agent that has stopped sending is asked whether it still reads.
 const STILL_THERE: Duration = Duration::from_millis(250);
@@ -45,8 +48,8 @@ const STILL_THERE: Duration = Duration::from_millis(250);
 pub struct Settings {
     /// Which tools there are.
     pub profile: Profile,
-    /// Bytes of text that one answer shows.
-    pub max_output: usize,
+    /// Bytes that one answer shows; [`MAX_TEXT`] or [`MAX_OUTPUT`] if nothing is said.
+    pub max_output: Option<usize>,
     /// Who the agent is where it says nothing itself: where it stands, and which Python is its.
     pub caller: Caller,
 }
@@ -54,8 +57,8 @@ pub struct Settings {
 impl Default for Settings {
     fn default() -> Self {
         Self {
-            profile: Profile::Full,
-            max_output: MAX_OUTPUT,
+            profile: Profile::Default,
+            max_output: None,
             caller: Caller::default(),
         }
     }

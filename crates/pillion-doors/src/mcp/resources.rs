@@ -7,9 +7,9 @@ use rmcp::service::{RequestContext, RoleServer};
 use serde_json::json;
 use serde_json::value::{RawValue, to_raw_value};
 
-use super::errors;
 use super::roots::unescaped;
 use super::server::{Agent, Shared};
+use super::{MAX_OUTPUT, MAX_TEXT, errors};
 use crate::dispatch::{Asked, dispatch};
 
 const STATUS: &str = "pillion://status";
@@ -79,7 +79,8 @@ fn output(agent: &Agent, rest: &str) -> Result<String> {
         let mut found = pairs.filter(|(key, _)| *key == name);
         found.next().and_then(|(_, value)| value.parse().ok())
     };
-    let limit = number("limit").unwrap_or(agent.shared.settings.max_output);
+    let limit = number("limit").or(agent.shared.settings.max_output);
+    let limit = limit.unwrap_or(MAX_TEXT);
     let outputs = &agent.shared.outputs;
     let page = outputs.page(handle, number("offset").unwrap_or(0), limit)?;
     Ok(page.text)
@@ -114,15 +115,14 @@ async fn ask(
     Ok(result.get().to_owned())
 }
 
-/// JSON as a resource, or what is shown of it.
-fn shown(agent: &Agent, text: String, uri: &str) -> ResourceContents {
+/// JSON as a resource, or what is shown of it, which is JSON too.
+fn shown(agent: &Agent, json: String, uri: &str) -> ResourceContents {
     let Shared {
         outputs, settings, ..
     } = &*agent.shared;
-    match outputs.cut(&text, settings.max_output) {
-        Some((head_and_tail, _)) => ResourceContents::text(head_and_tail, uri),
-        None => ResourceContents::text(text, uri).with_mime_type("application/json"),
-    }
+    let max = settings.max_output.unwrap_or(MAX_OUTPUT);
+    let json = outputs.json(&json, max, false).unwrap_or(json);
+    ResourceContents::text(json, uri).with_mime_type("application/json")
 }
 
 /// Reading has no results that are errors: what is missing and what is wrong have numbers.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use pillion_catalogue::{Definition, Scope, Streams};
+use pillion_catalogue::{Definition, SHARED, Scope, Streams, UNSHOWN};
 use rmcp::model::JsonObject;
 use serde_json::{Map, Value, json};
 
@@ -20,6 +20,7 @@ pub(super) const WRAPPED: &str = "result";
 /// word of a tool's description, and this door knows the agent.
 pub(super) fn input(definition: &Definition) -> JsonObject {
     let mut schema = object(definition.own_schema().to_value());
+    flatten(&mut schema);
     for name in ["$schema", "title", "description"] {
         schema.remove(name);
     }
@@ -42,6 +43,121 @@ pub(super) fn input(definition: &Definition) -> JsonObject {
         }
     });
     object(schema)
+}
+
+/// What a schema names at its top, put in its place: many models refuse tools with a reference or
+/// a choice there.
+fn flatten(schema: &mut JsonObject) {
+    let definitions = schema.get("$defs").cloned().map(object).unwrap_or_default();
+    let name = schema.remove("$ref");
+    let name = name.as_ref().and_then(Value::as_str);
+    let name = name.and_then(|name| name.strip_prefix("#/$defs/"));
+    let Some(Value::Object(meant)) = name.and_then(|name| definitions.get(name)) else {
+        return;
+    };
+    schema.remove("unevaluatedProperties");
+    if let Some(Value::Object(more)) = meant.get("properties") {
+        let own = schema.entry("properties").or_insert_with(|| json!({}));
+        if let Some(own) = own.as_object_mut() {
+            // What is meant comes first: it says what the request is about.
+            let mut all = more.clone();
+            all.append(own);
+            *own = all;
+        }
+    }
+}
+
+/// The same in few words: what is told once is not said again, and what most agents never need is
+/// left out. It allows more than it names.
+pub(super) fn short(definition: &Definition) -> JsonObject {
+    let mut schema = input(definition);
+    let definitions = schema.remove("$defs").map(object).unwrap_or_default();
+    let mut schema = Value::Object(schema);
+    // Definitions may name others, and themselves.
+    for _ in 0..4 {
+        each(&mut schema, &|part| inline(part, &definitions));
+    }
+    each(&mut schema, &|part| {
+        simple(part);
+        part.remove("additionalProperties");
+        if let Some(properties) = part.get_mut("properties").and_then(Value::as_object_mut) {
+            properties.retain(|name, _| !UNSHOWN.contains(&name.as_str()));
+            for (name, _) in SHARED {
+                let shared = properties.get_mut(*name).and_then(Value::as_object_mut);
+                shared.map(|shared| shared.remove("description"));
+            }
+        }
+        if let Some(Value::String(about)) = part.get_mut("description") {
+            let first = about.split("\n\n").next().unwrap_or_default();
+            *about = first.trim_end_matches('.').replace('\n', " ");
+        }
+    });
+    object(schema)
+}
+
+/// A definition in place of its name.
+fn inline(part: &mut JsonObject, definitions: &Map<String, Value>) {
+    let name = part.get("$ref").and_then(Value::as_str);
+    let name = name.and_then(|name| name.strip_prefix("#/$defs/"));
+    let Some(Value::Object(meant)) = name.and_then(|name| definitions.get(name)) else {
+        return;
+    };
+    let meant = meant.clone();
+    part.remove("$ref");
+    for (name, value) in meant {
+        part.entry(name).or_insert(value);
+    }
+}
+
+/// What may be left away need not be null, what is nothing is no default, and a choice of words
+/// is a list of them.
+fn simple(part: &mut JsonObject) {
+    part.remove("title");
+    if let Some(Value::Array(types)) = part.get_mut("type") {
+        types.retain(|one| one != "null");
+        if let [one] = &types[..] {
+            let one = one.clone();
+            part.insert("type".into(), one);
+        }
+    }
+    for choice in ["anyOf", "oneOf"] {
+        let Some(Value::Array(branches)) = part.get_mut(choice) else {
+            continue;
+        };
+        branches.retain(|one| one != &json!({ "type": "null" }));
+        let words = branches.iter().map(words).collect::<Option<Vec<_>>>();
+        if let [Value::Object(only)] = &branches[..] {
+            let only = only.clone();
+            part.remove(choice);
+            for (name, value) in only {
+                part.entry(name).or_insert(value);
+            }
+            simple(part);
+        } else if let Some(words) = words {
+            part.remove(choice);
+            part.remove("type");
+            part.insert("enum".into(), words.concat().into());
+        }
+    }
+    let nothing = [json!(null), json!(false), json!([]), json!("")];
+    if part
+        .get("default")
+        .is_some_and(|default| nothing.contains(default))
+    {
+        part.remove("default");
+    }
+    if part.contains_key("enum") {
+        part.remove("type");
+    }
+}
+
+/// The words that a branch of a choice is, if it is nothing else.
+fn words(branch: &Value) -> Option<Vec<Value>> {
+    match (branch.get("const"), branch.get("enum")) {
+        (Some(word), _) => Some(vec![word.clone()]),
+        (None, Some(Value::Array(words))) => Some(words.clone()),
+        _ => None,
+    }
 }
 
 /// What a tool gives, and whether the result stands within an object.
@@ -119,8 +235,12 @@ fn bare(schema: &mut Value) {
     });
 }
 
-/// Change a schema and all schemas in it.
+/// Change a schema and all schemas in it. One that allows everything becomes an object: some
+/// clients take no other schemas.
 fn each(schema: &mut Value, change: &impl Fn(&mut JsonObject)) {
+    if *schema == Value::Bool(true) {
+        *schema = json!({});
+    }
     let Some(schema) = schema.as_object_mut() else {
         return;
     };
@@ -134,6 +254,9 @@ fn each(schema: &mut Value, change: &impl Fn(&mut JsonObject)) {
                 list.iter_mut().for_each(|part| each(part, change));
             }
             ("items" | "additionalProperties", part) => each(part, change),
+            ("prefixItems", Value::Array(list)) => {
+                list.iter_mut().for_each(|part| each(part, change));
+            }
             _ => {}
         }
     }
@@ -142,14 +265,13 @@ fn each(schema: &mut Value, change: &impl Fn(&mut JsonObject)) {
 fn cut() -> Value {
     json!({
         "type": "object",
-        "description": "Stands alone when the answer was too long; `fetch_output` gives the rest.",
+        "description": "There when the answer was too long: what of it is shown, and by which handles `fetch_output` gives the rest.",
         "properties": {
             "handle": { "type": "string" },
             "bytes": { "type": "integer" },
-            "head": { "type": "integer" },
-            "tail": { "type": "integer" },
+            "parts": { "type": "array", "items": { "type": "object" } },
         },
-        "required": ["handle", "bytes"],
+        "required": ["handle", "bytes", "parts"],
     })
 }
 
@@ -210,6 +332,42 @@ mod tests {
         ));
         assert!(!is_object(&json!({ "oneOf": [a, b] }), &definitions));
         assert!(!is_object(&json!({}), &definitions));
+    }
+
+    #[test]
+    fn what_stands_behind_a_name_at_the_top_is_put_in_its_place() {
+        let mut schema = object(json!({
+            "$ref": "#/$defs/Place",
+            "unevaluatedProperties": false,
+            "properties": { "add": { "type": "string" } },
+            "$defs": { "Place": { "properties": { "at": { "type": "string" } } } },
+        }));
+        flatten(&mut schema);
+        let names: Vec<_> = schema["properties"].as_object().unwrap().keys().collect();
+        assert_eq!(names, ["at", "add"]);
+        assert!(!schema.contains_key("$ref") && !schema.contains_key("unevaluatedProperties"));
+    }
+
+    #[test]
+    fn few_words_are_left_and_no_null() {
+        let mut part = object(json!({
+            "anyOf": [{ "oneOf": [{ "const": "a", "description": "x" }, { "const": "b" }] }, { "type": "null" }],
+            "default": null,
+        }));
+        simple(&mut part);
+        assert_eq!(Value::Object(part), json!({ "enum": ["a", "b"] }));
+        let mut part = object(json!({ "type": ["integer", "null"], "default": 3 }));
+        simple(&mut part);
+        assert_eq!(
+            Value::Object(part),
+            json!({ "type": "integer", "default": 3 })
+        );
+        let mut any = json!({ "properties": { "a": true, "b": { "items": true } } });
+        each(&mut any, &|_| {});
+        assert_eq!(
+            any,
+            json!({ "properties": { "a": {}, "b": { "items": {} } } })
+        );
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use pillion_catalogue::{Door, Room};
+use pillion_catalogue::{Door, Room, SHARED};
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, CustomRequest,
     CustomResult, ErrorCode, ErrorData, GetPromptRequestParams, GetPromptResponse, Implementation,
@@ -15,20 +15,23 @@ use rmcp::{ErrorData as McpError, ServerHandler};
 use serde_json::{Value, json};
 use tokio::sync::Semaphore;
 
-use super::outputs::Outputs;
+use super::outputs::{Outputs, Page};
 use super::roots::Roots;
-use super::tools::{FETCH, Tools};
-use super::{Profile, Settings, errors, exact, prompts, resources};
+use super::tools::{CALL, FETCH, Tools};
+use super::{MAX_OUTPUT, MAX_TEXT, Settings, errors, exact, prompts, resources};
 use crate::House;
 
 /// Calls that are worked on at once; more are refused.
 const MAX_CALLS: usize = 256;
 
 /// What an agent is told when it connects.
-const INSTRUCTIONS: &str = "pillion answers questions about projects and their code from an index and a type checker that are warm and in step with the files: an edit is seen by the next call. Ask it instead of searching text.";
+const INSTRUCTIONS: &str = "pillion answers questions about Python projects from an index and a type checker that are warm and in step with the files: an edit is seen by the next call. Ask it instead of searching text.";
 
-/// And this, if it has all tools.
-const TOOLS: &str = " `code_at` says everything about the name at a place, `code_refs` lists every use, `code_symbols` finds definitions by name, `code_read_symbol` reads one definition out of a long file, `code_diagnostics` tells what an edit broke. Lines and columns count from 1; paths are relative to the project, or absolute. Refactorings answer with a patch, and write only with `apply`. `py_call` runs a Python function of the project in a warm worker.";
+/// And this, where its tools are a choice.
+const CHOICE: &str = "Only the most used operations are listed as tools.";
+
+/// And this, where answers are text.
+const ANSWERS: &str = "Answers are text: places as file:line:column, `?` before uses that are only possible. Long ones end with a handle for the rest.";
 
 /// What an agent is told that only gets functions of Python modules.
 const FUNCTIONS: &str = "These tools are Python functions in a warm worker. An edit of their source is seen by the next call.";
@@ -81,20 +84,68 @@ impl Agent {
         let number = |name: &str| arguments.get(name).and_then(Value::as_u64);
         let handle = arguments.get("handle").and_then(Value::as_str);
         let offset = number("offset").unwrap_or(0) as usize;
-        let limit = number("limit").map_or(self.shared.settings.max_output, |n| n as usize);
-        match self
-            .shared
-            .outputs
-            .page(handle.unwrap_or_default(), offset, limit)
-        {
-            Ok(page) => {
-                let structured = serde_json::to_value(&page).unwrap_or_default();
-                let mut result = CallToolResult::success(vec![ContentBlock::text(page.text)]);
-                result.structured_content = Some(structured);
-                result
+        let is_contract = self.shared.settings.profile.is_contract();
+        let usual = if is_contract { MAX_OUTPUT } else { MAX_TEXT };
+        let usual = self.shared.settings.max_output.unwrap_or(usual);
+        let limit = number("limit").map_or(usual, |n| n as usize);
+        let outputs = &self.shared.outputs;
+        let page = match outputs.page(handle.unwrap_or_default(), offset, limit) {
+            Ok(page) => page,
+            Err(error) => return errors::failed(&error),
+        };
+        let structured = is_contract.then(|| serde_json::to_value(&page).unwrap_or_default());
+        let text = match is_contract {
+            true => page.text,
+            false => {
+                let Page { total, unit, .. } = page;
+                let within = page.within.map(|line| format!("[within {line}]\n"));
+                let next = page.next_offset;
+                let next =
+                    next.map(|next| format!("\n[goes on at offset {next} of {total} {unit}]"));
+                let text = page.text.trim_end_matches('\n');
+                format!(
+                    "{}{text}{}",
+                    within.unwrap_or_default(),
+                    next.unwrap_or_default()
+                )
             }
+        };
+        let mut result = CallToolResult::success(vec![ContentBlock::text(text)]);
+        result.structured_content = structured;
+        result
+    }
+
+    /// Call what `call_operation` names.
+    async fn call_named(
+        &self,
+        arguments: &JsonObject,
+        context: &RequestContext<RoleServer>,
+    ) -> CallToolResult {
+        let named = exact::arguments(arguments, context).and_then(|given| self.named(given));
+        match named {
+            Ok((entry, arguments)) => Box::pin(self.perform(entry, arguments, context)).await,
             Err(error) => errors::failed(&error),
         }
+    }
+
+    /// What an agent is told: what is the same for all its tools, said once.
+    fn instructions(&self) -> String {
+        if self.shared.is_only_functions() {
+            return FUNCTIONS.to_owned();
+        }
+        let profile = self.shared.settings.profile;
+        if profile.is_contract() {
+            return INSTRUCTIONS.to_owned();
+        }
+        // What is said about the caller is understood by all of them, and in no schema.
+        let said = ["format", "timeout_ms"];
+        let is_there = |name: &str| said.contains(&name) || self.shared.tools.take(name);
+        let shared = SHARED.iter().filter(|(name, _)| is_there(name));
+        let shared: Vec<String> = shared
+            .map(|(name, about)| format!("`{name}` {about}"))
+            .collect();
+        let shared = format!("Parameters: {}.", shared.join("; "));
+        [INSTRUCTIONS, CHOICE, ANSWERS, &shared].join(" ")
     }
 
     fn unknown_tool(&self, name: &str) -> McpError {
@@ -125,14 +176,9 @@ impl ServerHandler for Agent {
         let about = Implementation::new("pillion", env!("CARGO_PKG_VERSION"))
             .with_title("pillion")
             .with_description("Python, already running: code and project questions, answered warm");
-        let instructions = match self.shared.settings.profile {
-            _ if self.shared.is_only_functions() => FUNCTIONS.to_owned(),
-            Profile::Full => [INSTRUCTIONS, TOOLS].concat(),
-            Profile::Core | Profile::Minimal => INSTRUCTIONS.to_owned(),
-        };
         InitializeResult::new(capabilities)
             .with_server_info(about)
-            .with_instructions(instructions)
+            .with_instructions(self.instructions())
     }
 
     async fn list_tools(
@@ -161,18 +207,27 @@ impl ServerHandler for Agent {
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, McpError> {
         let arguments = request.arguments.unwrap_or_default();
-        let result = match self.shared.tools.get(&request.name) {
-            Some(entry) => Box::pin(self.perform(entry, arguments, &context)).await,
-            None if request.name == FETCH && self.get_tool(FETCH).is_some() => {
+        let name = request.name.as_ref();
+        let tools = &self.shared.tools;
+        let result = match (tools.get(name), &self.shared.house.exposed) {
+            (Some(entry), _) => match exact::arguments(&arguments, &context) {
+                Ok(exact) => Box::pin(self.perform(entry, exact, &context)).await,
+                Err(error) => errors::failed(&error),
+            },
+            (None, _) if name == FETCH && tools.lists(FETCH) => {
                 self.fetch(&exact::values(&arguments, &context))
             }
-            None => match &self.shared.house.exposed {
-                Some(exposed) => {
-                    let invoked = self.invoke(exposed, &request.name, arguments, &context);
-                    Box::pin(invoked).await
-                }
-                None => return Err(self.unknown_tool(&request.name)),
-            },
+            (None, _) if name == CALL && tools.lists(CALL) => {
+                self.call_named(&arguments, &context).await
+            }
+            (None, Some(exposed)) => {
+                let invoked = self.invoke(exposed, name, arguments, &context);
+                Box::pin(invoked).await.map_err(|unknown| {
+                    let data = serde_json::from_str(&errors::text(&unknown)).ok();
+                    McpError::invalid_params(unknown.message, data)
+                })?
+            }
+            (None, None) => return Err(self.unknown_tool(name)),
         };
         Ok(result.into())
     }

@@ -1,5 +1,6 @@
 //! What callers can ask for: `exec.*`.
 
+mod beside;
 mod cancel;
 mod history;
 mod job;
@@ -13,6 +14,7 @@ mod stream;
 use pillion_catalogue::{Code, Error, Field, First, Limit, Method, Operations, Result, Route};
 use pillion_store::Job as StoredJob;
 
+pub use beside::modules_beside;
 pub use cancel::{Cancel, Cancelled};
 pub use history::{History, PastRun, PastRuns};
 pub use job::{Job, JobReport};

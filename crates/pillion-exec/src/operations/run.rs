@@ -14,6 +14,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
+use super::beside::modules_beside;
 use super::{CODE_FIELDS, USER_LANE, in_session};
 use crate::ExecService;
 use crate::service::Ticket;
@@ -81,7 +82,7 @@ pub struct Run {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tools: Option<ToolsGiven>,
     /// Seconds it may take, 20 unless `pillion.toml` says otherwise.
-    #[arg(long, value_name = "S")]
+    #[arg(long = "timeout", alias = "timeout-seconds", value_name = "S")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_seconds: Option<f64>,
     /// Megabytes of memory, 512 unless `pillion.toml` says otherwise.
@@ -146,14 +147,27 @@ impl Operation for Run {
     const SAFETY: Safety = Safety::Execute;
     const SCOPE: Scope = Scope::Project;
     const STREAMS: Streams = Streams::OnRequest;
-    const OFFER: Offer = Offer::PLAIN.typed_by_hand("exec", 300).routes(&[in_session(
-        Method::Post,
-        "/api/session/{session_id}/code/run",
-    )
-    .takes(CODE_FIELDS)
-    .fixes(USER_LANE)]);
+    const OFFER: Offer = Offer::PLAIN
+        .typed_by_hand("exec", 300)
+        .everyday()
+        .routes(&[
+            in_session(Method::Post, "/api/session/{session_id}/code/run")
+                .takes(CODE_FIELDS)
+                .fixes(USER_LANE),
+        ]);
     type Service = ExecService;
     type Output = Reply;
+
+    fn text(result: &str) -> Option<String> {
+        let reply: Reply = serde_json::from_str(result).ok()?;
+        Some(text(&reply))
+    }
+
+    /// A function of the folder one is in goes along.
+    fn typed(mut self, _json: bool) -> Self {
+        self.take_along();
+        self
+    }
 
     async fn run(self, cx: Context<ExecService>) -> Result<Reply> {
         let stream = self.stream;
@@ -166,6 +180,41 @@ impl Operation for Run {
             .perform(request, cancel, &mut listener, Ticket::default())
             .await
     }
+}
+
+/// What it wrote, what came of it, and how it ended.
+fn text(reply: &Reply) -> String {
+    let mut lines = Vec::new();
+    let mut written = |what: &str, text: &str| {
+        if !text.is_empty() {
+            lines.extend((!what.is_empty()).then(|| format!("{what}:")));
+            lines.push(text.trim_end_matches('\n').to_owned());
+        }
+    };
+    written("", &reply.stdout);
+    written("stderr", &reply.stderr);
+    let value = reply.value.as_ref().map(|value| value.get());
+    if let Some(value) = value.or(reply.value_repr.as_deref()) {
+        written("value", value);
+    }
+    for file in &reply.outputs {
+        let what = format!("{} ({} bytes)", file.name, file.size_bytes);
+        written(&what, file.text.as_deref().unwrap_or("(no text)"));
+    }
+    let left_out = reply.outputs_left_out.iter();
+    lines.extend(left_out.map(|one| format!("`{}` does not come back: {}", one.name, one.why)));
+    if !reply.artifacts.is_empty() {
+        let names: Vec<&str> = reply.artifacts.iter().map(|a| a.name.as_str()).collect();
+        lines.push(format!("new in its folder: {}", names.join(", ")));
+    }
+    let outcome = serde_json::to_value(reply.outcome).unwrap_or_default();
+    lines.push(format!(
+        "[{}, code {}, {:.0} ms]",
+        outcome.as_str().unwrap_or_default(),
+        reply.returncode,
+        reply.execution_time_ms
+    ));
+    lines.join("\n")
 }
 
 /// Passes output on to the caller.
@@ -184,6 +233,17 @@ impl Listener for Passing<'_> {
 }
 
 impl Run {
+    /// Let a function of the folder that this process is in go along, if that is what is run.
+    pub fn take_along(&mut self) {
+        if let (Some(function), Ok(folder)) = (&self.function, std::env::current_dir()) {
+            for file in modules_beside(&folder, function) {
+                if self.files.iter().all(|given| given.name != file.name) {
+                    self.files.push(file);
+                }
+            }
+        }
+    }
+
     /// What is meant, if it can be meant.
     pub(crate) fn request(self, whereabouts: Whereabouts, peer: &Peer) -> Result<Request> {
         let (program, name) = self.program()?;

@@ -55,6 +55,11 @@ impl Operation for Start {
         Some(job.job_id)
     }
 
+    fn typed(mut self, _json: bool) -> Self {
+        self.run.take_along();
+        self
+    }
+
     async fn run(self, cx: Context<ExecService>) -> Result<JobInfo> {
         let place = Whereabouts::of_caller(&cx)?;
         let job = jobs::start(cx.service(), self.run, place, &cx.request().peer).await?;

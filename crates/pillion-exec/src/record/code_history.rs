@@ -49,11 +49,14 @@ pub(crate) fn keep(session: &Path, program: Value, reply: &Reply) -> io::Result<
     Ok(())
 }
 
-/// Write a file under the first name from this millisecond on that nobody has.
+/// Write a file under a name that is later than all others: this millisecond, unless several
+/// runs were in it or the clock was set back.
 fn write(folder: &Path, millisecond: i64, text: &[u8]) -> io::Result<()> {
     let staged = folder.join(format!(".{}.new", pillion_lanes::session::name_of_run()));
     fs::write(&staged, text)?;
-    let mut at = millisecond;
+    let newest = names(folder)?.pop();
+    let newest = newest.and_then(|name| number(name.to_str()?));
+    let mut at = newest.map_or(millisecond, |newest| millisecond.max(newest + 1));
     loop {
         match fs::hard_link(&staged, folder.join(format!("run_{at}.json"))) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => at += 1,
@@ -71,12 +74,18 @@ fn names(folder: &Path) -> io::Result<Vec<PathBuf>> {
         .flatten()
         .filter_map(|entry| {
             let name = entry.file_name().into_string().ok()?;
-            let number = name.strip_prefix("run_")?.strip_suffix(".json")?;
-            Some((number.parse().ok()?, name.into()))
+            Some((number(&name)?, name.into()))
         })
         .collect();
     all.sort();
     Ok(all.into_iter().map(|(_, name)| name).collect())
+}
+
+/// The number in the name of a run's file.
+fn number(name: &str) -> Option<i64> {
+    let number = name.strip_prefix("run_")?.strip_suffix(".json")?;
+    // A file that somebody put there must not use up all numbers.
+    number.parse().ok().filter(|number| *number < i64::MAX / 2)
 }
 
 fn cut(text: &str) -> &str {
@@ -89,6 +98,24 @@ mod tests {
     use super::*;
     use pillion_catalogue::{Code, Error};
     use pillion_lanes::Lane;
+
+    #[test]
+    fn a_run_is_the_newest_also_when_the_clock_was_set_back() {
+        let folder = tempfile::tempdir().unwrap();
+        let folder = folder.path();
+        for (millisecond, name) in [
+            (500, "run_500.json"),
+            (500, "run_501.json"),
+            (100, "run_502.json"),
+            (900, "run_900.json"),
+        ] {
+            write(folder, millisecond, b"{}").unwrap();
+            assert_eq!(names(folder).unwrap().pop(), Some(name.into()));
+        }
+        fs::remove_file(folder.join("run_500.json")).unwrap();
+        write(folder, 500, b"{}").unwrap();
+        assert_eq!(names(folder).unwrap().pop(), Some("run_901.json".into()));
+    }
 
     #[test]
     fn the_last_ten_runs_are_kept_whatever_the_clock_says() {

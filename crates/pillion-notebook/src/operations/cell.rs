@@ -37,7 +37,7 @@ pub struct RunCell {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cell_id: Option<String>,
     /// Seconds it may take; then it is interrupted, and if need be its kernel is killed.
-    #[arg(long, value_name = "S")]
+    #[arg(long = "timeout", alias = "timeout-seconds", value_name = "S")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_seconds: Option<f64>,
     /// What it reads if it asks for input, one after the other.
@@ -213,7 +213,7 @@ pub struct Stream {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cell_id: Option<String>,
     /// Seconds it may take; then it is interrupted, and if need be its kernel is killed.
-    #[arg(long, value_name = "S")]
+    #[arg(long = "timeout", alias = "timeout-seconds", value_name = "S")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_seconds: Option<f64>,
     /// If the kernel that ran earlier cells was lost, run those that ended well again first.

@@ -33,6 +33,10 @@ pub struct Call {
     #[arg(long)]
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub stream: bool,
+    /// Tell what the function prints while it runs, as progress `{"printed": text}`.
+    #[arg(skip)]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub prints: bool,
     /// More folders to import from.
     #[arg(long, value_name = "DIR")]
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -64,21 +68,31 @@ impl Operation for Call {
     const SAFETY: Safety = Safety::Execute;
     const SCOPE: Scope = Scope::Project;
     const STREAMS: Streams = Streams::OnRequest;
-    const OFFER: Offer = Offer::PLAIN.typed("call", 270).prints(Prints::Result);
+    const OFFER: Offer = Offer::PLAIN
+        .typed("call", 270)
+        .everyday()
+        .prints(Prints::Result);
     type Service = PythonService;
     type Output = Called;
+
+    /// Whoever reads the answer reads what is printed, too.
+    fn typed(mut self, json: bool) -> Self {
+        self.prints = !json;
+        self
+    }
 
     async fn run(self, cx: Context<PythonService>) -> Result<Called> {
         let question = Question {
             modules: vec![self.function.clone()],
             path: self.path,
             is_safe: self.idempotent,
-            streams: self.stream,
+            streams: self.stream || self.prints,
         };
         let params = worker::Call {
             function: self.function,
             params: self.params,
             stream: self.stream,
+            prints: self.prints,
         };
         let (_, answer) = question.ask(&cx, "call", &params).await?;
         Ok(Called {
@@ -132,6 +146,7 @@ mod tests {
             function: "m:f".to_owned(),
             params: params.map(|text| json(text).unwrap()),
             stream,
+            prints: false,
         };
         for (call, expected) in [
             (call(None, false), r#"{"function":"m:f"}"#),

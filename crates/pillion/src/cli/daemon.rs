@@ -68,7 +68,8 @@ impl Daemon {
     }
 }
 
-fn seconds(seconds: f64) -> Result<Duration> {
+/// A span of time that somebody typed.
+pub(crate) fn seconds(seconds: f64) -> Result<Duration> {
     Duration::try_from_secs_f64(seconds).map_err(|_| {
         Error::new(
             Code::InvalidParams,

@@ -73,7 +73,8 @@ impl AccessArgs {
             return Ok(http::Access::everybody());
         }
         let uid = pillion_process::effective_uid();
-        let folder = pillion_protocol::endpoint::runtime_dir(|name| std::env::var_os(name), uid);
+        let folder =
+            pillion_protocol::endpoint::runtime_dir(pillion_process::private::variable, uid);
         let access = http::Access::guarded(port, &from_here(&folder))?;
         if let Some((token, file)) = access.token() {
             output::note(&format!(
@@ -238,11 +239,15 @@ impl Stdio {
             Some(Ok(args)) if args.get().starts_with('{') => Some(args),
             _ => {
                 failed("InvalidArgs", "`--args` must be a JSON object");
-                return ExitCode::from(2);
+                return ExitCode::from(1);
             }
         };
         let request = Request::new(Door::Stdio).root(self.project.as_deref().map(from_here));
         let old = stdio::OldCommand::find(engine.catalogue(), command);
+        if old.is_some() && self.project.is_none() {
+            failed("Usage", "`--command` needs `--project PATH`");
+            return ExitCode::from(2);
+        }
         let outcome = match old.map(|old| (old.params(args.as_deref()), old)) {
             None => engine.call_raw(command, args.as_deref(), request).await,
             Some((Err(error), _)) => Err(error),
@@ -256,11 +261,15 @@ impl Stdio {
                 output::say(result.get());
                 ExitCode::SUCCESS
             }
+            // A result, as it is to a host that stays.
+            Err(error) if error.code == Code::UnknownOperation => {
+                let message = format!("Unknown command: {command}");
+                let unknown = json!({ "error": "UnknownCommand", "message": message });
+                output::say(&unknown.to_string());
+                ExitCode::SUCCESS
+            }
             Err(error) => {
-                let name = match error.code {
-                    Code::UnknownOperation => "UnknownCommand",
-                    _ => error.exception_type().unwrap_or(error.code.as_str()),
-                };
+                let name = error.exception_type().unwrap_or(error.code.as_str());
                 failed(name, &error.message);
                 ExitCode::from(1)
             }

@@ -8,7 +8,7 @@ use clap::Args;
 use pillion::{Code, Error, Operation, Part, Result};
 use pillion_exec::operations::{FileGiven, Printed, Run};
 use pillion_lanes::{Lane, Outcome, Reply};
-use serde_json::value::to_raw_value;
+use serde_json::value::{RawValue, to_raw_value};
 
 use super::backend::Backend;
 use super::caller::CallerArgs;
@@ -36,6 +36,9 @@ pub(crate) struct Exec {
     /// A function `module:name`, whose return value is in the reply.
     #[arg(long, value_name = "FUNCTION", conflicts_with = "file")]
     function: Option<String>,
+    /// Arguments of the function as JSON: an object for keywords, an array for positions.
+    #[arg(long, value_name = "JSON", requires = "function", value_parser = json)]
+    arguments: Option<Box<RawValue>>,
     /// Its rules: `expert` keeps nothing, `user` has a folder that stays.
     #[arg(long, value_enum, default_value_t)]
     lane: Lane,
@@ -123,11 +126,12 @@ impl Exec {
         for path in &self.with {
             files.push(read(path)?);
         }
-        Ok(Run {
+        let mut run = Run {
             code,
             file,
             module: self.module,
             function: self.function,
+            arguments: self.arguments,
             lane: self.lane,
             session: self.session,
             args: self.args,
@@ -141,8 +145,17 @@ impl Exec {
             fresh: self.fresh,
             stream,
             ..Run::default()
-        })
+        };
+        run.take_along();
+        Ok(run)
     }
+}
+
+/// The arguments of a function.
+fn json(text: &str) -> Result<Box<RawValue>, String> {
+    let raw = RawValue::from_string(text.trim().to_owned());
+    let raw = raw.ok().filter(|raw| raw.get().starts_with(['[', '{']));
+    raw.ok_or_else(|| "arguments are an object or an array, for example '[3, 4]'".into())
 }
 
 /// A file of the caller's, under its own name.

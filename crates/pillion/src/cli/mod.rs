@@ -24,6 +24,7 @@ mod mcp;
 mod notebooks;
 mod operations;
 mod output;
+mod readable;
 mod reference;
 mod registry;
 mod render;
@@ -93,11 +94,10 @@ struct Global {
 impl Global {
     fn endpoint(&self) -> Endpoint {
         let uid = pillion_process::effective_uid();
-        let lookup = |name: &str| std::env::var_os(name);
         Endpoint::resolve(
             self.socket.as_deref(),
             self.instance.as_deref(),
-            lookup,
+            pillion_process::private::variable,
             uid,
         )
     }
@@ -162,7 +162,7 @@ enum Command {
     /// Serve JSON-RPC on standard input and output.
     #[command(display_order = 560)]
     Rpc(doors::Rpc),
-    /// Serve agents: every operation as an MCP tool, on standard input and output.
+    /// Serve agents: operations as MCP tools, on standard input and output.
     #[command(display_order = 530)]
     Mcp(mcp::Mcp),
     /// Expose functions of Python modules as tools, methods, routes and commands.

@@ -12,6 +12,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use pillion::{
     Arguments, Definition, Error, Operation, Part, Prints, Result, Safety, Scope, definitions,
 };
+use pillion_catalogue::Readable;
 use pillion_notebook::operations::Run as RunNotebook;
 use pillion_python::operations::{Call, SidecarCall};
 use serde_json::value::{RawValue, to_raw_value};
@@ -21,7 +22,7 @@ use tokio_util::sync::CancellationToken;
 use super::backend::Backend;
 use super::caller::{here, or_runtime};
 use super::notebooks::{self, Notebooks};
-use super::{Global, jobs, output, render};
+use super::{Global, jobs, output, readable, render};
 
 /// The areas that people type by their own names, and their places in the list of commands.
 const AREAS: &[(&str, &str, usize)] = &[
@@ -77,7 +78,11 @@ pub(crate) fn add_to(mut command: clap::Command, only: Option<&str>) -> clap::Co
     if only.is_some_and(|name| is_fixed(&command, name)) {
         return command;
     }
-    let only = only.filter(is_operation);
+    let one_spelling = only.map(spelled);
+    let only = only.filter(is_operation).or_else(|| {
+        let only = one_spelling.as_deref();
+        only.filter(is_operation)
+    });
     let is_wanted = |name: &str| only.is_none_or(|only| only == name);
     for definition in &all {
         let typed = definition.offer.command.filter(|typed| !typed.is_own);
@@ -85,6 +90,11 @@ pub(crate) fn add_to(mut command: clap::Command, only: Option<&str>) -> clap::Co
             let mut sub = subcommand(definition, typed.name).display_order(typed.place);
             if definition.name == Call::NAME {
                 sub = with_sidecar(sub);
+            }
+            // As the operation is spelled, too.
+            let spelled = typed.name.replace('-', "_");
+            if spelled != typed.name {
+                sub = sub.alias(spelled);
             }
             command = command.subcommand(sub);
         }
@@ -133,6 +143,11 @@ fn names(definition: &Definition) -> impl Iterator<Item = &'static str> {
     let typed = definition.offer.command.filter(|typed| !typed.is_own);
     let typed = typed.map(|typed| typed.name).into_iter();
     typed.chain([area(definition)])
+}
+
+/// A first word in the one spelling of commands.
+fn spelled(word: &str) -> String {
+    word.replace('_', "-")
 }
 
 /// What the name of an operation begins with.
@@ -230,7 +245,8 @@ pub(crate) fn selected(matches: &ArgMatches, json: bool) -> Result<Option<Select
 }
 
 fn select(definition: Definition, matches: &ArgMatches, json: bool) -> Result<Selected> {
-    let mut arguments = definition.read_arguments(matches, json)?;
+    let arguments = definition.read_arguments(matches, json);
+    let mut arguments = arguments.unwrap_or_else(|error| error.exit());
     if definition.scope != Scope::Nothing {
         arguments.caller.near = Some(here()?);
     }
@@ -307,7 +323,10 @@ pub(crate) async fn run(selected: Selected, global: &Global) -> Result<ExitCode>
     let shown = outcome.map(|result| {
         match json {
             true => output::say_json(printed.of(result.get()).as_deref().unwrap_or(result.get())),
-            false => show(&definition, &result, streams),
+            false => {
+                let result = readable::from_here(&definition, &params, &caller, result.clone());
+                show(&definition, &result, streams && sends_items(&params));
+            }
         }
         match definition.is_failure(result.get()) {
             true => ExitCode::FAILURE,
@@ -317,6 +336,12 @@ pub(crate) async fn run(selected: Selected, global: &Global) -> Result<ExitCode>
     backend.close().await;
     match shown {
         Err(_) if unread.is_cancelled() => Ok(ExitCode::SUCCESS),
+        Err(error) if !json => Err(readable::error_from_here(
+            &definition,
+            &params,
+            &caller,
+            error,
+        )),
         shown => shown,
     }
 }
@@ -377,6 +402,19 @@ async fn explain_waiting(definition: &Definition) -> std::convert::Infallible {
     std::future::pending().await
 }
 
+/// Whether a request that streams sends items, and not only what is printed.
+fn sends_items(params: &RawValue) -> bool {
+    #[derive(serde::Deserialize)]
+    struct Asks {
+        stream: Option<bool>,
+        prints: Option<bool>,
+    }
+    let asks = serde_json::from_str::<Asks>(params.get());
+    asks.map_or(true, |asks| {
+        asks.stream == Some(true) || asks.prints != Some(true)
+    })
+}
+
 /// Show a part; says whether anybody reads.
 pub(crate) fn show_part(part: &Part, json: bool) -> bool {
     match part {
@@ -384,7 +422,11 @@ pub(crate) fn show_part(part: &Part, json: bool) -> bool {
         Part::Item(item) => output::try_say(item.get()),
         Part::Progress(news) if json => output::try_say(&format!("{{\"progress\":{news}}}")),
         Part::Progress(news) => {
-            output::note(&render::progress(news.get()));
+            match render::printed(news.get()) {
+                // What a program printed is passed on as it is.
+                Some(text) => output::pass_on(&text),
+                None => output::note(&render::progress(news.get())),
+            }
             true
         }
     }
@@ -392,30 +434,17 @@ pub(crate) fn show_part(part: &Part, json: bool) -> bool {
 
 /// Show an answer to people.
 fn show(definition: &Definition, result: &RawValue, streamed: bool) {
-    let text = || definition.text(result.get());
-    match definition.offer.prints {
-        Prints::Items => {}
+    match definition.readable(result.get(), streamed) {
+        Readable::Nothing => {}
         // How it ended, beside what it printed.
-        Prints::Output => text().iter().for_each(|text| output::note(text)),
-        Prints::Result => {
-            #[derive(serde::Deserialize)]
-            struct Called<'a> {
-                #[serde(borrow)]
-                result: &'a RawValue,
-            }
-            match serde_json::from_str::<Called<'_>>(result.get()) {
-                // The items were the result; a generator's own is mostly null.
-                Ok(called) if streamed && called.result.get() == "null" => {}
-                Ok(called) => output::say_json(called.result.get()),
-                Err(_) => output::say_json(result.get()),
-            }
+        Readable::Text(text) if definition.offer.prints == Prints::Output => output::note(&text),
+        // A change: people read it by its colours.
+        Readable::Text(text) if definition.safety == Safety::Write => output::say_diff(&text),
+        Readable::Text(text) if definition.formats && definition.offer.prints == Prints::Answer => {
+            readable::say_places(&readable::text(definition, &text));
         }
-        Prints::Answer => match text() {
-            // A change: people read it by its colours.
-            Some(text) if definition.safety == Safety::Write => output::say_diff(&text),
-            Some(text) => output::say(&text),
-            None => output::say_json(result.get()),
-        },
+        Readable::Text(text) => output::say(&text),
+        Readable::Json(json) => output::say_json(&json),
     }
 }
 

@@ -11,6 +11,9 @@ use std::io::{IsTerminal, Write};
 
 use pillion::Error;
 
+/// Places of an error that are shown.
+const SHOWN_PLACES: usize = 20;
+
 /// A line for whoever reads the result. A reader that went away is no error.
 pub(crate) fn say(text: &str) {
     let _ = try_say(text);
@@ -41,6 +44,13 @@ pub(crate) fn print_as_it_is(text: &str) {
 /// A line for people, beside the result.
 pub(crate) fn note(text: &str) {
     let _ = writeln!(std::io::stderr().lock(), "{}", shown(text));
+}
+
+/// What a program printed, beside the result, as it is.
+pub(crate) fn pass_on(text: &str) {
+    let mut stderr = std::io::stderr().lock();
+    let _ = stderr.write_all(text.as_bytes());
+    let _ = stderr.flush();
 }
 
 /// The same, with a word in colour before it.
@@ -204,10 +214,46 @@ pub(crate) fn fail(error: &Error, json: bool) {
         for line in text.trim_end().lines() {
             note(&format!("  {line}"));
         }
+    } else if let Some(data) = &error.data {
+        places(data).iter().for_each(|line| note(line));
     }
     if let Some(hint) = &error.hint {
         note_with("hint", "36;1", hint);
     }
+}
+
+/// Places that an error tells of, each as a line.
+fn places(data: &serde_json::Value) -> Vec<String> {
+    use serde_json::Value;
+    let line = |one: &Value| {
+        let file = one.get("file")?.as_str()?;
+        let number = |name: &str| one.get(name).and_then(Value::as_u64);
+        let mut text = format!("  {file}:{}", number("line")?);
+        if let Some(column) = number("column") {
+            text.push_str(&format!(":{column}"));
+        }
+        let about = ["why", "preview", "message"];
+        let about = about.iter().find_map(|name| one.get(*name)?.as_str());
+        if let Some(about) = about {
+            text.push_str(&format!("  {}", about.trim()));
+        }
+        Some(text)
+    };
+    let Some(members) = data.as_object() else {
+        return Vec::new();
+    };
+    let all = members.values().flat_map(|member| match member {
+        Value::Array(all) => all.iter().collect(),
+        other => vec![other],
+    });
+    let mut lines: Vec<String> = all.filter_map(line).collect();
+    lines.dedup();
+    let left = lines.len().saturating_sub(SHOWN_PLACES);
+    lines.truncate(SHOWN_PLACES);
+    if left > 0 {
+        lines.push(format!("  ... and {left} more; `--json` has them all"));
+    }
+    lines
 }
 
 /// Colour for terminals that want it.

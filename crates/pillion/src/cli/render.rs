@@ -2,6 +2,17 @@
 
 use serde_json::Value;
 
+/// What a function printed, if that is what a piece of progress tells.
+pub(crate) fn printed(json: &str) -> Option<String> {
+    #[derive(serde::Deserialize)]
+    struct Printed {
+        printed: String,
+    }
+    serde_json::from_str::<Printed>(json)
+        .ok()
+        .map(|told| told.printed)
+}
+
 /// One line of progress.
 pub(crate) fn progress(json: &str) -> String {
     let Ok(news) = serde_json::from_str::<Value>(json) else {

@@ -1,5 +1,6 @@
 //! `system.*`: what pillion says about itself. None of it touches a sidecar.
 
+mod find;
 mod operations;
 mod subscribe;
 mod text;
@@ -16,6 +17,7 @@ use pillion_supervisor::Supervisor;
 use sha2::{Digest, Sha256};
 use tokio_util::sync::CancellationToken;
 
+pub use find::{Find, Found, FoundOperation};
 pub use operations::{
     Acknowledged, Health, HealthReport, Ping, Pong, Shutdown, StatsReport, Status, StatusReport,
     SystemStats, Version, VersionReport,
@@ -83,6 +85,7 @@ pub fn operations() -> Operations<SystemService> {
         .with::<SystemStats>()
         .with::<Shutdown>()
         .with::<Subscribe>()
+        .with::<Find>()
 }
 
 /// A hash over all operations and their schemas: two pillions with the same one understand

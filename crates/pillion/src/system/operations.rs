@@ -1,8 +1,10 @@
 //! The short ones.
 
+use std::time::Duration;
+
 use jiff::Timestamp;
 use pillion_catalogue::{
-    Context, Method, Mode, Offer, Operation, OperationStats, Result, Route, Safety,
+    Context, Door, Method, Mode, Offer, Operation, OperationStats, Result, Route, Safety,
 };
 use pillion_code::CodeStatus;
 use pillion_supervisor::WorkspaceStatus;
@@ -82,6 +84,9 @@ impl Operation for Version {
 #[serde(deny_unknown_fields)]
 pub struct Health {}
 
+/// How long it waits at most for changes of files to be looked at.
+const FOLLOWING: Duration = Duration::from_millis(200);
+
 /// That it is well.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub struct HealthReport {
@@ -91,9 +96,9 @@ pub struct HealthReport {
     pub workspace: Option<String>,
     /// Seconds since the start.
     pub uptime: f64,
-    /// Requests answered so far.
+    /// Requests answered so far, without those for this.
     pub requests: u64,
-    /// Answers of engines that are kept.
+    /// Files about which answers of engines are kept.
     pub cache_size: usize,
     /// How often a change of files made kept answers worthless.
     pub cache_invalidations: u64,
@@ -110,6 +115,11 @@ impl Operation for Health {
 
     async fn run(self, cx: Context<SystemService>) -> Result<HealthReport> {
         let service = cx.service();
+        // What changed since the last question counts, too.
+        service.code.follow(FOLLOWING).await;
+        let cache = service.code.cache();
+        let stats = service.stats.snapshot();
+        let others = stats.iter().filter(|one| one.operation != Self::NAME);
         Ok(HealthReport {
             status: match service.place.mode {
                 Mode::Desktop => "healthy".into(),
@@ -121,9 +131,9 @@ impl Operation for Health {
                 .as_ref()
                 .map(|root| root.display().to_string()),
             uptime: service.started.elapsed().as_secs_f64(),
-            requests: service.stats.snapshot().iter().map(|s| s.requests).sum(),
-            cache_size: service.code.cache().size,
-            cache_invalidations: service.code.cache().invalidations,
+            requests: others.map(|one| one.requests).sum(),
+            cache_size: cache.files,
+            cache_invalidations: cache.invalidations,
         })
     }
 }
@@ -275,6 +285,20 @@ pub struct Shutdown {}
 pub struct Acknowledged {
     /// Always true.
     pub acknowledged: bool,
+    /// `shutting_down`, over HTTP: older clients read it there, and on the socket there is
+    /// nothing but the first.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub status: Option<String>,
+}
+
+impl Acknowledged {
+    /// What is answered at a door.
+    pub fn at(door: Door) -> Self {
+        Self {
+            acknowledged: true,
+            status: (door == Door::Http).then(|| "shutting_down".to_owned()),
+        }
+    }
 }
 
 impl Operation for Shutdown {
@@ -289,6 +313,6 @@ impl Operation for Shutdown {
     async fn run(self, cx: Context<SystemService>) -> Result<Acknowledged> {
         // The doors finish what they are answering, so this answer still gets out.
         cx.service().shutdown.cancel();
-        Ok(Acknowledged { acknowledged: true })
+        Ok(Acknowledged::at(cx.request().door))
     }
 }

@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 
 import anyio
-from mcp import Client, StdioServerParameters
+from mcp import Client, MCPError, StdioServerParameters
 
 
 def text_of(result):
@@ -90,9 +90,12 @@ async def edits(client, file):
     assert result.structured_content == {"result": 2}, result
     assert "added" in {tool.name for tool in (await client.list_tools()).tools}
     file.write_text(source.replace("def greet", "def greets"))
-    result = await client.call_tool("greet", {"name": "you"})
-    error = json.loads(text_of(result))
-    assert error["code"] == "not_found" and "`greets`" in error["hint"], error
+    try:
+        await client.call_tool("greet", {"name": "you"})
+    except MCPError as unknown:
+        assert unknown.error.code == -32602 and "`greets`" in unknown.error.data["hint"], unknown
+    else:
+        raise AssertionError("a function that is gone was called")
     file.write_text("def broken(:\n")
     result = await client.call_tool("greet", {"name": "you"})
     assert json.loads(text_of(result))["data"]["type"] == "SyntaxError", result

@@ -53,7 +53,7 @@ fn numbers_keep_their_digits_on_every_door() {
     let end = context.pillion(&["--json", "job-stream", job.stdout.trim()]);
     assert!(end.stdout.contains(LARGE), "{end}");
 
-    let mut agent = context.agent(&[]);
+    let mut agent = context.agent(&["--profile", "full"]);
     for (id, number, text) in [(90, LARGE, LARGE), (91, "1e400", "inf"), (92, "12", "12")] {
         let call = format!(
             r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"py_call","arguments":{{"function":"builtins:str","params":[{number}]}}}}}}"#
@@ -173,7 +173,7 @@ fn the_envelope_says_who_asks_on_every_door() {
     assert_eq!(answer["result"]["result"], "one", "{answer}");
     assert!(lines.finish().success());
 
-    let mut agent = context.agent(&[]);
+    let mut agent = context.agent(&["--profile", "full"]);
     let params =
         json!({"name": "py_call", "arguments": call, "_meta": {"pillion/caller": caller(&two)}});
     let answer = agent.request("tools/call", params);
@@ -187,7 +187,7 @@ fn the_envelope_says_who_asks_on_every_door() {
 #[test]
 fn agents_read_parameters_and_not_who_they_are() {
     let context = TestContext::new();
-    let mut agent = context.agent(&[]);
+    let mut agent = context.agent(&["--profile", "full"]);
     let tools = agent.request("tools/list", json!({}))["result"]["tools"].clone();
     let known = [
         "near",

@@ -64,6 +64,10 @@ fn help() {
       extract-method  Make a function or method of these lines
       extract-var  Give an expression a name
       inline  Put the function or variable at this position where it is used, and take it away
+      replace-body  Replace a definition, named by its path, or only its body by new source
+      insert-before  Insert source before a definition, named by its path
+      insert-after  Insert source after a definition, named by its path
+      safe-delete  Delete a definition that nobody uses; refuse with the list of users otherwise
       organize-imports  Sort and group the imports of a file, or of all files of a folder
       codemod  Find and rewrite code by ast-grep rules
       undo  Take back the last refactoring, or the one named
@@ -101,7 +105,7 @@ fn help() {
       registry  List artifacts for desktops, and serve them
       self  Check this installation, or write its completions and manual pages
       bench  Measure pillion against its baselines, in one run
-      mcp  Serve agents: every operation as an MCP tool, on standard input and output
+      mcp  Serve agents: operations as MCP tools, on standard input and output
       serve  Serve HTTP on this machine, on an engine of its own
       stdio  Serve the line-JSON contract on standard input and output, or do one command
       rpc  Serve JSON-RPC on standard input and output
@@ -152,7 +156,7 @@ fn help() {
       --root <DIR>  The project's folder; found from here if not given
       --python <PYTHON>  The Python to use: a path, an environment's folder, or a version such as
       `3.12` [env: PILLION_PYTHON]
-      --timeout-ms <MS>  Milliseconds it may take
+      --timeout <S>  Seconds it may take
       --sidecar <NAME>  Send FUNCTION as a command to this sidecar of `pillion.toml`
       --project <PROJECT>  What the sidecar's command is about; the workspace root if not given
       --args <JSON>  Arguments of the sidecar's command: a JSON object
@@ -303,11 +307,11 @@ fn errors_have_hints() {
     error: `worker` exited with code 7 during the call: last words
     hint: it was not repeated because it may have had effects; a call that is safe to repeat can say `idempotent`
     ");
-    transcript!(context, ["call", "--timeout-ms", "200", "things:sleep", "[60]"], @r"
+    transcript!(context, ["call", "--timeout", "0.2", "things:sleep", "[60]"], @r"
     exit: 1
     ----- stderr -----
     error: `worker` gave no answer within 0.2 s
-    hint: the call was interrupted; give it more time with `timeout_ms` (`--timeout-ms` on the command line)
+    hint: the call was interrupted; give it more time with `timeout_ms` (`--timeout` on the command line, in seconds)
     ");
     transcript!(context, ["--json", "call", "things:sys_exit"], @r#"
     exit: 1
@@ -411,7 +415,7 @@ fn operations() {
     code.read_symbol  Read the source of a definition by its name path, such as `Class/method`.
     code.refs  Who uses the name at this position?
     code.rename  Rename what is at this position, everywhere.
-    code.replace_body  Replace a whole definition, named by its path, by new source.
+    code.replace_body  Replace a definition, named by its path, or only its body by new source.
     code.safe_delete  Delete a definition that nobody uses; refuse with the list of users otherwise.
     code.symbols  Find definitions by a part of their name.
     code.type_hierarchy What does the class at this position derive from, and what derives from it?
@@ -517,6 +521,7 @@ fn operations() {
     session.write_file Write a file of a session's workspace.
     sidecar.call  Send a command to a foreign sidecar of the project.
     system.health  Tell whether pillion is well, in a few words.
+    system.operations  Find an operation by words of what it does, or describe the one of that name.
     system.ping  Answer at once, without touching any sidecar.
     system.shutdown  End pillion: requests finish, sidecars stop.
     system.stats  Count requests and their times by operation.
@@ -771,4 +776,64 @@ fn json_is_json_for_every_command_that_asks() {
         let value: Value = output.json();
         assert!(value.is_object() || value.is_array(), "{args:?}");
     }
+}
+
+#[test]
+fn what_a_function_prints_is_shown_beside_its_result() {
+    let context = TestContext::new();
+    context.write("talk.py", "def greet(n):\n    print('hello')\n    print(n, end='')\n    return n\n\n\ndef fail():\n    print('before')\n    raise ValueError('no')\n\n\ndef nan():\n    return [1, float('nan')]\n\n\ndef count(n):\n    for i in range(n):\n        print('at', i)\n        yield i\n");
+    let said = context.pillion(&["call", "talk:greet", "[3]"]);
+    assert_eq!(
+        (said.stdout.as_str(), said.stderr.as_str()),
+        ("3\n", "hello\n3")
+    );
+    let failed = context.pillion(&["call", "talk:fail"]);
+    assert!(failed.stderr.starts_with("before\n"), "{failed}");
+    let items = context.pillion(&["call", "--stream", "talk:count", "[2]"]);
+    assert_eq!(
+        (items.stdout.as_str(), items.stderr.as_str()),
+        ("0\n1\n", "at 0\nat 1\n")
+    );
+    // For programs there is the answer alone.
+    let json = context.pillion(&["call", "--json", "talk:greet", "[3]"]);
+    assert_eq!(
+        (json.json()["result"].as_i64(), json.stderr.as_str()),
+        (Some(3), "")
+    );
+    assert_eq!(context.pillion(&["call", "talk:nan"]).stdout, "[1,null]\n");
+}
+
+/// The client that the guide shows is one that works.
+#[test]
+fn the_client_of_the_guide_works() {
+    let context = TestContext::new();
+    let guide = std::fs::read_to_string(concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../docs/guides/calling.md"
+    ))
+    .unwrap();
+    let client = guide
+        .split("```python\n")
+        .nth(1)
+        .unwrap()
+        .split("```")
+        .next()
+        .unwrap();
+    let file = context.write("client.py", client);
+    let mut python = context.command("python3");
+    let programs = std::path::Path::new(env!("CARGO_BIN_EXE_pillion"))
+        .parent()
+        .unwrap();
+    let path = std::env::join_paths(
+        [programs.to_owned()]
+            .into_iter()
+            .chain(std::env::split_paths(&std::env::var_os("PATH").unwrap())),
+    );
+    python.arg(file).env("PATH", path.unwrap());
+    let output = Output::of(python);
+    assert_eq!(
+        (output.code, output.stdout.as_str()),
+        (Some(0), "5.0\n"),
+        "{output}"
+    );
 }

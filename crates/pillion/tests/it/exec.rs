@@ -466,3 +466,53 @@ fn names_and_code_of_others_are_no_commands_to_a_terminal() {
     assert_eq!(print.stdout, "\u{1b}[31mred\n");
     drop(daemon);
 }
+
+#[test]
+fn a_function_of_the_folder_one_is_in_is_found_and_takes_arguments() {
+    let context = TestContext::new();
+    context.write("here/tax.py", "RATE = 2\n");
+    context.write(
+        "here/shop.py",
+        "import tax\n\n\ndef total(a, b=0):\n    return (a + b) * tax.RATE\n",
+    );
+    context.write("here/pkg/__init__.py", "");
+    context.write("here/pkg/deep.py", "def one():\n    return 1\n");
+    let said = |args: &[&str]| {
+        let mut command = context.pillion_command(args);
+        command.current_dir(context.project.join("here"));
+        crate::context::Output::of(command)
+    };
+    let output = said(&["exec", "--function", "shop:total", "--arguments", "[3, 4]"]);
+    assert_eq!(
+        (output.code, output.stdout.as_str()),
+        (Some(0), "14\n"),
+        "{output}"
+    );
+    let output = said(&[
+        "exec",
+        "--function",
+        "shop:total",
+        "--arguments",
+        "{\"a\": 3}",
+    ]);
+    assert_eq!(output.stdout, "6\n", "{output}");
+    let output = said(&["exec", "--function", "pkg.deep:one"]);
+    assert_eq!(output.stdout, "1\n", "{output}");
+    let wrong = said(&["exec", "--function", "shop:total", "--arguments", "3"]);
+    assert_eq!(wrong.code, Some(2), "{wrong}");
+    let job = said(&[
+        "job-start",
+        "--function",
+        "shop:total",
+        "--arguments",
+        "[1, 1]",
+    ]);
+    assert_eq!(job.code, Some(0), "{job}");
+    let id = job.stdout.trim().to_owned();
+    crate::context::wait_until("the job to be done", || {
+        let report = context.pillion_json(&["job", &id, "--json"]);
+        !["queued", "running"].contains(&report["status"].as_str().unwrap_or_default())
+    });
+    let report = context.pillion_json(&["job", &id, "--json"]);
+    assert_eq!(report["result"]["value"], 4, "{report:#}");
+}

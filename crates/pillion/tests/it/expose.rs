@@ -1,7 +1,7 @@
 //! `pillion expose`: functions of Python modules on every door.
 
 use std::collections::HashSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
 use serde_json::{Value, json};
@@ -11,7 +11,7 @@ use crate::context::processes::Process;
 use crate::context::rpc::Rpc;
 use crate::context::web::Web;
 use crate::context::{Output, TestContext, wait_for_file};
-use crate::mcp::{Agent, error_of, set_up};
+use crate::mcp::{Agent, set_up};
 
 const SHOP: &str = include_str!("shop.py");
 
@@ -171,8 +171,15 @@ fn the_same_name_in_two_modules_is_told_apart() {
     let text = |result: Value| result["content"][0]["text"].clone();
     assert_eq!(text(agent.tool("a_f", json!({ "x": 1 }))), "a1");
     assert_eq!(text(agent.tool("b_f", json!({ "x": 2 }))), "b2");
-    let unclear = error_of(&agent.tool("f", json!({ "x": 2 })));
-    assert_eq!(unclear["code"], "not_found", "{unclear}");
+    for (name, hint) in [("f", "a_f"), ("nosuch", "a_f")] {
+        let call = json!({ "name": name, "arguments": { "x": 2 } });
+        let unclear = agent.request("tools/call", call)["error"].clone();
+        assert_eq!(unclear["code"], -32602, "{unclear}");
+        assert!(
+            unclear["data"]["hint"].as_str().unwrap().contains(hint),
+            "{unclear}"
+        );
+    }
     let listed = context.pillion_json(&["py", "expose", "a", "b"]);
     assert_eq!(listed["tools"][1]["qualified"], "b_f", "{listed}");
 }
@@ -205,7 +212,7 @@ fn beside_the_tools_of_pillion() {
     context.write("more.py", "def py_call() -> str: return 'mine'\n");
     let mut agent = context.agent(&["--expose", "shop", "--expose", "more"]);
     let tools = agent.tools();
-    for name in ["greet", "py_call", "more_py_call", "system_status"] {
+    for name in ["greet", "py_call", "more_py_call", "code_refs"] {
         let times = tools.iter().filter(|tool| *tool == name).count();
         assert_eq!(times, 1, "{name} in {tools:?}");
     }
@@ -308,7 +315,21 @@ fn speaks_rpc(context: &TestContext, rpc: &mut Rpc) {
     let wrong = rpc.call("greet", json!({ "name": 1 })).unwrap_err();
     assert_eq!(wrong["data"]["code"], "invalid_params", "{wrong}");
     let other = rpc.call("py.call", json!({ "function": "os:getpid" }));
-    assert_eq!(other.unwrap_err()["data"]["code"], "not_found");
+    let other = other.unwrap_err();
+    assert_eq!(
+        (&other["code"], &other["data"]["code"]),
+        (&json!(-32601), &json!("unknown_operation"))
+    );
+    // What it says about itself, and nothing that would run code.
+    assert_eq!(rpc.call("system.ping", json!({})).unwrap()["pong"], true);
+    let version = rpc.call("system.version", json!({})).unwrap();
+    assert_eq!(version["protocol"], "json-rpc-2.0", "{version}");
+    let status = rpc.call("system.status", json!({})).unwrap();
+    assert_eq!(status["idle"], true, "{status}");
+    for none in ["system.stats", "system.nosuch", "exec.run", "nosuch"] {
+        let unknown = rpc.call(none, json!({})).unwrap_err();
+        assert_eq!(unknown["code"], -32601, "{none}: {unknown}");
+    }
     context.write("shop.py", "def greet() -> int: return 7\n");
     assert_eq!(rpc.call("greet", Value::Null).unwrap(), 7);
     context.write("shop.py", SHOP);
@@ -333,6 +354,46 @@ fn json_rpc_has_a_method_for_each_function() {
     crate::context::processes::terminate(server.id());
     assert!(server.wait().unwrap().success());
     assert!(!socket.exists());
+}
+
+/// `pillion expose shop --unix`, once it listens.
+fn on_a_socket(context: &TestContext, more: &[&str]) -> (std::process::Child, PathBuf) {
+    let socket = context.base.join("run/shop.sock");
+    let server = context
+        .pillion_command(&["expose", "shop", "--unix"])
+        .arg(&socket)
+        .args(more)
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
+    crate::context::wait_until("the socket", || socket.exists());
+    (server, socket)
+}
+
+#[test]
+fn a_server_on_a_socket_ends_when_it_is_told_or_not_used() {
+    let context = context();
+    let (mut server, socket) = on_a_socket(&context, &[]);
+    let stream = std::os::unix::net::UnixStream::connect(&socket).unwrap();
+    let mut rpc = Rpc::socket(stream, &context.project);
+    let told = rpc.call("system.shutdown", json!({})).unwrap();
+    assert_eq!(told["acknowledged"], true, "{told}");
+    assert!(server.wait().unwrap().success());
+    assert!(!socket.exists());
+
+    // A call that takes longer than that is work, and an open connection is none.
+    let (mut server, socket) = on_a_socket(&context, &["--idle-timeout", "0.5"]);
+    let stream = std::os::unix::net::UnixStream::connect(&socket).unwrap();
+    let mut rpc = Rpc::socket(stream, &context.project);
+    context.write(
+        "shop.py",
+        "import time\ndef slow() -> int:\n    time.sleep(1.5)\n    return 7\n",
+    );
+    assert_eq!(rpc.call("slow", json!({})).unwrap(), 7);
+    assert!(server.wait().unwrap().success());
+    assert!(!socket.exists());
+    let output = context.pillion(&["expose", "shop", "--rpc", "--idle-timeout", "1"]);
+    assert_eq!(output.code, Some(1), "{output}");
 }
 
 #[test]

@@ -324,6 +324,25 @@ fn pages_about_it_all() {
         docs.body.contains("py.call") && !docs.body.contains("src=\"http"),
         "self-contained"
     );
+    // An index, types, and what must be there.
+    for part in [
+        "<a href=\"#py.call\"",
+        "<td>string<td><b>required</b>",
+        "<td>boolean<td>",
+    ] {
+        assert!(docs.body.contains(part), "{part}");
+    }
+    let home = web.get("/").json();
+    assert_eq!(
+        (&home["name"], &home["docs"]),
+        (&json!("pillion"), &json!("/docs"))
+    );
+    assert_eq!(home["workspace"], context.project.to_str().unwrap());
+    let browser = web.request("GET", "/", &[("Accept", "text/html,*/*")], "");
+    assert_eq!(
+        (browser.status, browser.header("location")),
+        (303, Some("/docs"))
+    );
 }
 
 #[test]
@@ -420,7 +439,10 @@ fn a_signal_and_a_request_end_it() {
     let web = context.serve();
     web.py("things:pid", &json!([])).unwrap();
     let reply = web.request("POST", "/shutdown", &[], "");
-    assert_eq!(reply.json(), json!({"acknowledged": true}));
+    assert_eq!(
+        reply.json(),
+        json!({"acknowledged": true, "status": "shutting_down"})
+    );
     context.wait_until_alone(TWO_SECONDS * 2);
 }
 
@@ -525,7 +547,7 @@ fn two_requests_of_a_session_with_one_id() {
         std::fs::write(&until, "").unwrap();
         let first = first.join().unwrap();
         assert_eq!(first.status, 200, "{first:?}");
-        assert!(first.body.contains("structuredContent"), "{first:?}");
+        assert!(first.body.contains("\"isError\":false"), "{first:?}");
         assert_eq!(post(Some(&session), &list).status, 200, "it is free again");
     });
 }

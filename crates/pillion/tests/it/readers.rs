@@ -238,7 +238,10 @@ fn lines_that_are_not_read() {
 #[test]
 fn an_agent_that_does_not_read() {
     let context = context();
-    let mut child = Unread::start(&context, &["mcp", "--max-output", "2000000"]);
+    let mut child = Unread::start(
+        &context,
+        &["mcp", "--profile", "full", "--max-output", "2000000"],
+    );
     let hello = json!({"jsonrpc": "2.0", "id": "hello", "method": "initialize", "params": {
         "protocolVersion": "2025-11-25", "capabilities": {},
         "clientInfo": {"name": "test", "version": "1"}}});
@@ -434,7 +437,7 @@ fn two_requests_with_one_id() {
 #[test]
 fn two_requests_of_an_agent_with_one_id() {
     let context = context();
-    let mut agent = context.agent(&[]);
+    let mut agent = context.agent(&["--profile", "full"]);
     let (started, until) = (context.path("started"), context.path("until"));
     let arguments = json!({"function": "things:block", "params": [started, until],
         "root": context.project});

@@ -69,8 +69,11 @@ pub(super) fn links(atlas: &Atlas, home: FileId) -> Links {
             .map(|((from, name), line)| Guess { from, name, line })
             .collect(),
         overrides: overrides.into(),
+        bases: Box::default(),
         open: open.into(),
+        hooked: Box::default(),
         loose: linker.loose.into_iter().collect(),
+        lost: Box::default(),
         imports: linker.imports.iter().filter_map(key).collect(),
         saw: saw.into(),
     }

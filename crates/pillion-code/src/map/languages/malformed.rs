@@ -47,7 +47,7 @@ fn read(language: Language, path: &str, text: &str) -> usize {
     chart.edit(language, &[(path, Some(text)), ("b.h", Some(text))]);
     let graph = chart.graph();
     graph.dead(&[], &std::collections::HashSet::new());
-    graph.layers();
+    graph.layers(true);
     graph.nodes().map(|node| graph.users(node).len()).sum()
 }
 

@@ -59,6 +59,9 @@ pub(super) fn look(reader: &mut Reader<'_>, function: &StmtFunctionDef, is_test:
                 let what = format!("`{name}` is a command");
                 reader.add("cli_entry_point", at, 95, what);
             }
+            "tool" if is_attribute && is_served(reader) => {
+                reader.add("mcp_tool", at, 95, format!("`{name}` is a tool for agents"));
+            }
             "middleware" if is_attribute && call.is_some() => {
                 let what = format!("`{name}` stands between requests and answers");
                 reader.add("middleware", at, 95, what);
@@ -83,6 +86,12 @@ pub(super) fn look(reader: &mut Reader<'_>, function: &StmtFunctionDef, is_test:
     }
     made(reader, function);
     registered(reader, function);
+}
+
+/// Whether a file has to do with the protocol that agents call tools by.
+fn is_served(reader: &Reader<'_>) -> bool {
+    let mut names = reader.imports.iter();
+    names.any(|name| name.contains("mcp"))
 }
 
 fn commands(reader: &Reader<'_>) -> bool {

@@ -7,12 +7,14 @@
 
 mod ast;
 mod classes;
+mod contract;
 mod file;
 mod functions;
 mod layout;
 mod relations;
 mod trees;
 
+pub(crate) use contract::patterns as of_contract;
 pub(crate) use layout::scripts;
 pub(crate) use trees::{Trees, programs};
 

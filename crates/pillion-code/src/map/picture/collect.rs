@@ -1,8 +1,11 @@
 //! As much of the graph as can be read at a glance.
 
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 
 use super::{Edge, Node, Picture};
+use crate::map::layers::is_among_tests;
+use crate::map::link::Way;
 use crate::map::{Graph, NodeId, NodeKind};
 
 /// What a picture shows.
@@ -35,11 +38,7 @@ impl Graph {
         match wanted {
             Wanted::Packages => self.packages(bounds),
             Wanted::Calls => self.busiest(bounds),
-            Wanted::Around(targets) => self.walk(targets, bounds, |node| {
-                let out = self.out(node).iter().map(|edge| edge.node);
-                let into = self.into(node).iter().map(|edge| edge.node);
-                out.chain(into).collect()
-            }),
+            Wanted::Around(targets) => self.around(targets, bounds),
             Wanted::Impact(targets) => self.walk(targets, bounds, |node| {
                 let users = self.users(node).into_iter();
                 users.map(|user| user.node).collect()
@@ -49,7 +48,31 @@ impl Graph {
 
     /// Whether a node is not in a file of tests, or those are wanted.
     fn shows(&self, node: NodeId, bounds: Bounds) -> bool {
-        bounds.tests || !self.is_test_file(self.file_index(node))
+        bounds.tests
+            || !self.is_test_file(self.file_index(node)) && !is_among_tests(self.path(node))
+    }
+
+    /// Who calls some functions, and whom they call: from callers on to their callers, from
+    /// what is called on to what that calls.
+    fn around(&self, targets: &[NodeId], bounds: Bounds) -> Picture {
+        let sides: RefCell<HashMap<NodeId, bool>> = RefCell::default();
+        let is_call = |edge: &&crate::map::graph::Edge| edge.way == Way::Call;
+        self.walk(targets, bounds, |node| {
+            let mut sides = sides.borrow_mut();
+            let side = sides.get(&node).copied();
+            let mut next = Vec::new();
+            for (is_up, edges) in [(true, self.into(node)), (false, self.out(node))] {
+                if side.is_none_or(|side| side == is_up) {
+                    for edge in edges.iter().filter(is_call) {
+                        if !targets.contains(&edge.node) {
+                            sides.entry(edge.node).or_insert(is_up);
+                        }
+                        next.push(edge.node);
+                    }
+                }
+            }
+            next
+        })
     }
 
     /// Files in groups: as fine as there is room for.
@@ -74,6 +97,21 @@ impl Graph {
                     let (weight, is_sure) = weights.entry((from, to)).or_default();
                     *weight += 1;
                     *is_sure |= edge.is_sure;
+                }
+            }
+        }
+        // Who imports a module uses it, whatever it takes from it.
+        for (at, file) in (0..).zip(&self.files) {
+            let to = group(&file.sketched.path);
+            for user in self.importers(at) {
+                let Some(user) = self.files.get(*user as usize) else {
+                    continue;
+                };
+                let from = group(&user.sketched.path);
+                if from != to && shown(user.first) && shown(file.first) {
+                    let (weight, is_sure) = weights.entry((from, to)).or_default();
+                    *weight += 1;
+                    *is_sure = true;
                 }
             }
         }

@@ -1,5 +1,6 @@
 //! Finding projects: below a folder, and around a path.
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use ignore::{DirEntry, WalkBuilder};
@@ -38,17 +39,26 @@ pub(crate) struct Project {
 }
 
 impl Project {
-    fn at(path: &Path, base: &Path) -> Self {
+    fn at(path: &Path, base: &Path, is_alone: bool) -> Self {
         let between = path.parent().and_then(|p| p.strip_prefix(base).ok());
-        let name = path.file_name().unwrap_or(path.as_os_str());
         Self {
-            name: name.to_string_lossy().into_owned(),
+            name: last(path),
             path: path.to_owned(),
             language: Language::of_project(path),
-            group: between.map_or_else(String::new, |p| p.to_string_lossy().into_owned()),
+            group: match between {
+                Some(between) => between.to_string_lossy().into_owned(),
+                // Of what lies nowhere else, the folder it is in says what it belongs to.
+                None if path != base || is_alone => last(path.parent().unwrap_or(path)),
+                None => String::new(),
+            },
             branch: branch(path),
         }
     }
+}
+
+fn last(path: &Path) -> String {
+    let name = path.file_name().unwrap_or(path.as_os_str());
+    name.to_string_lossy().into_owned()
 }
 
 fn is_project(folder: &Path) -> bool {
@@ -64,14 +74,23 @@ pub(crate) fn all(root: &Path, token: &CancellationToken) -> Result<Vec<Project>
         .filter_entry(is_ours)
         .build();
     let mut found = Vec::new();
+    let mut projects: HashSet<PathBuf> = HashSet::new();
     let folders = walk.filter_map(std::result::Result::ok);
     for (count, folder) in folders.enumerate() {
         wanted(token)?;
         if count >= MAX_FOLDERS || found.len() >= MAX_PROJECTS {
             return Err(too_many(root));
         }
-        if is_project(folder.path()) {
-            found.push(Project::at(folder.path(), root));
+        let path = folder.path();
+        // A folder of a project is none itself, whatever it is built with, unless it is a
+        // repository; the folder that was asked about may hold many.
+        let is_inside = || {
+            let mut above = path.ancestors().skip(1).take_while(|above| *above != root);
+            above.any(|above| projects.contains(above)) && !path.join(".git").exists()
+        };
+        if is_project(path) && !is_inside() {
+            projects.insert(path.to_owned());
+            found.push(Project::at(path, root, false));
         }
     }
     found.sort_by(|a, b| (&a.group, &a.name).cmp(&(&b.group, &b.name)));
@@ -113,7 +132,12 @@ pub(crate) fn around(path: &Path, base: Option<&Path>) -> Option<Project> {
         .collect();
     let base = base.filter(|base| path.starts_with(base));
     let nearest = above.first()?;
-    Some(Project::at(nearest, base.or(above.last().copied())?))
+    let is_alone = base.is_none() && above.len() == 1;
+    Some(Project::at(
+        nearest,
+        base.or(above.last().copied())?,
+        is_alone,
+    ))
 }
 
 #[cfg(test)]
@@ -158,7 +182,15 @@ mod tests {
         let project = around(&deep, Some(&root)).unwrap();
         assert_eq!((&*project.group, &*project.name), ("apps", "api"));
         assert_eq!(project.language, Some(Language::Python));
-        assert_eq!(around(&deep, None).unwrap().group, "");
+        // Of a project that lies in no other, it is the folder that it is in.
+        assert_eq!(around(&deep, None).unwrap().group, "apps");
+
+        // What is built on its own inside of a project is a part of it.
+        write("apps/api/web/package.json");
+        write("apps/api/vendored/go.mod");
+        std::fs::create_dir_all(root.join("apps/api/vendored/.git")).unwrap();
+        let names: Vec<String> = names(&root).into_iter().map(|(_, name)| name).collect();
+        assert_eq!(names, ["z", "api", "web", "vendored"]);
         assert_eq!(around(&root.join("apps"), None), None);
     }
 }

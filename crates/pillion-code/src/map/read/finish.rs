@@ -3,7 +3,8 @@
 use std::collections::HashSet;
 
 use super::super::sketch::{
-    Binding, Expr, ExprId, Head, Name, Names, Scope, ScopeId, ScopeKind, Site, Sketch, Use,
+    Binding, Expr, ExprId, Fixture, Head, MODULE, Name, Names, Scope, ScopeId, ScopeKind, Site,
+    Sketch, Use,
 };
 use super::super::vocabulary::{is_common, is_special};
 use super::Reader;
@@ -90,6 +91,16 @@ impl Reader<'_> {
         }
         let mut strings: Box<[u32]> = self.strings.into_iter().collect();
         strings.sort_unstable();
+        let fixtures = self.fixtures.into_iter().map(|fixture| Fixture {
+            name: moved(fixture.name),
+            ..fixture
+        });
+        let mut asked: Vec<(ScopeId, Name)> = self.asked;
+        for (_, name) in &mut asked {
+            *name = moved(*name);
+        }
+        asked.sort_unstable();
+        asked.dedup();
         Sketch {
             exprs: exprs.collect(),
             scopes: scopes.collect(),
@@ -99,6 +110,9 @@ impl Reader<'_> {
             all: all.map(|all| all.iter().map(|name| moved(*name)).collect()),
             loose: Box::default(),
             strings,
+            affixes: self.affixes.into_iter().collect(),
+            fixtures: fixtures.collect(),
+            asked: asked.into(),
             names: Names::of(&texts),
         }
     }
@@ -118,6 +132,16 @@ fn prune(sketch: &mut Sketch, stripped: &[ExprId]) {
     let mut seen = HashSet::new();
     let mut kept = Vec::new();
     for used in &sketch.uses {
+        // Whatever a variable of the module is: who names it uses what it was given.
+        if let Some(root) = variable(sketch, used)
+            && seen.insert((used.scope, used.of, root, false))
+        {
+            kept.push(Use {
+                expr: root,
+                is_call: false,
+                ..*used
+            });
+        }
         let (expr, is_call) = match fate(sketch, used) {
             Fate::Keep => (used.expr, used.is_call),
             Fate::Drop => continue,
@@ -133,7 +157,7 @@ fn prune(sketch: &mut Sketch, stripped: &[ExprId]) {
                 (stripped[used.expr as usize], true)
             }
         };
-        if seen.insert((used.scope, expr, is_call)) {
+        if seen.insert((used.scope, used.of, expr, is_call)) {
             kept.push(Use { expr, ..*used });
         }
     }
@@ -177,6 +201,20 @@ fn alive(sketch: &Sketch, kept: &[Use]) -> HashSet<usize> {
         }
     }
     alive
+}
+
+/// The name of a variable of the module of which nobody knows what it is, if a use begins
+/// with one.
+fn variable(sketch: &Sketch, used: &Use) -> Option<ExprId> {
+    let mut root = used.expr;
+    while let Expr::Attribute(value, _) | Expr::Call(value) = sketch.expr(root) {
+        root = value;
+    }
+    let Expr::Name(name) = sketch.expr(root) else {
+        return None;
+    };
+    let is_module = sketch.lexical(used.scope, name) == Some(MODULE);
+    (is_module && is_opaque(sketch, MODULE, name)).then_some(root)
 }
 
 fn fate(sketch: &Sketch, used: &Use) -> Fate {

@@ -33,7 +33,13 @@ impl Reader<'_> {
                 let value = self.lower_at(&attribute.value, depth + 1);
                 Expr::Attribute(value, self.name(&attribute.attr))
             }
-            ast::Expr::Call(call) => Expr::Call(self.lower_at(&call.func, depth + 1)),
+            ast::Expr::Call(call) => match one_of_type(call) {
+                Some(value) => {
+                    let value = self.lower_at(value, depth + 1);
+                    Expr::Attribute(value, self.name("__class__"))
+                }
+                None => Expr::Call(self.lower_at(&call.func, depth + 1)),
+            },
             ast::Expr::Await(awaited) => return self.lower_at(&awaited.value, depth + 1),
             ast::Expr::Named(named) => return self.lower_at(&named.value, depth + 1),
             ast::Expr::StringLiteral(_)
@@ -135,8 +141,17 @@ impl Reader<'_> {
     }
 }
 
+/// `type(value)` is the value's class.
+fn one_of_type(call: &ast::ExprCall) -> Option<&ast::Expr> {
+    let is_type = matches!(&*call.func, ast::Expr::Name(name) if name.id.as_str() == "type");
+    match (&*call.arguments.args, &*call.arguments.keywords) {
+        ([value], []) if is_type => Some(value),
+        _ => None,
+    }
+}
+
 /// The last name of a dotted one.
-fn last(expr: &ast::Expr) -> Option<&str> {
+pub(super) fn last(expr: &ast::Expr) -> Option<&str> {
     match expr {
         ast::Expr::Name(name) => Some(name.id.as_str()),
         ast::Expr::Attribute(attribute) => Some(attribute.attr.as_str()),

@@ -3,16 +3,20 @@
 
 mod finish;
 mod lower;
+mod pytest;
 mod visit;
 
-use std::collections::{HashMap, HashSet};
+pub(crate) use visit::template_words;
+
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use ruff_python_ast::visitor::Visitor;
 use ruff_python_ast::{self as ast, Decorator, Parameters, StmtClassDef, StmtFunctionDef};
 use ruff_text_size::{Ranged, TextRange};
 
 use super::sketch::{
-    Binding, Expr, ExprId, Head, MODULE, Name, Nature, ScopeId, ScopeKind, Site, Sketch, Use,
+    Binding, Expr, ExprId, Fixture, Head, MODULE, Name, Nature, ScopeId, ScopeKind, Site, Sketch,
+    Use,
 };
 use crate::parsed::parsed;
 use crate::source::Source;
@@ -56,7 +60,12 @@ struct Reader<'a> {
     sites: Vec<(Site, ExprId)>,
     stars: Vec<Name>,
     strings: HashSet<u32>,
+    affixes: BTreeSet<(Box<str>, Box<str>)>,
+    fixtures: Vec<Fixture>,
+    asked: Vec<(ScopeId, Name)>,
     at: ScopeId,
+    /// Whose code is read, if it is said in the words of the scope at hand.
+    owner: Option<ScopeId>,
 }
 
 impl<'a> Reader<'a> {
@@ -71,7 +80,11 @@ impl<'a> Reader<'a> {
             sites: Vec::new(),
             stars: Vec::new(),
             strings: HashSet::new(),
+            affixes: BTreeSet::new(),
+            fixtures: Vec::new(),
+            asked: Vec::new(),
             at: MODULE,
+            owner: None,
         };
         let name = reader.name("<module>");
         reader.open(ScopeKind::Module, name, (1, last), 1);
@@ -125,9 +138,18 @@ impl<'a> Reader<'a> {
 
     /// Read something in a scope.
     fn inside(&mut self, scope: ScopeId, read: impl FnOnce(&mut Self)) {
-        let before = std::mem::replace(&mut self.at, scope);
+        let before = (self.at, self.owner.take());
+        self.at = scope;
         read(self);
-        self.at = before;
+        (self.at, self.owner) = before;
+    }
+
+    /// Read what is said in the scope at hand about another, whose code it is. A call is made
+    /// where it is said.
+    fn about(&mut self, scope: ScopeId, read: impl FnOnce(&mut Self)) {
+        let before = self.owner.replace(scope);
+        read(self);
+        self.owner = before;
     }
 
     fn bind_in(&mut self, scope: ScopeId, name: Name, binding: Binding) {
@@ -147,12 +169,27 @@ impl<'a> Reader<'a> {
     }
 
     fn use_expr(&mut self, expr: ExprId, is_call: bool, line: u32) {
-        self.uses.push(Use {
+        let used = Use {
             scope: self.at,
+            of: self.at,
             expr,
             is_call,
             line,
-        });
+        };
+        match self.owner {
+            None => self.uses.push(used),
+            Some(of) => {
+                if is_call {
+                    self.uses.push(used);
+                }
+                // Who has what came of the call may call it again.
+                self.uses.push(Use {
+                    of,
+                    is_call: false,
+                    ..used
+                });
+            }
+        }
     }
 
     /// Note that a name is taken from something.
@@ -168,15 +205,19 @@ impl<'a> Reader<'a> {
     }
 
     fn function(&mut self, function: &'a StmtFunctionDef) {
-        let decorators = self.decorators(&function.decorator_list);
-        self.visit_outer_parts(&function.parameters);
-        if let Some(returns) = &function.returns {
-            self.visit_annotation(returns);
-        }
         let name = self.name(&function.name);
         let lines = self.lines(function.range);
         let line = self.line(function.name.range);
         let scope = self.open(ScopeKind::Function, name, lines, line);
+        let mut decorators = Vec::new();
+        self.about(scope, |reader| {
+            decorators = reader.decorators(&function.decorator_list);
+            reader.visit_outer_parts(&function.parameters);
+            if let Some(returns) = &function.returns {
+                reader.visit_annotation(returns);
+            }
+        });
+        self.given_by_pytest(scope, function);
         self.bind_in(self.at, name, Binding::Definition(scope));
         let in_class = self.kind(self.at) == Some(ScopeKind::Class);
         let nature = lower::nature(&function.decorator_list, &function.name, in_class);
@@ -211,20 +252,24 @@ impl<'a> Reader<'a> {
     }
 
     fn class(&mut self, class: &'a StmtClassDef) {
-        let decorators = self.decorators(&class.decorator_list);
+        let name = self.name(&class.name);
+        let lines = self.lines(class.range);
+        let line = self.line(class.name.range);
+        let scope = self.open(ScopeKind::Class, name, lines, line);
+        let mut decorators = Vec::new();
         let arguments = class.arguments.as_deref();
-        if let Some(arguments) = arguments {
-            self.visit_arguments(arguments);
-        }
+        self.about(scope, |reader| {
+            decorators = reader.decorators(&class.decorator_list);
+            if let Some(arguments) = arguments {
+                reader.visit_arguments(arguments);
+            }
+        });
+        self.asked_by_marks(scope, &class.decorator_list);
         let bases = arguments.map_or(&[][..], |arguments| &arguments.args[..]);
         let heads: Vec<Head> = bases
             .iter()
             .map(|base| Head::Base(self.base(base)))
             .collect();
-        let name = self.name(&class.name);
-        let lines = self.lines(class.range);
-        let line = self.line(class.name.range);
-        let scope = self.open(ScopeKind::Class, name, lines, line);
         self.bind_in(self.at, name, Binding::Definition(scope));
         if let Some(draft) = self.draft(scope) {
             draft.heads = heads;

@@ -2,13 +2,57 @@
 
 use ruff_python_ast::visitor::{self, Visitor};
 use ruff_python_ast::{self as ast, Comprehension, ExceptHandler, ExprContext, Pattern, Stmt};
+use ruff_text_size::Ranged;
 
-use super::super::sketch::{Binding, Expr, MODULE, Nature, ScopeId, ScopeKind, prefix_hash};
+use super::super::sketch::{Binding, Expr, MODULE, Nature, ScopeId, ScopeKind, Site, prefix_hash};
 use super::Reader;
 use crate::index::facts::name_hash;
 
+/// Letters that must be known of a name which is put together.
+const MIN_AFFIX: usize = 3;
 /// Longer strings are no names.
 const MAX_NAME: usize = 120;
+
+/// The names that a template takes from what it is given: those in `{{ }}` and `{% %}`.
+pub(crate) fn template_words(text: &str) -> impl Iterator<Item = &str> {
+    let parts = [("{{", "}}"), ("{%", "%}")].into_iter();
+    let inside = parts.flat_map(move |(begin, end)| {
+        let pieces = text.split(begin).skip(1);
+        pieces.filter_map(move |piece| Some(piece.split_once(end)?.0))
+    });
+    let is_word = |c: char| c == '_' || c.is_alphanumeric();
+    let words = inside.flat_map(move |piece| piece.split(move |c| !is_word(c)));
+    words.filter(|word| word.len() > 1)
+}
+
+/// From where to where a text leaves something open: from its first `%s` or `{}` to the end of
+/// its last.
+fn open(text: &str) -> Option<(usize, usize)> {
+    let mut places: Vec<(usize, usize)> = Vec::new();
+    for (at, found) in text.match_indices(['%', '{']) {
+        let rest = &text[at..];
+        let end = match found {
+            "{" => rest.find('}').map(|end| end + 1),
+            _ => {
+                let named = rest.strip_prefix("%(").and_then(|rest| rest.find(')'));
+                let letter = named.map_or(1, |end| end + 3);
+                let is_open = rest[letter.min(rest.len())..].starts_with(['s', 'd', 'r']);
+                is_open.then_some(letter + 1)
+            }
+        };
+        places.extend(end.map(|end| (at, at + end)));
+    }
+    Some((places.first()?.0, places.last()?.1))
+}
+
+/// The variable that an assignment is about: also that of an item of it.
+fn variable(target: &ast::Expr) -> Option<&str> {
+    match target {
+        ast::Expr::Name(name) => Some(name.id.as_str()),
+        ast::Expr::Subscript(item) => variable(&item.value),
+        _ => None,
+    }
+}
 
 impl<'a> Visitor<'a> for Reader<'a> {
     fn visit_stmt(&mut self, stmt: &'a Stmt) {
@@ -26,11 +70,14 @@ impl<'a> Visitor<'a> for Reader<'a> {
     }
 
     fn visit_annotation(&mut self, expr: &'a ast::Expr) {
+        // Who says what class something has does not make one.
+        let owner = self.owner.take();
         match expr {
             // What it spells is followed where it says what something is.
             ast::Expr::StringLiteral(text) => self.note_string(text.value.to_str()),
             _ => self.visit_expr(expr),
         }
+        self.owner = owner;
     }
 
     fn visit_except_handler(&mut self, handler: &'a ExceptHandler) {
@@ -63,7 +110,8 @@ impl<'a> Reader<'a> {
     fn statement(&mut self, stmt: &'a Stmt) {
         match stmt {
             Stmt::Assign(assign) => {
-                self.visit_expr(&assign.value);
+                let names: Vec<&str> = assign.targets.iter().filter_map(variable).collect();
+                self.given(&names, &assign.value);
                 let binding = self.valued(&assign.value);
                 for target in &assign.targets {
                     self.assign(target, &[binding]);
@@ -72,13 +120,19 @@ impl<'a> Reader<'a> {
             Stmt::AnnAssign(assign) => {
                 self.visit_annotation(&assign.annotation);
                 if let Some(value) = &assign.value {
-                    self.visit_expr(value);
+                    let names: Vec<&str> = variable(&assign.target).into_iter().collect();
+                    self.given(&names, value);
                 }
                 let mut bindings = self.annotated(&assign.annotation, self.at);
                 if let (Some(value), [Binding::Opaque]) = (&assign.value, &bindings[..]) {
                     bindings = vec![self.valued(value)];
                 }
                 self.assign(&assign.target, &bindings);
+            }
+            Stmt::AugAssign(assign) => {
+                let names: Vec<&str> = variable(&assign.target).into_iter().collect();
+                self.given(&names, &assign.value);
+                self.visit_expr(&assign.target);
             }
             Stmt::For(each) => {
                 self.visit_expr(&each.iter);
@@ -133,6 +187,30 @@ impl<'a> Reader<'a> {
             Stmt::Expr(expr) if expr.value.is_string_literal_expr() => {}
             _ => visitor::walk_stmt(self, stmt),
         }
+    }
+
+    /// What variables are given. Of the module's own ones it is code of their own: who uses
+    /// them uses it.
+    fn given(&mut self, names: &[&str], value: &'a ast::Expr) {
+        let [first, rest @ ..] = names else {
+            return self.visit_expr(value);
+        };
+        if self.at != MODULE {
+            return self.visit_expr(value);
+        }
+        let (start, end) = self.lines(value.range());
+        let open = |reader: &mut Self, text: &str| {
+            let name = reader.name(text);
+            reader.open(ScopeKind::Variable, name, (start, end), start)
+        };
+        let scope = open(self, first);
+        for text in rest {
+            let other = open(self, text);
+            let name = self.name(first);
+            let expr = self.expr(Expr::Name(name));
+            self.inside(other, |reader| reader.use_expr(expr, false, start));
+        }
+        self.inside(scope, |reader| reader.visit_expr(value));
     }
 
     fn elsewhere(&mut self, text: &str, scope: ScopeId) {
@@ -199,6 +277,7 @@ impl<'a> Reader<'a> {
                 };
                 self.use_expr(lowered, true, line);
                 self.root(&call.func, true);
+                self.spelled(call);
                 self.visit_arguments(&call.arguments);
             }
             ast::Expr::Lambda(lambda) => {
@@ -227,21 +306,60 @@ impl<'a> Reader<'a> {
                 self.visit_expr(&named.value);
                 let binding = self.valued(&named.value);
                 let mut at = self.at;
-                while self.kind(at) == Some(ScopeKind::Inner) {
+                while matches!(self.kind(at), Some(ScopeKind::Inner | ScopeKind::Variable)) {
                     at = self.scopes.get(at as usize).map_or(MODULE, |s| s.parent);
                 }
                 self.inside(at, |reader| reader.assign(&named.target, &[binding]));
             }
             ast::Expr::StringLiteral(text) => self.note_string(text.value.to_str()),
             ast::Expr::FString(text) => {
+                let mut whole = String::new();
                 for part in text.value.elements() {
-                    if let ast::InterpolatedStringElement::Literal(part) = part {
-                        self.note_string(&part.value);
+                    match part {
+                        ast::InterpolatedStringElement::Literal(part) => {
+                            self.note_string(&part.value);
+                            whole.push_str(&part.value);
+                        }
+                        ast::InterpolatedStringElement::Interpolation(_) => whole.push_str("{}"),
                     }
                 }
+                self.note_affixes(&whole);
                 visitor::walk_expr(self, expr);
             }
             _ => visitor::walk_expr(self, expr),
+        }
+    }
+
+    /// `getattr(thing, "name")` takes a name from a thing.
+    fn spelled(&mut self, call: &'a ast::ExprCall) {
+        let function = super::lower::last(&call.func);
+        match (function, &*call.arguments.args) {
+            (
+                Some("getattr" | "setattr" | "hasattr" | "delattr"),
+                [value, ast::Expr::StringLiteral(text), ..],
+            ) => {
+                let (value, name) = (self.lower(value), self.name(text.value.to_str()));
+                let expr = self.expr(Expr::Attribute(value, name));
+                let line = self.line(call);
+                self.use_expr(expr, false, line);
+                self.sites.push((
+                    Site {
+                        scope: self.at,
+                        name,
+                        at: self.source.position(text.range().start().to_usize() + 1),
+                        is_call: false,
+                    },
+                    value,
+                ));
+            }
+            (Some("getfixturevalue"), _) => {
+                let mut at = self.at;
+                while self.kind(at) == Some(ScopeKind::Inner) {
+                    at = self.scopes.get(at as usize).map_or(MODULE, |s| s.parent);
+                }
+                self.asked_by_words(at, &call.arguments);
+            }
+            _ => {}
         }
     }
 
@@ -280,7 +398,29 @@ impl<'a> Reader<'a> {
         });
     }
 
+    /// How names begin and end that are put together from a text.
+    fn note_affixes(&mut self, text: &str) {
+        if text.len() > MAX_NAME {
+            return;
+        }
+        let is_word = |part: &str| part.chars().all(|c| c == '_' || c.is_alphanumeric());
+        // `"_handler"` is what a name ends with, if something is put before it.
+        let found = match open(text) {
+            Some((start, end)) => Some((&text[..start], &text[end..])),
+            None if text.starts_with('_') && !text.starts_with("__") => Some(("", text)),
+            None => None,
+        };
+        if let Some((before, after)) = found
+            && before.len() + after.len() >= MIN_AFFIX
+            && is_word(before)
+            && is_word(after)
+        {
+            self.affixes.insert((before.into(), after.into()));
+        }
+    }
+
     fn note_string(&mut self, text: &str) {
+        self.note_affixes(text);
         let is_name = |part: &str| {
             let mut letters = part.chars();
             let first = letters.next();
@@ -292,9 +432,12 @@ impl<'a> Reader<'a> {
         if begins.len() <= MAX_NAME && begins.ends_with('_') && is_name(begins) {
             self.strings.insert(prefix_hash(begins));
         }
-        if text.len() <= MAX_NAME && text.split(['.', ':']).all(is_name) {
-            let parts = text.split(['.', ':']).map(name_hash);
+        // `__name__ + ".handler"`.
+        let dotted = text.trim_start_matches(['.', ':']);
+        if dotted.len() <= MAX_NAME && dotted.split(['.', ':']).all(is_name) {
+            let parts = dotted.split(['.', ':']).map(name_hash);
             self.strings.extend(parts);
         }
+        self.strings.extend(template_words(text).map(name_hash));
     }
 }

@@ -21,8 +21,7 @@ use crate::text::{Text, columns, shown};
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
 #[serde(deny_unknown_fields)]
 pub struct Agents {
-    /// The service: `http://HOST:PORT`. The environment of pillion itself names it if not
-    /// given.
+    /// The service: `http://HOST:PORT`. The caller's environment names it if not given.
     // The caller's environment may name another than that of a daemon that began earlier.
     #[arg(long, env = vars::INTERMUTE_URL, hide_env_values = true)]
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -63,7 +62,7 @@ pub struct MappedAgent {
     /// When it was last heard of.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_seen: Option<String>,
-    /// What it keeps others from changing, in the words of the service.
+    /// What it keeps others from changing just now, in the words of the service.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub reservations: Vec<Value>,
 }
@@ -84,7 +83,15 @@ impl Operation for Agents {
     async fn run(self, cx: Context<CodeService>) -> Result<Answer<MappedAgents>> {
         let root = place::folder_of(&cx)?;
         let url = self.url.clone();
-        let url = url.or_else(|| std::env::var(vars::INTERMUTE_URL).ok());
+        // A daemon began in the environment of somebody else.
+        let of_caller = || match cx.request().peer.variables() {
+            Some(variables) => variables.iter().find_map(|(name, value)| {
+                let is_it = name.to_str() == Some(vars::INTERMUTE_URL);
+                is_it.then(|| value.to_string_lossy().into_owned())
+            }),
+            None => std::env::var(vars::INTERMUTE_URL).ok(),
+        };
+        let url = url.or_else(of_caller);
         let url = url.filter(|url| !url.trim().is_empty());
         let ask = async {
             match &url {

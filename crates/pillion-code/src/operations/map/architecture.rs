@@ -16,6 +16,15 @@ use crate::text::{Text, shown};
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
 #[serde(deny_unknown_fields)]
 pub struct Architecture {
+    /// Whether tests count, too.
+    #[arg(long)]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub tests: bool,
+    /// Answer as an older contract says.
+    #[arg(skip)]
+    #[schemars(skip)]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub old: bool,
     /// The project: a folder.
     #[arg(long, value_name = "DIR")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -79,7 +88,7 @@ impl Operation for Architecture {
     const SAFETY: Safety = Safety::Read;
     const SCOPE: Scope = Scope::Project;
     const FORMATS: bool = true;
-    const OFFER: Offer = Offer::PLAIN.old("architecture", &[]);
+    const OFFER: Offer = Offer::PLAIN.old("architecture", &[("old", "true"), ("tests", "true")]);
     type Service = CodeService;
     type Output = Answer<Layered>;
 
@@ -91,12 +100,17 @@ impl Operation for Architecture {
         let (view, language) =
             opened(&cx, self.project.as_ref(), self.language, cx.caller()).await?;
         let graph = view.map(language).await?.graph;
+        if self.old {
+            let old = of_graph(&graph, |graph, _| graph.old_layers());
+            return Ok(Answer::Old(old.await?));
+        }
         // The graph keeps them once they are known.
-        of_graph(&graph, |graph, _| {
-            graph.layers();
+        let tests = self.tests;
+        of_graph(&graph, move |graph, _| {
+            graph.layers(tests);
         })
         .await?;
-        let layers = graph.layers();
+        let layers = graph.layers(tests);
         let in_layer = |layer: Layer| -> Vec<String> {
             let all = layers.folders.iter().filter(|(_, f)| f.layer() == layer);
             all.map(|(path, _)| shown_folder(path)).collect()

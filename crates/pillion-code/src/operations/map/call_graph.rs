@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::{Certainty, TypesAsked, below, is_below, of_graph, opened, typed};
 use crate::CodeService;
 use crate::answers::Answer;
-use crate::map::{Graph, Language, Precision, Types, Wanted};
+use crate::map::{Graph, Language, MODULE_NODE, NodeId, NodeKind, Precision, Types, Wanted};
 use crate::params::MAX_LIMIT;
 use crate::text::{Text, shown};
 
@@ -171,7 +171,7 @@ fn list(
                 }
                 if calls.edges.len() < most {
                     let ends = [node, edge.node];
-                    let [from, to] = ends.map(|n| [graph.path(n), graph.name(n)]);
+                    let [from, to] = ends.map(|n| [graph.path(n), called(graph, n)]);
                     let ends = [from[0], from[1], to[0], to[1]];
                     calls.edges.push(ends.map(ToOwned::to_owned));
                     calls.certainties.push(Certainty::of(edge.is_sure));
@@ -181,6 +181,14 @@ fn list(
     }
     calls.truncated = calls.edges.len() < calls.edge_count;
     Ok(calls)
+}
+
+/// The name of an end: what a variable is given is code of the module.
+fn called(graph: &Graph, node: NodeId) -> &str {
+    match graph.kind(node) {
+        NodeKind::Variable => MODULE_NODE,
+        _ => graph.name(node),
+    }
 }
 
 impl Text for Calls {

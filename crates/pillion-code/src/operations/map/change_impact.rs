@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use pillion_catalogue::{
-    CancellationToken, Context, Offer, Operation, Result, Safety, Scope, wanted, work,
+    CancellationToken, Context, Offer, Operation, Profile, Result, Safety, Scope, wanted, work,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -14,7 +14,7 @@ use crate::CodeService;
 use crate::answers::Answer;
 use crate::git;
 use crate::map::{
-    ChangedFile, Files, Graph, Language, Mapped, NodeId, Precision, Types, Wanted, changed_in,
+    ChangedFile, Files, Graph, Language, MODULE_NODE, Mapped, Precision, Types, Wanted, changed_in,
     command, is_source, quoted,
 };
 use crate::project::View;
@@ -39,6 +39,20 @@ pub struct ChangeImpact {
     #[arg(long, num_args = 0..=1, default_missing_value = "true", value_name = "BOOL")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub use_git: Option<bool>,
+    /// The files that changed, instead of what git says: all of them.
+    #[arg(long, value_name = "FILE")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub files: Vec<PathBuf>,
+    /// For callers that know it from elsewhere: everything that a test runs is followed, however
+    /// far away it is.
+    #[arg(long, hide = true)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_depth: Option<usize>,
+    /// Answer as an older contract says.
+    #[arg(skip)]
+    #[schemars(skip)]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub old: bool,
     /// Whether the engine is asked where the code does not say what a method is called on.
     #[arg(long, num_args = 0..=1, default_missing_value = "true", value_name = "BOOL")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -73,7 +87,7 @@ pub struct ChangeReach {
     pub total_tests: usize,
     /// What runs the tests that can be reached; nothing if there are none.
     pub test_command: Option<String>,
-    /// Who said what changed: `git`, or `session`.
+    /// Who said what changed: `git`, `session`, or `explicit`.
     pub source: String,
     /// The language.
     pub language: Language,
@@ -103,7 +117,9 @@ impl Operation for ChangeImpact {
     const FORMATS: bool = true;
     const OFFER: Offer = Offer::PLAIN
         .tool("change_impact", 6)
-        .old("change_impact", &[]);
+        .contract(Profile::Core)
+        .everyday()
+        .old("change_impact", &[("old", "true")]);
     type Service = CodeService;
     type Output = Answer<ChangeReach>;
 
@@ -116,11 +132,16 @@ impl Operation for ChangeImpact {
             opened(&cx, self.project.as_ref(), self.language, cx.caller()).await?;
         let mapped = view.map(language).await?;
         let use_git = self.use_git.unwrap_or(true);
-        let changed = match use_git {
-            true => by_git(&view, &mapped, self.git_base.as_deref()).await?,
-            false => by_session(&mapped),
+        let changed = match (&self.files[..], use_git) {
+            ([], true) => by_git(&view, &mapped, self.git_base.as_deref()).await?,
+            ([], false) => by_session(&mapped),
+            (files, _) => by_name(&view, &mapped, files)?,
         };
-        let source = if use_git { "git" } else { "session" };
+        let source = match (&self.files[..], use_git) {
+            ([], true) => "git",
+            ([], false) => "session",
+            _ => "explicit",
+        };
         let graph = &*mapped.graph;
         let wanted = || Wanted::Users {
             of: graph.changed(&changed),
@@ -137,6 +158,10 @@ impl Operation for ChangeImpact {
         reach.language = language;
         reach.precision = language.precision();
         reach.clock = view.clock();
+        if self.old {
+            let base = self.git_base.as_deref().unwrap_or("HEAD~1");
+            return Ok(Answer::Old(reach.old(base)));
+        }
         Ok(Answer::one(reach, view.unread()).in_format(cx.caller().format()))
     }
 }
@@ -184,6 +209,24 @@ fn read_changed(
     Ok(ours.into_iter().filter(is_part).collect())
 }
 
+/// The files that a caller names.
+fn by_name(view: &View, mapped: &Mapped, files: &[PathBuf]) -> Result<Vec<ChangedFile>> {
+    let mut all = Vec::new();
+    for file in files {
+        let path = crate::place::inside(view.root(), file)?;
+        if is_source(mapped.graph.language, &path) {
+            let is_gone = mapped.graph.file_at(&path).is_none();
+            all.push(ChangedFile {
+                gone: is_gone.then(|| path.clone()),
+                ..ChangedFile::whole(&path)
+            });
+        }
+    }
+    all.sort_by(|a, b| a.path.cmp(&b.path));
+    all.dedup();
+    Ok(all)
+}
+
 /// The files that changed since the map was first asked for.
 fn by_session(mapped: &Mapped) -> Vec<ChangedFile> {
     let (changed, gone) = mapped.files.changed();
@@ -207,11 +250,11 @@ fn reached(graph: &Graph, changed: &[ChangedFile], types: &Types, root: &Path) -
             continue;
         };
         files.push(path.to_owned());
-        let names = tests.iter().map(|test| graph.name(*test).to_owned());
+        let names = tests.iter().map(|test| test.name(graph));
         named.insert(path.to_owned(), names.collect());
         match &tests[..] {
             [] => ids.push(path.to_owned()),
-            some => ids.extend(some.iter().map(|test| test_id(graph, *test))),
+            some => ids.extend(some.iter().map(|test| test_id(path, &test.name(graph)))),
         }
     }
     let total = (0..)
@@ -251,18 +294,40 @@ fn reached(graph: &Graph, changed: &[ChangedFile], types: &Types, root: &Path) -
 }
 
 /// `file::Class::test`.
-fn test_id(graph: &Graph, test: NodeId) -> String {
-    format!(
-        "{}::{}",
-        graph.path(test),
-        graph.name(test).replace('.', "::")
-    )
+fn test_id(path: &str, name: &str) -> String {
+    format!("{path}::{}", name.replace('.', "::"))
 }
 
 /// What runs some tests, for a shell.
 fn pytest(tests: &[String]) -> Option<String> {
     let words: Vec<String> = tests.iter().map(|test| quoted(test)).collect();
     (!words.is_empty()).then(|| format!("python -m pytest {}", words.join(" ")))
+}
+
+impl ChangeReach {
+    /// In the words of the older contract: functions by their names, the command as a list.
+    fn old(&self, base: &str) -> serde_json::Value {
+        let mut old = serde_json::to_value(self).unwrap_or_default();
+        let functions = self.changed_functions.iter().map(|one| &*one.function);
+        let functions: Vec<&str> = functions.filter(|name| *name != MODULE_NODE).collect();
+        old["changed_functions"] = serde_json::json!(functions);
+        old["test_command"] = match (self.language, &self.test_command) {
+            (Language::Python, _) if !self.changed_files.is_empty() => {
+                let words = std::iter::once("pytest");
+                let words = words.chain(self.affected_tests.iter().map(String::as_str));
+                words.collect::<Vec<_>>().into()
+            }
+            (_, Some(command)) => vec!["sh", "-c", command].into(),
+            (_, None) => serde_json::Value::Null,
+        };
+        if self.source == "git" {
+            old["source"] = format!("git:{base}").into();
+        }
+        if self.changed_files.is_empty() {
+            old["message"] = "No changed files detected".into();
+        }
+        old
+    }
 }
 
 impl Text for ChangeReach {

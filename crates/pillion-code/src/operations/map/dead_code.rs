@@ -10,8 +10,9 @@ use serde::{Deserialize, Serialize};
 use super::{of_graph, opened};
 use crate::CodeService;
 use crate::answers::Answer;
-use crate::map::{Language, Precision};
+use crate::map::{Language, Precision, template_words};
 use crate::params::limit;
+use crate::project::View;
 use crate::text::{Text, shown};
 
 /// Files of a project that name functions without being source.
@@ -84,6 +85,35 @@ pub struct DeadFunction {
     pub function: String,
     /// The line of its name.
     pub line: u32,
+    /// How sure that is: `likely` if its name is for others, too, who may be elsewhere.
+    pub certainty: DeadCertainty,
+}
+
+/// How sure it is that nobody needs a function.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum DeadCertainty {
+    /// It is private, and nothing in the project leads to it.
+    Sure,
+    /// Nothing in the project leads to it; others may use it.
+    Likely,
+}
+
+impl DeadCertainty {
+    fn of(name: &str) -> Self {
+        let is_inner = |part: &str| part.starts_with('_') && !part.starts_with("__");
+        match name.split('.').any(is_inner) {
+            true => Self::Sure,
+            false => Self::Likely,
+        }
+    }
+
+    fn word(self) -> &'static str {
+        match self {
+            Self::Sure => "sure",
+            Self::Likely => "likely",
+        }
+    }
 }
 
 impl Operation for DeadCode {
@@ -104,12 +134,18 @@ impl Operation for DeadCode {
             opened(&cx, self.project.as_ref(), self.language, cx.caller()).await?;
         let graph = view.map(language).await?.graph;
         let (entries, root) = (self.entry_points, view.root().to_owned());
+        let templates = match language {
+            Language::Python => templates(&view),
+            _ => Vec::new(),
+        };
         let dead = of_graph(&graph, move |graph, _| {
             let mut given = Vec::new();
             for entry in &entries {
                 given.extend(graph.targets(entry)?);
             }
-            Ok::<_, Error>(graph.dead(&given, &mentioned(&root)))
+            let mut words = mentioned(&root);
+            words.extend(templates.iter().flat_map(|path| written(&root.join(path))));
+            Ok::<_, Error>(graph.dead(&given, &words))
         });
         let (dead, total_functions) = dead.await??;
         let total_dead = dead.len();
@@ -120,6 +156,7 @@ impl Operation for DeadCode {
                 file: graph.path(node).to_owned(),
                 function: graph.name(node).to_owned(),
                 line: graph.line(node),
+                certainty: DeadCertainty::of(graph.name(node)),
             })
             .collect();
         let mut by_file: BTreeMap<String, Vec<String>> = BTreeMap::new();
@@ -141,6 +178,30 @@ impl Operation for DeadCode {
         };
         Ok(Answer::one(dead, view.unread()).in_format(cx.caller().format()))
     }
+}
+
+/// What templates are written in.
+const TEMPLATES: &[&str] = &["html", "htm", "txt", "xml", "jinja", "jinja2", "j2", "tpl"];
+
+/// The templates of a project.
+fn templates(view: &View) -> Vec<String> {
+    let files = view.snapshot.files().iter();
+    let is_template = |path: &str| {
+        let end = path.rsplit_once('.').map_or("", |(_, end)| end);
+        TEMPLATES.contains(&end)
+    };
+    let all = files.filter(|file| is_template(&file.path));
+    all.map(|file| file.path.to_string()).collect()
+}
+
+/// The names that a template takes from what it is given.
+fn written(path: &Path) -> HashSet<String> {
+    let is_small = |meta: std::fs::Metadata| meta.len() <= MAX_CONFIGURATION;
+    if !std::fs::metadata(path).is_ok_and(is_small) {
+        return HashSet::new();
+    }
+    let text = std::fs::read_to_string(path).unwrap_or_default();
+    template_words(&text).map(ToOwned::to_owned).collect()
 }
 
 /// The words of the project's configuration: entry points are among them.
@@ -168,7 +229,8 @@ impl Text for Dead {
                 file = &dead.file;
                 lines.push(file.to_owned());
             }
-            lines.push(format!("  {}  {}", dead.line, dead.function));
+            let sure = dead.certainty.word();
+            lines.push(format!("  {}  {}  {sure}", dead.line, dead.function));
         }
         lines.push(format!(
             "{} of {} functions are not reached ({} %)",

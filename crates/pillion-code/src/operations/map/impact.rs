@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use pillion_catalogue::{Context, Offer, Operation, Result, Safety, Scope};
+use pillion_catalogue::{Code, Context, Offer, Operation, Profile, Result, Safety, Scope};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Certainty, TypesAsked, of_graph, opened, typed};
 use crate::CodeService;
 use crate::answers::Answer;
-use crate::map::{Graph, Language, Precision, Tree, Via, Wanted};
+use crate::map::{Graph, Language, Precision, Tree, Wanted};
 use crate::text::{Text, shown};
 
 /// How deep trees are unless a request says otherwise, and how deep they can be.
@@ -23,6 +23,15 @@ const MAX_DEPTH: usize = 50;
 pub struct Impact {
     /// The function: `func`, `Class.method`, or `file:func` if several have the name.
     pub target: String,
+    /// The file it is in, if several have the name.
+    #[arg(long, value_name = "FILE")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub target_file: Option<String>,
+    /// Answer as an older contract says.
+    #[arg(skip)]
+    #[schemars(skip)]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub old: bool,
     /// How many callers away.
     #[arg(long)]
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -72,7 +81,10 @@ pub struct Affected {
     /// How sure it is that it calls the one above.
     pub certainty: Certainty,
     /// How it leads to the one above: `call`, `reference` if it only names it, `override` if
-    /// it calls what the one above overrides; `target` for the first.
+    /// it calls what the one above overrides, `name` if it takes that name from something of
+    /// which nobody knows what it is, `operator` if it names the class and an operator may
+    /// call it, `base` if it names the class and a base outside of the project may call it,
+    /// `definition` if it is defined there; `target` for the first.
     pub via: String,
     /// Whether the code alone does not say so, but the engine's types do.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -90,7 +102,11 @@ impl Operation for Impact {
     const SAFETY: Safety = Safety::Read;
     const SCOPE: Scope = Scope::Project;
     const FORMATS: bool = true;
-    const OFFER: Offer = Offer::PLAIN.tool("impact_analysis", 5).old("impact", &[]);
+    const OFFER: Offer = Offer::PLAIN
+        .tool("impact_analysis", 5)
+        .contract(Profile::Core)
+        .everyday()
+        .old("impact", &[("old", "true")]);
     type Service = CodeService;
     type Output = Answer<Impacts>;
 
@@ -102,9 +118,21 @@ impl Operation for Impact {
         let (view, language) =
             opened(&cx, self.project.as_ref(), self.language, cx.caller()).await?;
         let mapped = view.map(language).await?;
-        let target = self.target;
-        let targets = of_graph(&mapped.graph, move |graph, _| graph.targets(&target));
-        let targets = targets.await??;
+        let target = match &self.target_file {
+            Some(file) if !self.target.contains(':') => format!("{file}:{}", self.target),
+            _ => self.target,
+        };
+        let named = target.clone();
+        let targets = of_graph(&mapped.graph, move |graph, _| graph.targets(&named));
+        let targets = match targets.await? {
+            // To an older host this is an answer.
+            Err(error) if self.old && error.code == Code::NotFound => {
+                let name = target.rsplit(':').next().unwrap_or(&target);
+                let what = format!("Function '{name}' not found in call graph");
+                return Ok(Answer::Old(serde_json::json!({ "error": what })));
+            }
+            targets => targets?,
+        };
         let depth = self.max_depth.unwrap_or(DEPTH).min(MAX_DEPTH);
         let wanted = || Wanted::Users {
             of: targets.clone(),
@@ -133,11 +161,7 @@ impl Operation for Impact {
 }
 
 fn affected(graph: &Graph, tree: &Tree) -> Affected {
-    let via = tree.user.map_or("target", |user| match user.via {
-        Via::Call => "call",
-        Via::Reference => "reference",
-        Via::Override => "override",
-    });
+    let via = tree.user.map_or("target", |user| user.via.word());
     Affected {
         function: graph.name(tree.node).to_owned(),
         file: graph.path(tree.node).to_owned(),

@@ -26,7 +26,7 @@ pub use architecture::{Architecture, Circle, DirectoryLayer, Layered};
 pub use call_graph::{CallGraph, Calls};
 pub use change_impact::{ChangeImpact, ChangeReach, ChangedFunction};
 pub use cross_project::{CrossProject, DependedOn, Dependencies, DependencyType, Depending};
-pub use dead_code::{Dead, DeadCode, DeadFunction};
+pub use dead_code::{Dead, DeadCertainty, DeadCode, DeadFunction};
 pub use diagnostics::{Diagnosed, Diagnosis, ProjectDiagnostics};
 pub use extract::{Extract, Extracted, ExtractedClass, ExtractedFunction};
 pub use graph::{Draw, DrawFormat, Drawn, DrawnEdge, DrawnNode, Subject};

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use pillion_catalogue::{Context, Error, Offer, Operation, Result, Safety, Scope, work};
+use pillion_catalogue::{Context, Error, Offer, Operation, Profile, Result, Safety, Scope, work};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -10,7 +10,7 @@ use super::opened;
 use crate::CodeService;
 use crate::answers::Answer;
 use crate::map::Language;
-use crate::map::patterns::{Pattern, programs, scripts};
+use crate::map::patterns::{Pattern, of_contract, programs, scripts};
 use crate::params::limit;
 use crate::text::{Text, rest, shown};
 
@@ -66,7 +66,8 @@ pub struct FoundPatterns {
 /// A pattern.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FoundPattern {
-    /// What it is, such as `observer` or `http_handler`.
+    /// What it is, such as `observer` or `http_handler`; `http_handlers` stands for all of a
+    /// file.
     #[serde(rename = "type")]
     pub kind: String,
     /// Where it is: `file:line`.
@@ -81,7 +82,10 @@ impl From<&Pattern> for FoundPattern {
     fn from(pattern: &Pattern) -> Self {
         Self {
             kind: pattern.kind.to_owned(),
-            location: format!("{}:{}", pattern.file, pattern.line),
+            location: match matches!(pattern.kind, "plugin_skills" | "plugin_hooks") {
+                true => pattern.file.to_string(),
+                false => format!("{}:{}", pattern.file, pattern.line),
+            },
             confidence: f64::from(pattern.confidence) / 100.0,
             description: pattern.description.clone(),
         }
@@ -95,6 +99,7 @@ impl Operation for Patterns {
     const FORMATS: bool = true;
     const OFFER: Offer = Offer::PLAIN
         .tool("detect_patterns", 8)
+        .contract(Profile::Core)
         .old("detect_patterns", &[("limit", "100000")]);
     type Service = CodeService;
     type Output = Answer<FoundPatterns>;
@@ -123,6 +128,8 @@ impl Operation for Patterns {
         });
         let (all, scripts) = find.await??;
         let mut all: Vec<&Pattern> = all.iter().chain(&scripts).collect();
+        let of_contract = of_contract(view.root(), &all);
+        all.extend(&of_contract);
         all.sort();
         let least = self.min_confidence.unwrap_or(0.0);
         let is_meant = |one: &&Pattern| {

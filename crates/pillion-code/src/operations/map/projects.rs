@@ -2,7 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use pillion_catalogue::{Code, Context, Error, Offer, Operation, Result, Safety, Scope, work};
+use pillion_catalogue::{
+    Code, Context, Error, Offer, Operation, Profile, Result, Safety, Scope, work,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -62,7 +64,9 @@ impl Operation for Projects {
     const SAFETY: Safety = Safety::Read;
     const SCOPE: Scope = Scope::Folder;
     const FORMATS: bool = true;
-    const OFFER: Offer = Offer::PLAIN.tool("project_registry", 1);
+    const OFFER: Offer = Offer::PLAIN
+        .tool("project_registry", 1)
+        .contract(Profile::Minimal);
     type Service = CodeService;
     type Output = Answer<FoundProjects>;
 
@@ -97,7 +101,9 @@ impl Operation for Resolve {
     const SAFETY: Safety = Safety::Read;
     const SCOPE: Scope = Scope::Folder;
     const FORMATS: bool = true;
-    const OFFER: Offer = Offer::PLAIN.tool("resolve_project", 2);
+    const OFFER: Offer = Offer::PLAIN
+        .tool("resolve_project", 2)
+        .contract(Profile::Minimal);
     type Service = CodeService;
     type Output = Answer<FoundProject>;
 

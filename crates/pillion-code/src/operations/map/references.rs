@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use super::{of_graph, opened};
 use crate::CodeService;
 use crate::answers::Answer;
-use crate::map::{Graph, Language, NodeKind, Precision};
+use crate::map::{Graph, Language, MODULE_NODE, NodeKind, Precision};
 use crate::params::MAX_LIMIT;
 use crate::text::{Text, shown};
 
@@ -29,6 +29,11 @@ pub struct References {
     #[arg(long)]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_files: Option<usize>,
+    /// Answer as an older contract says.
+    #[arg(skip)]
+    #[schemars(skip)]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub old: bool,
     /// The project: a folder.
     #[arg(long, value_name = "DIR")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -96,7 +101,7 @@ impl Operation for References {
     const FORMATS: bool = true;
     const OFFER: Offer = Offer::PLAIN
         .tool("reference_edges", 10)
-        .old("reference_edges", &[]);
+        .old("reference_edges", &[("old", "true")]);
     type Service = CodeService;
     type Output = Answer<ReferenceEdges>;
 
@@ -109,7 +114,10 @@ impl Operation for References {
         let (view, language) = opened(&cx, self.project.as_ref(), language, cx.caller()).await?;
         let graph = view.map(language).await?.graph;
         let most = self.max_files.unwrap_or(FILES).min(MAX_LIMIT);
-        let found = of_graph(&graph, move |graph, token| listed(graph, most, token));
+        let old = self.old;
+        let found = of_graph(&graph, move |graph, token| {
+            listed(graph, (most, old), token)
+        });
         let (definitions, edges) = found.await??;
         let references = ReferenceEdges {
             definitions,
@@ -128,7 +136,7 @@ impl Operation for References {
 /// What the first files define, and who uses whom.
 fn listed(
     graph: &Graph,
-    most: usize,
+    (most, old): (usize, bool),
     token: &CancellationToken,
 ) -> Result<(Vec<DefinedSymbol>, Vec<ReferenceEdge>)> {
     let files = u32::try_from(graph.files.len().min(most)).unwrap_or(u32::MAX);
@@ -139,8 +147,9 @@ fn listed(
         let name = graph.name(node);
         let (scope, own) = name.rsplit_once('.').unwrap_or(("", name));
         let kind = match graph.kind(node) {
-            NodeKind::Module => None,
+            NodeKind::Module | NodeKind::Variable => None,
             NodeKind::Class => Some("class"),
+            NodeKind::Function if old => Some("func"),
             NodeKind::Function => Some("function"),
             NodeKind::Method => Some("method"),
         };
@@ -151,15 +160,35 @@ fn listed(
             kind: kind.to_owned(),
             scope: scope.to_owned(),
         }));
+        // Overloads, setters and deleters stand on lines of their own.
+        let again = kind.map(|kind| {
+            graph.again(node).map(move |line| DefinedSymbol {
+                file: graph.path(node).to_owned(),
+                name: own.to_owned(),
+                line,
+                kind: kind.to_owned(),
+                scope: scope.to_owned(),
+            })
+        });
+        definitions.extend(again.into_iter().flatten());
+        let is_variable = |node: u32| graph.kind(node) == NodeKind::Variable;
         let out = graph.out(node).iter().filter(|edge| edge.is_sure);
         let used: BTreeSet<u32> = out.map(|edge| edge.node).collect();
-        edges.extend(used.into_iter().map(|used| ReferenceEdge {
+        let used = used.into_iter().filter(|used| !is_variable(*used));
+        // What a variable is given is code of the module.
+        let symbol = match is_variable(node) {
+            true => MODULE_NODE,
+            false => name,
+        };
+        edges.extend(used.map(|used| ReferenceEdge {
             src_file: graph.path(node).to_owned(),
-            src_symbol: name.to_owned(),
+            src_symbol: symbol.to_owned(),
             dst_file: graph.path(used).to_owned(),
             dst_symbol: graph.name(used).to_owned(),
         }));
     }
+    edges.sort();
+    edges.dedup();
     Ok((definitions, edges))
 }
 

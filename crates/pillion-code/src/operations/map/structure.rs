@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use pillion_catalogue::{
-    Context, Error, Offer, Operation, Result, Safety, Scope, wanted, work_unless,
+    Context, Error, Offer, Operation, Profile, Result, Safety, Scope, wanted, work_unless,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -69,7 +69,7 @@ pub struct StructuredFile {
     pub functions: Vec<String>,
     /// Its classes; in other languages also structs, interfaces, traits and enums.
     pub classes: Vec<String>,
-    /// What it imports: `module`, or `module.name` for `from module import name`; in other
+    /// The modules it imports; in other
     /// languages as they write it.
     pub imports: Vec<String>,
 }
@@ -79,7 +79,10 @@ impl Operation for Structure {
     const SAFETY: Safety = Safety::Read;
     const SCOPE: Scope = Scope::Project;
     const FORMATS: bool = true;
-    const OFFER: Offer = Offer::PLAIN.tool("code_structure", 4).old("structure", &[]);
+    const OFFER: Offer = Offer::PLAIN
+        .tool("code_structure", 4)
+        .contract(Profile::Minimal)
+        .old("structure", &[]);
     type Service = CodeService;
     type Output = Answer<Structured>;
 
@@ -191,12 +194,11 @@ fn structured(path: &str, facts: &Facts) -> StructuredFile {
     }
 }
 
-/// An import in one word.
+/// The module that an import is about: of `from . import name`, that is the name.
 pub(super) fn imported(import: &Import) -> String {
     match &import.name {
-        None => import.module.to_string(),
         Some(name) if import.module.ends_with('.') => format!("{}{name}", import.module),
-        Some(name) => format!("{}.{name}", import.module),
+        _ => import.module.to_string(),
     }
 }
 

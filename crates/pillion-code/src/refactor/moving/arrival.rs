@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::imports::{self, Line};
 use super::needs::{Needs, Text};
-use super::pieces::{edited, with_comments};
+use super::pieces::{edited, floor_of, with_comments};
 use super::symbol::Move;
 use super::users::Users;
 use super::{Edits, span_of};
@@ -147,8 +147,8 @@ impl Move<'_> {
                 .data(json!({ "location": location })));
             }
         }
-        Ok(Some(
-            with_comments(text.source.text(), before.range).start(),
-        ))
+        let floor = floor_of(scopes, before.range);
+        let whole = with_comments(text.source.text(), before.range, floor);
+        Ok(Some(whole.start()))
     }
 }

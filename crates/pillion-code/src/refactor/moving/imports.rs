@@ -191,7 +191,8 @@ fn end_of_imports(text: &Text) -> (TextSize, Place) {
     let Some((at, place)) = end else {
         let first = text.scopes.statements.first();
         let start = first.map_or(TextSize::of(text.source.text()), |first| {
-            super::pieces::with_comments(text.source.text(), first.range).start()
+            let none = TextSize::default();
+            super::pieces::with_comments(text.source.text(), first.range, none).start()
         });
         // A first line that names the interpreter or the encoding stays the first.
         let heads = text

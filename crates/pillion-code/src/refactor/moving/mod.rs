@@ -12,7 +12,10 @@ mod file;
 mod imports;
 mod module;
 mod needs;
+mod order;
 mod pieces;
+mod spacing;
+mod stubs;
 mod symbol;
 mod users;
 
@@ -26,7 +29,7 @@ use ruff_text_size::{TextRange, TextSize};
 use crate::changes::TextEdit;
 use crate::index::{Facts, Index};
 use crate::modules::{Modules, join};
-use crate::scopes::{ImportStmt, ImportedName, Scopes};
+use crate::scopes::{ImportStmt, ImportedName, Role, Scopes};
 use crate::source::{Source, Span};
 
 /// Edits of one text, by offsets.
@@ -241,7 +244,51 @@ pub(crate) fn bindings(
             }
         }
     }
+    for (place, bound) in aliases(index, modules, scopes, &all) {
+        all.entry(place).or_insert(bound);
+    }
     all
+}
+
+/// Names that are given a module: `tools = package.tools`.
+fn aliases(
+    index: &Index,
+    modules: &Modules,
+    scopes: &Scopes,
+    known: &BTreeMap<(usize, String), Bound>,
+) -> Vec<((usize, String), Bound)> {
+    let mut found = Vec::new();
+    let binds = scopes.uses.iter().filter(|use_| use_.role == Role::Bind);
+    for bind in binds {
+        let Some(scope) = scopes.scope_of(bind) else {
+            continue;
+        };
+        // What is assigned begins right behind ` = `.
+        let begins = bind.range.end() + TextSize::from(3);
+        let value = scopes.uses.iter().find(|use_| use_.range.start() == begins);
+        let Some(value) = value.filter(|value| value.role == Role::Read) else {
+            continue;
+        };
+        let mut all = scopes.uses_of(scope, &bind.name);
+        let is_only = all.all(|use_| use_.role == Role::Read || use_.range == bind.range);
+        let head = scopes.scope_of(value);
+        let head = head.and_then(|scope| known.get(&(scope, value.name.clone())));
+        let Some(head) = head.filter(|_| is_only) else {
+            continue;
+        };
+        let module = value.parts.iter().try_fold(head.key.clone(), |key, part| {
+            part_of(index, modules, &key, &part.0)
+        });
+        if let Some(key) = module {
+            let bound = Bound {
+                key,
+                is_plain: false,
+                statement: head.statement,
+            };
+            found.push(((scope, bind.name.clone()), bound));
+        }
+    }
+    found
 }
 
 /// A name that stands for a module.

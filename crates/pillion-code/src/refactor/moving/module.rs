@@ -8,6 +8,7 @@ use serde_json::json;
 
 use super::cycles::{self, Imports};
 use super::file::Rewriting;
+use super::order;
 use crate::changes::{ChangeSet, LeftAlone};
 use crate::desk::Desk;
 use crate::index::facts::name_hash;
@@ -73,16 +74,18 @@ pub(crate) async fn relocate(view: &View, file: &str, wanted: Wanted<'_>) -> Res
     }
     let before = Modules::of(&view.index);
     let to = destination(view, &from, &wanted)?;
-    let (view, from) = (view.clone(), from.clone());
+    let own = view.clone();
     let check = matches!(wanted, Wanted::At { allow_cycles, .. } if !allow_cycles);
     let made = work(move |_| {
-        let (set, relocation) = change(&view, before, from, to)?;
+        let (set, relocation) = change(&own, before, from, to)?;
         if check {
-            check_cycles(&view, &relocation, &set)?;
+            check_cycles(&own, &relocation, &set)?;
         }
-        Ok(set)
+        Ok::<_, Error>(set)
     });
-    made.await?
+    let mut set = made.await??;
+    order::put_in_order(view, &mut set).await?;
+    Ok(set)
 }
 
 /// The key that the module will have.
@@ -162,7 +165,12 @@ fn change(
         .map(|(path, _)| relocation.moved(path))
         .chain(inits.iter().cloned())
         .collect();
-    relocation.after = Modules::of_paths(paths.iter().map(String::as_str));
+    let paths = paths.iter().map(String::as_str);
+    relocation.after = relocation
+        .before
+        .moved(paths, |folder| relocation.moved(folder));
+    let beside = relocation.from.clone();
+    relocation.after.assume(&relocation.to, &beside);
 
     let mut set = ChangeSet::new(view.root().to_owned());
     for path in concerned(view, &relocation) {

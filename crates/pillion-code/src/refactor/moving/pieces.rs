@@ -2,19 +2,39 @@
 
 use ruff_text_size::{TextRange, TextSize};
 
-/// A statement with the comments right above it.
-pub(super) fn with_comments(text: &str, range: TextRange) -> TextRange {
+use crate::scopes::Scopes;
+
+/// Words of a comment that is about a file, not about what follows.
+const ABOUT_FILES: &[&str] = &["copyright", "license", "licence", "spdx", "coding", "-*-"];
+
+/// The end of the statement before one.
+pub(super) fn floor_of(scopes: &Scopes, range: TextRange) -> TextSize {
+    let before = scopes.statements.iter().map(|statement| statement.range);
+    let before = before.filter(|before| before.end() <= range.start());
+    before.map(TextRange::end).max().unwrap_or_default()
+}
+
+/// A statement with the comments right above it, none of them before `floor`: what looks like
+/// one may be the end of a string.
+pub(super) fn with_comments(text: &str, range: TextRange, floor: TextSize) -> TextRange {
     let mut start = text[..range.start().to_usize()]
         .rfind('\n')
         .map_or(0, |at| at + 1);
+    let own = start;
     while let Some(end) = start.checked_sub(1) {
         let above = text[..end].rfind('\n').map_or(0, |at| at + 1);
         let line = text[above..end].trim_end();
-        // What a file begins with is about the file.
-        if !line.starts_with('#') || above == 0 {
+        if !line.starts_with('#') || above < floor.to_usize() {
             break;
         }
         start = above;
+    }
+    // What a file begins with may be about the file.
+    let head = text[start..own].to_lowercase();
+    let is_about_file =
+        head.starts_with("#!") || ABOUT_FILES.iter().any(|word| head.contains(word));
+    if start == 0 && is_about_file {
+        start = own;
     }
     let start = TextSize::try_from(start)
         .unwrap_or_default()

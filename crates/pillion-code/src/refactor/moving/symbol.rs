@@ -9,17 +9,33 @@ use serde_json::json;
 
 use super::cycles::{self, Imports};
 use super::needs::{Needs, Search, Text, means_same};
-use super::pieces::with_comments;
-use super::span_of;
+use super::pieces::{floor_of, with_comments};
+use super::spacing::spaced;
 use super::users::Users;
+use super::{order, span_of, stubs};
 use crate::changes::{ChangeSet, LeftAlone};
 use crate::desk::Desk;
+use crate::index::facts::name_hash;
 use crate::modules::{self, Modules};
 use crate::project::View;
 use crate::refactor::moving::imports::Line;
 use crate::refactor::{sound, strings};
 use crate::scopes::{MODULE, Role, What, When};
 use crate::source::Source;
+
+/// What looks names up by strings.
+const LOOKUPS: &[&str] = &[
+    "__getattr__",
+    "__import__",
+    "attrgetter",
+    "delattr",
+    "getattr",
+    "globals",
+    "hasattr",
+    "import_module",
+    "patch",
+    "setattr",
+];
 
 /// What moves where.
 #[derive(Debug, Clone)]
@@ -37,8 +53,14 @@ pub(crate) struct Moving {
 
 /// The change that moves a definition of a module to another module.
 pub(crate) async fn move_symbol(view: &View, moving: Moving) -> Result<ChangeSet> {
-    let view = view.clone();
-    work(move |_| Move::new(&view, &moving)?.change()).await?
+    let own = view.clone();
+    let made = work(move |_| {
+        let moving = stubs::of_source(&own, moving);
+        Move::new(&own, &moving)?.change()
+    });
+    let mut set = made.await??;
+    order::put_in_order(view, &mut set).await?;
+    Ok(set)
 }
 
 pub(super) struct Move<'a> {
@@ -53,7 +75,7 @@ pub(super) struct Move<'a> {
 }
 
 impl<'a> Move<'a> {
-    fn new(view: &'a View, moving: &'a Moving) -> Result<Self> {
+    pub(super) fn new(view: &'a View, moving: &'a Moving) -> Result<Self> {
         if modules::key(&moving.file) == modules::key(&moving.to) {
             let what = format!("`{}` is in `{}` already", moving.name, moving.file);
             return Err(Error::new(Code::InvalidParams, what));
@@ -65,10 +87,11 @@ impl<'a> Move<'a> {
         let there = read(&moving.to);
         let is_new = there.is_none();
         let inits = super::module::inits(view, modules::key(&moving.file), &moving.to);
-        let paths = view.index.iter().map(|(path, _)| &**path);
-        let paths = paths.chain([&*moving.to]).chain(inits.iter().map(|i| &**i));
+        let more: Vec<&str> = inits.iter().chain([&moving.to]).map(|p| &**p).collect();
+        let mut modules = Modules::with(&view.index, &more);
+        modules.assume(modules::key(&moving.to), modules::key(&moving.file));
         let mut new = Self {
-            modules: Modules::of_paths(paths),
+            modules,
             view,
             moving,
             origin: Text::new(&moving.file, source),
@@ -93,7 +116,8 @@ impl<'a> Move<'a> {
             name: &self.moving.name,
         };
         let mut importers = Vec::new();
-        for (file, edits) in users.edits()? {
+        let found = users.edits()?;
+        for (file, edits) in found.edits {
             importers.push(modules::key(&file).to_owned());
             set.edit(&file, edits)?;
         }
@@ -106,13 +130,36 @@ impl<'a> Move<'a> {
         for init in super::module::inits(self.view, &self.origin.key, &self.moving.to) {
             set.create(&init, "")?;
         }
+        self.space(&mut set)?;
+        self.move_stub(&mut desk, &mut set)?;
+        for (path, span) in found.stored {
+            set.leave(LeftAlone {
+                location: desk.location(&self.view.root().join(path), span),
+                why: "it gets another value here: modules that import it by name do not see that"
+                    .into(),
+            });
+        }
         needs
             .warnings
             .iter()
             .for_each(|warning| set.warn(&**warning));
+        self.warn_of_guess(stays || !needs.of_origin.is_empty(), &mut set);
         sound::check(&self.view.index, &set, "the move")?;
         self.list_possible(&mut desk, &mut set);
         Ok(set)
+    }
+
+    /// Leave room between what stands beside each other now.
+    pub(super) fn space(&self, set: &mut ChangeSet) -> Result<()> {
+        for text in [&self.origin, &self.destination] {
+            if let Some(after) = set.text_after(&text.file) {
+                let spaced = spaced(text.source.text(), &after, &text.file);
+                if spaced != after {
+                    set.set_text(&text.file, &spaced)?;
+                }
+            }
+        }
+        Ok(())
     }
 
     pub(super) fn search(&self) -> Search<'_> {
@@ -138,6 +185,10 @@ impl<'a> Move<'a> {
                 .hint(hint)
                 .data(json!({ "location": location }))
         };
+        if name.starts_with("__") && name.ends_with("__") {
+            let what = format!("Python, or a tool, looks for `{name}` in this very module");
+            return Err(Error::new(Code::InvalidParams, what).hint("it cannot be moved"));
+        }
         let bound = self.origin.scopes.module_bindings();
         let Some(all) = bound.get(name.as_str()) else {
             let what = format!("`{}` does not define `{name}`", self.origin.file);
@@ -162,7 +213,9 @@ impl<'a> Move<'a> {
                 let what = format!("`{name}` is no definition of its own");
                 return Err(wrong(use_.range, what, "write it as one statement first"));
             };
-            pieces.push(with_comments(self.origin.source.text(), statement.range));
+            let floor = floor_of(&self.origin.scopes, statement.range);
+            let text = self.origin.source.text();
+            pieces.push(with_comments(text, statement.range, floor));
         }
         pieces.sort_by_key(|piece| piece.start());
         pieces.dedup();
@@ -170,14 +223,14 @@ impl<'a> Move<'a> {
     }
 
     /// Whether the old module uses it after the move, or should offer it.
-    fn still_needed(&self) -> bool {
+    pub(super) fn still_needed(&self) -> bool {
         let search = self.search();
         let mut uses = self.origin.scopes.uses_of(MODULE, &self.moving.name);
         self.moving.reexport || uses.any(|use_| !search.moves(use_.range))
     }
 
     /// The imports that the new module needs and does not have.
-    fn lines(&self, needs: &Needs, desk: &mut Desk) -> Result<Vec<Line>> {
+    pub(super) fn lines(&self, needs: &Needs, desk: &mut Desk) -> Result<Vec<Line>> {
         let mut lines = needs.imports.clone();
         let base = self.modules.base(&self.origin.key);
         let is_relative = self.speaks_relative();
@@ -273,17 +326,66 @@ impl<'a> Move<'a> {
         ))
     }
 
+    /// Say so if the name of a module is only a guess, and one of the two imports the other.
+    fn warn_of_guess(&self, is_named: bool, set: &mut ChangeSet) {
+        let keys = [&self.origin.key, &self.destination.key];
+        let guessed = keys.into_iter().find(|key| self.modules.is_guess(key));
+        if let Some(key) = guessed.filter(|_| is_named) {
+            set.warn(format!(
+                "`{}` has no `__init__.py`, and no import tells how what lies in it is called: \
+                 `{}` is taken for a module beside a script",
+                modules::parent(key),
+                self.modules.dotted(key)
+            ));
+        }
+    }
+
     fn list_possible(&self, desk: &mut Desk, set: &mut ChangeSet) {
         let dotted = self.modules.dotted(&self.origin.key);
         let name = format!("{dotted}.{}", self.moving.name);
         let root = self.view.root();
         let in_python = strings::mentions(&self.view.index, root, &name);
         let in_others = strings::mentions_in_documents(&self.view.snapshot, &name);
+        let mut listed = BTreeSet::new();
         for (path, span, why) in in_python.into_iter().chain(in_others) {
+            listed.insert((path.clone(), span.end));
             set.leave(LeftAlone {
                 location: desk.location(&root.join(&path), span),
                 why: why.into(),
             });
         }
+        for (path, span) in strings::exactly(&self.view.index, root, &self.moving.name) {
+            if self.may_look_up(&path) && !listed.contains(&(path.clone(), span.end)) {
+                set.leave(LeftAlone {
+                    location: desk.location(&root.join(&path), span),
+                    why: "a string with this name: it may be looked up in the old module".into(),
+                });
+            }
+        }
+    }
+
+    /// Whether strings of a file may name what the old module has: it looks things up by name,
+    /// and knows the module, lies beside it, or hands out names itself.
+    fn may_look_up(&self, file: &str) -> bool {
+        let Some(facts) = self.view.index.get(file) else {
+            return false;
+        };
+        let name = &*self.moving.name;
+        let offers = facts.all.as_ref();
+        let looks_up = LOOKUPS.iter().any(|f| facts.may_mention(name_hash(f)));
+        if !looks_up || offers.is_some_and(|all| all.iter().any(|n| **n == *name)) {
+            return false;
+        }
+        let own = &self.origin.key;
+        let lazy = facts.symbols.iter().any(|s| &*s.name == "__getattr__");
+        let beside = modules::parent(modules::key(file)) == modules::parent(own);
+        let knows = facts.imports.iter().any(|import| {
+            let target = self.modules.find(file, &import.module);
+            target.is_some_and(|target| {
+                let inner = import.name.as_ref().map(|n| modules::join(&target.key, n));
+                target.key == *own || inner.is_some_and(|inner| inner == *own)
+            })
+        });
+        lazy || knows || beside && !modules::parent(own).is_empty() || modules::key(file) == own
     }
 }

@@ -8,11 +8,12 @@ use ruff_text_size::TextRange;
 
 use super::needs::Text;
 use super::pieces::whole_line;
-use super::{Bound, Edits, bindings, cuts, part_of, submodule, with_alias};
+use super::{Bound, Edits, bindings, cuts, part_of, span_of, submodule, with_alias};
 use crate::changes::TextEdit;
 use crate::modules::{self, Modules, last, parent};
 use crate::project::View;
 use crate::scopes::{ImportStmt, MODULE, Role, Use};
+use crate::source::Span;
 
 /// What moves, for those who use it.
 pub(super) struct Users<'a> {
@@ -24,12 +25,21 @@ pub(super) struct Users<'a> {
     pub(super) name: &'a str,
 }
 
+/// What users of a definition are like after a move.
+#[derive(Debug, Default)]
+pub(super) struct Followed {
+    pub(super) edits: Vec<(String, Vec<TextEdit>)>,
+    /// Where it is given another value by way of its module.
+    pub(super) stored: Vec<(String, Span)>,
+}
+
 impl Users<'_> {
     /// The edits of every file but the two modules themselves.
-    pub(super) fn edits(&self) -> Result<Vec<(String, Vec<TextEdit>)>> {
-        let mut all = Vec::new();
+    pub(super) fn edits(&self) -> Result<Followed> {
+        let mut all = Followed::default();
         for (file, facts) in self.view.index.iter() {
-            let is_other = **file != *self.origin.file && **file != *self.to;
+            let key = modules::key(file);
+            let is_other = key != self.origin.key && key != modules::key(self.to);
             let takes_all = facts.imports.iter().any(|i| i.name.as_deref() == Some("*"));
             let may = facts.may_mention(crate::index::facts::name_hash(self.name));
             if !is_other || !(may || takes_all) {
@@ -43,11 +53,21 @@ impl Users<'_> {
             for statement in &text.scopes.imports {
                 self.import(&text, statement, &mut edits);
             }
+            let mut stored = Vec::new();
             self.chains(&text, &mut edits, |use_, parts, bound, edits| {
                 self.through_module(&text, use_, parts, bound, edits);
+                let end = use_.parts[parts].1.end().to_usize();
+                let rest = text.source.text()[end..].trim_start_matches(' ');
+                if rest.starts_with('=') && !rest.starts_with("==") {
+                    stored.push(use_.parts[parts].1);
+                }
             });
+            let spans = stored.into_iter().map(|range| span_of(&text.source, range));
+            all.stored
+                .extend(spans.map(|span| (file.to_string(), span)));
             if !edits.is_empty() {
-                all.push((file.to_string(), edits.finish(&text.source)));
+                let edits = edits.finish(&text.source);
+                all.edits.push((file.to_string(), edits));
             }
         }
         Ok(all)
@@ -58,19 +78,18 @@ impl Users<'_> {
         &self,
         text: &Text,
         statement: &'s ImportStmt,
-    ) -> Option<(&'s str, TextRange)> {
+    ) -> Option<(&'s str, TextRange, String)> {
         let (module, range) = statement.from.as_ref()?;
         let target = self.modules.find(&text.file, module)?;
-        (target.key == self.origin.key).then_some((module, *range))
+        (target.key == self.origin.key).then_some((module, *range, target.base))
     }
 
     /// `from origin import name`.
     fn import(&self, text: &Text, statement: &ImportStmt, edits: &mut Edits) {
-        let Some((module, module_range)) = self.takes_from_origin(text, statement) else {
+        let Some((module, module_range, base)) = self.takes_from_origin(text, statement) else {
             return;
         };
         let to = modules::key(self.to);
-        let base = self.modules.base(to);
         let module = self
             .modules
             .spell(&text.file, to, module.starts_with('.'), &base);
@@ -197,7 +216,8 @@ impl Users<'_> {
             return;
         }
         let statement = &text.scopes.imports[bound.statement];
-        let base = self.modules.base(to);
+        let like = self.modules.base(&self.origin.key);
+        let base = self.modules.base_for(&text.file, to, &like);
         let package = parent(to);
         let own_name = last(to);
         if !bound.is_plain && package != base && !text.scopes.mentions(own_name) {

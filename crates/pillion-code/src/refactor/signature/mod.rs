@@ -70,6 +70,10 @@ pub(crate) async fn change(engine: &Engine, spot: &Spotted, wanted: &Wanted) -> 
     for (path, span, why) in callers.left {
         change.leave(&path, span, why);
     }
+    for (path, span) in &subject.unlike {
+        let why = "a protocol asks for this name, but it has other parameters";
+        change.leave(path, *span, why.to_owned());
+    }
     change.list_possible().await?;
     sound::check(&engine.view.index, &change.set, "the new signature")?;
     Ok(change.set)

@@ -13,10 +13,11 @@ use super::wanted::{Wanted, invalid};
 use super::writing::Head;
 use crate::answers::Location;
 use crate::ask::Engine;
-use crate::closure::{self, Place};
+use crate::closure::{self, Family, Grower, Place};
 use crate::definitions;
 use crate::desk::{self, Desk};
 use crate::index::Kind;
+use crate::occurrences;
 use crate::operations::{Spotted, nothing_here};
 use crate::parsed::parsed;
 use crate::source::{Position, Source, Span};
@@ -41,6 +42,9 @@ pub(super) struct Subject {
     pub(super) definitions: Vec<Definition>,
     /// The class whose `__init__` it is.
     pub(super) class: Option<Place>,
+    /// Functions with other parameters that may be called in its place, since a protocol asks
+    /// for their name.
+    pub(super) unlike: Vec<Place>,
 }
 
 /// One of them.
@@ -61,12 +65,10 @@ pub(super) struct Definition {
 impl Subject {
     pub(super) async fn find(engine: &Engine, spot: &Spotted, wanted: &Wanted) -> Result<Self> {
         let (place, class) = meant(engine, spot).await?;
-        let mut places = match class {
-            // An `__init__` is not called in the place of another.
-            Some(_) => vec![place.clone()],
-            None => family(engine, &place).await?,
-        };
-        places.retain(|other| *other != place);
+        let family = family(engine, &place, class.is_some()).await?;
+        let mut places = family.places;
+        places.retain(|other| *other != place && closure::is_inside(engine, &other.0));
+        let mut unlike = Vec::new();
         let mut desk = Desk::new(&engine.view);
         let mut target = read(engine, &mut desk, &place)?;
         let new = changed(
@@ -82,6 +84,11 @@ impl Subject {
             let followed = follow(own, &target.function.parameters, &new);
             other.new = match followed {
                 Ok(new) if is_like => new,
+                // What has the same name as something of a protocol need not be meant.
+                _ if family.alike.contains(&place) => {
+                    unlike.push(place);
+                    continue;
+                }
                 _ => {
                     let location = desk.definition(&place.0, place.1);
                     let what = format!(
@@ -97,7 +104,11 @@ impl Subject {
         }
         target.new = Some(new);
         definitions.insert(0, target);
-        Ok(Self { definitions, class })
+        Ok(Self {
+            definitions,
+            class,
+            unlike,
+        })
     }
 }
 
@@ -124,6 +135,7 @@ impl Definition {
             path: self.file.clone(),
             at: self.at,
             source: Arc::clone(&self.source),
+            is_module: false,
         }
     }
 
@@ -243,8 +255,14 @@ fn without_init(engine: &Engine, desk: &mut Desk, place: &Place, name: &str) -> 
     .data(json!({ "location": desk.definition(&place.0, place.1) }))
 }
 
-/// The function and all that override it or that it overrides.
-async fn family(engine: &Engine, place: &Place) -> Result<Vec<Place>> {
+/// The function and all that override it or that it overrides; of an `__init__`, which is not
+/// called in the place of another, only what says the same.
+async fn family(engine: &Engine, place: &Place, is_init: bool) -> Result<Family> {
+    let mut grower = Grower::new(engine);
+    if is_init {
+        grower.add_alone(place);
+        return Ok(grower.family);
+    }
     if let Some(outside) = closure::overridden_outside(engine, place).await? {
         let what = format!(
             "it overrides what `{}` defines outside of this workspace",
@@ -254,9 +272,11 @@ async fn family(engine: &Engine, place: &Place) -> Result<Vec<Place>> {
             .hint("whoever calls it there passes what it takes today")
             .data(json!({ "location": outside })));
     }
-    let mut all = closure::overrides(engine, place).await?;
-    all.retain(|(path, _)| closure::is_inside(engine, path));
-    Ok(all)
+    grower.add(place).await?;
+    if let Some((_, name)) = closure::member(&mut grower.desk, place) {
+        occurrences::mentioned(engine, &name, &mut grower).await?;
+    }
+    Ok(grower.family)
 }
 
 fn read(engine: &Engine, desk: &mut Desk, place: &Place) -> Result<Definition> {

@@ -8,6 +8,7 @@
 mod code;
 mod doors;
 mod exec;
+mod impact;
 mod life;
 mod machine;
 mod map;
@@ -16,6 +17,7 @@ mod payload;
 mod plot;
 mod refactor;
 mod report;
+mod right;
 mod rounds;
 mod session;
 mod soak;
@@ -78,8 +80,12 @@ enum What {
     Code(code::CodeBench),
     /// Measure refactorings of Django against Rope.
     Refactor(refactor::RefactorBench),
+    /// Refactor real projects at random, and run their own tests after each change.
+    Right(right::RightBench),
     /// Measure the map of Django, or of a tree of yours.
     Map(map::MapBench),
+    /// Break functions of real projects, and see whether the tests that fail were foretold.
+    Impact(impact::ImpactBench),
     /// Measure lanes against a plain Python without any walls.
     Exec(exec::ExecBench),
     /// Measure cells on kernels against `jupyter_client` without any walls.
@@ -104,7 +110,9 @@ impl Bench {
                 Some(What::Refactor(_)) => {
                     "`pillion bench refactor --quick --json` shows all names"
                 }
+                Some(What::Right(_)) => "`pillion bench right --quick --json` shows all names",
                 Some(What::Map(_)) => "`pillion bench map --quick --json` shows all names",
+                Some(What::Impact(_)) => "the names are `recall/NAME` and `selected/NAME`",
                 Some(What::Exec(_)) => "`pillion bench exec --quick --json` shows all names",
                 Some(What::Notebook(_)) => {
                     "`pillion bench notebook --quick --json` shows all names"
@@ -150,12 +158,24 @@ impl Bench {
                 report.subject = Some(subject);
                 report.rows = rows;
             }
+            (Some(What::Right(bench)), _) => {
+                let plan = self.plan(right::GROUPS);
+                let (subject, rows) = Box::pin(bench.measure(stage, &plan)).await?;
+                report.subject = Some(subject);
+                report.rows = rows;
+            }
             (Some(What::Map(bench)), _) => {
                 let plan = self.plan(map::GROUPS);
                 let (subject, rows) = Box::pin(bench.measure(stage, &plan)).await?;
                 report.subject = Some(subject);
                 report.rows = rows;
                 report.tail = Tail::P90;
+            }
+            (Some(What::Impact(bench)), _) => {
+                let plan = self.plan(impact::GROUPS);
+                let (subject, rows) = Box::pin(bench.measure(stage, &plan)).await?;
+                report.subject = Some(subject);
+                report.rows = rows;
             }
             (Some(What::Exec(bench)), _) => {
                 let plan = self.plan(exec::GROUPS);

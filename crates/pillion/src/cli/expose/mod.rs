@@ -4,6 +4,7 @@
 //! doors it opens lead to the exposed functions and to nothing else.
 
 mod command;
+mod control;
 mod table;
 
 use std::io::IsTerminal;
@@ -11,6 +12,7 @@ use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::time::Duration;
 
 use clap::Args;
 use pillion::{Caller, Catalogue, Door, Error, Result};
@@ -24,6 +26,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::backend::Backend;
 use super::caller::CallerArgs;
+use super::daemon::seconds;
 use super::doors::{AccessArgs, ports, until_signal};
 use super::mcp::relay::{self, Relay};
 use super::operations::from_here;
@@ -46,11 +49,17 @@ pub(crate) struct Expose {
     /// More folders to import from.
     #[arg(long, value_name = "DIR")]
     path: Vec<PathBuf>,
-    /// Milliseconds that a call may take; 60 s unless `pillion.toml` says otherwise.
-    #[arg(long, value_name = "MS")]
+    /// Seconds that a call may take; 60 unless `pillion.toml` says otherwise.
+    #[arg(long, value_name = "S", conflicts_with = "timeout_ms")]
+    timeout: Option<f64>,
+    /// The older way to say it.
+    #[arg(long, value_name = "MS", hide = true)]
     timeout_ms: Option<u64>,
     #[command(flatten)]
     way: Way,
+    /// With `--unix`: end after so many seconds without calls.
+    #[arg(long, value_name = "SECONDS")]
+    idle_timeout: Option<f64>,
     #[command(flatten)]
     access: AccessArgs,
     /// Call this function, with its arguments as flags.
@@ -97,7 +106,12 @@ impl Expose {
             return Ok(table::show(&listed?, &self.modules, global.json));
         }
         let relay = Arc::new(Relay::new(global.clone()));
-        let served = serve(self.way, &self.access, only(&relay, functions)).await;
+        let idle = self.idle_timeout.map(seconds).transpose()?;
+        if idle.is_some() && self.way.unix.is_none() {
+            let what = "`--idle-timeout` goes with `--unix`; the others end with who started them";
+            return Err(Error::new(pillion::Code::InvalidParams, what));
+        }
+        let served = serve(self.way, &self.access, idle, only(&relay, functions)).await;
         relay.close().await;
         served
     }
@@ -107,7 +121,10 @@ impl Expose {
         let path = self.path.iter().map(std::path::absolute);
         let path = path.collect::<Result<Vec<_>, _>>();
         let caller = Caller {
-            timeout_ms: self.timeout_ms,
+            timeout_ms: self.timeout_ms.or_else(|| {
+                let seconds = self.timeout.filter(|seconds| *seconds > 0.0);
+                seconds.map(|seconds| (seconds * 1000.0).ceil() as u64)
+            }),
             ..self.caller.clone().caller()?
         };
         Ok(ExposedModules {
@@ -158,7 +175,12 @@ fn only(relay: &Arc<Relay>, functions: ExposedModules) -> House {
     }
 }
 
-async fn serve(way: Way, access: &AccessArgs, house: House) -> Result<ExitCode> {
+async fn serve(
+    way: Way,
+    access: &AccessArgs,
+    idle: Option<Duration>,
+    house: House,
+) -> Result<ExitCode> {
     let shutdown = house.shutdown.clone();
     if let Some(ports) = way.http {
         let signalled = daemon::signalled();
@@ -190,11 +212,13 @@ async fn serve(way: Way, access: &AccessArgs, house: House) -> Result<ExitCode> 
                 .hint("name another path, or end what listens there"),
         })?;
         output::say(&format!("listening on {}", path.display()));
-        bound.run(house, None, signalled).await;
+        let house = control::within(house, Some(&path));
+        bound.run(house, idle, signalled).await;
         return Ok(ExitCode::SUCCESS);
     }
     let (input, output) = streams::standard();
     if way.rpc {
+        let house = control::within(house, None);
         let serving = rpc::serve(input, output, house, Door::RpcStdio, || false);
         until_signal(&shutdown, serving).await;
     } else {

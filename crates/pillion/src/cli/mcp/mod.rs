@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use clap::{Args, Subcommand};
 use pillion::Result;
-use pillion_doors::mcp::{self, MAX_OUTPUT, Profile, Settings};
+use pillion_doors::mcp::{self, Profile, Settings};
 use pillion_protocol::vars;
 
 use super::caller::surroundings;
@@ -20,7 +20,7 @@ use super::operations::from_here;
 use super::{Global, doors, expose, output, streams};
 use relay::Relay;
 
-/// Serve agents: every operation as an MCP tool, on standard input and output.
+/// Serve agents: operations as MCP tools, on standard input and output.
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct Mcp {
@@ -29,12 +29,13 @@ pub(crate) struct Mcp {
     /// The project for calls that name none; without it the agent's root, or this folder.
     #[arg(long, value_name = "DIR")]
     root: Option<PathBuf>,
-    /// Which tools there are: `full`, `core` or `minimal`.
+    /// Which tools are listed: `default`, `code`, `map`, `exec`, `full`, `core` or `minimal`.
     #[arg(long, value_name = "NAME")]
     profile: Option<Profile>,
-    /// Bytes of text that one answer shows; the rest can be fetched.
-    #[arg(long, value_name = "BYTES", default_value_t = MAX_OUTPUT, value_parser = budget)]
-    max_output: usize,
+    /// Bytes that one answer shows, 20000 of text and 60000 of JSON if not given; the rest can be
+    /// fetched.
+    #[arg(long, value_name = "BYTES", value_parser = budget)]
+    max_output: Option<usize>,
     /// And the functions of this Python module as tools.
     #[arg(long, value_name = "MODULE")]
     expose: Vec<String>,
@@ -92,7 +93,7 @@ fn profile_from_env() -> Profile {
         return Profile::default();
     };
     value.parse().unwrap_or_else(|error| {
-        output::warn(&format!("{name}: {error}; all tools are served"));
+        output::warn(&format!("{name}: {error}; the usual tools are served"));
         Profile::default()
     })
 }

@@ -63,7 +63,7 @@ impl Group {
 /// What an agent can ask for, with the shapes of the answers.
 pub(super) fn page() -> String {
     let mut text = String::from(
-        "# Reference\n\nWhat can be asked, as commands and as operations of the other doors. Lines and columns count from 1, columns in characters; a range ends one past its last character; paths are relative to the workspace root. `--json` prints the whole answer, `--root DIR` names the workspace, `--timeout-ms MS` how long it may take.\n",
+        "# Reference\n\nWhat can be asked, as commands and as operations of the other doors. Lines and columns count from 1, columns in characters; a range ends one past its last character; paths are relative to the workspace root. `--json` prints the whole answer, `--root DIR` names the workspace, `--timeout S` how many seconds it may take.\n",
     );
     let mut types = BTreeMap::new();
     for group in GROUPS {

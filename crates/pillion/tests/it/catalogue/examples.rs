@@ -199,9 +199,9 @@ fn choices(property: &Value, schema: &Value) -> Vec<Value> {
 /// What a parameter is given; `None` is left to its default.
 fn value(operation: &str, name: &str, context: &TestContext) -> Option<Value> {
     let (area, _) = operation.split_once('.')?;
-    let at = |line: u32, col: u32| match name {
+    let at = |line: u32, column: u32| match name {
         "line" => Some(json!(line)),
-        "col" => Some(json!(col)),
+        "column" => Some(json!(column)),
         _ => None,
     };
     // Where a name means something else than elsewhere.
@@ -210,12 +210,17 @@ fn value(operation: &str, name: &str, context: &TestContext) -> Option<Value> {
         ("code.type_hierarchy" | "code.implementations", _) => at(6, 7),
         ("code.move", _) => at(18, 5),
         ("code.extract_method" | "code.extract_var", "start_line" | "end_line") => Some(json!(11)),
-        ("code.extract_var", "start_col") => Some(json!(16)),
-        ("code.extract_var", "end_col") => Some(json!(31)),
+        ("code.extract_var", "start_column") => Some(json!(16)),
+        ("code.extract_var", "end_column") => Some(json!(31)),
         ("code.change_signature", "order") => Some(json!(["more", "rate"])),
-        // It has another way to say which function.
-        ("code.change_signature", "name_path") => return None,
-        ("code.safe_delete", "name_path") => Some(json!("unused")),
+        ("code.safe_delete", "at") => Some(json!("unused")),
+        ("code.replace_body", "source") => {
+            Some(json!("def total(self, rate=1, more=0):\n    return 2\n"))
+        }
+        (
+            "code.read_symbol" | "code.replace_body" | "code.insert_before" | "code.insert_after",
+            "at",
+        ) => Some(json!("Cart/total")),
         ("code.codemod", "rule") => Some(json!(
             "id: sep\nlanguage: python\nrule: {pattern: os.sep}\nfix: os.altsep\n"
         )),
@@ -227,6 +232,7 @@ fn value(operation: &str, name: &str, context: &TestContext) -> Option<Value> {
         ("sidecar.call", "command") => Some(json!("echo")),
         ("sidecar.call", _) if name != "sidecar" && name != "root" => return None,
         ("system.subscribe", "max") => Some(json!(0)),
+        ("system.operations", "query") => Some(json!("code.rename")),
         ("exec.start" | "exec.run", "code") => Some(json!("print(1)")),
         ("notebook.input", "value") => Some(json!("yes")),
         // It has a list of them.
@@ -247,9 +253,8 @@ fn value(operation: &str, name: &str, context: &TestContext) -> Option<Value> {
         (_, "project") if area == "map" => Some(json!(context.project)),
         (_, "file") => Some(json!("shop/cart.py")),
         (_, "line") => Some(json!(10)),
-        (_, "col") => Some(json!(9)),
+        (_, "column") => Some(json!(9)),
         (_, "path") if area == "code" || area == "map" => Some(json!(".")),
-        (_, "name_path") => Some(json!("Cart/total")),
         (_, "source") => Some(json!("def fresh():\n    return 2\n")),
         (_, "new_name" | "method_name" | "var_name") => Some(json!("renamed")),
         (_, "dest_file") => Some(json!("shop/other.py")),

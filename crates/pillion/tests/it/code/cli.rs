@@ -27,6 +27,14 @@ fn answers_are_json_where_no_terminal_reads_them() {
 #[test]
 fn a_list_in_json_is_the_old_flat_list_of_the_top_level() {
     let context = fixture("outline");
+    let old = |list: serde_json::Value| {
+        let keep = |one: &serde_json::Value| {
+            json!({
+                "path": one["path"], "kind": one["kind"], "name": one["name"], "line": one["line"],
+            })
+        };
+        serde_json::Value::from_iter(list.as_array().unwrap().iter().map(keep))
+    };
     let flat = json!([
         {"path": "pkg/service.py", "kind": "variable", "name": "TIMEOUT", "line": 5},
         {"path": "pkg/service.py", "kind": "function", "name": "fetch", "line": 8},
@@ -34,8 +42,17 @@ fn a_list_in_json_is_the_old_flat_list_of_the_top_level() {
         {"path": "pkg/service.py", "kind": "function", "name": "old_style", "line": 37},
         {"path": "pkg/service.py", "kind": "type", "name": "Rows", "line": 42},
     ]);
-    assert_eq!(context.pillion_json(&["list", "pkg/service.py"]), flat);
-    assert_eq!(context.pillion_json(&["list", "--json", "pkg"]), flat);
+    let listed = context.pillion_json(&["list", "pkg/service.py"]);
+    assert_eq!(listed[2]["signature"], "class QuerySet", "{listed:#}");
+    assert_eq!(
+        (&listed[2]["line"], &listed[2]["end_line"]),
+        (&json!(13), &json!(34))
+    );
+    assert_eq!(old(listed), flat);
+    assert_eq!(
+        old(context.pillion_json(&["list", "--json", "--shallow", "pkg"])),
+        flat
+    );
     let text = context.pillion(&["list", "--text", "--depth", "1", "top.py"]);
     assert_eq!(text.stdout, "top.py\n  1-2  def at_the_top()\n");
 }
@@ -111,4 +128,168 @@ fn paths_are_meant_from_where_one_stands() {
         places(&answer["matches"]),
         ["src/engine_room/boiler.py:3:12"]
     );
+}
+
+#[test]
+fn a_folder_is_listed_with_all_below_it_unless_it_is_shallow() {
+    let context = super::project::bare();
+    context.write("top.py", "def first(): ...\n");
+    context.write("pkg/deep/low.py", "def second(): ...\n");
+    let names = |args: &[&str]| super::project::members(&context.pillion_json(args), "name");
+    assert_eq!(names(&["list", "."]), ["second", "first"]);
+    assert_eq!(names(&["list", "pkg"]), ["second"]);
+    assert_eq!(names(&["list", "pkg", "-r"]), ["second"]);
+    assert_eq!(names(&["list", ".", "--shallow"]), ["first"]);
+    // On other doors it is asked for.
+    let web = context.serve();
+    let reply = super::project::post(&web, "/list", &json!({"path": "pkg"}));
+    assert_eq!(reply.json()["total"], 0);
+}
+
+#[test]
+fn a_path_that_leads_nowhere_from_here_is_meant_from_the_named_root() {
+    let context = super::project::bare();
+    context.write("pkg/low.py", "def second(): ...\n\n\nunknown\n");
+    let root = context.project.to_str().unwrap();
+    for args in [
+        &["list", "pkg/low.py", "--root", root][..],
+        &["defs", "pkg/low.py", "1", "5", "--root", root],
+        &["defs", "pkg/low.py:1:5", "--root", root],
+        &["defs", "low.py::second", "--root", root],
+        &["grep", "second", "pkg/low.py", "--root", root],
+        &["rename", "pkg/low.py", "1", "5", "third", "--root", root],
+        &["diagnostics", "pkg/low.py", "--root", root],
+    ] {
+        let mut command = context.pillion_command(args);
+        command.current_dir(&context.base);
+        let output = crate::context::Output::of(command);
+        let code = i32::from(args[0] == "diagnostics");
+        assert_eq!(output.code, Some(code), "{args:?}: {output}");
+        assert!(output.stdout.contains("pkg/low.py"), "{args:?}: {output}");
+    }
+}
+
+/// A shop with a folder below its root, and what stands there.
+fn shop() -> crate::context::TestContext {
+    let context = super::project::bare();
+    context.write(
+        "pyproject.toml",
+        "[project]\nname = 'shop'\nversion = '1'\n",
+    );
+    context.write(
+        "shop/cart.py",
+        "def total(rate):\n    # sum\n    return rate\n\n\n\n\nLAST = total(1)\n",
+    );
+    context.write(
+        "tests/test_cart.py",
+        "from shop.cart import total\n\ntotal(2)\n",
+    );
+    context
+}
+
+fn text_in(context: &crate::context::TestContext, folder: &str, args: &[&str]) -> String {
+    let mut command = context.pillion_command(args);
+    command
+        .arg("--text")
+        .current_dir(context.project.join(folder));
+    let output = crate::context::Output::of(command);
+    assert_eq!(output.code, Some(0), "{args:?}: {output}");
+    output.stdout
+}
+
+#[test]
+fn paths_of_an_answer_can_be_opened_from_where_one_stands() {
+    let context = shop();
+    let text = text_in(&context, "tests", &["defs", "total"]);
+    assert!(text.starts_with("../shop/cart.py:1:5"), "{text}");
+    let text = text_in(&context, "shop", &["refs", "total"]);
+    assert!(
+        text.contains("\ncart.py\n") && text.contains("\n../tests/test_cart.py\n"),
+        "{text}"
+    );
+    let text = text_in(&context, "shop", &["grep", "LAST"]);
+    assert!(text.starts_with("cart.py:8:1"), "{text}");
+    let text = text_in(&context, ".", &["grep", "LAST"]);
+    assert!(text.starts_with("shop/cart.py:8:1"), "{text}");
+    // For programs they are relative to the root, wherever one stands.
+    let mut command = context.pillion_command(&["defs", "total"]);
+    command.current_dir(context.project.join("tests"));
+    let answer = crate::context::Output::of(command).json();
+    assert_eq!(places(&answer["locations"]), ["shop/cart.py:1:5"]);
+}
+
+#[test]
+fn lines_around_a_match_have_numbers_and_groups_are_apart() {
+    let context = shop();
+    let text = text_in(&context, ".", &["grep", "-C", "1", "total"]);
+    assert_eq!(
+        text,
+        "shop/cart.py:1:5  def total(rate):\nshop/cart.py-2-      # sum\n--\nshop/cart.py-7-  \n\
+         shop/cart.py:8:8  LAST = total(1)\n--\ntests/test_cart.py:1:23  from shop.cart import total\n\
+         tests/test_cart.py-2-  \ntests/test_cart.py:3:1  total(2)\n"
+    );
+    let text = text_in(&context, ".", &["grep", "-m", "1", "total"]);
+    assert!(text.contains("... and 3 more (raise `--max`)"), "{text}");
+    let text = text_in(&context, ".", &["refs", "--limit", "1", "total"]);
+    assert!(text.contains("more (raise `--limit`)"), "{text}");
+}
+
+#[test]
+fn what_is_written_is_told_in_a_few_lines_unless_the_diff_is_wanted() {
+    let context = shop();
+    let text = text_in(&context, ".", &["rename", "total", "sum_up"]);
+    assert!(text.contains("+def sum_up(rate):"), "{text}");
+    let text = text_in(&context, ".", &["rename", "total", "sum_up", "--apply"]);
+    assert!(!text.contains("@@"), "{text}");
+    assert!(
+        text.starts_with("changed shop/cart.py  +2 -2\nchanged tests/test_cart.py  +2 -2\n"),
+        "{text}"
+    );
+    assert!(text.contains("applied to 2 files; `undo "), "{text}");
+    let text = text_in(
+        &context,
+        ".",
+        &["rename", "sum_up", "total", "--apply", "--diff"],
+    );
+    assert!(
+        text.contains("+def total(rate):") && text.contains("applied to 2 files"),
+        "{text}"
+    );
+}
+
+#[test]
+fn commands_have_one_spelling_and_older_ones_are_understood() {
+    let context = shop();
+    for command in ["safe-delete", "safe_delete"] {
+        let refused = context.pillion(&[command, "total", "--text"]);
+        assert_eq!(refused.code, Some(1), "{refused}");
+        assert!(
+            refused.stderr.contains("`total` is used 3 times"),
+            "{refused}"
+        );
+        // The places that it counts.
+        assert!(
+            refused
+                .stderr
+                .contains("  tests/test_cart.py:3:1  total(2)"),
+            "{refused}"
+        );
+    }
+    let body = "def total(rate):\n    return 0\n";
+    for command in [
+        &["replace-body"][..],
+        &["replace_body"],
+        &["code", "replace_body"],
+    ] {
+        let words: Vec<&str> = command.iter().copied().chain(["total", body]).collect();
+        assert!(text_in(&context, ".", &words).contains("+    return 0"));
+    }
+    let text = text_in(&context, ".", &["insert-after", "total", "LIMIT = 3"]);
+    assert!(text.contains("+LIMIT = 3"), "{text}");
+    let text = text_in(
+        &context,
+        ".",
+        &["insert-before", "total", "LIMIT = 3", "--timeout", "60"],
+    );
+    assert!(text.contains("+LIMIT = 3"), "{text}");
 }

@@ -407,3 +407,50 @@ fn a_root_may_lie_below_folders_with_any_name() {
         "{answer:#}"
     );
 }
+
+#[test]
+fn errors_of_the_old_routes_also_say_detail() {
+    let context = fixture("hover");
+    let web = context.serve();
+    for (route, body, status) in [
+        (
+            "/defs",
+            json!({"file": "nosuch.py", "line": 1, "col": 1}),
+            400,
+        ),
+        (
+            "/defs",
+            json!({"file": "../x.py", "line": 1, "col": 1}),
+            403,
+        ),
+        ("/defs", json!({"file": "app.py"}), 422),
+        ("/nosuch", json!({}), 404),
+    ] {
+        let reply = post(&web, route, &body);
+        assert_eq!(reply.status, status, "{reply:?}");
+        let error = reply.json();
+        assert_eq!(error["detail"], error["message"], "{error}");
+        assert!(error["code"].is_string(), "{error}");
+    }
+    let answer = web.request("POST", "/shutdown", &[], "").json();
+    assert_eq!(answer["status"], "shutting_down", "{answer}");
+    assert_eq!(answer["acknowledged"], true, "{answer}");
+}
+
+#[test]
+fn the_end_of_a_range_behind_its_line_is_the_end_of_the_line() {
+    let context = bare();
+    context.write("shop.py", "def pay(a, b):\n    return a + b\n");
+    let web = context.serve();
+    let body = json!({
+        "file": "shop.py", "start_line": 2, "start_col": 12, "end_line": 2, "end_col": 80,
+        "var_name": "sum_of",
+    });
+    let reply = post(&web, "/extract-var", &body);
+    assert_eq!(reply.status, 200, "{reply:?}");
+    let patch = reply.json()["patches"]["shop.py"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    assert!(patch.contains("+    sum_of = a + b"), "{patch}");
+}

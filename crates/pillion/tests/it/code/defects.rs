@@ -299,7 +299,10 @@ fn shutdown_answered_500_and_left_a_half_dead_process() {
     let reply = web.request("POST", "/shutdown", &[], "");
     assert_eq!(
         (reply.status, reply.json()),
-        (200, json!({"acknowledged": true}))
+        (
+            200,
+            json!({"acknowledged": true, "status": "shutting_down"})
+        )
     );
     context.wait_until_alone(PATIENCE);
 }

@@ -220,7 +220,7 @@ fn definitions_move_to_other_modules_with_what_they_need() {
         ("main.py", "def |late", "lately.py"),
     ] {
         let shown = check(&mut project, "move", symbol(file, needle, dest));
-        assert!(shown["edits"].as_u64() > Some(1), "{needle}: {shown:#}");
+        assert!(shown["edits"].as_u64() > Some(0), "{needle}: {shown:#}");
         let mut params = symbol(file, needle, dest);
         params["reexport"] = json!(true);
         match project.try_ask("move", params.clone()) {
@@ -244,6 +244,7 @@ fn the_text_of_a_moved_definition_is_as_one_would_write_it() {
     let shown = project.ask("move", params);
     insta::assert_snapshot!(shown["patches"]["pkg/core/listing.py"].as_str().unwrap(), @r#"
     from __future__ import annotations
+
     import re as regex
     from typing import TYPE_CHECKING
 
@@ -344,7 +345,7 @@ fn what_cannot_be_moved_is_refused_with_the_place() {
         (
             json!({ "file": "main.py", "line": 1, "dest_file": "x.py" }),
             "invalid_params",
-            "`col`",
+            "`column`",
         ),
     ] {
         let error = match project.try_ask("move", params.clone()) {

@@ -371,8 +371,11 @@ fn definitions_are_edited_by_their_name_paths() {
         "safe_delete",
         json!({ "name_path": "unused" }),
     );
-    let params = json!({ "name_path": "unused", "source": "def other(): ..." });
+    let params = json!({ "name_path": "unused", "source": "def unused(): return 2" });
     check(&mut project, "replace_body", params);
+    let other = json!({ "name_path": "unused", "source": "def other(): ..." });
+    let error = project.try_ask("replace_body", other).unwrap_err();
+    assert_eq!(error["code"], "invalid_params", "{error:#}");
     let used = json!({ "name_path": "open_account" });
     let error = project.try_ask("safe_delete", used).unwrap_err();
     assert_eq!(error["code"], "conflict", "{error:#}");

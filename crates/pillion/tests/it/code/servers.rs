@@ -19,11 +19,28 @@ fn health_has_every_field_of_the_contract() {
     }
     assert!(health["requests"].as_u64().unwrap() >= 1, "{health}");
     assert!(health["cache_size"].as_u64().unwrap() >= 1, "{health}");
+    // It counts files, and requests other than itself.
+    let again = web.get("/health").json();
+    assert_eq!(again["requests"], health["requests"], "{again}");
+    for col in [8, 8, 1] {
+        post(
+            &web,
+            "/hover",
+            &json!({"file": "app.py", "line": 1, "col": col}),
+        );
+    }
+    let asked = web.get("/health").json();
+    assert_eq!(asked["cache_size"], health["cache_size"], "{asked}");
+    assert_eq!(
+        asked["requests"],
+        json!(health["requests"].as_u64().unwrap() + 3)
+    );
+    // A change counts when it happens, not with the next question.
     context.write("things.py", "");
-    assert_eq!(post(&web, "/defs", &place).status, 200);
     let after = web.get("/health").json();
     let count = |health: &Value| health["cache_invalidations"].as_u64().unwrap();
     assert!(count(&after) > count(&health), "{after}");
+    assert_eq!(after["cache_size"], 0, "{after}");
     let stats = web.get("/stats").json();
     let operations = members(&stats["operations"], "operation");
     assert!(operations.contains(&"code.defs".to_owned()), "{stats:#}");

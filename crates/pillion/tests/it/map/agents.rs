@@ -69,6 +69,10 @@ fn two_agents(path: &str) -> (u16, String) {
         "/api/reservations?project=my%20shop" => json!({"reservations": [
             {"agent_id": "1", "path_pattern": "src/**", "exclusive": true},
             {"agent_id": "9", "path_pattern": "docs/**"},
+            // Given back, or over: they hold nobody up any more.
+            {"agent_id": "1", "path_pattern": "a/**", "is_active": false},
+            {"agent_id": "1", "path_pattern": "b/**", "released_at": "2026-01-02T03:04:05Z"},
+            {"agent_id": "1", "path_pattern": "c/**", "expires_at": "2020-01-02T03:04:05Z"},
         ]}),
         _ => json!([]),
     };

@@ -37,7 +37,12 @@ fn all_questions_have_a_command() {
         said(&["call-graph", "shop"]).contains("  start\n    -> Cart.__init__  shop/cart.py\n")
     );
     assert!(said(&["dead-code"]).contains("2 of 11 functions are not reached (18.2 %)"));
-    assert!(said(&["architecture"]).contains("2 folders: 1 entry, 0 middle, 1 leaf"));
+    let tests = said(&["architecture", "--tests"]);
+    assert!(
+        tests.contains("2 folders: 1 entry, 0 middle, 1 leaf"),
+        "{tests}"
+    );
+    assert!(!said(&["architecture"]).contains("tests"));
     assert!(said(&["references"]).contains("shop/main.py:start\n  -> shop/cart.py:Cart\n"));
     let session = said(&["change-impact", "--use-git", "false"]);
     assert!(

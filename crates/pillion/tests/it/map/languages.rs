@@ -395,9 +395,12 @@ fn patterns_are_found_and_follow_the_files() {
     assert_eq!(
         patterns(&mut shop),
         [
+            "cli_commands cmd/serve/main.go:5",
             "cli_entry_point cmd/serve/main.go:5",
             "http_handler cmd/serve/main.go:6",
-            "interface money/rates.go:3"
+            "http_handlers cmd/serve/main.go:6",
+            "interface money/rates.go:3",
+            "interface_impl money/rates.go:3",
         ]
     );
     shop.context.write(
@@ -421,14 +424,22 @@ fn patterns_are_found_and_follow_the_files() {
     assert_eq!(
         patterns(&mut shop),
         [
+            "cli_commands package.json:3",
             "cli_entry_point package.json:3",
-            "http_handler src/serve.js:3"
+            "http_handler src/serve.js:3",
+            "http_handlers src/serve.js:3",
         ]
     );
 
     let mut shop = project(RUST);
     shop.context.write("src/main.rs", "fn main() {}\n");
-    assert_eq!(patterns(&mut shop), ["cli_entry_point src/main.rs:1"]);
+    assert_eq!(
+        patterns(&mut shop),
+        [
+            "cli_commands src/main.rs:1",
+            "cli_entry_point src/main.rs:1"
+        ]
+    );
 }
 
 #[test]

@@ -83,6 +83,8 @@ fn every_command_is_answered_as_the_contract_says() {
         ["call_graph", "call_graph", {"language": "python"}],
         ["impact", "impact", {"target": "shop/money.py:add", "max_depth": 3}],
         ["change_impact", "change_impact", {"use_git": true, "git_base": "HEAD"}],
+        ["explicit", "change_impact", {"files": ["shop/money.py"], "max_depth": 5}],
+        ["in_file", "impact", {"target": "add", "target_file": "shop/money.py"}],
         ["dead_code", "dead_code", {"entry_points": ["split"]}],
         ["architecture", "architecture", null],
         ["diagnostics", "diagnostics", {}],
@@ -110,21 +112,27 @@ fn every_command_is_answered_as_the_contract_says() {
         "call_graph": {"edges": [["string"]], "edge_count": "number"},
         "impact": {"targets": {"shop/money.py:add": tree}, "total_targets": "number"},
         "change_impact": {
-            "changed_files": ["string"], "changed_functions": [{}], "affected_tests": ["string"],
-            "affected_count": "number", "skipped_count": "number", "total_tests": "number",
-            "test_command": "string", "source": "string",
+            "changed_files": ["string"], "changed_functions": ["string"],
+            "affected_tests": ["string"], "affected_count": "number",
+            "skipped_count": "number", "total_tests": "number",
+            "test_command": ["string"], "source": "string",
         },
         "dead_code": {
             "dead_functions": [{"file": "string", "function": "string"}], "by_file": {},
             "total_dead": "number", "total_functions": "number", "dead_percentage": "number",
         },
         "architecture": {
-            "entry_layer": ["string"], "leaf_layer": ["string"], "middle_layer_count": "number",
+            "entry_layer": [{"file": "string", "function": "string"}],
+            "leaf_layer": [{"file": "string", "function": "string"}],
+            "middle_layer_count": "number",
             "directory_layers": [{
                 "directory": "string", "calls_out": "number", "calls_in": "number",
                 "inferred_layer": "string", "function_count": "number",
             }],
-            "summary": "string",
+            "summary": {
+                "entry_count": "number", "leaf_count": "number", "middle_count": "number",
+                "circular_count": "number",
+            },
         },
         "diagnostics": {
             "project": "string", "language": "string", "tools": ["string"],
@@ -178,6 +186,18 @@ fn every_command_is_answered_as_the_contract_says() {
         assert_fits(name, &found, wanted);
     }
     assert!(answers["architecture"]["result"]["circular_dependencies"].is_array());
+    let changed = &answers["change_impact"]["result"];
+    assert_eq!(changed["source"], "git:HEAD", "{changed:#}");
+    assert_eq!(changed["test_command"][0], "pytest", "{changed:#}");
+    let functions = changed["changed_functions"].as_array().unwrap();
+    assert!(functions.contains(&json!("add")), "{changed:#}");
+    let defined = answers["reference_edges"]["result"]["definitions"].clone();
+    let mut kinds = defined.as_array().unwrap().iter().map(|one| &one["kind"]);
+    assert!(kinds.any(|kind| kind == "func"), "{defined:#}");
+    let explicit = &answers["explicit"]["result"];
+    assert_eq!(explicit["source"], "explicit", "{explicit:#}");
+    assert_eq!(explicit["changed_files"], json!(["shop/money.py"]));
+    assert_eq!(answers["in_file"]["result"]["total_targets"], 1);
     let edges = answers["call_graph"]["result"]["edges"].as_array().unwrap();
     assert!(edges.iter().all(|edge| edge.as_array().unwrap().len() == 4));
     let changed = &answers["live_changes"]["result"]["changes"];
@@ -214,7 +234,11 @@ fn mistakes_have_the_codes_that_hosts_know() {
     };
     assert_eq!(code("nosuch"), "file_not_found");
     assert_eq!(code("broken"), "parse_error");
-    assert_eq!(code("nobody"), "file_not_found");
+    // To these hosts it is an answer.
+    assert_eq!(
+        all["nobody"]["result"],
+        json!({"error": "Function 'nobody_has_this_name' not found in call graph"})
+    );
     assert_eq!(code("language"), "invalid_params");
     assert_eq!(code("argument"), "invalid_params");
     assert_eq!(
@@ -250,5 +274,15 @@ fn one_command_can_be_done_alone() {
     assert_eq!(error["error"], "file_not_found", "{error}");
     let empty = empty();
     let output = empty.pillion(&["stdio", "--command", "conjure"]);
+    assert_eq!(output.code, Some(0), "{output}");
+    assert_eq!(output.json()["error"], "UnknownCommand", "{output}");
+    // Wrong usage is told apart from what went wrong.
+    let output = empty.pillion(&["stdio", "--command", "structure"]);
+    assert_eq!(output.code, Some(2), "{output}");
+    let output = one(&["structure", "--project", &project, "--args", "["]);
     assert_eq!(output.code, Some(1), "{output}");
+    let args = r#"{"target": "nobody_has_this_name"}"#;
+    let output = one(&["impact", "--project", &project, "--args", args]);
+    assert_eq!(output.code, Some(0), "{output}");
+    assert!(output.json()["error"].is_string(), "{output}");
 }

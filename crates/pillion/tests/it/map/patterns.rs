@@ -39,17 +39,20 @@ fn patterns_are_found_and_follow_the_files() {
     assert_eq!(
         shown(&answer),
         [
+            "cli_commands pyproject.toml:5",
             "cli_entry_point pyproject.toml:5",
             "event_bus app/bus.py:1",
             "layered app/api/__init__.py:1",
             "test_fixture tests/conftest.py:5",
+            // What a contract calls them, once for each file.
+            "test_suite tests/conftest.py:5",
         ]
     );
-    assert_eq!(answer["total_patterns"], 4);
+    assert_eq!(answer["total_patterns"], 6);
     assert_eq!(answer["language"], "python");
     assert_eq!(answer["project"], json!(mapped.context.project));
     assert_eq!(
-        answer["patterns"][1],
+        answer["patterns"][2],
         json!({
             "type": "event_bus", "location": "app/bus.py:1", "confidence": 0.95,
             "description": "`Bus` takes listeners with `on` and tells them with `emit`",
@@ -112,4 +115,27 @@ fn ty_and_ruff_look_at_the_whole_project() {
     let count = |severity: &str| all.iter().filter(|d| d["severity"] == severity).count();
     assert_eq!(answer["error_count"], count("error"));
     assert_eq!(answer["warning_count"], count("warning"));
+}
+
+#[test]
+fn what_agents_are_given_is_found() {
+    let context = empty();
+    context.write("pyproject.toml", "[project]\nname = \"tools\"\n");
+    context.write(
+        "server.py",
+        "from mcp.server.fastmcp import FastMCP\n\nmcp = FastMCP(\"x\")\n\n\n@mcp.tool()\ndef add(a: int) -> int:\n    return a\n",
+    );
+    context.write("skills/one/SKILL.md", "# One\n");
+    context.write("hooks/hooks.json", "{}\n");
+    let mut mapped = Mapped::new(context);
+    let types = ["mcp_tools", "plugin_hooks", "plugin_skills"];
+    let answer = mapped.ask("patterns", json!({ "types": types }));
+    assert_eq!(
+        shown(&answer),
+        [
+            "mcp_tools server.py:7",
+            "plugin_hooks hooks/hooks.json",
+            "plugin_skills skills/",
+        ]
+    );
 }

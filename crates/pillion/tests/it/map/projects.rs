@@ -101,7 +101,7 @@ fn branches_are_read_in_every_state_of_a_repository() {
     context.write("repo/pkg/pyproject.toml", "");
     git_in(&context, "repo", &["init", "-q", "-b", "start"]);
     let mut mapped = Mapped::new(context);
-    let unborn = ["/repo:python@start", "repo/pkg:python@start"];
+    let unborn = ["/repo:python@start"];
     assert_eq!(shown(&below(&mut mapped, "map.projects")), unborn);
 
     let context = &mapped.context;
@@ -122,9 +122,6 @@ fn branches_are_read_in_every_state_of_a_repository() {
             format!("/repo:python@{short}"),
             "/tree:python@feature/x".to_owned(),
             "repo/lib:python@start".to_owned(),
-            format!("repo/pkg:python@{short}"),
-            "repo/lib/pkg:python@start".to_owned(),
-            "tree/pkg:python@feature/x".to_owned(),
         ]
     );
 }
@@ -215,4 +212,24 @@ fn people_get_tables() {
     assert_eq!(one["name"], "shop");
     let uses = context.pillion(&["map", "cross-project", "--text"]).stdout;
     assert!(uses.ends_with("2 projects, 0 uses\n"), "{uses}");
+}
+
+#[test]
+fn variables_of_servers_name_other_projects() {
+    let context = empty();
+    context.write("hub/intermute/go.mod", "module intermute\n");
+    context.write("hub/map/go.mod", "module map\n");
+    context.write(
+        "hub/map/.claude-plugin/plugin.json",
+        r#"{"name": "map", "mcpServers": {"map": {"command": "x", "env": {"INTERMUTE_URL": "", "INTERMUTED": ""}}}}"#,
+    );
+    // What is built on its own inside of a project is no project.
+    context.write("hub/map/web/package.json", "{}");
+    let mut mapped = Mapped::new(context);
+    let answer = below(&mut mapped, "map.cross_project");
+    assert_eq!(
+        uses(&answer),
+        ["map -> intermute (plugin_ref, env.INTERMUTE_URL)"]
+    );
+    assert_eq!(answer["total_projects"], 2);
 }

@@ -280,7 +280,8 @@ def test_launch():\n    for rocket in make():\n        assert rocket.launch()\n"
         json!(["tests/test_ship.py::test_launch"])
     );
     let wide = project.ask("change_impact", json!({"git_base": "HEAD", "types": false}));
-    assert_eq!(wide["affected_count"], 2);
+    // A test that names no ship has none to launch, whatever a type checker says.
+    assert_eq!(wide["affected_count"], 1);
 }
 
 #[test]

@@ -38,6 +38,8 @@ fn typescript(context: &TestContext, transport: &str, server: &str) {
 fn context() -> TestContext {
     let mut context = with_tools();
     context.set_env("PYTHONDONTWRITEBYTECODE", "1");
+    // The tools as programs want them: all of them, each with the schema of its answers.
+    context.set_env("PILLION_TOOL_PROFILE", "full");
     context
 }
 

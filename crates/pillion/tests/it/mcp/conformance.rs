@@ -118,7 +118,11 @@ fn the_official_suite_finds_nothing_new() {
             let port = listener.local_addr().unwrap().port();
             tell.send((port, engine.house().shutdown)).unwrap();
             let access = http::Access::everybody();
-            let served = http::serve(listener, house(&engine), mcp::Settings::default(), access);
+            let settings = mcp::Settings {
+                profile: mcp::Profile::Full,
+                ..mcp::Settings::default()
+            };
+            let served = http::serve(listener, house(&engine), settings, access);
             served.await.unwrap();
             engine.stop().await;
         });

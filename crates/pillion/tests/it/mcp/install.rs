@@ -114,6 +114,36 @@ fn a_configuration_with_comments_is_left_alone() {
 }
 
 #[test]
+fn the_skill_fits_a_screen_and_names_commands_that_there_are() {
+    let context = TestContext::new();
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let skill = fs::read_to_string(root.join("skills/pillion/SKILL.md")).unwrap();
+    assert!(skill.lines().count() <= 60, "{}", skill.lines().count());
+    let typed = skill
+        .lines()
+        .filter_map(|line| line.strip_prefix("$ pillion "));
+    let typed: Vec<&str> = typed.collect();
+    assert!(typed.len() > 10, "{typed:?}");
+    for line in typed {
+        let line = line.split('#').next().unwrap_or_default();
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let is_area = matches!(words[..], ["code" | "map", ..]);
+        let mut asked: Vec<&str> = words[..if is_area { 2 } else { 1 }].to_vec();
+        asked.push("--help");
+        let help = context.pillion(&asked);
+        assert_eq!(help.code, Some(0), "{line}: {help}");
+        for flag in words.iter().filter(|word| word.starts_with("--")) {
+            assert!(help.stdout.contains(flag), "{line}: {help}");
+        }
+    }
+    // Without a terminal, answers are JSON unless text is asked for: the skill says so.
+    let plain = context.pillion(&["symbols", "add"]);
+    assert!(plain.stdout.starts_with('{'), "{plain}");
+    let text = context.pillion(&["symbols", "add", "--text"]);
+    assert!(text.stdout.starts_with("things.py:"), "{text}");
+}
+
+#[test]
 fn the_repository_is_a_plugin() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let plugin = read(root.join(".claude-plugin/plugin.json"));

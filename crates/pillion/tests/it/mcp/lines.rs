@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Agent, error_of, with_tools};
+use super::{Agent, error_of, text_of, with_tools};
 use crate::context::TestContext;
 use crate::context::lines::Lines;
 use crate::context::processes::{Process, kill};
@@ -55,10 +55,7 @@ fn what_was_read_is_answered_after_the_end_of_the_input() {
     agent.lines.close_input();
     let answer = agent.lines.json();
     assert_eq!(answer["id"], id);
-    assert_eq!(
-        answer["result"]["structuredContent"]["result"], 3,
-        "{answer}"
-    );
+    assert_eq!(answer["result"]["content"][0]["text"], "3", "{answer}");
     assert!(agent.lines.finish().success());
 }
 
@@ -69,7 +66,7 @@ fn the_handshake_needs_no_daemon_and_the_first_call_says_what_is_wrong() {
     std::fs::create_dir_all(context.socket().parent().unwrap()).unwrap();
     std::fs::write(context.socket(), "").unwrap();
     let mut agent = context.agent(&[]);
-    assert!(agent.tools().contains(&"code_defs".to_owned()));
+    assert!(agent.tools().contains(&"code_refs".to_owned()));
     let error = error_of(&agent.tool("py_call", json!({ "function": "math:pi" })));
     assert_eq!(error["type"], "TRANSIENT", "{error}");
     assert_eq!(error["code"], "unreachable", "{error}");
@@ -132,7 +129,8 @@ fn a_profile_is_an_exact_list_of_tools() {
     ];
     let mut context = TestContext::new();
     // Tools whose operations are not there are not offered.
-    let all = context.agent(&[]).tools();
+    let all = context.agent(&["--profile", "full"]).tools();
+    let usual = context.agent(&[]).tools();
     let there = |names: &[&str]| -> Vec<String> {
         let names = names.iter().map(|name| (*name).to_owned());
         names.filter(|name| all.contains(name)).collect()
@@ -153,7 +151,7 @@ fn a_profile_is_an_exact_list_of_tools() {
 
     context.set_env("PILLION_TOOL_PROFILE", "huge");
     let mut warned = context.agent(&[]);
-    assert_eq!(warned.tools(), all);
+    assert_eq!(warned.tools(), usual);
     let said = warned.lines.errors();
     assert!(
         said.contains("PILLION_TOOL_PROFILE") && said.contains("`huge`"),
@@ -179,13 +177,13 @@ fn calls_are_about_the_folder_where_the_agent_stands() {
     // A relative root is meant from there, not from where the daemon lives.
     let arguments = json!({ "function": "other:here", "root": "deep/er" });
     let result = agent.tool("py_call", arguments);
-    assert_eq!(result["structuredContent"]["result"], "deep", "{result}");
+    assert_eq!(text_of(&result), r#""deep""#, "{result}");
 }
 
 #[test]
 fn an_answer_is_cut_at_the_budget() {
     let context = TestContext::new();
-    let mut agent = context.agent(&["--max-output", "2000"]);
+    let mut agent = context.agent(&["--profile", "full", "--max-output", "2000"]);
     let large = json!({ "function": "things:large", "params": [10_000] });
     let result = agent.tool("py_call", large.clone());
     let text = result["content"][0]["text"].as_str().unwrap();

@@ -3,8 +3,10 @@
 mod clients;
 mod conformance;
 mod crowds;
+mod day;
 mod install;
 mod lines;
+mod table;
 
 use std::path::PathBuf;
 
@@ -82,7 +84,7 @@ impl Agent {
     pub(crate) fn py(&mut self, function: &str, params: Value) -> Value {
         let result = self.tool("py_call", json!({ "function": function, "params": params }));
         assert_eq!(result["isError"], false, "{result}");
-        result["structuredContent"]["result"].clone()
+        serde_json::from_str(text_of(&result)).unwrap()
     }
 
     /// The names of all tools.
@@ -99,6 +101,12 @@ pub(crate) fn with_tools() -> TestContext {
     let context = bare();
     context.write("things.py", include_str!("../things.py"));
     context
+}
+
+/// The text that an agent reads.
+pub(crate) fn text_of(result: &Value) -> &str {
+    let text = result["content"][0]["text"].as_str();
+    text.unwrap_or_else(|| panic!("{result}"))
 }
 
 /// The error that a tool's result carries.

@@ -120,7 +120,7 @@ fn an_agent_sees_plots_as_pictures() {
     let path = world.context.project.join("a.ipynb");
     let plot = "import matplotlib.pyplot as plt\nplt.figure(figsize=(1, 1))\nplt.plot([1, 2])\nprint('drawn')";
     world.ask("new", json!({"path": path, "code": [plot]}));
-    let mut agent = world.context.agent(&[]);
+    let mut agent = world.context.agent(&["--profile", "full"]);
     let python = set_up("dev-python/bin/python");
     let ran = agent.tool("notebook_run", json!({"path": "a.ipynb", "python": python}));
     assert_eq!(ran["isError"], false, "{ran}");

@@ -158,6 +158,7 @@ pub(super) fn look(facts: &Facts<'_>, signs: &mut Signs) {
             ("wire", "Build") if facts.imports_any(&["github.com/google/wire"]) => {
                 ("dependency_injection", 95, "is put together by wire")
             }
+            ("mcp", "NewTool") => ("mcp_tool", 95, "makes a tool for agents"),
             ("plugin", "Open") if facts.imports_any(&["plugin"]) => {
                 ("plugin_registry", 90, "loads plugins as it runs")
             }

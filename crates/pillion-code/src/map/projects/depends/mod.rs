@@ -53,6 +53,8 @@ struct Names {
     go: HashMap<String, usize>,
     python: HashMap<String, usize>,
     plugins: HashMap<String, usize>,
+    /// The folders' names as variables begin with them: `INTERMUTE`.
+    words: HashMap<String, usize>,
 }
 
 impl Names {
@@ -60,6 +62,9 @@ impl Names {
         let mut names = Self::default();
         for (at, project) in projects.iter().enumerate() {
             names.paths.insert(project.path.clone(), at);
+            let word = |c: char| if c.is_alphanumeric() { c } else { '_' };
+            let words: String = project.name.to_uppercase().chars().map(word).collect();
+            names.words.entry(words).or_insert(at);
             if let Some(name) = go::name(&project.path) {
                 names.go.entry(name).or_insert(at);
             }
@@ -71,6 +76,18 @@ impl Names {
             }
         }
         names
+    }
+
+    /// The project that a variable is named after: of several, that with the longest name.
+    fn by_variable(&self, key: &str) -> Option<usize> {
+        let key = key.to_uppercase();
+        let is_meant = |name: &&String| {
+            let rest = key.strip_prefix(name.as_str());
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('_'))
+        };
+        let named = self.words.keys().filter(is_meant);
+        let name = named.max_by_key(|name| name.len())?;
+        self.words.get(name).copied()
     }
 
     /// The project that a path lies in: the innermost.

@@ -10,7 +10,12 @@ use crate::map::projects::text;
 
 /// Where manifests are.
 const PLUGIN: &str = ".claude-plugin/plugin.json";
-const MANIFESTS: &[&str] = &[PLUGIN, ".claude-plugin/marketplace.json", ".mcp.json"];
+const MANIFESTS: &[&str] = &[
+    PLUGIN,
+    "plugin.json",
+    ".claude-plugin/marketplace.json",
+    ".mcp.json",
+];
 /// How manifests write the folder they are in.
 const HERE: &str = "${CLAUDE_PLUGIN_ROOT}/";
 /// What names other plugins.
@@ -33,6 +38,7 @@ pub(super) fn read(folder: &Path, found: &mut Found<'_>) {
             for key in NAMES {
                 named(file, key, manifest.get(*key), found);
             }
+            variables(&manifest, found);
         }
     }
 }
@@ -61,6 +67,18 @@ fn paths(folder: &Path, file: &str, value: &Value, found: &mut Found<'_>, depth:
             .values()
             .for_each(|value| paths(folder, file, value, found, depth - 1)),
         _ => {}
+    }
+}
+
+/// Variables of servers that are named after another project: `INTERMUTE_URL`.
+fn variables(manifest: &Value, found: &mut Found<'_>) {
+    let servers = manifest.get("mcpServers").and_then(Value::as_object);
+    for server in servers.into_iter().flat_map(|servers| servers.values()) {
+        let variables = server.get("env").and_then(Value::as_object);
+        for key in variables.into_iter().flat_map(|all| all.keys()) {
+            let on = found.names.by_variable(key);
+            found.add(on, DependencyKind::PluginRef, format!("env.{key}"));
+        }
     }
 }
 

@@ -32,7 +32,7 @@ pub(crate) struct Install {
     /// The project for calls that name none.
     #[arg(long, value_name = "DIR")]
     root: Option<PathBuf>,
-    /// Which tools there are: `full`, `core` or `minimal`.
+    /// Which tools are listed: `default`, `code`, `map`, `exec`, `full`, `core` or `minimal`.
     #[arg(long, value_name = "NAME")]
     profile: Option<Profile>,
 }

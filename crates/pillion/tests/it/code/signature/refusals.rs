@@ -69,7 +69,7 @@ fn wrong_wishes_are_refused() {
     let nobody = json!({"name_path": "nosuch", "remove": ["x"]});
     refused(&mut project, nobody, "not_found", "nosuch");
     let both = json!({"remove": ["x"]});
-    refused(&mut project, both, "invalid_params", "name_path");
+    refused(&mut project, both, "invalid_params", "`at`");
     let (line, col) = find(USER, "import |asyncio");
     let module = json!({"file": "main.py", "line": line, "col": col, "remove": ["x"]});
     refused(

@@ -1,0 +1,109 @@
+//! Changes of signatures: what is called in the place of the function changes with it.
+
+use serde_json::json;
+
+use super::Verdict::{Changed, Refused, Told};
+use super::{Idiom, Verdict, check};
+
+fn row(what: &'static str, verdict: Verdict, program: &'static str) -> Idiom {
+    Idiom {
+        what,
+        program,
+        operation: "change_signature",
+        params: json!({ "add": [{ "name": "times", "default": "1", "value": "2" }] }),
+        all: json!({}),
+        verdict,
+    }
+}
+
+#[test]
+fn what_stands_for_a_function_gets_its_parameters_too() {
+    check(vec![
+        row(
+            "a stub beside its source",
+            Changed,
+            r"
+from shop import price, Shop
+print(price(1), Shop().cost(2))
+print(open('shop.py').read().count('times') == open('shop.pyi').read().count('times'))
+# file: shop.py
+def <|>price(qty): return qty
+class Shop:
+    def cost(self, qty): return qty
+# file: shop.pyi
+def price(qty: int) -> int: ...
+class Shop:
+    def cost(self, qty: int) -> int: ...
+",
+        ),
+        row(
+            "a method, from its stub",
+            Changed,
+            r"
+from shop import Shop
+print(Shop().cost(2))
+print(open('shop.py').read().count('times') == open('shop.pyi').read().count('times'))
+# file: shop.py
+class Shop:
+    def cost(self, qty): return qty
+# file: shop.pyi
+class Shop:
+    def <|>cost(self, qty: int) -> int: ...
+",
+        ),
+        row(
+            "two classes in one loop",
+            Changed,
+            r"
+class P:
+    def <|>q(self, x): return x
+class R:
+    def q(self, x): return x + 1
+for o in (P(), R()):
+    print(o.q(1))
+",
+        ),
+        row(
+            "a protocol",
+            Changed,
+            r"
+from typing import Protocol
+class Quacks(Protocol):
+    def q(self, x: int) -> int: ...
+class Duck:
+    def <|>q(self, x): return x
+def of(o: Quacks): return o.q(3)
+print(of(Duck()))
+",
+        ),
+        row(
+            "a protocol that another class only looks like",
+            Told(&["main.py:9"]),
+            r"
+from typing import Protocol
+class Quacks(Protocol):
+    def <|>q(self, x: int) -> int: ...
+class Duck:
+    def q(self, x): return x
+    def other(self, q): return q
+class Goose:
+    def q(self, y, x): return 5
+def of(o: Quacks): return o.q(3)
+print(of(Duck()), Goose().q(1, 2))
+",
+        ),
+        row(
+            "overloads",
+            Refused("overloads"),
+            r"
+from typing import overload
+@overload
+def price(qty: int) -> int: ...
+@overload
+def price(qty: str) -> str: ...
+def <|>price(qty): return qty
+print(price(1))
+",
+        ),
+    ]);
+}

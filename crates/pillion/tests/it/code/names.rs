@@ -1,0 +1,355 @@
+//! Questions and changes by name instead of file, line and column, on every door.
+
+use serde_json::{Value, json};
+
+use super::project::{bare, places, post};
+use crate::context::{Output, TestContext};
+
+const CART: &str = "\
+from shop.base import Base
+
+
+class Cart(Base):
+    def total(self, rate=1):
+        return sum(self.items) * rate
+
+
+def total(cart):
+    return cart.total()
+";
+
+const BASE: &str = "\
+from typing import overload
+
+
+class Base:
+    items = []
+
+    def save(self):
+        return self.items
+
+    @overload
+    def find(self, key: int) -> int: ...
+    @overload
+    def find(self, key: str) -> str: ...
+    def find(self, key):
+        return key
+
+    @property
+    def size(self):
+        return len(self.items)
+
+    @size.setter
+    def size(self, value):
+        self.items = [None] * value
+";
+
+/// A shop whose package offers a class under another name, and a class of the same name in a
+/// test.
+fn shop() -> TestContext {
+    let context = bare();
+    context.write(
+        "pyproject.toml",
+        "[project]\nname = 'shop'\nversion = '1'\n",
+    );
+    context.write(
+        "src/shop/__init__.py",
+        "from .cart import Cart as Cart\nfrom .cart import total\n",
+    );
+    context.write("src/shop/base.py", BASE);
+    context.write("src/shop/cart.py", CART);
+    context.write("src/shop/deep/tool.py", "def helper():\n    return 1\n");
+    context.write(
+        "tests/test_cart.py",
+        "from shop.cart import Cart\nimport shop.deep.tool\n\n\ndef test_total():\n    \
+         assert Cart().total() == 0\n    shop.deep.tool.helper()\n",
+    );
+    context
+}
+
+/// Where a name leads, as `code.defs` says.
+fn defs(context: &TestContext, at: &str) -> Vec<String> {
+    let answer = context.pillion_json(&["defs", at]);
+    places(&answer["locations"])
+}
+
+#[test]
+fn a_name_means_what_it_would_in_python() {
+    let context = shop();
+    for (at, place) in [
+        ("Cart", "src/shop/cart.py:4:7"),
+        ("Cart.total", "src/shop/cart.py:5:9"),
+        ("Cart/total", "src/shop/cart.py:5:9"),
+        ("/total", "src/shop/cart.py:9:5"),
+        ("shop.cart.Cart.total", "src/shop/cart.py:5:9"),
+        ("shop.cart:Cart/total", "src/shop/cart.py:5:9"),
+        ("shop.cart:total", "src/shop/cart.py:9:5"),
+        ("cart.total", "src/shop/cart.py:9:5"),
+        ("src/shop/cart.py::Cart.total", "src/shop/cart.py:5:9"),
+        ("src/shop/cart.py::Cart::total", "src/shop/cart.py:5:9"),
+        ("src/shop/cart.py::total", "src/shop/cart.py:9:5"),
+        ("cart.py::total", "src/shop/cart.py:9:5"),
+        ("src/shop/cart.py:5:9", "src/shop/cart.py:5:9"),
+        ("src/shop/cart.py:5", "src/shop/cart.py:5:9"),
+        // Through what a package takes from its modules, and through base classes.
+        ("shop.Cart", "src/shop/cart.py:4:7"),
+        ("shop.Cart.total", "src/shop/cart.py:5:9"),
+        ("shop.total", "src/shop/cart.py:9:5"),
+        ("Cart.save", "src/shop/base.py:7:9"),
+        ("shop.Cart.save", "src/shop/base.py:7:9"),
+        ("src/shop/cart.py::Cart.save", "src/shop/base.py:7:9"),
+        ("Cart.items", "src/shop/base.py:5:5"),
+        // Definitions that belong together are one.
+        ("Base.size", "src/shop/base.py:18:9"),
+        // A parameter by the name of its function.
+        ("Cart.total.rate", "src/shop/cart.py:5:21"),
+        // Modules, with and without a package around them.
+        ("shop.cart", "src/shop/cart.py:1:1"),
+        ("shop", "src/shop/__init__.py:1:1"),
+        ("shop.deep.tool.helper", "src/shop/deep/tool.py:1:5"),
+        ("shop.deep.tool", "src/shop/deep/tool.py:1:1"),
+    ] {
+        assert_eq!(defs(&context, at), [place], "{at}");
+    }
+    let overloaded = defs(&context, "Base.find");
+    assert!(
+        overloaded.contains(&"src/shop/base.py:14:9".to_owned()),
+        "{overloaded:?}"
+    );
+}
+
+#[test]
+fn a_name_that_fits_several_is_answered_with_all_of_them() {
+    let context = shop();
+    let refused = context.pillion(&["refs", "total"]);
+    assert_eq!(refused.code, Some(1), "{refused}");
+    let error = refused.json();
+    assert_eq!(error["code"], "conflict");
+    let candidates = error["data"]["candidates"].as_array().unwrap().clone();
+    let named: Vec<&Value> = candidates.iter().map(|one| &one["at"]).collect();
+    assert_eq!(
+        named,
+        ["src/shop/cart.py::total", "src/shop/cart.py::Cart.total"]
+    );
+    assert_eq!(
+        places(&error["data"]["candidates"]),
+        ["src/shop/cart.py:9:5", "src/shop/cart.py:5:9"]
+    );
+    // What it offers to write means each of them alone.
+    for (one, place) in candidates.iter().zip(places(&error["data"]["candidates"])) {
+        assert_eq!(defs(&context, one["at"].as_str().unwrap()), [place]);
+    }
+    let text = context.pillion(&["refs", "--text", "total"]);
+    assert!(
+        text.stderr.contains("src/shop/cart.py:9:5  function"),
+        "{text}"
+    );
+    assert!(text.stderr.contains("`src/shop/cart.py::total`"), "{text}");
+    // Nothing is changed where nobody knows what is meant.
+    let renamed = context.pillion(&["rename", "total", "sum_up", "--apply"]);
+    assert_eq!(
+        (renamed.code, &renamed.json()["code"]),
+        (Some(1), &json!("conflict"))
+    );
+}
+
+#[test]
+fn a_name_that_fits_nothing_is_answered_with_near_ones() {
+    let context = shop();
+    let refused = context.pillion(&["refs", "Cart.totl"]);
+    assert_eq!(refused.code, Some(1), "{refused}");
+    let error = refused.json();
+    assert_eq!(error["code"], "not_found");
+    let near = &error["data"]["candidates"][0]["at"];
+    assert_eq!(near, "src/shop/cart.py::Cart.total", "{error:#}");
+    assert!(
+        error["hint"].as_str().unwrap().contains("did you mean"),
+        "{error:#}"
+    );
+    let text = context.pillion(&["read-symbol", "--text", "Cart.totl"]);
+    assert!(text.stderr.contains("src/shop/cart.py:5:9"), "{text}");
+    for wrong in ["a b", "Cart..total", "1x"] {
+        let error = context.pillion(&["refs", wrong]).json();
+        assert_eq!(error["code"], "invalid_params", "{wrong}");
+    }
+}
+
+/// Every operation that is about a place takes a name, because places are one type.
+#[test]
+fn every_operation_about_a_place_takes_a_name() {
+    let context = shop();
+    let daemon = context.daemon();
+    let mut rpc = daemon.connect();
+    let operations = context.pillion_json(&["operations", "--json"]);
+    let mut asked = 0;
+    for operation in operations.as_array().unwrap() {
+        let name = operation["name"].as_str().unwrap();
+        let members = &operation["params"]["properties"];
+        let is_about_a_place = members["line"].is_object() && name.starts_with("code.");
+        if !is_about_a_place {
+            continue;
+        }
+        assert!(members["at"].is_object(), "{name} takes no name");
+        let mut params = json!({"at": "Cart.total"});
+        for (member, value) in [("new_name", "sum_up"), ("dest_file", "src/shop/other.py")] {
+            if members[member].is_object() {
+                params[member] = json!(value);
+            }
+        }
+        if name == "code.change_signature" {
+            params["add"] = json!(["tax=0"]);
+        }
+        let outcome = rpc.call(name, params);
+        let known = match outcome {
+            Ok(_) => true,
+            // What stands there is known, and cannot be changed this way.
+            Err(error) => ["conflict", "invalid_params"]
+                .contains(&error["data"]["code"].as_str().unwrap_or_default()),
+        };
+        assert!(known, "{name}");
+        asked += 1;
+    }
+    assert!(asked >= 10, "{asked} operations are about places");
+}
+
+#[test]
+fn names_are_understood_on_every_door() {
+    let context = shop();
+    let web = context.serve();
+    for body in [
+        json!({"at": "Cart.total"}),
+        json!({"at": "src/shop/cart.py:5:9"}),
+        json!({"at": "Cart.total", "file": "src/shop/cart.py"}),
+        json!({"file": "src/shop/cart.py", "line": 5, "column": 9}),
+    ] {
+        let reply = post(&web, "/defs", &body);
+        assert_eq!(reply.status, 200, "{body}: {reply:?}");
+        assert_eq!(
+            places(&reply.json()["locations"]),
+            ["src/shop/cart.py:5:9"],
+            "{body}"
+        );
+    }
+    let reply = post(
+        &web,
+        "/defs",
+        &json!({"positions": ["Cart.total", {"file": "src/shop/cart.py", "line": 9, "col": 5}, "nosuch"]}),
+    );
+    let results = reply.json()["results"].clone();
+    assert_eq!(places(&results[0]["locations"]), ["src/shop/cart.py:5:9"]);
+    assert_eq!(places(&results[1]["locations"]), ["src/shop/cart.py:9:5"]);
+    assert_eq!(results[2]["error"]["code"], "not_found");
+    for (body, status) in [
+        (json!({"at": "nosuch"}), 400),
+        (json!({"at": "total"}), 409),
+        (json!({"at": "a b"}), 422),
+        (json!({"at": "Cart", "line": 1}), 422),
+        (json!({"file": "src/shop/cart.py"}), 422),
+    ] {
+        let reply = post(&web, "/defs", &body);
+        assert_eq!(reply.status, status, "{body}: {reply:?}");
+    }
+}
+
+#[test]
+fn a_file_before_a_name_is_meant_from_where_one_stands() {
+    let context = shop();
+    for (folder, at) in [
+        ("src/shop", "cart.py::total"),
+        ("src/shop", "cart.py:9:5"),
+        ("src", "shop/cart.py:total"),
+        ("src", "src/shop/cart.py::total"),
+        ("tests", "shop.cart:total"),
+    ] {
+        let mut command = context.pillion_command(&["defs", at]);
+        command.current_dir(context.project.join(folder));
+        let answer = Output::of(command).json();
+        assert_eq!(
+            places(&answer["locations"]),
+            ["src/shop/cart.py:9:5"],
+            "{folder} {at}"
+        );
+    }
+}
+
+#[test]
+fn changes_are_asked_for_by_name() {
+    let context = shop();
+    let applied = |args: &[&str]| {
+        let answer = context.pillion_json(args);
+        assert_eq!(answer["applied"], json!(true), "{args:?}: {answer:#}");
+        answer
+    };
+    let text = |name: &str| std::fs::read_to_string(context.project.join(name)).unwrap();
+    applied(&["rename", "Cart.total", "sum_up", "--apply"]);
+    assert!(text("src/shop/cart.py").contains("def sum_up(self, rate=1)"));
+    assert!(text("tests/test_cart.py").contains("Cart().sum_up()"));
+    applied(&["rename", "Cart.sum_up.rate", "factor", "--apply"]);
+    assert!(text("src/shop/cart.py").contains("* factor"));
+    applied(&["rename", "shop.deep.tool", "gear", "--apply"]);
+    assert!(text("tests/test_cart.py").contains("shop.deep.gear.helper()"));
+    applied(&[
+        "change-signature",
+        "Cart.sum_up",
+        "--add",
+        "tax=0",
+        "--apply",
+    ]);
+    assert!(text("src/shop/cart.py").contains("def sum_up(self, factor=1, tax=0)"));
+    applied(&["move", "shop.cart:total", "src/shop/sums.py", "--apply"]);
+    assert!(text("src/shop/sums.py").contains("def total(cart)"));
+    applied(&[
+        "code",
+        "replace-body",
+        "sums.py::total",
+        "def total(cart):\n    return 0",
+        "--apply",
+    ]);
+    assert!(text("src/shop/sums.py").contains("return 0"));
+    let kept = context.pillion(&["move", "src/shop/sums.py", "src/shop/deep/sums.py"]);
+    assert_eq!(
+        kept.json()["renamed"][0]["to"],
+        "src/shop/deep/sums.py",
+        "{kept}"
+    );
+    let kept = context.pillion(&["move", "src/shop/deep", "src/shop/deeper"]);
+    assert_eq!(kept.code, Some(0), "{kept}");
+}
+
+#[test]
+fn names_of_others_are_asked_about_where_the_workspace_spells_them() {
+    let context = bare();
+    context.write(
+        "user.py",
+        "import json\nimport os.path\nfrom collections import OrderedDict as Ordered\n\n\
+         json.dumps(1)\nOrdered()\nos.path.join('a')\n",
+    );
+    context.write("other.py", "import json\n\nprint(json.dumps(2))\n");
+    for (at, place) in [
+        ("json.dumps", "user.py:5:6"),
+        ("collections.OrderedDict", "user.py:3:25"),
+        ("os.path.join", "user.py:7:9"),
+    ] {
+        let answer = context.pillion_json(&["refs", at]);
+        assert!(
+            places(&answer["locations"]).contains(&place.to_owned()),
+            "{at}: {answer:#}"
+        );
+        assert_eq!(
+            context.pillion_json(&["defs", at])["locations"][0]["external"],
+            true,
+            "{at}"
+        );
+    }
+    let answer = context.pillion_json(&["refs", "json.dumps"]);
+    assert!(
+        places(&answer["locations"]).contains(&"other.py:3:12".to_owned()),
+        "{answer:#}"
+    );
+    let refused = context.pillion(&["rename", "json.dumps", "x", "--apply"]);
+    assert_eq!(refused.json()["code"], "invalid_params", "{refused}");
+    assert_eq!(
+        context.pillion(&["refs", "json.nosuch"]).json()["code"],
+        "not_found"
+    );
+}
