@@ -357,6 +357,21 @@ impl Stream {
         }
     }
 
+    /// Read until a cell has printed this. A kernel may cut what is printed anywhere: its
+    /// output is sent by a clock of its own.
+    pub(super) fn until_printed(&mut self, wanted: &str) {
+        let mut printed = String::new();
+        while printed != wanted {
+            let piece = self.until_any("stream");
+            printed.push_str(piece["text"].as_str().unwrap());
+            assert!(
+                wanted.starts_with(&printed),
+                "{printed:?}: {:?}",
+                self.events
+            );
+        }
+    }
+
     /// Read to the end, and check that the events came as they should.
     pub(super) fn finish(mut self) -> Turn {
         while self.next().is_some() {}

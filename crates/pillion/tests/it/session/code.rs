@@ -248,8 +248,7 @@ fn a_cell_is_followed_asked_interrupted_and_its_kernel_restarted() {
     };
     // What it prints comes as it prints, and what it asks is answered over another request.
     let mut asking = follow("print('before', flush=True)\nname = input('who? ')\nf'hi {name}'");
-    let printed = asking.until_any("stream");
-    assert_eq!(printed["text"], "before\n", "{printed}");
+    asking.until_printed("before\n");
     let question = asking.until_any("input_request");
     assert_eq!(question["prompt"], "who? ", "{question}");
     good(&client.post(&path("/input"), json!({ "value": "Ada" })));
