@@ -79,8 +79,9 @@ def check_variable(inliner: Any, trees: dict[str, ast.Module], files: dict[str, 
     if isinstance(host, ast.ClassDef):
         what = f"`{name}` belongs to a class, whose subclasses and users may ask for it"
         raise RefusedError("conflict", what, "only variables of functions and modules are inlined")
+    _check_line(inliner.pymodule.source_code, statement, name)
     others = [t for path, t in trees.items() if path != inliner.resource.path]
-    _check_order(host, statement, value, name, others)
+    _check_order(host, statement, value, name, others, _rebound(tree, host, inputs))
     if any(isinstance(node, _ACTIVE[1:]) for node in ast.walk(value)):
         what = "the value holds `await`, `yield` or `:=`"
         raise RefusedError("conflict", what, "such a value cannot be inlined")
@@ -109,12 +110,52 @@ def _names(tree: ast.AST, name: str) -> int:
     return own + sum(isinstance(n, ast.Attribute) and n.attr == name for n in nodes)
 
 
+def _check_line(text: str, statement: Any, name: str) -> None:
+    """Refuse a statement that is not alone in its lines: Rope takes whole lines away."""
+    lines = text.split("\n")
+    first = lines[statement.lineno - 1].encode()[: statement.col_offset]
+    rest = lines[statement.end_lineno - 1].encode()[statement.end_col_offset :].strip()
+    if first.strip() or (rest and not rest.startswith(b"#")):
+        what = f"`{name}` gets its value in a line that has other statements too"
+        raise RefusedError("conflict", what, "put it in a line of its own")
+
+
+def _rebound(tree: ast.Module, host: Any, inputs: flow.Names) -> tuple[flow.Names, flow.Names]:
+    """The names of a value that whoever is called may bind anew, and those bound more than once.
+
+    The latter only matters to functions, which run later than what stands around them.
+    """
+    declared = {
+        other
+        for node in ast.walk(tree)
+        if isinstance(node, (ast.Global, ast.Nonlocal))
+        for other in node.names
+    }
+    outside = inputs - flow.locals_of(host)
+    around = [
+        scope
+        for scope in ast.walk(tree)
+        if isinstance(scope, (ast.Module, *flow.FUNCTIONS))
+        and (scope is tree or any(node is host for node in ast.walk(scope)))
+    ]
+    binds = [node for scope in around for node in flow.own_nodes(scope.body)]
+    often = {other for other in outside if sum(_binds(node, other) for node in binds) > 1}
+    return inputs & declared, often
+
+
 def _check_order(
-    host: Any, statement: ast.stmt, value: ast.AST, name: str, others: list[ast.Module]
+    host: Any,
+    statement: ast.stmt,
+    value: ast.AST,
+    name: str,
+    others: list[ast.Module],
+    rebound: tuple[flow.Names, flow.Names],
 ) -> None:
     """Refuse a value that may be another one, or do something else, where it is used."""
-    reads, active = order.reads_state(value), order.is_active(value)
+    reads, active = order.reads_state(value) or bool(rebound[0]), order.is_active(value)
     uses = order.Uses(host.body, name, statement)
+    if rebound[1] and uses.elsewhere():
+        raise _moved(name, "into a function, which may be called at any time")
     stored = [
         node
         for tree in others
