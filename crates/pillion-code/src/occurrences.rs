@@ -346,11 +346,12 @@ async fn member(
     if ours.len() <= FEW {
         uses(engine, &ours, all).await?;
     }
-    let classes = made_of_fields(engine, &mut grower).await?;
-    if !classes.is_empty() {
+    let (classes, loose) = made_of_fields(engine, name, &mut grower).await?;
+    if !classes.is_empty() || !loose.is_empty() {
         let target = Target {
             own: grower.family.places.clone(),
             classes,
+            loose,
             is_field: true,
             ..Target::default()
         };
@@ -370,8 +371,13 @@ async fn member(
 }
 
 /// The classes of a family that are made with the member as a field: it is declared in the body
-/// of the class, and no `__init__` of the workspace takes the arguments.
-async fn made_of_fields(engine: &Engine, grower: &mut Grower<'_>) -> Result<BTreeSet<Place>> {
+/// of the class, and no `__init__` of the workspace takes the arguments. And those whose
+/// `__init__` takes keywords of any name, which may become attributes.
+async fn made_of_fields(
+    engine: &Engine,
+    name: &str,
+    grower: &mut Grower<'_>,
+) -> Result<(BTreeSet<Place>, BTreeSet<Place>)> {
     let is_declared = grower.family.places.iter().any(|(path, at)| {
         let defined = grower.desk.defined_at(path, at.start);
         let is_attribute = defined.is_some_and(|defined| defined.kind == Kind::Attribute);
@@ -382,22 +388,26 @@ async fn made_of_fields(engine: &Engine, grower: &mut Grower<'_>) -> Result<BTre
         });
         before == Some(false)
     });
-    let mut made = BTreeSet::new();
+    let (mut made, mut loose) = (BTreeSet::new(), BTreeSet::new());
     if !is_declared {
-        return Ok(made);
+        return Ok((made, loose));
     }
     let classes: Vec<Place> = grower.family.classes.iter().cloned().collect();
     for class in classes {
         let line = grower.line(&class).await?;
-        let has_init = line.iter().any(|above| {
-            closure::is_inside(engine, &above.0)
-                && !closure::members_named(&mut grower.desk, above, "__init__").is_empty()
-        });
-        if !has_init {
+        let inside = line
+            .iter()
+            .filter(|above| closure::is_inside(engine, &above.0));
+        let inits: Vec<Place> = inside
+            .flat_map(|above| closure::members_named(&mut grower.desk, above, "__init__"))
+            .collect();
+        if inits.is_empty() {
             made.insert(class);
+        } else if arrivals::take_any(&mut grower.desk, &inits, name) {
+            loose.insert(class);
         }
     }
-    Ok(made)
+    Ok((made, loose))
 }
 
 /// A parameter of a protocol that functions are passed for.
