@@ -110,12 +110,17 @@ def _names(tree: ast.AST, name: str) -> int:
     return own + sum(isinstance(n, ast.Attribute) and n.attr == name for n in nodes)
 
 
-def _check_line(text: str, statement: Any, name: str) -> None:
-    """Refuse a statement that is not alone in its lines: Rope takes whole lines away."""
+def _has_own_lines(text: str, statement: Any) -> bool:
+    """Whether a statement is alone in its lines: Rope takes and adds whole lines."""
     lines = text.split("\n")
-    first = lines[statement.lineno - 1].encode()[: statement.col_offset]
+    first = lines[statement.lineno - 1].encode()[: statement.col_offset].strip()
     rest = lines[statement.end_lineno - 1].encode()[statement.end_col_offset :].strip()
-    if first.strip() or (rest and not rest.startswith(b"#")):
+    return not first and (not rest or rest.startswith(b"#"))
+
+
+def _check_line(text: str, statement: ast.stmt, name: str) -> None:
+    """Refuse a variable that gets its value in a line with other statements."""
+    if not _has_own_lines(text, statement):
         what = f"`{name}` gets its value in a line that has other statements too"
         raise RefusedError("conflict", what, "put it in a line of its own")
 
@@ -252,7 +257,7 @@ def check_function(inliner: Any, trees: dict[str, ast.Module], files: dict[str, 
             if lines.count(statement.lineno) > 1:
                 hint = "put the calls in lines of their own"
                 raise _refuse(node, f"is called more than once {where}", hint)
-            _check_call(node, statement, way, where)
+            _check_call(node, statement, way, where, seen)
             Passing(node, way[-1], owner, where).check()
             _check_names(node, tree, way[-1], owner, where)
     if owner is not None:
@@ -291,7 +296,7 @@ def _check_body(node: Any) -> None:
         raise _refuse(node, f"gives its parameter `{min(changed)}` another value")
 
 
-def _check_call(node: Any, statement: ast.stmt, way: list[ast.AST], where: str) -> None:
+def _check_call(node: Any, statement: ast.stmt, way: list[ast.AST], where: str, text: str) -> None:
     call: Any = way[-1]
     given = [*call.args, *(keyword.value for keyword in call.keywords)]
     used = [n.id for n in ast.walk(node) if isinstance(n, ast.Name)]
@@ -314,6 +319,9 @@ def _check_call(node: Any, statement: ast.stmt, way: list[ast.AST], where: str) 
     if not is_expression and not _is_alone(statement, way):
         what = f"is called {where} inside of an expression that is not always computed"
         raise _refuse(node, what, "put the call in a statement of its own")
+    if not is_expression and not _has_own_lines(text, statement):
+        what = f"is called {where} in a line that has other statements too"
+        raise _refuse(node, what, "put the call in a line of its own")
     if not is_expression and not _is_first(statement, call):
         what = f"is called {where} behind something else that is computed before it"
         raise _refuse(node, what, "put the call in a statement of its own")

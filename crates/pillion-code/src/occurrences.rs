@@ -160,11 +160,16 @@ async fn plain(
         all.places.extend(asked.strings);
         uses(engine, &ours(engine, &parameters), all).await?;
     }
-    let ours = ours(engine, &grower.family.places);
-    all.closure = grower.family.places.iter().cloned().collect();
-    all.places
-        .extend(ours.iter().map(|(_, place)| place.clone()));
-    uses(engine, &ours, all).await?;
+    loop {
+        let ours = ours(engine, &grower.family.places);
+        all.closure = grower.family.places.iter().cloned().collect();
+        all.places
+            .extend(ours.iter().map(|(_, place)| place.clone()));
+        uses(engine, &ours, all).await?;
+        if !taken_for_each_other(engine, name, &mut grower, all).await? {
+            break;
+        }
+    }
     let is_global = all.closure.iter().any(|(path, at)| {
         let defined = grower.desk.defined_at(path, at.start);
         defined.is_some_and(|defined| !defined.name_path.contains('/'))
@@ -193,6 +198,41 @@ async fn plain(
     }
     all.family = grower.family;
     Ok(())
+}
+
+/// Take in what other modules have under the name, where an object may be either of them:
+/// `for m in (a, b): m.name`. Whether there is something new.
+async fn taken_for_each_other(
+    engine: &Engine,
+    name: &str,
+    grower: &mut Grower<'_>,
+    all: &mut Occurrences,
+) -> Result<bool> {
+    let known: BTreeSet<Place> = all.places.iter().cloned().collect();
+    let asked = asked(engine, name, |mention| {
+        mention.is_attribute && known.contains(&(engine.absolute(&mention.path), mention.span))
+    });
+    let mut grew = false;
+    for (mention, targets) in asked.await? {
+        if targets.len() < 2 {
+            continue;
+        }
+        for target in targets {
+            let defined = grower.desk.defined_at(&target.0, target.1.start);
+            let is_other = defined.is_some_and(|d| !d.name_path.contains('/') && d.name == name)
+                && !grower.family.places.contains(&target);
+            if !is_other {
+                continue;
+            }
+            if !closure::is_inside(engine, &target.0) {
+                let place = (engine.absolute(&mention.path), mention.span);
+                return Err(shared(&mut grower.desk, name, &place, &target));
+            }
+            grower.add_alone(&target);
+            grew = true;
+        }
+    }
+    Ok(grew)
 }
 
 /// A parameter, with those of all functions that are called in the place of its own.
@@ -358,6 +398,17 @@ async fn member(
         let found = arrivals::find(engine, name, &target).await?;
         all.places.extend(found.certain);
         all.possible.extend(found.possible);
+        let mut classes = target.classes.iter();
+        let bare = name.trim_start_matches('_');
+        if bare != name && classes.any(|class| is_of_attrs(&mut grower.desk, class)) {
+            let found = arrivals::find(engine, bare, &target).await?;
+            let why = format!("attrs takes `{name}` by this name, without its underscore");
+            let places = found.certain.into_iter();
+            let places = places.chain(found.possible.into_iter().map(|(place, _)| place));
+            all.possible
+                .extend(places.map(|place| (place, why.clone())));
+        }
+        all.target = target;
     }
     drop_outer_reads(engine, name, &mut all.places);
     for protocol in &grower.family.protocols {
@@ -368,6 +419,24 @@ async fn member(
     all.closure = grower.family.places.iter().cloned().collect();
     all.family = grower.family;
     Ok(())
+}
+
+/// Whether attrs makes the `__init__` of a class, which takes fields without the underscores in
+/// front of their names.
+pub(crate) fn is_of_attrs(desk: &mut Desk, (path, at): &Place) -> bool {
+    let Some(source) = desk.source(path) else {
+        return false;
+    };
+    let head = desk.defined_at(path, at.start).and_then(|defined| {
+        let start = source.offset(defined.span.start)?;
+        source.text().get(start..source.offset(at.start)?)
+    });
+    let words = head
+        .unwrap_or_default()
+        .split(|c: char| c != '_' && !c.is_alphanumeric());
+    let mut words = words.filter(|word| !word.is_empty());
+    words.any(|word| matches!(word, "attr" | "attrs" | "define" | "frozen" | "mutable"))
+        && !head.unwrap_or_default().contains("dataclass")
 }
 
 /// The classes of a family that are made with the member as a field: it is declared in the body

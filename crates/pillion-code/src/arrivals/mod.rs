@@ -454,7 +454,12 @@ impl Finder<'_> {
         {
             return Ok((true, None));
         }
-        let Some(callee) = callee else {
+        // What a property gives is called, not the property.
+        let is_property = means.iter().any(|(path, at)| {
+            let defined = self.desk.defined_at(path, at.start);
+            defined.is_some_and(|defined| defined.kind == Kind::Property)
+        });
+        let Some(callee) = callee.filter(|_| !is_property) else {
             return Ok((
                 false,
                 self.near(looked)

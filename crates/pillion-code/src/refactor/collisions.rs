@@ -20,7 +20,7 @@ use crate::closure;
 use crate::desk::Desk;
 use crate::index::{Facts, Kind, Mention, mentions_in};
 use crate::modules::{self, Modules, join};
-use crate::occurrences::Sort;
+use crate::occurrences::{Sort, is_of_attrs};
 use crate::scopes::Scopes;
 use crate::source::Span;
 
@@ -61,6 +61,21 @@ fn in_classes(desk: &mut Desk, subject: &Subject) -> Result<()> {
     let family = &subject.family;
     if closure::is_mangled(&subject.new_name) {
         return hidden(desk, subject);
+    }
+    let is_field = !subject.target.classes.is_empty();
+    let bare = |name: &str| name.len() - name.trim_start_matches('_').len();
+    if bare(&subject.new_name) > bare(&subject.name) && is_field {
+        let mut classes = family.classes.iter();
+        if let Some((path, at)) = classes.find(|class| is_of_attrs(desk, class)) {
+            let location = desk.location(path, *at);
+            let what = format!(
+                "attrs would still take `{}` without its underscore: {}:{}",
+                subject.new_name, location.file, location.line
+            );
+            return Err(Error::new(Code::Conflict, what)
+                .hint("choose a name without an underscore in front")
+                .data(json!({ "location": location })));
+        }
     }
     for class in family.classes.iter().chain(&family.above) {
         let taken = closure::members_named(desk, class, &subject.new_name);

@@ -317,6 +317,7 @@ fn list_possible(view: &View, relocation: &Relocation, set: &mut ChangeSet) {
         });
     }
     list_looked_up(view, relocation, &mut desk, set);
+    list_by_star(view, relocation, &mut desk, set);
     if parent(&relocation.from) != parent(&relocation.to) {
         list_files_beside(view, relocation, &mut desk, set);
     }
@@ -359,6 +360,36 @@ fn list_looked_up(view: &View, relocation: &Relocation, desk: &mut Desk, set: &m
             location,
             why: "a string with its name: it may be looked up in its package".into(),
         });
+    }
+}
+
+/// Where the module is used by its own name, which came with everything that its package has.
+fn list_by_star(view: &View, relocation: &Relocation, desk: &mut Desk, set: &mut ChangeSet) {
+    let (home, name) = (parent(&relocation.from), modules::last(&relocation.from));
+    let hash = name_hash(name);
+    let stars = |file: &str, facts: &Facts| {
+        let mut imports = facts.imports.iter();
+        imports.any(|import| {
+            let target = relocation.before.find(file, &import.module);
+            import.name.as_deref() == Some("*") && target.is_some_and(|target| target.key == home)
+        })
+    };
+    for (path, facts) in view.index.iter() {
+        if !facts.may_mention(hash) || !stars(path, facts) {
+            continue;
+        }
+        let Some(source) = view.source(Path::new(&**path)) else {
+            continue;
+        };
+        let scopes = Scopes::of(source.text(), path);
+        let named = |use_: &&Use| use_.name == name && scopes.scope_of(use_).is_none();
+        for use_ in scopes.uses.iter().filter(named) {
+            let location = desk.location(&view.root().join(&**path), span_of(&source, use_.range));
+            set.leave(LeftAlone {
+                location,
+                why: "it may come from its package by `import *`".into(),
+            });
+        }
     }
 }
 

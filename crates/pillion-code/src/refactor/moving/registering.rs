@@ -64,7 +64,12 @@ pub(super) fn places(of: &At<'_>, pieces: &[TextRange]) -> Vec<TextRange> {
             let mut pieces = pieces.iter();
             pieces.any(|piece| piece.contains_range(stmt.range()))
         });
-        moved.flat_map(|stmt| entries(of, stmt)).collect()
+        let found = moved.flat_map(|stmt| {
+            let mut all = entries(of, stmt);
+            all.extend(fixture(stmt));
+            all
+        });
+        found.collect()
     })
 }
 
@@ -120,6 +125,27 @@ fn entries(of: &At<'_>, stmt: &Stmt) -> Vec<TextRange> {
         .map(Ranged::range)
         .chain(bases.map(Ranged::range))
         .collect()
+}
+
+/// The decorator that makes a function a fixture: pytest looks for those in `conftest.py`, and
+/// in what a module of tests has.
+fn fixture(stmt: &Stmt) -> Option<TextRange> {
+    let Stmt::FunctionDef(function) = stmt else {
+        return None;
+    };
+    let mut decorators = function.decorator_list.iter();
+    let found = decorators.find(|decorator| {
+        let called = match &decorator.expression {
+            Expr::Call(call) => &*call.func,
+            other => other,
+        };
+        match called {
+            Expr::Name(name) => name.id == "fixture",
+            Expr::Attribute(attribute) => &*attribute.attr == "fixture",
+            _ => false,
+        }
+    });
+    found.map(Ranged::range)
 }
 
 /// Whether a module imports another one whenever it is imported.

@@ -601,6 +601,19 @@ print(one(), two(), three())
 ",
         ),
         row(
+            "a function that a property gives",
+            "count",
+            Listed(&["main.py:7"]),
+            r"
+class A:
+    @property
+    def price(self):
+        def inner(<|>qty): return qty
+        return inner
+print(A().price(qty=3))
+",
+        ),
+        row(
             "a decorator that looks into the keywords",
             "count",
             Listed(&["main.py:4", "main.py:4"]),
@@ -629,6 +642,40 @@ class A:
     @classmethod
     def make(cls, **fields): return cls(**fields)
 print(A().but(qty=3) == A(3), A.make(qty=2) == A(2), A().again(qty=4) == A(4))
+",
+        ),
+        row(
+            "a private field of attrs",
+            "_count",
+            Told(&["main.py:6"]),
+            r"
+import attrs
+@attrs.define
+class A:
+    <|>_qty: int = 2
+print(A(qty=3))
+# file: attrs.py
+def define(cls):
+    def __init__(self, qty): self._qty = qty
+    cls.__init__ = __init__
+    return cls
+",
+        ),
+        row(
+            "a field of attrs that becomes private",
+            "_qty",
+            Refused("attrs would still take"),
+            r"
+import attrs
+@attrs.define
+class A:
+    <|>qty: int = 2
+print(A(qty=3).qty)
+# file: attrs.py
+def define(cls):
+    def __init__(self, qty): self.qty = qty
+    cls.__init__ = __init__
+    return cls
 ",
         ),
         row(
@@ -1062,6 +1109,38 @@ print(A.most, A.twice)
             r"
 def <|>size(x): return 7
 print(len('abc'), size('x'))
+",
+        ),
+        row(
+            "a package of another root that hands it on under its own name",
+            "r",
+            Changed,
+            r"
+import sys; sys.path[:0] = ['libs/a/src', 'libs/b/src']
+from bpkg.m import g
+print(g())
+# file: libs/a/src/apkg/__init__.py
+from .core import q as q
+# file: libs/a/src/apkg/core.py
+def <|>q(): return 1
+# file: libs/b/src/bpkg/__init__.py
+# file: libs/b/src/bpkg/m.py
+from apkg import q
+import apkg.core
+def g(): return q() + apkg.core.q()
+",
+        ),
+        row(
+            "two modules in one loop",
+            "r",
+            Changed,
+            r"
+import a, b
+print([m.q() for m in (a, b)])
+# file: a.py
+def <|>q(): return 1
+# file: b.py
+def q(): return 2
 ",
         ),
         row(

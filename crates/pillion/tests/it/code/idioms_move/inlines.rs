@@ -742,4 +742,62 @@ print(f())
         more: "",
         verdict: Changed(&["+    return 1"]),
     },
+    Idiom {
+        name: "a call in a line behind another statement",
+        program: "\
+--- main.py
+def f(x):
+    print('in f')
+    return x
+print('first'); y = f(2)
+",
+        ask: ("inline", "main.py", "def |f"),
+        more: "",
+        verdict: Refused("a line that has other statements"),
+    },
+    Idiom {
+        name: "a call in the line of its condition",
+        program: "\
+--- main.py
+def f(x):
+    print('in f')
+    return x
+def g(c):
+    if c: return f(1)
+    return 0
+print(g(0), g(1))
+",
+        ask: ("inline", "main.py", "def |f"),
+        more: "",
+        verdict: Refused("a line that has other statements"),
+    },
+    Idiom {
+        name: "a function of a package, with what it needs, into a package inside of it",
+        program: "\
+--- pkg/__init__.py
+from .engine.stack import run
+--- pkg/lexer.py
+class Lexer:
+    def read(self, text):
+        return text.split()
+
+
+def tokenize(text):
+    return Lexer().read(text)
+--- pkg/engine/__init__.py
+--- pkg/engine/stack.py
+from pkg import lexer
+
+
+def run(text):
+    found = lexer.tokenize(text)
+    return found
+--- main.py
+import pkg
+print(pkg.run('a b'))
+",
+        ask: ("inline", "pkg/lexer.py", "def |tokenize"),
+        more: "",
+        verdict: Changed(&["+from pkg.lexer import Lexer"]),
+    },
 ];

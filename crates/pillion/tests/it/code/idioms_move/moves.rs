@@ -737,4 +737,24 @@ print(a.Hello().other)
         more: r#"{"dest_file": "b.py"}"#,
         verdict: Listed("for type checkers alone"),
     },
+    Idiom {
+        name: "a fixture that pytest finds where it is",
+        program: "\
+--- conftest.py
+import pytest
+
+
+@pytest.fixture
+def shop():
+    return 3
+--- test_shop.py
+def test_shop(shop):
+    assert shop == 3
+--- main.py
+print(1)
+",
+        ask: ("move", "conftest.py", "def |shop"),
+        more: r#"{"dest_file": "helpers.py"}"#,
+        verdict: Listed("when the new module is imported"),
+    },
 ];

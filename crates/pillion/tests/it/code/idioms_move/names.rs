@@ -519,4 +519,21 @@ print(g())
         more: r#"{"dest_file": "b.py"}"#,
         verdict: Refused("means something else"),
     },
+    Idiom {
+        name: "a module that comes with everything of its package",
+        program: "\
+--- pkg/__init__.py
+__all__ = ['a']
+from . import a
+--- pkg/a.py
+def f():
+    return 1
+--- main.py
+from pkg import *
+print(a.f())
+",
+        ask: ("move", "pkg/a.py", ""),
+        more: r#"{"dest_file": "pkg/b.py"}"#,
+        verdict: Listed("by `import *`"),
+    },
 ];
