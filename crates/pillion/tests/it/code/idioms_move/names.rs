@@ -1,6 +1,6 @@
 //! What a module is called: packages, folders without `__init__.py`, several roots.
 
-use super::{Changed, Idiom, Listed, check};
+use super::{Changed, Idiom, Listed, Refused, check};
 
 #[test]
 fn modules_keep_the_names_they_are_imported_by() {
