@@ -33,11 +33,13 @@ def extract_variable(path: str, source: str, start: int, end: int, name: str) ->
     return _answer(lambda: _extract(path, source, (start, end), name, "variable"))
 
 
-def inline(path: str, offset: int, files: dict[str, str]) -> Answer:
+def inline(
+    path: str, offset: int, files: dict[str, str], names: dict[str, str] | None = None
+) -> Answer:
     """Put the value of a variable, or the body of a function, where it is used."""
     from pillion import rope_inline
 
-    return _answer(lambda: rope_inline.inline(path, offset, files))
+    return _answer(lambda: rope_inline.inline(path, offset, files, names))
 
 
 def _answer(work: Callable[[], Answer]) -> Answer:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 from typing import Any
 
+from rope.base import libutils
 from rope.base.exceptions import RefactoringError, RopeError
 from rope.refactor import inline as rope
 
@@ -29,15 +30,23 @@ _CLOSED = (
     ast.Set,
 )
 _MAX_BRACKETS = 200
+# What Rope calls a module, by the folders that it sees.
+_modname = libutils.modname
 
 
-def inline(path: str, offset: int, files: dict[str, str]) -> dict[str, Any]:
-    """Inline the variable or function at an offset in all these files."""
+def inline(
+    path: str, offset: int, files: dict[str, str], names: dict[str, str] | None = None
+) -> dict[str, Any]:
+    """Inline the variable or function at an offset in all these files.
+
+    `names` are the names by which the files are imported: Rope does not see the packages.
+    """
     for name, text in files.items():
         parse(text, name)
     disguises = {name: Disguise(text) for name, text in files.items()}
     project = Project({name: disguise.text for name, disguise in disguises.items()})
     resource = project.get_file(path)
+    libutils.modname = lambda resource: (names or {}).get(resource.path) or _modname(resource)
     rope._getvardef = _value
     rope._DefinitionGenerator = _Generator
     # Names that are made up are the same in every run.

@@ -79,8 +79,9 @@ def check_variable(inliner: Any, trees: dict[str, ast.Module], files: dict[str, 
     if isinstance(host, ast.ClassDef):
         what = f"`{name}` belongs to a class, whose subclasses and users may ask for it"
         raise RefusedError("conflict", what, "only variables of functions and modules are inlined")
+    _check_line(inliner.pymodule.source_code, statement, name)
     others = [t for path, t in trees.items() if path != inliner.resource.path]
-    _check_order(host, statement, value, name, others)
+    _check_order(host, statement, value, name, others, _rebound(tree, host, inputs))
     if any(isinstance(node, _ACTIVE[1:]) for node in ast.walk(value)):
         what = "the value holds `await`, `yield` or `:=`"
         raise RefusedError("conflict", what, "such a value cannot be inlined")
@@ -109,12 +110,57 @@ def _names(tree: ast.AST, name: str) -> int:
     return own + sum(isinstance(n, ast.Attribute) and n.attr == name for n in nodes)
 
 
+def _has_own_lines(text: str, statement: Any) -> bool:
+    """Whether a statement is alone in its lines: Rope takes and adds whole lines."""
+    lines = text.split("\n")
+    first = lines[statement.lineno - 1].encode()[: statement.col_offset].strip()
+    rest = lines[statement.end_lineno - 1].encode()[statement.end_col_offset :].strip()
+    return not first and (not rest or rest.startswith(b"#"))
+
+
+def _check_line(text: str, statement: ast.stmt, name: str) -> None:
+    """Refuse a variable that gets its value in a line with other statements."""
+    if not _has_own_lines(text, statement):
+        what = f"`{name}` gets its value in a line that has other statements too"
+        raise RefusedError("conflict", what, "put it in a line of its own")
+
+
+def _rebound(tree: ast.Module, host: Any, inputs: flow.Names) -> tuple[flow.Names, flow.Names]:
+    """The names of a value that whoever is called may bind anew, and those bound more than once.
+
+    The latter only matters to functions, which run later than what stands around them.
+    """
+    declared = {
+        other
+        for node in ast.walk(tree)
+        if isinstance(node, (ast.Global, ast.Nonlocal))
+        for other in node.names
+    }
+    outside = inputs - flow.locals_of(host)
+    around = [
+        scope
+        for scope in ast.walk(tree)
+        if isinstance(scope, (ast.Module, *flow.FUNCTIONS))
+        and (scope is tree or any(node is host for node in ast.walk(scope)))
+    ]
+    binds = [node for scope in around for node in flow.own_nodes(scope.body)]
+    often = {other for other in outside if sum(_binds(node, other) for node in binds) > 1}
+    return inputs & declared, often
+
+
 def _check_order(
-    host: Any, statement: ast.stmt, value: ast.AST, name: str, others: list[ast.Module]
+    host: Any,
+    statement: ast.stmt,
+    value: ast.AST,
+    name: str,
+    others: list[ast.Module],
+    rebound: tuple[flow.Names, flow.Names],
 ) -> None:
     """Refuse a value that may be another one, or do something else, where it is used."""
-    reads, active = order.reads_state(value), order.is_active(value)
+    reads, active = order.reads_state(value) or bool(rebound[0]), order.is_active(value)
     uses = order.Uses(host.body, name, statement)
+    if rebound[1] and uses.elsewhere():
+        raise _moved(name, "into a function, which may be called at any time")
     stored = [
         node
         for tree in others
@@ -211,7 +257,7 @@ def check_function(inliner: Any, trees: dict[str, ast.Module], files: dict[str, 
             if lines.count(statement.lineno) > 1:
                 hint = "put the calls in lines of their own"
                 raise _refuse(node, f"is called more than once {where}", hint)
-            _check_call(node, statement, way, where)
+            _check_call(node, statement, way, where, seen)
             Passing(node, way[-1], owner, where).check()
             _check_names(node, tree, way[-1], owner, where)
     if owner is not None:
@@ -250,7 +296,7 @@ def _check_body(node: Any) -> None:
         raise _refuse(node, f"gives its parameter `{min(changed)}` another value")
 
 
-def _check_call(node: Any, statement: ast.stmt, way: list[ast.AST], where: str) -> None:
+def _check_call(node: Any, statement: ast.stmt, way: list[ast.AST], where: str, text: str) -> None:
     call: Any = way[-1]
     given = [*call.args, *(keyword.value for keyword in call.keywords)]
     used = [n.id for n in ast.walk(node) if isinstance(n, ast.Name)]
@@ -273,6 +319,9 @@ def _check_call(node: Any, statement: ast.stmt, way: list[ast.AST], where: str) 
     if not is_expression and not _is_alone(statement, way):
         what = f"is called {where} inside of an expression that is not always computed"
         raise _refuse(node, what, "put the call in a statement of its own")
+    if not is_expression and not _has_own_lines(text, statement):
+        what = f"is called {where} in a line that has other statements too"
+        raise _refuse(node, what, "put the call in a line of its own")
     if not is_expression and not _is_first(statement, call):
         what = f"is called {where} behind something else that is computed before it"
         raise _refuse(node, what, "put the call in a statement of its own")

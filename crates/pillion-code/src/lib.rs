@@ -11,6 +11,7 @@ mod cache;
 mod changes;
 mod closure;
 mod coding;
+mod compiled;
 mod definitions;
 mod desk;
 mod dotted;

@@ -160,11 +160,16 @@ async fn plain(
         all.places.extend(asked.strings);
         uses(engine, &ours(engine, &parameters), all).await?;
     }
-    let ours = ours(engine, &grower.family.places);
-    all.closure = grower.family.places.iter().cloned().collect();
-    all.places
-        .extend(ours.iter().map(|(_, place)| place.clone()));
-    uses(engine, &ours, all).await?;
+    loop {
+        let ours = ours(engine, &grower.family.places);
+        all.closure = grower.family.places.iter().cloned().collect();
+        all.places
+            .extend(ours.iter().map(|(_, place)| place.clone()));
+        uses(engine, &ours, all).await?;
+        if !taken_for_each_other(engine, name, &mut grower, all).await? {
+            break;
+        }
+    }
     let is_global = all.closure.iter().any(|(path, at)| {
         let defined = grower.desk.defined_at(path, at.start);
         defined.is_some_and(|defined| !defined.name_path.contains('/'))
@@ -193,6 +198,41 @@ async fn plain(
     }
     all.family = grower.family;
     Ok(())
+}
+
+/// Take in what other modules have under the name, where an object may be either of them:
+/// `for m in (a, b): m.name`. Whether there is something new.
+async fn taken_for_each_other(
+    engine: &Engine,
+    name: &str,
+    grower: &mut Grower<'_>,
+    all: &mut Occurrences,
+) -> Result<bool> {
+    let known: BTreeSet<Place> = all.places.iter().cloned().collect();
+    let asked = asked(engine, name, |mention| {
+        mention.is_attribute && known.contains(&(engine.absolute(&mention.path), mention.span))
+    });
+    let mut grew = false;
+    for (mention, targets) in asked.await? {
+        if targets.len() < 2 {
+            continue;
+        }
+        for target in targets {
+            let defined = grower.desk.defined_at(&target.0, target.1.start);
+            let is_other = defined.is_some_and(|d| !d.name_path.contains('/') && d.name == name)
+                && !grower.family.places.contains(&target);
+            if !is_other {
+                continue;
+            }
+            if !closure::is_inside(engine, &target.0) {
+                let place = (engine.absolute(&mention.path), mention.span);
+                return Err(shared(&mut grower.desk, name, &place, &target));
+            }
+            grower.add_alone(&target);
+            grew = true;
+        }
+    }
+    Ok(grew)
 }
 
 /// A parameter, with those of all functions that are called in the place of its own.
@@ -346,17 +386,29 @@ async fn member(
     if ours.len() <= FEW {
         uses(engine, &ours, all).await?;
     }
-    let classes = made_of_fields(engine, &mut grower).await?;
-    if !classes.is_empty() {
+    let (classes, loose) = made_of_fields(engine, name, &mut grower).await?;
+    if !classes.is_empty() || !loose.is_empty() {
         let target = Target {
             own: grower.family.places.clone(),
             classes,
+            loose,
             is_field: true,
             ..Target::default()
         };
         let found = arrivals::find(engine, name, &target).await?;
         all.places.extend(found.certain);
         all.possible.extend(found.possible);
+        let mut classes = target.classes.iter();
+        let bare = name.trim_start_matches('_');
+        if bare != name && classes.any(|class| is_of_attrs(&mut grower.desk, class)) {
+            let found = arrivals::find(engine, bare, &target).await?;
+            let why = format!("attrs takes `{name}` by this name, without its underscore");
+            let places = found.certain.into_iter();
+            let places = places.chain(found.possible.into_iter().map(|(place, _)| place));
+            all.possible
+                .extend(places.map(|place| (place, why.clone())));
+        }
+        all.target = target;
     }
     drop_outer_reads(engine, name, &mut all.places);
     for protocol in &grower.family.protocols {
@@ -369,9 +421,32 @@ async fn member(
     Ok(())
 }
 
+/// Whether attrs makes the `__init__` of a class, which takes fields without the underscores in
+/// front of their names.
+pub(crate) fn is_of_attrs(desk: &mut Desk, (path, at): &Place) -> bool {
+    let Some(source) = desk.source(path) else {
+        return false;
+    };
+    let head = desk.defined_at(path, at.start).and_then(|defined| {
+        let start = source.offset(defined.span.start)?;
+        source.text().get(start..source.offset(at.start)?)
+    });
+    let words = head
+        .unwrap_or_default()
+        .split(|c: char| c != '_' && !c.is_alphanumeric());
+    let mut words = words.filter(|word| !word.is_empty());
+    words.any(|word| matches!(word, "attr" | "attrs" | "define" | "frozen" | "mutable"))
+        && !head.unwrap_or_default().contains("dataclass")
+}
+
 /// The classes of a family that are made with the member as a field: it is declared in the body
-/// of the class, and no `__init__` of the workspace takes the arguments.
-async fn made_of_fields(engine: &Engine, grower: &mut Grower<'_>) -> Result<BTreeSet<Place>> {
+/// of the class, and no `__init__` of the workspace takes the arguments. And those whose
+/// `__init__` takes keywords of any name, which may become attributes.
+async fn made_of_fields(
+    engine: &Engine,
+    name: &str,
+    grower: &mut Grower<'_>,
+) -> Result<(BTreeSet<Place>, BTreeSet<Place>)> {
     let is_declared = grower.family.places.iter().any(|(path, at)| {
         let defined = grower.desk.defined_at(path, at.start);
         let is_attribute = defined.is_some_and(|defined| defined.kind == Kind::Attribute);
@@ -382,22 +457,26 @@ async fn made_of_fields(engine: &Engine, grower: &mut Grower<'_>) -> Result<BTre
         });
         before == Some(false)
     });
-    let mut made = BTreeSet::new();
+    let (mut made, mut loose) = (BTreeSet::new(), BTreeSet::new());
     if !is_declared {
-        return Ok(made);
+        return Ok((made, loose));
     }
     let classes: Vec<Place> = grower.family.classes.iter().cloned().collect();
     for class in classes {
         let line = grower.line(&class).await?;
-        let has_init = line.iter().any(|above| {
-            closure::is_inside(engine, &above.0)
-                && !closure::members_named(&mut grower.desk, above, "__init__").is_empty()
-        });
-        if !has_init {
+        let inside = line
+            .iter()
+            .filter(|above| closure::is_inside(engine, &above.0));
+        let inits: Vec<Place> = inside
+            .flat_map(|above| closure::members_named(&mut grower.desk, above, "__init__"))
+            .collect();
+        if inits.is_empty() {
             made.insert(class);
+        } else if arrivals::take_any(&mut grower.desk, &inits, name) {
+            loose.insert(class);
         }
     }
-    Ok(made)
+    Ok((made, loose))
 }
 
 /// A parameter of a protocol that functions are passed for.

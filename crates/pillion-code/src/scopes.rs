@@ -277,6 +277,19 @@ impl Scopes {
         way
     }
 
+    /// The scope in which another name would be found where a use stands.
+    pub(crate) fn scope_of_name(&self, at: &Use, name: &str) -> Option<usize> {
+        let mut way = self.way(at, name).into_iter();
+        way.find(|scope| self.scopes[*scope].bound.contains(name))
+    }
+
+    /// Where a name is bound first in a scope.
+    pub(crate) fn binding_of(&self, scope: usize, name: &str) -> Option<TextRange> {
+        let mut binds = self.uses_of(scope, name);
+        let found = binds.find(|use_| use_.role != Role::Read);
+        found.map(|use_| use_.range)
+    }
+
     /// Whether a name is spelled anywhere, as one that stands for itself.
     pub(crate) fn mentions(&self, name: &str) -> bool {
         self.uses.iter().any(|use_| use_.name == name)

@@ -144,7 +144,9 @@ impl Search<'_> {
                 if is_it {
                     found.push(span(taken.name_range));
                 }
-                if is_it && taken.alias.is_none() {
+                // `import f as f` offers it to others.
+                let keeps = taken.alias.as_deref().is_none_or(|alias| alias == name);
+                if is_it && keeps {
                     has_it |= statement.scope == MODULE;
                     let uses = scopes.uses_of(statement.scope, name);
                     found.extend(uses.map(|use_| span(use_.range)));

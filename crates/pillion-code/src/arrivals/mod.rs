@@ -30,6 +30,7 @@ use crate::source::{Position, Source, Span};
 use sites::{Argument, Named, Site, To};
 pub(crate) use sites::{KEYED, exact, words};
 pub(crate) use target::Target;
+pub(crate) use target::take_any;
 use target::{span_of, taking};
 
 /// Questions that are asked at the same time.
@@ -421,6 +422,9 @@ impl Finder<'_> {
             Some(callee) => self.called(looked, callee.at).await?,
             None => Vec::new(),
         };
+        if means.iter().any(|class| self.target.loose.contains(class)) {
+            return Ok((false, Some("its class takes keywords of any name")));
+        }
         let known = self.carries(&means, 0).await?;
         if known == Carries::Yes {
             return Ok((true, None));
@@ -450,7 +454,12 @@ impl Finder<'_> {
         {
             return Ok((true, None));
         }
-        let Some(callee) = callee else {
+        // What a property gives is called, not the property.
+        let is_property = means.iter().any(|(path, at)| {
+            let defined = self.desk.defined_at(path, at.start);
+            defined.is_some_and(|defined| defined.kind == Kind::Property)
+        });
+        let Some(callee) = callee.filter(|_| !is_property) else {
             return Ok((
                 false,
                 self.near(looked)
@@ -673,14 +682,24 @@ impl Finder<'_> {
             true => Carries::Maybe,
             false => Carries::No,
         };
-        for callee in &handed.callees {
+        for (callee, arguments) in &handed.callees {
+            if self.target.is_field {
+                let known = self.makes_own(looked, callee, arguments).await?;
+                all = all.max(known);
+                if known != Carries::No {
+                    continue;
+                }
+            }
             let means = self.called(looked, callee.at).await?;
             let known = match means.is_empty() {
                 true if self.is_own(looked, callee).await? => Carries::Yes,
                 true => Carries::Maybe,
                 false => self.carries(&means, depth + 1).await?,
             };
-            all = all.max(known);
+            let is_given = known == Carries::No
+                && means.iter().all(|(path, _)| *path == place.0)
+                && self.decorates(place);
+            all = all.max(if is_given { Carries::Maybe } else { known });
         }
         for range in handed.taken {
             let place = looked.place(self.engine, range);
@@ -691,6 +710,58 @@ impl Finder<'_> {
             }
         }
         Ok(all)
+    }
+
+    /// Whether a function lies in one that decorates one of the functions.
+    fn decorates(&mut self, (path, at): &Place) -> bool {
+        let decorators = &self.target.decorators;
+        let found = self.desk.with_facts(path, |facts| {
+            let mut next = facts.named_at(at.start);
+            while let Some(symbol) = next.and_then(|index| facts.symbols.get(index)) {
+                next = facts.container(symbol);
+                let around = next.and_then(|index| facts.symbols.get(index));
+                if around.is_some_and(|around| decorators.contains(&*around.name)) {
+                    return Some(());
+                }
+            }
+            None
+        });
+        found.is_some()
+    }
+
+    /// Whether a call copies an object of one of the classes, or makes one from within:
+    /// `replace(self, **changes)`, `cls(**fields)`.
+    async fn makes_own(
+        &mut self,
+        looked: &Looked,
+        callee: &Named,
+        arguments: &[Argument],
+    ) -> Result<Carries> {
+        if COPIES.contains(&&*callee.name) {
+            return Ok(match self.copy(looked, callee, arguments).await? {
+                (true, _) => Carries::Yes,
+                (false, Some(_)) => Carries::Maybe,
+                (false, None) => Carries::No,
+            });
+        }
+        if !matches!(callee.name.as_str(), "cls" | "__class__") {
+            return Ok(Carries::No);
+        }
+        let at = looked.source.position(callee.at);
+        let path = self.engine.absolute(&looked.file);
+        let Some(class) = closure::class_around(&mut self.desk, &path, at) else {
+            return Ok(Carries::No);
+        };
+        if self.target.classes.contains(&class) {
+            return Ok(Carries::Yes);
+        }
+        // A class above makes objects of those below it, too.
+        for own in &self.target.classes {
+            if Grower::new(self.engine).line(own).await?.contains(&class) {
+                return Ok(Carries::Maybe);
+            }
+        }
+        Ok(Carries::No)
     }
 
     /// Functions that take the keyword out of those that they hand on, or put it there.

@@ -399,8 +399,8 @@ pub(crate) fn words<'a>(text: &'a str, name: &'a str) -> impl Iterator<Item = us
 /// What a function does with the keywords of any name that it gets.
 #[derive(Debug, Default)]
 pub(super) struct Handed {
-    /// The names of what it calls with all of them.
-    pub(super) callees: Vec<Named>,
+    /// The names of what it calls with all of them, and what else that is given.
+    pub(super) callees: Vec<(Named, Vec<Argument>)>,
     /// Whether it also calls what has no name.
     pub(super) is_unknown: bool,
     /// Where it takes the one of this name out of them: between the quotes.
@@ -486,6 +486,33 @@ impl Handing<'_> {
         expr.as_name_expr().is_some_and(|name| name.id == *self.any)
     }
 
+    /// Whether a mapping is made of them: `{**kwargs, "a": 1}`, `kwargs | {"a": 1}`,
+    /// `dict(kwargs, a=1)`.
+    fn holds_any(&self, expr: &Expr) -> bool {
+        match expr {
+            Expr::Dict(dict) => {
+                let mut merged = dict.items.iter().filter(|item| item.key.is_none());
+                merged.any(|item| self.holds_any(&item.value))
+            }
+            Expr::BinOp(both) => self.holds_any(&both.left) || self.holds_any(&both.right),
+            Expr::Call(call) if named(&call.func).is_some_and(|n| n.name == "dict") => {
+                let merged = call.arguments.keywords.iter().filter(|k| k.arg.is_none());
+                let mut all = call.arguments.args.iter().chain(merged.map(|k| &k.value));
+                all.any(|part| self.holds_any(part))
+            }
+            _ => self.is_any(expr),
+        }
+    }
+
+    /// The keys of this name in what is merged with them.
+    fn keys(&mut self, expr: &Expr) {
+        if let Expr::BinOp(both) = expr {
+            self.keys(&both.left);
+            self.keys(&both.right);
+        }
+        self.found.taken.extend(keys(expr, self.text, self.name).0);
+    }
+
     fn key(&mut self, expr: &Expr) {
         self.found.taken.extend(exact(expr, self.text, self.name));
     }
@@ -507,13 +534,24 @@ impl<'a> Visitor<'a> for Handing<'_> {
         match expr {
             Expr::Call(call) => {
                 let keywords = &call.arguments.keywords;
-                let hands = keywords
-                    .iter()
-                    .any(|k| k.arg.is_none() && self.is_any(&k.value));
-                if hands {
+                let mut mappings = keywords.iter().filter(|k| k.arg.is_none());
+                if let Some(handed) = mappings.find(|k| self.holds_any(&k.value)) {
+                    self.keys(&handed.value);
                     let callee = callee(call);
                     self.found.is_unknown |= callee.is_none();
+                    let arguments = call.arguments.args.iter().map(argument).collect();
+                    let callee = callee.map(|callee| (callee, arguments));
                     self.found.callees.extend(callee);
+                }
+                if let Expr::Attribute(method) = &*call.func
+                    && self.is_any(&method.value)
+                    && &*method.attr == "update"
+                {
+                    let named = call.arguments.keywords.iter();
+                    let named = named.filter_map(|k| k.arg.as_ref());
+                    let own = named.filter(|arg| **arg == *self.name);
+                    self.found.taken.extend(own.map(Ranged::range));
+                    call.arguments.args.iter().for_each(|arg| self.keys(arg));
                 }
                 if let Expr::Attribute(method) = &*call.func
                     && self.is_any(&method.value)
@@ -532,6 +570,15 @@ impl<'a> Visitor<'a> for Handing<'_> {
             _ => {}
         }
         visitor::walk_expr(self, expr);
+    }
+
+    fn visit_stmt(&mut self, stmt: &'a Stmt) {
+        if let Stmt::AugAssign(assign) = stmt
+            && self.is_any(&assign.target)
+        {
+            self.keys(&assign.value);
+        }
+        visitor::walk_stmt(self, stmt);
     }
 }
 

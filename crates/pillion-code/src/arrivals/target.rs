@@ -29,6 +29,8 @@ pub(crate) struct Target {
     pub(crate) functions: BTreeSet<Place>,
     /// The classes that are made with it.
     pub(crate) classes: BTreeSet<Place>,
+    /// The classes that are made with keywords of any name, which may become their attributes.
+    pub(crate) loose: BTreeSet<Place>,
     /// The classes below which the head of a class may have it.
     pub(crate) heads: BTreeSet<Place>,
     /// The same, as metaclasses.
@@ -203,6 +205,14 @@ async fn cases(
         }
     }
     Ok(())
+}
+
+/// Whether all these functions take keywords of any name, and none has a parameter of this one.
+pub(crate) fn take_any(desk: &mut Desk, functions: &[Place], name: &str) -> bool {
+    functions.iter().all(|function| {
+        let taking = taking(desk, function, name, false);
+        taking.is_some_and(|taking| taking.parameter.is_none() && taking.any.is_some())
+    })
 }
 
 /// The function with a parameter at a place, or whose name stands there.

@@ -12,6 +12,7 @@ mod standard;
 
 pub(crate) use lookup::{At, FileId, Looked, Lookup};
 pub(crate) use names::{Modules, Target};
+pub(crate) use standard::is_standard;
 
 /// The key of the module that a file is.
 pub(crate) fn key(path: &str) -> &str {

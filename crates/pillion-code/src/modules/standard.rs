@@ -24,6 +24,6 @@ wsgiref xdrlib xml xmlrpc zipapp zipfile zipimport zlib zoneinfo
 ";
 
 /// Whether a name is that of a module which comes with Python.
-pub(super) fn is_standard(name: &str) -> bool {
+pub(crate) fn is_standard(name: &str) -> bool {
     NAMES.split_ascii_whitespace().any(|known| known == name)
 }

@@ -14,6 +14,7 @@ use crate::closure;
 use crate::definitions;
 use crate::desk::Desk;
 use crate::index::Kind;
+use crate::modules::{self, Modules};
 use crate::params::Place;
 use crate::project::View;
 use crate::refactor::rope::File;
@@ -120,7 +121,13 @@ impl Operation for Inline {
             path: &home.file,
             source: &source,
         };
-        let done = rope.inline(file, at.start, &other_files, timeout).await?;
+        // Rope sees these files alone, and not in which packages they lie.
+        let modules = Modules::of(&view.index);
+        let files = other_files.iter().chain([&file]);
+        let names = files.map(|file| (file.path, modules.dotted(modules::key(file.path))));
+        let names = names.collect();
+        let done = rope.inline(file, at.start, &other_files, &names, timeout);
+        let done = done.await?;
         let mut set = set_of(&view, done).await?;
         let at_top = view.index.get(&home.file).and_then(|facts| {
             let symbol = facts.symbols.get(facts.named_at(at.start)?)?;

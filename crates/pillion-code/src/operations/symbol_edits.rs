@@ -17,12 +17,15 @@ use crate::answers::Answer;
 use crate::ask::Engine;
 use crate::changes::{ChangeSet, Patched, TextEdit, deliver};
 use crate::closure;
+use crate::compiled;
+use crate::desk::Desk;
 use crate::named;
 use crate::operations::Spotted;
 use crate::outline::last_line;
 use crate::params::written_here;
 use crate::place;
 use crate::project::View;
+use crate::refactor::moving;
 use crate::references;
 use crate::source::{Position, Source, Span};
 use crate::syntax::Syntax;
@@ -255,6 +258,14 @@ impl Target {
             )
             .hint("check the indentation: source is given as if it stood at the margin"));
         }
+        let refused = |text: &str| compiled::refused(text, &self.file);
+        if let Some(why) = refused(&after).get(refused(before).len()) {
+            return Err(Error::new(
+                Code::ParseError,
+                format!("with this change Python would refuse the file: {why}"),
+            )
+            .hint("give a whole definition, or statements that may stand where they go"));
+        }
         symbol_source::still_defined(&self.file, before, &after, &self.name_path, kept)
     }
 
@@ -272,6 +283,18 @@ impl Target {
         if !in_class && offered.is_some_and(|all| all.iter().any(|known| **known == *name)) {
             let what = format!("`{}` offers `{name}` by its `__all__`", self.file);
             return Err(Error::new(Code::Conflict, what).hint("take it out of there first"));
+        }
+        let entered = moving::entered(view, &self.file, &self.source, self.name_at);
+        if let Some(span) = entered {
+            let path = view.root().join(&self.file);
+            let location = Desk::new(view).location(&path, span);
+            let what = format!(
+                "`{shown}` may be entered somewhere by this: {}:{}:{}",
+                location.file, location.line, location.column
+            );
+            return Err(Error::new(Code::Conflict, what)
+                .hint("take that away first if nobody asks for it there")
+                .data(json!({ "location": location })));
         }
         let span = Span {
             start: self.name_at,

@@ -19,7 +19,8 @@ use crate::ask::Engine;
 use crate::closure;
 use crate::desk::Desk;
 use crate::index::{Facts, Kind, Mention, mentions_in};
-use crate::occurrences::Sort;
+use crate::modules::{self, Modules, join};
+use crate::occurrences::{Sort, is_of_attrs};
 use crate::scopes::Scopes;
 use crate::source::Span;
 
@@ -42,7 +43,13 @@ pub(super) async fn check(engine: &Engine, subject: &Subject) -> Result<()> {
         let defined = desk.defined_at(path, span.start);
         match defined {
             Some(defined) if defined.is_member => in_classes(&mut desk, subject)?,
-            Some(_) => in_modules(engine, &mut desk, subject)?,
+            Some(defined) => {
+                in_modules(engine, &mut desk, subject)?;
+                if !defined.name_path.contains('/') {
+                    in_stars(engine, &mut desk, subject)?;
+                    in_packages(engine, &mut desk, subject)?;
+                }
+            }
             None => in_scope(engine, &mut desk, subject)?,
         }
     }
@@ -54,6 +61,21 @@ fn in_classes(desk: &mut Desk, subject: &Subject) -> Result<()> {
     let family = &subject.family;
     if closure::is_mangled(&subject.new_name) {
         return hidden(desk, subject);
+    }
+    let is_field = !subject.target.classes.is_empty();
+    let bare = |name: &str| name.len() - name.trim_start_matches('_').len();
+    if bare(&subject.new_name) > bare(&subject.name) && is_field {
+        let mut classes = family.classes.iter();
+        if let Some((path, at)) = classes.find(|class| is_of_attrs(desk, class)) {
+            let location = desk.location(path, *at);
+            let what = format!(
+                "attrs would still take `{}` without its underscore: {}:{}",
+                subject.new_name, location.file, location.line
+            );
+            return Err(Error::new(Code::Conflict, what)
+                .hint("choose a name without an underscore in front")
+                .data(json!({ "location": location })));
+        }
     }
     for class in family.classes.iter().chain(&family.above) {
         let taken = closure::members_named(desk, class, &subject.new_name);
@@ -136,6 +158,76 @@ fn in_modules(engine: &Engine, desk: &mut Desk, subject: &Subject) -> Result<()>
             {
                 return Err(conflict(desk, subject, &path, mention.span));
             }
+        }
+    }
+    Ok(())
+}
+
+/// A name that goes from module to module by `import *`: what comes along must not have the new
+/// one already, and `*` passes over names with an underscore.
+fn in_stars(engine: &Engine, desk: &mut Desk, subject: &Subject) -> Result<()> {
+    let index = &engine.view.index;
+    let modules = Modules::of(index);
+    let new_name = &*subject.new_name;
+    let known = |file: &str| subject.places.contains_key(file);
+    for (file, facts) in index.iter() {
+        let stars = facts.imports.iter();
+        for star in stars.filter(|import| import.name.as_deref() == Some("*")) {
+            let target = modules.find(file, &star.module);
+            let from = target.and_then(|target| modules.file(&target.key).map(str::to_owned));
+            let offered = from.as_deref().and_then(|from| index.get(from));
+            let (Some(from), Some(offered)) = (from, offered) else {
+                continue;
+            };
+            let is_hidden = new_name.starts_with('_')
+                && !subject.name.starts_with('_')
+                && offered.all.is_none()
+                && top_level(offered, &subject.name).is_some();
+            if is_hidden && known(&from) && known(file) {
+                let location = desk.location(&absolute(engine, file), star.span);
+                let what = format!(
+                    "`import *` would pass over `{new_name}`: {}:{}",
+                    location.file, location.line
+                );
+                return Err(Error::new(Code::Conflict, what)
+                    .hint("choose a name without an underscore in front, or import it by name")
+                    .data(json!({ "location": location })));
+            }
+            let offers = match &offered.all {
+                Some(all) => all.iter().any(|name| **name == *new_name),
+                None => !new_name.starts_with('_'),
+            };
+            // One that is offered only by way of another `*` is found at that one's file.
+            if offers
+                && known(file)
+                && !known(&from)
+                && let Some(taken) = top_level(offered, new_name)
+            {
+                return Err(conflict(desk, subject, &absolute(engine, &from), taken));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// A name of a package: a module in it that has the new name would be hidden.
+fn in_packages(engine: &Engine, desk: &mut Desk, subject: &Subject) -> Result<()> {
+    let index = &engine.view.index;
+    let packages = subject.places.keys().filter(|file| modules::is_init(file));
+    for file in packages {
+        let bound = index
+            .get(file)
+            .and_then(|facts| top_level(facts, &subject.name));
+        let inner = join(modules::key(file), &subject.new_name);
+        let ends = [".py", "/__init__.py"].map(|end| format!("{inner}{end}"));
+        let taken = ends.iter().find(|path| index.get(path).is_some());
+        if let Some(taken) = taken.filter(|_| bound.is_some()) {
+            return Err(conflict(
+                desk,
+                subject,
+                &absolute(engine, taken),
+                Span::default(),
+            ));
         }
     }
     Ok(())

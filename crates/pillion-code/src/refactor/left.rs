@@ -6,9 +6,10 @@
 //! only counted.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use pillion_catalogue::{Result, work};
+use ruff_text_size::TextRange;
 
 use super::lookups::Settled;
 use super::rename::Subject;
@@ -17,7 +18,9 @@ use super::{collisions, dynamic};
 use crate::ask::Engine;
 use crate::closure;
 use crate::desk::{self, Desk};
+use crate::modules::{self, Modules};
 use crate::occurrences::Sort;
+use crate::scopes::Scopes;
 use crate::source::Span;
 
 /// What is changed although nobody is sure of it.
@@ -133,6 +136,10 @@ pub(super) async fn sort(
         let why = spelling.text.why().to_owned();
         add(root.join(&spelling.file), spelling.span, sort, why);
     }
+    for (file, span) in asked_of_lazy(engine, subject, &home.lazy) {
+        let why = "its package looks names up when they are asked for";
+        add(root.join(file), span, Doubtful::Code, why.to_owned());
+    }
     for (file, span, why) in deep {
         add(root.join(file), span, Doubtful::Code, why.to_owned());
     }
@@ -161,6 +168,55 @@ pub(super) async fn sort(
     Ok(sorted)
 }
 
+/// Where files import the name from a module that looks names up itself, and use it then.
+fn asked_of_lazy(
+    engine: &Engine,
+    subject: &Subject,
+    lazy: &BTreeSet<String>,
+) -> Vec<(String, Span)> {
+    let mut found = Vec::new();
+    if lazy.is_empty() {
+        return found;
+    }
+    let modules = Modules::of(&engine.view.index);
+    for (file, facts) in engine.view.index.iter() {
+        let mut imports = facts.imports.iter();
+        if !imports.any(|import| import.name.as_deref() == Some(&*subject.name)) {
+            continue;
+        }
+        let Some(source) = engine.view.source(Path::new(&**file)) else {
+            continue;
+        };
+        let scopes = Scopes::of(source.text(), file);
+        let mut note = |range: TextRange| {
+            let span = Span {
+                start: source.position(range.start().to_usize()),
+                end: source.position(range.end().to_usize()),
+            };
+            found.push((file.to_string(), span));
+        };
+        for statement in &scopes.imports {
+            let target = statement.from.as_ref();
+            let target = target.and_then(|(module, _)| modules.find(file, module));
+            if !target.is_some_and(|target| lazy.contains(&target.key)) {
+                continue;
+            }
+            let named = statement
+                .names
+                .iter()
+                .filter(|name| name.name == subject.name);
+            for name in named {
+                note(name.name_range);
+                if name.alias.is_none() {
+                    let uses = scopes.uses_of(statement.scope, &subject.name);
+                    uses.for_each(|use_| note(use_.range));
+                }
+            }
+        }
+    }
+    found
+}
+
 /// Where a name is at home.
 struct Home {
     /// Files in which each word may mean it.
@@ -171,6 +227,8 @@ struct Home {
     owners: BTreeSet<String>,
     /// Whether others can know it by its name.
     is_known_elsewhere: bool,
+    /// The modules with a `__getattr__` that may look it up, by their keys.
+    lazy: BTreeSet<String>,
 }
 
 impl Home {
@@ -180,6 +238,7 @@ impl Home {
             parts: Vec::new(),
             owners: BTreeSet::new(),
             is_known_elsewhere: !subject.alias,
+            lazy: BTreeSet::new(),
         };
         let mut desk = Desk::new(&engine.view);
         for (path, span) in &subject.closure {
@@ -199,6 +258,7 @@ impl Home {
                     if is_global {
                         home.owners.insert(desk::module_name(path));
                         home.files.extend(subject.places.keys().cloned());
+                        home.lazy_around(engine, &file);
                     } else {
                         home.is_known_elsewhere = false;
                         let around = collisions::scope(engine, &file, *span);
@@ -216,6 +276,23 @@ impl Home {
             home.files.extend(subject.places.keys().cloned());
         }
         home
+    }
+
+    /// Take in the modules around one, or beside it, that look names up themselves.
+    fn lazy_around(&mut self, engine: &Engine, defined_in: &str) {
+        let own = modules::key(defined_in);
+        for (file, facts) in engine.view.index.iter() {
+            let key = modules::key(file);
+            let mut symbols = facts.symbols.iter();
+            let is_lazy = symbols.any(|s| s.container.is_none() && &*s.name == "__getattr__");
+            let below = own.strip_prefix(key);
+            let is_around = below.is_some_and(|below| key.is_empty() || below.starts_with('/'));
+            let is_beside = modules::parent(own) == modules::parent(key);
+            if is_lazy && (is_around || is_beside) {
+                self.files.insert(file.to_string());
+                self.lazy.insert(key.to_owned());
+            }
+        }
     }
 
     fn is_home_of(&self, spelling: &Spelling) -> bool {

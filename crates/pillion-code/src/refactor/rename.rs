@@ -18,7 +18,7 @@ use super::{collisions, lookups, sound, strings};
 use crate::answers::Location;
 use crate::arrivals::{Doubt, Target};
 use crate::ask::Engine;
-use crate::changes::{ChangeSet, TextEdit};
+use crate::changes::{ChangeSet, LeftAlone, TextEdit};
 use crate::closure::{self, Family, Place};
 use crate::definitions::{self, Found};
 use crate::desk::{self, Desk};
@@ -83,6 +83,7 @@ pub(crate) async fn rename(
     for left in sorted.left {
         set.leave(left);
     }
+    printed(engine, &subject, &mut set);
     if sorted.unrelated > 0 {
         set.warn(format!(
             "{} other words in strings and comments spell `{}`; nothing ties them to it",
@@ -96,6 +97,34 @@ pub(crate) async fn rename(
         set.warn(format!("`{new_name}` hides the builtin of this name"));
     }
     Ok(set)
+}
+
+/// List where a renamed name is printed with its value: `f"{name=}"`.
+fn printed(engine: &Engine, subject: &Subject, set: &mut ChangeSet) {
+    let mut desk = Desk::new(&engine.view);
+    for (file, spans) in &subject.places {
+        let path = absolute(engine, file);
+        let Some(source) = desk.source(&path) else {
+            continue;
+        };
+        for span in strings::printed(&source, file, spans) {
+            set.leave(LeftAlone {
+                location: desk.location(&path, span),
+                why: "its name is printed with its value".into(),
+            });
+        }
+    }
+}
+
+/// The strings that mean what is defined at a place, or may: those by which it is looked up.
+pub(super) async fn looked_up(engine: &Engine, spot: &Spotted) -> Result<Vec<(String, Span)>> {
+    // Any other name does: nothing is renamed.
+    let Ok(subject) = subject(engine, spot, "").await else {
+        return Ok(Vec::new());
+    };
+    let settled = lookups::settle(engine, &subject).await?;
+    let possible = settled.possible.into_keys();
+    Ok(settled.ours.into_iter().chain(possible).collect())
 }
 
 impl Subject {

@@ -128,6 +128,7 @@ impl Rope {
         file: File<'_>,
         at: Position,
         others: &[File<'_>],
+        names: &BTreeMap<&str, String>,
         timeout: Duration,
     ) -> Result<Refactored> {
         let Some((_, word)) = file.source.word_at(at) else {
@@ -142,7 +143,7 @@ impl Rope {
         let texts: BTreeMap<&str, &str> =
             plains.iter().map(|(path, p)| (*path, &*p.text)).collect();
         let offset = Plain::of(file.source.text()).characters(file.source.text(), offset);
-        let params = json!({ "path": file.path, "offset": offset, "files": texts });
+        let params = json!({ "path": file.path, "offset": offset, "files": texts, "names": names });
         self.ask("inline", params, &plains, timeout).await
     }
 

@@ -9,7 +9,7 @@ use pillion_workspace::Snapshot;
 use rayon::prelude::*;
 use ruff_python_ast::token::TokenKind;
 use ruff_python_ast::visitor::{self, Visitor};
-use ruff_python_ast::{Expr, Keyword, Pattern, PatternMatchClass, Stmt};
+use ruff_python_ast::{Expr, InterpolatedStringElement, Keyword, Pattern, PatternMatchClass, Stmt};
 use ruff_text_size::{Ranged, TextRange, TextSize};
 
 use super::rename::{Subject, absolute, relative};
@@ -223,6 +223,34 @@ pub(super) fn keywords(source: &Source, path: &str, name: &str) -> Vec<Span> {
         finder.visit_body(parsed.body());
     });
     finder.found
+}
+
+/// The places among some of a file that lie in `{name=}`, which prints the name too.
+pub(super) fn printed(source: &Source, path: &str, spans: &[Span]) -> Vec<Span> {
+    struct Finder<'a>(&'a Source, Vec<Span>);
+    impl<'a> Visitor<'a> for Finder<'_> {
+        fn visit_interpolated_string_element(&mut self, element: &'a InterpolatedStringElement) {
+            if let InterpolatedStringElement::Interpolation(hole) = element
+                && hole.debug_text.is_some()
+            {
+                self.1.push(span_of(self.0, hole.range));
+            }
+            visitor::walk_interpolated_string_element(self, element);
+        }
+    }
+    if !["=}", "=!", "=:", "= "]
+        .iter()
+        .any(|end| source.text().contains(end))
+    {
+        return Vec::new();
+    }
+    let mut finder = Finder(source, Vec::new());
+    parsed(source.text(), path, |parsed| {
+        finder.visit_body(parsed.body())
+    });
+    let shown = finder.1;
+    let is_shown = |span: &&Span| shown.iter().any(|hole| hole.holds(span));
+    spans.iter().filter(is_shown).copied().collect()
 }
 
 /// What spells a name without being one.

@@ -79,6 +79,9 @@ pub(super) fn object(expr: &Expr) -> Object {
         }
         Expr::Name(name) => Object::Named(name.range.start().to_usize()),
         Expr::Attribute(attribute) => Object::Named(attribute.attr.range.start().to_usize()),
+        Expr::Call(call) if last(&call.func) == Some("super") => {
+            Object::Own(call.range().start().to_usize())
+        }
         Expr::Call(call) => match object(&call.func) {
             Object::Named(at) => Object::Made(at),
             _ => Object::Other,
@@ -192,9 +195,15 @@ impl<'a> Finder<'a> {
             Expr::Attribute(attribute) => Some(&*attribute.value),
             _ => None,
         };
-        let is_patch = function == "object" && receiver.and_then(last) == Some("patch");
+        let is_of_patch = receiver.and_then(last) == Some("patch");
+        if is_of_patch && function == "multiple" {
+            self.patched(call);
+        }
+        let is_patch = function == "object" && is_of_patch;
         if BY_NAME.contains(&function) || is_patch {
-            if let (Some(of), Some(name)) = (args.first(), args.get(1)) {
+            let named = call.arguments.find_keyword("attribute");
+            let named = named.map(|keyword| &keyword.value).filter(|_| is_patch);
+            if let (Some(of), Some(name)) = (args.first(), args.get(1).or(named)) {
                 self.note(self.exact(name), || What::Of(object(of)));
             } else if let (Some(of), Some(name)) = (receiver, args.first()) {
                 self.note(self.exact(name), || What::Of(object(of)));
@@ -229,6 +238,22 @@ impl<'a> Finder<'a> {
             };
             self.with(context, |this| this.visit_expr(&keyword.value));
         }
+    }
+
+    /// `patch.multiple("package.module", name=...)`, or with the object itself.
+    fn patched(&mut self, call: &'a ExprCall) {
+        let mut keywords = call.arguments.keywords.iter();
+        let own = keywords.find_map(|k| k.arg.as_ref().filter(|arg| **arg == *self.name));
+        let Some((of, own)) = call.arguments.find_argument_value("target", 0).zip(own) else {
+            return;
+        };
+        self.note(Some(own.range), || match of.as_string_literal_expr() {
+            Some(literal) => {
+                let parts = literal.value.to_str().split('.');
+                What::Dotted(parts.map(ToOwned::to_owned).collect())
+            }
+            None => What::Of(object(of)),
+        });
     }
 
     fn with(&mut self, context: Context, look: impl FnOnce(&mut Self)) {

@@ -121,6 +121,26 @@ pub(super) fn imported(modules: &Modules, file: &str, scopes: &Scopes) -> BTreeS
     all
 }
 
+/// The modules of the workspace that a text takes names from while it is imported: they have
+/// to have run by then.
+pub(super) fn taken_from(modules: &Modules, file: &str, scopes: &Scopes) -> BTreeSet<String> {
+    let statements = scopes.imports.iter();
+    let mut all = BTreeSet::new();
+    for statement in statements.filter(|s| s.scope == MODULE && !s.for_types) {
+        let Some((from, _)) = &statement.from else {
+            continue;
+        };
+        let Some(target) = modules.find(file, from) else {
+            continue;
+        };
+        let is_inner = |name: &str| modules.has(&join(&target.key, name));
+        if statement.names.iter().any(|name| !is_inner(&name.name)) {
+            all.insert(target.key);
+        }
+    }
+    all
+}
+
 /// The packages on the way to a module are imported with it.
 pub(super) fn reach(all: &mut BTreeSet<String>, key: &str, own: &str) {
     let mut above = key;

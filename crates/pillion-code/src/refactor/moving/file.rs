@@ -11,7 +11,7 @@ use crate::index::Index;
 use crate::modules::{Target, last, parent};
 use crate::refactor::strings;
 use crate::scopes::{ImportStmt, ImportedName, MODULE, Role, Scopes, Use};
-use crate::source::Source;
+use crate::source::{Source, Span};
 
 /// A file, and what moves.
 pub(super) struct Rewriting<'a> {
@@ -24,6 +24,8 @@ pub(super) struct Rewriting<'a> {
     scopes: Scopes,
     bound: BTreeMap<(usize, String), Bound>,
     edits: Edits,
+    /// What means something else by a name that the module gets in the file, and that name.
+    taken: Option<(TextRange, String)>,
 }
 
 /// Where a name of a `from` import comes from afterwards.
@@ -50,10 +52,12 @@ impl<'a> Rewriting<'a> {
             source,
             scopes,
             edits: Edits::default(),
+            taken: None,
         }
     }
 
-    pub(super) fn edits(mut self) -> Vec<TextEdit> {
+    /// The edits of the file, and what stands in their way.
+    pub(super) fn edits(mut self) -> (Vec<TextEdit>, Option<(Span, String)>) {
         let scopes = std::mem::replace(&mut self.scopes, Scopes::of("", self.file));
         for statement in &scopes.imports {
             match &statement.from {
@@ -64,7 +68,25 @@ impl<'a> Rewriting<'a> {
         for use_ in scopes.uses.iter().filter(|use_| use_.role == Role::Read) {
             self.chain(&scopes, use_);
         }
-        self.edits.finish(self.source)
+        let taken = self.taken.take();
+        let taken = taken.map(|(range, name)| (super::span_of(self.source, range), name));
+        (self.edits.finish(self.source), taken)
+    }
+
+    /// Note it if the first part of a dotted name means something else where a use stands.
+    fn check_head(&mut self, scopes: &Scopes, use_: &Use, spelled: &str) {
+        let head = spelled.split('.').next().unwrap_or_default();
+        if head == use_.name || self.taken.is_some() {
+            return;
+        }
+        let Some(scope) = scopes.scope_of_name(use_, head) else {
+            return;
+        };
+        let known = self.bound.get(&(scope, head.to_owned()));
+        if !known.is_some_and(|known| known.is_plain) {
+            let at = scopes.binding_of(scope, head);
+            self.taken = at.map(|at| (at, head.to_owned()));
+        }
     }
 
     /// `import a.b.c, d as e`.
@@ -249,6 +271,7 @@ impl<'a> Rewriting<'a> {
             None if !bound.is_plain => {}
             None => {
                 let spelled = self.spell(to, false, &self.relocation.before.base(from));
+                self.check_head(scopes, use_, &spelled);
                 self.edits.replace(use_.range, spelled);
             }
             // A package calls it something else, and still does.
@@ -264,6 +287,7 @@ impl<'a> Rewriting<'a> {
                     let import = format!("import {spelled}");
                     self.edits.statement(statement.range.start(), import);
                 }
+                self.check_head(scopes, use_, &spelled);
                 self.edits.replace(range, spelled);
             }
         }

@@ -14,21 +14,27 @@ mod module;
 mod needs;
 mod order;
 mod pieces;
+mod registering;
 mod spacing;
 mod stubs;
 mod symbol;
 mod users;
 
 pub(crate) use module::{Wanted, destination_path, relocate};
+pub(crate) use registering::entered;
 pub(crate) use symbol::{Moving, move_symbol};
 
 use std::collections::BTreeMap;
 
+use pillion_catalogue::{Code, Error};
 use ruff_text_size::{TextRange, TextSize};
+use serde_json::json;
 
-use crate::changes::TextEdit;
+use crate::changes::{ChangeSet, LeftAlone, TextEdit};
+use crate::desk::Desk;
 use crate::index::{Facts, Index};
-use crate::modules::{Modules, join};
+use crate::modules::{Modules, is_standard, join};
+use crate::project::View;
 use crate::scopes::{ImportStmt, ImportedName, Role, Scopes};
 use crate::source::{Source, Span};
 
@@ -113,6 +119,51 @@ fn span_of(source: &Source, range: TextRange) -> Span {
     Span {
         start: source.position(range.start().to_usize()),
         end: source.position(range.end().to_usize()),
+    }
+}
+
+/// What is wrong where a name that a file needs for a module means something else there.
+fn in_the_way(desk: &mut Desk, file: &str, span: Span, name: &str) -> Error {
+    let path = desk.root().join(file);
+    let location = desk.location(&path, span);
+    let place = format!("{}:{}:{}", location.file, location.line, location.column);
+    let what = format!("`{name}` means something else where the module is used: {place}");
+    Error::new(Code::Conflict, what)
+        .hint("rename that first, or choose another module")
+        .data(json!({ "location": location }))
+}
+
+/// List the imports that mean a module only after a change: before, they meant none of these
+/// files, but one of Python or of a library.
+fn list_newly_meant(
+    view: &View,
+    (before, after): (&Modules, &Modules),
+    key: &str,
+    moved: impl Fn(&str) -> String,
+    set: &mut ChangeSet,
+) {
+    let name = crate::modules::last(key);
+    let mut desk = Desk::new(view);
+    if after.dotted(key) == name && is_standard(name) {
+        set.warn(format!(
+            "`{name}` is a module of Python: programs that run beside this one get it instead"
+        ));
+    }
+    for (file, facts) in view.index.iter() {
+        for import in facts.imports.iter().filter(|import| {
+            let module = &*import.module;
+            let head = module.split('.').next().unwrap_or_default();
+            head == name
+                && before.find(file, module).is_none()
+                && after
+                    .find(&moved(file), head)
+                    .is_some_and(|found| found.key == key)
+        }) {
+            set.leave(LeftAlone {
+                location: desk.location(&view.root().join(&**file), import.span),
+                why: "it means the module that is called so now".into(),
+            });
+        }
     }
 }
 

@@ -8,15 +8,28 @@ use serde_json::json;
 
 use super::cycles::{self, Imports};
 use super::file::Rewriting;
-use super::order;
+use super::{order, span_of};
 use crate::changes::{ChangeSet, LeftAlone};
 use crate::desk::Desk;
+use crate::index::Facts;
 use crate::index::facts::name_hash;
 use crate::modules::{self, Modules, join, parent};
 use crate::place;
 use crate::project::View;
 use crate::refactor::names::check_name;
 use crate::refactor::{sound, strings};
+use crate::scopes::{Scopes, Use};
+
+/// What looks modules up by strings.
+const MODULE_LOOKUPS: &[&str] = &[
+    "__getattr__",
+    "__import__",
+    "attach",
+    "find_spec",
+    "getattr",
+    "import_module",
+    "modules",
+];
 
 /// Files that are moved at once.
 const MAX_FILES: usize = 10_000;
@@ -178,7 +191,10 @@ fn change(
             continue;
         };
         let rewriting = Rewriting::new(&view.index, &relocation, &path, &source);
-        let edits = rewriting.edits();
+        let (edits, taken) = rewriting.edits();
+        if let Some((span, name)) = taken {
+            return Err(super::in_the_way(&mut Desk::new(view), &path, span, &name));
+        }
         if !edits.is_empty() {
             set.edit(&path, edits)?;
         }
@@ -191,6 +207,13 @@ fn change(
     }
     sound::check(&view.index, &set, "the move")?;
     list_possible(view, &relocation, &mut set);
+    super::list_newly_meant(
+        view,
+        (&relocation.before, &relocation.after),
+        &relocation.to,
+        |file| relocation.moved(file),
+        &mut set,
+    );
     Ok((set, relocation))
 }
 
@@ -292,6 +315,101 @@ fn list_possible(view: &View, relocation: &Relocation, set: &mut ChangeSet) {
             location: desk.location(&root.join(&path), span),
             why: why.into(),
         });
+    }
+    list_looked_up(view, relocation, &mut desk, set);
+    list_by_star(view, relocation, &mut desk, set);
+    if parent(&relocation.from) != parent(&relocation.to) {
+        list_files_beside(view, relocation, &mut desk, set);
+    }
+}
+
+/// Strings that are the last part of the module's name, in files that look modules up and know
+/// the package that it lies in.
+fn list_looked_up(view: &View, relocation: &Relocation, desk: &mut Desk, set: &mut ChangeSet) {
+    let (root, home) = (view.root(), parent(&relocation.from));
+    let dotted = relocation.before.dotted(&relocation.from);
+    let in_package = |file: &str| {
+        let key = modules::key(file);
+        !home.is_empty() && (key == home || parent(key) == home)
+    };
+    let knows = |file: &str, facts: &Facts| {
+        facts.imports.iter().any(|import| {
+            let target = relocation.before.find(file, &import.module);
+            target.is_some_and(|target| target.key == home || relocation.moves(&target.key))
+        })
+    };
+    for (path, span) in strings::exactly(&view.index, root, modules::last(&relocation.from)) {
+        let Some(facts) = view.index.get(&path) else {
+            continue;
+        };
+        let mut lookups = MODULE_LOOKUPS.iter();
+        let looks_up = lookups.any(|name| facts.may_mention(name_hash(name)));
+        if !looks_up || !(in_package(&path) || knows(&path, facts)) {
+            continue;
+        }
+        let location = desk.location(&root.join(&path), span);
+        // The whole name is listed already.
+        let source = desk.source(&root.join(&path));
+        let line = source.and_then(|source| source.line(span.start.line).map(str::to_owned));
+        let end = usize::try_from(span.end.column).unwrap_or_default();
+        let before: Option<String> = line.map(|line| line.chars().take(end).collect());
+        if dotted.contains('.') && before.is_some_and(|before| before.ends_with(&dotted)) {
+            continue;
+        }
+        set.leave(LeftAlone {
+            location,
+            why: "a string with its name: it may be looked up in its package".into(),
+        });
+    }
+}
+
+/// Where the module is used by its own name, which came with everything that its package has.
+fn list_by_star(view: &View, relocation: &Relocation, desk: &mut Desk, set: &mut ChangeSet) {
+    let (home, name) = (parent(&relocation.from), modules::last(&relocation.from));
+    let hash = name_hash(name);
+    let stars = |file: &str, facts: &Facts| {
+        let mut imports = facts.imports.iter();
+        imports.any(|import| {
+            let target = relocation.before.find(file, &import.module);
+            import.name.as_deref() == Some("*") && target.is_some_and(|target| target.key == home)
+        })
+    };
+    for (path, facts) in view.index.iter() {
+        if !facts.may_mention(hash) || !stars(path, facts) {
+            continue;
+        }
+        let Some(source) = view.source(Path::new(&**path)) else {
+            continue;
+        };
+        let scopes = Scopes::of(source.text(), path);
+        let named = |use_: &&Use| use_.name == name && scopes.scope_of(use_).is_none();
+        for use_ in scopes.uses.iter().filter(named) {
+            let location = desk.location(&view.root().join(&**path), span_of(&source, use_.range));
+            set.leave(LeftAlone {
+                location,
+                why: "it may come from its package by `import *`".into(),
+            });
+        }
+    }
+}
+
+/// Where what moves to another folder asks for its own: what lies beside it does not come along.
+fn list_files_beside(view: &View, relocation: &Relocation, desk: &mut Desk, set: &mut ChangeSet) {
+    let files = view.index.iter();
+    let files = files.filter(|(path, _)| relocation.moves(modules::key(path)));
+    for (path, _) in files {
+        let Some(source) = view.source(Path::new(&**path)) else {
+            continue;
+        };
+        let scopes = Scopes::of(source.text(), path);
+        let named = |use_: &&Use| matches!(use_.name.as_str(), "__file__" | "__path__");
+        for use_ in scopes.uses.iter().filter(named) {
+            let location = desk.location(&view.root().join(&**path), span_of(&source, use_.range));
+            set.leave(LeftAlone {
+                location,
+                why: format!("`{}` is another path after the move", use_.name),
+            });
+        }
     }
 }
 

@@ -276,7 +276,9 @@ pub(super) fn means_same(modules: &Modules, text: &Text, line: &Line) -> Option<
         return Some(false);
     };
     let theirs = Line::of(statement, imported);
-    if line.module.is_none() && theirs.module.is_none() && line.alias == theirs.alias {
+    // `import a.b` and `import a.c` both bind `a`.
+    let is_plain = |line: &Line| line.module.is_none() && line.alias.is_none();
+    if is_plain(line) && is_plain(&theirs) {
         return Some(true);
     }
     Some(meaning(modules, &text.file, &theirs) == meaning(modules, &text.file, line))

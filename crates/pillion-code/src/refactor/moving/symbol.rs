@@ -12,7 +12,7 @@ use super::needs::{Needs, Search, Text, means_same};
 use super::pieces::{floor_of, with_comments};
 use super::spacing::spaced;
 use super::users::Users;
-use super::{order, span_of, stubs};
+use super::{order, registering, span_of, stubs};
 use crate::changes::{ChangeSet, LeftAlone};
 use crate::desk::Desk;
 use crate::index::facts::name_hash;
@@ -117,11 +117,23 @@ impl<'a> Move<'a> {
         };
         let mut importers = Vec::new();
         let found = users.edits()?;
+        if let Some((file, span, name)) = &found.taken {
+            return Err(super::in_the_way(&mut desk, file, *span, name));
+        }
         for (file, edits) in found.edits {
             importers.push(modules::key(&file).to_owned());
             set.edit(&file, edits)?;
         }
         let lines = self.lines(&needs, &mut desk)?;
+        for line in lines.iter().filter(|line| line.for_types) {
+            if needs.of_origin.contains_key(&line.name) {
+                set.warn(format!(
+                    "`{}` is imported for type checkers alone: what reads annotations while the \
+                     program runs does not find it",
+                    line.name
+                ));
+            }
+        }
         if !self.moving.allow_cycles {
             self.check_cycles(&lines, stays, &importers)?;
         }
@@ -145,7 +157,15 @@ impl<'a> Move<'a> {
             .for_each(|warning| set.warn(&**warning));
         self.warn_of_guess(stays || !needs.of_origin.is_empty(), &mut set);
         sound::check(&self.view.index, &set, "the move")?;
+        if !stays {
+            self.list_registering(&mut desk, &mut set);
+        }
         self.list_possible(&mut desk, &mut set);
+        if self.is_new {
+            let modules = (&Modules::of(&self.view.index), &self.modules);
+            let key = &self.destination.key;
+            super::list_newly_meant(self.view, modules, key, str::to_owned, &mut set);
+        }
         Ok(set)
     }
 
@@ -296,13 +316,21 @@ impl<'a> Move<'a> {
             let text = Text::new(&self.moving.to, Source::from_text(&line.text()));
             after.extend(imported(&text));
         }
-        let new: BTreeSet<String> = after.difference(&before).cloned().collect();
+        let mut new: BTreeSet<String> = after.difference(&before).cloned().collect();
+        // Names are only there once a module has run; the module itself can be imported sooner.
+        let taken = |text: &Text| cycles::taken_from(&self.modules, &text.file, &text.scopes);
+        let known = taken(&self.destination);
+        for line in lines.iter().filter(|line| !line.for_types) {
+            let text = Text::new(&self.moving.to, Source::from_text(&line.text()));
+            new.extend(taken(&text).difference(&known).cloned());
+        }
         // It does not import from the old module what it then has itself.
         graph.set(own, after.clone());
         let reaches_own = |graph: &mut Imports<'_>, key: &str| graph.of(key).contains(own);
         let mut came: BTreeSet<String> = BTreeSet::new();
         for key in importers.iter().chain(stays.then_some(&self.origin.key)) {
-            if key != own && !reaches_own(&mut graph, key) {
+            let takes_names = || *key == self.origin.key && !taken(&self.origin).contains(own);
+            if key != own && (!reaches_own(&mut graph, key) || stays && takes_names()) {
                 came.insert(key.clone());
             }
         }
@@ -337,6 +365,29 @@ impl<'a> Move<'a> {
                 modules::parent(key),
                 self.modules.dotted(key)
             ));
+        }
+    }
+
+    /// List what the definition did when its old module was imported.
+    fn list_registering(&self, desk: &mut Desk, set: &mut ChangeSet) {
+        let at = registering::At {
+            view: self.view,
+            modules: &self.modules,
+            origin: &self.origin,
+        };
+        let places = registering::places(&at, &self.pieces);
+        let (from, to) = (&self.origin.key, &self.destination.key);
+        if places.is_empty() || registering::imports(&at, from, to) {
+            return;
+        }
+        let path = self.view.root().join(&self.origin.file);
+        for range in places {
+            set.leave(LeftAlone {
+                location: desk.location(&path, span_of(&self.origin.source, range)),
+                why: "this happens when the new module is imported, and the old one does not \
+                      import that"
+                    .into(),
+            });
         }
     }
 

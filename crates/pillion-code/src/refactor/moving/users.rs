@@ -31,6 +31,8 @@ pub(super) struct Followed {
     pub(super) edits: Vec<(String, Vec<TextEdit>)>,
     /// Where it is given another value by way of its module.
     pub(super) stored: Vec<(String, Span)>,
+    /// What stands in the way of the new module's name, and that name.
+    pub(super) taken: Option<(String, Span, String)>,
 }
 
 impl Users<'_> {
@@ -53,15 +55,20 @@ impl Users<'_> {
             for statement in &text.scopes.imports {
                 self.import(&text, statement, &mut edits);
             }
-            let mut stored = Vec::new();
+            let (mut stored, mut taken) = (Vec::new(), None);
             self.chains(&text, &mut edits, |use_, parts, bound, edits| {
-                self.through_module(&text, use_, parts, bound, edits);
+                let clash = self.through_module(&text, use_, parts, bound, edits);
+                taken = taken.take().or(clash);
                 let end = use_.parts[parts].1.end().to_usize();
                 let rest = text.source.text()[end..].trim_start_matches(' ');
                 if rest.starts_with('=') && !rest.starts_with("==") {
                     stored.push(use_.parts[parts].1);
                 }
             });
+            if let Some((range, name)) = taken {
+                let span = span_of(&text.source, range);
+                all.taken.get_or_insert((file.to_string(), span, name));
+            }
             let spans = stored.into_iter().map(|range| span_of(&text.source, range));
             all.stored
                 .extend(spans.map(|span| (file.to_string(), span)));
@@ -191,7 +198,8 @@ impl Users<'_> {
         (next.0 == self.name).then_some((parts, bound))
     }
 
-    /// `origin.name` in a file that knows the module.
+    /// `origin.name` in a file that knows the module. Gives back what means something else by
+    /// the name that the new module has there.
     fn through_module(
         &self,
         text: &Text,
@@ -199,7 +207,7 @@ impl Users<'_> {
         parts: usize,
         bound: &Bound,
         edits: &mut Edits,
-    ) {
+    ) -> Option<(TextRange, String)> {
         let to = modules::key(self.to);
         let end = match parts.checked_sub(1) {
             Some(before) => use_.parts[before].1.end(),
@@ -211,9 +219,11 @@ impl Users<'_> {
         let known = all.iter().find(|((at, _), known)| {
             known.key == to && (Some(*at) == scope || *at == MODULE) && !known.is_plain
         });
-        if let Some(((_, name), _)) = known {
+        if let Some(((at, name), _)) = known {
             edits.replace(range, name);
-            return;
+            let found = text.scopes.scope_of_name(use_, name);
+            let other = found.filter(|scope| scope != at)?;
+            return Some((text.scopes.binding_of(other, name)?, name.clone()));
         }
         let statement = &text.scopes.imports[bound.statement];
         let like = self.modules.base(&self.origin.key);
@@ -229,7 +239,7 @@ impl Users<'_> {
             let line = format!("from {from} import {own_name}");
             edits.statement(statement.range.start(), line);
             edits.replace(range, own_name);
-            return;
+            return None;
         }
         let dotted = self.modules.spell(&text.file, to, false, &base);
         let has = text.scopes.imports.iter().any(|other| {
@@ -240,7 +250,14 @@ impl Users<'_> {
             let line = format!("import {dotted}");
             edits.statement(statement.range.start(), line);
         }
+        let head = dotted.split('.').next().unwrap_or_default().to_owned();
         edits.replace(range, dotted);
+        let scope = text.scopes.scope_of_name(use_, &head)?;
+        let is_it = all
+            .get(&(scope, head.clone()))
+            .is_some_and(|known| known.is_plain);
+        let other = text.scopes.binding_of(scope, &head)?;
+        (!is_it).then_some((other, head))
     }
 
     /// The module that gets it: what it took from the old one it has itself.

@@ -225,3 +225,37 @@ pub(super) fn has_effects(expr: &Expr) -> bool {
     effects.visit_expr(expr);
     effects.0
 }
+
+/// Where a decorator of a function names one of its parameters: `parametrize("a,b", ...)`,
+/// `option("--some-name")`.
+pub(super) fn named_by_decorator(function: &StmtFunctionDef, name: &str) -> Option<Range<usize>> {
+    struct Finder<'n> {
+        name: &'n str,
+        found: Option<TextRange>,
+    }
+    impl<'a> Visitor<'a> for Finder<'_> {
+        fn visit_expr(&mut self, expr: &'a Expr) {
+            if let Expr::StringLiteral(literal) = expr {
+                let text = literal.value.to_str();
+                let mut words = text.split([',', '/']).map(|word| {
+                    let word = word.trim().trim_start_matches('-');
+                    word.replace('-', "_")
+                });
+                let named = words.any(|word| word == self.name);
+                if named {
+                    self.found.get_or_insert(literal.range);
+                }
+            }
+            visitor::walk_expr(self, expr);
+        }
+    }
+    let mut finder = Finder { name, found: None };
+    for decorator in &function.decorator_list {
+        // Only what a decorator is called with says how it calls the function.
+        if let Expr::Call(call) = &decorator.expression {
+            finder.visit_arguments(&call.arguments);
+        }
+    }
+    let found = finder.found?;
+    Some(start(found)..found.end().to_usize())
+}

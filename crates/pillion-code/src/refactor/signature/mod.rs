@@ -25,7 +25,7 @@ use serde_json::json;
 pub(crate) use wanted::Wanted;
 pub use wanted::{AddedParameter, PassedValue};
 
-use super::sound;
+use super::{rename, sound};
 use crate::answers::{Confidence, Location};
 use crate::ask::Engine;
 use crate::changes::{ChangeSet, LeftAlone, TextEdit};
@@ -75,6 +75,7 @@ pub(crate) async fn change(engine: &Engine, spot: &Spotted, wanted: &Wanted) -> 
         change.leave(path, *span, why.to_owned());
     }
     change.list_possible().await?;
+    change.list_lookups().await?;
     sound::check(&engine.view.index, &change.set, "the new signature")?;
     Ok(change.set)
 }
@@ -170,6 +171,13 @@ impl Change<'_> {
                     .hint("remove its uses first, then the parameter")
                     .data(json!({ "location": place })));
             }
+            if let Some(at) = function::named_by_decorator(function, name) {
+                let place = self.desk.location(path, span_of(source, &at));
+                let what = format!("a decorator names `{name}`: {}:{}", place.file, place.line);
+                return Err(Error::new(Code::Conflict, what)
+                    .hint("take it out of there first: the decorator would pass it")
+                    .data(json!({ "location": place })));
+            }
         }
         for added in head.new.iter().filter(|p| p.is_added()) {
             if let Some(at) = function::uses_of(function, &added.name).first() {
@@ -242,6 +250,24 @@ impl Change<'_> {
     fn leave(&mut self, path: &Path, span: Span, why: String) {
         let location = self.desk.location(path, span);
         self.set.leave(LeftAlone { location, why });
+    }
+
+    /// Strings by which the function is looked up, or replaced: what is called then is not
+    /// followed.
+    async fn list_lookups(&mut self) -> Result<()> {
+        let mut seen: Vec<(String, Span)> = Vec::new();
+        for definition in self.subject.definitions.iter().filter(|d| d.is_edited()) {
+            for place in rename::looked_up(self.engine, &definition.spot()).await? {
+                if !seen.contains(&place) {
+                    let path = rename::absolute(self.engine, &place.0);
+                    let why =
+                        "it is looked up by its name here: what is called then stays as it is";
+                    self.leave(&path, place.1, why.to_owned());
+                    seen.push(place);
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Calls on something without a known type.

@@ -583,6 +583,124 @@ class Shop:
 fn fields_are_renamed_wherever_they_are_spelled() {
     check(vec![
         row(
+            "keywords that are merged before they are handed on",
+            "count",
+            Changed,
+            r"
+def price(a, <|>qty=1): return qty
+def one(**kwargs):
+    kwargs.update(qty=2)
+    return price(1, **kwargs)
+def two(**kwargs):
+    kwargs |= {'qty': 3}
+    return price(1, **kwargs)
+def three(**kwargs):
+    kwargs.update({'qty': 4})
+    return price(1, **kwargs)
+print(one(), two(), three())
+",
+        ),
+        row(
+            "a function that a property gives",
+            "count",
+            Listed(&["main.py:7"]),
+            r"
+class A:
+    @property
+    def price(self):
+        def inner(<|>qty): return qty
+        return inner
+print(A().price(qty=3))
+",
+        ),
+        row(
+            "a decorator that looks into the keywords",
+            "count",
+            Listed(&["main.py:4", "main.py:4"]),
+            r"
+def loud(f):
+    def inner(*args, **kwargs):
+        if 'qty' in kwargs: kwargs['qty'] += 1
+        return f(*args, **kwargs)
+    return inner
+@loud
+def price(<|>qty): return qty
+print(price(qty=3))
+",
+        ),
+        row(
+            "fields of an object that is copied or made from within",
+            "count",
+            Changed,
+            r"
+import dataclasses
+@dataclasses.dataclass(frozen=True)
+class A:
+    <|>qty: int = 1
+    def but(self, **changes): return dataclasses.replace(self, **changes)
+    def again(self, **fields): return self.__class__(**fields)
+    @classmethod
+    def make(cls, **fields): return cls(**fields)
+print(A().but(qty=3) == A(3), A.make(qty=2) == A(2), A().again(qty=4) == A(4))
+",
+        ),
+        row(
+            "a private field of attrs",
+            "_count",
+            Told(&["main.py:6"]),
+            r"
+import attrs
+@attrs.define
+class A:
+    <|>_qty: int = 2
+print(A(qty=3))
+# file: attrs.py
+def define(cls):
+    def __init__(self, qty): self._qty = qty
+    cls.__init__ = __init__
+    return cls
+",
+        ),
+        row(
+            "a field of attrs that becomes private",
+            "_qty",
+            Refused("attrs would still take"),
+            r"
+import attrs
+@attrs.define
+class A:
+    <|>qty: int = 2
+print(A(qty=3).qty)
+# file: attrs.py
+def define(cls):
+    def __init__(self, qty): self.qty = qty
+    cls.__init__ = __init__
+    return cls
+",
+        ),
+        row(
+            "a class that takes keywords of any name",
+            "count",
+            Listed(&["main.py:7"]),
+            r"
+class Model:
+    def __init__(self, **fields):
+        for name, value in fields.items(): setattr(self, name, value)
+class Item(Model):
+    <|>qty: int
+print(Item(qty=3).qty)
+",
+        ),
+        row(
+            "a name that is printed with its value",
+            "count",
+            Told(&["main.py:2"]),
+            r"
+def price(<|>qty): return f'{qty=}', f'{qty!r}'
+print(price(3))
+",
+        ),
+        row(
             "dataclasses.replace",
             "y",
             Changed,
@@ -994,6 +1112,76 @@ print(len('abc'), size('x'))
 ",
         ),
         row(
+            "a package of another root that hands it on under its own name",
+            "r",
+            Changed,
+            r"
+import sys; sys.path[:0] = ['libs/a/src', 'libs/b/src']
+from bpkg.m import g
+print(g())
+# file: libs/a/src/apkg/__init__.py
+from .core import q as q
+# file: libs/a/src/apkg/core.py
+def <|>q(): return 1
+# file: libs/b/src/bpkg/__init__.py
+# file: libs/b/src/bpkg/m.py
+from apkg import q
+import apkg.core
+def g(): return q() + apkg.core.q()
+",
+        ),
+        row(
+            "two modules in one loop",
+            "r",
+            Changed,
+            r"
+import a, b
+print([m.q() for m in (a, b)])
+# file: a.py
+def <|>q(): return 1
+# file: b.py
+def q(): return 2
+",
+        ),
+        row(
+            "two modules that a third takes everything from",
+            "r",
+            Refused("b.py:1"),
+            r"
+from a import *
+from b import *
+print(q(), r())
+# file: a.py
+def <|>q(): return 1
+# file: b.py
+def r(): return 2
+",
+        ),
+        row(
+            "a name that is not taken with everything",
+            "_r",
+            Refused("pass over"),
+            r"
+from a import *
+print(q())
+# file: a.py
+def <|>q(): return 1
+",
+        ),
+        row(
+            "a module of its package has the new name",
+            "a",
+            Refused("pkg/a.py"),
+            r"
+import pkg, pkg.a
+print(pkg.q(), pkg.a.f())
+# file: pkg/__init__.py
+def <|>q(): return 1
+# file: pkg/a.py
+def f(): return 2
+",
+        ),
+        row(
             "a class in its own body",
             "Knot",
             Changed,
@@ -1131,6 +1319,55 @@ print(cost())
 # file: shop.py
 <|>LIMIT = 3
 def cost(): return LIMIT
+",
+        ),
+        row(
+            "a package that looks its names up",
+            "r",
+            Listed(&["main.py:3", "main.py:4", "main.py:4", "pkg/__init__.py:2"]),
+            r"
+import pkg
+from pkg import q
+print(pkg.q(), q(), pkg.w())
+# file: pkg/__init__.py
+import importlib
+TABLE = {'q': 'pkg.a', 'w': 'pkg.a'}
+def __getattr__(name):
+    if name in TABLE: return getattr(importlib.import_module(TABLE[name]), name)
+    raise AttributeError(name)
+# file: pkg/a.py
+def <|>q(): return 1
+def w(): return q()
+",
+        ),
+        row(
+            "mock.patch.multiple",
+            "price",
+            Changed,
+            r"
+from unittest import mock
+import shop
+with mock.patch.multiple('shop', cost=lambda: 5):
+    print(shop.total())
+with mock.patch.multiple(shop, cost=lambda: 6):
+    print(shop.total())
+with mock.patch.object(shop, attribute='cost', new=lambda: 7):
+    print(shop.total())
+# file: shop.py
+def <|>cost(): return 1
+def total(): return cost() + 1
+",
+        ),
+        row(
+            "what a base has, by name",
+            "r",
+            Changed,
+            r"
+class A:
+    <|>q = 1
+class B(A):
+    def f(self): return super().__getattribute__('q')
+print(B().f())
 ",
         ),
         row(

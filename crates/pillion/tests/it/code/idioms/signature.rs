@@ -93,6 +93,44 @@ print(of(Duck()), Goose().q(1, 2))
 ",
         ),
         row(
+            "a mock that stands in its place",
+            Told(&["main.py:4"]),
+            r"
+from unittest import mock
+import shop
+with mock.patch('shop.price') as price:
+    shop.total()
+    price.assert_called_with(3)
+# file: shop.py
+def <|>price(qty): return qty
+def total(): return price(3)
+",
+        ),
+        row(
+            "a method that is looked up",
+            Told(&["main.py:4"]),
+            r"
+class Shop:
+    def <|>price(self, qty): return qty
+print(getattr(Shop(), 'price')(3))
+",
+        ),
+        Idiom {
+            params: json!({ "remove": ["times"] }),
+            ..row(
+                "a parameter that a decorator passes",
+                Refused("main.py:5"),
+                r"
+class pytest:
+    class mark:
+        parametrize = staticmethod(lambda names, values: lambda f: lambda: [f(*v) for v in values])
+@pytest.mark.parametrize('qty,times', [(1, 2)])
+def <|>test_price(qty, times): return qty
+print(test_price())
+",
+            )
+        },
+        row(
             "overloads",
             Refused("overloads"),
             r"

@@ -1069,4 +1069,160 @@ print(1)
         more: r#"{"name_path": "f"}"#,
         verdict: Changed(&["-# About f."]),
     },
+    Idiom {
+        name: "a body that returns out of a class",
+        program: "\
+--- main.py
+import functools
+HANDLERS = {}
+def handler(function):
+    HANDLERS[function.__name__] = function
+    return function
+@handler
+def on_start():
+    return 1
+@functools.cache
+def unused():
+    return 2
+class A:
+    def m(self):
+        return 1
+def gen(a):
+    yield a
+print(HANDLERS['on_start'](), A().m(), list(gen(1)))
+",
+        ask: ("replace_body", "", ""),
+        more: r#"{"name_path": "A", "source": "return 1"}"#,
+        verdict: Refused("Python would refuse"),
+    },
+    Idiom {
+        name: "a body that awaits in a plain function",
+        program: "\
+--- main.py
+import functools
+HANDLERS = {}
+def handler(function):
+    HANDLERS[function.__name__] = function
+    return function
+@handler
+def on_start():
+    return 1
+@functools.cache
+def unused():
+    return 2
+class A:
+    def m(self):
+        return 1
+def gen(a):
+    yield a
+print(HANDLERS['on_start'](), A().m(), list(gen(1)))
+",
+        ask: ("replace_body", "", ""),
+        more: r#"{"name_path": "A/m", "source": "await x()\nreturn 1"}"#,
+        verdict: Refused("Python would refuse"),
+    },
+    Idiom {
+        name: "a definition and statements of its body",
+        program: "\
+--- main.py
+import functools
+HANDLERS = {}
+def handler(function):
+    HANDLERS[function.__name__] = function
+    return function
+@handler
+def on_start():
+    return 1
+@functools.cache
+def unused():
+    return 2
+class A:
+    def m(self):
+        return 1
+def gen(a):
+    yield a
+print(HANDLERS['on_start'](), A().m(), list(gen(1)))
+",
+        ask: ("replace_body", "", ""),
+        more: r#"{"name_path": "gen", "source": "def gen(a):\n    yield a\nreturn gen(a)"}"#,
+        verdict: Refused("Python would refuse"),
+    },
+    Idiom {
+        name: "insert an import of the future",
+        program: "\
+--- main.py
+import functools
+HANDLERS = {}
+def handler(function):
+    HANDLERS[function.__name__] = function
+    return function
+@handler
+def on_start():
+    return 1
+@functools.cache
+def unused():
+    return 2
+class A:
+    def m(self):
+        return 1
+def gen(a):
+    yield a
+print(HANDLERS['on_start'](), A().m(), list(gen(1)))
+",
+        ask: ("insert_after", "", ""),
+        more: r#"{"name_path": "A", "source": "from __future__ import annotations"}"#,
+        verdict: Refused("Python would refuse"),
+    },
+    Idiom {
+        name: "delete what a decorator entered somewhere",
+        program: "\
+--- main.py
+import functools
+HANDLERS = {}
+def handler(function):
+    HANDLERS[function.__name__] = function
+    return function
+@handler
+def on_start():
+    return 1
+@functools.cache
+def unused():
+    return 2
+class A:
+    def m(self):
+        return 1
+def gen(a):
+    yield a
+print(HANDLERS['on_start'](), A().m(), list(gen(1)))
+",
+        ask: ("safe_delete", "", ""),
+        more: r#"{"name_path": "on_start"}"#,
+        verdict: Refused("may be entered somewhere"),
+    },
+    Idiom {
+        name: "delete what a decorator only wraps",
+        program: "\
+--- main.py
+import functools
+HANDLERS = {}
+def handler(function):
+    HANDLERS[function.__name__] = function
+    return function
+@handler
+def on_start():
+    return 1
+@functools.cache
+def unused():
+    return 2
+class A:
+    def m(self):
+        return 1
+def gen(a):
+    yield a
+print(HANDLERS['on_start'](), A().m(), list(gen(1)))
+",
+        ask: ("safe_delete", "", ""),
+        more: r#"{"name_path": "unused"}"#,
+        verdict: Changed(&["-def unused():"]),
+    },
 ];

@@ -653,4 +653,151 @@ def show():
         more: "",
         verdict: Refused("made anew"),
     },
+    Idiom {
+        name: "a read of a name of the module that what is called binds anew",
+        program: "\
+--- main.py
+N = 1
+def more():
+    global N
+    N += 1
+def f():
+    x = N
+    more()
+    return x
+print(f())
+",
+        ask: ("inline", "main.py", "|x = N"),
+        more: "",
+        verdict: Refused("past code that may change it"),
+    },
+    Idiom {
+        name: "a read of a name of the function around that what is called binds anew",
+        program: "\
+--- main.py
+def f():
+    n = 1
+    def more():
+        nonlocal n
+        n += 1
+    x = n
+    more()
+    return x
+print(f())
+",
+        ask: ("inline", "main.py", "|x = n"),
+        more: "",
+        verdict: Refused("past code that may change it"),
+    },
+    Idiom {
+        name: "a read of a name that is bound anew, into a function",
+        program: "\
+--- main.py
+N = 1
+def f():
+    x = N
+    return lambda: x
+g = f()
+N = 2
+print(g())
+",
+        ask: ("inline", "main.py", "|x = N"),
+        more: "",
+        verdict: Refused("into a function"),
+    },
+    Idiom {
+        name: "a variable in the line of its function",
+        program: "\
+--- main.py
+def f(): x = 1; return x
+print(f())
+",
+        ask: ("inline", "main.py", "|x = 1"),
+        more: "",
+        verdict: Refused("a line that has other statements"),
+    },
+    Idiom {
+        name: "a variable in a line with others",
+        program: "\
+--- main.py
+def f():
+    y = 2; x = 1  # both
+    return x + y
+print(f())
+",
+        ask: ("inline", "main.py", "|x = 1"),
+        more: "",
+        verdict: Refused("a line that has other statements"),
+    },
+    Idiom {
+        name: "a variable with a comment behind it",
+        program: "\
+--- main.py
+def f():
+    x = 1  # one
+    return x
+print(f())
+",
+        ask: ("inline", "main.py", "|x = 1"),
+        more: "",
+        verdict: Changed(&["+    return 1"]),
+    },
+    Idiom {
+        name: "a call in a line behind another statement",
+        program: "\
+--- main.py
+def f(x):
+    print('in f')
+    return x
+print('first'); y = f(2)
+",
+        ask: ("inline", "main.py", "def |f"),
+        more: "",
+        verdict: Refused("a line that has other statements"),
+    },
+    Idiom {
+        name: "a call in the line of its condition",
+        program: "\
+--- main.py
+def f(x):
+    print('in f')
+    return x
+def g(c):
+    if c: return f(1)
+    return 0
+print(g(0), g(1))
+",
+        ask: ("inline", "main.py", "def |f"),
+        more: "",
+        verdict: Refused("a line that has other statements"),
+    },
+    Idiom {
+        name: "a function of a package, with what it needs, into a package inside of it",
+        program: "\
+--- pkg/__init__.py
+from .engine.stack import run
+--- pkg/lexer.py
+class Lexer:
+    def read(self, text):
+        return text.split()
+
+
+def tokenize(text):
+    return Lexer().read(text)
+--- pkg/engine/__init__.py
+--- pkg/engine/stack.py
+from pkg import lexer
+
+
+def run(text):
+    found = lexer.tokenize(text)
+    return found
+--- main.py
+import pkg
+print(pkg.run('a b'))
+",
+        ask: ("inline", "pkg/lexer.py", "def |tokenize"),
+        more: "",
+        verdict: Changed(&["+from pkg.lexer import Lexer"]),
+    },
 ];

@@ -530,4 +530,231 @@ print(getattr(importlib.import_module(module), name)())
         more: r#"{"dest_file": "pkg/b.py"}"#,
         verdict: Listed("in a string"),
     },
+    Idiom {
+        name: "another module has the same alias",
+        program: "\
+--- a.py
+import json as j
+def hello():
+    return j.dumps(1)
+--- b.py
+import os as j
+def g():
+    return j.sep
+--- main.py
+import a, b
+print(a.hello(), b.g())
+",
+        ask: ("move", "a.py", "def |hello"),
+        more: r#"{"dest_file": "b.py"}"#,
+        verdict: Refused("means something else in the other module"),
+    },
+    Idiom {
+        name: "who uses it has another thing of the new module's name",
+        program: "\
+--- a.py
+def hello():
+    return 1
+
+
+def rest():
+    return 2
+--- main.py
+import a
+def g():
+    b = 3
+    return a.hello() + b + a.rest()
+print(g())
+",
+        ask: ("move", "a.py", "def |hello"),
+        more: r#"{"dest_file": "b.py"}"#,
+        verdict: Refused("means something else where the module is used"),
+    },
+    Idiom {
+        name: "modules that import each other already, as modules",
+        program: "\
+--- a.py
+import b
+
+
+def hello():
+    return rest()
+
+
+def rest():
+    return 1
+
+
+def g():
+    return hello() + b.k()
+--- b.py
+import a
+
+
+def k():
+    return a.rest()
+--- main.py
+import a
+print(a.g())
+",
+        ask: ("move", "a.py", "def |hello"),
+        more: r#"{"dest_file": "b.py"}"#,
+        verdict: Refused("import each other"),
+    },
+    Idiom {
+        name: "a definition that a decorator enters somewhere",
+        program: "\
+--- app.py
+class App:
+    def __init__(self):
+        self.routes = {}
+
+    def route(self, path):
+        def enter(function):
+            self.routes[path] = function
+            return function
+        return enter
+
+
+app = App()
+
+
+@app.route('/')
+def index():
+    return 1
+
+
+def rest():
+    return 2
+--- main.py
+import app
+print(app.rest())
+",
+        ask: ("move", "app.py", "def |index"),
+        more: r#"{"dest_file": "views.py"}"#,
+        verdict: Listed("when the new module is imported"),
+    },
+    Idiom {
+        name: "a definition that a function enters somewhere",
+        program: "\
+--- a.py
+import registry
+
+
+@registry.enter
+def hello():
+    return 1
+
+
+def rest():
+    return 2
+--- registry.py
+ALL = {}
+
+
+def enter(function):
+    ALL[function.__name__] = function
+    return function
+--- main.py
+import a
+print(a.rest())
+",
+        ask: ("move", "a.py", "def |hello"),
+        more: r#"{"dest_file": "b.py"}"#,
+        verdict: Listed("when the new module is imported"),
+    },
+    Idiom {
+        name: "a class that its base knows of",
+        program: "\
+--- a.py
+class Base:
+    all = []
+
+    def __init_subclass__(cls):
+        Base.all.append(cls.__name__)
+
+
+class Hello(Base):
+    pass
+
+
+def rest():
+    return 2
+--- main.py
+import a
+print(a.rest())
+",
+        ask: ("move", "a.py", "class |Hello"),
+        more: r#"{"dest_file": "b.py"}"#,
+        verdict: Listed("when the new module is imported"),
+    },
+    Idiom {
+        name: "a decorator that only wraps, of another module",
+        program: "\
+--- a.py
+from tools import loud
+
+
+@loud
+def hello():
+    return 1
+
+
+def rest():
+    return 2
+--- tools.py
+import functools
+
+
+def loud(function):
+    @functools.wraps(function)
+    def inner(*args, **kwargs):
+        return function(*args, **kwargs)
+    return inner
+--- main.py
+from a import hello, rest
+print(hello(), rest())
+",
+        ask: ("move", "a.py", "def |hello"),
+        more: r#"{"dest_file": "b.py"}"#,
+        verdict: Changed(&["+@loud"]),
+    },
+    Idiom {
+        name: "an annotation of what stays, as text",
+        program: "\
+--- a.py
+class Hello:
+    other: 'Other | None' = None
+
+
+class Other:
+    hello: Hello | None = None
+--- main.py
+import a
+print(a.Hello().other)
+",
+        ask: ("move", "a.py", "class |Hello"),
+        more: r#"{"dest_file": "b.py"}"#,
+        verdict: Listed("for type checkers alone"),
+    },
+    Idiom {
+        name: "a fixture that pytest finds where it is",
+        program: "\
+--- conftest.py
+import pytest
+
+
+@pytest.fixture
+def shop():
+    return 3
+--- test_shop.py
+def test_shop(shop):
+    assert shop == 3
+--- main.py
+print(1)
+",
+        ask: ("move", "conftest.py", "def |shop"),
+        more: r#"{"dest_file": "helpers.py"}"#,
+        verdict: Listed("when the new module is imported"),
+    },
 ];

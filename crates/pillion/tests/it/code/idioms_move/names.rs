@@ -1,6 +1,6 @@
 //! What a module is called: packages, folders without `__init__.py`, several roots.
 
-use super::{Changed, Idiom, Listed, check};
+use super::{Changed, Idiom, Listed, Refused, check};
 
 #[test]
 fn modules_keep_the_names_they_are_imported_by() {
@@ -434,5 +434,106 @@ print(core.f(), libs.other.X)
         ask: ("move", "core", ""),
         more: r#"{"dest_file": "libs/"}"#,
         verdict: Changed(&["+import libs.core"]),
+    },
+    Idiom {
+        name: "a module that reads a file beside it",
+        program: "\
+--- pkg/__init__.py
+--- pkg/sub/__init__.py
+--- pkg/data.txt
+hello
+--- pkg/a.py
+import os
+def f():
+    return open(os.path.join(os.path.dirname(__file__), 'data.txt')).read()
+--- main.py
+print(1)
+",
+        ask: ("move", "pkg/a.py", ""),
+        more: r#"{"dest_file": "pkg/sub/a.py"}"#,
+        verdict: Listed("`__file__` is another path"),
+    },
+    Idiom {
+        name: "a package that looks its modules up",
+        program: "\
+--- pkg/__init__.py
+import importlib
+TABLE = {'f': '.a'}
+def __getattr__(name):
+    if name in TABLE:
+        return getattr(importlib.import_module(TABLE[name], __name__), name)
+    raise AttributeError(name)
+--- pkg/a.py
+def f():
+    return 1
+--- main.py
+print(1)
+",
+        ask: ("move", "pkg/a.py", ""),
+        more: r#"{"dest_file": "pkg/b.py"}"#,
+        verdict: Listed("looked up in its package"),
+    },
+    Idiom {
+        name: "the name of a module of Python",
+        program: "\
+--- a.py
+def f():
+    return 1
+--- main.py
+import a
+print(a.f())
+",
+        ask: ("move", "a.py", ""),
+        more: r#"{"dest_file": "json.py"}"#,
+        verdict: Listed("is a module of Python"),
+    },
+    Idiom {
+        name: "the name of a module that is imported beside it",
+        program: "\
+--- a.py
+def f():
+    return 1
+--- main.py
+import a
+import json
+print(a.f(), json.dumps(1))
+",
+        ask: ("move", "a.py", ""),
+        more: r#"{"dest_file": "json.py"}"#,
+        verdict: Refused("means something else"),
+    },
+    Idiom {
+        name: "a module's new name means something else in a function",
+        program: "\
+--- a.py
+def f():
+    return 1
+--- main.py
+import a
+def g():
+    b = 2
+    return a.f() + b
+print(g())
+",
+        ask: ("move", "a.py", ""),
+        more: r#"{"dest_file": "b.py"}"#,
+        verdict: Refused("means something else"),
+    },
+    Idiom {
+        name: "a module that comes with everything of its package",
+        program: "\
+--- pkg/__init__.py
+__all__ = ['a']
+from . import a
+--- pkg/a.py
+def f():
+    return 1
+--- main.py
+from pkg import *
+print(a.f())
+",
+        ask: ("move", "pkg/a.py", ""),
+        more: r#"{"dest_file": "pkg/b.py"}"#,
+        verdict: Listed("by `import *`"),
     },
 ];
