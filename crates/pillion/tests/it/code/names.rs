@@ -391,12 +391,10 @@ fn the_map_takes_names_as_everything_else_does() {
     assert_eq!(Output::of(command).json()["total_targets"], 1);
     let mut command = context.pillion_command(&["map", "impact", "cart.py:total"]);
     command.current_dir(context.project.join("src/shop"));
-    assert_eq!(
-        Output::of(command).json()["targets"]
-            .as_object()
-            .unwrap()
-            .len(),
-        1
+    let answer = Output::of(command).json();
+    assert!(
+        answer["targets"]["src/shop/cart.py:total"].is_object(),
+        "{answer:#}"
     );
     // The doors call it `at`, as they do elsewhere.
     let web = context.serve();
