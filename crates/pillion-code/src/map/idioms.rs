@@ -135,6 +135,75 @@ def test_other(): pass
         &["test_it"],
     ),
     (
+        "a name that is put together",
+        "
+# file: lib.py
+class Visitor:
+    def visit(self, node): return getattr(self, 'visit_' + type(node).__name__)(node)
+    def visit_int(self, node): return 1  # changed
+# file: test_a.py
+from lib import Visitor
+def test_it(): Visitor().visit(1)
+def test_other(): pass
+",
+        &["test_it"],
+    ),
+    (
+        "a name that is put together by a template of the class",
+        "
+# file: lib.py
+class Commands:
+    NAME = 'do_{}'
+    def run(self, word):
+        name = self.NAME.format(word)
+        return getattr(self, name, None)()
+    def do_save(self): return 1  # changed
+# file: test_a.py
+from lib import Commands
+def test_it(): Commands().run('save')
+def test_other(): pass
+",
+        &["test_it"],
+    ),
+    (
+        "chosen by the type of an argument",
+        "
+# file: lib.py
+import functools
+@functools.singledispatch
+def area(thing): return 0
+@area.register(int)
+def _(thing): return thing
+@area.register
+def of_text(thing: str): return len(thing)  # changed
+# file: test_a.py
+from lib import area
+def test_it(): area('text')
+def test_other(): pass
+",
+        &["test_it"],
+    ),
+    (
+        "what a protocol asks for",
+        "
+# file: lib.py
+from typing import Protocol
+class Shape(Protocol):
+    def area(self) -> int: ...
+    def name(self) -> str: ...
+class Named:
+    def name(self): return ''
+class Square(Named):
+    def area(self): return 4  # changed
+def draw(shape: Shape): return shape.area()
+# file: test_a.py
+from lib import draw, Square
+def test_it(): draw(Square())
+def test_other(): pass
+",
+        &["test_it"],
+    ),
+    (
         "operators",
         "
 # file: lib.py

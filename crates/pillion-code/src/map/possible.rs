@@ -8,7 +8,7 @@ use super::impact::{User, Via};
 use super::keys::Key;
 use super::link::Way;
 use super::lists::Lists;
-use super::sketch::ScopeKind;
+use super::sketch::{Expr, ExprId, Head, ScopeKind, Sketch};
 use super::typed::Types;
 use super::vocabulary::is_special;
 use super::world::NodeKind;
@@ -48,6 +48,11 @@ pub(crate) struct Web {
     /// Names that methods have: each with them, and with those who take it.
     pub(super) names: Vec<NameUse>,
     pub(super) by_name: HashMap<u32, u32>,
+    /// Methods that may run where another is called: those of classes that do what a protocol
+    /// asks for, and functions that are registered with another, each by that other.
+    pub(super) stands_in: HashMap<NodeId, Vec<NodeId>>,
+    /// The other way round.
+    pub(super) stood_for: HashMap<NodeId, Vec<NodeId>>,
 }
 
 /// A name that methods have.
@@ -156,11 +161,161 @@ impl Graph {
                 }
             }
         }
+        self.take_built(&mut web, &mut taken);
         taken.sort_unstable();
         taken.dedup();
         web.inside = Lists::of(count, &inside);
         web.taken = Lists::of(count, &taken);
+        let mut pairs = self.fulfilled(&web);
+        pairs.extend(self.registered());
+        pairs.sort_unstable();
+        pairs.dedup();
+        for (asked, standing) in pairs {
+            web.stands_in.entry(asked).or_default().push(standing);
+            web.stood_for.entry(standing).or_default().push(asked);
+        }
         web
+    }
+
+    /// Names that are put together where they are looked up are taken from something unknown.
+    fn take_built(&self, web: &mut Web, taken: &mut Vec<(NodeId, u32)>) {
+        let texts: Vec<&str> = web
+            .names
+            .iter()
+            .map(|name| name.methods.first().map_or("", |m| own_name(self.name(*m))))
+            .collect();
+        for file in &self.files {
+            let sketch = &file.sketched.sketch;
+            for built in &sketch.built {
+                let node = file.first + file.sketched.node(built.scope);
+                for (at, _) in (0..)
+                    .zip(&texts)
+                    .filter(|(_, text)| !is_special(text) && built.fits(text))
+                {
+                    taken.push((node, at));
+                    web.names[at as usize].takers.push(Taker {
+                        node,
+                        is_call: true,
+                        line: built.line,
+                    });
+                }
+            }
+        }
+    }
+
+    /// Methods of protocols, each with one of a class that has all of the protocol's.
+    fn fulfilled(&self, web: &Web) -> Vec<(NodeId, NodeId)> {
+        let mut pairs = Vec::new();
+        let own_of = |method: NodeId| self.node(method).map_or(0, |node| node.own);
+        let methods = |class: NodeId| {
+            let inside = web.inside.get(class).iter().copied();
+            inside.filter(|node| self.kind(*node) == NodeKind::Method)
+        };
+        let with_above = |class: NodeId| {
+            let above = web.above.get(&class).into_iter().flatten().copied();
+            std::iter::once(class).chain(above)
+        };
+        let classes = self
+            .nodes()
+            .filter(|node| self.kind(*node) == NodeKind::Class);
+        for protocol in classes.filter(|node| self.is_protocol(*node)) {
+            let all = with_above(protocol).filter(|class| self.is_protocol(*class));
+            let asked: Vec<(NodeId, u32)> = all
+                .flat_map(methods)
+                .map(|method| (method, own_of(method)))
+                .collect();
+            let mut owns: Vec<u32> = asked
+                .iter()
+                .filter(|(method, _)| !is_special(own_name(self.name(*method))))
+                .map(|(_, own)| *own)
+                .collect();
+            owns.sort_unstable();
+            owns.dedup();
+            let named = |own: &u32| {
+                let at = web.by_name.get(own).copied();
+                at.and_then(|at| web.names.get(at as usize))
+            };
+            // Whoever has the rarest of them may have all.
+            let rarest = owns
+                .iter()
+                .filter_map(named)
+                .min_by_key(|n| n.methods.len());
+            let Some(rarest) = rarest else {
+                continue;
+            };
+            let mut holders: HashSet<NodeId> = rarest
+                .methods
+                .iter()
+                .filter_map(|method| web.class_of.get(*method as usize).copied())
+                .filter(|class| *class != NOBODY)
+                .collect();
+            let heirs = web.above.iter().filter(|(_, above)| {
+                let mut above = above.iter();
+                above.any(|class| holders.contains(class))
+            });
+            let heirs: Vec<NodeId> = heirs.map(|(class, _)| *class).collect();
+            holders.extend(heirs);
+            for class in holders {
+                if self.is_protocol(class) || with_above(class).any(|above| above == protocol) {
+                    continue;
+                }
+                let have: Vec<(u32, NodeId)> = with_above(class)
+                    .flat_map(methods)
+                    .map(|method| (own_of(method), method))
+                    .collect();
+                let first = |own: u32| have.iter().find(|(other, _)| *other == own);
+                if !owns.iter().all(|own| first(*own).is_some()) {
+                    continue;
+                }
+                for (method, own) in &asked {
+                    pairs.extend(first(*own).map(|(_, found)| (*method, *found)));
+                }
+            }
+        }
+        pairs
+    }
+
+    fn is_protocol(&self, class: NodeId) -> bool {
+        self.has_base(class, |name| name == "Protocol")
+    }
+
+    /// Functions that `functools.singledispatch` chooses from, each with one that is registered
+    /// with it.
+    fn registered(&self) -> Vec<(NodeId, NodeId)> {
+        let mut pairs = Vec::new();
+        for file in &self.files {
+            let sketch = &file.sketched.sketch;
+            for (local, node) in (0..).zip(&file.sketched.nodes) {
+                let decorators = sketch.scope(node.scope).map_or(&[][..], |s| &s.decorators);
+                let mut by = decorators
+                    .iter()
+                    .filter_map(|expr| registrar(sketch, *expr));
+                let Some(by) = by.next() else {
+                    continue;
+                };
+                let by = name_hash(by);
+                let used = self.out(file.first + local).iter();
+                let used = used.filter(|edge| {
+                    let other = self.node(edge.node);
+                    other.is_some_and(|other| other.own == by) && self.dispatches(edge.node)
+                });
+                pairs.extend(used.map(|edge| (edge.node, file.first + local)));
+            }
+        }
+        pairs
+    }
+
+    /// Whether a function calls what is registered with it.
+    fn dispatches(&self, node: NodeId) -> bool {
+        let (Some(file), Some(local)) = (self.file(node), self.node(node)) else {
+            return false;
+        };
+        let sketch = &file.sketched.sketch;
+        let decorators = sketch.scope(local.scope).map_or(&[][..], |s| &s.decorators);
+        decorators.iter().any(|expr| {
+            matches!(sketch.expr(*expr), Expr::Name(name) | Expr::Attribute(_, name)
+                if sketch.names.get(name).starts_with("singledispatch"))
+        })
     }
 
     /// The methods of a class.
@@ -180,21 +335,27 @@ impl Graph {
     }
 
     fn is_metaclass(&self, class: NodeId) -> bool {
-        let base = |node: &super::world::LocalNode| {
-            let sketch = &self.file(class)?.sketched.sketch;
-            let heads = &sketch.scope(node.scope)?.heads;
-            Some(heads.iter().any(|head| match *head {
-                super::sketch::Head::Base(expr) => match sketch.expr(expr) {
-                    super::sketch::Expr::Name(name) | super::sketch::Expr::Attribute(_, name) => {
-                        let name = sketch.names.get(name);
-                        name == "type" || name.ends_with("Meta") || name.ends_with("MetaClass")
-                    }
-                    _ => false,
-                },
-                _ => false,
-            }))
+        self.has_base(class, |name| {
+            name == "type" || name.ends_with("Meta") || name.ends_with("MetaClass")
+        })
+    }
+
+    /// Whether a class names such a base itself.
+    fn has_base(&self, class: NodeId, is_it: impl Fn(&str) -> bool) -> bool {
+        let (Some(file), Some(local)) = (self.file(class), self.node(class)) else {
+            return false;
         };
-        self.node(class).and_then(base).unwrap_or(false)
+        let sketch = &file.sketched.sketch;
+        let heads = sketch
+            .scope(local.scope)
+            .map_or(&[][..], |scope| &scope.heads);
+        heads.iter().any(|head| match *head {
+            Head::Base(expr) => match sketch.expr(expr) {
+                Expr::Name(name) | Expr::Attribute(_, name) => is_it(sketch.names.get(name)),
+                _ => false,
+            },
+            _ => false,
+        })
     }
 
     /// Everyone who uses a node, with those who may although no words of the code say so.
@@ -229,6 +390,16 @@ impl Graph {
                 if !types.rules_out(self, taker.node, node) {
                     add(taker.node, Via::Name, taker.line);
                 }
+            }
+        }
+        for asked in web.stood_for.get(&node).into_iter().flatten() {
+            // What a function is registered with calls it, and is called by its users itself.
+            if class == NOBODY {
+                add(*asked, Via::Reference, self.line(*asked));
+                continue;
+            }
+            for user in self.users_with(*asked, types) {
+                add(user.node, Via::Override, user.line);
             }
         }
         let is_nobodys = all.is_empty();
@@ -272,5 +443,24 @@ impl Graph {
                 }
             }
         }
+    }
+}
+
+/// What a decorator registers a function with: `area` of `@area.register` and
+/// `@area.register(int)`.
+fn registrar(sketch: &Sketch, decorator: ExprId) -> Option<&str> {
+    let mut expr = sketch.expr(decorator);
+    if let Expr::Call(callee) = expr {
+        expr = sketch.expr(callee);
+    }
+    let Expr::Attribute(value, name) = expr else {
+        return None;
+    };
+    if sketch.names.get(name) != "register" {
+        return None;
+    }
+    match sketch.expr(value) {
+        Expr::Name(name) | Expr::Attribute(_, name) => Some(sketch.names.get(name)),
+        _ => None,
     }
 }

@@ -233,6 +233,7 @@ impl<'g> Run<'g> {
             self.called[at] |= bits;
             self.settle(next);
             open.extend(self.graph.below(next));
+            open.extend(self.web.stands_in.get(&next).into_iter().flatten());
         }
     }
 
@@ -293,6 +294,9 @@ impl<'g> Run<'g> {
                 }
             }
             _ => {}
+        }
+        for standing in web.stands_in.get(&node).into_iter().flatten() {
+            self.call(*standing, bits);
         }
         if kind != NodeKind::Class {
             for inner in web.inside.get(node) {

@@ -8,7 +8,7 @@ use crate::index::facts::name_hash;
 use crate::source::Position;
 
 /// The version of what is written to disk; other versions are not read.
-pub(crate) const FORMAT: u32 = 3;
+pub(crate) const FORMAT: u32 = 4;
 
 /// A name, by its place in [`Names`].
 pub(crate) type Name = u32;
@@ -188,6 +188,27 @@ pub(crate) struct Site {
     pub(crate) is_call: bool,
 }
 
+/// A name that is put together where it is looked up, as in `getattr(self, "visit_" + kind)`.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub(crate) struct Built {
+    pub(crate) scope: ScopeId,
+    /// How it begins.
+    pub(crate) before: Box<str>,
+    /// How it ends.
+    pub(crate) after: Box<str>,
+    /// The line of the look-up, from 1.
+    pub(crate) line: u32,
+}
+
+impl Built {
+    /// Whether it can be this name.
+    pub(crate) fn fits(&self, name: &str) -> bool {
+        name.len() > self.before.len() + self.after.len()
+            && name.starts_with(&*self.before)
+            && name.ends_with(&*self.after)
+    }
+}
+
 /// A function that pytest calls for those who ask for its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(crate) struct Fixture {
@@ -219,6 +240,8 @@ pub(crate) struct Sketch {
     pub(crate) strings: Box<[u32]>,
     /// How names begin and end that strings leave open in the middle: `get_%s_display`.
     pub(crate) affixes: Box<[(Box<str>, Box<str>)]>,
+    /// Names that are looked up and put together only then.
+    pub(crate) built: Box<[Built]>,
     pub(crate) fixtures: Box<[Fixture]>,
     /// Names that tests and fixtures ask pytest for; sorted.
     pub(crate) asked: Box<[(ScopeId, Name)]>,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use pillion_catalogue::Result;
 
-use super::written::Name;
+use super::written::{Name, is_name};
 use crate::index::{Facts, Index, Kind, Symbol, is_python};
 use crate::modules::{self, Modules};
 use crate::place::{self, is_below};
@@ -92,7 +92,12 @@ impl<'a> Finder<'a> {
     pub(crate) fn find(&self, name: &Name, scope: Option<&str>) -> Result<Vec<Definition>> {
         let parts: Vec<&str> = name.parts.iter().map(String::as_str).collect();
         let files = match &name.within {
-            Some(within) => Some(self.files_of(within)?),
+            Some(within) => match (self.files_of(within), below_class(within, name)) {
+                (Ok(files), _) => Some(files),
+                // `Class::method`, `pkg.Class:method`: what stands there is no file.
+                (Err(_), Some(whole)) => return self.find(&whole, scope),
+                (Err(error), None) => return Err(error),
+            },
             None => None,
         };
         let is_meant = |file: &str| {
@@ -170,6 +175,26 @@ impl<'a> Finder<'a> {
                 }
             }
         }
+        found
+    }
+
+    /// What files mean by a name that they give to something they import. It is only told: who
+    /// wants the other name changed does not mean the definition.
+    pub(crate) fn by_alias(&self, name: &Name) -> Vec<Definition> {
+        let parts: Vec<&str> = name.parts.iter().map(String::as_str).collect();
+        let Some(first) = parts.first() else {
+            return Vec::new();
+        };
+        let gives = |facts: &Facts| {
+            let mut aliases = facts.imports.iter().filter_map(|one| one.alias.as_deref());
+            aliases.any(|alias| alias == *first)
+        };
+        let files = self.index().iter().filter(|(_, facts)| gives(facts));
+        let mut found: Vec<Definition> = files
+            .flat_map(|(file, facts)| self.imported(file, facts, &parts, &mut Way::default()))
+            .collect();
+        found.sort();
+        found.dedup();
         found
     }
 
@@ -422,7 +447,10 @@ impl<'a> Finder<'a> {
         if name.within.is_some() {
             return Vec::new();
         }
-        let files = self.files_of_module(&name.parts.join("."), scope);
+        let mut files = self.files_of_module(&name.parts.join("."), scope);
+        if files.is_empty() {
+            files = self.modules_by_alias(&name.parts, scope);
+        }
         let is_source = |file: &&String| {
             let key = modules::key(file);
             !is_stub(file)
@@ -431,6 +459,36 @@ impl<'a> Finder<'a> {
                     .all(|other| is_stub(other) || modules::key(other) != key)
         };
         files.iter().filter(is_source).cloned().collect()
+    }
+
+    /// The files of a module that another module gives a name: `from . import core as engine`.
+    fn modules_by_alias(&self, parts: &[String], scope: Option<&str>) -> Vec<String> {
+        let Some((last, above)) = parts.split_last().filter(|(_, above)| !above.is_empty()) else {
+            return Vec::new();
+        };
+        let mut found = Vec::new();
+        for file in self.files_of_module(&above.join("."), scope) {
+            let imports = self.index().get(&file).map(|facts| &facts.imports);
+            for import in imports.into_iter().flatten() {
+                let bound = import.alias.as_deref().or(import.name.as_deref());
+                if bound != Some(last.as_str()) {
+                    continue;
+                }
+                let module = match import.name.as_deref() {
+                    Some(name) if import.module.ends_with('.') => {
+                        format!("{}{name}", import.module)
+                    }
+                    Some(name) => format!("{}.{name}", import.module),
+                    None => import.module.to_string(),
+                };
+                if let Some(target) = self.modules().find(&file, &module) {
+                    found.extend(self.files_with_key(&target.key));
+                }
+            }
+        }
+        found.sort();
+        found.dedup();
+        found
     }
 
     /// Of definitions that share a name, the one that is asked about: what overloads are
@@ -465,6 +523,19 @@ impl<'a> Finder<'a> {
         }
         order.iter().filter_map(|key| groups.remove(key)).collect()
     }
+}
+
+/// A name behind what is no file and no module: both are one name.
+fn below_class(within: &str, name: &Name) -> Option<Name> {
+    let is_path = within.contains('/') || is_python(within);
+    let mut parts: Vec<String> = within.split('.').map(ToOwned::to_owned).collect();
+    let is_name = parts.iter().all(|part| is_name(part));
+    parts.extend(name.parts.iter().cloned());
+    (!is_path && is_name).then(|| Name {
+        within: None,
+        parts,
+        from_top: false,
+    })
 }
 
 /// Whether a file is a stub.

@@ -12,20 +12,28 @@ use crate::parsed::parsed;
 use crate::project::View;
 use crate::source::{Source, Span};
 
-/// The parameter that a name means: its last part is one of the function before it. A class
-/// has the parameters of its `__init__`.
-pub(super) fn parameter(
+/// A parameter that a name can mean.
+pub(super) struct Found {
+    pub(super) file: String,
+    pub(super) span: Span,
+    /// The name path of its function.
+    pub(super) function: String,
+}
+
+/// The parameters that a name can mean: its last part is one of the function before it. A
+/// class has the parameters of its `__init__`.
+pub(super) fn parameters(
     view: &View,
     finder: &Finder<'_>,
     name: &Name,
     scope: Option<&str>,
-) -> Result<Option<(String, Span)>> {
+) -> Result<Vec<Found>> {
     let Some((last, above)) = name
         .parts
         .split_last()
         .filter(|(_, above)| !above.is_empty())
     else {
-        return Ok(None);
+        return Ok(Vec::new());
     };
     let function = Name {
         parts: above.to_vec(),
@@ -42,18 +50,19 @@ pub(super) fn parameter(
         let init = Name { parts, ..function };
         found = finder.find(&init, scope)?;
     }
-    let [group] = &*finder.groups(&found) else {
-        return Ok(None);
-    };
-    let one = finder.leading(view, group);
-    let (Some(at), Some(source)) = (
-        finder.name_span(&one),
-        view.source(one.file.as_ref().as_ref()),
-    ) else {
-        return Ok(None);
-    };
-    let span = parameter_of(&source, &one.file, at, last);
-    Ok(span.map(|span| (one.file.to_string(), span)))
+    let groups = finder.groups(&found);
+    let parameters = groups.iter().filter_map(|group| {
+        let one = finder.leading(view, group);
+        let at = finder.name_span(&one)?;
+        let source = view.source(one.file.as_ref().as_ref())?;
+        let span = parameter_of(&source, &one.file, at, last)?;
+        Some(Found {
+            file: one.file.to_string(),
+            span,
+            function: finder.name_path(&one),
+        })
+    });
+    Ok(parameters.collect())
 }
 
 /// Where the function whose name stands at a place has a parameter of this name.

@@ -93,8 +93,10 @@ fn named(view: &View, text: &str, name: &Name, scope: Option<&str>) -> Result<Me
             return Err(refused::ambiguous(view, text, &firsts));
         }
     }
-    if let Some((file, span)) = local::parameter(view, &finder, name, scope)? {
-        return meant_at(view, file, Some(span));
+    match &*local::parameters(view, &finder, name, scope)? {
+        [] => {}
+        [one] => return meant_at(view, one.file.clone(), Some(one.span)),
+        several => return Err(refused::ambiguous_parameters(text, name, several)),
     }
     match &*finder.modules_named(name, scope) {
         [] => match outside::spelled(view, name).filter(|_| scope.is_none()) {

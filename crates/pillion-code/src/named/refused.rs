@@ -4,7 +4,8 @@ use pillion_catalogue::{Code, Error};
 use serde_json::json;
 
 use super::find::{Definition, Finder};
-use super::written::{FORMS, Written};
+use super::local::Found as Parameter;
+use super::written::{FORMS, Name, Written};
 use crate::project::View;
 
 /// Candidates that are told.
@@ -65,19 +66,37 @@ pub(super) fn ambiguous(view: &View, text: &str, found: &[Definition]) -> Error 
     for (one, _) in all.iter_mut().zip(doubled).filter(|(_, doubled)| *doubled) {
         one.at = format!("{}:{}:{}", one.file, one.line, one.column);
     }
+    refused(text, found.len(), all, "definitions")
+}
+
+fn refused(text: &str, count: usize, all: Vec<Candidate>, what: &str) -> Error {
     let mut lines: Vec<String> = all.iter().map(Candidate::line).collect();
-    if found.len() > all.len() {
-        lines.push(format!("... and {} more", found.len() - all.len()));
+    if count > all.len() {
+        lines.push(format!("... and {} more", count - all.len()));
     }
     let example = all.first().map_or("file.py::name", |one| &one.at);
     let candidates: Vec<_> = all.iter().map(Candidate::json).collect();
     let files: Vec<&str> = all.iter().map(|one| one.file.as_str()).collect();
-    Error::new(
-        Code::Conflict,
-        format!("`{text}` fits {} definitions", found.len()),
-    )
-    .hint(format!("write which one, such as `{example}`"))
-    .data(json!({ "candidates": candidates, "files": files, "text": lines.join("\n") }))
+    Error::new(Code::Conflict, format!("`{text}` fits {count} {what}"))
+        .hint(format!("write which one, such as `{example}`"))
+        .data(json!({ "candidates": candidates, "files": files, "text": lines.join("\n") }))
+}
+
+/// A parameter that several functions of the same name have.
+pub(super) fn ambiguous_parameters(text: &str, name: &Name, found: &[Parameter]) -> Error {
+    let last = name.parts.last().map_or("", String::as_str);
+    let all = found.iter().take(MOST).map(|one| {
+        let name_path = format!("{}/{last}", one.function);
+        Candidate {
+            at: format!("{}::{}", one.file, name_path.replace('/', ".")),
+            file: one.file.clone(),
+            line: one.span.start.line + 1,
+            column: one.span.start.column + 1,
+            kind: "parameter",
+            name_path,
+        }
+    });
+    refused(text, found.len(), all.collect(), "parameters")
 }
 
 /// The name of several modules.
@@ -98,8 +117,16 @@ pub(super) fn ambiguous_modules(text: &str, files: &[String]) -> Error {
 /// A name that fits nothing.
 pub(super) fn unknown(view: &View, text: &str) -> Error {
     let finder = Finder::new(view);
-    let near: Vec<Candidate> = near(view, text)
+    let mut all = match Written::read(text) {
+        Ok(Written::Name(name)) if name.within.is_none() => finder.by_alias(&name),
+        _ => Vec::new(),
+    };
+    if all.is_empty() {
+        all = near(view, text);
+    }
+    let near: Vec<Candidate> = all
         .iter()
+        .take(NEAR)
         .filter_map(|one| Candidate::of(&finder, one))
         .collect();
     let error = Error::new(Code::NotFound, format!("no definition `{text}`"));

@@ -159,7 +159,7 @@ fn parts(whole: &str, name: &str) -> Result<Vec<String>> {
 }
 
 /// Whether a word can be a name in Python.
-fn is_name(word: &str) -> bool {
+pub(super) fn is_name(word: &str) -> bool {
     let mut letters = word.chars();
     let first = letters.next();
     first.is_some_and(|c| c == '_' || c.is_alphabetic())

@@ -1,5 +1,6 @@
 //! `code.callers` and `code.callees`: who calls whom.
 
+use std::collections::HashSet;
 use std::path::Path;
 
 use pillion_catalogue::{Caller, Context, Offer, Operation, Result, Safety, Scope};
@@ -16,7 +17,7 @@ use crate::engine::CallSite;
 use crate::map::{Language, Wanted};
 use crate::params::{At, limit};
 use crate::project::View;
-use crate::source::LineColumn;
+use crate::source::{LineColumn, Position};
 use crate::text::{Text, location, rest, shown};
 
 /// Who calls the function at this position?
@@ -123,8 +124,11 @@ impl Operation for Callers {
             let caller = caller.clone();
             async move {
                 let view = engine.view.clone();
-                let mut found = calls(engine, spot, Direction::Callers, max).await?;
-                found.possible = possible(&view, &caller, &found).await?;
+                let mut found = calls(engine.clone(), spot, Direction::Callers, max).await?;
+                let users = users(&view, &caller, &found).await?;
+                let (sure, possible) = users.into_iter().partition(|user| user.is_sure);
+                unseen(&engine, &mut found, sure, max);
+                found.possible = possible.into_iter().map(|user| user.told).collect();
                 found.possible.truncate(max);
                 Ok(found)
             }
@@ -190,6 +194,12 @@ async fn calls(engine: Engine, spot: Spotted, direction: Direction, max: usize) 
             .cmp(&place(b))
             .then(a.location.line.cmp(&b.location.line))
     });
+    // Overloads of a foreign function are called from the same places: the first stands for all.
+    let mut told = HashSet::new();
+    all.retain(|one| {
+        let Location { file, name, .. } = &one.location;
+        !is_foreign(one) || told.insert((file.clone(), name.clone(), one.sites.clone()))
+    });
     let total = all.len();
     all.truncate(max);
     Ok(Calls {
@@ -205,8 +215,14 @@ async fn calls(engine: Engine, spot: Spotted, direction: Direction, max: usize) 
     })
 }
 
-/// Who else may call the function that was found, as the map knows it.
-async fn possible(view: &View, caller: &Caller, found: &Calls) -> Result<Vec<PossibleCaller>> {
+/// Someone of whom the map knows and the engine does not.
+struct Unseen {
+    told: PossibleCaller,
+    is_sure: bool,
+}
+
+/// Who else calls the function that was found, or may, as the map knows it.
+async fn users(view: &View, caller: &Caller, found: &Calls) -> Result<Vec<Unseen>> {
     let Some(function) = &found.function else {
         return Ok(Vec::new());
     };
@@ -227,14 +243,80 @@ async fn possible(view: &View, caller: &Caller, found: &Calls) -> Result<Vec<Pos
         })
     };
     let users = graph.possible_users(node, &asked.types).into_iter();
-    let users = users.filter(|user| !user.is_sure && !known(graph.path(user.node), user.line));
-    let users = users.map(|user| PossibleCaller {
-        file: graph.path(user.node).to_owned(),
-        line: user.line,
-        function: graph.name(user.node).to_owned(),
-        via: user.via.word().to_owned(),
+    let users = users.filter(|user| !known(graph.path(user.node), user.line));
+    let users = users.map(|user| Unseen {
+        told: PossibleCaller {
+            file: graph.path(user.node).to_owned(),
+            line: user.line,
+            function: graph.name(user.node).to_owned(),
+            via: user.via.word().to_owned(),
+        },
+        is_sure: user.is_sure,
     });
     Ok(users.collect())
+}
+
+/// Callers that only the map is sure of: engines count no reading of a property as a call.
+fn unseen(engine: &Engine, found: &mut Calls, sure: Vec<Unseen>, max: usize) {
+    let name = found.function.as_ref().and_then(|one| one.name.clone());
+    // Of a list that was cut, nobody knows what is missing.
+    let Some(name) = name.filter(|_| !found.truncated) else {
+        return;
+    };
+    let mut desk = Desk::new(&engine.view);
+    for PossibleCaller { file, line, .. } in sure.into_iter().map(|one| one.told) {
+        let path = engine.absolute(&file);
+        let Some(at) = place_of(&mut desk, &path, line, &name) else {
+            continue;
+        };
+        let facts = engine.view.index.get(&file);
+        let around = facts.and_then(|facts| {
+            let index = facts.enclosing(at)?;
+            Some((facts.symbols.get(index)?.name_span, facts.name_path(index)))
+        });
+        let (span, name_path) = around.unzip();
+        // Its own decorator, `@value.setter`, calls nothing of it.
+        let text = desk.source(&path);
+        let line = text.as_ref().and_then(|source| source.line(at.line));
+        let own = format!("@{name}.");
+        if line.is_some_and(|line| line.trim_start().starts_with(&own)) {
+            continue;
+        }
+        found.calls.push(Calling {
+            location: desk.definition(&path, span.unwrap_or_default()),
+            name_path,
+            calls_in: file,
+            sites: vec![at.into()],
+        });
+        found.total += 1;
+    }
+    if found.calls.len() > max {
+        found.calls.truncate(max);
+        found.truncated = true;
+    }
+}
+
+/// Where a name is taken from something on a line, else where it stands there, else where the
+/// line begins.
+fn place_of(desk: &mut Desk, path: &Path, line: u32, name: &str) -> Option<Position> {
+    let line = line.checked_sub(1)?;
+    let source = desk.source(path)?;
+    let text = source.line(line)?;
+    let is_part = |letter: char| letter == '_' || letter.is_alphanumeric();
+    let whole: Vec<usize> = text
+        .match_indices(name)
+        .map(|(at, _)| at)
+        .filter(|at| {
+            !text[..*at].ends_with(is_part) && !text[at + name.len()..].starts_with(is_part)
+        })
+        .collect();
+    let taken = whole
+        .iter()
+        .find(|at| text[..**at].trim_end().ends_with('.'));
+    let start = taken.or(whole.first()).copied();
+    let start = start.unwrap_or(text.len() - text.trim_start().len());
+    let column = u32::try_from(text[..start].chars().count()).ok()?;
+    Some(Position { line, column })
 }
 
 fn calling(engine: &Engine, desk: &mut Desk, site: &CallSite, calls_in: &Path) -> Calling {

@@ -1,5 +1,6 @@
 //! `code.diagnostics`: what ty and ruff find wrong.
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -102,6 +103,8 @@ pub enum Severity {
     Info,
 }
 
+/// The rule of what cannot be parsed, as both tools call it.
+const SYNTAX: &str = "invalid-syntax";
 /// Files that are checked at once.
 pub(super) const MAX_FILES: usize = 1000;
 /// Files that the engine is asked about at the same time.
@@ -212,6 +215,15 @@ impl Diagnostics {
     }
 }
 
+/// Both tools tell of the same syntax error: it is one.
+fn once_for_each_place(diagnostics: &mut Vec<Finding>) {
+    let mut seen: HashSet<(String, u32, u32)> = HashSet::new();
+    diagnostics.retain(|found| {
+        found.code.as_deref() != Some(SYNTAX)
+            || seen.insert((found.file.clone(), found.line, found.column))
+    });
+}
+
 /// What ty and ruff find in these files.
 pub(super) async fn of_files(
     view: &View,
@@ -227,7 +239,10 @@ pub(super) async fn of_files(
         ruff::check(view, &files, engine.timeout)
     )?;
     let unread = deep.iter().flat_map(|file| unread(view, file));
-    Ok(typed.into_iter().chain(linted).chain(unread).collect())
+    let all = linted.into_iter().chain(typed).chain(unread);
+    let mut all: Vec<Finding> = all.collect();
+    once_for_each_place(&mut all);
+    Ok(all)
 }
 
 /// What is wrong with a file that no tool is asked about.
@@ -240,7 +255,7 @@ fn unread<'a>(view: &'a View, file: &'a Arc<str>) -> impl Iterator<Item = Findin
         end_line: error.line,
         end_column: error.column,
         severity: Severity::Error,
-        code: Some("invalid-syntax".into()),
+        code: Some(SYNTAX.into()),
         message: error.message.clone(),
         source: "pillion".into(),
     })
@@ -252,7 +267,12 @@ async fn typed(engine: &Engine, files: &[Arc<str>]) -> Result<Vec<Finding>> {
         .map(|file| async move {
             let path: PathBuf = engine.absolute(&file);
             let found = server.diagnostics(Path::new(&path), engine.timeout).await?;
-            let found = found.into_iter().map(|diagnostic| {
+            // What is of no rule is shading for editors: unused parameters, code that this
+            // system does not reach.
+            let found = found
+                .into_iter()
+                .filter(|found| found.code.is_some() || found.severity <= 2);
+            let found = found.map(|diagnostic| {
                 let at = span(diagnostic.range);
                 Finding {
                     file: file.to_string(),
@@ -279,6 +299,14 @@ async fn typed(engine: &Engine, files: &[Arc<str>]) -> Result<Vec<Finding>> {
     Ok(found.into_iter().flatten().collect())
 }
 
+/// A message in one line, without what its tool adds about its own search.
+fn summary(message: &str) -> String {
+    let lines = message.lines();
+    let own = lines.take_while(|line| !line.trim_start().starts_with("info:"));
+    let words: Vec<&str> = own.flat_map(str::split_whitespace).collect();
+    words.join(" ")
+}
+
 impl Text for Findings {
     fn text(&self) -> String {
         let mut lines: Vec<String> = self
@@ -291,11 +319,7 @@ impl Text for Findings {
                     Severity::Info => "info",
                 };
                 let code = found.code.as_deref().unwrap_or("-");
-                let message = found
-                    .message
-                    .split_whitespace()
-                    .collect::<Vec<_>>()
-                    .join(" ");
+                let message = summary(&found.message);
                 format!(
                     "{}:{}:{}  {severity}  {message}  [{} {code}]",
                     found.file, found.line, found.column, found.source

@@ -1,5 +1,7 @@
 //! `code.symbols`: definitions of the whole workspace by a part of their name.
 
+use std::sync::Arc;
+
 use pillion_catalogue::{Context, Offer, Operation, Result, Safety, Scope, work};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -7,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::CodeService;
 use crate::answers::{Answer, Outlined};
 use crate::index::Kind;
+use crate::named;
 use crate::outline::outlined;
 use crate::params::limit;
 use crate::text::{Text, rest, shown};
@@ -85,12 +88,37 @@ impl Operation for Symbols {
         let view = CodeService::view(&cx, cx.caller(), None).await?;
         let index = view.index.clone();
         let (query, kinds) = (self.query, self.kinds);
-        let mut found = work(move |token| index.search(&query, &kinds, token)).await??;
+        // What is written as a name elsewhere is one here, too: it comes first.
+        let is_name = query.contains(['.', ':']);
+        let named = match is_name {
+            true => named::definitions(&view, &query, None).unwrap_or_default(),
+            false => Vec::new(),
+        };
+        let is_kind = |kind| kinds.is_empty() || kinds.contains(&kind);
+        let mut found: Vec<(Arc<str>, usize)> = named
+            .into_iter()
+            .map(|one| (one.file, one.index))
+            .filter(|(file, at)| {
+                let symbol = view
+                    .index
+                    .get(file)
+                    .and_then(|facts| facts.symbols.get(*at));
+                symbol.is_some_and(|symbol| is_kind(symbol.kind))
+            })
+            .collect();
+        let first = found.len();
+        let query = query.replace('.', "/");
+        let searched = work(move |token| index.search(&query, &kinds, token)).await??;
+        for one in searched.into_iter().map(|one| (one.path, one.index)) {
+            if !found[..first].contains(&one) {
+                found.push(one);
+            }
+        }
         let total = found.len();
         found.truncate(limit(self.limit.or(Some(BEST))));
-        let symbols = found.iter().filter_map(|found| {
-            let facts = view.index.get(&found.path)?;
-            Some(outlined(&found.path, facts, found.index))
+        let symbols = found.iter().filter_map(|(path, index)| {
+            let facts = view.index.get(path)?;
+            Some(outlined(path, facts, *index))
         });
         let symbols = FoundSymbols {
             symbols: symbols.collect(),

@@ -3,8 +3,8 @@
 use std::collections::HashSet;
 
 use super::super::sketch::{
-    Binding, Expr, ExprId, Fixture, Head, MODULE, Name, Names, Scope, ScopeId, ScopeKind, Site,
-    Sketch, Use,
+    Binding, Built, Expr, ExprId, Fixture, Head, MODULE, Name, Names, Scope, ScopeId, ScopeKind,
+    Site, Sketch, Use,
 };
 use super::super::vocabulary::{is_common, is_special};
 use super::Reader;
@@ -23,8 +23,10 @@ impl Reader<'_> {
                 anonymous.push((at, self.expr(Expr::Attribute(unknown, name))));
             }
         }
+        let built = self.built();
         let receivers: Vec<ExprId> = self.sites.iter().map(|(_, from)| *from).collect();
         let mut sketch = self.sorted(all);
+        sketch.built = built;
         let sites = sketch.sites.iter().zip(receivers);
         let is_open = |site: &Site, receiver| {
             !is_special(sketch.names.get(site.name)) && sketch.is_unclear(site.scope, receiver)
@@ -39,6 +41,51 @@ impl Reader<'_> {
         }
         prune(&mut sketch, &stripped);
         sketch
+    }
+
+    /// Names that are put together where they are looked up: from a text of the same function,
+    /// else from one of its class or module.
+    fn built(&self) -> Box<[Built]> {
+        let own = |scope: ScopeId| self.function_around(scope);
+        let mut built: Vec<Built> = Vec::new();
+        for (scope, line) in &self.lookups {
+            let scope = own(*scope);
+            let here: Vec<_> = self
+                .spellings
+                .iter()
+                .filter(|(at, ..)| own(*at) == scope)
+                .collect();
+            let chosen = match here.is_empty() {
+                false => here,
+                // What is only an ending is mostly a name of its own there.
+                true => self
+                    .spellings
+                    .iter()
+                    .filter(|(at, before, _)| {
+                        self.kind(own(*at)) != Some(ScopeKind::Function) && !before.is_empty()
+                    })
+                    .collect(),
+            };
+            built.extend(chosen.into_iter().map(|(_, before, after)| Built {
+                scope,
+                before: before.clone(),
+                after: after.clone(),
+                line: *line,
+            }));
+        }
+        built.sort_by(|a, b| {
+            (a.scope, &a.before, &a.after, a.line).cmp(&(b.scope, &b.before, &b.after, b.line))
+        });
+        built.dedup_by(|a, b| a.scope == b.scope && a.before == b.before && a.after == b.after);
+        built.into()
+    }
+
+    /// The function whose code a scope is: comprehensions and lambdas are a part of it.
+    fn function_around(&self, mut scope: ScopeId) -> ScopeId {
+        while let Some(ScopeKind::Inner) = self.kind(scope) {
+            scope = self.scopes.get(scope as usize).map_or(MODULE, |s| s.parent);
+        }
+        scope
     }
 
     /// Everything with names in their order.
@@ -111,6 +158,7 @@ impl Reader<'_> {
             loose: Box::default(),
             strings,
             affixes: self.affixes.into_iter().collect(),
+            built: Box::default(),
             fixtures: fixtures.collect(),
             asked: asked.into(),
             names: Names::of(&texts),

@@ -61,6 +61,10 @@ struct Reader<'a> {
     stars: Vec<Name>,
     strings: HashSet<u32>,
     affixes: BTreeSet<(Box<str>, Box<str>)>,
+    /// Where texts stand that names can be put together from: how these begin and end.
+    spellings: Vec<(ScopeId, Box<str>, Box<str>)>,
+    /// Where names are looked up that no literal says, and the line.
+    lookups: Vec<(ScopeId, u32)>,
     fixtures: Vec<Fixture>,
     asked: Vec<(ScopeId, Name)>,
     at: ScopeId,
@@ -81,6 +85,8 @@ impl<'a> Reader<'a> {
             stars: Vec::new(),
             strings: HashSet::new(),
             affixes: BTreeSet::new(),
+            spellings: Vec::new(),
+            lookups: Vec::new(),
             fixtures: Vec::new(),
             asked: Vec::new(),
             at: MODULE,

@@ -1,7 +1,9 @@
 //! The way through the statements and expressions of a file.
 
 use ruff_python_ast::visitor::{self, Visitor};
-use ruff_python_ast::{self as ast, Comprehension, ExceptHandler, ExprContext, Pattern, Stmt};
+use ruff_python_ast::{
+    self as ast, Comprehension, ExceptHandler, ExprContext, Operator, Pattern, Stmt,
+};
 use ruff_text_size::Ranged;
 
 use super::super::sketch::{Binding, Expr, MODULE, Nature, ScopeId, ScopeKind, Site, prefix_hash};
@@ -43,6 +45,26 @@ fn open(text: &str) -> Option<(usize, usize)> {
         places.extend(end.map(|end| (at, at + end)));
     }
     Some((places.first()?.0, places.last()?.1))
+}
+
+/// The text that an expression gives, with `{}` for what is not known of it.
+fn pieces(expr: &ast::Expr, whole: &mut String) {
+    match expr {
+        ast::Expr::StringLiteral(text) => whole.push_str(text.value.to_str()),
+        ast::Expr::FString(text) => {
+            for part in text.value.elements() {
+                match part {
+                    ast::InterpolatedStringElement::Literal(part) => whole.push_str(&part.value),
+                    ast::InterpolatedStringElement::Interpolation(_) => whole.push_str("{}"),
+                }
+            }
+        }
+        ast::Expr::BinOp(sum) if sum.op == Operator::Add => {
+            pieces(&sum.left, whole);
+            pieces(&sum.right, whole);
+        }
+        _ => whole.push_str("{}"),
+    }
 }
 
 /// The variable that an assignment is about: also that of an item of it.
@@ -142,7 +164,7 @@ impl<'a> Reader<'a> {
             }
             Stmt::With(with) => {
                 for item in &with.items {
-                    self.with_item(item);
+                    self.with_item(item, with.is_async);
                 }
                 self.visit_body(&with.body);
             }
@@ -223,11 +245,15 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn with_item(&mut self, item: &'a ast::WithItem) {
+    fn with_item(&mut self, item: &'a ast::WithItem, is_async: bool) {
         self.visit_expr(&item.context_expr);
         let context = self.lower(&item.context_expr);
         let line = self.line(&item.context_expr);
-        let [enter, exit] = ["__enter__", "__exit__"].map(|method| {
+        let methods = match is_async {
+            true => ["__aenter__", "__aexit__"],
+            false => ["__enter__", "__exit__"],
+        };
+        let [enter, exit] = methods.map(|method| {
             let name = self.name(method);
             self.expr(Expr::Attribute(context, name))
         });
@@ -313,18 +339,17 @@ impl<'a> Reader<'a> {
             }
             ast::Expr::StringLiteral(text) => self.note_string(text.value.to_str()),
             ast::Expr::FString(text) => {
-                let mut whole = String::new();
                 for part in text.value.elements() {
-                    match part {
-                        ast::InterpolatedStringElement::Literal(part) => {
-                            self.note_string(&part.value);
-                            whole.push_str(&part.value);
-                        }
-                        ast::InterpolatedStringElement::Interpolation(_) => whole.push_str("{}"),
+                    if let ast::InterpolatedStringElement::Literal(part) = part {
+                        self.note_string(&part.value);
                     }
                 }
-                self.note_affixes(&whole);
+                self.note_pieces(expr);
                 visitor::walk_expr(self, expr);
+            }
+            ast::Expr::BinOp(sum) if sum.op == Operator::Add => {
+                self.note_pieces(expr);
+                self.summands(expr);
             }
             _ => visitor::walk_expr(self, expr),
         }
@@ -351,6 +376,13 @@ impl<'a> Reader<'a> {
                     },
                     value,
                 ));
+            }
+            (
+                Some("getattr" | "hasattr" | "attrgetter" | "methodcaller" | "__getattribute__"),
+                arguments,
+            ) if !arguments.is_empty() => {
+                let line = self.line(call);
+                self.lookups.push((self.at, line));
             }
             (Some("getfixturevalue"), _) => {
                 let mut at = self.at;
@@ -398,6 +430,24 @@ impl<'a> Reader<'a> {
         });
     }
 
+    /// What is in a sum, the sums in it not looked at as texts of their own.
+    fn summands(&mut self, expr: &'a ast::Expr) {
+        match expr {
+            ast::Expr::BinOp(sum) if sum.op == Operator::Add => {
+                self.summands(&sum.left);
+                self.summands(&sum.right);
+            }
+            other => self.visit_expr(other),
+        }
+    }
+
+    /// How a name begins and ends that several texts are put together to.
+    fn note_pieces(&mut self, expr: &ast::Expr) {
+        let mut whole = String::new();
+        pieces(expr, &mut whole);
+        self.note_affixes(&whole);
+    }
+
     /// How names begin and end that are put together from a text.
     fn note_affixes(&mut self, text: &str) {
         if text.len() > MAX_NAME {
@@ -416,6 +466,7 @@ impl<'a> Reader<'a> {
             && is_word(after)
         {
             self.affixes.insert((before.into(), after.into()));
+            self.spellings.push((self.at, before.into(), after.into()));
         }
     }
 
@@ -431,6 +482,10 @@ impl<'a> Reader<'a> {
         let begins = text.trim_end_matches("%s").trim_end_matches("{}");
         if begins.len() <= MAX_NAME && begins.ends_with('_') && is_name(begins) {
             self.strings.insert(prefix_hash(begins));
+            // `_` alone may be the beginning of anything.
+            if begins.len() >= MIN_AFFIX {
+                self.spellings.push((self.at, begins.into(), "".into()));
+            }
         }
         // `__name__ + ".handler"`.
         let dotted = text.trim_start_matches(['.', ':']);

@@ -7,10 +7,12 @@ use pillion_catalogue::{Code, Context, Offer, Operation, Profile, Result, Safety
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::target::targets;
 use super::{Certainty, TypesAsked, of_graph, opened, typed};
 use crate::CodeService;
 use crate::answers::Answer;
 use crate::map::{Graph, Language, Precision, Tree, Wanted};
+use crate::params::written_here;
 use crate::text::{Text, shown};
 
 /// How deep trees are unless a request says otherwise, and how deep they can be.
@@ -22,6 +24,8 @@ const MAX_DEPTH: usize = 50;
 #[serde(deny_unknown_fields)]
 pub struct Impact {
     /// The function: `func`, `Class.method`, or `file:func` if several have the name.
+    #[arg(value_parser = written_here)]
+    #[serde(alias = "at")]
     pub target: String,
     /// The file it is in, if several have the name.
     #[arg(long, value_name = "FILE")]
@@ -122,9 +126,8 @@ impl Operation for Impact {
             Some(file) if !self.target.contains(':') => format!("{file}:{}", self.target),
             _ => self.target,
         };
-        let named = target.clone();
-        let targets = of_graph(&mapped.graph, move |graph, _| graph.targets(&named));
-        let targets = match targets.await? {
+        let found = targets(&view, &mapped.graph, &target, cx.caller()).await;
+        let targets = match found {
             // To an older host this is an answer.
             Err(error) if self.old && error.code == Code::NotFound => {
                 let name = target.rsplit(':').next().unwrap_or(&target);

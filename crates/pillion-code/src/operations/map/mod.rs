@@ -15,6 +15,7 @@ mod patterns;
 mod projects;
 mod references;
 mod structure;
+mod target;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -121,3 +121,33 @@ fn since_a_clock_only_what_changed_is_looked_at() {
         .unwrap_err();
     assert_eq!(error["code"], "invalid_params");
 }
+
+#[test]
+fn one_mistake_is_told_once_and_shading_for_editors_is_none() {
+    let mut project = Project::with(&[
+        ("half.py", "def f(:\n    return 1\n"),
+        ("unused.py", "def f(self, unused):\n    return 1\n"),
+    ]);
+    let answer = project.ask("diagnostics", json!({"path": "half.py"}));
+    let places: Vec<Value> = answer["diagnostics"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|found| json!([found["line"], found["column"], found["code"]]))
+        .collect();
+    let mut once = places.clone();
+    once.dedup();
+    assert_eq!(places, once, "{answer:#}");
+    assert!(!places.is_empty(), "{answer:#}");
+    // No rule of the project says that every parameter is used.
+    let answer = project.ask("diagnostics", json!({"path": "unused.py"}));
+    assert_eq!(answer["total"], 0, "{answer:#}");
+    project
+        .context
+        .write("wrong.py", "import nosuchmodule\n\nnosuchmodule.x\n");
+    let text = project
+        .context
+        .pillion(&["diagnostics", "--text", "wrong.py"]);
+    assert!(!text.stdout.contains("info:"), "{text}");
+    assert!(text.stdout.contains("`nosuchmodule`"), "{text}");
+}

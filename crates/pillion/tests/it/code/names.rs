@@ -353,3 +353,141 @@ fn names_of_others_are_asked_about_where_the_workspace_spells_them() {
         "not_found"
     );
 }
+
+/// Questions about the map take the same names, and places, too.
+#[test]
+fn the_map_takes_names_as_everything_else_does() {
+    let context = shop();
+    let total = "src/shop/cart.py:Cart.total";
+    for (at, target) in [
+        // As older hosts write it.
+        ("Cart.total", total),
+        ("src/shop/cart.py:Cart.total", total),
+        ("shop.cart:Cart/total", total),
+        ("shop.Cart.total", total),
+        ("src/shop/cart.py::Cart.total", total),
+        ("cart.py::Cart::total", total),
+        ("src/shop/cart.py:5:9", total),
+        ("src/shop/cart.py:5", total),
+        ("Cart.total()", total),
+        // A use means what is used, not what is around it.
+        ("tests/test_cart.py:7:20", "src/shop/deep/tool.py:helper"),
+        ("tests/test_cart.py:6:12", "src/shop/cart.py:Cart"),
+        // What a class has from its base, and what a package has from its modules.
+        ("Cart.save", "src/shop/base.py:Base.save"),
+        ("shop.Cart.save", "src/shop/base.py:Base.save"),
+        ("shop.total", "src/shop/cart.py:total"),
+        ("shop.deep.tool.helper", "src/shop/deep/tool.py:helper"),
+    ] {
+        let answer = context.pillion_json(&["map", "impact", at]);
+        let found: Vec<&String> = answer["targets"].as_object().unwrap().keys().collect();
+        assert!(found.contains(&&target.to_owned()), "{at}: {found:?}");
+        let drawn = context.pillion(&["map", "graph", "calls", at, "--format", "mermaid"]);
+        assert_eq!(drawn.code, Some(0), "{at}: {drawn}");
+    }
+    // From a folder of the project, on its own path.
+    let mut command = context.pillion_command(&["map", "impact", "cart.py::Cart.total"]);
+    command.current_dir(context.project.join("src/shop"));
+    assert_eq!(Output::of(command).json()["total_targets"], 1);
+    let mut command = context.pillion_command(&["map", "impact", "cart.py:total"]);
+    command.current_dir(context.project.join("src/shop"));
+    let answer = Output::of(command).json();
+    assert!(
+        answer["targets"]["src/shop/cart.py:total"].is_object(),
+        "{answer:#}"
+    );
+    // The doors call it `at`, as they do elsewhere.
+    let web = context.serve();
+    let reply = web.post("map.impact", &json!({"at": "shop.Cart.save"}));
+    assert_eq!(reply.json()["total_targets"], 1, "{reply:?}");
+    for (wrong, said) in [
+        ("Base.items", "is an attribute"),
+        ("src/shop/cart.py:99:1", "no name"),
+        ("nosuch.py:1:1", "no file"),
+        ("nosuch", "no function or class"),
+    ] {
+        let refused = context.pillion(&["map", "impact", wrong]);
+        assert_eq!(refused.code, Some(1), "{wrong}: {refused}");
+        let error = refused.json();
+        assert_eq!(error["code"], "not_found", "{wrong}: {error}");
+        assert!(
+            error["message"].as_str().unwrap().contains(said),
+            "{wrong}: {error}"
+        );
+    }
+}
+
+#[test]
+fn a_parameter_of_several_functions_is_told_with_all_of_them() {
+    let context = bare();
+    context.write(
+        "shop.py",
+        "class Cart:\n    def make(self, count, *items, **more): ...\n\n\n\
+         def make(count, flag=False, *items): ...\n",
+    );
+    let refused = context.pillion(&["refs", "make.count"]).json();
+    assert_eq!(refused["code"], "conflict", "{refused:#}");
+    assert_eq!(
+        places(&refused["data"]["candidates"]),
+        ["shop.py:5:10", "shop.py:2:20"],
+        "{refused:#}"
+    );
+    for one in refused["data"]["candidates"].as_array().unwrap() {
+        let place = format!("shop.py:{}:{}", one["line"], one["column"]);
+        assert_eq!(defs(&context, one["at"].as_str().unwrap()), [place]);
+    }
+    // Only one of them has these.
+    assert_eq!(defs(&context, "make.flag"), ["shop.py:5:17"]);
+    assert_eq!(defs(&context, "make.more"), ["shop.py:2:37"]);
+}
+
+#[test]
+fn colons_between_names_and_names_of_imports_are_understood() {
+    let context = shop();
+    context.write(
+        "src/shop/api.py",
+        "from . import cart as engine\nfrom .cart import Cart as Basket\n",
+    );
+    for (at, place) in [
+        ("Cart::total", "src/shop/cart.py:5:9"),
+        ("shop.cart.Cart:total", "src/shop/cart.py:5:9"),
+        ("shop.Cart:save", "src/shop/base.py:7:9"),
+        ("shop.api.engine", "src/shop/cart.py:1:1"),
+        ("shop.api.engine.Cart", "src/shop/cart.py:4:7"),
+        ("shop.api.Basket", "src/shop/cart.py:4:7"),
+    ] {
+        assert_eq!(defs(&context, at), [place], "{at}");
+    }
+    // It is told whose other name that is, and not taken for it: a rename would mean another.
+    let refused = context.pillion(&["rename", "Basket", "Box"]).json();
+    assert_eq!(refused["code"], "not_found", "{refused:#}");
+    assert_eq!(
+        refused["data"]["candidates"][0]["at"], "src/shop/cart.py::Cart",
+        "{refused:#}"
+    );
+}
+
+#[test]
+fn definitions_are_searched_by_names_with_dots() {
+    let context = shop();
+    for query in [
+        "Cart.total",
+        "shop.cart.Cart.total",
+        "cart.py::Cart.total",
+        "Cart/total",
+    ] {
+        let answer = context.pillion_json(&["symbols", query]);
+        assert_eq!(
+            answer["symbols"][0]["name_path"], "Cart/total",
+            "{query}: {answer:#}"
+        );
+        assert_eq!(answer["total"], 1, "{query}: {answer:#}");
+    }
+    let answer = context.pillion_json(&["symbols", "Cart.tot"]);
+    assert_eq!(
+        answer["symbols"][0]["name_path"], "Cart/total",
+        "{answer:#}"
+    );
+    let answer = context.pillion_json(&["symbols", "Cart.total", "--kind", "class"]);
+    assert_eq!(answer["total"], 0, "{answer:#}");
+}

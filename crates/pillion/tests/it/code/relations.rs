@@ -105,3 +105,63 @@ fn callees_are_told_with_the_places_of_their_calls() {
         (&json!(null), &json!([]))
     );
 }
+
+#[test]
+fn who_reads_a_property_calls_it() {
+    let mut project = Project::with(&[
+        (
+            "model.py",
+            "import functools\n\n\nclass Lazy:\n    @property\n    def value(self):\n        return 1\n\n    \
+             @functools.cached_property\n    def kept(self):\n        return self.value\n",
+        ),
+        (
+            "app.py",
+            "from model import Lazy\n\n\ndef read(lazy: Lazy):\n    return 'value', lazy.value\n\n\n\
+             def keep():\n    return Lazy().kept\n",
+        ),
+    ]);
+    let told = |answer: &Value| -> Vec<Value> {
+        let calls = answer["calls"].as_array().unwrap();
+        let told = calls.iter();
+        told.map(|call| json!([call["name_path"], call["calls_in"], call["sites"]]))
+            .collect()
+    };
+    let site = |line: u32, column: u32| json!([{"line": line, "column": column}]);
+    let place = project.find("model.py", "def |value");
+    let answer = project.ask_at("callers", place);
+    let calls = told(&answer);
+    assert_eq!(calls.len(), 2, "{answer:#}");
+    assert!(
+        calls.contains(&json!(["read", "app.py", site(5, 26)])),
+        "{answer:#}"
+    );
+    assert!(
+        calls.contains(&json!(["Lazy/kept", "model.py", site(11, 21)])),
+        "{answer:#}"
+    );
+    assert_eq!(answer["total"], 2, "{answer:#}");
+    let place = project.find("model.py", "def |kept");
+    let answer = project.ask_at("callers", place);
+    assert_eq!(
+        told(&answer),
+        [json!(["keep", "app.py", site(9, 19)])],
+        "{answer:#}"
+    );
+}
+
+#[test]
+fn who_puts_a_name_together_may_call_it() {
+    let mut project = Project::with(&[(
+        "visit.py",
+        "class Visitor:\n    def visit(self, kind):\n        return getattr(self, \"visit_\" + kind)()\n\n    \
+         def visit_node(self):\n        return 1\n",
+    )]);
+    let place = project.find("visit.py", "def |visit_node");
+    let answer = project.ask_at("callers", place);
+    assert_eq!(answer["calls"], json!([]), "{answer:#}");
+    assert_eq!(
+        answer["possible"],
+        json!([{"file": "visit.py", "line": 3, "function": "Visitor.visit", "via": "name"}]),
+        "{answer:#}"
+    );
+}

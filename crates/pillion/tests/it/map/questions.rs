@@ -213,6 +213,20 @@ fn what_others_may_call_is_not_dead() {
 }
 
 #[test]
+fn names_of_several_pieces_are_not_dead() {
+    let mut shop = Mapped::shop();
+    shop.context.write(
+        "shop/pieces.py",
+        "class Pieces:\n    def aget_one(self): pass\n    def run_two_now(self): pass\n    \
+         def never(self): pass\n\n\n\
+         def use(x, kind):\n    getattr(x, 'a' + 'get_' + kind)\n    \
+         getattr(x, 'run_' + kind + f'_now')\n\n\nTABLE = {1: use}\n",
+    );
+    let dead = shop.ask("dead_code", json!({}));
+    assert_eq!(dead["by_file"]["shop/pieces.py"], json!(["Pieces.never"]));
+}
+
+#[test]
 fn folders_are_layers() {
     let mut shop = Mapped::shop();
     shop.context.write("base/__init__.py", "");
