@@ -6,11 +6,13 @@ use pillion_catalogue::{Code, Context, Error, Operation, Result, Safety, Scope};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::named::targets;
 use super::{Certainty, of_graph, opened};
 use crate::CodeService;
 use crate::answers::Unread;
 use crate::map::Language;
 use crate::map::picture::{self, Bounds, Picture, Wanted};
+use crate::params::written_here;
 
 /// Boxes unless a request says otherwise, and at most.
 const NODES: usize = 40;
@@ -27,8 +29,10 @@ pub struct Draw {
     #[arg(default_value = "packages")]
     #[serde(default)]
     pub what: Subject,
-    /// The function it is about: `func`, `Class.method`, or `file:func`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// The function it is about: a name such as `func`, `Class.method`, `pkg.mod.func` or
+    /// `file:func`, or a place such as `pkg/mod.py:12:5`.
+    #[arg(value_parser = written_here)]
+    #[serde(alias = "at", default, skip_serializing_if = "Option::is_none")]
     pub target: Option<String>,
     /// How it is written.
     #[arg(long, default_value = "svg")]
@@ -159,12 +163,10 @@ impl Operation for Draw {
         let (view, language) =
             opened(&cx, self.project.as_ref(), self.language, cx.caller()).await?;
         let graph = view.map(language).await?.graph;
-        let named = self.target;
-        let targets = of_graph(&graph, move |graph, _| match &named {
-            Some(target) => graph.targets(target),
-            None => Ok(Vec::new()),
-        });
-        let targets = targets.await??;
+        let targets = match &self.target {
+            Some(target) => targets(&view, &graph, cx.caller(), target).await?,
+            None => Vec::new(),
+        };
         let wanted = match (self.what, targets.is_empty()) {
             (Subject::Packages, _) => Wanted::Packages,
             (Subject::Calls, true) => Wanted::Calls,

@@ -7,10 +7,12 @@ use pillion_catalogue::{Code, Context, Offer, Operation, Profile, Result, Safety
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::named::targets;
 use super::{Certainty, TypesAsked, of_graph, opened, typed};
 use crate::CodeService;
 use crate::answers::Answer;
 use crate::map::{Graph, Language, Precision, Tree, Wanted};
+use crate::params::written_here;
 use crate::text::{Text, shown};
 
 /// How deep trees are unless a request says otherwise, and how deep they can be.
@@ -21,7 +23,10 @@ const MAX_DEPTH: usize = 50;
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
 #[serde(deny_unknown_fields)]
 pub struct Impact {
-    /// The function: `func`, `Class.method`, or `file:func` if several have the name.
+    /// The function or class: a name such as `func`, `Class.method`, `pkg.mod.func` or
+    /// `file:func`, or a place such as `pkg/mod.py:12:5`; all that have the name.
+    #[arg(value_parser = written_here)]
+    #[serde(alias = "at")]
     pub target: String,
     /// The file it is in, if several have the name.
     #[arg(long, value_name = "FILE")]
@@ -122,9 +127,7 @@ impl Operation for Impact {
             Some(file) if !self.target.contains(':') => format!("{file}:{}", self.target),
             _ => self.target,
         };
-        let named = target.clone();
-        let targets = of_graph(&mapped.graph, move |graph, _| graph.targets(&named));
-        let targets = match targets.await? {
+        let targets = match targets(&view, &mapped.graph, cx.caller(), &target).await {
             // To an older host this is an answer.
             Err(error) if self.old && error.code == Code::NotFound => {
                 let name = target.rsplit(':').next().unwrap_or(&target);

@@ -11,6 +11,7 @@ mod extract;
 mod graph;
 mod impact;
 mod live_changes;
+mod named;
 mod patterns;
 mod projects;
 mod references;
