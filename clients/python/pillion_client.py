@@ -240,10 +240,10 @@ class Client:
         names = names[len(about) :]
 
         def ask(*values: Any, **params: Any) -> Any:
-            count = len(values) - len(names)
             # A name or FILE:LINE:COL alone is one word, else it is three.
-            first = (3 if count > 1 else 1) if about and values else 0
-            if count > first or (about and first > len(values)):
+            three = [type(value) for value in values[1:3]] == [int, int]
+            first = (3 if three else 1) if about and values else 0
+            if len(values) - first > len(names):
                 takes = ", ".join([*(["place, or file, line, col"] if about else []), *names])
                 raise TypeError(f"{name} takes {takes}; others by their names")
             place = placed(values[:first]) if first else {}
