@@ -166,7 +166,13 @@ print(json.dumps([found, text.splitlines()[0], code, bodies, parts]))
     let parts = json!([{"item": 0}, {"item": 1}]);
     assert_eq!(
         output.json(),
-        json!(["greet", "greeting.py", "not_found", [1, 1, 1, "wrong"], parts]),
+        json!([
+            "greet",
+            "greeting.py",
+            "not_found",
+            [1, 1, 1, "wrong"],
+            parts
+        ]),
         "{output}"
     );
 }
