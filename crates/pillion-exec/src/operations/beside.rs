@@ -39,7 +39,7 @@ pub fn modules_beside(folder: &Path, function: &str) -> Vec<FileGiven> {
     let mut taken = Taken::new(folder);
     taken.module(top);
     for path in sources(folder) {
-        taken.file(path);
+        taken.file(&path);
     }
     taken.given
 }
@@ -86,14 +86,14 @@ impl<'a> Taken<'a> {
                 false => below(&self.folder.join(&top)),
             };
             for path in files {
-                waiting.extend(self.file(path));
+                waiting.extend(self.file(&path));
             }
         }
     }
 
     /// A file; gives the names of the modules that it imports.
-    fn file(&mut self, path: PathBuf) -> Vec<String> {
-        if self.given.len() >= MOST || !self.paths.insert(path.clone()) {
+    fn file(&mut self, path: &Path) -> Vec<String> {
+        if self.given.len() >= MOST || !self.paths.insert(path.to_owned()) {
             return Vec::new();
         }
         let Some(left) = path
@@ -104,7 +104,7 @@ impl<'a> Taken<'a> {
             return Vec::new();
         };
         let name = path.strip_prefix(self.folder).ok().and_then(Path::to_str);
-        let (Some(name), Ok(bytes)) = (name, std::fs::read(&path)) else {
+        let (Some(name), Ok(bytes)) = (name, std::fs::read(path)) else {
             return Vec::new();
         };
         self.left = left;
