@@ -42,6 +42,7 @@ async def later(x):
 def thing(): return Thing()
 def bad(): return Bad()
 def nan(): return float("nan")
+def some(): return [float("nan"), float("inf")]
 def lone(): return "\\ud800"
 def none(): pass
 def loop():
@@ -64,6 +65,7 @@ def leave(): raise SystemExit(3)
         ("m:none", None, {"value": None}),
         ("m:thing", None, {"repr": "a thing"}),
         ("m:nan", None, {"value": None}),
+        ("m:some", None, {"repr": "[nan, inf]"}),
         ("m:lone", None, {"repr": "'\\ud800'"}),
         ("m:loop", None, {"repr": "[[...]]"}),
         ("m:bad", None, {"repr": "<Bad, whose repr raised ValueError>"}),

@@ -91,9 +91,20 @@ fn decode<O: Operation>(params: Option<&RawValue>) -> Result<O> {
 }
 
 fn wrong_params(name: &str, why: &impl std::fmt::Display) -> Error {
-    let what = format!("parameters of `{name}`: {why}");
-    let command = name.replace('.', " ");
-    Error::new(Code::InvalidParams, what).hint(format!("`pillion {command} --help` shows them"))
+    let why = why.to_string();
+    let what = format!("parameters of `{name}`: {}", without_place(&why));
+    Error::new(Code::InvalidParams, what).hint(params_hint(name))
+}
+
+/// What is wrong with a text, without the line and column in it: the caller never saw that text.
+pub(crate) fn without_place(why: &str) -> &str {
+    &why[..why.rfind(" at line ").unwrap_or(why.len())]
+}
+
+/// Where a terminal shows the parameters of an operation. Doors without one say it otherwise.
+pub fn params_hint(operation: &str) -> String {
+    let command = operation.replace('.', " ");
+    format!("`pillion {command} --help` shows them")
 }
 
 /// An operation and who answers it.

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use serde_path_to_error::Segment;
 
 use crate::Operation;
+use crate::catalogue::without_place;
 
 /// What of a wrong value is shown: this many characters.
 const SHOWN: usize = 100;
@@ -109,9 +110,7 @@ pub(crate) fn check<O: Operation>(text: &str) -> Result<()> {
             (loc.collect(), error.inner().to_string())
         }
     };
-    // The line and column are those of a text that the caller never saw.
-    let why = &why[..why.rfind(" at line ").unwrap_or(why.len())];
-    let (rule, member, msg) = rule(why);
+    let (rule, member, msg) = rule(without_place(&why));
     if let Some(member) = member
         && loc.last().and_then(Value::as_str) != Some(member)
     {

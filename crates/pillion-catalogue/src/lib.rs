@@ -24,7 +24,7 @@ pub mod text;
 mod work;
 
 pub use activity::{Activity, Lease};
-pub use catalogue::{Catalogue, MAX_ANSWER, Operations};
+pub use catalogue::{Catalogue, MAX_ANSWER, Operations, params_hint};
 pub use context::{Context, Door, Part, Request};
 pub use definition::{Arguments, Definition, Printed, Readable};
 pub use functions::{Asking, Failed, Function, Functions, Given, Listing};

@@ -202,6 +202,17 @@ pub struct Location {
     pub external: bool,
 }
 
+/// Why an answer has nothing, and what else has the name.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Nothing {
+    /// Why there is nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
+    /// Definitions of this name, if nobody knows which is meant.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub candidates: Vec<Location>,
+}
+
 /// Places, and how much of all there is they are.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Locations {
@@ -218,6 +229,9 @@ pub struct Locations {
     /// What the parser did not understand in the file that was asked about.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub parse_errors: Vec<ParseError>,
+    #[serde(flatten)]
+    #[expect(missing_docs, reason = "it has no name outside")]
+    pub nothing: Nothing,
 }
 
 /// How sure it is that a place refers to what was asked about.
@@ -266,6 +280,9 @@ pub struct References {
     /// What the parser did not understand in the file that was asked about.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub parse_errors: Vec<ParseError>,
+    #[serde(flatten)]
+    #[expect(missing_docs, reason = "it has no name outside")]
+    pub nothing: Nothing,
 }
 
 /// What a name is.
@@ -294,6 +311,9 @@ pub struct Hover {
     /// What the parser did not understand in the file that was asked about.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub parse_errors: Vec<ParseError>,
+    #[serde(flatten)]
+    #[expect(missing_docs, reason = "it has no name outside")]
+    pub nothing: Nothing,
 }
 
 /// A definition in an outline.

@@ -66,11 +66,14 @@ pub(crate) fn inside(root: &Path, path: &Path) -> Result<String> {
         if is_outside(root, &joined) {
             outside(root, path)
         } else {
-            Error::new(
+            let error = Error::new(
                 Code::NotFound,
                 format!("no file `{}`: {error}", path.display()),
-            )
-            .hint("paths are relative to the workspace root, or absolute inside of it")
+            );
+            error.hint(match path.is_absolute() {
+                true => "look what is in its folder",
+                false => "paths are relative to the workspace root, or absolute inside of it",
+            })
         }
     })?;
     let Ok(relative) = found.strip_prefix(root) else {

@@ -6,8 +6,8 @@ use pillion_catalogue::Operation;
 use serde::de::DeserializeOwned;
 
 use crate::answers::{
-    Answer, Confidence, FileError, Hover, Location, Locations, Outcome, Outline, References,
-    Unread, UnreadFile,
+    Answer, Confidence, FileError, Hover, Location, Locations, Nothing, Outcome, Outline,
+    References, Unread, UnreadFile,
 };
 use crate::index::ParseError;
 
@@ -64,11 +64,26 @@ impl<T: Text> Text for Outcome<T> {
     }
 }
 
+impl Nothing {
+    /// What an answer without anything says, and why that is so.
+    pub(crate) fn text(&self, what: &str) -> String {
+        let mut lines = vec![match &self.why {
+            Some(why) => format!("{what}: {why}"),
+            None => what.to_owned(),
+        }];
+        if !self.candidates.is_empty() {
+            lines.push("of this name there are:".into());
+            lines.extend(self.candidates.iter().map(location));
+        }
+        lines.join("\n")
+    }
+}
+
 impl Text for Locations {
     fn text(&self) -> String {
         let mut lines: Vec<String> = self.locations.iter().map(location).collect();
         if lines.is_empty() {
-            lines.push("nothing found".into());
+            lines.push(self.nothing.text("nothing found"));
         }
         lines.extend(rest(self.total, self.locations.len()));
         lines.extend(self.parse_errors.iter().map(parse_error));
@@ -78,6 +93,9 @@ impl Text for Locations {
 
 impl Text for References {
     fn text(&self) -> String {
+        if self.nothing.why.is_some() {
+            return self.nothing.text("nothing found");
+        }
         let mut out = format!("{} confirmed, {} possible", self.confirmed, self.possible);
         let mut file = "";
         for reference in &self.locations {
@@ -110,7 +128,7 @@ impl Text for References {
 impl Text for Hover {
     fn text(&self) -> String {
         let Some(name) = &self.name else {
-            return "nothing there".into();
+            return self.nothing.text("nothing there");
         };
         let mut lines = vec![match &self.kind {
             Some(kind) => format!("{kind} {name}"),

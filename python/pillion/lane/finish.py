@@ -52,12 +52,13 @@ class Outcome:
     def returned(self, value: Any) -> None:
         """Keep what a function returned: as JSON, or how Python shows it."""
         try:
+            plain = value
             try:
-                messages.pack({"value": value})
+                messages.pack({"value": plain})
             except ValueError:
-                value = _without_nan(value)
-                messages.pack({"value": value})
-            self.message["value"] = value
+                plain = _without_nan(value)
+                messages.pack({"value": plain})
+            self.message["value"] = plain
         except (TypeError, ValueError, RecursionError):  # also UnicodeEncodeError
             try:
                 text = repr(value)

@@ -46,13 +46,6 @@ impl Candidate {
             "kind": self.kind, "name_path": self.name_path,
         })
     }
-
-    fn line(&self) -> String {
-        let Self {
-            file, line, column, ..
-        } = self;
-        format!("{file}:{line}:{column}  {} {}", self.kind, self.at)
-    }
 }
 
 /// A name that fits several definitions.
@@ -70,16 +63,11 @@ pub(super) fn ambiguous(view: &View, text: &str, found: &[Definition]) -> Error 
 }
 
 fn refused(text: &str, count: usize, all: Vec<Candidate>, what: &str) -> Error {
-    let mut lines: Vec<String> = all.iter().map(Candidate::line).collect();
-    if count > all.len() {
-        lines.push(format!("... and {} more", count - all.len()));
-    }
     let example = all.first().map_or("file.py::name", |one| &one.at);
     let candidates: Vec<_> = all.iter().map(Candidate::json).collect();
-    let files: Vec<&str> = all.iter().map(|one| one.file.as_str()).collect();
     Error::new(Code::Conflict, format!("`{text}` fits {count} {what}"))
         .hint(format!("write which one, such as `{example}`"))
-        .data(json!({ "candidates": candidates, "files": files, "text": lines.join("\n") }))
+        .data(json!({ "candidates": candidates, "total": count }))
 }
 
 /// A parameter that several functions of the same name have.
@@ -111,7 +99,7 @@ pub(super) fn ambiguous_modules(text: &str, files: &[String]) -> Error {
         format!("`{text}` fits {} modules", files.len()),
     )
     .hint(format!("write which one, such as `{}`", files[0]))
-    .data(json!({ "candidates": candidates, "text": files.join("\n") }))
+    .data(json!({ "candidates": candidates, "total": files.len() }))
 }
 
 /// A name that fits nothing.
@@ -133,12 +121,11 @@ pub(super) fn unknown(view: &View, text: &str) -> Error {
     if near.is_empty() {
         return error.hint(FORMS);
     }
-    let lines: Vec<String> = near.iter().map(Candidate::line).collect();
     let names: Vec<String> = near.iter().map(|one| format!("`{}`", one.at)).collect();
     let candidates: Vec<_> = near.iter().map(Candidate::json).collect();
     error
         .hint(format!("did you mean {}?", names.join(", ")))
-        .data(json!({ "candidates": candidates, "text": lines.join("\n") }))
+        .data(json!({ "candidates": candidates }))
 }
 
 /// Definitions with names like the one that was written.

@@ -141,7 +141,7 @@ impl Text for AllAbout {
                 let path = hover.name_path.as_ref().unwrap_or(name);
                 parts.push(format!("{kind} {path}"));
             }
-            _ => return "nothing there".into(),
+            _ => return hover.nothing.text("nothing there"),
         }
         parts.extend(
             self.definitions

@@ -7,9 +7,10 @@ use pillion_catalogue::{Caller, Context, Offer, Operation, Result, Safety, Scope
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::nothing;
 use super::positions::{self, Spotted};
 use crate::CodeService;
-use crate::answers::{Answer, Location};
+use crate::answers::{Answer, Location, Nothing};
 use crate::ask::{Engine, span, to_engine};
 use crate::definitions;
 use crate::desk::Desk;
@@ -66,6 +67,9 @@ pub struct Calls {
     pub clock: String,
     /// Who answered.
     pub engine: String,
+    #[serde(flatten)]
+    #[expect(missing_docs, reason = "it has no name outside")]
+    pub nothing: Nothing,
 }
 
 /// A function on the other end of calls.
@@ -171,6 +175,10 @@ async fn calls(engine: Engine, spot: Spotted, direction: Direction, max: usize) 
         }
         false => Vec::new(),
     };
+    let nothing = match items.is_empty() {
+        true => nothing::but(&engine, &spot, "function").await?,
+        false => Nothing::default(),
+    };
     let mut desk = Desk::new(&engine.view);
     let mut all = Vec::new();
     for item in &items {
@@ -212,6 +220,7 @@ async fn calls(engine: Engine, spot: Spotted, direction: Direction, max: usize) 
         total,
         clock: engine.view.clock(),
         engine: engine.name().into(),
+        nothing,
     })
 }
 
@@ -340,7 +349,7 @@ fn calling(engine: &Engine, desk: &mut Desk, site: &CallSite, calls_in: &Path) -
 impl Text for Calls {
     fn text(&self) -> String {
         if self.function.is_none() {
-            return "no function there".into();
+            return self.nothing.text("no function there");
         }
         let mut lines = Vec::new();
         for calling in &self.calls {

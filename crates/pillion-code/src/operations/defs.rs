@@ -5,17 +5,14 @@ use pillion_workspace::config::EngineChoice;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::hover::kind_of_word;
+use super::nothing;
 use super::positions::{self, Spotted};
 use crate::CodeService;
-use crate::answers::{Answer, Location, Locations};
+use crate::answers::{Answer, Locations, Nothing};
 use crate::ask::Engine;
 use crate::definitions;
-use crate::desk::Desk;
-use crate::named::{self, Finder};
 use crate::params::{At, engine_choice};
-use crate::syntax::Word;
-use crate::text::{Text, location, shown};
+use crate::text::shown;
 
 /// Where is the name at this position defined?
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
@@ -40,13 +37,13 @@ impl Operation for Defs {
         .typed("defs", 30)
         .routes(&[Route::older(Method::Post, "/defs")]);
     type Service = CodeService;
-    type Output = Answer<FoundDefinitions>;
+    type Output = Answer<Locations>;
 
     fn text(result: &str) -> Option<String> {
         shown::<Self>(result)
     }
 
-    async fn run(self, cx: Context<CodeService>) -> Result<Answer<FoundDefinitions>> {
+    async fn run(self, cx: Context<CodeService>) -> Result<Answer<Locations>> {
         positions::answer(&cx, cx.caller(), &self.at, self.engine, |engine, spot| {
             defs(engine, spot)
         })
@@ -54,108 +51,19 @@ impl Operation for Defs {
     }
 }
 
-/// Where something is defined; if nowhere, why, and what else has the name.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct FoundDefinitions {
-    /// The places.
-    #[serde(flatten)]
-    pub found: Locations,
-    /// Why there is none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub why: Option<String>,
-    /// Definitions of this name, if nobody knows which is meant.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub candidates: Vec<Location>,
-}
-
-/// Candidates that are told.
-const MOST: usize = 10;
-
-impl Text for FoundDefinitions {
-    fn text(&self) -> String {
-        let Some(why) = &self.why else {
-            return self.found.text();
-        };
-        let mut lines = vec![format!("nothing found: {why}")];
-        if !self.candidates.is_empty() {
-            lines.push("of this name there are:".into());
-            lines.extend(self.candidates.iter().map(location));
-        }
-        lines.join("\n")
-    }
-}
-
-async fn defs(engine: Engine, spot: Spotted) -> Result<FoundDefinitions> {
+async fn defs(engine: Engine, spot: Spotted) -> Result<Locations> {
     let found = definitions::find_or_fall_back(&engine, &spot).await?;
-    let mut answer = FoundDefinitions {
-        found: Locations {
-            total: found.locations.len(),
-            locations: found.locations,
-            truncated: false,
-            clock: engine.view.clock(),
-            engine: found.engine.into(),
-            parse_errors: spot.parse_errors(&engine.view),
-        },
-        why: None,
-        candidates: Vec::new(),
+    let nothing = match found.locations.is_empty() {
+        true => nothing::at(&engine, &spot),
+        false => Nothing::default(),
     };
-    if answer.found.locations.is_empty() {
-        answer.why = Some(why_nothing(&spot));
-        answer.candidates = candidates(&engine, &spot);
-    }
-    Ok(answer)
-}
-
-/// Why nothing is defined by what stands at a place.
-fn why_nothing(spot: &Spotted) -> String {
-    let (line, column) = (spot.at.line + 1, spot.at.column + 1);
-    let count = spot.source.line_count();
-    let Some(text) = spot
-        .source
-        .line(spot.at.line)
-        .filter(|_| line as usize <= count)
-    else {
-        return format!("line {line} is missing: the file has {count} lines");
-    };
-    match (kind_of_word(spot), spot.word()) {
-        (Word::Keyword, Some((word, _))) => format!("`{word}` is a keyword"),
-        (_, Some((word, span))) => {
-            let before = text
-                .chars()
-                .nth((span.start.column as usize).wrapping_sub(1));
-            match before {
-                Some('.') => {
-                    format!("the type of what stands before `.{word}` is not known")
-                }
-                _ => format!("nobody knows what `{word}` is here"),
-            }
-        }
-        _ if text.trim().is_empty() => format!("line {line} is blank"),
-        _ if text.chars().count() < spot.at.column as usize => {
-            let width = text.chars().count();
-            format!("line {line} has only {width} columns: `{}`", text.trim())
-        }
-        _ => format!(
-            "no name is at column {column} of line {line}: `{}`",
-            text.trim()
-        ),
-    }
-}
-
-/// Definitions of the workspace that have the name at a place.
-fn candidates(engine: &Engine, spot: &Spotted) -> Vec<Location> {
-    let is_name = kind_of_word(spot) == Word::Name;
-    let Some((word, _)) = spot.word().filter(|_| is_name) else {
-        return Vec::new();
-    };
-    let Ok(found) = named::definitions(&engine.view, word, None) else {
-        return Vec::new();
-    };
-    let mut desk = Desk::new(&engine.view);
-    let finder = Finder::new(&engine.view);
-    let places = found.iter().filter_map(|one| {
-        let span = finder.name_span(one)?;
-        Some(desk.definition(&engine.absolute(&one.file), span))
-    });
-    places.take(MOST).collect()
+    Ok(Locations {
+        total: found.locations.len(),
+        locations: found.locations,
+        truncated: false,
+        clock: engine.view.clock(),
+        engine: found.engine.into(),
+        parse_errors: spot.parse_errors(&engine.view),
+        nothing,
+    })
 }

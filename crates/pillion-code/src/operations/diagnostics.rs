@@ -341,6 +341,9 @@ impl Text for Findings {
             parts.push(format!("{others} other"));
         }
         lines.push(match self.total {
+            0 if self.files == 0 => "nothing was checked: no Python file is there, or none has \
+                                     changed; name a file or a folder"
+                .into(),
             0 => format!("nothing wrong in {files}"),
             _ => format!("{} in {files}", parts.join(", ")),
         });

@@ -5,6 +5,7 @@ use pillion_workspace::config::EngineChoice;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::nothing;
 use super::positions::{self, Spotted};
 use crate::CodeService;
 use crate::answers::{Answer, Hover};
@@ -93,7 +94,10 @@ pub(super) async fn about(engine: &Engine, spot: &Spotted, found: &Found) -> Res
             hover.kind = Some("keyword".into());
             return Ok(hover);
         }
-        Word::Other => return Ok(hover),
+        Word::Other => {
+            hover.nothing = nothing::at(engine, spot);
+            return Ok(hover);
+        }
         Word::Name => {}
     }
     let told = engine.hover(&spot.path, spot.at).await?;
@@ -121,6 +125,7 @@ pub(super) async fn about(engine: &Engine, spot: &Spotted, found: &Found) -> Res
     }
     if head.is_none() && documentation.is_none() && found.locations.is_empty() {
         // A word in a string or a comment, or in a file that is no Python.
+        hover.nothing = nothing::at(engine, spot);
         return Ok(hover);
     }
     hover.name = word.map(|(name, _)| name.to_owned());

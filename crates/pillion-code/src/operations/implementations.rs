@@ -4,9 +4,10 @@ use pillion_catalogue::{Context, Offer, Operation, Result, Safety, Scope, work};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::nothing;
 use super::positions::{self, Spotted};
 use crate::CodeService;
-use crate::answers::{Answer, Locations};
+use crate::answers::{Answer, Locations, Nothing};
 use crate::ask::Engine;
 use crate::desk::{self, Desk};
 use crate::params::{At, limit};
@@ -53,6 +54,10 @@ impl Operation for Implementations {
 
 async fn implementations(engine: Engine, spot: Spotted, max: usize) -> Result<Locations> {
     let definitions = definitions::find(&engine, &spot).await?;
+    let nothing = match definitions.places.is_empty() {
+        true => nothing::at(&engine, &spot),
+        false => Nothing::default(),
+    };
     let mut found = Vec::new();
     for place in &definitions.places {
         found.extend(closure::implementations(&engine, place).await?);
@@ -86,5 +91,6 @@ async fn implementations(engine: Engine, spot: Spotted, max: usize) -> Result<Lo
         clock: engine.view.clock(),
         engine: engine.name().into(),
         parse_errors: spot.parse_errors(&engine.view),
+        nothing,
     })
 }

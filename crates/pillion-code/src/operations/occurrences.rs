@@ -4,9 +4,10 @@ use pillion_catalogue::{Context, Method, Offer, Operation, Result, Route, Safety
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::nothing;
 use super::positions::{self, Spotted};
 use crate::CodeService;
-use crate::answers::{Answer, Locations};
+use crate::answers::{Answer, Locations, Nothing};
 use crate::ask::Engine;
 use crate::desk::Desk;
 use crate::occurrences;
@@ -57,6 +58,10 @@ impl Operation for Occurrences {
 async fn occurrences(engine: Engine, spot: Spotted, max: usize) -> Result<Locations> {
     let places = occurrences::places(&engine, &spot).await?.places;
     let total = places.len();
+    let nothing = match places.is_empty() {
+        true => nothing::but(&engine, &spot, "name of the workspace").await?,
+        false => Nothing::default(),
+    };
     let mut desk = Desk::new(&engine.view);
     let describe = work(move |_| {
         let shown = places.into_iter().take(max);
@@ -73,5 +78,6 @@ async fn occurrences(engine: Engine, spot: Spotted, max: usize) -> Result<Locati
         clock: engine.view.clock(),
         engine: engine.name().into(),
         parse_errors: spot.parse_errors(&engine.view),
+        nothing,
     })
 }

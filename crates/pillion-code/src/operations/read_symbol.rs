@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::CodeService;
 use crate::answers::Answer;
 use crate::outline::{last_line, outlined};
-use crate::params::{limit, written_here};
+use crate::params::{Asked, limit, written_here};
 use crate::project::View;
 use crate::text::{Text, rest, shown};
 use crate::{answers, named, place};
@@ -75,7 +75,8 @@ impl Operation for ReadSymbol {
     }
 
     async fn run(self, cx: Context<CodeService>) -> Result<Answer<SymbolSources>> {
-        let view = CodeService::view(&cx, cx.caller(), self.path.as_deref()).await?;
+        let about = Asked::Written(self.name_path.clone(), self.path.clone()).about();
+        let view = CodeService::view(&cx, cx.caller(), about.as_deref()).await?;
         let within = match &self.path {
             Some(path) => Some(place::inside(view.root(), path)?),
             None => None,

@@ -5,9 +5,10 @@ use pillion_workspace::config::EngineChoice;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::nothing;
 use super::positions::{self, Spotted};
 use crate::CodeService;
-use crate::answers::{Answer, References};
+use crate::answers::{Answer, Nothing, References};
 use crate::ask::Engine;
 use crate::params::{At, engine_choice, limit};
 use crate::references;
@@ -72,6 +73,11 @@ impl Operation for Refs {
 
 async fn refs(engine: Engine, spot: Spotted, asked: &Refs) -> Result<References> {
     let mut found = references::find(&engine, &spot, !asked.confirmed_only).await?;
+    let is_unknown = found.references.is_empty() && found.found.places.is_empty();
+    let nothing = match is_unknown {
+        true => nothing::at(&engine, &spot),
+        false => Nothing::default(),
+    };
     if !asked.include_declaration {
         found.remove_definitions();
     }
@@ -88,5 +94,6 @@ async fn refs(engine: Engine, spot: Spotted, asked: &Refs) -> Result<References>
         clock: engine.view.clock(),
         engine: engine.name().into(),
         parse_errors: spot.parse_errors(&engine.view),
+        nothing,
     })
 }

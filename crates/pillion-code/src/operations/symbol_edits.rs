@@ -19,16 +19,16 @@ use crate::changes::{ChangeSet, Patched, TextEdit, deliver};
 use crate::closure;
 use crate::compiled;
 use crate::desk::Desk;
-use crate::named;
+use crate::named::{self, Written};
 use crate::operations::Spotted;
 use crate::outline::last_line;
-use crate::params::written_here;
+use crate::params::{Asked, Place, Spot};
 use crate::place;
 use crate::project::View;
 use crate::refactor::moving;
 use crate::references;
 use crate::source::{Position, Source, Span};
-use crate::syntax::Syntax;
+use crate::syntax::{Syntax, may_be_keyword};
 use crate::text::{Text, shown};
 
 /// A change of a definition, and what became of the file's diagnostics.
@@ -56,21 +56,6 @@ impl Text for Edited {
     }
 }
 
-/// Which definition.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, clap::Args)]
-pub struct Which {
-    /// A name such as `Class.method`, `Class/method`, `pkg.mod.name` or
-    /// `pkg/mod.py::Class.method`, or a place such as `pkg/mod.py:12:5`; a `/` in front means
-    /// the top level.
-    #[arg(value_name = "PLACE", value_parser = written_here)]
-    #[serde(rename = "at", alias = "name_path")]
-    pub name_path: String,
-    /// Only in this file or folder.
-    #[arg(long)]
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub path: Option<PathBuf>,
-}
-
 macro_rules! edit_operation {
     ($(#[$doc:meta])* $type:ident, $name:literal, $how:expr, $offer:expr) => {
         $(#[$doc])*
@@ -80,7 +65,11 @@ macro_rules! edit_operation {
             #[command(flatten)]
             #[serde(flatten)]
             #[expect(missing_docs, reason = "it has no name outside")]
-            pub which: Which,
+            pub at: Place,
+            /// Only in this file or folder.
+            #[arg(long)]
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            pub path: Option<PathBuf>,
             /// The new source, as if it stood at the margin.
             pub source: String,
             #[command(flatten)]
@@ -103,11 +92,12 @@ macro_rules! edit_operation {
             }
 
             async fn run(self, cx: Context<CodeService>) -> Result<Answer<Edited>> {
-                let view = CodeService::view(&cx, cx.caller(), self.which.path.as_deref()).await?;
-                let target = Target::find(&view, &self.which)?;
+                let which = Which::of(&self.at, self.path)?;
+                let view = CodeService::view(&cx, cx.caller(), which.about().as_deref()).await?;
+                let target = Target::find(&view, &which)?;
                 let edit = target.edit($how, &self.source)?;
                 target.check(&view, &edit, true)?;
-                let title = format!("{} {}", $name, self.which.name_path);
+                let title = format!("{} {}", $name, which.name_path);
                 let edited = carry_out(&view, &target, edit, &self.writing, cx.caller(), title);
                 Ok(Answer::one(edited.await?, view.unread()).in_format(cx.caller().format()))
             }
@@ -142,7 +132,11 @@ pub struct SafeDelete {
     #[command(flatten)]
     #[serde(flatten)]
     #[expect(missing_docs, reason = "it has no name outside")]
-    pub which: Which,
+    pub at: Place,
+    /// Only in this file or folder.
+    #[arg(long)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub path: Option<PathBuf>,
     #[command(flatten)]
     #[serde(flatten)]
     #[expect(missing_docs, reason = "it has no name outside")]
@@ -163,8 +157,9 @@ impl Operation for SafeDelete {
     }
 
     async fn run(self, cx: Context<CodeService>) -> Result<Answer<Edited>> {
-        let view = CodeService::view(&cx, cx.caller(), self.which.path.as_deref()).await?;
-        let target = Target::find(&view, &self.which)?;
+        let which = Which::of(&self.at, self.path)?;
+        let view = CodeService::view(&cx, cx.caller(), which.about().as_deref()).await?;
+        let target = Target::find(&view, &which)?;
         let engine = view.engine(None, cx.caller()).await?;
         let spot = target.spot();
         let uses = references::find(&engine, &spot, true).await?;
@@ -174,18 +169,51 @@ impl Operation for SafeDelete {
             .filter(|use_| !use_.in_definition)
             .collect();
         if !users.is_empty() {
-            let what = format!("`{}` is used {} times", self.which.name_path, users.len());
+            let what = format!("`{}` is used {} times", which.name_path, users.len());
             return Err(Error::new(Code::Conflict, what)
                 .hint("remove these uses first; possible ones may mean something else")
                 .data(json!({ "users": users.iter().take(100).collect::<Vec<_>>() })));
         }
         target
-            .check_family(&engine, &view, &self.which.name_path)
+            .check_family(&engine, &view, &which.name_path)
             .await?;
         let edit = target.deletion(&view)?;
-        let title = format!("delete {}", self.which.name_path);
+        let title = format!("delete {}", which.name_path);
         let edited = carry_out(&view, &target, edit, &self.writing, cx.caller(), title).await?;
         Ok(Answer::one(edited, view.unread()).in_format(cx.caller().format()))
+    }
+}
+
+/// Which definition.
+struct Which {
+    /// A name or a place, as it is written.
+    name_path: String,
+    /// Only in this file or folder.
+    path: Option<PathBuf>,
+}
+
+impl Which {
+    fn of(place: &Place, path: Option<PathBuf>) -> Result<Self> {
+        Ok(match place.asked()? {
+            Asked::Written(name_path, file) => Self {
+                name_path,
+                path: path.or(file),
+            },
+            Asked::Spot(spot) => {
+                spot.position()?;
+                let Spot { file, line, col } = spot;
+                Self {
+                    name_path: format!("{}:{line}:{col}", file.display()),
+                    path,
+                }
+            }
+        })
+    }
+
+    /// The file or folder it names: that decides which workspace is meant.
+    fn about(&self) -> Option<PathBuf> {
+        let written = Asked::Written(self.name_path.clone(), self.path.clone());
+        written.about()
     }
 }
 
@@ -230,6 +258,19 @@ impl Target {
         let symbol = facts.and_then(|facts| Some((facts, facts.symbols.get(found.index)?)));
         let vanished = || Error::internal("a definition that vanished");
         let (facts, symbol) = symbol.ok_or_else(vanished)?;
+        if let Written::Place { col: Some(_), .. } = Written::read(&which.name_path)?
+            && let Some(at) = named::meant(view, &which.name_path, None)?.at
+            && facts.named_at(at).is_none()
+            && let Some((word, _)) = source.word_at(at)
+            && !may_be_keyword(word)
+        {
+            // A use of one name within another definition: only one of them can be meant.
+            let around = facts.name_path(found.index).replace('/', ".");
+            let what = format!("`{word}` is not defined at this place, which lies in `{around}`");
+            return Err(Error::new(Code::Conflict, what).hint(format!(
+                "point at the name in its definition, or write `{file}::{around}`"
+            )));
+        }
         Ok(Self {
             file,
             source,

@@ -4,9 +4,10 @@ use pillion_catalogue::{Context, Offer, Operation, Result, Safety, Scope};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::nothing;
 use super::positions::{self, Spotted};
 use crate::CodeService;
-use crate::answers::{Answer, Location};
+use crate::answers::{Answer, Location, Nothing};
 use crate::ask::{Engine, span, to_engine};
 use crate::closure;
 use crate::definitions;
@@ -45,6 +46,9 @@ pub struct Hierarchy {
     pub clock: String,
     /// Who answered.
     pub engine: String,
+    #[serde(flatten)]
+    #[expect(missing_docs, reason = "it has no name outside")]
+    pub nothing: Nothing,
 }
 
 /// A base class.
@@ -103,8 +107,10 @@ async fn hierarchy(engine: Engine, spot: Spotted, max: usize) -> Result<Hierarch
         truncated: false,
         clock: engine.view.clock(),
         engine: engine.name().into(),
+        nothing: Nothing::default(),
     };
     let Some(item) = items.first() else {
+        answer.nothing = nothing::but(&engine, &spot, "class").await?;
         return Ok(answer);
     };
     let class = (item.path.clone(), span(item.range));
@@ -144,7 +150,7 @@ async fn hierarchy(engine: Engine, spot: Spotted, max: usize) -> Result<Hierarch
 impl Text for Hierarchy {
     fn text(&self) -> String {
         let Some(class) = &self.class else {
-            return "no class there".into();
+            return self.nothing.text("no class there");
         };
         let mut lines = vec![location(class)];
         lines.push(format!("{} above", self.supertypes.len()));

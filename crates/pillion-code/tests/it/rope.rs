@@ -84,7 +84,8 @@ impl World {
             source: &source,
         };
         let at = source.position(offset);
-        self.rope.inline(file, at, &others, PATIENCE).await
+        let names = std::collections::BTreeMap::new();
+        self.rope.inline(file, at, &others, &names, PATIENCE).await
     }
 
     /// What a program prints; the files are written to a folder of their own.

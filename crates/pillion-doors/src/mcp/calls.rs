@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use pillion_catalogue::{
     Caller, Code, Definition, Door, Error, Part, Picture, Prints, Readable, Result, Scope, Streams,
+    params_hint,
 };
 use pillion_protocol::caller::META;
 use rmcp::model::{CallToolResult, ContentBlock, ProgressNotificationParam, ProgressToken};
@@ -18,7 +19,7 @@ use tokio::sync::SemaphorePermit;
 use super::outputs::Outputs;
 use super::schemas::WRAPPED;
 use super::server::Agent;
-use super::tools::Entry;
+use super::tools::{CALL, Entry};
 use super::{MAX_OUTPUT, MAX_TEXT, errors};
 use crate::dispatch::{Asked, dispatch};
 
@@ -67,12 +68,33 @@ impl Agent {
             }
             Err(error) => Err(error),
         };
-        shown.unwrap_or_else(|error| errors::failed(&error))
+        shown.unwrap_or_else(|error| errors::failed(&self.followable(error, entry)))
+    }
+
+    /// An error whose hint an agent can follow: it has no terminal to ask for help on.
+    fn followable(&self, error: Error, entry: &Entry) -> Error {
+        let operation = entry.definition.name;
+        let is_of_terminals = error.hint.as_deref() == Some(&*params_hint(operation));
+        match self.shared.tools.finder().filter(|_| is_of_terminals) {
+            Some(finder) => error.hint(format!(
+                "`{finder}` with `query` `{operation}` says what it takes"
+            )),
+            None => error,
+        }
     }
 
     /// The operation that `call_operation` names, and its arguments.
     pub(super) fn named(&self, mut given: Arguments) -> Result<(&Entry, Arguments)> {
-        let wrong = |what: String| Error::new(Code::InvalidParams, what);
+        let wrong = |what: String| {
+            Error::new(Code::InvalidParams, what)
+                .hint("it takes `operation`, the name of one, and `arguments`, an object")
+        };
+        let mut others = given.keys();
+        if let Some(other) =
+            others.find(|name| !["operation", "arguments"].contains(&name.as_str()))
+        {
+            return Err(wrong(format!("`{CALL}` has no `{other}`")));
+        }
         let operation = given.get("operation").map(|name| name.get());
         let operation: String = operation
             .and_then(|name| serde_json::from_str(name).ok())
@@ -370,6 +392,8 @@ pub(super) struct News<'a> {
     peer: &'a Peer<RoleServer>,
     /// The number that was told last.
     last: Option<f64>,
+    /// Whether the function tells numbers of its own.
+    counts: bool,
 }
 
 impl<'a> News<'a> {
@@ -378,6 +402,7 @@ impl<'a> News<'a> {
             token,
             peer,
             last: None,
+            counts: false,
         }
     }
 
@@ -400,7 +425,7 @@ impl<'a> News<'a> {
     fn item(&mut self, item: &RawValue) -> Option<ProgressNotificationParam> {
         let text = item.get();
         let shown = &text[..text.floor_char_boundary(MESSAGE)];
-        self.next(None, None, Some(shown.to_owned()))
+        self.next((None, None), Some(shown.to_owned()), true)
     }
 
     fn progress(&mut self, progress: &RawValue) -> Option<ProgressNotificationParam> {
@@ -413,20 +438,24 @@ impl<'a> News<'a> {
             printed: Option<String>,
         }
         let told: Told = serde_json::from_str(progress.get()).unwrap_or_default();
-        self.next(told.value, told.total, told.message.or(told.printed))
+        let is_counted = told.printed.is_none();
+        let message = told.message.or(told.printed);
+        self.next((told.value, told.total), message, is_counted)
     }
 
     /// A notification with the function's own number. The protocol demands that each is larger
-    /// than the one before: one that is not becomes the next there is. Where the function counts
+    /// than the one before: one that is not becomes the next there is, and so does what comes
+    /// between the numbers without one, such as what is printed. Where the function counts
     /// nothing, items are counted.
     fn next(
         &mut self,
-        value: Option<f64>,
-        total: Option<f64>,
+        (value, total): (Option<f64>, Option<f64>),
         message: Option<String>,
+        is_counted: bool,
     ) -> Option<ProgressNotificationParam> {
         let token = self.token.clone()?;
-        let number = following(self.last, value);
+        self.counts |= value.is_some_and(f64::is_finite);
+        let number = following(self.last, value, is_counted && !self.counts);
         self.last = Some(number);
         let mut news = ProgressNotificationParam::new(token, number);
         news.total = total.filter(|total| *total >= number);
@@ -443,12 +472,14 @@ impl<'a> News<'a> {
     }
 }
 
-/// The number that is told after another: the function's own, or one more.
-fn following(last: Option<f64>, told: Option<f64>) -> f64 {
+/// The number that is told after another: the function's own; else one more if it `is_counted`, or
+/// the smallest one that is larger.
+fn following(last: Option<f64>, told: Option<f64>, is_counted: bool) -> f64 {
     match (last, told.filter(|told| told.is_finite())) {
         (None, Some(told)) => told,
         (Some(last), Some(told)) if told > last => told,
         (Some(last), Some(_)) => last.next_up(),
+        (last, None) if !is_counted => last.map_or(0.0, f64::next_up),
         (last, None) => last.unwrap_or(0.0) + 1.0,
     }
 }
@@ -471,11 +502,15 @@ mod tests {
         ] {
             let mut last = None;
             let numbers = told.iter().map(|told| {
-                let number = following(last, *told);
+                let number = following(last, *told, true);
                 last = Some(number);
                 number
             });
             assert_eq!(numbers.collect::<Vec<_>>(), heard);
         }
+        // What stands between the numbers, such as what is printed, moves none of them.
+        assert_eq!(following(None, None, false).to_bits(), 0.0_f64.to_bits());
+        let between = following(Some(0.25), None, false);
+        assert!(0.25 < between && between < 0.250_001);
     }
 }

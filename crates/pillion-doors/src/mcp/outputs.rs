@@ -1,6 +1,7 @@
 //! Answers that would flood a model: shown in part, with the whole kept for a while.
 //!
-//! Text ends after a whole line, where it can after one that begins a new item. JSON stays JSON
+//! Text is cut after a whole line, where it can after one that begins a new item, and keeps its
+//! end, which says how many there are, what was left alone or how a run ended. JSON stays JSON
 //! (`trim`): it says of every list that was cut how much of it is shown, and by which handle the
 //! rest is fetched.
 
@@ -21,6 +22,8 @@ const MAX_KEPT: usize = 64 << 20;
 const MAX_COUNT: usize = 256;
 /// The most that can be fetched at once.
 const MAX_PAGE: usize = 256 << 10;
+/// How much of a text's end is shown, of one that is cut.
+const ENDING: usize = 1_500;
 /// Room for what is said about what was left out.
 const NOTE: usize = 500;
 /// Parts that are named; more were cut where there are more.
@@ -93,12 +96,20 @@ impl Outputs {
         if text.len() <= max {
             return None;
         }
-        let end = page_end(text, 0, max.saturating_sub(NOTE));
+        let room = max.saturating_sub(NOTE);
+        let end_room = ENDING.min(room / 4);
+        let end = page_end(text, 0, room - end_room);
+        let ending = ending(text, end, end_room);
         let handle = self.keep(text, &[]);
         let (shown, all) = (lines(&text[..end]), lines(text));
+        let ending = match ending.is_empty() {
+            true => String::new(),
+            false => format!("; it ends with]\n{}", ending.trim_end_matches('\n')),
+        };
         Some(format!(
-            "{}\n[{shown} of {all} lines; for the rest fetch_output {{\"handle\": \"{handle}\", \"offset\": {end}}}, or ask for less]",
+            "{}\n[{shown} of {all} lines; for the rest fetch_output {{\"handle\": \"{handle}\", \"offset\": {end}}}, or ask for less{}",
             text[..end].trim_end_matches('\n'),
+            if ending.is_empty() { "]" } else { &ending },
         ))
     }
 
@@ -286,8 +297,22 @@ fn heading(text: &str, start: usize) -> Option<&str> {
     before.find(|line| !line.is_empty() && !line.starts_with([' ', '\t']))
 }
 
+/// The last whole lines behind `from`, as many as fit.
+fn ending(text: &str, from: usize, room: usize) -> &str {
+    let start = text.ceil_char_boundary(text.len().saturating_sub(room).max(from));
+    let after_line = |at: usize| at == 0 || text.as_bytes().get(at - 1) == Some(&b'\n');
+    let first = match after_line(start) {
+        true => Some(start),
+        false => text[start..].find('\n').map(|at| start + at + 1),
+    };
+    first.map_or("", |first| &text[first..])
+}
+
 fn lines(text: &str) -> usize {
-    text.trim_end_matches('\n').split('\n').count()
+    match text.is_empty() {
+        true => 0,
+        false => text.trim_end_matches('\n').split('\n').count(),
+    }
 }
 
 #[cfg(test)]
@@ -326,8 +351,12 @@ mod tests {
         assert!(outputs.text(&text, text.len()).is_none());
         let shown = outputs.text(&text, 2_000).unwrap();
         assert!(shown.len() <= 2_000, "{shown}");
-        let (head, _) = shown.rsplit_once("\n[").unwrap();
+        let (head, note) = shown.split_once("\n[").unwrap();
         assert!(head.ends_with("  5:1  üse of x"), "{shown}");
+        // How it ends is seen at once: totals, what was left alone, how a run ended.
+        let (_, ending) = note.split_once("; it ends with]\n").unwrap();
+        assert!(text.trim_end().ends_with(ending), "{shown}");
+        assert!(ending.len() > 100, "{shown}");
         assert!(shown.contains(" of 1200 lines;"), "{shown}");
         let (handle, offset) = handle_in(&shown);
         let pages = fetched(&outputs, &handle, offset, 777);

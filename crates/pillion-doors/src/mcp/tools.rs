@@ -126,7 +126,7 @@ impl Tools {
     }
 
     /// The tool that says what else there is.
-    fn finder(&self) -> Option<&str> {
+    pub(super) fn finder(&self) -> Option<&str> {
         let mut all = self.entries.iter();
         let found = all.find(|(_, entry)| entry.definition.offer.shown == Shown::Always);
         found.map(|(name, _)| name.as_str())

@@ -159,9 +159,7 @@ impl<'a> Trimming<'a> {
         let Ok(text) = serde_json::from_str::<Cow<'_, str>>(json) else {
             return self.out.push_str(json);
         };
-        // What is written with escapes is longer than it is.
-        let part = budget.saturating_sub(2).saturating_mul(text.len()) / json.len().max(1);
-        let end = text.floor_char_boundary(part.max(SHORT));
+        let end = written(&text, budget.saturating_sub(2).max(SHORT));
         let shown = &text[..end];
         self.out
             .push_str(&serde_json::Value::from(shown).to_string());
@@ -196,6 +194,24 @@ impl<'a> Trimming<'a> {
             });
         }
     }
+}
+
+/// How much of a text can be written in so many bytes: some characters are written with escapes,
+/// and they need not be spread evenly.
+fn written(text: &str, budget: usize) -> usize {
+    let mut left = budget;
+    for (at, letter) in text.char_indices() {
+        let bytes = match letter {
+            '"' | '\\' | '\n' | '\r' | '\t' | '\u{8}' | '\u{c}' => 2,
+            '\0'..='\u{1f}' => 6,
+            other => other.len_utf8(),
+        };
+        match left.checked_sub(bytes) {
+            Some(rest) => left = rest,
+            None => return at,
+        }
+    }
+    text.len()
 }
 
 /// How many bytes each member may take: what is short stays, and what is long shares the rest.
@@ -337,6 +353,9 @@ mod tests {
             json!({ "patches": { "a.py": "+x\n".repeat(9_000), "b.py": "-y\n".repeat(9_000) } }),
             json!({ "results": [{ "many": many }, 1, 2] }),
             json!("text ".repeat(9_000)),
+            // What is written with escapes need not be spread evenly.
+            json!({ "stdout": "\n".repeat(9_000) + &"x".repeat(30_000) }),
+            json!({ "stdout": "\u{1}\u{7f}\"\\ü\u{8}".repeat(3_000) + &"x".repeat(90_000) }),
             deep,
         ] {
             let text = whole.to_string();

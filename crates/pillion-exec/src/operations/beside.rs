@@ -1,9 +1,14 @@
-//! What a function of the caller's own folder needs to run: its module goes along.
+//! What a function of the caller's own project needs to run: its module goes along.
 //!
 //! A run has a folder of its own and sees no other. So whoever types `--function shop:total`
-//! where `shop.py` lies hands over that module, or its package, and the modules beside it.
+//! where `shop.py` lies hands over that module, or its package, the modules beside it, and the
+//! packages that these import. It is looked for where `pillion call` looks, too: in the folder
+//! one is in, in the root of the project, and in `src`.
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
+
+use pillion_workspace::root;
 
 use super::run::FileGiven;
 
@@ -11,38 +16,131 @@ use super::run::FileGiven;
 const MOST: usize = 200;
 const MOST_BYTES: u64 = 4 << 20;
 
+/// The folder from which a function is imported, for somebody who stands in `here`.
+pub(super) fn home_of(here: &Path, function: &str) -> Option<PathBuf> {
+    let root = root::find(here).unwrap_or_else(|_| here.to_owned());
+    let all = [
+        here.to_owned(),
+        here.join("src"),
+        root.clone(),
+        root.join("src"),
+    ];
+    let top = top_of(function);
+    all.into_iter().find(|folder| is_there(folder, top))
+}
+
 /// The files that go along with a function, by their names in the run's folder; none if its
 /// module does not lie in this folder.
 pub fn modules_beside(folder: &Path, function: &str) -> Vec<FileGiven> {
-    let top = function.split(['.', ':']).next().unwrap_or_default();
-    let (file, package) = (folder.join(format!("{top}.py")), folder.join(top));
-    if top.is_empty() || !(file.is_file() || package.is_dir()) {
+    let top = top_of(function);
+    if !is_there(folder, top) {
         return Vec::new();
     }
-    let mut paths = sources(folder);
-    // The module itself is among the first, whatever there is beside it.
-    paths.sort_by_key(|path| *path != file);
-    let mut open = match package.is_dir() {
-        true => vec![package],
-        false => Vec::new(),
+    let mut taken = Taken::new(folder);
+    taken.module(top);
+    for path in sources(folder) {
+        taken.file(&path);
+    }
+    taken.given
+}
+
+fn top_of(function: &str) -> &str {
+    function.split(['.', ':']).next().unwrap_or_default()
+}
+
+/// Whether a module or package of this name lies in a folder.
+fn is_there(folder: &Path, top: &str) -> bool {
+    !top.is_empty() && (folder.join(format!("{top}.py")).is_file() || folder.join(top).is_dir())
+}
+
+/// What goes along, and the modules that were looked for.
+struct Taken<'a> {
+    folder: &'a Path,
+    seen: HashSet<String>,
+    paths: HashSet<PathBuf>,
+    left: u64,
+    given: Vec<FileGiven>,
+}
+
+impl<'a> Taken<'a> {
+    fn new(folder: &'a Path) -> Self {
+        Self {
+            folder,
+            seen: HashSet::new(),
+            paths: HashSet::new(),
+            left: MOST_BYTES,
+            given: Vec::new(),
+        }
+    }
+
+    /// A module or package with what it imports, as far as that lies in the folder, too.
+    fn module(&mut self, top: &str) {
+        let mut waiting = vec![top.to_owned()];
+        while let Some(top) = waiting.pop() {
+            if !self.seen.insert(top.clone()) {
+                continue;
+            }
+            let file = self.folder.join(format!("{top}.py"));
+            let files = match file.is_file() {
+                true => vec![file],
+                false => below(&self.folder.join(&top)),
+            };
+            for path in files {
+                waiting.extend(self.file(&path));
+            }
+        }
+    }
+
+    /// A file; gives the names of the modules that it imports.
+    fn file(&mut self, path: &Path) -> Vec<String> {
+        if self.given.len() >= MOST || !self.paths.insert(path.to_owned()) {
+            return Vec::new();
+        }
+        let Some(left) = path
+            .metadata()
+            .ok()
+            .and_then(|m| self.left.checked_sub(m.len()))
+        else {
+            return Vec::new();
+        };
+        let name = path.strip_prefix(self.folder).ok().and_then(Path::to_str);
+        let (Some(name), Ok(bytes)) = (name, std::fs::read(path)) else {
+            return Vec::new();
+        };
+        self.left = left;
+        let imported = imported(&String::from_utf8_lossy(&bytes));
+        self.given.push(FileGiven::new(name, bytes));
+        imported
+    }
+}
+
+/// The first parts of the names that a source imports, as far as a look at its lines tells.
+fn imported(text: &str) -> Vec<String> {
+    let lines = text.lines().map(str::trim_start);
+    let names = lines.flat_map(|line| match line.split_once(char::is_whitespace) {
+        Some(("from", rest)) => vec![rest],
+        Some(("import", rest)) => rest.split(',').collect(),
+        _ => Vec::new(),
+    });
+    let top = |name: &str| {
+        let name = name.trim_start();
+        let end = name.find(|c: char| c != '_' && !c.is_alphanumeric());
+        name[..end.unwrap_or(name.len())].to_owned()
     };
-    let mut within = Vec::new();
+    names.map(top).filter(|name| !name.is_empty()).collect()
+}
+
+/// The sources in a folder and in those within it.
+fn below(folder: &Path) -> Vec<PathBuf> {
+    let (mut open, mut found) = (vec![folder.to_owned()], Vec::new());
     while let Some(next) = open.pop() {
-        within.extend(sources(&next));
+        found.extend(sources(&next));
         open.extend(folders(&next));
-        if within.len() > MOST {
+        if found.len() > MOST {
             break;
         }
     }
-    let mut left = MOST_BYTES;
-    let all = within.into_iter().chain(paths).take(MOST);
-    let given = all.filter_map(|path| {
-        let name = path.strip_prefix(folder).ok()?.to_str()?.to_owned();
-        let size = path.metadata().ok()?.len();
-        left = left.checked_sub(size)?;
-        Some(FileGiven::new(&name, std::fs::read(&path).ok()?))
-    });
-    given.collect()
+    found
 }
 
 /// The modules right in a folder.
@@ -56,7 +154,7 @@ fn sources(folder: &Path) -> Vec<PathBuf> {
 fn folders(folder: &Path) -> impl Iterator<Item = PathBuf> {
     let is_code = |path: &PathBuf| {
         let name = path.file_name().and_then(|name| name.to_str());
-        path.is_dir() && name.is_some_and(|name| !name.starts_with(['.', '_']))
+        path.is_dir() && name.is_some_and(|name| !name.starts_with('.') && name != "__pycache__")
     };
     entries(folder).filter(is_code)
 }
@@ -83,6 +181,8 @@ mod tests {
             "tax.py",
             "pkg/__init__.py",
             "pkg/deep/low.py",
+            "pkg/_own/part.py",
+            "pkg/__pycache__/low.py",
             "other/x.py",
             "data.csv",
         ] {
@@ -93,6 +193,14 @@ mod tests {
             given.into_iter().map(|file| file.name).collect::<Vec<_>>()
         };
         assert_eq!(names("shop:total"), ["shop.py", "tax.py"]);
+        std::fs::write(
+            folder.path().join("tax.py"),
+            "def f():\n    from other.x import y\n",
+        )
+        .unwrap();
+        assert_eq!(names("shop:total"), ["shop.py", "tax.py"]);
+        std::fs::write(folder.path().join("shop.py"), "import os, tax as t\n").unwrap();
+        assert_eq!(names("shop:total"), ["shop.py", "tax.py", "other/x.py"]);
         let package = names("pkg.deep.low:f");
         assert!(
             package.contains(&"pkg/deep/low.py".to_owned()),
@@ -102,6 +210,11 @@ mod tests {
             package.contains(&"pkg/__init__.py".to_owned()),
             "{package:?}"
         );
+        assert!(
+            package.contains(&"pkg/_own/part.py".to_owned()),
+            "{package:?}"
+        );
+        assert!(!package.iter().any(|name| name.contains("__pycache__")));
         assert!(names("math:hypot").is_empty() && names(":f").is_empty());
     }
 }

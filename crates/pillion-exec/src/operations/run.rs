@@ -14,7 +14,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use super::beside::modules_beside;
+use super::beside::{home_of, modules_beside};
 use super::{CODE_FIELDS, USER_LANE, in_session};
 use crate::ExecService;
 use crate::service::Ticket;
@@ -233,9 +233,14 @@ impl Listener for Passing<'_> {
 }
 
 impl Run {
-    /// Let a function of the folder that this process is in go along, if that is what is run.
+    /// Let a function of the project that this process is in go along, if that is what is run.
     pub fn take_along(&mut self) {
-        if let (Some(function), Ok(folder)) = (&self.function, std::env::current_dir()) {
+        let here = std::env::current_dir().ok();
+        let function = self.function.as_ref();
+        let home = here
+            .zip(function)
+            .and_then(|(here, name)| home_of(&here, name));
+        if let (Some(function), Some(folder)) = (function, home) {
             for file in modules_beside(&folder, function) {
                 if self.files.iter().all(|given| given.name != file.name) {
                     self.files.push(file);

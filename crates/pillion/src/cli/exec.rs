@@ -24,7 +24,8 @@ const INPUT: u64 = 16 << 20;
 /// the whole reply instead.
 #[derive(Debug, Args)]
 pub(crate) struct Exec {
-    /// The program, `-` for standard input; it is put into the run's folder.
+    /// The program, `-` for standard input; it is put into the run's folder. With `--function`,
+    /// its arguments as JSON.
     #[arg(required_unless_present_any = ["code", "module", "function"])]
     file: Option<PathBuf>,
     /// The program itself.
@@ -34,11 +35,14 @@ pub(crate) struct Exec {
     #[arg(short = 'm', value_name = "MODULE", conflicts_with_all = ["file", "function"])]
     module: Option<String>,
     /// A function `module:name`, whose return value is in the reply.
-    #[arg(long, value_name = "FUNCTION", conflicts_with = "file")]
+    #[arg(long, value_name = "FUNCTION")]
     function: Option<String>,
     /// Arguments of the function as JSON: an object for keywords, an array for positions.
     #[arg(long, value_name = "JSON", requires = "function", value_parser = json)]
     arguments: Option<Box<RawValue>>,
+    /// Print text, which is what is printed anyway; questions about code need it.
+    #[arg(long, hide = true, conflicts_with = "json")]
+    text: bool,
     /// Its rules: `expert` keeps nothing, `user` has a folder that stays.
     #[arg(long, value_enum, default_value_t)]
     lane: Lane,
@@ -114,7 +118,16 @@ impl Exec {
         let mut files = Vec::new();
         let mut file = None;
         let mut code = self.code;
+        let mut arguments = self.arguments;
         match self.file.as_deref() {
+            // As `pillion call` takes them.
+            Some(given) if self.function.is_some() => {
+                let given = json(&given.to_string_lossy());
+                let wrong = |what: String| Error::new(Code::InvalidParams, what);
+                if arguments.replace(given.map_err(wrong)?).is_some() {
+                    return Err(wrong("the function has its arguments twice".into()));
+                }
+            }
             Some(path) if path == Path::new("-") => code = Some(from_stdin()?),
             Some(path) => {
                 let given = read(path)?;
@@ -131,7 +144,7 @@ impl Exec {
             file,
             module: self.module,
             function: self.function,
-            arguments: self.arguments,
+            arguments,
             lane: self.lane,
             session: self.session,
             args: self.args,

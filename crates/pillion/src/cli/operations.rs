@@ -162,14 +162,19 @@ fn area(definition: &Definition) -> &'static str {
 /// The command of an operation under one of its names.
 fn subcommand(definition: &Definition, name: &str) -> clap::Command {
     let command = definition.command().name(name.to_owned());
-    if !definition.formats {
+    if command
+        .get_arguments()
+        .any(|arg| arg.get_long() == Some(TEXT))
+    {
         return command;
     }
+    // Others print text anyway: whoever says so with every command is right with each.
     command.arg(
         Arg::new(TEXT)
             .long(TEXT)
             .action(ArgAction::SetTrue)
             .conflicts_with("json")
+            .hide(!definition.formats)
             .help("Print text, also where no terminal reads it"),
     )
 }

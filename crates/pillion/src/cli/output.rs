@@ -232,13 +232,18 @@ fn places(data: &serde_json::Value) -> Vec<String> {
         if let Some(column) = number("column") {
             text.push_str(&format!(":{column}"));
         }
-        let about = ["why", "preview", "message"];
-        let about = about.iter().find_map(|name| one.get(*name)?.as_str());
-        if let Some(about) = about {
-            text.push_str(&format!("  {}", about.trim()));
+        let word = |name: &str| one.get(name)?.as_str();
+        let about = ["why", "preview", "message"].into_iter().find_map(word);
+        // A definition that a name may mean: what it is, and what to write for it.
+        let what = word("kind").zip(word("at"));
+        match (what, about) {
+            (Some((kind, at)), _) => text.push_str(&format!("  {kind} {at}")),
+            (None, Some(about)) => text.push_str(&format!("  {}", about.trim())),
+            (None, None) => {}
         }
         Some(text)
     };
+    let total = data.get("total").and_then(Value::as_u64);
     let Some(members) = data.as_object() else {
         return Vec::new();
     };
@@ -248,10 +253,15 @@ fn places(data: &serde_json::Value) -> Vec<String> {
     });
     let mut lines: Vec<String> = all.filter_map(line).collect();
     lines.dedup();
-    let left = lines.len().saturating_sub(SHOWN_PLACES);
+    let (all, told) = (lines.len(), total.map_or(0, |total| total as usize));
     lines.truncate(SHOWN_PLACES);
+    let left = all.max(told).saturating_sub(lines.len());
     if left > 0 {
-        lines.push(format!("  ... and {left} more; `--json` has them all"));
+        let rest = match told > all {
+            true => "",
+            false => "; `--json` has them all",
+        };
+        lines.push(format!("  ... and {left} more{rest}"));
     }
     lines
 }

@@ -14,8 +14,12 @@ use super::output;
 
 /// Members of answers that are paths of the workspace.
 const PATHS: &[&str] = &[
-    "file", "files", "calls_in", "created", "deleted", "from", "to",
+    "file", "files", "path", "calls_in", "created", "deleted", "from", "to", "location",
 ];
+/// Members whose own members have paths for names.
+const BY_PATH: &[&str] = &["patches"];
+/// What stands before a place in lines that say more than where something is.
+const BEFORE: &[&str] = &["defined at ", "possible: ", "left alone: ", "? "];
 
 /// An answer whose paths are meant from here. For programs they are relative to the root.
 pub(crate) fn from_here(
@@ -94,6 +98,8 @@ pub(crate) fn say_places(text: &str) {
 /// A line with its place in colour: `file:1:2`, `file-1-`, `1:2`, or a file alone.
 fn coloured(line: &str) -> String {
     let body = line.trim_start();
+    let before = BEFORE.iter().find(|before| body.starts_with(**before));
+    let body = before.map_or(body, |before| &body[before.len()..]);
     let indent = &line[..line.len() - body.len()];
     let (place, rest) = match body.split_once("  ") {
         Some((place, rest)) => (place, Some(rest)),
@@ -140,6 +146,7 @@ impl Way {
         let here = caller.near.as_deref()?.canonicalize().ok()?;
         let root = match &caller.root {
             Some(root) => root.canonicalize().ok()?,
+            None if project(params).is_some() => here.join(project(params)?).canonicalize().ok()?,
             None => root::find(&named(params).unwrap_or_else(|| here.clone())).ok()?,
         };
         (root != here).then_some(Self { root, here })
@@ -159,6 +166,15 @@ impl Way {
                                     other => self.relocate(other),
                                 }
                             }
+                        }
+                        Value::Object(by_path) if BY_PATH.contains(&name.as_str()) => {
+                            let named = std::mem::take(by_path).into_iter();
+                            *by_path = named
+                                .map(|(mut path, value)| {
+                                    self.rename(&mut path);
+                                    (path, value)
+                                })
+                                .collect();
                         }
                         other => self.relocate(other),
                     }
@@ -182,12 +198,18 @@ impl Way {
     }
 }
 
+/// The project that a request names.
+fn project(params: &RawValue) -> Option<PathBuf> {
+    let params: Value = serde_json::from_str(params.get()).ok()?;
+    params.get("project")?.as_str().map(PathBuf::from)
+}
+
 /// The file or folder that a request names: it decides which workspace is meant.
 fn named(params: &RawValue) -> Option<PathBuf> {
     let params: Value = serde_json::from_str(params.get()).ok()?;
     let path = |name: &str| params.get(name)?.as_str().map(PathBuf::from);
     let path = path("file").or_else(|| path("path")).or_else(|| {
-        let at = path("at").or_else(|| path("name_path"))?;
+        let at = ["at", "name_path", "target"].into_iter().find_map(path)?;
         let text = at.to_str()?.split(':').next()?;
         Some(PathBuf::from(text))
     })?;
@@ -230,6 +252,10 @@ mod tests {
                 "\x1b[35ma.py\x1b[0m:\x1b[32m1:2\x1b[0m  x = 1",
             ),
             ("  1:2  x = 1", "  \x1b[32m1:2\x1b[0m  x = 1"),
+            (
+                "defined at my own.py:1:2  x = 1",
+                "defined at \x1b[35mmy own.py\x1b[0m:\x1b[32m1:2\x1b[0m  x = 1",
+            ),
             ("src/a.py", "\x1b[35msrc/a.py\x1b[0m"),
             ("nothing found", "nothing found"),
             ("    x = y[1:2]", "    x = y[1:2]"),

@@ -82,6 +82,10 @@ impl Operation for Find {
                 .hint("ask with fewer words, or with none for all of them"));
         }
         fitting.sort_by_key(|(fit, one)| (std::cmp::Reverse(*fit), one.name));
+        // Where one has to do with every word, those that have to do with some are noise.
+        if fitting.iter().any(|(_, one)| fits_all(one, &words)) {
+            fitting.retain(|(_, one)| fits_all(one, &words));
+        }
         let total = fitting.len();
         // All of them is what somebody wants who asks for nothing.
         let listed = if words.is_empty() { total } else { LISTED };
@@ -112,6 +116,11 @@ fn fit(definition: &Definition, words: &[&str]) -> usize {
         false => usize::from(help.contains(word)),
     };
     words.iter().map(one).sum()
+}
+
+/// Whether every word has to do with it.
+fn fits_all(definition: &Definition, words: &[&str]) -> bool {
+    words.iter().all(|word| fit(definition, &[*word]) > 0)
 }
 
 fn named(definition: &Definition) -> FoundOperation {

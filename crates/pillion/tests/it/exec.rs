@@ -498,6 +498,25 @@ fn a_function_of_the_folder_one_is_in_is_found_and_takes_arguments() {
     assert_eq!(output.stdout, "6\n", "{output}");
     let output = said(&["exec", "--function", "pkg.deep:one"]);
     assert_eq!(output.stdout, "1\n", "{output}");
+    // As `pillion call` takes them, and where it looks: the root of the project, and `src`.
+    let output = said(&["exec", "--function", "shop:total", "[3, 4]"]);
+    assert_eq!(output.stdout, "14\n", "{output}");
+    context.write("pyproject.toml", "[project]\nname = 'here'\n");
+    context.write("src/lib/__init__.py", "from lib._own.part import seven\n");
+    context.write("src/lib/_own/part.py", "def seven():\n    return 7\n");
+    for (function, value) in [("lib:seven", "7\n"), ("lib._own.part:seven", "7\n")] {
+        let output = said(&["exec", "--function", function]);
+        assert_eq!(output.stdout, value, "{function}: {output}");
+    }
+    context.write("other/deep.py", "def five():\n    return 5\n");
+    context.write(
+        "above.py",
+        "from other.deep import five\n\n\ndef six():\n    return five() + 1\n",
+    );
+    let output = said(&["exec", "--function", "above:six"]);
+    assert_eq!(output.stdout, "6\n", "{output}");
+    let wrong = said(&["exec", "--function", "shop:total", "text"]);
+    assert!(wrong.stderr.contains("an object or an array"), "{wrong}");
     let wrong = said(&["exec", "--function", "shop:total", "--arguments", "3"]);
     assert_eq!(wrong.code, Some(2), "{wrong}");
     let job = said(&[

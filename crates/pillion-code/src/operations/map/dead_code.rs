@@ -3,15 +3,16 @@
 use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 
-use pillion_catalogue::{Context, Error, Offer, Operation, Result, Safety, Scope};
+use pillion_catalogue::{Context, Offer, Operation, Result, Safety, Scope};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::target::targets;
 use super::{of_graph, opened};
 use crate::CodeService;
 use crate::answers::Answer;
 use crate::map::{Language, Precision, template_words};
-use crate::params::limit;
+use crate::params::{limit, written_here};
 use crate::project::View;
 use crate::text::{Text, shown};
 
@@ -34,8 +35,8 @@ const MAX_CONFIGURATION: u64 = 1 << 20;
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
 #[serde(deny_unknown_fields)]
 pub struct DeadCode {
-    /// Also alive: `func`, `Class.method` or `file:func`.
-    #[arg(value_name = "ENTRY_POINT")]
+    /// Also alive: names such as `func`, `Class.method`, `pkg.mod.func` or `file:func`, or places.
+    #[arg(value_name = "ENTRY_POINT", value_parser = written_here)]
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub entry_points: Vec<String>,
     /// At most so many.
@@ -133,21 +134,21 @@ impl Operation for DeadCode {
         let (view, language) =
             opened(&cx, self.project.as_ref(), self.language, cx.caller()).await?;
         let graph = view.map(language).await?.graph;
-        let (entries, root) = (self.entry_points, view.root().to_owned());
+        let mut given = Vec::new();
+        for entry in &self.entry_points {
+            given.extend(targets(&view, &graph, entry, cx.caller()).await?);
+        }
+        let root = view.root().to_owned();
         let templates = match language {
             Language::Python => templates(&view),
             _ => Vec::new(),
         };
         let dead = of_graph(&graph, move |graph, _| {
-            let mut given = Vec::new();
-            for entry in &entries {
-                given.extend(graph.targets(entry)?);
-            }
             let mut words = mentioned(&root);
             words.extend(templates.iter().flat_map(|path| written(&root.join(path))));
-            Ok::<_, Error>(graph.dead(&given, &words))
+            graph.dead(&given, &words)
         });
-        let (dead, total_functions) = dead.await??;
+        let (dead, total_functions) = dead.await?;
         let total_dead = dead.len();
         let functions: Vec<DeadFunction> = dead
             .into_iter()

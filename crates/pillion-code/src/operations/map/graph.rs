@@ -29,9 +29,10 @@ pub struct Draw {
     #[arg(default_value = "packages")]
     #[serde(default)]
     pub what: Subject,
-    /// The function it is about: `func`, `Class.method`, or `file:func`.
+    /// The function it is about: a name such as `func`, `Class.method`, `pkg.mod.func` or
+    /// `file:func`, or a place such as `pkg/mod.py:12:5`.
     #[arg(value_parser = written_here)]
-    #[serde(default, alias = "at", skip_serializing_if = "Option::is_none")]
+    #[serde(alias = "at", default, skip_serializing_if = "Option::is_none")]
     pub target: Option<String>,
     /// How it is written.
     #[arg(long, default_value = "svg")]

@@ -23,7 +23,8 @@ const MAX_DEPTH: usize = 50;
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
 #[serde(deny_unknown_fields)]
 pub struct Impact {
-    /// The function: `func`, `Class.method`, or `file:func` if several have the name.
+    /// The function or class: a name such as `func`, `Class.method`, `pkg.mod.func` or
+    /// `file:func`, or a place such as `pkg/mod.py:12:5`; all that have the name.
     #[arg(value_parser = written_here)]
     #[serde(alias = "at")]
     pub target: String,

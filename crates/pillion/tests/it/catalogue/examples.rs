@@ -224,6 +224,11 @@ fn value(operation: &str, name: &str, context: &TestContext) -> Option<Value> {
         ("code.codemod", "rule") => Some(json!(
             "id: sep\nlanguage: python\nrule: {pattern: os.sep}\nfix: os.altsep\n"
         )),
+        // They are named instead.
+        (
+            "code.replace_body" | "code.insert_before" | "code.insert_after" | "code.safe_delete",
+            "file" | "line" | "column",
+        ) => return None,
         ("map.extract", "file") => Some(json!("shop/cart.py")),
         ("map.graph", "target") => None,
         ("py.invoke", "name") => Some(json!("echo")),

@@ -165,6 +165,94 @@ fn where_nothing_is_found_it_is_said_why() {
     assert!(text.contains("lib.py:2:9"), "{text}");
 }
 
+/// Whatever was asked, not only where something is defined.
+#[test]
+fn every_question_about_a_place_says_why_it_finds_nothing() {
+    let context = program(&[
+        ("lib.py", "class Cart:\n    def total(self): ...\n"),
+        (
+            "user.py",
+            "def pay(thing):\n    return thing.total()\n\n\nLIMIT = len([])\n",
+        ),
+    ]);
+    let questions = [
+        ("at", "nothing there"),
+        ("hover", "nothing there"),
+        ("defs", "nothing found"),
+        ("refs", "nothing found"),
+        ("occurrences", "nothing found"),
+        ("implementations", "nothing found"),
+        ("callers", "no function there"),
+        ("callees", "no function there"),
+        ("type-hierarchy", "no class there"),
+    ];
+    for (question, what) in questions {
+        for (at, why) in [
+            ("user.py:99:1", "line 99 is missing: the file has 5 lines"),
+            ("user.py:3:1", "line 3 is blank"),
+            (
+                "user.py:5:7",
+                "no name is at column 7 of line 5: `LIMIT = len([])`",
+            ),
+            (
+                "user.py:5:90",
+                "line 5 has only 15 columns: `LIMIT = len([])`",
+            ),
+        ] {
+            let answer = context.pillion_json(&[question, at]);
+            assert_eq!(answer["why"], why, "{question} {at}: {answer:#}");
+            let text = context.pillion(&[question, at, "--text"]);
+            let said = format!("{what}: {why}\n");
+            assert_eq!(text.stdout, said, "{question} {at}");
+        }
+        // One of several is answered like one alone.
+        let several = context.pillion(&[question, "--at", "user.py:3:1", "--text"]);
+        let said = format!("{what}: line 3 is blank\n");
+        assert_eq!(several.stdout, said, "{question}");
+    }
+    // Who stands before the dot is not known: of this name there are others.
+    for question in ["refs", "callers", "callees", "implementations"] {
+        let answer = context.pillion_json(&[question, "user.py:2:18"]);
+        let why = answer["why"].as_str().unwrap_or_default();
+        assert!(
+            why.contains("`.total` is not known"),
+            "{question}: {answer:#}"
+        );
+        assert_eq!(places(&answer["candidates"]), ["lib.py:2:9"], "{question}");
+    }
+    // What is known, but none of what is asked about.
+    for (question, at, why) in [
+        (
+            "callers",
+            "user.py:5:1",
+            "`LIMIT` is a variable, no function",
+        ),
+        (
+            "type-hierarchy",
+            "user.py:1:5",
+            "`pay` is a function, no class",
+        ),
+    ] {
+        assert_eq!(context.pillion_json(&[question, at])["why"], why);
+    }
+    let answer = context.pillion_json(&["occurrences", "user.py:5:9"]);
+    let why = answer["why"].as_str().unwrap_or_default();
+    assert!(
+        why.starts_with("`len` is defined outside of the workspace"),
+        "{answer:#}"
+    );
+    // Where there is something, nothing is said about nothing.
+    for (question, at) in [
+        ("at", "Cart"),
+        ("refs", "Cart.total"),
+        ("implementations", "Cart"),
+        ("callers", "pay"),
+    ] {
+        let answer = context.pillion_json(&[question, at]);
+        assert!(answer.get("why").is_none(), "{question}: {answer:#}");
+    }
+}
+
 #[test]
 fn symbols_of_the_very_name_come_first_and_noise_is_left_out() {
     let context = program(&[(
@@ -202,6 +290,10 @@ fn findings_have_a_summary_and_an_exit_code() {
         (fine.code, fine.stdout.as_str()),
         (Some(0), "nothing wrong in 1 file\n")
     );
+    // That nothing was looked at is not that nothing is wrong.
+    std::fs::create_dir(context.project.join("empty")).unwrap();
+    let none = context.pillion(&["diagnostics", "--text", "empty"]);
+    assert!(none.stdout.starts_with("nothing was checked: "), "{none}");
     // Warnings alone are no failure.
     assert_eq!(context.pillion(&["diagnostics", "untidy.py"]).code, Some(0));
 }

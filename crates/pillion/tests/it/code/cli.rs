@@ -25,6 +25,51 @@ fn answers_are_json_where_no_terminal_reads_them() {
 }
 
 #[test]
+fn paths_of_every_answer_can_be_opened_from_here() {
+    let context = fixture("outline");
+    let said = |folder: &str, args: &[&str]| {
+        let mut command = context.pillion_command(args);
+        command.current_dir(context.base.join(folder));
+        let output = crate::context::Output::of(command);
+        assert_eq!(output.code, Some(0), "{args:?}: {output}");
+        output.stdout
+    };
+    let project = context.project.display().to_string();
+    let name = context.project.file_name().unwrap().to_str().unwrap();
+    let below = format!("{name}/pkg");
+    let structure = said(&below, &["map", "structure", "--text"]);
+    assert!(structure.contains("\nservice.py\n"), "{structure}");
+    assert!(structure.contains("../top.py\n"), "{structure}");
+    // What is changed is counted, wherever one stands.
+    let args = ["rename", "at_the_top", "on_top", "--apply", "--text"];
+    let applied = said(&below, &args);
+    assert!(applied.contains("changed ../top.py  +1 -1\n"), "{applied}");
+    // A project that is named lies elsewhere.
+    let args = ["map", "impact", "on_top", "--text", "--project", &project];
+    let impact = said("", &args);
+    assert!(
+        impact.starts_with(&format!("on_top  {project}/top.py:1  ")),
+        "{impact}"
+    );
+}
+
+#[test]
+fn every_command_can_be_asked_for_text() {
+    let context = fixture("outline");
+    for args in [
+        &["call", "math:hypot", "[3, 4]"][..],
+        &["exec", "-c", "print(1)"],
+        &["jobs"],
+        &["status"],
+        &["list", "top.py"],
+        &["undo", "--help"],
+    ] {
+        let output = context.pillion(&[args, &["--text"]].concat());
+        assert_eq!(output.code, Some(0), "{args:?}: {output}");
+    }
+}
+
+#[test]
 fn a_list_in_json_is_the_old_flat_list_of_the_top_level() {
     let context = fixture("outline");
     let old = |list: serde_json::Value| {

@@ -145,6 +145,14 @@ fn a_name_that_fits_several_is_answered_with_all_of_them() {
         "{text}"
     );
     assert!(text.stderr.contains("`src/shop/cart.py::total`"), "{text}");
+    // From another folder they are places that can be opened there.
+    let mut command = context.pillion_command(&["refs", "--text", "total"]);
+    command.current_dir(context.project.join("src"));
+    let text = Output::of(command);
+    assert!(
+        text.stderr.contains("\n  shop/cart.py:9:5  function"),
+        "{text}"
+    );
     // Nothing is changed where nobody knows what is meant.
     let renamed = context.pillion(&["rename", "total", "sum_up", "--apply"]);
     assert_eq!(
@@ -210,6 +218,125 @@ fn every_operation_about_a_place_takes_a_name() {
         asked += 1;
     }
     assert!(asked >= 10, "{asked} operations are about places");
+}
+
+/// What edits a definition takes it by name, by place, and in three words; a use is no definition.
+#[test]
+fn edits_of_definitions_take_places_and_know_a_use_from_a_definition() {
+    let context = shop();
+    for place in [
+        &["Cart.total"][..],
+        &["src/shop/cart.py:5:9"],
+        &["src/shop/cart.py:5"],
+        &["src/shop/cart.py", "5", "9"],
+        // Within the definition, on nothing that has another name.
+        &["src/shop/cart.py:6:1"],
+    ] {
+        for command in ["replace-body", "insert-before", "insert-after"] {
+            let source = "def total(self, rate=1):\n    return rate";
+            let source = match command {
+                "replace-body" => source.to_owned(),
+                _ => source.replace("total", "other"),
+            };
+            let output = context.pillion(&[&[command], place, &[&source]].concat());
+            assert_eq!(output.code, Some(0), "{command} {place:?}: {output}");
+            let files = &output.json()["files"];
+            assert_eq!(files, &json!(["src/shop/cart.py"]), "{command} {place:?}");
+        }
+    }
+    // `total` of `cart.total()` stands in the function `total`: which of them is meant?
+    for args in [
+        &["replace-body", "src/shop/cart.py:10:17", "return 1"][..],
+        &["replace-body", "tests/test_cart.py:6:19", "return 1"],
+        &["safe-delete", "tests/test_cart.py:6:19", "--apply"],
+    ] {
+        let error = context.pillion(args).json();
+        assert_eq!(error["code"], "conflict", "{args:?}: {error:#}");
+        let message = error["message"].as_str().unwrap();
+        assert!(
+            message.contains("is not defined at this place"),
+            "{message}"
+        );
+    }
+}
+
+/// The map names functions in its own way, and takes what every other question takes.
+#[test]
+fn the_map_takes_the_same_names_and_places() {
+    let context = shop();
+    let targets = |params: Value| -> Vec<String> {
+        let answer = context.pillion_json(&[
+            "stdio",
+            "--command",
+            "map.impact",
+            "--args",
+            &params.to_string(),
+        ]);
+        let targets = answer["targets"].as_object();
+        let targets = targets.unwrap_or_else(|| panic!("{params}: {answer:#}"));
+        targets.keys().cloned().collect()
+    };
+    for at in [
+        "Cart.total",
+        "Cart/total",
+        "src/shop/cart.py:Cart.total",
+        "src/shop/cart.py::Cart.total",
+        "cart.py::Cart.total",
+        "shop.cart.Cart.total",
+        "shop.cart:Cart.total",
+        "shop.Cart.total",
+        // Its definition, its line, and a use of it.
+        "src/shop/cart.py:5:9",
+        "src/shop/cart.py:5",
+        "tests/test_cart.py:6:19",
+    ] {
+        for word in ["target", "at"] {
+            let params = json!({ word: at, "project": context.project });
+            let found = targets(params);
+            assert_eq!(found, ["src/shop/cart.py:Cart.total"], "{word} {at}");
+        }
+    }
+    // On a command line a file is meant from here.
+    let mut command = context.pillion_command(&["map", "impact", "cart.py:5:9"]);
+    command.current_dir(context.project.join("src/shop"));
+    let here = Output::of(command).json();
+    assert!(
+        here["targets"]["src/shop/cart.py:Cart.total"].is_object(),
+        "{here:#}"
+    );
+    for args in [
+        &[
+            "map",
+            "graph",
+            "calls",
+            "shop.cart:Cart.total",
+            "--format",
+            "mermaid",
+        ][..],
+        &[
+            "map",
+            "graph",
+            "impact",
+            "src/shop/cart.py:5:9",
+            "--format",
+            "mermaid",
+        ],
+        &["map", "dead-code", "shop.deep.tool.helper"],
+    ] {
+        let output = context.pillion(args);
+        assert_eq!(output.code, Some(0), "{args:?}: {output}");
+    }
+    for (at, why) in [
+        ("src/shop/cart.py:2:1", "line 2 is blank"),
+        ("src/shop/cart.py:99:1", "line 99 is missing"),
+        ("Base.items", "no function or class"),
+        ("shop.cart.nosuch", "no function or class is called"),
+    ] {
+        let error = context.pillion(&["map", "impact", at]).json();
+        assert_eq!(error["code"], "not_found", "{at}");
+        let message = error["message"].as_str().unwrap();
+        assert!(message.contains(why), "{at}: {message}");
+    }
 }
 
 #[test]

@@ -158,6 +158,22 @@ fn what_is_not_listed_is_found_and_called() {
     }
     let written = json!({ "operation": "code.hover", "arguments": place.to_string() });
     assert_eq!(agent.tool("call_operation", written), direct);
+    // Nothing that is said is passed over.
+    let wrong = json!({ "operation": "code.hover", "parameters": place });
+    let error = error_of(&agent.tool("call_operation", wrong));
+    assert_eq!(error["message"], "`call_operation` has no `parameters`");
+    // Hints are such as one can follow without a terminal, and speak of what was sent.
+    let error = error_of(&agent.tool("code_hover", json!({ "nosuch": 1 })));
+    let hint = error["hint"].as_str().unwrap();
+    assert_eq!(
+        hint,
+        "`system_operations` with `query` `code.hover` says what it takes"
+    );
+    let message = error["message"].as_str().unwrap();
+    assert!(!message.contains("at line"), "{message}");
+    // Of several words, what has to do with all of them.
+    let found = agent.tool("system_operations", json!({ "query": "dead code" }));
+    assert_eq!(text_of(&found).lines().count(), 1, "{found}");
     let error = error_of(&agent.tool("call_operation", json!({ "operation": "code.hovr" })));
     assert_eq!(error["code"], "unknown_operation", "{error}");
     let error = error_of(&agent.tool("system_operations", json!({ "query": "zzz" })));
@@ -244,8 +260,9 @@ fn a_long_text_ends_with_a_whole_line_and_the_rest_is_fetched() {
         text.len() <= 2_000 && text.starts_with("82 confirmed"),
         "{text}"
     );
-    let (shown, note) = text.rsplit_once("\n[").unwrap();
+    let (shown, note) = text.split_once("\n[").unwrap();
     assert!(note.contains("lines; for the rest fetch_output"), "{text}");
+    assert!(note.contains("it ends with]\n  "), "{text}");
     let given: Value = note
         .split_once("fetch_output ")
         .and_then(|(_, rest)| serde_json::from_str(&rest[..=rest.find('}')?]).ok())
@@ -268,6 +285,24 @@ fn a_long_text_ends_with_a_whole_line_and_the_rest_is_fetched() {
     }
     let typed = context.pillion(&["refs", "shop.py", "1", "5", "--text"]);
     assert_eq!(lines, typed.stdout.lines().collect::<Vec<_>>());
+}
+
+#[test]
+fn how_a_run_ended_is_seen_however_much_it_printed() {
+    let context = TestContext::new();
+    let mut agent = context.agent(&["--max-output", "3000"]);
+    let code = "for n in range(5000): print('line', n)\nraise ValueError('the reason')";
+    let run = agent.tool("exec_run", json!({ "code": code }));
+    let text = text_of(&run);
+    assert!(
+        text.len() <= 3_000 && text.starts_with("line 0\n"),
+        "{text}"
+    );
+    assert!(text.contains("lines; for the rest fetch_output"), "{text}");
+    assert!(
+        text.contains("\nValueError: the reason\n[error, code 1, "),
+        "{text}"
+    );
 }
 
 #[test]
@@ -310,30 +345,36 @@ fn progress_is_told_in_the_functions_own_numbers() {
     let context = TestContext::new();
     context.write(
         "slow.py",
-        "import pillion\ndef work():\n    for n in (0, 0.25, 0.5, 1):\n        pillion.progress(n, 1, f'at {n}')\n    return 'done'\n",
+        "import pillion\ndef work():\n    for n in (0, 0.25, 0.5, 1):\n        pillion.progress(n, 1, f'at {n}')\n        print('between')\n    return 'done'\ndef items():\n    for n in (0.25, 0.5, 1):\n        pillion.progress(n, 1)\n        yield n\n",
     );
     let mut agent = context.agent(&[]);
-    let id = agent.send(
-        "tools/call",
-        json!({ "name": "py_call", "arguments": { "function": "slow:work" },
-            "_meta": { "progressToken": "t" } }),
-    );
-    let mut heard = Vec::new();
-    loop {
-        let line = agent.lines.json();
-        if line["id"] == id {
-            assert_eq!(text_of(&line["result"]), "\"done\"", "{line}");
-            break;
+    for (function, prints, expected, answer) in [
+        ("slow:work", false, &[0.0, 0.25, 0.5, 1.0][..], "\"done\""),
+        // What is printed and what is yielded between the numbers moves none of them.
+        ("slow:work", true, &[0.0, 0.25, 0.5, 1.0], "\"done\""),
+        ("slow:items", false, &[0.25, 0.5, 1.0], "0.25\n0.5\n1"),
+    ] {
+        let id = agent.send(
+            "tools/call",
+            json!({ "name": "py_call", "_meta": { "progressToken": "t" },
+                "arguments": { "function": function, "prints": prints } }),
+        );
+        let (mut numbers, mut others) = (Vec::new(), 0);
+        loop {
+            let line = agent.lines.json();
+            if line["id"] == id {
+                assert_eq!(text_of(&line["result"]), answer, "{line}");
+                break;
+            }
+            let news = &line["params"];
+            match news["total"].as_f64() {
+                Some(1.0) => numbers.push(news["progress"].as_f64().unwrap()),
+                _ => others += 1,
+            }
         }
-        let news = &line["params"];
-        heard.push((news["progress"].clone(), news["total"].clone()));
+        assert_eq!(numbers, expected, "{function}");
+        assert_eq!(others > 0, prints || function == "slow:items", "{function}");
     }
-    let numbers: Vec<f64> = heard.iter().map(|(n, _)| n.as_f64().unwrap()).collect();
-    assert_eq!(numbers, [0.0, 0.25, 0.5, 1.0], "{heard:?}");
-    assert!(
-        heard.iter().all(|(_, total)| total.as_f64() == Some(1.0)),
-        "{heard:?}"
-    );
 }
 
 #[test]
