@@ -301,7 +301,6 @@ const CYCLES_LEFT: &[&str] = &[
     "pillion-supervisor",
     "pillion-sync",
     "pillion-workspace",
-    "xtask",
     "pillion-code",
 ];
 
