@@ -300,7 +300,6 @@ const CYCLES_LEFT: &[&str] = &[
     "pillion-store",
     "pillion-supervisor",
     "pillion-sync",
-    "pillion-workspace",
     "pillion-code",
 ];
 
