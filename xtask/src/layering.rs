@@ -299,7 +299,6 @@ const CYCLES_LEFT: &[&str] = &[
     "pillion-session",
     "pillion-store",
     "pillion-supervisor",
-    "pillion-sync",
     "pillion-code",
 ];
 
