@@ -292,7 +292,6 @@ const CYCLES_LEFT: &[&str] = &[
     "pillion-lanes",
     "pillion-notebook",
     "pillion-process",
-    "pillion-project",
     "pillion-python",
     "pillion-runtime",
     "pillion-sandbox",
