@@ -293,7 +293,6 @@ const CYCLES_LEFT: &[&str] = &[
     "pillion-notebook",
     "pillion-process",
     "pillion-python",
-    "pillion-runtime",
     "pillion-sandbox",
     "pillion-session",
     "pillion-store",
