@@ -292,7 +292,6 @@ const CYCLES_LEFT: &[&str] = &[
     "pillion-lanes",
     "pillion-notebook",
     "pillion-process",
-    "pillion-python",
     "pillion-sandbox",
     "pillion-session",
     "pillion-store",
