@@ -284,7 +284,6 @@ const CYCLES_LEFT: &[&str] = &[
     "pillion-bundle",
     "pillion-catalogue",
     "pillion-client",
-    "pillion-course",
     "pillion-doors",
     "pillion-exec",
     "pillion-expert",
