@@ -288,7 +288,6 @@ const CYCLES_LEFT: &[&str] = &[
     "pillion-exec",
     "pillion-expert",
     "pillion-kernel",
-    "pillion-lanes",
     "pillion-notebook",
     "pillion-process",
     "pillion-sandbox",

@@ -13,8 +13,7 @@ use pillion_workspace::LaneConfig;
 use tokio::sync::{OnceCell, Semaphore, SemaphorePermit};
 
 use crate::keeper::Keeper;
-use crate::lane::{self, Lane};
-use crate::perform::{LONGEST, MOST_MEMORY_MB};
+use crate::lane::{self, LONGEST, Lane, MOST_MEMORY_MB};
 use crate::runtime::{self, Runtime};
 use crate::tools::Host;
 use crate::zygote::Make;

@@ -21,6 +21,7 @@ use crate::place::Place;
 use crate::reply::Reply;
 use crate::run::{self, Bounds, Listener};
 use crate::runtime::Runtime;
+use crate::setting::Setting;
 use crate::tools::{self, Calls};
 use crate::{Executor, answer, environment, session};
 
@@ -61,10 +62,6 @@ pub struct Request {
     pub peer: Peer,
 }
 
-/// The most memory that a run can ask for, in megabytes.
-pub const MOST_MEMORY_MB: u64 = 16_384;
-/// The longest that a run can ask for.
-pub const LONGEST: Duration = Duration::from_secs(3600);
 /// What all files that are brought back may hold.
 const OUTPUT_BYTES: u64 = 16 << 20;
 const OUTPUT_FILES: u32 = 64;
@@ -251,19 +248,6 @@ async fn turn<'a>(executor: &'a Executor, bounds: &Bounds) -> Result<SemaphorePe
 
 fn cancelled() -> Error {
     Error::new(Code::Cancelled, "it was cancelled before it began")
-}
-
-/// What a run is made of, besides the request.
-pub(crate) struct Setting<'a> {
-    /// The folder of its project.
-    pub(crate) root: &'a Path,
-    pub(crate) runtime: &'a Runtime,
-    pub(crate) config: &'a LaneConfig,
-    pub(crate) limits: Limits,
-    pub(crate) level: Level,
-    pub(crate) place: &'a Place,
-    /// What its folder held before the run.
-    pub(crate) before: &'a session::Survey,
 }
 
 /// The level for this lane on a machine with these means, or why it does not run there.
