@@ -287,7 +287,6 @@ const CYCLES_LEFT: &[&str] = &[
     "pillion-doors",
     "pillion-exec",
     "pillion-expert",
-    "pillion-kernel",
     "pillion-notebook",
     "pillion-process",
     "pillion-sandbox",

@@ -11,8 +11,10 @@ use std::time::Duration;
 use pillion_catalogue::{Code, Error, Result};
 use serde_json::{Value, json};
 
-use crate::client::{Answer, Channel, Client, Heard};
-use crate::kernel::{Kernel, Ready, SOON, gone};
+use crate::client::{Answer, Client};
+use crate::heard::{Channel, Heard};
+use crate::kernel::{Kernel, Ready, gone};
+use crate::start::SOON;
 
 /// How long it may take to make a subshell; older ones say nothing when they are asked for one.
 const MADE: Duration = Duration::from_secs(2);

@@ -8,10 +8,12 @@ use pillion_catalogue::Result;
 use pillion_sandbox::message;
 use serde_json::json;
 
-use crate::client::{Channel, Progress};
+use crate::client::Progress;
 use crate::foreign::Program;
-use crate::kernel::{Kernel, Ready, SOON, gone};
+use crate::heard::Channel;
+use crate::kernel::{Kernel, Ready, gone};
 use crate::specs::InterruptMode;
+use crate::start::SOON;
 
 /// How long a cell may take to end after it was interrupted, before its kernel is killed.
 pub(crate) const GRACE: Duration = Duration::from_secs(3);

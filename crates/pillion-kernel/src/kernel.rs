@@ -9,22 +9,19 @@ use std::time::Duration;
 use pillion_catalogue::{Code, Error, Result};
 use pillion_lanes::{Executor, Lane, Place};
 use pillion_project::Walls;
-use pillion_sandbox::message;
 use pillion_supervisor::{Cause, Ended, Hold, Pool, Supervisor};
 use pillion_workspace::config::NotebookConfig;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use tokio::task::JoinHandle;
 
-use crate::client::{Channel, Client};
+use crate::client::Client;
 use crate::foreign::{Program, Wanted};
+use crate::heard::Channel;
 use crate::packages::Source;
-use crate::relay::Listeners;
 use crate::spare::Spares;
-use crate::start::Make;
+use crate::start::{Make, SOON, connect};
 
-/// How long a kernel may take to answer what is no cell.
-pub(crate) const SOON: Duration = Duration::from_secs(10);
 /// How long a kernel may take to end by itself.
 const POLITE: Duration = Duration::from_millis(300);
 
@@ -69,7 +66,7 @@ pub struct Kernel {
     state: tokio::sync::Mutex<State>,
     current: std::sync::Mutex<Option<Arc<Client>>>,
     /// Where other programs find the sockets of this process of it.
-    file: tokio::sync::Mutex<Option<(u64, PathBuf)>>,
+    pub(crate) file: tokio::sync::Mutex<Option<(u64, PathBuf)>>,
 }
 
 #[derive(Debug, Default)]
@@ -285,25 +282,6 @@ impl Kernel {
         }
     }
 
-    /// A connection file with which other programs of this user join a kernel that is ready.
-    /// It is gone when the process of the kernel is.
-    pub async fn connection_file(self: &Arc<Self>, ready: &Ready) -> Result<PathBuf> {
-        let mut known = self.file.lock().await;
-        let process = ready.hold.process();
-        match &*known {
-            Some((of, file)) if *of == process => return Ok(file.clone()),
-            _ => {}
-        }
-        let (listeners, file) = Listeners::private(ready.client.key()).map_err(|error| {
-            let what = format!("cannot listen for clients of a kernel: {error}");
-            Error::new(Code::WriteFailed, what)
-                .hint("set `XDG_RUNTIME_DIR` to a folder of your own")
-        })?;
-        *known = Some((process, file.clone()));
-        tokio::spawn(listeners.pass_on(Arc::clone(self), Arc::clone(&ready.client)));
-        Ok(file)
-    }
-
     /// Its folder, and what that holds before it starts.
     async fn prepare(&self, state: &mut State) -> Result<()> {
         let level = self.make.ground.level;
@@ -379,23 +357,6 @@ impl Kernel {
             .lock()
             .unwrap_or_else(std::sync::PoisonError::into_inner)
     }
-}
-
-/// A client of a process that has started.
-pub(crate) async fn connect(hold: &Hold, make: &Make) -> io::Result<Client> {
-    #[derive(Deserialize)]
-    struct Sockets {
-        prefix: String,
-    }
-    let channel = hold.channel().try_clone()?;
-    let mut channel = tokio::net::UnixStream::from_std(channel)?;
-    let heard = tokio::time::timeout(SOON, message::hear(&mut channel)).await?;
-    let (sockets, fds): (Sockets, _) = heard?;
-    let folder = fds
-        .into_iter()
-        .next()
-        .ok_or_else(|| io::Error::other("no folder with sockets"))?;
-    Client::connect(folder, &sockets.prefix, &make.key).await
 }
 
 pub(crate) fn gone(error: &io::Error) -> Error {

@@ -23,8 +23,7 @@ use serde_json::json;
 
 use crate::client::Client;
 use crate::foreign::Program;
-use crate::kernel::{SOON, connect};
-use crate::start::{Make, new_key, not_started};
+use crate::start::{Make, SOON, connect, new_key, not_started};
 
 /// Spares that wait, one for each make. The oldest makes room.
 const MOST: usize = 2;
