@@ -5,7 +5,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::run::FileGiven;
+use super::given::FileGiven;
 
 /// Files and bytes that go along at most; what is more belongs into a package that is installed.
 const MOST: usize = 200;
