@@ -285,7 +285,6 @@ const CYCLES_LEFT: &[&str] = &[
     "pillion-catalogue",
     "pillion-client",
     "pillion-doors",
-    "pillion-expert",
     "pillion-notebook",
     "pillion-process",
     "pillion-sandbox",
