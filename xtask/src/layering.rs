@@ -285,7 +285,6 @@ const CYCLES_LEFT: &[&str] = &[
     "pillion-client",
     "pillion-doors",
     "pillion-notebook",
-    "pillion-process",
     "pillion-sandbox",
     "pillion-session",
     "pillion-store",
