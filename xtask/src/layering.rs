@@ -283,7 +283,6 @@ const CYCLES_LEFT: &[&str] = &[
     "pillion",
     "pillion-catalogue",
     "pillion-client",
-    "pillion-doors",
     "pillion-notebook",
     "pillion-sandbox",
     "pillion-session",
