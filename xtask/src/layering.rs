@@ -286,7 +286,6 @@ const CYCLES_LEFT: &[&str] = &[
     "pillion-notebook",
     "pillion-sandbox",
     "pillion-session",
-    "pillion-supervisor",
     "pillion-code",
 ];
 
