@@ -285,7 +285,6 @@ const CYCLES_LEFT: &[&str] = &[
     "pillion-client",
     "pillion-notebook",
     "pillion-sandbox",
-    "pillion-session",
     "pillion-code",
 ];
 
