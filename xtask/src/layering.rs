@@ -282,7 +282,6 @@ const NEVER: &[(&str, &str, &str)] = &[
 const CYCLES_LEFT: &[&str] = &[
     "pillion",
     "pillion-catalogue",
-    "pillion-client",
     "pillion-notebook",
     "pillion-sandbox",
     "pillion-code",
