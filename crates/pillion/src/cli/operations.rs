@@ -3,7 +3,6 @@
 //! Every operation is `pillion AREA VERB`; the ones that people type have a short name.
 
 use std::io::IsTerminal;
-use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -466,12 +465,6 @@ pub(crate) fn list(json: bool) {
     for definition in all {
         output::say(&format!("{:18} {}", definition.name, definition.help()));
     }
-}
-
-/// The folder of a path that may be relative to here.
-pub(crate) fn from_here(path: &Path) -> PathBuf {
-    // Without the `.` that `--root .` leaves behind.
-    std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
 }
 
 #[cfg(test)]
