@@ -25,7 +25,7 @@
 //!
 //! A daemon opens one store, when it first needs it: services share a [`StoreHandle`].
 
-mod clerk;
+mod connection_thread;
 mod error;
 mod handle;
 mod held;
