@@ -7,8 +7,8 @@
 //! folder ([`Place`]): in memory, or that of a [`session`], which stays.
 //!
 //! The [`Executor`] carries out a [`Request`]. A run comes from a **slot**, an interpreter that
-//! a **zygote** forked and confined ahead (`zygote`, `keeper`), or from an interpreter of its
-//! own where that cannot be (`body`). Both are told an `order` and heard at their end in the
+//! a **zygote** forked and confined ahead (`zygote`, `slot_pool`), or from an interpreter of its
+//! own where that cannot be (`process`). Both are told an `order` and heard at their end in the
 //! same words, so the rest (`run`, `outcome`) does not know the difference: it passes output
 //! on, keeps time, and makes the [`Reply`].
 //!
@@ -18,23 +18,23 @@
 //! code decides who may, and what is written down about it.
 
 mod answer;
-mod body;
 pub mod environment;
 mod executor;
 #[doc(hidden)]
 pub mod fuzzing;
-mod keeper;
 mod lane;
 mod order;
 mod outcome;
 mod output;
 mod perform;
 mod place;
+mod process;
 mod reply;
 mod run;
 mod runtime;
 pub mod session;
 mod setting;
+mod slot_pool;
 mod sys;
 mod tools;
 mod zygote;

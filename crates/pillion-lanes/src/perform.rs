@@ -13,15 +13,15 @@ use pillion_workspace::LaneConfig;
 use tokio::sync::SemaphorePermit;
 use tokio_util::sync::CancellationToken;
 
-use crate::body::{Body, Ends, Terms};
-use crate::keeper::How;
 use crate::lane::{self, Lane};
 use crate::order::{FileIn, Order, Program};
 use crate::place::Place;
+use crate::process::{Ends, Process, Terms};
 use crate::reply::Reply;
 use crate::run::{self, Bounds, Listener};
 use crate::runtime::Runtime;
 use crate::setting::Setting;
+use crate::slot_pool::How;
 use crate::tools::{self, Calls};
 use crate::{Executor, answer, environment, session};
 
@@ -178,7 +178,7 @@ impl Admitted<'_> {
         };
         let mut calls = Calls::default();
         let (start, finished) = match started {
-            Ok((body, mut ends, how)) => {
+            Ok((process, mut ends, how)) => {
                 let behalf = tools::Behalf {
                     host: executor.host(),
                     whereabouts: request.whereabouts.clone(),
@@ -187,7 +187,7 @@ impl Admitted<'_> {
                 };
                 let serving = tools::serve(&request.tools, ends.tools.take(), behalf);
                 let serving = serving.map_err(Error::internal)?;
-                let finished = run::follow(body, ends, request.stdin.clone(), &bounds, listener);
+                let finished = run::follow(process, ends, request.stdin.clone(), &bounds, listener);
                 let finished = finished.await.map_err(Error::internal)?;
                 calls = serving.map(|serving| serving.calls()).unwrap_or_default();
                 (how, finished)
@@ -269,7 +269,7 @@ async fn start(
     executor: &Arc<Executor>,
     request: &Request,
     setting: &Setting<'_>,
-) -> io::Result<(Body, Ends, &'static str)> {
+) -> io::Result<(Process, Ends, &'static str)> {
     let (lane, place) = (request.lane, setting.place);
     let policy = lane.policy(
         setting.runtime,
@@ -301,14 +301,14 @@ async fn start(
     let files = Arc::new(files);
     let with_input = request.stdin.is_some();
     if setting.level == Level::L3 && !request.fresh && !setting.runtime.is_foreign {
-        let keeper = executor.keeper(setting.root, lane, setting.runtime, setting.config);
-        match keeper.slot(place.part.as_deref()).await {
+        let slot_pool = executor.slot_pool(setting.root, lane, setting.runtime, setting.config);
+        match slot_pool.slot(place.part.as_deref()).await {
             Ok((slot, how)) => {
                 let files = Arc::clone(&files);
-                match Body::in_slot(slot, &order, files, with_input, &terms).await {
-                    Ok((body, ends)) => {
+                match Process::in_slot(slot, &order, files, with_input, &terms).await {
+                    Ok((process, ends)) => {
                         let how = if how == How::Warm { "slot" } else { "fork" };
-                        return Ok((body, ends, how));
+                        return Ok((process, ends, how));
                     }
                     // It died before it had its whole order, so nothing has been run.
                     Err(error) => tracing::debug!(%error, "a slot is gone"),
@@ -323,8 +323,9 @@ async fn start(
     }
     let fixed_hashes = lane == Lane::Expert;
     let walls = (setting.runtime, policy, setting.level);
-    let (body, ends) = Body::spawn(walls, order, files, (with_input, fixed_hashes), &terms).await?;
-    Ok((body, ends, "spawn"))
+    let (process, ends) =
+        Process::spawn(walls, order, files, (with_input, fixed_hashes), &terms).await?;
+    Ok((process, ends, "spawn"))
 }
 
 /// What the folder at `seen` may hold: whatever it holds already is no reason to end code that
