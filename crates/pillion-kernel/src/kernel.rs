@@ -20,7 +20,7 @@ use crate::foreign::{Program, Wanted};
 use crate::heard::Channel;
 use crate::packages::Source;
 use crate::spare::Spares;
-use crate::start::{Make, SOON, connect};
+use crate::start::{ANSWER_TIMEOUT, Make, connect};
 
 /// How long a kernel may take to end by itself.
 const POLITE: Duration = Duration::from_millis(300);
@@ -199,7 +199,7 @@ impl Kernel {
         let starting = Flag::set(&self.starting, !had);
         if !had {
             if let Some(ending) = state.ending.take() {
-                let ended = tokio::time::timeout(SOON, ending).await;
+                let ended = tokio::time::timeout(ANSWER_TIMEOUT, ending).await;
                 state.last = ended.ok().and_then(|ended| ended.ok().flatten());
                 // What cells do to their kernel is no reason not to start the next one.
                 self.let_go();
@@ -218,7 +218,10 @@ impl Kernel {
                 Some((process, client)) if *process == hold.process() && client.is_over() => {
                     let ended = hold.ended();
                     drop(hold);
-                    state.last = tokio::time::timeout(SOON, ended).await.ok().flatten();
+                    state.last = tokio::time::timeout(ANSWER_TIMEOUT, ended)
+                        .await
+                        .ok()
+                        .flatten();
                 }
                 Some((process, client)) if *process == hold.process() => {
                     let client = Arc::clone(client);
@@ -324,7 +327,7 @@ impl Kernel {
         // First it is let go of, so that its death is no crash to anybody.
         self.supervisor.let_go(&self.key);
         hold.kill(Cause::Stop);
-        let _ = tokio::time::timeout(SOON, ended).await;
+        let _ = tokio::time::timeout(ANSWER_TIMEOUT, ended).await;
     }
 
     /// End it politely, then by force. Says whether there was one.

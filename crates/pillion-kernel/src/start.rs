@@ -22,7 +22,7 @@ use crate::client::Client;
 use crate::foreign::{Program, Wanted};
 
 /// How long a kernel may take to answer what is no cell.
-pub(crate) const SOON: Duration = Duration::from_secs(10);
+pub(crate) const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
 /// From the start until it can be asked.
 const START: Duration = Duration::from_secs(60);
 /// How long it may take to end by itself once it was asked to.
@@ -240,7 +240,7 @@ pub(crate) async fn connect(hold: &Hold, make: &Make) -> io::Result<Client> {
     }
     let channel = hold.channel().try_clone()?;
     let mut channel = tokio::net::UnixStream::from_std(channel)?;
-    let heard = tokio::time::timeout(SOON, message::hear(&mut channel)).await?;
+    let heard = tokio::time::timeout(ANSWER_TIMEOUT, message::hear(&mut channel)).await?;
     let (sockets, fds): (Sockets, _) = heard?;
     let folder = fds
         .into_iter()

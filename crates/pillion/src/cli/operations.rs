@@ -48,7 +48,7 @@ pub(crate) fn typed(definition: &Definition) -> String {
 }
 
 /// After so long a person is told why a question about code may take its time.
-const PATIENCE: Duration = Duration::from_secs(3);
+const EXPLAIN_AFTER: Duration = Duration::from_secs(3);
 
 /// The flag for text where JSON would be printed.
 const TEXT: &str = "text";
@@ -395,7 +395,7 @@ impl Drop for Bar {
 /// Tell a person why a question about code may take its time. Never ends.
 async fn explain_waiting(definition: &Definition) -> std::convert::Infallible {
     if std::io::stderr().is_terminal() && definition.formats {
-        tokio::time::sleep(PATIENCE).await;
+        tokio::time::sleep(EXPLAIN_AFTER).await;
         output::note("still working: the very first question builds pillion's own tools");
     }
     std::future::pending().await
