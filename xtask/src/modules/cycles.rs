@@ -5,6 +5,8 @@
 //! modules counts as the module's; a use counts where the item stands and not where it is
 //! re-exported. A module and its own children are one thing that is read together: a parent
 //! uses its children, and they what stands in the parent itself, which is no cycle.
+//!
+//! Only what is named is seen: a method of another module that is called on a value is not.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
