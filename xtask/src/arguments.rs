@@ -10,7 +10,7 @@ Usage: cargo xtask <COMMAND>
 Commands:
   test      Run all tests; sets up what they need
   check     Formatting, lints, documentation, layering, generated files, hygiene
-  layering  Check that dependencies between the crates only point down
+  layering  Check that dependencies between crates and modules only point down
   generate  Write the generated pages: docs/reference/ and the skill's
   fuzz      Run the fuzz targets
   cross     Check, build and run for other platforms
@@ -47,7 +47,8 @@ Usage: cargo xtask check
 const LAYERING: &str = "\
 Check that dependencies between the crates only point down
 
-The table is in xtask/src/layering.rs.
+The table is in xtask/src/layering.rs. No two modules beside each other may use each other,
+not even through others: the places that do are named.
 
 Usage: cargo xtask layering
 ";

@@ -1,8 +1,7 @@
 //! Packages of Debian and its children, where this tool may install them.
 
 use crate::error::Result;
-use crate::run::{Output, Run};
-use crate::test::is_root;
+use crate::run::{Output, Run, is_root};
 
 /// Seconds after which a package that does not come is given up: nobody waits long for what can be
 /// done without.

@@ -11,7 +11,7 @@ use crate::leftovers;
 use crate::node;
 use crate::python::{self, Environment, Python};
 use crate::repository::Repository;
-use crate::run::Run;
+use crate::run::{Run, is_root};
 use crate::steps::Steps;
 use crate::tally::Tally;
 
@@ -36,19 +36,6 @@ pub(crate) fn test(repository: &Repository, options: &TestOptions) -> Result<()>
         println!("left out: {what}");
     }
     outcome
-}
-
-/// Whether root runs this, who can do everything that tests do. Whoever cannot be found out is
-/// taken for root, so that nothing is left out unseen.
-#[cfg(unix)]
-pub(crate) fn is_root() -> bool {
-    use std::os::unix::fs::MetadataExt;
-    std::fs::metadata("/proc/self").map_or(true, |own| own.uid() == 0)
-}
-
-#[cfg(not(unix))]
-pub(crate) fn is_root() -> bool {
-    true
 }
 
 fn quick(repository: &Repository, options: &TestOptions, steps: &mut Steps, tally: &mut Tally) {

@@ -1,4 +1,4 @@
-//! SHA-256: of bytes that go by, and of a whole tree; and the `.sha256` file beside an archive.
+//! SHA-256 of bytes that go by, and the `.sha256` file beside an archive.
 
 use std::fmt;
 use std::io::{self, Read};
@@ -10,7 +10,6 @@ use sha2::Digest as _;
 
 pub use sha2::Sha256;
 
-use crate::manifest::{File, Link};
 use crate::{Error, Result};
 
 /// A SHA-256 in 64 lower-case hexadecimal digits.
@@ -30,33 +29,6 @@ impl Digest {
     /// The digits.
     pub fn as_str(&self) -> &str {
         &self.0
-    }
-
-    /// The digest of a tree: of one line for each entry, sorted by path. A line names all that
-    /// the manifest says about the entry, with its parts divided by NUL, which no path has.
-    pub fn of_tree<'a>(
-        files: impl IntoIterator<Item = &'a File>,
-        links: impl IntoIterator<Item = &'a Link>,
-    ) -> Self {
-        let files = files.into_iter().map(|file| {
-            let mode = file.mode();
-            let line = format!(
-                "file\0{mode}\0{}\0{}\0{}\n",
-                file.size_bytes, file.sha256, file.path
-            );
-            (file.path.as_str(), line)
-        });
-        let links = links.into_iter().map(|link| {
-            let line = format!("link\0{}\0{}\n", link.target, link.path);
-            (link.path.as_str(), line)
-        });
-        let mut lines: Vec<_> = files.chain(links).collect();
-        lines.sort();
-        let mut hasher = Sha256::new();
-        for (_, line) in lines {
-            hasher.update(line.as_bytes());
-        }
-        hasher.into()
     }
 }
 

@@ -25,6 +25,7 @@ mod archive;
 mod digest;
 mod error;
 mod index;
+mod limits;
 mod manifest;
 pub mod paths;
 mod platform;
@@ -32,10 +33,11 @@ pub mod registry;
 pub mod signature;
 mod version;
 
-pub use archive::{Compression, Limits, NoSink, Sink, Verified, read, write};
+pub use archive::{Compression, NoSink, Sink, Verified, read, write};
 pub use digest::{Digest, Hashing, Sha256, checksum_line, parse_checksum};
 pub use error::{Error, Result};
 pub use index::{Active, Index, Installed};
+pub use limits::Limits;
 pub use manifest::{
     BundleType, Chapter, ContentManifest, FORMAT_VERSION, File, Link, Manifest, Mode, PythonPart,
     RuntimeManifest, SidecarPart,

@@ -5,9 +5,10 @@ use std::str::FromStr;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use sha2::Digest as _;
 
 use crate::paths::{self, Names, Tree};
-use crate::{Digest, Error, Limits, Platform, Result, Version};
+use crate::{Digest, Error, Limits, Platform, Result, Sha256, Version};
 
 /// The format that this crate reads and writes.
 pub const FORMAT_VERSION: &str = "bundle-v2";
@@ -148,6 +149,35 @@ pub struct Link {
     pub path: String,
     /// Where it leads, from its own folder.
     pub target: String,
+}
+
+impl Digest {
+    /// The digest of a tree: of one line for each entry, sorted by path. A line names all that
+    /// the manifest says about the entry, with its parts divided by NUL, which no path has.
+    pub fn of_tree<'a>(
+        files: impl IntoIterator<Item = &'a File>,
+        links: impl IntoIterator<Item = &'a Link>,
+    ) -> Self {
+        let files = files.into_iter().map(|file| {
+            let mode = file.mode();
+            let line = format!(
+                "file\0{mode}\0{}\0{}\0{}\n",
+                file.size_bytes, file.sha256, file.path
+            );
+            (file.path.as_str(), line)
+        });
+        let links = links.into_iter().map(|link| {
+            let line = format!("link\0{}\0{}\n", link.target, link.path);
+            (link.path.as_str(), line)
+        });
+        let mut lines: Vec<_> = files.chain(links).collect();
+        lines.sort();
+        let mut hasher = Sha256::new();
+        for (_, line) in lines {
+            hasher.update(line.as_bytes());
+        }
+        hasher.into()
+    }
 }
 
 /// `runtime.manifest.json`.

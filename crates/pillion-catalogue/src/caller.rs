@@ -13,7 +13,7 @@ use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-use crate::{Definition, Request, Scope};
+use crate::{Request, Scope};
 
 /// The one thing that every operation is told among its parameters, too.
 pub(crate) const TIMEOUT: &str = "timeout_ms";
@@ -32,19 +32,16 @@ const ALL: &[&str] = &[
 ];
 const FORMAT: &str = "format";
 
-impl Definition {
-    /// What the operation may be told about its caller among the parameters, if they are no
-    /// parameters of its own.
-    pub(crate) fn told(&self) -> impl Iterator<Item = &'static str> {
-        let Self { scope, formats, .. } = *self;
-        let understood = move |name: &&'static str| match *name {
-            TIMEOUT => true,
-            FORMAT => formats,
-            "root" | "near" => scope != Scope::Nothing,
-            _ => scope == Scope::Project,
-        };
-        ALL.iter().copied().filter(understood)
-    }
+/// What an operation of this scope may be told about its caller among the parameters;
+/// `formats` says whether it can write its answer as text.
+pub(crate) fn names(scope: Scope, formats: bool) -> impl Iterator<Item = &'static str> {
+    let understood = move |name: &&'static str| match *name {
+        TIMEOUT => true,
+        FORMAT => formats,
+        "root" | "near" => scope != Scope::Nothing,
+        _ => scope == Scope::Project,
+    };
+    ALL.iter().copied().filter(understood)
 }
 
 /// The schema of each thing that can be said.

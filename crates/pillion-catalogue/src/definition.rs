@@ -14,7 +14,10 @@ use serde_json::{Value, json};
 
 use crate::caller::{self, TIMEOUT};
 use crate::invalid;
-use crate::{Caller, Format, Offer, Operation, Picture, Prints, Result, Safety, Scope, Streams};
+use crate::{
+    Caller, Format, Offer, Operation, Picture, Prints, Profile, Result, Safety, Scope, Shown,
+    Streams, Tool,
+};
 
 /// Reads what is an operation's own from a command line; the second says whether a program reads
 /// the answer.
@@ -74,6 +77,26 @@ impl Definition {
         }
     }
 
+    /// Whether it is on a table of tools.
+    pub fn is_on(&self, profile: Profile) -> bool {
+        let offer = &self.offer;
+        let area = self.name.split('.').next().unwrap_or_default();
+        let is_shown = match profile {
+            Profile::Full => true,
+            Profile::Core => offer.contract.is_some(),
+            Profile::Minimal => offer.contract == Some(Profile::Minimal),
+            Profile::Default => offer.shown != Shown::Area,
+            _ => profile.areas().contains(&area) || offer.shown == Shown::Always,
+        };
+        is_shown && offer.tool != Tool::None
+    }
+
+    /// The name of its tool, if it is one: its own, with `_` for its dot.
+    pub fn tool_name(&self) -> Option<String> {
+        let is_tool = self.offer.tool != Tool::None;
+        is_tool.then(|| self.name.replace('.', "_"))
+    }
+
     /// The schema of the parameters that are its own.
     pub fn own_schema(&self) -> Schema {
         (self.params)()
@@ -94,6 +117,12 @@ impl Definition {
             }
         }
         schema
+    }
+
+    /// What the operation may be told about its caller among the parameters, if they are no
+    /// parameters of its own.
+    pub(crate) fn told(&self) -> impl Iterator<Item = &'static str> {
+        caller::names(self.scope, self.formats)
     }
 
     /// What may be said about the caller among its parameters: what is no parameter of its own.

@@ -4,11 +4,11 @@
 //! doors know them.
 
 use pillion_protocol::{Code, Error, Result};
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use serde_path_to_error::Segment;
 
-use crate::Operation;
 use crate::catalogue::without_place;
 
 /// What of a wrong value is shown: this many characters.
@@ -92,8 +92,8 @@ pub fn invalid(mut faults: Vec<Fault>) -> Error {
     Error::new(Code::InvalidParams, message).data(json!({ DATA: faults }))
 }
 
-/// Whether these are parameters of an operation; if not, what is wrong with them.
-pub(crate) fn check<O: Operation>(text: &str) -> Result<()> {
+/// Whether these are parameters of an operation, as its type reads them; if not, what is wrong with them.
+pub(crate) fn check<O: DeserializeOwned>(text: &str) -> Result<()> {
     let Err(plain) = serde_json::from_str::<O>(text) else {
         return Ok(());
     };
@@ -179,7 +179,7 @@ mod tests {
     use schemars::JsonSchema;
 
     use super::*;
-    use crate::{Context, Safety};
+    use crate::{Context, Operation, Safety};
 
     #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
     struct Inner {

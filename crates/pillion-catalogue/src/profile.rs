@@ -7,8 +7,6 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::{Definition, Shown, Tool};
-
 /// A table of tools.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Profile {
@@ -91,35 +89,13 @@ impl Profile {
     }
 
     /// The areas whose operations are all on the table.
-    fn areas(self) -> &'static [&'static str] {
+    pub(crate) fn areas(self) -> &'static [&'static str] {
         match self {
             Self::Code => &["code"],
             Self::Map => &["map"],
             Self::Exec => &["exec", "notebook", "py", "sidecar"],
             _ => &[],
         }
-    }
-
-    /// Whether an operation is on the table.
-    pub fn has(self, definition: &Definition) -> bool {
-        let offer = &definition.offer;
-        let area = definition.name.split('.').next().unwrap_or_default();
-        let is_shown = match self {
-            Self::Full => true,
-            Self::Core => offer.contract.is_some(),
-            Self::Minimal => offer.contract == Some(Self::Minimal),
-            Self::Default => offer.shown != Shown::Area,
-            _ => self.areas().contains(&area) || offer.shown == Shown::Always,
-        };
-        is_shown && offer.tool != Tool::None
-    }
-}
-
-impl Definition {
-    /// The name of its tool, if it is one: its own, with `_` for its dot.
-    pub fn tool_name(&self) -> Option<String> {
-        let is_tool = self.offer.tool != Tool::None;
-        is_tool.then(|| self.name.replace('.', "_"))
     }
 }
 

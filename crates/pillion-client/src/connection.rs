@@ -15,9 +15,8 @@ use tokio_util::codec::FramedRead;
 use tokio_util::sync::CancellationToken;
 
 use crate::pending::{Outcome, Pending, Waiter};
-use crate::stream::Event;
 use crate::sys::{self, ReadHalf, Stream, WriteHalf};
-use crate::wire;
+use crate::wire::{self, Event};
 
 /// How many requests may wait to be written before the next caller has to wait.
 const WRITE_QUEUE: usize = 64;

@@ -36,28 +36,27 @@ mod bridge;
 mod client;
 mod connect;
 mod connection;
-#[cfg(unix)]
-mod daemon_log;
-#[cfg(unix)]
 mod launch;
-#[cfg(unix)]
-mod launched;
+mod no_connection;
 mod options;
+mod pauses;
 mod pending;
 mod request;
+mod shared;
 mod skew;
 mod start;
-#[cfg(unix)]
-mod start_lock;
 mod stream;
 mod sys;
+mod version;
 mod wire;
 
 pub use bridge::{Bridge, Part, RequestId, Response};
-pub use client::{Client, DaemonVersion};
+pub use client::Client;
+pub use launch::Started;
 pub use options::Options;
 pub use pillion_protocol::endpoint::Endpoint;
 pub use pillion_protocol::{Caller, Code, Error, Kind, Result};
 pub use request::RequestBuilder;
-pub use stream::{CallStream, Event};
-pub use sys::Started;
+pub use stream::CallStream;
+pub use version::DaemonVersion;
+pub use wire::Event;

@@ -7,7 +7,7 @@ use pillion_protocol::{Error, Result};
 use serde_json::value::RawValue;
 use tokio::sync::{mpsc, oneshot};
 
-use crate::stream::Event;
+use crate::wire::Event;
 
 /// What a request ends with.
 pub(crate) type Outcome = Result<Box<RawValue>>;

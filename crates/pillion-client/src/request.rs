@@ -1,13 +1,14 @@
 //! One request: what it asks for, how long it may take, and whether it may be repeated.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use pillion_protocol::{Code, Error, Result};
 use serde::de::DeserializeOwned;
 
-use crate::client::Client;
 use crate::pending::Outcome;
+use crate::shared::SharedConnection;
 use crate::stream::{CallStream, timed_out};
 
 /// Requests that only look, so that a second one does no harm.
@@ -19,10 +20,9 @@ const SAFE: &[&str] = &[
 ];
 
 /// A request about to be sent.
-#[derive(Debug)]
 #[must_use = "a request does nothing until it is sent"]
 pub struct RequestBuilder {
-    client: Client,
+    shared: Arc<SharedConnection>,
     id: u64,
     method: String,
     frame: Result<Bytes>,
@@ -31,11 +31,16 @@ pub struct RequestBuilder {
 }
 
 impl RequestBuilder {
-    pub(crate) fn new(client: Client, id: u64, method: &str, frame: Result<Bytes>) -> Self {
+    pub(crate) fn new(
+        shared: Arc<SharedConnection>,
+        id: u64,
+        method: &str,
+        frame: Result<Bytes>,
+    ) -> Self {
         Self {
-            timeout: client.timeout(),
+            timeout: shared.timeout(),
             safe: SAFE.contains(&method),
-            client,
+            shared,
             id,
             method: method.to_owned(),
             frame,
@@ -62,7 +67,7 @@ impl RequestBuilder {
     /// Send it and wait for the result. Dropping the future cancels the request.
     pub async fn send(self) -> Outcome {
         let frame = self.frame?;
-        let answered = answer(&self.client, self.id, frame, self.safe);
+        let answered = answer(&self.shared, self.id, frame, self.safe);
         tokio::time::timeout(self.timeout, answered)
             .await
             .unwrap_or_else(|_| Err(timed_out(&self.method, self.timeout)))
@@ -87,7 +92,7 @@ impl RequestBuilder {
     pub async fn stream(self) -> Result<CallStream> {
         let frame = self.frame?;
         let opened = async {
-            let connection = Box::pin(self.client.separate_connection()).await?;
+            let connection = Box::pin(self.shared.separate_connection()).await?;
             connection.open(self.id, frame).await
         };
         let (call, events) = tokio::time::timeout(self.timeout, opened)
@@ -97,28 +102,39 @@ impl RequestBuilder {
     }
 }
 
+impl std::fmt::Debug for RequestBuilder {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("RequestBuilder")
+            .field("id", &self.id)
+            .field("method", &self.method)
+            .field("timeout", &self.timeout)
+            .field("safe", &self.safe)
+            .finish_non_exhaustive()
+    }
+}
+
 /// The way of a request: twice at most, and a second time only if that does no harm.
-async fn answer(client: &Client, id: u64, frame: Bytes, safe: bool) -> Outcome {
-    let connection = client.connection().await?;
+async fn answer(shared: &SharedConnection, id: u64, frame: Bytes, safe: bool) -> Outcome {
+    let connection = shared.connection().await?;
     let first = match connection.send(id, frame.clone()).await {
         Ok(mut call) => call.outcome().await,
         // The connection turned out to be broken before anything was sent.
-        Err(_) => return once_more(client, id, frame).await,
+        Err(_) => return once_more(shared, id, frame).await,
     };
     match first {
         Err(error) if error.code == Code::Unreachable && connection.is_closed() && safe => {
-            once_more(client, id, frame).await
+            once_more(shared, id, frame).await
         }
         // It was refused, not begun: the next daemon can have it, when this one is gone.
-        Err(error) if error.code == Code::ShuttingDown && client.starts() => {
+        Err(error) if error.code == Code::ShuttingDown && shared.starts() => {
             connection.closed().await;
-            once_more(client, id, frame).await
+            once_more(shared, id, frame).await
         }
         outcome => outcome,
     }
 }
 
-async fn once_more(client: &Client, id: u64, frame: Bytes) -> Outcome {
-    let connection = client.connection().await?;
+async fn once_more(shared: &SharedConnection, id: u64, frame: Bytes) -> Outcome {
+    let connection = shared.connection().await?;
     connection.send(id, frame).await?.outcome().await
 }

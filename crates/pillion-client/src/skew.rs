@@ -9,12 +9,14 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use tokio::time::timeout;
 
-use crate::client::DaemonVersion;
-use crate::connect::{NoConnection, dial};
+use crate::connect::dial;
 use crate::connection::Connection;
+use crate::launch::{Launched, Reached};
+use crate::no_connection::NoConnection;
 use crate::options::Options;
-use crate::start::{Pauses, Reached, connect_or_start};
-use crate::sys::Launched;
+use crate::pauses::Pauses;
+use crate::start::connect_or_start;
+use crate::version::DaemonVersion;
 use crate::wire;
 
 /// How long an old daemon may take to go.

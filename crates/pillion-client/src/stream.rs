@@ -3,20 +3,11 @@
 use std::time::Duration;
 
 use pillion_protocol::{Code, Error};
-use serde_json::value::RawValue;
 use tokio::sync::mpsc;
 
 use crate::connection::InFlight;
 use crate::pending::Outcome;
-
-/// A part of an answer.
-#[derive(Debug, Clone)]
-pub enum Event {
-    /// The next item of a stream.
-    Item(Box<RawValue>),
-    /// How far the work is.
-    Progress(Box<RawValue>),
-}
+use crate::wire::Event;
 
 /// The parts of one answer as they come, and then its outcome.
 ///

@@ -7,7 +7,14 @@ use pillion_protocol::{Caller, Code, Error, Result};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-use crate::stream::Event;
+/// A part of an answer.
+#[derive(Debug, Clone)]
+pub enum Event {
+    /// The next item of a stream.
+    Item(Box<RawValue>),
+    /// How far the work is.
+    Progress(Box<RawValue>),
+}
 
 /// The frame of a request that is about nobody's folder.
 pub(crate) fn request(id: u64, method: &str, params: &impl Serialize) -> Result<Bytes> {

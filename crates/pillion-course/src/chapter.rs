@@ -4,12 +4,14 @@
 //! `prompts/` comes before the folder itself.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use serde_json::Value;
 
-use crate::files::{Bundle, DATASET_BYTES, Item, SCRIPT_BYTES, Text};
+use crate::error::Flaws;
+use crate::files::{Bundle, DATASET_BYTES, SCRIPT_BYTES, Text};
 use crate::rules::MOST_RULES;
+use crate::title::title;
 use crate::yaml;
 use crate::{BindingRule, Chapter, ChapterId, Consultation, Error, Registry, SourceFile, tasks};
 
@@ -61,8 +63,6 @@ pub const PLACEHOLDERS: [&str; 19] = [
 const MOST_FILES: usize = 100;
 /// Experts that one chapter may ask.
 const MOST_EXPERTS: usize = 50;
-/// The longest title that is taken from a heading.
-const MOST_TITLE: usize = 200;
 
 /// A folder of a bundle that may have a chapter's files.
 #[derive(Debug, Clone)]
@@ -209,16 +209,6 @@ pub(crate) fn twice(id: &str) -> String {
     format!("the task `{id}` is there twice")
 }
 
-/// The text of the first heading.
-pub(crate) fn title(text: &str) -> Option<String> {
-    let heading = text.lines().find_map(|line| line.strip_prefix("# "))?;
-    let heading: String = heading.trim().chars().take(MOST_TITLE).collect();
-    Some(heading).filter(|heading| !heading.is_empty())
-}
-
-/// What is wrong with a file, line by line.
-pub(crate) type Flaws = Vec<(Option<usize>, String)>;
-
 /// Read `consultation_config.yaml`. What cannot be used is left out and told.
 pub(crate) fn consultation_config(source: &Text) -> Result<(Consultation, Flaws), Error> {
     let value = yaml::parse(&source.path, &source.text, 1)?;
@@ -323,7 +313,7 @@ fn sources(
                 warnings.push(format!("the folder `{}` is left out", path.display()));
                 continue;
             }
-            files.push(source(&shown, item, limit)?);
+            files.push(SourceFile::of(&shown, item, limit)?);
         }
         if files.len() > MOST_FILES {
             return Err(Error::TooLarge {
@@ -335,22 +325,6 @@ fn sources(
         return Ok(files);
     }
     Ok(Vec::new())
-}
-
-/// A file of a listing, if it is not too large.
-pub(crate) fn source(folder: &Path, item: Item, limit: u64) -> Result<SourceFile, Error> {
-    if item.size > limit {
-        return Err(Error::TooLarge {
-            path: folder.join(&item.name),
-            limit,
-            unit: "bytes",
-        });
-    }
-    Ok(SourceFile {
-        name: item.name,
-        path: item.path,
-        size: item.size,
-    })
 }
 
 /// The placeholders of a prompt with their lines, known or not.
@@ -414,11 +388,5 @@ mod tests {
             placeholders(text),
             [(1, "language"), (1, "state"), (1, "oops"), (3, "packet")]
         );
-    }
-
-    #[test]
-    fn the_title_is_the_first_heading() {
-        assert_eq!(title("text\n# One\n# Two").as_deref(), Some("One"));
-        assert_eq!(title("## Two\n# \n"), None);
     }
 }

@@ -10,7 +10,8 @@ use crate::chapter::{
 use crate::experts::{self, FOLDERS, PAGE, PRINCIPLES};
 use crate::files::{Bundle, DATASET_BYTES, Item, SCRIPT_BYTES, Text};
 use crate::resolve::{COURSES, LOOSE};
-use crate::{Error, Registry, is_plain, listing, tasks, yaml};
+use crate::title::title;
+use crate::{Error, Registry, SourceFile, is_plain, listing, tasks, yaml};
 
 /// Problems of one report.
 const MOST_PROBLEMS: usize = 1000;
@@ -308,7 +309,7 @@ impl Check {
                 }
                 Some(found) if name == "task_list.md" => self.tasks(&found),
                 Some(found) if name == "chapter_context.md" => {
-                    if chapter::title(&found.text).is_none() {
+                    if title(&found.text).is_none() {
                         let hint = "begin with `# Title`";
                         let message = "there is no heading to take the title from";
                         self.tell(Severity::Warning, &found.path, None, message, hint);
@@ -456,7 +457,7 @@ impl Check {
                 let hint = "they can open .py, .ipynb, .txt and .md; data go to `datasets/`";
                 self.tell(Severity::Warning, &path, None, message, hint);
             }
-            let read = chapter::source(&shown, item, limit);
+            let read = SourceFile::of(&shown, item, limit);
             self.get(&path, read);
         }
     }

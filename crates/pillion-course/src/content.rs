@@ -1,12 +1,13 @@
 //! What a chapter and an expert are once they have been read.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use crate::{BindingRule, ChapterId, Error, files};
+use crate::files::{self, Item};
+use crate::{BindingRule, ChapterId, Error};
 
 /// Folders of this machine that content is looked for in. Each may be missing.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -104,6 +105,24 @@ pub struct SourceFile {
     pub path: PathBuf,
     /// Its length when it was found.
     pub size: u64,
+}
+
+impl SourceFile {
+    /// A file of a listing, if it is not too large.
+    pub(crate) fn of(folder: &Path, item: Item, limit: u64) -> Result<Self, Error> {
+        if item.size > limit {
+            return Err(Error::TooLarge {
+                path: folder.join(&item.name),
+                limit,
+                unit: "bytes",
+            });
+        }
+        Ok(Self {
+            name: item.name,
+            path: item.path,
+            size: item.size,
+        })
+    }
 }
 
 impl SourceFile {

@@ -4,6 +4,9 @@ use std::fmt::Write as _;
 use std::io;
 use std::path::{Path, PathBuf};
 
+/// What is wrong with a file, line by line.
+pub(crate) type Flaws = Vec<(Option<usize>, String)>;
+
 /// Places that an error lists; there are rarely more.
 const MOST_PLACES: usize = 16;
 

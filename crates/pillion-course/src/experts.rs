@@ -11,8 +11,9 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
 
-use crate::chapter::{self, Flaws};
+use crate::error::Flaws;
 use crate::files::{Bundle, SCRIPT_BYTES, TEXT_BYTES, Text};
+use crate::title::title;
 use crate::yaml;
 use crate::{Bundles, Document, Error, Expert, Roots, Skill, SourceFile, id, is_plain};
 
@@ -194,7 +195,7 @@ impl Registry {
         let place = Some((bundle.clone(), folder.to_owned()));
         let mut entry = Entry::new(id, found.fields, place);
         if entry.title.is_empty() {
-            entry.title = chapter::title(&found.body).unwrap_or_else(|| id.to_owned());
+            entry.title = title(&found.body).unwrap_or_else(|| id.to_owned());
         }
         if entry.description.is_empty() {
             entry.description = description(&found.body);
@@ -369,7 +370,7 @@ fn load(bundle: &Bundle, folder: &Path, entry: &Entry) -> Result<(Expert, Vec<St
     };
     let title = || {
         yaml::text(&metadata, &TITLE)
-            .or_else(|| chapter::title(&found.body))
+            .or_else(|| title(&found.body))
             .unwrap_or_else(|| entry.id.clone())
     };
     let expert = Expert {
@@ -405,7 +406,7 @@ pub(crate) fn sources(
         if item.is_folder {
             continue;
         }
-        let mut file = chapter::source(&shown, item, SCRIPT_BYTES.max(TEXT_BYTES))?;
+        let mut file = SourceFile::of(&shown, item, SCRIPT_BYTES.max(TEXT_BYTES))?;
         file.name = format!("{name}/{}", file.name);
         files.push(file);
     }

@@ -42,6 +42,7 @@ mod rules;
 mod tasks;
 #[cfg(test)]
 mod testing;
+mod title;
 mod yaml;
 
 pub use chapter::{OPTIONAL, PLACEHOLDERS, PROMPTS, REQUIRED, placeholders};

@@ -5,9 +5,10 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use crate::chapter::{self, Place};
+use crate::chapter::Place;
 use crate::files::Bundle;
 use crate::resolve::{COURSES, LOOSE};
+use crate::title::title;
 use crate::{Error, Roots, id, is_plain, tasks, yaml};
 
 /// Chapters of a listing.
@@ -159,7 +160,7 @@ fn in_folder(
 /// session on it learns why.
 fn info(place: &Place, name: &str, course: Option<&str>) -> ChapterInfo {
     let text = |file: &str| place.text(file).ok().flatten().map(|found| found.text);
-    let title = text("chapter_context.md").and_then(|text| chapter::title(&text));
+    let title = text("chapter_context.md").and_then(|text| title(&text));
     let id = course.map_or_else(
         || PathBuf::from(name),
         |course| Path::new(course).join(name),

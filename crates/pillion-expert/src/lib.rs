@@ -26,6 +26,7 @@ mod error;
 mod folder;
 mod inputs;
 mod model;
+mod order;
 mod prompt;
 mod run;
 mod skills;
@@ -34,7 +35,8 @@ mod talk;
 mod testing;
 mod text;
 
-pub use consult::{Consultation, ConsultationRequest, Consultations, Limits, Order, Places};
+pub use consult::Consultations;
 pub use error::Error;
 pub use folder::{Status, discard, status, sweep};
 pub use model::{Asking, Consultant};
+pub use order::{Consultation, ConsultationRequest, Limits, Order, Places};

@@ -11,11 +11,11 @@ use pillion_model::{Answer, Message, Prompt, ToolCall, Usage};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use crate::consult::{Consultation, Order};
 use crate::error::Error;
 use crate::folder::{self, Claim, Status};
 use crate::inputs;
 use crate::model::{self, Consultant};
+use crate::order::{Consultation, Order};
 use crate::prompt;
 use crate::run::{Ran, Setting};
 use crate::skills::{self, Runnable};

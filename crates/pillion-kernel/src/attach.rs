@@ -10,8 +10,9 @@ use std::time::Duration;
 use pillion_catalogue::{Code, Error, Result};
 use serde_json::{Value, json};
 
-use crate::client::{Channel, Client, Heard};
+use crate::client::Client;
 use crate::connection::ConnectionFile;
+use crate::heard::{Channel, Heard};
 
 /// How long a kernel may take to answer what is no cell, and to let us in.
 const SOON: Duration = Duration::from_secs(20);

@@ -11,8 +11,10 @@ use std::time::Duration;
 use pillion_catalogue::{Code, Error, Result};
 use serde_json::{Value, json};
 
-use crate::client::{Answer, Channel, Client, Heard};
-use crate::kernel::{Kernel, Ready, SOON, gone};
+use crate::client::{Answer, Client};
+use crate::heard::{Channel, Heard};
+use crate::kernel::{Kernel, Ready, gone};
+use crate::start::ANSWER_TIMEOUT;
 
 /// How long it may take to make a subshell; older ones say nothing when they are asked for one.
 const MADE: Duration = Duration::from_secs(2);
@@ -50,7 +52,7 @@ impl Kernel {
     /// Ask it something that is no cell, and wait for its reply.
     pub async fn ask(&self, ready: &Ready, kind: &str, content: &Value) -> Result<Value> {
         let answer = self.begin_asking(ready, kind, content).await?;
-        let reply = tokio::time::timeout(SOON, answer.reply()).await;
+        let reply = tokio::time::timeout(ANSWER_TIMEOUT, answer.reply()).await;
         reply
             .map_err(|_| late())?
             .map(|heard| heard.content())
@@ -90,7 +92,7 @@ impl Kernel {
             }
             Err(gone(&io::ErrorKind::UnexpectedEof.into()))
         };
-        tokio::time::timeout(SOON, shown)
+        tokio::time::timeout(ANSWER_TIMEOUT, shown)
             .await
             .map_err(|_| late())?
     }

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use crate::attach::Attached;
-use crate::client::{Channel, Heard};
+use crate::heard::{Channel, Heard};
 use crate::interrupt::{GRACE, Unattended};
 use crate::kernel::{Kernel, Ready};
 

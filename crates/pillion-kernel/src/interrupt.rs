@@ -8,10 +8,12 @@ use pillion_catalogue::Result;
 use pillion_sandbox::message;
 use serde_json::json;
 
-use crate::client::{Channel, Progress};
+use crate::client::Progress;
 use crate::foreign::Program;
-use crate::kernel::{Kernel, Ready, SOON, gone};
+use crate::heard::Channel;
+use crate::kernel::{Kernel, Ready, gone};
 use crate::specs::InterruptMode;
+use crate::start::ANSWER_TIMEOUT;
 
 /// How long a cell may take to end after it was interrupted, before its kernel is killed.
 pub(crate) const GRACE: Duration = Duration::from_secs(3);
@@ -117,7 +119,7 @@ impl Kernel {
             .await;
         let answer = asked.map_err(|error| gone(&error))?;
         // A kernel that hangs in C answers on its control thread all the same.
-        let reply = tokio::time::timeout(SOON, answer.reply()).await;
+        let reply = tokio::time::timeout(ANSWER_TIMEOUT, answer.reply()).await;
         let reply = reply.ok().flatten();
         Ok(reply.is_some_and(|reply| reply.content()["ending"] == true))
     }

@@ -9,22 +9,19 @@ use std::time::Duration;
 use pillion_catalogue::{Code, Error, Result};
 use pillion_lanes::{Executor, Lane, Place};
 use pillion_project::Walls;
-use pillion_sandbox::message;
 use pillion_supervisor::{Cause, Ended, Hold, Pool, Supervisor};
 use pillion_workspace::config::NotebookConfig;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use tokio::task::JoinHandle;
 
-use crate::client::{Channel, Client};
+use crate::client::Client;
 use crate::foreign::{Program, Wanted};
+use crate::heard::Channel;
 use crate::packages::Source;
-use crate::relay::Listeners;
 use crate::spare::Spares;
-use crate::start::Make;
+use crate::start::{ANSWER_TIMEOUT, Make, connect};
 
-/// How long a kernel may take to answer what is no cell.
-pub(crate) const SOON: Duration = Duration::from_secs(10);
 /// How long a kernel may take to end by itself.
 const POLITE: Duration = Duration::from_millis(300);
 
@@ -69,7 +66,7 @@ pub struct Kernel {
     state: tokio::sync::Mutex<State>,
     current: std::sync::Mutex<Option<Arc<Client>>>,
     /// Where other programs find the sockets of this process of it.
-    file: tokio::sync::Mutex<Option<(u64, PathBuf)>>,
+    pub(crate) file: tokio::sync::Mutex<Option<(u64, PathBuf)>>,
 }
 
 #[derive(Debug, Default)]
@@ -202,7 +199,7 @@ impl Kernel {
         let starting = Flag::set(&self.starting, !had);
         if !had {
             if let Some(ending) = state.ending.take() {
-                let ended = tokio::time::timeout(SOON, ending).await;
+                let ended = tokio::time::timeout(ANSWER_TIMEOUT, ending).await;
                 state.last = ended.ok().and_then(|ended| ended.ok().flatten());
                 // What cells do to their kernel is no reason not to start the next one.
                 self.let_go();
@@ -221,7 +218,10 @@ impl Kernel {
                 Some((process, client)) if *process == hold.process() && client.is_over() => {
                     let ended = hold.ended();
                     drop(hold);
-                    state.last = tokio::time::timeout(SOON, ended).await.ok().flatten();
+                    state.last = tokio::time::timeout(ANSWER_TIMEOUT, ended)
+                        .await
+                        .ok()
+                        .flatten();
                 }
                 Some((process, client)) if *process == hold.process() => {
                     let client = Arc::clone(client);
@@ -285,25 +285,6 @@ impl Kernel {
         }
     }
 
-    /// A connection file with which other programs of this user join a kernel that is ready.
-    /// It is gone when the process of the kernel is.
-    pub async fn connection_file(self: &Arc<Self>, ready: &Ready) -> Result<PathBuf> {
-        let mut known = self.file.lock().await;
-        let process = ready.hold.process();
-        match &*known {
-            Some((of, file)) if *of == process => return Ok(file.clone()),
-            _ => {}
-        }
-        let (listeners, file) = Listeners::private(ready.client.key()).map_err(|error| {
-            let what = format!("cannot listen for clients of a kernel: {error}");
-            Error::new(Code::WriteFailed, what)
-                .hint("set `XDG_RUNTIME_DIR` to a folder of your own")
-        })?;
-        *known = Some((process, file.clone()));
-        tokio::spawn(listeners.pass_on(Arc::clone(self), Arc::clone(&ready.client)));
-        Ok(file)
-    }
-
     /// Its folder, and what that holds before it starts.
     async fn prepare(&self, state: &mut State) -> Result<()> {
         let level = self.make.ground.level;
@@ -346,7 +327,7 @@ impl Kernel {
         // First it is let go of, so that its death is no crash to anybody.
         self.supervisor.let_go(&self.key);
         hold.kill(Cause::Stop);
-        let _ = tokio::time::timeout(SOON, ended).await;
+        let _ = tokio::time::timeout(ANSWER_TIMEOUT, ended).await;
     }
 
     /// End it politely, then by force. Says whether there was one.
@@ -379,23 +360,6 @@ impl Kernel {
             .lock()
             .unwrap_or_else(std::sync::PoisonError::into_inner)
     }
-}
-
-/// A client of a process that has started.
-pub(crate) async fn connect(hold: &Hold, make: &Make) -> io::Result<Client> {
-    #[derive(Deserialize)]
-    struct Sockets {
-        prefix: String,
-    }
-    let channel = hold.channel().try_clone()?;
-    let mut channel = tokio::net::UnixStream::from_std(channel)?;
-    let heard = tokio::time::timeout(SOON, message::hear(&mut channel)).await?;
-    let (sockets, fds): (Sockets, _) = heard?;
-    let folder = fds
-        .into_iter()
-        .next()
-        .ok_or_else(|| io::Error::other("no folder with sockets"))?;
-    Client::connect(folder, &sockets.prefix, &make.key).await
 }
 
 pub(crate) fn gone(error: &io::Error) -> Error {

@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
 
-use crate::client::{Channel, Heard};
+use crate::heard::{AROUND, Channel, Heard};
 
 /// Bytes that may wait before outputs are left out.
 const FULL: usize = 16 << 20;
@@ -20,8 +20,6 @@ const TOO_FULL: usize = 32 << 20;
 const TOO_MANY: usize = 20_000;
 /// What is smaller comes also when outputs are left out.
 const SMALL: usize = 4096;
-/// What a message takes beside its content, about.
-pub(crate) const AROUND: usize = 1024;
 /// Requests whose answers are expected; the oldest are forgotten.
 const ASKED: usize = 4096;
 

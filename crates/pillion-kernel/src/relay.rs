@@ -15,6 +15,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use pillion_catalogue::{Code, Error, Result};
 use pillion_process::stat::Identity;
 use pillion_process::{Secret, private};
 use pillion_protocol::endpoint;
@@ -25,7 +26,7 @@ use tokio::task::JoinSet;
 
 use crate::client::Client;
 use crate::connection::{ConnectionFile, Place, Places, SCHEME};
-use crate::kernel::Kernel;
+use crate::kernel::{Kernel, Ready};
 
 /// The sockets of a kernel, in the order of their numbers, from 1.
 const SOCKETS: [&str; 5] = ["shell", "iopub", "stdin", "control", "hb"];
@@ -195,6 +196,27 @@ impl Listeners {
             stream = one(3) => Ok((4, stream?)),
             stream = one(4) => Ok((5, stream?)),
         }
+    }
+}
+
+impl Kernel {
+    /// A connection file with which other programs of this user join a kernel that is ready.
+    /// It is gone when the process of the kernel is.
+    pub async fn connection_file(self: &Arc<Self>, ready: &Ready) -> Result<PathBuf> {
+        let mut known = self.file.lock().await;
+        let process = ready.hold.process();
+        match &*known {
+            Some((of, file)) if *of == process => return Ok(file.clone()),
+            _ => {}
+        }
+        let (listeners, file) = Listeners::private(ready.client.key()).map_err(|error| {
+            let what = format!("cannot listen for clients of a kernel: {error}");
+            Error::new(Code::WriteFailed, what)
+                .hint("set `XDG_RUNTIME_DIR` to a folder of your own")
+        })?;
+        *known = Some((process, file.clone()));
+        tokio::spawn(listeners.pass_on(Arc::clone(self), Arc::clone(&ready.client)));
+        Ok(file)
     }
 }
 

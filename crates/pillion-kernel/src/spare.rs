@@ -23,8 +23,7 @@ use serde_json::json;
 
 use crate::client::Client;
 use crate::foreign::Program;
-use crate::kernel::{SOON, connect};
-use crate::start::{Make, new_key, not_started};
+use crate::start::{ANSWER_TIMEOUT, Make, connect, new_key, not_started};
 
 /// Spares that wait, one for each make. The oldest makes room.
 const MOST: usize = 2;
@@ -162,7 +161,8 @@ impl Spares {
             if hold.process() != spare.process {
                 return Err(Error::new(Code::Crashed, "the spare kernel ended"));
             }
-            let settled = tokio::time::timeout(SOON, spare.settle(&hold, &make.session, disk));
+            let settled =
+                tokio::time::timeout(ANSWER_TIMEOUT, spare.settle(&hold, &make.session, disk));
             let settled = settled.await.map_err(io::Error::from).flatten();
             settled.map_err(|error| not_started(&error))?;
             Ok(hold)

@@ -14,11 +14,15 @@ use pillion_lanes::{Ground, Lane, Place, disk, environment, limits, session};
 use pillion_process::Secret;
 use pillion_sandbox::walls::seccomp;
 use pillion_sandbox::{Confine, Disk, Folder, Level, Policy, Role, Watch, message};
-use pillion_supervisor::{Dialect, Kind, Limits, Spec, Start};
+use pillion_supervisor::{Dialect, Hold, Kind, Limits, Spec, Start};
+use serde::Deserialize;
 use serde_json::json;
 
+use crate::client::Client;
 use crate::foreign::{Program, Wanted};
 
+/// How long a kernel may take to answer what is no cell.
+pub(crate) const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
 /// From the start until it can be asked.
 const START: Duration = Duration::from_secs(60);
 /// How long it may take to end by itself once it was asked to.
@@ -226,4 +230,21 @@ pub(crate) fn new_key() -> Result<Arc<Secret>> {
         Error::new(Code::StartFailed, message)
     })?;
     Ok(Arc::new(key))
+}
+
+/// A client of a process that has started.
+pub(crate) async fn connect(hold: &Hold, make: &Make) -> io::Result<Client> {
+    #[derive(Deserialize)]
+    struct Sockets {
+        prefix: String,
+    }
+    let channel = hold.channel().try_clone()?;
+    let mut channel = tokio::net::UnixStream::from_std(channel)?;
+    let heard = tokio::time::timeout(ANSWER_TIMEOUT, message::hear(&mut channel)).await?;
+    let (sockets, fds): (Sockets, _) = heard?;
+    let folder = fds
+        .into_iter()
+        .next()
+        .ok_or_else(|| io::Error::other("no folder with sockets"))?;
+    Client::connect(folder, &sockets.prefix, &make.key).await
 }

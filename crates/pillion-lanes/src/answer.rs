@@ -5,9 +5,9 @@ use std::time::Duration;
 use pillion_sandbox::Level;
 
 use crate::outcome::Outcome;
-use crate::perform::Setting;
 use crate::reply::{FileOut, Limit, Reply, Used};
 use crate::run::Finished;
+use crate::setting::Setting;
 
 /// A run that never began, in time or at all.
 pub(crate) fn not_started(error: &std::io::Error) -> Finished {

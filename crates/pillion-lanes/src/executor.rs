@@ -12,15 +12,14 @@ use pillion_supervisor::Supervisor;
 use pillion_workspace::LaneConfig;
 use tokio::sync::{OnceCell, Semaphore, SemaphorePermit};
 
-use crate::keeper::Keeper;
-use crate::lane::{self, Lane};
-use crate::perform::{LONGEST, MOST_MEMORY_MB};
+use crate::lane::{self, LONGEST, Lane, MOST_MEMORY_MB};
 use crate::runtime::{self, Runtime};
+use crate::slot_pool::SlotPool;
 use crate::tools::Host;
 use crate::zygote::Make;
 
 /// Makes of zygotes whose slots are kept warm.
-const MAX_KEEPERS: usize = 64;
+const MAX_SLOT_POOLS: usize = 64;
 /// Runs that wait for their turn before callers are told to come back.
 const MAX_WAITING: usize = 256;
 
@@ -33,7 +32,7 @@ pub struct Executor {
     means: OnceCell<Means>,
     supervisor: Arc<Supervisor>,
     /// Those that were needed last are at the end.
-    keepers: Mutex<Vec<Arc<Keeper>>>,
+    slot_pools: Mutex<Vec<Arc<SlotPool>>>,
     parallel: usize,
     gate: Semaphore,
     waiting: Semaphore,
@@ -65,7 +64,7 @@ impl Executor {
             most: most_walls(),
             means: OnceCell::new(),
             supervisor,
-            keepers: Mutex::default(),
+            slot_pools: Mutex::default(),
             parallel,
             gate: Semaphore::new(parallel),
             waiting: Semaphore::new(MAX_WAITING),
@@ -166,14 +165,14 @@ impl Executor {
         self.gate.acquire().await.map_err(Error::internal)
     }
 
-    /// The keeper of the zygote for runs of this lane in the project at `root`.
-    pub(crate) fn keeper(
+    /// The warm slots of the zygote for runs of this lane in the project at `root`.
+    pub(crate) fn slot_pool(
         &self,
         root: &Path,
         lane: Lane,
         runtime: &Runtime,
         config: &LaneConfig,
-    ) -> Arc<Keeper> {
+    ) -> Arc<SlotPool> {
         // Slots are confined ahead by the most that any run may have; each lowers its own.
         let ahead = lane::limits(config, Some(MOST_MEMORY_MB), LONGEST.as_secs_f64());
         let make = Make {
@@ -185,33 +184,38 @@ impl Executor {
             handed: (lane == Lane::User).then(|| self.sessions()),
             idle: Duration::from_secs_f64(config.idle_minutes * 60.0),
         };
-        let mut keepers = self.keepers();
-        let known = |keeper: &Arc<Keeper>| keeper.is_of(&make, config.slots);
-        if let Some(at) = keepers.iter().position(known) {
-            let keeper = keepers.remove(at);
-            keepers.push(Arc::clone(&keeper));
-            return keeper;
+        let mut slot_pools = self.slot_pools();
+        let known = |slot_pool: &Arc<SlotPool>| slot_pool.is_of(&make, config.slots);
+        if let Some(at) = slot_pools.iter().position(known) {
+            let slot_pool = slot_pools.remove(at);
+            slot_pools.push(Arc::clone(&slot_pool));
+            return slot_pool;
         }
         // Slots whose zygote has ended are let go of.
-        for keeper in keepers.iter() {
-            keeper.warm();
+        for slot_pool in slot_pools.iter() {
+            slot_pool.warm();
         }
-        if keepers.len() >= MAX_KEEPERS {
-            keepers.remove(0);
+        if slot_pools.len() >= MAX_SLOT_POOLS {
+            slot_pools.remove(0);
         }
-        let keeper = Keeper::new(Arc::clone(&self.supervisor), make, config.slots);
-        let keeper = Arc::new(keeper);
-        keepers.push(Arc::clone(&keeper));
-        keeper
+        let slot_pool = SlotPool::new(Arc::clone(&self.supervisor), make, config.slots);
+        let slot_pool = Arc::new(slot_pool);
+        slot_pools.push(Arc::clone(&slot_pool));
+        slot_pool
     }
 
     /// Slots that wait, over all zygotes.
     pub fn warm_slots(&self) -> usize {
-        self.keepers().iter().map(|keeper| keeper.warm()).sum()
+        self.slot_pools()
+            .iter()
+            .map(|slot_pool| slot_pool.warm())
+            .sum()
     }
 
-    fn keepers(&self) -> MutexGuard<'_, Vec<Arc<Keeper>>> {
-        self.keepers.lock().unwrap_or_else(PoisonError::into_inner)
+    fn slot_pools(&self) -> MutexGuard<'_, Vec<Arc<SlotPool>>> {
+        self.slot_pools
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -270,20 +274,20 @@ mod tests {
         let executor = executor(home.path());
         let config = LaneConfig::default();
         let root = Path::new("/one");
-        let keeper = |root, lane, config| executor.keeper(root, lane, &runtime(), config);
-        let first = keeper(root, Lane::Expert, &config);
-        assert!(Arc::ptr_eq(&first, &keeper(root, Lane::Expert, &config)));
+        let slot_pool = |root, lane, config| executor.slot_pool(root, lane, &runtime(), config);
+        let first = slot_pool(root, Lane::Expert, &config);
+        assert!(Arc::ptr_eq(&first, &slot_pool(root, Lane::Expert, &config)));
         // What a single run asks for is lowered in its slot.
         let slower = LaneConfig {
             timeout_s: 1.0,
             memory_mb: 1,
             ..config.clone()
         };
-        assert!(Arc::ptr_eq(&first, &keeper(root, Lane::Expert, &slower)));
-        assert!(!Arc::ptr_eq(&first, &keeper(root, Lane::User, &config)));
+        assert!(Arc::ptr_eq(&first, &slot_pool(root, Lane::Expert, &slower)));
+        assert!(!Arc::ptr_eq(&first, &slot_pool(root, Lane::User, &config)));
         assert!(!Arc::ptr_eq(
             &first,
-            &keeper(Path::new("/two"), Lane::Expert, &config)
+            &slot_pool(Path::new("/two"), Lane::Expert, &config)
         ));
         let with_imports = LaneConfig {
             imports: vec!["json".to_owned()],
@@ -291,11 +295,11 @@ mod tests {
         };
         assert!(!Arc::ptr_eq(
             &first,
-            &keeper(root, Lane::Expert, &with_imports)
+            &slot_pool(root, Lane::Expert, &with_imports)
         ));
         let mut changed = runtime();
         changed.packages.push("/packages".into());
-        let other = executor.keeper(root, Lane::Expert, &changed, &config);
+        let other = executor.slot_pool(root, Lane::Expert, &changed, &config);
         assert!(!Arc::ptr_eq(&first, &other));
         assert_eq!(executor.warm_slots(), 0, "nothing was started");
     }
@@ -305,16 +309,16 @@ mod tests {
         let home = tempfile::tempdir().unwrap();
         let executor = executor(home.path());
         let config = LaneConfig::default();
-        let keeper = |number: usize| {
+        let slot_pool = |number: usize| {
             let root = PathBuf::from(format!("/{number}"));
-            executor.keeper(&root, Lane::Expert, &runtime(), &config)
+            executor.slot_pool(&root, Lane::Expert, &runtime(), &config)
         };
-        let (busy, idle) = (keeper(0), keeper(1));
-        for number in 2..MAX_KEEPERS + 5 {
-            keeper(number);
-            assert!(Arc::ptr_eq(&busy, &keeper(0)), "{number}");
+        let (busy, idle) = (slot_pool(0), slot_pool(1));
+        for number in 2..MAX_SLOT_POOLS + 5 {
+            slot_pool(number);
+            assert!(Arc::ptr_eq(&busy, &slot_pool(0)), "{number}");
         }
-        assert_eq!(executor.keepers().len(), MAX_KEEPERS);
-        assert!(!Arc::ptr_eq(&idle, &keeper(1)));
+        assert_eq!(executor.slot_pools().len(), MAX_SLOT_POOLS);
+        assert!(!Arc::ptr_eq(&idle, &slot_pool(1)));
     }
 }

@@ -1,6 +1,7 @@
 //! The two lanes: what rules code runs under.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use pillion_sandbox::{Folder, Level, Limits, Policy};
 use pillion_workspace::{LaneConfig, Lanes};
@@ -8,6 +9,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::runtime::Runtime;
+
+/// The most memory that a run can ask for, in megabytes.
+pub const MOST_MEMORY_MB: u64 = 16_384;
+/// The longest that a run can ask for.
+pub const LONGEST: Duration = Duration::from_secs(3600);
 
 /// The rules that code runs under.
 #[derive(

@@ -7,8 +7,8 @@
 //! folder ([`Place`]): in memory, or that of a [`session`], which stays.
 //!
 //! The [`Executor`] carries out a [`Request`]. A run comes from a **slot**, an interpreter that
-//! a **zygote** forked and confined ahead (`zygote`, `keeper`), or from an interpreter of its
-//! own where that cannot be (`body`). Both are told an `order` and heard at their end in the
+//! a **zygote** forked and confined ahead (`zygote`, `slot_pool`), or from an interpreter of its
+//! own where that cannot be (`process`). Both are told an `order` and heard at their end in the
 //! same words, so the rest (`run`, `outcome`) does not know the difference: it passes output
 //! on, keeps time, and makes the [`Reply`].
 //!
@@ -18,22 +18,23 @@
 //! code decides who may, and what is written down about it.
 
 mod answer;
-mod body;
 pub mod environment;
 mod executor;
 #[doc(hidden)]
 pub mod fuzzing;
-mod keeper;
 mod lane;
 mod order;
 mod outcome;
 mod output;
 mod perform;
 mod place;
+mod process;
 mod reply;
 mod run;
 mod runtime;
 pub mod session;
+mod setting;
+mod slot_pool;
 mod sys;
 mod tools;
 mod zygote;
@@ -41,10 +42,10 @@ mod zygote;
 pub use pillion_project::{Project, Whereabouts};
 
 pub use executor::{Executor, Sessions};
-pub use lane::{Lane, limits};
+pub use lane::{LONGEST, Lane, MOST_MEMORY_MB, limits};
 pub use order::{Exception, Program, check_name};
 pub use outcome::Outcome;
-pub use perform::{Admitted, Ground, LONGEST, MOST_MEMORY_MB, Request, disk};
+pub use perform::{Admitted, Ground, Request, disk};
 pub use place::{NO_SESSION, Place, Throwaway};
 pub use reply::{FileOut, Limit, Reply, Used, text_or_base64};
 pub use run::{Listener, Which};

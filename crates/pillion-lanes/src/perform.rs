@@ -13,14 +13,15 @@ use pillion_workspace::LaneConfig;
 use tokio::sync::SemaphorePermit;
 use tokio_util::sync::CancellationToken;
 
-use crate::body::{Body, Ends, Terms};
-use crate::keeper::How;
 use crate::lane::{self, Lane};
 use crate::order::{FileIn, Order, Program};
 use crate::place::Place;
+use crate::process::{Ends, Process, Terms};
 use crate::reply::Reply;
 use crate::run::{self, Bounds, Listener};
 use crate::runtime::Runtime;
+use crate::setting::Setting;
+use crate::slot_pool::How;
 use crate::tools::{self, Calls};
 use crate::{Executor, answer, environment, session};
 
@@ -61,10 +62,6 @@ pub struct Request {
     pub peer: Peer,
 }
 
-/// The most memory that a run can ask for, in megabytes.
-pub const MOST_MEMORY_MB: u64 = 16_384;
-/// The longest that a run can ask for.
-pub const LONGEST: Duration = Duration::from_secs(3600);
 /// What all files that are brought back may hold.
 const OUTPUT_BYTES: u64 = 16 << 20;
 const OUTPUT_FILES: u32 = 64;
@@ -181,7 +178,7 @@ impl Admitted<'_> {
         };
         let mut calls = Calls::default();
         let (start, finished) = match started {
-            Ok((body, mut ends, how)) => {
+            Ok((process, mut ends, how)) => {
                 let behalf = tools::Behalf {
                     host: executor.host(),
                     whereabouts: request.whereabouts.clone(),
@@ -190,7 +187,7 @@ impl Admitted<'_> {
                 };
                 let serving = tools::serve(&request.tools, ends.tools.take(), behalf);
                 let serving = serving.map_err(Error::internal)?;
-                let finished = run::follow(body, ends, request.stdin.clone(), &bounds, listener);
+                let finished = run::follow(process, ends, request.stdin.clone(), &bounds, listener);
                 let finished = finished.await.map_err(Error::internal)?;
                 calls = serving.map(|serving| serving.calls()).unwrap_or_default();
                 (how, finished)
@@ -253,19 +250,6 @@ fn cancelled() -> Error {
     Error::new(Code::Cancelled, "it was cancelled before it began")
 }
 
-/// What a run is made of, besides the request.
-pub(crate) struct Setting<'a> {
-    /// The folder of its project.
-    pub(crate) root: &'a Path,
-    pub(crate) runtime: &'a Runtime,
-    pub(crate) config: &'a LaneConfig,
-    pub(crate) limits: Limits,
-    pub(crate) level: Level,
-    pub(crate) place: &'a Place,
-    /// What its folder held before the run.
-    pub(crate) before: &'a session::Survey,
-}
-
 /// The level for this lane on a machine with these means, or why it does not run there.
 fn level(means: &Means, lane: Lane, config: &LaneConfig) -> Result<Level> {
     if means.level >= lane.floor(config) {
@@ -285,7 +269,7 @@ async fn start(
     executor: &Arc<Executor>,
     request: &Request,
     setting: &Setting<'_>,
-) -> io::Result<(Body, Ends, &'static str)> {
+) -> io::Result<(Process, Ends, &'static str)> {
     let (lane, place) = (request.lane, setting.place);
     let policy = lane.policy(
         setting.runtime,
@@ -317,14 +301,14 @@ async fn start(
     let files = Arc::new(files);
     let with_input = request.stdin.is_some();
     if setting.level == Level::L3 && !request.fresh && !setting.runtime.is_foreign {
-        let keeper = executor.keeper(setting.root, lane, setting.runtime, setting.config);
-        match keeper.slot(place.part.as_deref()).await {
+        let slot_pool = executor.slot_pool(setting.root, lane, setting.runtime, setting.config);
+        match slot_pool.slot(place.part.as_deref()).await {
             Ok((slot, how)) => {
                 let files = Arc::clone(&files);
-                match Body::in_slot(slot, &order, files, with_input, &terms).await {
-                    Ok((body, ends)) => {
+                match Process::in_slot(slot, &order, files, with_input, &terms).await {
+                    Ok((process, ends)) => {
                         let how = if how == How::Warm { "slot" } else { "fork" };
-                        return Ok((body, ends, how));
+                        return Ok((process, ends, how));
                     }
                     // It died before it had its whole order, so nothing has been run.
                     Err(error) => tracing::debug!(%error, "a slot is gone"),
@@ -339,8 +323,9 @@ async fn start(
     }
     let fixed_hashes = lane == Lane::Expert;
     let walls = (setting.runtime, policy, setting.level);
-    let (body, ends) = Body::spawn(walls, order, files, (with_input, fixed_hashes), &terms).await?;
-    Ok((body, ends, "spawn"))
+    let (process, ends) =
+        Process::spawn(walls, order, files, (with_input, fixed_hashes), &terms).await?;
+    Ok((process, ends, "spawn"))
 }
 
 /// What the folder at `seen` may hold: whatever it holds already is no reason to end code that

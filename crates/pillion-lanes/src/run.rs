@@ -9,10 +9,10 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::unix::pipe;
 use tokio_util::sync::CancellationToken;
 
-use crate::body::{self, Body, Ends};
 use crate::order::Ended;
 use crate::outcome::{Outcome, Stopped};
 use crate::output::Stream;
+use crate::process::{self, Ends, Process};
 
 /// What a runner may say about its result.
 const RESULT: u64 = 8 << 20;
@@ -67,7 +67,7 @@ pub(crate) struct Finished {
 
 /// Follow a program to its end.
 pub(crate) async fn follow(
-    body: Body,
+    process: Process,
     ends: Ends,
     input: Option<Vec<u8>>,
     bounds: &Bounds,
@@ -82,8 +82,8 @@ pub(crate) async fn follow(
         .map(|(end, input)| tokio::spawn(feed(end, input)));
     let (mut out_open, mut err_open) = (true, true);
     let mut stopped = None;
-    let Body { mut hold, ctl } = body;
-    let mut ending = std::pin::pin!(body::end(ctl));
+    let Process { mut hold, ctl } = process;
+    let mut ending = std::pin::pin!(process::end(ctl));
     let mut end = None;
     while end.is_none() {
         let heard = tokio::select! {

@@ -9,7 +9,7 @@ use pillion_sandbox::message;
 use serde_json::json;
 
 use super::*;
-use crate::body::Hold;
+use crate::process::Hold;
 use crate::zygote::SlotInit;
 
 /// Hears everything, in the order it comes.
@@ -44,7 +44,7 @@ impl Listener for Stuck {
 struct World {
     _folder: tempfile::TempDir,
     shell: Running,
-    body: Body,
+    process: Process,
     ends: Ends,
 }
 
@@ -73,7 +73,7 @@ impl World {
         let ours = Pipe::new().unwrap();
         io::Write::write_all(&mut File::from(ours.write), result).unwrap();
         ctl.set_nonblocking(true).unwrap();
-        let body = Body {
+        let process = Process {
             hold: Hold::Slot(SlotInit::of_process(shell.id().unwrap())),
             ctl: tokio::net::UnixStream::from_std(ctl).unwrap(),
         };
@@ -87,14 +87,14 @@ impl World {
         Self {
             _folder: folder,
             shell,
-            body,
+            process,
             ends,
         }
     }
 
     /// Follow it; the shell is gone afterwards.
     async fn follow(mut self, bounds: &Bounds, listener: &mut impl Listener) -> Finished {
-        let finished = follow(self.body, self.ends, None, bounds, listener).await;
+        let finished = follow(self.process, self.ends, None, bounds, listener).await;
         self.shell.wait().await;
         finished.unwrap()
     }

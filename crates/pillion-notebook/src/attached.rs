@@ -6,7 +6,8 @@ use serde_json::json;
 use tokio::sync::mpsc;
 
 use crate::course::{Event, Showing};
-use crate::operations::{CellReply, Completions};
+use crate::operations::Completions;
+use crate::reply::CellReply;
 
 /// Bytes that one cell may show.
 const MOST_OUTPUT: u64 = 64 << 20;

@@ -9,9 +9,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::NotebookService;
 use crate::file::{Change, Output, Outputs};
-use crate::operations::{CellError, CellReply};
+use crate::questions::Questions;
+use crate::reply::{CellError, CellReply};
 
 /// What ends the input of a cell that nobody answers.
 const END_OF_INPUT: &str = "\u{4}";
@@ -79,7 +79,7 @@ pub(crate) trait Told: Send {
 
 /// A cell while it runs.
 pub(crate) struct Course<'a, T> {
-    service: &'a NotebookService,
+    questions: &'a Questions,
     kernel: &'a Arc<Kernel>,
     ready: &'a Ready,
     told: &'a mut T,
@@ -90,14 +90,14 @@ pub(crate) struct Course<'a, T> {
 
 impl<'a, T: Told> Course<'a, T> {
     pub(crate) fn new(
-        service: &'a NotebookService,
+        questions: &'a Questions,
         kernel: &'a Arc<Kernel>,
         ready: &'a Ready,
         told: &'a mut T,
         most: u64,
     ) -> Self {
         Self {
-            service,
+            questions,
             kernel,
             ready,
             told,
@@ -114,7 +114,7 @@ impl<'a, T: Told> Course<'a, T> {
             (None, false) => END_OF_INPUT.to_owned(),
             (None, true) => {
                 let (session, client) = (self.kernel.session(), &self.ready.client);
-                self.service.note(session, client, heard);
+                self.questions.note(session, client, heard);
                 let prompt = content["prompt"].as_str().unwrap_or_default().to_owned();
                 let password = content["password"].as_bool().unwrap_or_default();
                 let event = Event::InputRequest { prompt, password };

@@ -19,12 +19,17 @@
 //! [`operations`] are what callers see.
 
 mod attached;
+mod cell_ref;
 mod course;
 pub mod file;
 mod gateway;
 pub mod operations;
+mod questions;
 mod replay;
+mod reply;
 mod service;
+mod step;
+mod talk;
 mod typed;
 mod whole;
 mod widgets;

@@ -13,8 +13,9 @@ use pillion_kernel::{Cell, Client, Kernel, Ready};
 use pillion_lanes::Outcome;
 use tokio_util::sync::CancellationToken;
 
-use crate::NotebookService;
 use crate::course::{Course, Event, Told};
+use crate::questions::Questions;
+use crate::reply::word;
 
 /// Cells of a session that are kept, and bytes of their code; the oldest are let go.
 const MOST_CELLS: usize = 1000;
@@ -174,66 +175,65 @@ impl Told for Nobody {
     async fn tell(&mut self, _: Event) {}
 }
 
-impl NotebookService {
-    /// Run the cells of a session again that this process of its kernel has not run; what people
-    /// should know of it.
-    pub(crate) async fn replay(
-        &self,
-        kernel: &Arc<Kernel>,
-        ready: &Ready,
-        cancel: &CancellationToken,
-    ) -> Result<Option<String>> {
-        let session = kernel.session();
-        let gate = self.replays().gate(session);
-        let _held = gate.lock().await;
-        let Some(due) = self.replays().due(session, &ready.client) else {
-            return Ok(None);
-        };
-        let count = due.cells.len();
-        for (at, cell) in due.cells.into_iter().enumerate() {
-            let again = self.run_again(kernel, ready, cell, cancel).await;
-            again.map_err(|why| failed(at + 1, count, &why))?;
-        }
-        self.replays().done(session, &ready.client);
-        let missing = match due.let_go {
-            0 => String::new(),
-            gone => format!("; the {gone} before them were not kept"),
-        };
-        let cells = if count == 1 { "cell was" } else { "cells were" };
-        Ok(Some(format!("{count} earlier {cells} run again{missing}")))
+/// Run the cells of a session again that this process of its kernel has not run; what people
+/// should know of it.
+pub(crate) async fn replay(
+    replays: &Replays,
+    questions: &Questions,
+    kernel: &Arc<Kernel>,
+    ready: &Ready,
+    cancel: &CancellationToken,
+) -> Result<Option<String>> {
+    let session = kernel.session();
+    let gate = replays.gate(session);
+    let _held = gate.lock().await;
+    let Some(due) = replays.due(session, &ready.client) else {
+        return Ok(None);
+    };
+    let count = due.cells.len();
+    for (at, cell) in due.cells.into_iter().enumerate() {
+        let again = run_again(questions, kernel, ready, cell, cancel).await;
+        again.map_err(|why| failed(at + 1, count, &why))?;
     }
+    replays.done(session, &ready.client);
+    let missing = match due.let_go {
+        0 => String::new(),
+        gone => format!("; the {gone} before them were not kept"),
+    };
+    let cells = if count == 1 { "cell was" } else { "cells were" };
+    Ok(Some(format!("{count} earlier {cells} run again{missing}")))
+}
 
-    /// Run one of them; why it did not end well.
-    async fn run_again(
-        &self,
-        kernel: &Arc<Kernel>,
-        ready: &Ready,
-        cell: PastCell,
-        cancel: &CancellationToken,
-    ) -> std::result::Result<(), String> {
-        let order = Cell {
-            code: cell.code,
-            silent: false,
-            allow_stdin: !cell.inputs.is_empty(),
-            stop_on_error: true,
-            timeout: kernel.config().timeout_s.map(Duration::from_secs_f64),
-            output: kernel.most_output(),
-        };
-        let mut nobody = Nobody;
-        let mut course = Course::new(self, kernel, ready, &mut nobody, order.output);
-        course.inputs = cell.inputs.into();
-        let ran = kernel.run(ready, order, cancel, &mut course).await;
-        let ran = ran.map_err(|error| error.message)?;
-        if ran.outcome == Outcome::Ok {
-            return Ok(());
-        }
-        let reply = course.reply(&ran, None);
-        Err(match (reply.error, ran.lost) {
-            (Some(error), _) => format!("{}: {}", error.ename, error.evalue),
-            (None, Some(lost)) => lost,
-            (None, None) => crate::operations::word(ran.outcome),
-        })
+/// Run one of them; why it did not end well.
+async fn run_again(
+    questions: &Questions,
+    kernel: &Arc<Kernel>,
+    ready: &Ready,
+    cell: PastCell,
+    cancel: &CancellationToken,
+) -> std::result::Result<(), String> {
+    let order = Cell {
+        code: cell.code,
+        silent: false,
+        allow_stdin: !cell.inputs.is_empty(),
+        stop_on_error: true,
+        timeout: kernel.config().timeout_s.map(Duration::from_secs_f64),
+        output: kernel.most_output(),
+    };
+    let mut nobody = Nobody;
+    let mut course = Course::new(questions, kernel, ready, &mut nobody, order.output);
+    course.inputs = cell.inputs.into();
+    let ran = kernel.run(ready, order, cancel, &mut course).await;
+    let ran = ran.map_err(|error| error.message)?;
+    if ran.outcome == Outcome::Ok {
+        return Ok(());
     }
+    let reply = course.reply(&ran, None);
+    Err(match (reply.error, ran.lost) {
+        (Some(error), _) => format!("{}: {}", error.ename, error.evalue),
+        (None, Some(lost)) => lost,
+        (None, None) => word(ran.outcome),
+    })
 }
 
 fn failed(at: usize, count: usize, why: &str) -> Error {

@@ -1,19 +1,19 @@
 //! The service: kernels of sessions, cells on them, and questions that wait for an answer.
 
-use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use pillion_catalogue::{Code, Context, Error, Result};
-use pillion_kernel::{Cell, Client, Heard, Kernel, Kernels, Ready, SearchPath, Wanted};
+use pillion_kernel::{Cell, Kernel, Kernels, Ready, SearchPath, Wanted};
 use pillion_lanes::{Executor, NO_SESSION, Whereabouts};
 use pillion_runtime::managed::{Silent, ToCaller};
 
 use crate::course::{Course, Event, Told};
 use crate::gateway::{Gateway, Model, Served, is_own};
-use crate::operations::CellReply;
-use crate::replay::{PastCell, Replays};
+use crate::questions::Questions;
+use crate::replay::{PastCell, Replays, replay};
+use crate::reply::CellReply;
 use crate::typed::{Reader, Typed};
 
 /// Characters of one cell.
@@ -25,18 +25,10 @@ const LONGEST_TIME: f64 = 86_400.0;
 #[derive(Debug)]
 pub struct NotebookService {
     kernels: Kernels,
-    /// Questions of cells that somebody has to answer, by session.
-    questions: Mutex<HashMap<String, Question>>,
+    questions: Questions,
     gateway: Gateway,
     replays: Replays,
     reader: Arc<dyn Reader>,
-}
-
-/// A question of a cell.
-#[derive(Debug, Clone)]
-struct Question {
-    client: Arc<Client>,
-    heard: Heard,
 }
 
 /// A cell to be run for somebody.
@@ -62,7 +54,7 @@ impl NotebookService {
     pub fn new(executor: Arc<Executor>, reader: Arc<dyn Reader>) -> Self {
         Self {
             kernels: Kernels::new(executor),
-            questions: Mutex::default(),
+            questions: Questions::default(),
             gateway: Gateway::default(),
             replays: Replays::default(),
             reader,
@@ -76,6 +68,11 @@ impl NotebookService {
     /// Kernels as clients of Jupyter know them.
     pub(crate) fn gateway(&self) -> &Gateway {
         &self.gateway
+    }
+
+    /// Questions of cells that somebody has to answer.
+    pub(crate) fn questions(&self) -> &Questions {
+        &self.questions
     }
 
     /// Cells that can be run again.
@@ -219,7 +216,7 @@ impl NotebookService {
             output: kernel.most_output(),
         };
         let replayed = match order.replay {
-            true => self.replay(&kernel, &ready, &cancel).await?,
+            true => replay(&self.replays, &self.questions, &kernel, &ready, &cancel).await?,
             false => None,
         };
         let before = before(&ready, replayed);
@@ -230,54 +227,17 @@ impl NotebookService {
             code: cell.code.clone(),
             inputs: order.inputs.clone(),
         };
-        let mut course = Course::new(self, &kernel, &ready, told, cell.output);
+        let mut course = Course::new(&self.questions, &kernel, &ready, told, cell.output);
         course.inputs = order.inputs.into();
         course.is_followed = order.is_followed;
         let ran = kernel.run(&ready, cell, &cancel, &mut course).await;
-        self.questions().remove(kernel.session());
+        self.questions.remove(kernel.session());
         let mut reply = course.reply(&ran?, before);
         if reply.success {
             self.replays.add(kernel.session(), &ready.client, kept);
         }
         reply.cell_id = order.cell_id;
         Ok(reply)
-    }
-
-    /// Note a question that somebody has to answer.
-    pub(crate) fn note(&self, session: &str, client: &Arc<Client>, heard: &Heard) {
-        let question = Question {
-            client: Arc::clone(client),
-            heard: heard.clone(),
-        };
-        self.questions().insert(session.to_owned(), question);
-    }
-
-    /// Answer the question of a session's cell.
-    pub(crate) async fn answer(&self, session: &str, value: &str) -> Result<()> {
-        let question = self.questions().remove(session).ok_or_else(|| {
-            Error::new(
-                Code::NotFound,
-                format!("no cell of session `{session}` waits for input"),
-            )
-        })?;
-        let sent = question.client.answer(&question.heard.message, value);
-        sent.await.map_err(|error| {
-            Error::new(Code::Crashed, format!("the kernel is gone: {error}"))
-                .hint("run the cell again")
-        })
-    }
-
-    /// What the cell of a session asks, if it does.
-    pub(crate) fn question(&self, session: &str) -> Option<String> {
-        let questions = self.questions();
-        let content = questions.get(session)?.heard.content();
-        content["prompt"].as_str().map(ToOwned::to_owned)
-    }
-
-    fn questions(&self) -> MutexGuard<'_, HashMap<String, Question>> {
-        self.questions
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -15,12 +15,13 @@ use pillion_runtime::managed::ToCaller;
 use serde_json::{Map, Value};
 
 use crate::NotebookService;
+use crate::cell_ref::CellRef;
 use crate::file::{
     CellKind, Links, Notebook, Output, Outputs, Overwrite, is_python, open_at, save_at,
 };
-use crate::operations::{CellRef, Step, StepState};
 use crate::replay::PastCell;
 use crate::service::{timeout, variable, wanted};
+use crate::step::{Step, StepState};
 use crate::widgets::Widgets;
 
 /// Bytes of outputs that one run may leave in its file.

@@ -5,38 +5,7 @@
 
 use crate::sys;
 
-/// A process that can be recognised later.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Identity {
-    /// The process id.
-    pub pid: u32,
-    /// When it started, in whatever the system counts.
-    pub start: u64,
-}
-
-impl Identity {
-    /// The identity of the process that has this pid now.
-    pub fn of(pid: u32) -> Option<Self> {
-        let start = sys::facts(pid)?.start;
-        Some(Self { pid, start })
-    }
-
-    /// SIGKILL to that very process; whether it was there.
-    pub fn kill(&self) -> bool {
-        self.is_alive()
-            && i32::try_from(self.pid)
-                .ok()
-                .and_then(rustix::process::Pid::from_raw)
-                .is_some_and(|pid| {
-                    rustix::process::kill_process(pid, rustix::process::Signal::KILL).is_ok()
-                })
-    }
-
-    /// Whether that very process still runs. A zombie does not.
-    pub fn is_alive(&self) -> bool {
-        sys::facts(self.pid).is_some_and(|facts| facts.start == self.start && !facts.is_zombie)
-    }
-}
+pub use crate::sys::Identity;
 
 /// Whether some process has this pid now, a zombie too.
 pub fn exists(pid: u32) -> bool {
@@ -54,7 +23,7 @@ pub fn resident_bytes(pid: u32) -> Option<u64> {
 /// Resident memory of a process and of everything below it, in bytes. Pages that several
 /// of them share count for each.
 pub fn resident_bytes_of_tree(pid: u32) -> u64 {
-    let below = crate::tree::descendants(pid);
+    let below = sys::descendants(pid);
     let all = std::iter::once(pid).chain(below);
     all.filter_map(resident_bytes).sum()
 }
@@ -67,13 +36,6 @@ pub fn is_in_session_of(pid: u32, leader: u32) -> bool {
 /// What tells this run of the machine from others, where the system says it.
 pub fn boot_id() -> Option<String> {
     sys::boot_id()
-}
-
-/// `(pid, parent)` of every process that can be seen.
-pub(crate) fn parents() -> Vec<(u32, u32)> {
-    let pids = sys::pids().into_iter();
-    pids.filter_map(|pid| Some((pid, sys::facts(pid)?.parent)))
-        .collect()
 }
 
 #[cfg(test)]
@@ -113,15 +75,5 @@ mod tests {
         assert!(!is_in_session_of(std::process::id(), child.id()));
         child.kill().unwrap();
         child.wait().unwrap();
-    }
-
-    #[test]
-    fn the_table_knows_our_parent() {
-        let me = std::process::id();
-        assert!(
-            parents()
-                .iter()
-                .any(|(pid, parent)| *pid == me && *parent > 0)
-        );
     }
 }

@@ -28,9 +28,14 @@ mod project;
 mod projects;
 mod roots;
 mod search;
+mod whereabouts;
 
 pub use pillion_process::stamp::{Stamp, Stamps};
 pub use pillion_runtime::discovery::Proven;
-pub use project::{Project, Whereabouts};
-pub use projects::{MAX_PROJECTS, Projects};
+pub use project::Project;
+pub use projects::Projects;
 pub use search::Walls;
+pub use whereabouts::Whereabouts;
+
+/// Projects that are remembered; a forgotten one is opened again.
+pub const MAX_PROJECTS: usize = 256;

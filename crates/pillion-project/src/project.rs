@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use pillion_catalogue::{Context, Result, work};
+use pillion_catalogue::{Result, work};
 use pillion_process::stamp::{Look, Stamps};
 use pillion_process::watch::Watched;
 use pillion_runtime::Dirs;
@@ -15,35 +15,7 @@ use pillion_runtime::trust::{self, Trust};
 use pillion_workspace::{Config, config};
 
 use crate::search::{self, Search, Walls};
-
-/// What a caller says about where its work should be done.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
-pub struct Whereabouts {
-    /// A folder of the project.
-    pub root: PathBuf,
-    /// The interpreter the caller named.
-    pub python: Option<PathBuf>,
-    /// The caller's virtual environment.
-    pub virtual_env: Option<PathBuf>,
-    /// The caller's conda environment.
-    pub conda_prefix: Option<PathBuf>,
-}
-
-impl Whereabouts {
-    /// What is said about the caller of this request.
-    ///
-    /// # Errors
-    /// If nobody says which folder the caller stands in.
-    pub fn of_caller<S>(cx: &Context<S>) -> Result<Self> {
-        let caller = cx.caller();
-        Ok(Self {
-            root: cx.folder()?,
-            python: caller.python.clone(),
-            virtual_env: caller.virtual_env.clone(),
-            conda_prefix: caller.conda_prefix.clone(),
-        })
-    }
-}
+use crate::whereabouts::Whereabouts;
 
 /// A project as it was found, and what says whether it still is so.
 #[derive(Debug)]

@@ -8,10 +8,7 @@ use pillion_catalogue::Result;
 use pillion_runtime::Dirs;
 
 use crate::roots::Roots;
-use crate::{Project, Whereabouts};
-
-/// Projects that are remembered; a forgotten one is opened again.
-pub const MAX_PROJECTS: usize = 256;
+use crate::{MAX_PROJECTS, Project, Whereabouts};
 
 /// One project, opened by the first caller while the others wait for it.
 type Slot = Arc<tokio::sync::Mutex<Option<Arc<Project>>>>;

@@ -8,7 +8,7 @@ use pillion_runtime::Dirs;
 use pillion_runtime::discovery::{Proven, Request};
 use pillion_workspace::Config;
 
-use crate::Whereabouts;
+use crate::whereabouts::Whereabouts;
 
 /// How a Python is asked who it is that comes with the folder, or that the folder names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -19,7 +19,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::Interpreter;
 use crate::file;
-use crate::worker_files::boot;
 
 /// What compiles a package. Buffered writing fails if a disk is full, and nothing half done
 /// gets its name.
@@ -129,7 +128,7 @@ fn write_record(worker: &Path, python: &Interpreter, record: &Path) -> io::Resul
         })
         .collect();
     let made = Record {
-        boot: boot(),
+        boot: file::boot(),
         files: files?,
     };
     file::write_atomically(record, &serde_json::to_vec(&made)?)
@@ -139,7 +138,7 @@ fn write_record(worker: &Path, python: &Interpreter, record: &Path) -> io::Resul
 fn sound(record: &Path) -> Option<Record> {
     let bytes = std::fs::read(record).ok()?;
     let known: Record = serde_json::from_slice(&bytes).ok()?;
-    let holds = known.boot == boot()
+    let holds = known.boot == file::boot()
         && known
             .files
             .iter()

@@ -1,4 +1,4 @@
-//! Small helpers around files: atomic writes, hashes.
+//! Small helpers around files: atomic writes, hashes, since when what they hold is certain.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -24,6 +24,12 @@ pub fn write_atomically(path: &Path, contents: &[u8]) -> io::Result<()> {
         let _ = std::fs::remove_file(&temporary);
     }
     written
+}
+
+/// The current run of this machine. What was written in an earlier one may not have come to
+/// the disk whole.
+pub(crate) fn boot() -> String {
+    pillion_process::stat::boot_id().unwrap_or_default()
 }
 
 /// The SHA-256 of some pieces, each preceded by its length, in hexadecimal.

@@ -116,11 +116,6 @@ struct Record {
     files: BTreeMap<String, Stamp>,
 }
 
-/// The current run of this machine.
-pub(crate) fn boot() -> String {
-    pillion_process::stat::boot_id().unwrap_or_default()
-}
-
 /// What is wrong with the package as it lies there, before it is put right: files that are
 /// missing or not as they should be. Nothing is wrong with one that is not there at all.
 pub(crate) fn damages(dirs: &Dirs) -> Vec<PathBuf> {
@@ -181,7 +176,7 @@ impl Package {
         let Ok(record) = serde_json::from_slice::<Record>(&bytes) else {
             return false;
         };
-        record.boot == boot()
+        record.boot == file::boot()
             && record.files.len() == self.files.len()
             && self
                 .files
@@ -192,7 +187,7 @@ impl Package {
     /// Write what is missing or differs, then record it all.
     fn repair(&self, path: &Path) -> io::Result<()> {
         let mut record = Record {
-            boot: boot(),
+            boot: file::boot(),
             ..Record::default()
         };
         for (name, embedded) in &self.files {

@@ -4,18 +4,15 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
-use std::time::Duration;
 
 use pillion_process::{Launch, LaunchError, Pipe, Running, Stream};
 use tokio::io::AsyncReadExt;
 
-use crate::level::{Level, Means};
-use crate::policy::{Folder, Limits, Policy};
+use crate::level::Level;
+use crate::policy::Policy;
 use crate::spec::{Outputs, Role, Said, Spec, Watch};
 use crate::{NAME, message, sys};
 
-/// How long a trial may take.
-const TRIAL: Duration = Duration::from_secs(10);
 /// Milliseconds between two looks at what a program uses.
 const EVERY_MS: u32 = 50;
 
@@ -227,45 +224,10 @@ impl Confined {
     }
 }
 
-/// What can be done here, found out by doing it.
-pub(crate) async fn try_out(most: Level) -> Means {
-    let mut means = Means::none("not supported on this system");
-    sys::try_out(&mut means).await;
-    means.settle(most)
-}
-
-/// Confine nothing at all, at this level.
-pub(crate) async fn trial(level: Level) -> Result<(), String> {
-    let policy = Policy {
-        view: Vec::new(),
-        programs: false,
-        folder: Folder::Throwaway,
-        runs_own_files: false,
-        terminals: false,
-        network: false,
-        limits: Limits::default(),
-    };
-    let tried = async {
-        let mut confined = Confine::new(Role::Trial, level, policy, "/").spawn()?;
-        let said = confined.said().await?;
-        match said {
-            Said {
-                failed: Some(why), ..
-            } => Err(ConfineError::Refused(why)),
-            Said { exit: Some(0), .. } => Ok(()),
-            Said { .. } => Err(ConfineError::Refused("the trial was ended".to_owned())),
-        }
-    };
-    match tokio::time::timeout(TRIAL, tried).await {
-        Ok(Ok(())) => Ok(()),
-        Ok(Err(error)) => Err(error.to_string()),
-        Err(_) => Err("the trial did not end".to_owned()),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::policy::{Folder, Limits};
 
     fn confine(memory: u64, processes: u32) -> Confine {
         let policy = Policy {
@@ -328,7 +290,7 @@ mod tests {
         // The one that runs the tests never called `init`.
         let error = confine(1, 1).spawn().unwrap_err();
         assert!(matches!(error, ConfineError::NoBox), "{error}");
-        let means = try_out(Level::L3).await;
+        let means = crate::probe(Level::L3).await;
         assert_eq!(means.level, Level::L1);
         assert!(means.namespaces.is_err() && !means.seccomp);
     }

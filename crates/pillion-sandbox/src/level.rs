@@ -246,12 +246,6 @@ fn promises_of_root() -> Vec<(&'static str, Option<String>)> {
     vec![("anything at all", None)]
 }
 
-/// Find out what can be enforced here, at `most` so much. It is tried, so it is true; and
-/// takes some milliseconds.
-pub async fn probe(most: Level) -> Means {
-    crate::confined::try_out(most).await
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -25,19 +25,26 @@ mod level;
 pub mod message;
 mod outputs;
 mod policy;
+mod probe;
 #[cfg(any(target_os = "macos", test))]
 mod seatbelt;
+mod socket;
 mod spec;
 mod streams;
 mod sys;
+#[cfg(target_os = "linux")]
+mod syscalls;
+#[cfg(target_os = "linux")]
+mod view;
 mod walk;
 pub mod walls;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
 pub use confined::{Confine, ConfineError, Confined, Held};
-pub use level::{Enforcement, Guarantee, Level, Means, probe};
+pub use level::{Enforcement, Guarantee, Level, Means};
 pub use policy::{Folder, HANDED, Limits, Policy, SHM_BYTES, TMP, TMP_BYTES, WORK};
+pub use probe::probe;
 pub use spec::{Disk, LeftOut, Named, OutputFile, Outputs, Role, Said, Settled, Watch};
 pub use sys::stranger;
 pub use walk::{Found, Unseen, Walk};

@@ -12,7 +12,7 @@ use rustix::net::{
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::sys;
+use crate::socket;
 
 /// The longest message.
 pub const MAX: usize = 64 << 20;
@@ -65,7 +65,7 @@ pub fn send_first(
         return Err(invalid("too many descriptors"));
     }
     let parts = [IoSlice::new(bytes)];
-    let sent = sendmsg(socket, &parts, &mut control, sys::NO_SIGNAL)?;
+    let sent = sendmsg(socket, &parts, &mut control, socket::NO_SIGNAL)?;
     Ok(sent)
 }
 
@@ -120,7 +120,7 @@ pub fn receive_first(
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MAX_DESCRIPTORS))];
     let mut control = RecvAncillaryBuffer::new(&mut space);
     let parts = &mut [IoSliceMut::new(bytes)];
-    let message = recvmsg(socket, parts, &mut control, sys::CLOSE_ON_EXEC)?;
+    let message = recvmsg(socket, parts, &mut control, socket::CLOSE_ON_EXEC)?;
     let fds: Vec<OwnedFd> = control
         .drain()
         .filter_map(|part| match part {
@@ -129,7 +129,7 @@ pub fn receive_first(
         })
         .flatten()
         .collect();
-    sys::close_on_exec(&fds)?;
+    socket::close_on_exec(&fds)?;
     Ok((message.bytes, fds))
 }
 
@@ -146,7 +146,7 @@ impl Read for Stream<'_> {
 
 impl Write for Stream<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let sent = || rustix::net::send(self.0, bytes, sys::NO_SIGNAL);
+        let sent = || rustix::net::send(self.0, bytes, socket::NO_SIGNAL);
         Ok(rustix::io::retry_on_intr(sent)?)
     }
 

@@ -11,7 +11,8 @@ use pillion_lanes::session;
 use rustix::fs::{CWD, RenameFlags};
 use serde::Serialize;
 
-use crate::content::{self, DesktopContext};
+use crate::content;
+use crate::context::DesktopContext;
 use crate::folder::{journal, names};
 use crate::load::{self, DATA, Paths, Sources};
 

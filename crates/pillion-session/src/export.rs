@@ -6,17 +6,24 @@ use std::path::{Path, PathBuf};
 
 use pillion_catalogue::{Code, Error, Result};
 
-use crate::folder::Folder;
-use crate::operations::Exported;
-use crate::service::hold;
+use crate::folder::{Folder, hold};
 
 /// Files that go into an archive, and how deep folders may lie.
 const MOST: u64 = 20_000;
 const DEEPEST: usize = 16;
 
+/// What was written.
+#[derive(Debug)]
+pub(crate) struct Written {
+    /// The length of the file.
+    pub(crate) size_bytes: u64,
+    /// Files in it.
+    pub(crate) files: u64,
+}
+
 /// Write a session into a new file. Links and what else is no file stay behind: a learner's code
 /// could have made them to show what is elsewhere.
-pub(crate) fn export(folder: &Folder, path: &Path) -> Result<Exported> {
+pub(crate) fn export(folder: &Folder, path: &Path) -> Result<Written> {
     let mut held = hold(folder)?;
     folder.settle(&mut held)?;
     let failed = |error: io::Error| {
@@ -37,11 +44,7 @@ pub(crate) fn export(folder: &Folder, path: &Path) -> Result<Exported> {
         let _ = std::fs::remove_file(path);
     }
     let (files, size_bytes) = written.map_err(failed)?;
-    Ok(Exported {
-        path: path.to_owned(),
-        size_bytes,
-        files,
-    })
+    Ok(Written { size_bytes, files })
 }
 
 fn archive(folder: &Folder, file: File) -> io::Result<(u64, u64)> {

@@ -14,6 +14,7 @@
 //! `service` knows which turns run, and lets nobody change a session meanwhile.
 
 mod content;
+mod context;
 mod create;
 mod export;
 mod files;
@@ -26,7 +27,7 @@ mod progress;
 mod service;
 mod turn;
 
-pub use content::{BundlePaths, ChapterScope, DesktopContext};
+pub use context::{BundlePaths, ChapterScope, DesktopContext};
 pub use files::{FileInfo, Source};
 pub use folder::PastTurn;
 pub use service::SessionService;

@@ -1,22 +1,16 @@
 //! What lies in the folder of a session, read as what it means.
 
-use std::path::Path;
-
 use jiff::Timestamp;
 use pillion_agents::{Digest, InstructionPacket, MemoryState, SessionState};
 use pillion_catalogue::Result;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use tokio_util::sync::CancellationToken;
 
-use crate::content::DesktopContext;
+use crate::context::DesktopContext;
 use crate::folder::{Folder, names, no_session};
-use crate::operations::SessionInfo;
 
 /// Where data of a session is in its workspace.
 pub(crate) const DATA: &str = "data";
-/// Sessions that are listed.
-const MOST: usize = 2000;
 
 /// The record of where the content of a session is, `session_paths.json`. Desktops write one of
 /// their own, so everything in it may be missing, and what else is in it stays.
@@ -100,47 +94,7 @@ pub(crate) fn sources(folder: &Folder) -> Sources {
         .unwrap_or_default()
 }
 
-/// All sessions below `root`, the one that was used last first. One whose state cannot be read
-/// is left out, and that is logged.
-pub(crate) fn list(root: &Path, token: &CancellationToken) -> Vec<SessionInfo> {
-    let mut all: Vec<SessionInfo> = Folder::all(root)
-        .into_iter()
-        .take_while(|_| !token.is_cancelled())
-        .filter_map(|folder| {
-            let known = state(&folder);
-            if let Err(error) = &known {
-                tracing::warn!(session = folder.id(), %error, "a session is not listed");
-            }
-            let state = known.ok()?;
-            let last_updated = changed(&folder.path(names::STATE));
-            let created = paths(&folder).ok().and_then(|paths| paths.created_at);
-            Some(SessionInfo {
-                session_id: state.session_id,
-                chapter_id: state.chapter_id,
-                turn_index: state.turn_index,
-                created_at: created.unwrap_or_else(|| changed(&folder.base())),
-                last_updated,
-            })
-        })
-        .collect();
-    all.sort_by(|a, b| {
-        let newest = b.last_updated.cmp(&a.last_updated);
-        newest.then_with(|| b.created_at.cmp(&a.created_at))
-    });
-    all.truncate(MOST);
-    all
-}
-
-/// When something was last changed, to the microsecond always, so that texts compare as times.
-fn changed(path: &Path) -> String {
-    let modified = std::fs::metadata(path).and_then(|meta| meta.modified());
-    let modified = modified
-        .ok()
-        .and_then(|time| Timestamp::try_from(time).ok());
-    format!("{:.6}", modified.unwrap_or_default())
-}
-
-/// Now, in the same form.
+/// Now, to the microsecond always, so that texts compare as times.
 pub(crate) fn now() -> String {
     format!("{:.6}", Timestamp::now())
 }

@@ -10,30 +10,23 @@ use serde_json::json;
 
 use crate::content::Contents;
 use crate::create::tasks;
-use crate::folder::{Folder, Record, names};
+use crate::folder::{Folder, Record, hold, names};
 use crate::load;
-use crate::operations::SkipTask;
-use crate::service::hold;
 
 /// Leave a task out.
 pub(crate) fn skip(
     folder: &Folder,
     roots: &Roots,
     contents: &Contents,
-    asked: &SkipTask,
+    request: &SkipRequest,
 ) -> Result<SkipReply> {
     let mut held = hold(folder)?;
     let snapshot = load::snapshot(folder)?;
     let mut state = snapshot.state;
     let chapter = contents.of_session(roots, &state.chapter_id, &snapshot.paths)?;
     let tasks = tasks(&chapter);
-    let request = SkipRequest {
-        reason: asked.reason.clone(),
-        reason_text: asked.reason_text.clone(),
-        subtask_id: asked.subtask_id.clone(),
-    };
     let current = state.current_task(&tasks).map(|task| task.id.clone());
-    let reply = skip_task(&mut state, &tasks, &request, &load::now());
+    let reply = skip_task(&mut state, &tasks, request, &load::now());
     let reply = reply.map_err(|error| refused(&error))?;
     if reply.needs_reason {
         return Ok(reply);

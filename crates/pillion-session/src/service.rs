@@ -3,34 +3,28 @@
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use pillion_agents::SkipReply;
-use pillion_catalogue::{Code, Context, Error, Result, commit, invalid_field, work};
-use pillion_course::{ChapterId, Roots};
+use pillion_agents::{SkipReply, SkipRequest};
+use pillion_catalogue::{Code, Context, Error, Result, commit, work};
+use pillion_course::Roots;
 use pillion_expert::Consultations;
 use pillion_lanes::{Executor, Whereabouts, session};
 use pillion_runtime::Dirs;
 use pillion_store::StoreHandle;
-use pillion_sync::{Backend, Sync};
-use tokio::sync::OwnedMutexGuard;
+use pillion_sync::Sync;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::content::{self, Contents};
-use crate::create::{self, Plan};
-use crate::files::Source;
-use crate::folder::{Folder, Held, names};
+use crate::export::{self, Written};
+use crate::folder::{Folder, hold};
 use crate::load;
 use crate::log::TurnLog;
 use crate::models::{Models, variables};
-use crate::operations::{Attached, Begun, Found, FoundFile, New, Reattach, SkipTask};
 use crate::progress;
-use crate::turn::{self, Running};
+use crate::turn::{self, Claim, Running};
 
-/// How long a child that is just being started may have our locks, and the time between looks.
-const CHILD_START: Duration = Duration::from_millis(500);
-const LOOK: Duration = Duration::from_millis(2);
 /// Sessions without a turn that are remembered, with the events of their last one.
 const MOST_IDLE: usize = 128;
 
@@ -38,10 +32,10 @@ const MOST_IDLE: usize = 128;
 #[derive(Debug)]
 pub struct SessionService {
     executor: Arc<Executor>,
-    contents: Arc<Contents>,
+    pub(crate) contents: Arc<Contents>,
     pub(crate) sync: Sync,
     pub(crate) models: Models,
-    pub(crate) consultations: Consultations,
+    consultations: Consultations,
     known: Mutex<HashMap<String, Known>>,
     turns: TaskTracker,
     ending: CancellationToken,
@@ -85,9 +79,6 @@ impl Default for Known {
         }
     }
 }
-
-/// Nobody else in this process changes the session.
-pub(crate) type Claim = OwnedMutexGuard<()>;
 
 impl SessionService {
     /// A service whose sessions are below the folder of `executor`'s sessions, and whose
@@ -137,137 +128,14 @@ impl SessionService {
         content::roots(|name| get(name))
     }
 
-    /// Begin a session.
-    pub(crate) async fn create(&self, cx: &Context<Self>, new: New) -> Result<Begun> {
-        self.sweep();
-        let id = match &new.session_id {
-            Some(id) => id.clone(),
-            None => create::new_id()?,
-        };
-        create::check_new_id(&id)?;
-        let backend = backend(new.backend_url.as_deref())?;
-        let overlays = self.contents.store();
-        let (root, roots) = (self.root(), self.roots(cx));
-        let (chapter_id, context) = (new.chapter_id.clone(), new.desktop_context);
-        let (name, url) = (id.clone(), new.backend_url.clone());
-        let made = commit(move || -> Result<_> {
-            let chapter = content::resolve(&roots, &chapter_id, context.as_ref())?;
-            let plan = Plan {
-                id: name,
-                chapter,
-                overlays,
-                context,
-                curriculum: roots.curriculum.clone(),
-                backend_url: url,
-            };
-            let sources = create::create(&root, &plan)?;
-            Ok((sources, turn::welcome(&plan.chapter), plan))
-        });
-        let (sources, initial_message, plan) = made.await??;
-        self.with(&id, |known| known.attached = true);
-        if let Some(url) = backend {
-            let (chapter, context) = (&plan.chapter.id, plan.context.as_ref());
-            self.attach(&id, url, new.auth_token, chapter, context);
-        }
-        let file = |name: &String| FoundFile {
-            name: name.clone(),
-            source: Source::Bundle,
-        };
-        let files = sources.workspace.iter().chain(&sources.datasets).map(file);
-        Ok(Begun {
-            session_id: id,
-            initial_message,
-            workspace: Found {
-                has_starter_code: !sources.workspace.is_empty(),
-                has_datasets: !sources.datasets.is_empty(),
-                files: files.collect(),
-            },
-        })
+    /// Whether this process made the session, or took it up.
+    pub(crate) fn is_attached(&self, id: &str) -> bool {
+        self.with(id, |known| known.attached)
     }
 
-    /// Take up a session.
-    pub(crate) async fn reattach(&self, cx: &Context<Self>, asked: Reattach) -> Result<Attached> {
-        let id = asked.session_id.clone();
-        let folder = Folder::find(&self.root(), &id)?;
-        let backend = backend(asked.backend_url.as_deref())?;
-        let is_new = !self.with(&id, |known| known.attached);
-        let says_more =
-            asked.desktop_context.is_some() || backend.is_some() || asked.auth_token.is_some();
-        if !is_new && !says_more {
-            return Ok(Attached::AlreadyAttached);
-        }
-        let claim = self.claim(&id).await?;
-        let (contents, roots) = (Arc::clone(&self.contents), self.roots(cx));
-        let (context, url) = (asked.desktop_context, asked.backend_url);
-        let done = commit(move || -> Result<_> {
-            let mut held = hold(&folder)?;
-            let snapshot = load::snapshot(&folder)?;
-            let mut paths = snapshot.paths;
-            // Nobody sweeps it away before the session names it.
-            let mut overlay = None;
-            let chapter = match &context {
-                // A context that leads nowhere changes nothing.
-                Some(context) => {
-                    let chapter =
-                        content::resolve(&roots, &snapshot.state.chapter_id, Some(context))?;
-                    let kept = content::keep(&chapter, &contents.store())?;
-                    paths.overlay = Some(kept.id().to_owned());
-                    overlay = Some(kept);
-                    paths.desktop_context = Some(context.clone());
-                    Arc::new(chapter)
-                }
-                None => {
-                    let state = &snapshot.state;
-                    contents.of_session(&roots, &state.chapter_id, &paths)?
-                }
-            };
-            if url.is_some() {
-                paths.backend_url = url;
-            }
-            let mut record = crate::folder::Record::default();
-            record.json(names::PATHS, &paths).map_err(Error::internal)?;
-            folder.commit(&mut held, record)?;
-            let unsent = held.unsent.clone();
-            folder.settle(&mut held)?;
-            drop(overlay);
-            Ok((chapter, paths, unsent))
-        });
-        let (chapter, paths, unsent) = done.await??;
-        drop(claim);
-        self.with(&id, |known| known.attached = true);
-        if let Some(url) = paths.backend_url.clone().filter(|url| !url.is_empty()) {
-            let context = paths.desktop_context.as_ref();
-            self.attach(&id, url, asked.auth_token, &chapter.id, context);
-        }
-        if !unsent.is_empty() {
-            self.sync
-                .enqueue(&id, unsent)
-                .await
-                .map_err(Error::internal)?;
-        }
-        Ok(Attached::Reattached)
-    }
-
-    fn attach(
-        &self,
-        id: &str,
-        url: String,
-        token: Option<crate::operations::Token>,
-        chapter: &ChapterId,
-        context: Option<&content::DesktopContext>,
-    ) {
-        let scope = context.map(|context| &context.chapter_scope);
-        let course = scope.and_then(|scope| scope.course_id.clone());
-        let backend = Backend {
-            url,
-            token: token.map(crate::operations::Token::secret),
-            chapter: chapter.name().to_owned(),
-            course_id: course.or_else(|| chapter.course().map(ToOwned::to_owned)),
-        };
-        // The session goes on without: what it has for the backend waits.
-        if let Err(error) = self.sync.attach(id, &backend) {
-            tracing::warn!(session = id, %error, "no backend is attached");
-        }
+    /// It did.
+    pub(crate) fn note_attached(&self, id: &str) {
+        self.with(id, |known| known.attached = true);
     }
 
     /// Begin a turn; what happens in it is in the log. It goes on without whoever asked.
@@ -298,7 +166,8 @@ impl SessionService {
         });
         drop(beginning);
         let running = Running {
-            service: Arc::clone(self),
+            consultations: self.consultations.clone(),
+            sync: self.sync.clone(),
             folder,
             model,
             whereabouts,
@@ -341,9 +210,14 @@ impl SessionService {
     }
 
     /// Leave a task out.
-    pub(crate) async fn skip_task(&self, cx: &Context<Self>, asked: SkipTask) -> Result<SkipReply> {
-        let folder = Folder::find(&self.root(), &asked.session_id)?;
-        let _claim = self.claim(&asked.session_id).await?;
+    pub(crate) async fn skip_task(
+        &self,
+        cx: &Context<Self>,
+        id: &str,
+        asked: SkipRequest,
+    ) -> Result<SkipReply> {
+        let folder = Folder::find(&self.root(), id)?;
+        let _claim = self.claim(id).await?;
         let (contents, roots) = (Arc::clone(&self.contents), self.roots(cx));
         commit(move || progress::skip(&folder, &roots, &contents, &asked)).await?
     }
@@ -357,14 +231,10 @@ impl SessionService {
     }
 
     /// Write a session into a file.
-    pub(crate) async fn export(
-        &self,
-        id: &str,
-        path: PathBuf,
-    ) -> Result<crate::operations::Exported> {
+    pub(crate) async fn export(&self, id: &str, path: PathBuf) -> Result<Written> {
         let folder = Folder::find(&self.root(), id)?;
         let _claim = self.claim(id).await?;
-        commit(move || crate::export::export(&folder, &path)).await?
+        commit(move || export::export(&folder, &path)).await?
     }
 
     /// Delete a session.
@@ -393,7 +263,7 @@ impl SessionService {
     }
 
     /// Be the one who changes a session. While a turn runs that is its task.
-    async fn claim(&self, id: &str) -> Result<Claim> {
+    pub(crate) async fn claim(&self, id: &str) -> Result<Claim> {
         let change = self.with(id, |known| match known.is_busy() {
             true => Err(busy(id)),
             false => Ok(Arc::clone(&known.change)),
@@ -416,7 +286,7 @@ impl SessionService {
     }
 
     /// Take away content that no session has any more; once.
-    fn sweep(&self) {
+    pub(crate) fn sweep(&self) {
         let (root, overlays) = (self.root(), self.contents.store());
         self.swept.call_once(|| {
             tokio::spawn(work(move |_| {
@@ -470,39 +340,4 @@ impl Drop for Beginning<'_> {
 fn busy(id: &str) -> Error {
     let what = format!("session `{id}` has a turn that is not over");
     Error::new(Code::Conflict, what).hint("wait for its `complete`, or cancel it: `session.cancel`")
-}
-
-/// This process alone changes the session, or says that another does. It waits for a moment: a
-/// child that was started while somebody let go has the lock until its `exec`.
-pub(crate) fn hold(folder: &Folder) -> Result<Held> {
-    let until = Instant::now() + CHILD_START;
-    let held = loop {
-        let held = folder.hold()?;
-        if held.is_some() || Instant::now() >= until {
-            break held;
-        }
-        std::thread::sleep(LOOK);
-    };
-    held.ok_or_else(|| {
-        let what = format!("another process works on session `{}`", folder.id());
-        Error::new(Code::Conflict, what).hint("wait until it is done, or end that process")
-    })
-}
-
-/// A backend that was named, if it can be one; an empty text is none.
-fn backend(url: Option<&str>) -> Result<Option<String>> {
-    let Some(url) = url.filter(|url| !url.is_empty()) else {
-        return Ok(None);
-    };
-    let backend = Backend {
-        url: url.to_owned(),
-        token: None,
-        chapter: "any".to_owned(),
-        course_id: None,
-    };
-    backend.check().map_err(|error| {
-        let told = invalid_field("backend_url", "url_parsing", error.to_string());
-        told.hint(error.hint())
-    })?;
-    Ok(Some(backend.url))
 }

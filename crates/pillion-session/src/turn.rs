@@ -15,22 +15,22 @@ use pillion_agents::{
 };
 use pillion_catalogue::{Error, Lease, Result, commit};
 use pillion_course::{Chapter, Expert, Roots};
-use pillion_expert::{Limits, Order, Places};
+use pillion_expert::{Consultations, Limits, Order, Places};
 use pillion_lanes::Whereabouts;
 use pillion_model::{Message, Model, Prompt, Schema};
-use pillion_sync::{Delivery, Kind};
+use pillion_sync::{Delivery, Kind, Sync};
 use serde_json::json;
 use serde_json::value::to_raw_value;
+use tokio::sync::OwnedMutexGuard;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::content::Contents;
 use crate::create::tasks;
 use crate::files;
-use crate::folder::{Folder, Held, PastTurn, Record, name_of_turn, names, offset, turns};
+use crate::folder::{Folder, Held, PastTurn, Record, hold, name_of_turn, names, offset, turns};
 use crate::load::{self, Snapshot};
 use crate::log::TurnLog;
-use crate::service::{Claim, SessionService, hold};
 
 /// Past turns that a turn is told of in full.
 const HISTORY: usize = 12;
@@ -95,9 +95,13 @@ fn texts(chapter: &Chapter) -> ChapterTexts {
     }
 }
 
+/// Nobody else in this process changes the session.
+pub(crate) type Claim = OwnedMutexGuard<()>;
+
 /// A turn that runs.
 pub(crate) struct Running {
-    pub(crate) service: Arc<SessionService>,
+    pub(crate) consultations: Consultations,
+    pub(crate) sync: Sync,
     pub(crate) folder: Folder,
     pub(crate) model: Model,
     pub(crate) whereabouts: Whereabouts,
@@ -352,7 +356,7 @@ impl Task {
             cancel: running.cancel.clone(),
             limits: Limits::default(),
         };
-        let consultations = &running.service.consultations;
+        let consultations = &running.consultations;
         let done = Box::pin(consultations.consult(order, &running.model)).await;
         if running.cancel.is_cancelled() {
             if let Ok(done) = done {
@@ -467,13 +471,7 @@ impl Task {
         .await?;
         if written.is_ok() && !held.unsent.is_empty() {
             let id = self.running.folder.id();
-            match self
-                .running
-                .service
-                .sync
-                .enqueue(id, held.unsent.clone())
-                .await
-            {
+            match self.running.sync.enqueue(id, held.unsent.clone()).await {
                 Ok(()) => held.unsent.clear(),
                 // It goes with the journal of the next commit.
                 Err(error) => tracing::warn!(%error, "a delivery is not in the outbox yet"),

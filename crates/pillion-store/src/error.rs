@@ -8,7 +8,7 @@ use pillion_process::private::PrivateDirError;
 use pillion_protocol::{Code, Error};
 use rusqlite::ErrorCode;
 
-use crate::jobs::Status;
+use crate::status::Status;
 
 /// Why the store did not do what it was asked for.
 ///

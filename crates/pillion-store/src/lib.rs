@@ -25,7 +25,7 @@
 //!
 //! A daemon opens one store, when it first needs it: services share a [`StoreHandle`].
 
-mod clerk;
+mod connection_thread;
 mod error;
 mod handle;
 mod held;
@@ -37,6 +37,7 @@ pub mod owner;
 mod retention;
 mod runs;
 mod schema;
+mod status;
 mod store;
 mod time;
 
@@ -44,7 +45,7 @@ pub use error::StoreError;
 pub use handle::{FILE, StoreHandle};
 pub use jobs::{
     End, Filter, Job, JobDetail, Jobs, MAX_LISTED, MAX_NAME_BYTES, MAX_REQUEST_BYTES,
-    MAX_RESULT_BYTES, NewJob, Status,
+    MAX_RESULT_BYTES, NewJob,
 };
 pub use outbox::{
     Delivery, Enqueued, GivenUp, Kind, MAX_BODY_BYTES, MAX_DELAY, MAX_ENQUEUED,
@@ -52,4 +53,5 @@ pub use outbox::{
 };
 pub use retention::{Pruned, Retention};
 pub use runs::{MAX_RUN_BYTES, NewRun, Run};
+pub use status::Status;
 pub use store::{Options, Store};

@@ -13,7 +13,7 @@ use rusqlite::{Connection, OpenFlags};
 use crate::{StoreError, schema, time};
 
 /// How long a transaction waits for one of another process, and an opening for another.
-const PATIENCE: Duration = Duration::from_secs(5);
+const LOCK_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// A file up to this size is read through when it is opened, which takes milliseconds.
 const CHECKED_BYTES: u64 = 4 << 20;
@@ -88,7 +88,7 @@ fn lock(path: &Path) -> Result<File, StoreError> {
         .mode(0o600)
         .open(&lock_path)
         .map_err(failed)?;
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + LOCK_TIMEOUT;
     loop {
         match file.try_lock() {
             Ok(()) => return Ok(file),
@@ -153,7 +153,7 @@ fn connect(path: &Path, access: OpenFlags) -> Result<Connection, StoreError> {
     let flags = access | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let open = || {
         let connection = Connection::open_with_flags(path, flags)?;
-        connection.busy_timeout(PATIENCE)?;
+        connection.busy_timeout(LOCK_TIMEOUT)?;
         Ok(connection)
     };
     let connection = open().map_err(|error| StoreError::sqlite(path, error))?;

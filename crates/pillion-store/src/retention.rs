@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use rusqlite::{Connection, OptionalExtension, params};
 
-use crate::clerk::Desk;
+use crate::connection_thread::Transaction;
 use crate::{StoreError, time};
 
 /// Free pages are given back to the system this many at a time.
@@ -48,12 +48,12 @@ pub struct Pruned {
 }
 
 /// Let go of all that is too much, and give its room back to the system.
-pub(crate) fn prune(desk: &Desk<'_>, keep: &Retention) -> Result<Pruned, StoreError> {
+pub(crate) fn prune(transaction: &Transaction<'_>, keep: &Retention) -> Result<Pruned, StoreError> {
     let pruned = Pruned {
-        jobs: prune_jobs(desk, keep, None)?,
-        runs: prune_runs(desk, keep)?,
+        jobs: prune_jobs(transaction, keep, None)?,
+        runs: prune_runs(transaction, keep)?,
     };
-    desk.sql(|connection| {
+    transaction.sql(|connection| {
         connection
             .prepare(&format!("PRAGMA incremental_vacuum({PAGES})"))?
             .query([])?
@@ -68,11 +68,11 @@ pub(crate) fn prune(desk: &Desk<'_>, keep: &Retention) -> Result<Pruned, StoreEr
 /// The job that ended just now stays, whatever the clock says of the others: its caller was
 /// not told yet.
 pub(crate) fn prune_jobs(
-    desk: &Desk<'_>,
+    transaction: &Transaction<'_>,
     keep: &Retention,
     just_ended: Option<&str>,
 ) -> Result<usize, StoreError> {
-    desk.sql(|connection| {
+    transaction.sql(|connection| {
         let gone = jobs_to_go(connection, keep, just_ended)?;
         let mut delete = connection.prepare("DELETE FROM jobs WHERE seq = ?1")?;
         for seq in &gone {
@@ -119,8 +119,8 @@ fn jobs_to_go(
 }
 
 /// Let go of runs: the oldest of each session, then the oldest of all.
-fn prune_runs(desk: &Desk<'_>, keep: &Retention) -> Result<usize, StoreError> {
-    let sessions: Vec<String> = desk.sql(|connection| {
+fn prune_runs(transaction: &Transaction<'_>, keep: &Retention) -> Result<usize, StoreError> {
+    let sessions: Vec<String> = transaction.sql(|connection| {
         connection
             .prepare("SELECT session FROM runs GROUP BY session HAVING count(*) > ?1")?
             .query_map([limit(keep.runs)], |row| row.get(0))?
@@ -128,22 +128,26 @@ fn prune_runs(desk: &Desk<'_>, keep: &Retention) -> Result<usize, StoreError> {
     })?;
     let mut gone = 0;
     for session in sessions {
-        gone += prune_runs_of(desk, &session, keep)?;
+        gone += prune_runs_of(transaction, &session, keep)?;
     }
-    Ok(gone + prune_oldest_runs(desk, keep)?)
+    Ok(gone + prune_oldest_runs(transaction, keep)?)
 }
 
 /// Let go of what is too much after a run of this session was added.
 pub(crate) fn prune_runs_after(
-    desk: &Desk<'_>,
+    transaction: &Transaction<'_>,
     session: &str,
     keep: &Retention,
 ) -> Result<usize, StoreError> {
-    Ok(prune_runs_of(desk, session, keep)? + prune_oldest_runs(desk, keep)?)
+    Ok(prune_runs_of(transaction, session, keep)? + prune_oldest_runs(transaction, keep)?)
 }
 
-fn prune_runs_of(desk: &Desk<'_>, session: &str, keep: &Retention) -> Result<usize, StoreError> {
-    desk.sql(|connection| {
+fn prune_runs_of(
+    transaction: &Transaction<'_>,
+    session: &str,
+    keep: &Retention,
+) -> Result<usize, StoreError> {
+    transaction.sql(|connection| {
         connection.execute(
             "DELETE FROM runs WHERE session = ?1 AND seq NOT IN (
                  SELECT seq FROM runs WHERE session = ?1 ORDER BY seq DESC LIMIT ?2
@@ -153,8 +157,8 @@ fn prune_runs_of(desk: &Desk<'_>, session: &str, keep: &Retention) -> Result<usi
     })
 }
 
-fn prune_oldest_runs(desk: &Desk<'_>, keep: &Retention) -> Result<usize, StoreError> {
-    desk.sql(|connection| {
+fn prune_oldest_runs(transaction: &Transaction<'_>, keep: &Retention) -> Result<usize, StoreError> {
+    transaction.sql(|connection| {
         let most = limit(keep.run_bytes);
         let total: i64 =
             connection.query_row("SELECT coalesce(sum(bytes), 0) FROM runs", [], |row| {

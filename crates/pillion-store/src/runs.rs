@@ -3,7 +3,7 @@
 use rusqlite::params;
 use serde_json::value::RawValue;
 
-use crate::clerk::Desk;
+use crate::connection_thread::Transaction;
 use crate::jobs::{MAX_NAME_BYTES, expect_fits, json, size};
 use crate::retention::limit as as_limit;
 use crate::{StoreError, time};
@@ -43,14 +43,14 @@ pub struct Run {
 }
 
 /// Add a run to the history of its session.
-pub(crate) fn record(desk: &Desk<'_>, run: &NewRun) -> Result<(), StoreError> {
+pub(crate) fn record(transaction: &Transaction<'_>, run: &NewRun) -> Result<(), StoreError> {
     let result = run.result.as_deref().map(RawValue::get);
     expect_fits("the session", &run.session, MAX_NAME_BYTES)?;
     expect_fits("the outcome", &run.outcome, MAX_NAME_BYTES)?;
     expect_fits("what ran", run.ran.get(), MAX_RUN_BYTES)?;
     expect_fits("the result", result.unwrap_or_default(), MAX_RUN_BYTES)?;
     let bytes = ROW_BYTES + size(run.ran.get()) + size(result.unwrap_or_default());
-    desk.sql(|connection| {
+    transaction.sql(|connection| {
         connection.execute(
             "INSERT INTO runs (session, at, outcome, bytes, ran, result)
              VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
@@ -68,8 +68,12 @@ pub(crate) fn record(desk: &Desk<'_>, run: &NewRun) -> Result<(), StoreError> {
 }
 
 /// The last runs of a session, newest first.
-pub(crate) fn list(desk: &Desk<'_>, session: &str, limit: usize) -> Result<Vec<Run>, StoreError> {
-    desk.sql(|connection| {
+pub(crate) fn list(
+    transaction: &Transaction<'_>,
+    session: &str,
+    limit: usize,
+) -> Result<Vec<Run>, StoreError> {
+    transaction.sql(|connection| {
         connection
             .prepare(
                 "SELECT session, at, outcome, ran, result FROM runs

@@ -7,7 +7,7 @@ use rusqlite::params;
 use serde_json::value::RawValue;
 
 use crate::StoreError;
-use crate::clerk::Clerk;
+use crate::connection_thread::ConnectionThread;
 use crate::held::Use;
 use crate::jobs::{self, End, Filter, Job, JobDetail, Jobs, NewJob};
 use crate::outbox::{self, Delivery, Enqueued, GivenUp, OutboxCounts, OutboxLimits, Outgoing};
@@ -26,7 +26,7 @@ pub struct Options {
     pub queue: usize,
     /// How long a caller waits for a place in the queue, before it is told
     /// [`StoreError::Busy`].
-    pub patience: Duration,
+    pub queue_timeout: Duration,
 }
 
 impl Default for Options {
@@ -36,7 +36,7 @@ impl Default for Options {
             outbox: OutboxLimits::default(),
             // A finished job may have some megabytes.
             queue: 64,
-            patience: Duration::from_secs(10),
+            queue_timeout: Duration::from_secs(10),
         }
     }
 }
@@ -47,8 +47,8 @@ impl Default for Options {
 /// threads; [`Store::close`] does so without blocking the thread it is called on.
 pub struct Store {
     // Dropped in this order: the last connection to close is the one that can tidy up.
-    reader: Clerk,
-    writer: Clerk,
+    reader: ConnectionThread,
+    writer: ConnectionThread,
     life: Life,
     retention: Retention,
     outbox: OutboxLimits,
@@ -65,10 +65,11 @@ impl Store {
             retention,
             outbox,
             queue,
-            patience,
+            queue_timeout,
         } = options;
-        let (writer, set_aside) = Clerk::start(path, Use::Writing, queue, patience).await?;
-        let (reader, _) = Clerk::start(path, Use::Reading, queue, patience).await?;
+        let (writer, set_aside) =
+            ConnectionThread::start(path, Use::Writing, queue, queue_timeout).await?;
+        let (reader, _) = ConnectionThread::start(path, Use::Reading, queue, queue_timeout).await?;
         Ok(Self {
             reader,
             writer,
@@ -93,14 +94,16 @@ impl Store {
     pub async fn create(&self, new: NewJob) -> Result<Job, StoreError> {
         let owner = self.life.name.clone();
         self.writer
-            .ask(move |desk| jobs::create(desk, &new, &owner))
+            .ask(move |transaction| jobs::create(transaction, &new, &owner))
             .await
     }
 
     /// A job that waits begins to run.
     pub async fn start(&self, id: &str) -> Result<Job, StoreError> {
         let id = id.to_owned();
-        self.writer.ask(move |desk| jobs::start(desk, &id)).await
+        self.writer
+            .ask(move |transaction| jobs::start(transaction, &id))
+            .await
     }
 
     /// A job that runs has ended; one that waits can be cancelled. What is too much of
@@ -113,9 +116,9 @@ impl Store {
     ) -> Result<Job, StoreError> {
         let (id, keep) = (id.to_owned(), self.retention);
         self.writer
-            .ask(move |desk| {
-                let job = jobs::finish(desk, &id, end, result.as_deref())?;
-                retention::prune_jobs(desk, &keep, Some(&id))?;
+            .ask(move |transaction| {
+                let job = jobs::finish(transaction, &id, end, result.as_deref())?;
+                retention::prune_jobs(transaction, &keep, Some(&id))?;
                 Ok(job)
             })
             .await
@@ -124,12 +127,16 @@ impl Store {
     /// A job with all that is known about it.
     pub async fn get(&self, id: &str) -> Result<JobDetail, StoreError> {
         let id = id.to_owned();
-        self.reader.ask(move |desk| jobs::get(desk, &id)).await
+        self.reader
+            .ask(move |transaction| jobs::get(transaction, &id))
+            .await
     }
 
     /// The newest jobs, and how many there are.
     pub async fn list(&self, filter: Filter) -> Result<Jobs, StoreError> {
-        self.reader.ask(move |desk| jobs::list(desk, &filter)).await
+        self.reader
+            .ask(move |transaction| jobs::list(transaction, &filter))
+            .await
     }
 
     /// What lives that have ended left unfinished is lost; said once, at the start. Jobs of
@@ -144,7 +151,7 @@ impl Store {
         is_alive: impl Fn(&str) -> bool + Send + 'static,
     ) -> Result<Vec<Job>, StoreError> {
         self.writer
-            .ask(move |desk| jobs::lose(desk, is_alive))
+            .ask(move |transaction| jobs::lose(transaction, is_alive))
             .await
     }
 
@@ -152,7 +159,7 @@ impl Store {
     pub async fn prune(&self) -> Result<Pruned, StoreError> {
         let keep = self.retention;
         self.writer
-            .ask(move |desk| retention::prune(desk, &keep))
+            .ask(move |transaction| retention::prune(transaction, &keep))
             .await
     }
 
@@ -160,9 +167,9 @@ impl Store {
     pub async fn record_run(&self, run: NewRun) -> Result<(), StoreError> {
         let keep = self.retention;
         self.writer
-            .ask(move |desk| {
-                runs::record(desk, &run)?;
-                retention::prune_runs_after(desk, &run.session, &keep).map(drop)
+            .ask(move |transaction| {
+                runs::record(transaction, &run)?;
+                retention::prune_runs_after(transaction, &run.session, &keep).map(drop)
             })
             .await
     }
@@ -171,7 +178,7 @@ impl Store {
     pub async fn runs(&self, session: &str, limit: usize) -> Result<Vec<Run>, StoreError> {
         let session = session.to_owned();
         self.reader
-            .ask(move |desk| runs::list(desk, &session, limit))
+            .ask(move |transaction| runs::list(transaction, &session, limit))
             .await
     }
 
@@ -179,8 +186,8 @@ impl Store {
     pub async fn forget(&self, session: &str) -> Result<Pruned, StoreError> {
         let session = session.to_owned();
         self.writer
-            .ask(move |desk| {
-                desk.sql(|connection| {
+            .ask(move |transaction| {
+                transaction.sql(|connection| {
                     Ok(Pruned {
                         jobs: connection.execute(
                             "DELETE FROM jobs WHERE session = ?1 AND ended_at IS NOT NULL",
@@ -203,7 +210,7 @@ impl Store {
     ) -> Result<Enqueued, StoreError> {
         let (session, limits) = (session.to_owned(), self.outbox);
         self.writer
-            .ask(move |desk| outbox::enqueue(desk, &session, &deliveries, &limits))
+            .ask(move |transaction| outbox::enqueue(transaction, &session, &deliveries, &limits))
             .await
     }
 
@@ -211,7 +218,7 @@ impl Store {
     pub async fn next_delivery(&self, session: &str) -> Result<Option<Outgoing>, StoreError> {
         let session = session.to_owned();
         self.reader
-            .ask(move |desk| outbox::next(desk, &session))
+            .ask(move |transaction| outbox::next(transaction, &session))
             .await
     }
 
@@ -220,7 +227,7 @@ impl Store {
     pub async fn settle_delivery(&self, id: i64) -> Result<bool, StoreError> {
         let limits = self.outbox;
         self.writer
-            .ask(move |desk| outbox::settle(desk, id, &limits))
+            .ask(move |transaction| outbox::settle(transaction, id, &limits))
             .await
     }
 
@@ -234,7 +241,7 @@ impl Store {
     ) -> Result<Option<u32>, StoreError> {
         let reason = reason.to_owned();
         self.writer
-            .ask(move |desk| outbox::put_off(desk, id, delay, &reason))
+            .ask(move |transaction| outbox::put_off(transaction, id, delay, &reason))
             .await
     }
 
@@ -242,7 +249,7 @@ impl Store {
     pub async fn give_up_delivery(&self, id: i64, reason: &str) -> Result<bool, StoreError> {
         let (reason, limits) = (reason.to_owned(), self.outbox);
         self.writer
-            .ask(move |desk| outbox::give_up(desk, id, &reason, &limits))
+            .ask(move |transaction| outbox::give_up(transaction, id, &reason, &limits))
             .await
     }
 
@@ -254,7 +261,7 @@ impl Store {
     ) -> Result<Vec<GivenUp>, StoreError> {
         let session = session.map(str::to_owned);
         self.reader
-            .ask(move |desk| outbox::given_up(desk, session.as_deref(), limit))
+            .ask(move |transaction| outbox::given_up(transaction, session.as_deref(), limit))
             .await
     }
 
@@ -262,7 +269,7 @@ impl Store {
     pub async fn outbox_counts(&self, session: Option<&str>) -> Result<OutboxCounts, StoreError> {
         let session = session.map(str::to_owned);
         self.reader
-            .ask(move |desk| outbox::counts(desk, session.as_deref()))
+            .ask(move |transaction| outbox::counts(transaction, session.as_deref()))
             .await
     }
 
@@ -270,7 +277,7 @@ impl Store {
     pub async fn forget_deliveries(&self, session: &str) -> Result<usize, StoreError> {
         let session = session.to_owned();
         self.writer
-            .ask(move |desk| outbox::forget(desk, &session))
+            .ask(move |transaction| outbox::forget(transaction, &session))
             .await
     }
 

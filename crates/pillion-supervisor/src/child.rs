@@ -19,8 +19,8 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 use tokio_util::codec::{FramedRead, LengthDelimitedCodec};
 
-use crate::call::InFlight;
 use crate::frames::{Frames, is_too_large};
+use crate::message::InFlight;
 use crate::streams::{
     Control, Deaf, at, control_pair, deliver_held, places, read_control, write_backlog,
 };

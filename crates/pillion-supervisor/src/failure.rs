@@ -1,40 +1,17 @@
-//! Why processes end, and what their callers are told.
+//! What callers are told when a process does not answer.
 
 use std::time::Duration;
 
 use pillion_process::Exit;
 use pillion_protocol::{Code, Error, Kind};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use serde_json::json;
 
-use crate::Spec;
 use crate::child::Child;
+use crate::{Cause, Spec};
 
 /// Lines of stderr that an error carries.
 const TAIL_LINES: usize = 20;
-
-/// Why a process ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Cause {
-    /// By itself, although nobody asked it to, or by a signal from outside.
-    Crash,
-    /// It did not get ready, or did not stop a cancelled call.
-    Hang,
-    /// It used more memory than it may.
-    Memory,
-    /// What it wrote could not be understood any more.
-    Broken,
-    /// It was not used for a while.
-    Idle,
-    /// A source file changed.
-    Retired,
-    /// Somebody asked for a fresh one.
-    Restart,
-    /// Somebody asked it to end.
-    Stop,
-}
 
 /// An error that a language server answered.
 #[derive(Debug, Deserialize)]

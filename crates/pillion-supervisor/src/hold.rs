@@ -3,21 +3,10 @@
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 
-use tokio::sync::{mpsc, watch};
+use pillion_protocol::Result;
 
-use crate::sidecar::{LoadToken, Message};
-use crate::{Cause, Sidecar};
-
-/// How a process ended that somebody held.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Ended {
-    /// Why.
-    pub cause: Cause,
-    /// What the system said.
-    pub exit: String,
-    /// The limit that it was killed for passing: `memory`, `processes` or `disk`.
-    pub limit: Option<String>,
-}
+use crate::message::{Grant, Message};
+use crate::{Cause, Ended, Sidecar};
 
 /// A running process in the hands of somebody who speaks on its socket himself. To its
 /// supervisor this is a call: while it lasts the process is busy, so it neither goes idle nor
@@ -36,12 +25,14 @@ struct Inner {
 }
 
 impl Hold {
-    pub(crate) fn new(grant: Grant, sidecar: Sidecar) -> Self {
+    /// Have the process of a sidecar until this is dropped; one is started if there is none.
+    /// Dropping the future gives up the wait, not the start.
+    pub(crate) async fn of(sidecar: &Sidecar) -> Result<Self> {
         let inner = Arc::new(Inner {
-            grant,
-            _sidecar: sidecar,
+            grant: sidecar.grant().await?,
+            _sidecar: sidecar.clone(),
         });
-        Self { inner }
+        Ok(Self { inner })
     }
 
     /// The socket. It does not block.
@@ -72,26 +63,5 @@ impl Hold {
     /// became of their pool.
     pub fn process(&self) -> u64 {
         self.inner.grant.process
-    }
-}
-
-/// The right to a process, which is given back when this is dropped, wherever that happens.
-#[derive(Debug)]
-pub(crate) struct Grant {
-    pub(crate) channel: Arc<UnixStream>,
-    pub(crate) process: u64,
-    pub(crate) over: watch::Receiver<Option<Ended>>,
-    pub(crate) id: u64,
-    pub(crate) to_actor: mpsc::WeakUnboundedSender<Message>,
-    pub(crate) _load: LoadToken,
-}
-
-impl Drop for Grant {
-    fn drop(&mut self) {
-        // Without a sender the sidecar is over already.
-        if let Some(to_actor) = self.to_actor.upgrade() {
-            let (process, id) = (self.process, self.id);
-            let _ = to_actor.send(Message::LetGo { process, id });
-        }
     }
 }

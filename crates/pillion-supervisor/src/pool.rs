@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime};
 use pillion_catalogue::Activity;
 use pillion_protocol::Result;
 
-use crate::sidecar::Surroundings;
+use crate::actor::Surroundings;
 use crate::{Answer, Call, Events, Hold, Notice, Sidecar, SidecarStatus, Spec, State};
 
 /// How long a spare waits before it takes processor time from the successor's start.
@@ -57,7 +57,7 @@ impl Pool {
     /// the wait; a process that is starting for it goes on to start, for the next caller.
     pub async fn hold(&self) -> Result<Hold> {
         let sidecar = self.pick();
-        sidecar.hold().await
+        Hold::of(&sidecar).await
     }
 
     /// Tell all of them something; see [`Sidecar::notify`].

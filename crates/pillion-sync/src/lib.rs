@@ -23,9 +23,11 @@ mod request;
 mod session;
 mod status;
 mod sync;
+mod timing;
 
 pub use backend::Backend;
 pub use error::SyncError;
 pub use pillion_store::{Delivery, GivenUp, Kind, OutboxCounts};
 pub use status::{Link, SessionStatus, Status};
-pub use sync::{MAX_ATTACHED, MAX_REQUESTS, Sync, Timing};
+pub use sync::{MAX_ATTACHED, MAX_REQUESTS, Sync};
+pub use timing::Timing;

@@ -11,7 +11,7 @@ use tokio::sync::OnceCell;
 
 use crate::answer::{Verdict, judge};
 use crate::backend::{Target, key};
-use crate::sync::Timing;
+use crate::timing::Timing;
 
 /// This many connections to one backend are kept for the next requests.
 const MAX_IDLE: usize = 2;

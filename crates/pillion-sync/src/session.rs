@@ -15,7 +15,7 @@ use crate::answer::{Verdict, backoff};
 use crate::backend::Target;
 use crate::request::{Clients, deliver};
 use crate::status::{Link, SessionStatus};
-use crate::sync::Timing;
+use crate::timing::Timing;
 
 /// A task that waits looks at the clock this often: a machine that slept does not wait
 /// longer than it has to.

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 use pillion_store::{Delivery, GivenUp, OutboxCounts, StoreHandle};
 use tokio::sync::Semaphore;
@@ -16,36 +15,13 @@ use crate::backend::{self, Backend, Target};
 use crate::request::Clients;
 use crate::session::{Session, Shared, run};
 use crate::status::Status;
+use crate::timing::Timing;
 
 /// At most this many requests are under way at a time.
 pub const MAX_REQUESTS: usize = 8;
 
 /// At most this many sessions are attached.
 pub const MAX_ATTACHED: usize = 4096;
-
-/// How long things may take.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Timing {
-    /// The wait after the first try in vain; it doubles with each further one.
-    pub first: Duration,
-    /// The longest wait.
-    pub longest: Duration,
-    /// A connection is there within this time.
-    pub connect: Duration,
-    /// A request is answered within this time.
-    pub request: Duration,
-}
-
-impl Default for Timing {
-    fn default() -> Self {
-        Self {
-            first: Duration::from_secs(1),
-            longest: Duration::from_secs(5 * 60),
-            connect: Duration::from_secs(10),
-            request: Duration::from_secs(30),
-        }
-    }
-}
 
 /// Delivers what sessions have for their backends. Clones are handles on the same.
 #[derive(Debug, Clone)]

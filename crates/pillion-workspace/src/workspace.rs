@@ -5,10 +5,9 @@
 //! Reads that come at the same time wait for each other's work and find little left to
 //! do, but each looks for news after it came: that is the promise.
 
-use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use pillion_catalogue::work;
 use pillion_protocol::{Result, vars};
@@ -16,49 +15,9 @@ use pillion_protocol::{Result, vars};
 use crate::changes::{Changes, Log};
 use crate::clock::Clock;
 use crate::files::{Files, LeftOut};
-use crate::state::{Finding, Glance, RETRY, State};
+use crate::options::Options;
+use crate::state::{Finding, Glance, State};
 use crate::status::{ClockStatus, Mode};
-
-/// More files are refused.
-const MAX_FILES: usize = 500_000;
-
-/// How a workspace is kept.
-#[derive(Debug, Clone)]
-pub struct Options {
-    /// Whether the kernel may be asked to tell of changes; else everything is looked at
-    /// before each read. `PILLION_WATCH=off` overrules it.
-    pub watch: bool,
-    /// More files are refused.
-    pub max_files: usize,
-    /// More is not watched.
-    pub max_watches: usize,
-    /// How long until watching is tried again after a limit was reached.
-    pub retry: Duration,
-    /// A file with rules instead of git's global excludes.
-    pub global_excludes: Option<PathBuf>,
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        Self {
-            watch: true,
-            max_files: MAX_FILES,
-            max_watches: usize::MAX,
-            retry: RETRY,
-            global_excludes: None,
-        }
-    }
-}
-
-impl Options {
-    /// Why nothing is to be watched, given the value of `PILLION_WATCH`.
-    fn unwatched(&self, variable: Option<&OsStr>) -> Option<String> {
-        if variable.is_some_and(|value| value == "off") {
-            return Some(format!("{}=off", vars::PILLION_WATCH));
-        }
-        (!self.watch).then(|| "it was asked for".into())
-    }
-}
 
 /// A root folder, its files and its clock.
 #[derive(Debug)]
@@ -187,25 +146,5 @@ impl Snapshot {
     pub fn changes_since(&self, clock: Option<Clock>) -> Changes {
         let log = self.log.lock().unwrap_or_else(PoisonError::into_inner);
         log.between(clock, self.clock)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_variable_overrules() {
-        let why = |watch, variable: Option<&str>| {
-            let options = Options {
-                watch,
-                ..Options::default()
-            };
-            options.unwatched(variable.map(AsRef::as_ref))
-        };
-        assert_eq!(why(true, None), None);
-        assert_eq!(why(true, Some("on")), None);
-        assert_eq!(why(true, Some("off")).as_deref(), Some("PILLION_WATCH=off"));
-        assert_eq!(why(false, None).as_deref(), Some("it was asked for"));
     }
 }

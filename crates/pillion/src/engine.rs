@@ -1,7 +1,7 @@
 //! The engine: every service, composed into one catalogue.
 
 use std::path::PathBuf;
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 use std::time::{Duration, Instant};
 
 use pillion_catalogue::{Catalogue, Definition, Door, Mode, Request, Result};
@@ -20,10 +20,11 @@ use pillion_supervisor::{Events, Supervisor};
 use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
 use tokio_util::sync::CancellationToken;
 
 use crate::Error;
-use crate::system::{self, Place, SystemService};
+use crate::system::{self, KnownOperations, Place, SystemService};
 
 /// How long sidecars may take to end by themselves.
 const STOP: Duration = Duration::from_millis(500);
@@ -73,6 +74,10 @@ impl Engine {
             shutdown.clone(),
             options.place,
             (Arc::clone(&code), dirs.clone()),
+            KnownOperations {
+                definitions,
+                contract,
+            },
         );
         catalogue.add(system::operations(), &Arc::new(system));
         catalogue.add(pillion_code::operations::operations(), &code);
@@ -270,4 +275,23 @@ pub fn definitions() -> Vec<Definition> {
         .collect();
     all.sort_by_key(|definition| definition.name);
     all
+}
+
+/// A hash over all operations and their schemas: two pillions with the same one understand
+/// each other in full.
+pub fn contract() -> &'static str {
+    static CONTRACT: OnceLock<String> = OnceLock::new();
+    CONTRACT.get_or_init(|| {
+        let mut hash = Sha256::new();
+        for definition in definitions() {
+            hash.update(definition.name);
+            hash.update(definition.params_schema().to_value().to_string());
+            hash.update(definition.output_schema().to_value().to_string());
+        }
+        hash.finalize()
+            .iter()
+            .take(8)
+            .map(|byte| format!("{byte:02x}"))
+            .collect()
+    })
 }

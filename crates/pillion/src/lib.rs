@@ -20,7 +20,7 @@ mod engine;
 pub mod servers;
 pub mod system;
 
-pub use engine::{Engine, EngineOptions, definitions};
+pub use engine::{Engine, EngineOptions, contract, definitions};
 pub use pillion_catalogue::{
     Arguments, Caller, Catalogue, Code, Definition, Door, Error, MAX_ANSWER, Operation, Part,
     Prints, Request, Result, Safety, Scope,

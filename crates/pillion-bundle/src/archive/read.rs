@@ -6,11 +6,11 @@ use std::io::{self, BufRead, BufReader, Read};
 use flate2::bufread::GzDecoder;
 use tar::{Archive, EntryType, PaxExtensions};
 
-use super::{Compression, Limits};
+use super::Compression;
 use crate::digest::{Digest, Hashing};
 use crate::manifest::{File, Link, Manifest};
 use crate::paths::{self, MAX_PATH, Names};
-use crate::{Error, Result};
+use crate::{Error, Limits, Result};
 
 /// What an archive's own records about an entry may have, such as its long name.
 const MAX_RECORD: u64 = 64 << 10;

@@ -7,10 +7,10 @@ use std::sync::LazyLock;
 use proptest::prelude::*;
 use tar::{Builder, EntryType, Header};
 
-use super::{Compression, Limits, NoSink, Sink, read, write};
+use super::{Compression, NoSink, Sink, read, write};
 use crate::manifest::tests::runtime;
 use crate::manifest::{File, Link};
-use crate::{Digest, Manifest, Platform, Result, RuntimeManifest};
+use crate::{Digest, Limits, Manifest, Platform, Result, RuntimeManifest};
 
 /// An archive that `write` made.
 fn sound(compression: Compression) -> Vec<u8> {

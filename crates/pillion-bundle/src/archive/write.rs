@@ -5,10 +5,10 @@ use std::io::{self, BufWriter, Read, Write};
 use flate2::GzBuilder;
 use tar::{Builder, EntryType, Header};
 
-use super::{Compression, Limits};
+use super::Compression;
 use crate::digest::Hashing;
 use crate::manifest::{File, Manifest, Mode};
-use crate::{Error, Result};
+use crate::{Error, Limits, Result};
 
 /// How hard zstd tries. Higher levels take many times as long for a few per cent.
 const ZSTD_LEVEL: i32 = 12;

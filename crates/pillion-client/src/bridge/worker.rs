@@ -11,7 +11,7 @@ use super::{Command, Part, Response};
 use crate::client::Client;
 use crate::options::Options;
 use crate::pending::Outcome;
-use crate::stream::Event;
+use crate::wire::Event;
 
 pub(super) struct Worker {
     pub(super) options: Options,

@@ -1,4 +1,5 @@
-//! What differs between systems: how a daemon is reached, and whether one can be started.
+//! What differs between systems: how a daemon is reached. Whether one can be started is in
+//! `launch`.
 
 #[cfg(unix)]
 mod unix;
@@ -10,7 +11,4 @@ use unix as platform;
 #[cfg(windows)]
 use windows as platform;
 
-pub use platform::Started;
-pub(crate) use platform::{
-    Launched, ReadHalf, Stream, WriteHalf, dial, effective_uid, split, start,
-};
+pub(crate) use platform::{ReadHalf, Stream, WriteHalf, dial, effective_uid, split};

@@ -10,11 +10,8 @@ use tokio::net::UnixStream;
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::time::{Instant, sleep};
 
-use crate::connect::NoConnection;
+use crate::no_connection::NoConnection;
 
-pub(crate) use crate::launch::start;
-pub(crate) use crate::launched::Launched;
-pub use crate::launched::Started;
 pub(crate) use pillion_process::effective_uid;
 
 /// A connection as the system gives it.

@@ -1,18 +1,15 @@
 //! On Windows a daemon would be reached by a named pipe, and none runs there yet. Checked by
 //! `cargo xtask cross`; not run by us.
 
-use std::convert::Infallible;
 use std::io;
 use std::time::Duration;
 
 use pillion_protocol::endpoint::Endpoint;
-use pillion_protocol::{Code, Error, Result};
+use pillion_protocol::{Code, Error};
 use tokio::net::windows::named_pipe::{ClientOptions, NamedPipeClient};
 use tokio::time::{Instant, sleep};
 
-use crate::connect::NoConnection;
-use crate::options::Options;
-use crate::start::Reached;
+use crate::no_connection::NoConnection;
 
 /// A connection as the system gives it.
 pub(crate) type Stream = NamedPipeClient;
@@ -64,36 +61,4 @@ pub(crate) async fn dial(
 /// Users have no numbers here.
 pub(crate) fn effective_uid() -> u32 {
     0
-}
-
-/// No daemon can be started here.
-pub(crate) async fn start(_options: &Options) -> Result<Reached> {
-    Err(
-        Error::new(Code::Unsupported, "no daemon runs on Windows yet").hint(
-            "run pillion inside of WSL; docs/guides/platforms.md says what Windows still needs",
-        ),
-    )
-}
-
-/// The daemon that a client started: there is none here.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Started {
-    /// Its process id.
-    pub pid: u32,
-}
-
-/// The handle on a daemon that was started here: there is none.
-pub(crate) struct Launched {
-    pub(crate) started: Started,
-    none: Infallible,
-}
-
-impl Launched {
-    pub(crate) fn ended(&mut self) -> Option<Infallible> {
-        match self.none {}
-    }
-
-    pub(crate) fn terminate(&mut self) {
-        match self.none {}
-    }
 }

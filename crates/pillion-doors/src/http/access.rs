@@ -40,7 +40,8 @@ use pillion_process::{Secret, private};
 use tokio::net::TcpStream;
 use tokio::sync::{OnceCell, Semaphore};
 
-use super::{refusal, talk};
+use super::refusal::refusal;
+use super::talk;
 
 /// Where a link for browsers leads.
 pub(super) const OPEN: &str = "/open";

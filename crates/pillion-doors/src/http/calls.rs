@@ -17,6 +17,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::MAX_BODY;
 use super::access::Connection;
+use super::refusal::{failure, json, refusal};
 use crate::House;
 use crate::dispatch::Asked;
 use crate::exposed;
@@ -384,26 +385,4 @@ pub(super) fn params(headers: &HeaderMap, body: &[u8]) -> Result<Option<Box<RawV
         Some(b'{' | b'[' | b'n') => Ok(Some(raw)),
         _ => Err(Error::new(Code::InvalidRequest, NO_PARAMETERS)),
     }
-}
-
-fn failure(error: &Error) -> Response {
-    refusal(error, error.code.http_status())
-}
-
-/// An error with a status of its own.
-pub(crate) fn refusal(error: &Error, status: u16) -> Response {
-    let status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-    let text = serde_json::to_string(error).unwrap_or_default();
-    let mut response = json(status, text.into());
-    response.extensions_mut().insert(Refused(error.clone()));
-    response
-}
-
-/// Of a response: the error that it tells of. In desktop mode it is told once more.
-#[derive(Debug, Clone)]
-pub(super) struct Refused(pub(super) Error);
-
-fn json(status: StatusCode, text: Body) -> Response {
-    let kind = HeaderValue::from_static("application/json");
-    (status, [(header::CONTENT_TYPE, kind)], text).into_response()
 }

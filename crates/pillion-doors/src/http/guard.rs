@@ -14,8 +14,8 @@ use pillion_catalogue::{Code, Error, Mode};
 use serde_json::json;
 
 use super::access::{Access, Connection};
-use super::calls::{Refused, refusal};
 use super::cors;
+use super::refusal::{Refused, refusal};
 
 /// Headers that mean one thing: said twice, two readers could mean different things. Lengths
 /// that contradict each other do not even come here.

@@ -14,10 +14,12 @@ mod calls;
 mod contract;
 mod cors;
 mod guard;
+mod mcp;
 mod members;
 mod metrics;
 mod openapi;
 mod page;
+mod refusal;
 mod routes;
 #[cfg(test)]
 mod routes_tests;
@@ -37,13 +39,14 @@ use axum::routing::{get, post};
 use pillion_catalogue::{Code, Door, Error, Result};
 use tokio::net::TcpListener;
 
-use crate::{House, mcp};
+use crate::House;
+use crate::mcp::Settings;
+use refusal::refusal;
 
 pub use access::Access;
-pub(crate) use calls::{collect, refusal};
 
 /// Bytes of a request's body.
-pub(crate) const MAX_BODY: usize = pillion_protocol::frame::MAX_BODY;
+const MAX_BODY: usize = pillion_protocol::frame::MAX_BODY;
 
 /// Listen on the first free port of a range, by binding it. Loopback only.
 pub async fn listen(ports: RangeInclusive<u16>) -> Result<TcpListener> {
@@ -73,7 +76,7 @@ pub async fn listen_at(host: IpAddr, ports: RangeInclusive<u16>) -> Result<TcpLi
 pub async fn serve(
     listener: TcpListener,
     house: House,
-    agents: mcp::Settings,
+    agents: Settings,
     access: Access,
 ) -> std::io::Result<()> {
     let ended = house.shutdown.clone().cancelled_owned();
@@ -84,10 +87,10 @@ pub async fn serve(
         .await
 }
 
-fn router(house: House, agents: mcp::Settings, access: Arc<Access>) -> Router {
+fn router(house: House, agents: Settings, access: Arc<Access>) -> Router {
     let links = Arc::clone(&access);
     let mut router = Router::new()
-        .merge(mcp::http::route(house.clone(), agents))
+        .merge(mcp::route(house.clone(), agents))
         .route("/v1/{operation}", post(calls::call))
         .route("/metrics", get(metrics::metrics))
         .route("/openapi.json", get(openapi_json))

@@ -24,6 +24,7 @@ use serde_json::value::{RawValue, to_raw_value};
 use super::access::Connection;
 use super::calls::{self, Frames, Parameters};
 use super::members::{self, Shape};
+use super::refusal::refusal;
 use super::talk;
 use crate::House;
 
@@ -257,9 +258,9 @@ async fn files(headers: &HeaderMap, body: Bytes, field: &str) -> Result<Box<RawV
 fn failure(error: &Error, route: &Route) -> Response {
     let status = error.code.http_status();
     match route.errors {
-        Errors::Plain => calls::refusal(error, status),
-        Errors::NotFoundIs400 if status == 404 => calls::refusal(error, 400),
-        Errors::NotFoundIs400 => calls::refusal(error, status),
+        Errors::Plain => refusal(error, status),
+        Errors::NotFoundIs400 if status == 404 => refusal(error, 400),
+        Errors::NotFoundIs400 => refusal(error, status),
         Errors::Detail => detail(error, status, route),
     }
 }

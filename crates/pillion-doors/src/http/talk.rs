@@ -17,7 +17,7 @@ use tokio::task::JoinHandle;
 use tokio::time::MissedTickBehavior;
 use tokio_util::sync::CancellationToken;
 
-use super::calls::refusal;
+use super::refusal::refusal;
 use crate::House;
 use crate::intake::{Claim, too_much};
 

@@ -16,9 +16,9 @@ use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value, json};
 use tokio::sync::SemaphorePermit;
 
+use super::agent::Agent;
 use super::outputs::Outputs;
 use super::schemas::WRAPPED;
-use super::server::Agent;
 use super::tools::{CALL, Entry};
 use super::{MAX_OUTPUT, MAX_TEXT, errors};
 use crate::dispatch::{Asked, dispatch};

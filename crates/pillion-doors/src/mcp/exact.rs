@@ -18,7 +18,7 @@ type Members<'a> = BTreeMap<Cow<'a, str>, &'a RawValue>;
 
 /// A message as it may be read by the protocol: one whose arguments it would change has them
 /// as text.
-pub(super) fn kept(message: &[u8]) -> Cow<'_, [u8]> {
+pub(crate) fn kept(message: &[u8]) -> Cow<'_, [u8]> {
     let text = || {
         let text = std::str::from_utf8(message).ok()?;
         may_change(text).then(|| rewritten(text)).flatten()

@@ -9,9 +9,9 @@ use rmcp::service::{Peer, RequestContext, RoleServer};
 use serde_json::value::to_raw_value;
 use serde_json::{Map, Value, json};
 
+use super::agent::{Agent, Shared};
 use super::calls::{Items, News, decoded, shown};
 use super::schemas::{WRAPPED, output_of};
-use super::server::{Agent, Shared};
 use super::{errors, exact, tools};
 use crate::Exposed;
 use crate::dispatch::Asked;

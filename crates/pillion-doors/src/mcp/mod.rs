@@ -6,13 +6,13 @@
 //! JSON, `functions` does the same for functions of Python modules that are exposed, `outputs`
 //! and `trim` cut what would flood a model and keep the rest to be fetched. The protocol itself is spoken by
 //! `rmcp`; `lines` is our own transport for standard input and output, because a line that
-//! cannot be read is to be answered, not passed by. `http` is `/mcp` of the HTTP door.
+//! cannot be read is to be answered, not passed by. `/mcp` of the HTTP door is in `http`.
 
+mod agent;
 mod calls;
 mod errors;
-mod exact;
+pub(crate) mod exact;
 mod functions;
-pub(crate) mod http;
 mod lines;
 mod outputs;
 mod prompts;
@@ -30,8 +30,8 @@ use pillion_catalogue::Caller;
 use tokio::io::{AsyncRead, AsyncWrite};
 
 use crate::House;
+pub(crate) use agent::{Agent, Shared};
 use lines::LineTransport;
-use server::{Agent, Shared};
 
 pub use pillion_catalogue::Profile;
 

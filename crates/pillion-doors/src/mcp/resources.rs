@@ -7,8 +7,8 @@ use rmcp::service::{RequestContext, RoleServer};
 use serde_json::json;
 use serde_json::value::{RawValue, to_raw_value};
 
+use super::agent::{Agent, Shared};
 use super::roots::unescaped;
-use super::server::{Agent, Shared};
 use super::{MAX_OUTPUT, MAX_TEXT, errors};
 use crate::dispatch::{Asked, dispatch};
 

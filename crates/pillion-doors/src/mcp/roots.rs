@@ -12,7 +12,7 @@ use rmcp::service::{RequestContext, RoleServer};
 use tokio::sync::Mutex;
 
 /// How long an agent may take to say what its roots are.
-const PATIENCE: Duration = Duration::from_secs(2);
+const ROOTS_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The agent's first root that is a folder, asked for once.
 #[derive(Debug, Default)]
@@ -40,7 +40,10 @@ impl Roots {
 async fn ask(context: &RequestContext<RoleServer>) -> Option<PathBuf> {
     context.client_capabilities()?.roots?;
     let asked = context.peer.list_roots();
-    let listed = tokio::time::timeout(PATIENCE, asked).await.ok()?.ok()?;
+    let listed = tokio::time::timeout(ROOTS_TIMEOUT, asked)
+        .await
+        .ok()?
+        .ok()?;
     let mut folders = listed.roots.iter().filter_map(|root| path_of(&root.uri));
     folders.find(|path| path.is_dir())
 }

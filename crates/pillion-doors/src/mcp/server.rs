@@ -1,8 +1,6 @@
 //! The protocol's side of the door: what an agent can ask a server.
 
-use std::sync::Arc;
-
-use pillion_catalogue::{Door, Room, SHARED};
+use pillion_catalogue::{Door, SHARED};
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, CustomRequest,
     CustomResult, ErrorCode, ErrorData, GetPromptRequestParams, GetPromptResponse, Implementation,
@@ -13,16 +11,11 @@ use rmcp::model::{
 use rmcp::service::{NotificationContext, RequestContext, RoleServer, SubscriptionContext};
 use rmcp::{ErrorData as McpError, ServerHandler};
 use serde_json::{Value, json};
-use tokio::sync::Semaphore;
 
-use super::outputs::{Outputs, Page};
-use super::roots::Roots;
-use super::tools::{CALL, FETCH, Tools};
-use super::{MAX_OUTPUT, MAX_TEXT, Settings, errors, exact, prompts, resources};
-use crate::House;
-
-/// Calls that are worked on at once; more are refused.
-const MAX_CALLS: usize = 256;
+use super::agent::Agent;
+use super::outputs::Page;
+use super::tools::{CALL, FETCH};
+use super::{MAX_OUTPUT, MAX_TEXT, errors, exact, prompts, resources};
 
 /// What an agent is told when it connects.
 const INSTRUCTIONS: &str = "pillion answers questions about Python projects from an index and a type checker that are warm and in step with the files: an edit is seen by the next call. Ask it instead of searching text.";
@@ -36,49 +29,7 @@ const ANSWERS: &str = "Answers are text: places as file:line:column, `?` before 
 /// What an agent is told that only gets functions of Python modules.
 const FUNCTIONS: &str = "These tools are Python functions in a warm worker. An edit of their source is seen by the next call.";
 
-/// What all sessions of a door share.
-pub(super) struct Shared {
-    pub(super) house: House,
-    pub(super) settings: Settings,
-    pub(super) tools: Tools,
-    pub(super) outputs: Outputs,
-    pub(super) calls: Semaphore,
-}
-
-impl Shared {
-    pub(super) fn new(house: House, settings: Settings) -> Self {
-        Self {
-            tools: Tools::new(&house.catalogue, settings.profile),
-            outputs: Outputs::new(),
-            calls: Semaphore::new(MAX_CALLS),
-            house,
-            settings,
-        }
-    }
-
-    /// Whether there is nothing but exposed functions.
-    fn is_only_functions(&self) -> bool {
-        self.house.exposed.is_some() && self.house.catalogue.definitions().next().is_none()
-    }
-}
-
-/// The server of one session.
-pub(crate) struct Agent {
-    pub(super) shared: Arc<Shared>,
-    pub(super) roots: Roots,
-    /// Where its answers wait.
-    pub(super) room: Room,
-}
-
 impl Agent {
-    pub(super) fn new(shared: Arc<Shared>, room: Room) -> Self {
-        Self {
-            shared,
-            roots: Roots::default(),
-            room,
-        }
-    }
-
     /// A part of an answer that was cut.
     fn fetch(&self, arguments: &JsonObject) -> CallToolResult {
         let number = |name: &str| arguments.get(name).and_then(Value::as_u64);

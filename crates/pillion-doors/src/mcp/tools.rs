@@ -59,7 +59,7 @@ impl Tools {
         all.sort_by_key(|definition| (place(definition, profile), definition.name));
         let is_exact = profile.is_contract() && profile != Profile::Full;
         for definition in all {
-            let is_listed = profile.has(definition);
+            let is_listed = definition.is_on(profile);
             if is_exact && !is_listed {
                 continue;
             }

@@ -10,7 +10,7 @@ use serde_json::value::{RawValue, to_raw_value};
 const TEXT: usize = 64 << 10;
 
 /// The result of a job, as it is kept.
-pub(super) fn fit(mut reply: Reply) -> Result<Box<RawValue>> {
+pub(crate) fn fit(mut reply: Reply) -> Result<Box<RawValue>> {
     for step in [outputs, value, printed] {
         let kept = to_raw_value(&reply).map_err(Error::internal)?;
         if kept.get().len() <= MAX_RESULT_BYTES {

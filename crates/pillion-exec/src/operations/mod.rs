@@ -2,6 +2,7 @@
 
 mod beside;
 mod cancel;
+mod given;
 mod history;
 mod job;
 mod jobs;
@@ -16,11 +17,12 @@ use pillion_store::Job as StoredJob;
 
 pub use beside::modules_beside;
 pub use cancel::{Cancel, Cancelled};
+pub use given::FileGiven;
 pub use history::{History, PastRun, PastRuns};
 pub use job::{Job, JobReport};
 pub use jobs::{JobInfo, JobList, JobStatus, Jobs};
 pub use lanes::{LaneState, Lanes, LanesReport};
-pub use run::{FileGiven, Printed, Run};
+pub use run::{Printed, Run};
 pub use sessions::{SessionClear, SessionCleared, SessionInfo, SessionList, Sessions};
 pub use start::Start;
 pub use stream::Stream;

@@ -8,13 +8,14 @@ use pillion_catalogue::{
 };
 use pillion_lanes::{
     LONGEST, Lane, Listener, MOST_MEMORY_MB, Program, Reply, Request, Tools, ToolsGiven,
-    Whereabouts, Which, check_name, text_or_base64,
+    Whereabouts, Which, check_name,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use super::beside::{home_of, modules_beside};
+use super::given::FileGiven;
 use super::{CODE_FIELDS, USER_LANE, in_session};
 use crate::ExecService;
 use crate::service::Ticket;
@@ -105,32 +106,6 @@ pub struct Run {
     #[arg(long)]
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub stream: bool,
-}
-
-/// A file that goes along: its text, or its bytes in base64.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct FileGiven {
-    /// Its name in the folder.
-    pub name: String,
-    /// Its text.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub text: Option<String>,
-    /// Its bytes in base64.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub base64: Option<String>,
-}
-
-impl FileGiven {
-    /// A file with these contents.
-    pub fn new(name: &str, contents: Vec<u8>) -> Self {
-        let (text, base64) = text_or_base64(contents);
-        Self {
-            name: name.to_owned(),
-            text,
-            base64,
-        }
-    }
 }
 
 /// A piece of output.

@@ -1,12 +1,15 @@
 //! `exec.start`: run code of others as a job.
 
-use pillion_catalogue::{Context, Method, Offer, Operation, Result, Safety, Scope};
+use std::path::Path;
+
+use pillion_catalogue::{Context, Error, Method, Offer, Operation, Result, Safety, Scope};
 use pillion_lanes::Whereabouts;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Serialize};
+use serde_json::value::to_raw_value;
 
 use super::{CODE_FIELDS, JobInfo, Run, USER_LANE, in_session};
-use crate::{ExecService, jobs};
+use crate::{ExecService, queue};
 
 /// Put Python code into the queue of jobs, with the parameters of `exec.run`.
 ///
@@ -37,6 +40,14 @@ const ABOUT: &str = "Put Python code into the queue of jobs, with the parameters
     The answer comes at once and names the job. `exec.job` tells what became of it, \
     `exec.stream` gives its output as it comes, `exec.cancel` ends it.";
 
+/// What was asked for, as it is kept.
+#[derive(Serialize)]
+struct Asked<'a> {
+    #[serde(flatten)]
+    run: &'a Run,
+    root: &'a Path,
+}
+
 impl Operation for Start {
     const NAME: &'static str = "exec.start";
     const SAFETY: Safety = Safety::Execute;
@@ -62,7 +73,15 @@ impl Operation for Start {
 
     async fn run(self, cx: Context<ExecService>) -> Result<JobInfo> {
         let place = Whereabouts::of_caller(&cx)?;
-        let job = jobs::start(cx.service(), self.run, place, &cx.request().peer).await?;
+        let peer = &cx.request().peer;
+        cx.service().jobs().are_taken()?;
+        let asked = Asked {
+            run: &self.run,
+            root: &place.root,
+        };
+        let asked = to_raw_value(&asked).map_err(Error::internal)?;
+        let request = self.run.request(place, peer)?;
+        let job = queue::start(cx.service(), request, asked, peer).await?;
         Ok(job.into())
     }
 }

@@ -25,7 +25,7 @@ const BATCH: usize = 64;
 /// Program text up to this size is kept in the history.
 const TEXT: usize = 4 << 10;
 /// How long the end of a daemon waits for what is to be written.
-const PATIENCE: Duration = Duration::from_millis(500);
+const FLUSH_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// One line of the log.
 #[derive(Debug, Clone, Serialize)]
@@ -173,7 +173,7 @@ impl Recorder {
 
     /// Wait until all is written, but not for ever.
     pub(crate) async fn flush(&self) {
-        let _ = tokio::time::timeout(PATIENCE, self.written()).await;
+        let _ = tokio::time::timeout(FLUSH_TIMEOUT, self.written()).await;
     }
 
     /// Wait until all is written. Who asks what ran waits as long as he likes: half of it would be

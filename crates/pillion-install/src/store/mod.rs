@@ -40,7 +40,7 @@ const HISTORY: &str = ".history.json";
 const LOCK: &str = ".lock";
 
 /// So long one waits for another process that changes the store.
-const PATIENCE: Duration = Duration::from_secs(120);
+const LOCK_TIMEOUT: Duration = Duration::from_secs(120);
 /// So often it is looked whether the other is done.
 const LOOK: Duration = Duration::from_millis(20);
 /// So many versions back one can go.
@@ -216,7 +216,7 @@ impl Store {
         loop {
             match file.try_lock() {
                 Ok(()) => return Ok(Locked { _file: file }),
-                Err(fs::TryLockError::WouldBlock) if begun.elapsed() < PATIENCE => {
+                Err(fs::TryLockError::WouldBlock) if begun.elapsed() < LOCK_TIMEOUT => {
                     std::thread::sleep(LOOK);
                 }
                 Err(fs::TryLockError::WouldBlock) => return Err(Error::Busy(self.root.clone())),

@@ -11,22 +11,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::notebook::{MINOR, Notebook};
+use super::problem::Problem;
 use super::rules::{Fix, Walk};
 use super::tree::{Node, Object};
-
-/// Something that the format does not allow.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Problem {
-    /// The cell, counted from 0.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cell: Option<usize>,
-    /// Where it is, such as `$.cells[3].outputs[0].name`.
-    pub path: String,
-    /// What is wrong.
-    pub message: String,
-    /// Whether a repair puts it right.
-    pub repairable: bool,
-}
 
 /// Something that was put right.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -38,12 +25,6 @@ pub struct Repair {
     pub path: String,
     /// What was wrong.
     pub message: String,
-}
-
-impl fmt::Display for Problem {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.path, self.message)
-    }
 }
 
 impl fmt::Display for Repair {

@@ -5,9 +5,9 @@ use std::collections::HashSet;
 use serde_json::{Value, json};
 
 use super::cell::{Cell, CellKind};
-use super::check::Problem;
 use super::notebook::{MINOR, Notebook};
 use super::output::is_json;
+use super::problem::Problem;
 use super::tree::{Node, Object};
 
 /// A problem with what puts it right.

@@ -4,11 +4,10 @@
 //! here, and what is started here is the kernel of a session of its own, unless one was named.
 //! What is remembered beside them is what Jupyter's clients ask about: ids, how many clients
 //! there are, when something was last said, and which notebook belongs to which kernel.
-//! [`talk`] is the conversation of a client with a kernel.
+//! The conversation of a client with a kernel is in `talk.rs`.
 
 mod notebooks;
 mod served;
-mod talk;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -19,8 +18,7 @@ use pillion_lanes::Whereabouts;
 
 pub(crate) use notebooks::{Notebooks, Opened};
 pub use served::Model;
-pub(crate) use served::Served;
-pub(crate) use talk::converse;
+pub(crate) use served::{Served, written};
 
 /// Kernels that are remembered.
 const MOST: usize = 256;

@@ -123,12 +123,12 @@ impl Served {
     }
 
     /// Something was said or heard.
-    pub(super) fn touch(&self) {
+    pub(crate) fn touch(&self) {
         self.state().last_activity = jiff::Timestamp::now();
     }
 
     /// A client comes, if there is room for it.
-    pub(super) fn enter(self: &Arc<Self>) -> Result<Inside> {
+    pub(crate) fn enter(self: &Arc<Self>) -> Result<Inside> {
         let before = self.clients.fetch_add(1, Ordering::Relaxed);
         let inside = Inside(Arc::clone(self));
         match before < CLIENTS {
@@ -141,7 +141,7 @@ impl Served {
     }
 
     /// It died; says whether it should be started again.
-    pub(super) fn died(&self) -> bool {
+    pub(crate) fn died(&self) -> bool {
         let mut state = self.state();
         let now = Instant::now();
         state.deaths.push_back(now);
@@ -155,12 +155,12 @@ impl Served {
         Restarting(Arc::clone(self))
     }
 
-    pub(super) fn is_restarting(&self) -> bool {
+    pub(crate) fn is_restarting(&self) -> bool {
         self.restarts.load(Ordering::Relaxed) > 0
     }
 
     /// Keep what comes for a client that went away, for a while.
-    pub(super) fn keep_for(self: &Arc<Self>, name: String, client: Arc<Client>, ear: Listening) {
+    pub(crate) fn keep_for(self: &Arc<Self>, name: String, client: Arc<Client>, ear: Listening) {
         if ear.is_over() {
             return;
         }
@@ -188,7 +188,7 @@ impl Served {
     }
 
     /// What was kept for a client that comes back, if its kernel is still the same process.
-    pub(super) fn kept_for(&self, name: &str, client: &Arc<Client>) -> Option<Listening> {
+    pub(crate) fn kept_for(&self, name: &str, client: &Arc<Client>) -> Option<Listening> {
         let mut state = self.state();
         let at = state.away.iter().position(|away| away.name == name)?;
         let away = state.away.remove(at)?;
@@ -202,13 +202,13 @@ impl Served {
 }
 
 /// A time as Jupyter's clients read it: with six digits behind the second, no more and no less.
-pub(super) fn written(time: jiff::Timestamp) -> String {
+pub(crate) fn written(time: jiff::Timestamp) -> String {
     time.strftime("%Y-%m-%dT%H:%M:%S%.6fZ").to_string()
 }
 
 /// A client of a kernel, for as long as it is there.
 #[derive(Debug)]
-pub(super) struct Inside(Arc<Served>);
+pub(crate) struct Inside(Arc<Served>);
 
 impl Drop for Inside {
     fn drop(&mut self) {

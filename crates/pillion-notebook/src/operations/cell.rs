@@ -12,6 +12,7 @@ use super::in_session;
 use crate::NotebookService;
 use crate::course::{Event, Told};
 use crate::file::{Budget, IMAGES, Output, show};
+use crate::reply::{CellReply, word};
 use crate::service::Order;
 
 /// Run a cell on the kernel of a session, and wait for its end.
@@ -58,52 +59,6 @@ pub struct RunCell {
     pub stream: bool,
 }
 
-/// How a cell ended.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
-pub struct CellReply {
-    /// Whether it ended without an error.
-    pub success: bool,
-    /// What it printed.
-    pub stdout: String,
-    /// What it printed to standard error.
-    pub stderr: String,
-    /// Its last expression as text, if it has a value.
-    pub result_repr: Option<String>,
-    /// How long it took.
-    pub execution_time_ms: f64,
-    /// Its number among the cells of its kernel.
-    pub execution_count: Option<u64>,
-    /// Its outputs, as notebook files have them.
-    pub outputs: Vec<Value>,
-    /// How it ended, in one word.
-    pub outcome: Outcome,
-    /// The exception that ended it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub error: Option<CellError>,
-    /// Some of its output is missing, because it was too much.
-    pub truncated: bool,
-    /// The session.
-    pub session: String,
-    /// The caller's name for it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cell_id: Option<String>,
-    /// Texts for a pager, such as what `?name` tells.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub pages: Vec<String>,
-    /// What happened to its kernel: it is a new one, or was lost.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub notice: Option<String>,
-}
-
-/// An exception.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
-pub struct CellError {
-    /// The name of its class.
-    pub ename: String,
-    /// What it says.
-    pub evalue: String,
-}
-
 impl From<RunCell> for Order {
     fn from(cell: RunCell) -> Self {
         Self {
@@ -137,12 +92,6 @@ fn text(result: &str) -> Option<String> {
         text.push_str(&format!("note: {notice}\n"));
     }
     Some(text.trim_end_matches('\n').to_owned())
-}
-
-/// The word for how something ended.
-pub(crate) fn word(outcome: Outcome) -> String {
-    let word = serde_json::to_value(outcome).unwrap_or_default();
-    word.as_str().unwrap_or_default().to_owned()
 }
 
 /// A reply in whose outputs the pictures are only named, and the pictures.

@@ -1,65 +1,22 @@
 //! `notebook.read`: the cells of a notebook file, as models and people read them.
 
-use std::convert::Infallible;
 use std::fmt::Write as _;
 use std::path::PathBuf;
-use std::str::FromStr;
 
-use pillion_catalogue::{Code, Context, Error, Operation, Picture, Result, Safety, Scope, work};
+use pillion_catalogue::{Context, Operation, Picture, Result, Safety, Scope, work};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::files::place;
 use crate::NotebookService;
+use crate::cell_ref::CellRef;
 use crate::file::{Budget, Cell, CellKind, Image, Notebook, open, show};
 
 /// Bytes of text of one answer, of the outputs of one cell, and of all images.
 const MOST_TEXT: usize = 32 << 10;
 const CELL_OUTPUTS: usize = 4 << 10;
 const MOST_IMAGES: usize = 1 << 20;
-
-/// A cell of a notebook: its id, or its number, counted from 0.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(untagged)]
-pub enum CellRef {
-    /// Its number.
-    Number(usize),
-    /// Its id, or its number as text.
-    Id(String),
-}
-
-impl FromStr for CellRef {
-    type Err = Infallible;
-
-    fn from_str(text: &str) -> Result<Self, Infallible> {
-        Ok(Self::Id(text.to_owned()))
-    }
-}
-
-impl Default for CellRef {
-    fn default() -> Self {
-        Self::Number(0)
-    }
-}
-
-impl CellRef {
-    /// Where it is.
-    pub(crate) fn find(&self, notebook: &Notebook) -> Result<usize> {
-        let number = match self {
-            Self::Number(number) => *number,
-            Self::Id(id) => {
-                let number = notebook.find(id).or_else(|| id.parse().ok());
-                number.ok_or_else(|| {
-                    let what = format!("the notebook has no cell with the id `{id}`");
-                    Error::new(Code::NotFound, what)
-                        .hint("`notebook.read` tells the ids of its cells")
-                })?
-            }
-        };
-        notebook.cell(number).map(|_| number)
-    }
-}
 
 /// Read the cells of a notebook file: sources, outputs as text, pictures.
 ///
@@ -292,6 +249,8 @@ impl Operation for Read {
 #[cfg(test)]
 mod tests {
     use serde_json::json;
+
+    use pillion_catalogue::Code;
 
     use super::*;
     use crate::file::{Kernel, NewCell};

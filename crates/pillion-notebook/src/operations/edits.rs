@@ -11,9 +11,9 @@ use pillion_catalogue::{Context, Operation, Result, Safety, Scope, commit};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::cells::CellRef;
 use super::files::place;
 use crate::NotebookService;
+use crate::cell_ref::CellRef;
 use crate::file::{CellKind, Clearing, NewCell, Notebook, Overwrite, open, save};
 use crate::whole::expect;
 

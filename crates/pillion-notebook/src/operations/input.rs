@@ -39,7 +39,10 @@ impl Operation for Input {
 
     async fn run(self, cx: Context<NotebookService>) -> Result<Given> {
         let session = self.session.unwrap_or_else(|| NO_SESSION.to_owned());
-        cx.service().answer(&session, &self.value).await?;
+        cx.service()
+            .questions()
+            .answer(&session, &self.value)
+            .await?;
         Ok(Given { session })
     }
 }

@@ -14,17 +14,19 @@ mod status;
 use pillion_catalogue::{First, Method, Operations, Route};
 
 pub use ask::{Complete, Completions, Inspect, Inspected, Variable, Variables, VariablesReport};
-pub(crate) use cell::word;
-pub use cell::{CellError, CellReply, RunCell, Stream};
-pub use cells::{CellImage, CellRead, CellRef, Read, ReadReport};
+pub use cell::{RunCell, Stream};
+pub use cells::{CellImage, CellRead, Read, ReadReport};
 pub use control::{Interrupt, Reset, Restart, Shutdown, Touched};
 pub use edits::{AddCell, DeleteCell, Edited, MoveCell, ReplaceCell};
 pub use files::{Check, CheckReport, Clear, Cleared, DiffFiles, DiffReport, Html, New, Written};
 pub use input::{Given, Input};
-pub use run::{CellOutputs, FailedCell, Parameters, Run, RunReport, Step, StepState};
+pub use run::{CellOutputs, FailedCell, Parameters, Run, RunReport};
 pub use status::{KernelInfo, Status, StatusReport};
 
 use crate::NotebookService;
+pub use crate::cell_ref::CellRef;
+pub use crate::reply::{CellError, CellReply};
+pub use crate::step::{Step, StepState};
 
 /// A path about the kernel of a desktop app's session.
 const fn in_session(method: Method, path: &'static str) -> Route {

@@ -12,12 +12,13 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::cell::word;
-use super::cells::{CellImage, CellRef, without_images};
+use super::cells::{CellImage, without_images};
 use super::files::{is_notebook, place_in_session};
 use super::in_session;
 use crate::NotebookService;
+use crate::cell_ref::CellRef;
 use crate::file::{Budget, Links, show};
+use crate::reply::word;
 use crate::whole::{Done, Plan, Whole};
 
 /// Bytes of text and of images of a reply that show what cells gave; and of one cell's text.
@@ -136,37 +137,6 @@ fn parameter(text: &str) -> Result<(String, Value), String> {
     let (name, value) = text.split_once('=').ok_or("write NAME=VALUE")?;
     let value = serde_json::from_str(value).unwrap_or_else(|_| value.into());
     Ok((name.to_owned(), value))
-}
-
-/// A cell of a run, as it begins and as it ends.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
-pub struct Step {
-    /// Its number in the notebook, from 0.
-    pub cell: usize,
-    /// Its id.
-    pub id: String,
-    /// Its place among those that are run, from 1.
-    pub position: usize,
-    /// How many are run.
-    pub of: usize,
-    /// What it does.
-    pub state: StepState,
-    /// How it ended.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub outcome: Option<Outcome>,
-    /// How long it took.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub seconds: Option<f64>,
-}
-
-/// What a cell of a run does.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum StepState {
-    /// It begins.
-    Started,
-    /// It has ended.
-    Ended,
 }
 
 /// How a run ended.

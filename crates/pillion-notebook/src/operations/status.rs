@@ -60,7 +60,7 @@ impl KernelInfo {
             language: kernel.language().to_owned(),
             python: kernel.executable().display().to_string(),
             ipykernel: kernel.source(),
-            asks: service.question(kernel.session()),
+            asks: service.questions().prompt(kernel.session()),
         }
     }
 }

@@ -10,7 +10,6 @@ use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::{Signal, set_parent_process_death_signal};
 
 use super::Facts;
-use crate::tree;
 
 /// Bytes in a unit of a process's peak of memory.
 pub(super) const PEAK_UNIT: u64 = 1024;
@@ -77,35 +76,6 @@ fn is_unknown(error: &io::Error) -> bool {
 /// Async-signal-safe.
 pub(super) fn die_with_parent() -> io::Result<()> {
     Ok(set_parent_process_death_signal(Some(Signal::KILL))?)
-}
-
-/// Everything below a guard: the kernel makes orphans its children.
-#[derive(Debug)]
-pub(crate) struct Offspring;
-
-impl Offspring {
-    /// Take in what will be started below this process.
-    pub(crate) fn adopt() -> Self {
-        let _ = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
-        Self
-    }
-
-    /// This child has been started. The kernel needs no telling.
-    #[expect(clippy::unused_self, reason = "other systems must follow it")]
-    pub(crate) fn follow(&self, _child: u32) {}
-
-    /// SIGKILL to all; says how many there were.
-    #[expect(
-        clippy::unused_self,
-        reason = "other systems know by heart who that is"
-    )]
-    pub(crate) fn kill(&self) -> usize {
-        let all = tree::descendants(std::process::id());
-        for pid in &all {
-            tree::signal(*pid, Signal::KILL);
-        }
-        all.len()
-    }
 }
 
 /// All processes that can be seen.

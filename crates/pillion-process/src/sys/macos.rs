@@ -16,8 +16,7 @@ use rustix::io::{FdFlags, fcntl_setfd};
 use rustix::process::Pid;
 
 use super::offspring::{Family, Row};
-use super::{Facts, procargs};
-use crate::stat::Identity;
+use super::{Facts, Identity, procargs};
 
 /// Bytes in a unit of a process's peak of memory.
 pub(super) const PEAK_UNIT: u64 = 1;

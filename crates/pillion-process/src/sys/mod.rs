@@ -9,6 +9,7 @@
     reason = "std offers no safe way to run code between fork and exec, and nobody one to ask for a lease"
 )]
 
+mod identity;
 #[cfg(target_os = "linux")]
 mod linux;
 #[cfg(target_os = "macos")]
@@ -17,6 +18,9 @@ mod macos;
 mod offspring;
 #[cfg(any(target_os = "macos", test))]
 mod procargs;
+#[cfg(target_os = "linux")]
+mod subreaper;
+mod table;
 
 #[cfg(target_os = "linux")]
 use linux as platform;
@@ -36,9 +40,17 @@ use rustix::process::setsid;
 
 pub use platform::{HANDLE, descriptor_path, device, is_open_for_writing};
 pub(crate) use platform::{
-    Offspring, boot_id, environment_of, facts, folder_of, open_descriptors, parts_of_seconds, pids,
-    program, resident_bytes, session,
+    boot_id, environment_of, facts, folder_of, open_descriptors, parts_of_seconds, pids, program,
+    resident_bytes, session,
 };
+
+pub use identity::Identity;
+#[cfg(target_os = "macos")]
+pub(crate) use platform::Offspring;
+#[cfg(target_os = "linux")]
+pub(crate) use subreaper::Offspring;
+pub use table::descendants;
+pub(crate) use table::{as_pid, parents, signal};
 
 /// What the system says about a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use super::question::Question;
+use super::worker::WorkerRef;
 use crate::PythonService;
 
 /// Call a Python function in a warm worker.
@@ -52,15 +53,6 @@ pub struct Called {
     pub worker: WorkerRef,
     /// Milliseconds that the worker took.
     pub elapsed_ms: f64,
-}
-
-/// A worker, as an answer names it.
-#[derive(Debug, Serialize, Deserialize, JsonSchema)]
-pub struct WorkerRef {
-    /// Which process of the worker: 1 for the first, one more after each restart.
-    pub generation: u64,
-    /// Its process id.
-    pub pid: Option<u32>,
 }
 
 impl Operation for Call {

@@ -7,18 +7,20 @@ mod invoke;
 mod question;
 mod restart;
 mod sidecar;
+mod worker;
 mod workers;
 
 use std::time::Duration;
 
 use pillion_catalogue::{Context, Operations};
 
-pub use call::{Call, Called, WorkerRef};
+pub use call::{Call, Called};
 pub use describe::{Describe, Function, Module};
 pub use expose::Expose;
 pub use invoke::{Invoke, Invoked};
 pub use restart::{Restart, Restarted};
 pub use sidecar::SidecarCall;
+pub use worker::WorkerRef;
 pub use workers::{WorkerList, Workers};
 
 use crate::PythonService;

@@ -10,7 +10,7 @@ use pillion_supervisor::{Answer, Ask, Call};
 use serde::Serialize;
 use serde_json::value::to_raw_value;
 
-use super::{WorkerRef, timeout};
+use super::timeout;
 use crate::PythonService;
 use crate::project::PythonProject;
 
@@ -65,16 +65,6 @@ impl Question {
 fn is_module_in(folder: &Path, name: &str) -> bool {
     let top = name.split(['.', ':']).next().unwrap_or_default();
     !top.is_empty() && (folder.join(format!("{top}.py")).is_file() || folder.join(top).is_dir())
-}
-
-impl WorkerRef {
-    /// The worker that answered.
-    pub(super) fn of(answer: &Answer) -> Self {
-        Self {
-            generation: answer.generation,
-            pid: answer.pid,
-        }
-    }
 }
 
 /// A module that is missing is mostly one that is missing *there*: say where.

@@ -6,8 +6,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use super::call::{Called, WorkerRef};
+use super::call::Called;
 use super::timeout;
+use super::worker::WorkerRef;
 use crate::{PythonService, foreign};
 use pillion_project::Whereabouts;
 

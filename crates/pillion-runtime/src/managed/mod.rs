@@ -38,7 +38,7 @@ const RECORD: &str = ".complete";
 /// Every file of an environment with its size, as it was built.
 const FILES: &str = ".files";
 /// How long to wait for another process that builds.
-const PATIENCE: Duration = Duration::from_secs(30 * 60);
+const BUILD_LOCK_TIMEOUT: Duration = Duration::from_secs(30 * 60);
 /// How many environments of other releases are kept.
 const KEEP: usize = 2;
 
@@ -325,7 +325,7 @@ impl Managed {
             match file.try_lock() {
                 Ok(()) => return Ok(file),
                 Err(TryLockError::Error(error)) => return Err(failed()(error)),
-                Err(TryLockError::WouldBlock) if start.elapsed() > PATIENCE => {
+                Err(TryLockError::WouldBlock) if start.elapsed() > BUILD_LOCK_TIMEOUT => {
                     return Err(ManagedError::Busy {
                         path: self.path.clone(),
                     });

@@ -8,12 +8,13 @@ use std::time::Duration;
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, wait};
 use rustix::thread::UnshareFlags;
 
+use super::everyone::Everyone;
 use super::later::Later;
-use super::watch::{Everyone, Seen, all_others};
-use super::{complain, is_over, payload, root, sys};
+use super::watch::{Seen, all_others};
+use super::{complain, is_over, payload, root};
 use crate::policy::WORK;
 use crate::spec::{Role, Said, Spec};
-use crate::{message, streams};
+use crate::{message, streams, syscalls};
 
 /// No wait is longer.
 const A_WHILE: Duration = Duration::from_millis(999);
@@ -37,22 +38,22 @@ fn start(spec: &Spec, ctl: &OwnedFd) -> Result<(Pid, Option<Later>), String> {
     if !spec.policy.network {
         spaces |= UnshareFlags::NEWNET;
     }
-    sys::unshare(spaces).map_err(|error| format!("namespaces: {error}"))?;
+    syscalls::unshare(spaces).map_err(|error| format!("namespaces: {error}"))?;
     if spec.role == Role::Kernel && !spec.policy.network {
         // Children that a cell forks send what they print over it. It leads nowhere else.
-        sys::bring_up_loopback().map_err(|error| format!("loopback: {error}"))?;
+        syscalls::bring_up_loopback().map_err(|error| format!("loopback: {error}"))?;
     }
     let folders = root::build(&spec.policy, spec.handed.as_deref())?;
     let later = folders.map(|folders| Later::new(spec, folders));
     let later = later.transpose()?;
     // Nobody can look into us from here on: what we hold is the owner's.
     let program = payload::start(spec, ctl);
-    let _ = sys::set_dumpable(false);
+    let _ = syscalls::set_dumpable(false);
     let program = program?;
     streams::let_go();
     let kept = later.as_ref().map(Later::descriptors);
     let kept: Vec<_> = kept.into_iter().flatten().collect();
-    let _ = sys::keep_only(&kept, ctl.as_raw_fd());
+    let _ = syscalls::keep_only(&kept, ctl.as_raw_fd());
     Ok((program, later))
 }
 
@@ -94,7 +95,7 @@ fn attend(spec: &Spec, ctl: &OwnedFd, program: Pid, mut later: Option<Later>) ->
 const EVERYONE: Everyone = Everyone {
     list: all_others,
     stop: || {
-        let _ = sys::signal_all_others(libc::SIGSTOP);
+        let _ = syscalls::signal_all_others(libc::SIGSTOP);
         all_others()
     },
 };
@@ -143,7 +144,7 @@ fn await_change(ctl: &OwnedFd, program: Pid, later: Option<&Later>, most: Durati
 
 /// SIGKILL to everyone in this namespace but us.
 fn kill_everyone() {
-    let _ = sys::signal_all_others(libc::SIGKILL);
+    let _ = syscalls::signal_all_others(libc::SIGKILL);
 }
 
 /// Kill and reap until we are alone.

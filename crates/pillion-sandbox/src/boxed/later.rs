@@ -16,10 +16,9 @@ use rustix::mount::{MoveMountFlags, OpenTreeFlags, move_mount, open_tree};
 use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space};
 
 use super::root::{put, work_attributes};
-use super::sys;
-use crate::message;
 use crate::policy::WORK;
 use crate::spec::{Disk, Named, Settled, Spec};
+use crate::{message, syscalls};
 
 /// What is needed to give a program its folder.
 pub(super) struct Later {
@@ -76,7 +75,7 @@ impl Later {
         if name.is_empty() || !is_plain {
             return Err(io::Error::other("that is no name of a folder"));
         }
-        sys::unshare(UnshareFlags::NEWNS)?;
+        syscalls::unshare(UnshareFlags::NEWNS)?;
         let taken = self.take(name);
         // Back home, whatever came of it.
         move_into_link_name_space(self.home.as_fd(), Some(LinkNameSpaceType::Mount))?;
@@ -96,7 +95,7 @@ impl Later {
         if kind != FileType::Directory {
             return Err(io::ErrorKind::NotADirectory.into());
         }
-        sys::restrict_mount(tree.as_fd(), self.attributes, true)?;
+        syscalls::restrict_mount(tree.as_fd(), self.attributes, true)?;
         Ok(tree)
     }
 }

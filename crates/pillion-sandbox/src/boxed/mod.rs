@@ -4,13 +4,13 @@
 //! A box has one thread until its program runs, so it may fork. It hears what to do as the first message on its
 //! control socket, and from then on its init speaks there: [`Said`].
 
+mod everyone;
 mod folder;
 mod init;
 mod later;
 mod payload;
-pub(crate) mod root;
-pub(crate) mod sys;
-pub(crate) mod user;
+mod root;
+mod user;
 mod watch;
 mod without;
 
@@ -26,7 +26,7 @@ use rustix::thread::UnshareFlags;
 use crate::level::Level;
 use crate::policy::Folder;
 use crate::spec::{Said, Spec};
-use crate::{message, outputs, streams};
+use crate::{message, outputs, streams, syscalls};
 
 pub use user::stranger;
 
@@ -78,10 +78,10 @@ fn start_init(spec: &Spec, ctl: &OwnedFd) -> Result<Pid, String> {
     if spec.stranger.is_none() {
         user::enter_user_namespace(0).map_err(step("user namespace"))?;
     }
-    sys::unshare(UnshareFlags::NEWPID).map_err(step("pid namespace"))?;
-    match sys::fork().map_err(step("fork"))? {
-        sys::Forked::Child => sys::exit_now(init::run(spec, ctl)),
-        sys::Forked::Parent(pid) => Pid::from_raw(pid).ok_or_else(|| "fork".to_owned()),
+    syscalls::unshare(UnshareFlags::NEWPID).map_err(step("pid namespace"))?;
+    match syscalls::fork().map_err(step("fork"))? {
+        syscalls::Forked::Child => syscalls::exit_now(init::run(spec, ctl)),
+        syscalls::Forked::Parent(pid) => Pid::from_raw(pid).ok_or_else(|| "fork".to_owned()),
     }
 }
 

@@ -8,9 +8,10 @@ use std::os::unix::ffi::OsStrExt;
 
 use rustix::process::{Pid, Signal};
 
-use super::{sys, user};
+use super::user;
 use crate::level::Level;
 use crate::spec::{Role, Spec};
+use crate::syscalls;
 use crate::walls::{landlock, rlimits, seccomp};
 use pillion_process::Pipe;
 
@@ -38,13 +39,13 @@ pub(super) fn start(spec: &Spec, ctl: &OwnedFd) -> Result<Pid, String> {
         Level::L2 | Level::L3 => seccomp::programs(filter)?,
     };
     let trouble = Pipe::new().map_err(|error| format!("pipe: {error}"))?;
-    match sys::fork().map_err(|error| format!("fork: {error}"))? {
-        sys::Forked::Child => {
+    match syscalls::fork().map_err(|error| format!("fork: {error}"))? {
+        syscalls::Forked::Child => {
             let why = become_program(spec, &filters, ctl.as_raw_fd(), &trouble.write);
             let _ = rustix::io::write(&trouble.write, why.as_bytes());
-            sys::exit_now(super::FAILED)
+            syscalls::exit_now(super::FAILED)
         }
-        sys::Forked::Parent(pid) => {
+        syscalls::Forked::Parent(pid) => {
             drop(trouble.write);
             // It closes when the program has begun.
             let mut why = String::new();
@@ -66,7 +67,7 @@ fn become_program(
 ) -> String {
     match confine(spec, filters, ctl, trouble) {
         Err(why) => why,
-        Ok(()) if spec.role == Role::Trial => sys::exit_now(0),
+        Ok(()) if spec.role == Role::Trial => syscalls::exit_now(0),
         Ok(()) => exec(spec),
     }
 }
@@ -95,7 +96,7 @@ fn confine(
     rustix::process::chdir(&spec.cwd).map_err(|e| step("its folder")(e.into()))?;
     let mut kept = spec.keep.clone();
     kept.retain(|fd| *fd != ctl);
-    sys::keep_only(&kept, trouble.as_raw_fd()).map_err(step("descriptors"))?;
+    syscalls::keep_only(&kept, trouble.as_raw_fd()).map_err(step("descriptors"))?;
     if is_program {
         rlimits::apply(&limits(spec)).map_err(step("limits"))?;
         user::drop_capabilities().map_err(step("capabilities"))?;
@@ -118,7 +119,7 @@ fn confine(
 fn limits(spec: &Spec) -> Vec<rlimits::Rlimit> {
     let mut limits = rlimits::numbers(&spec.policy.limits);
     if spec.level < Level::L3 {
-        let others = super::without::tasks_of_user();
+        let others = tasks_of_user();
         for (resource, soft, hard) in &mut limits {
             if *resource == rlimits::PROCESSES {
                 *soft += others;
@@ -145,11 +146,24 @@ fn exec(spec: &Spec) -> String {
     };
     match prepared() {
         Ok((program, args, env)) => {
-            let error = sys::exec(&program, &args, &env);
+            let error = syscalls::exec(&program, &args, &env);
             format!("cannot run `{}`: {error}", spec.program.display())
         }
         Err(why) => why,
     }
+}
+
+/// Processes and threads that our user has already.
+fn tasks_of_user() -> u64 {
+    let user = rustix::process::geteuid().as_raw();
+    let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    let ours = entries.filter(|entry| {
+        use std::os::unix::fs::MetadataExt;
+        entry.metadata().is_ok_and(|meta| meta.uid() == user)
+    });
+    ours.filter_map(|entry| std::fs::read_dir(entry.path().join("task")).ok())
+        .map(|tasks| tasks.count() as u64)
+        .sum()
 }
 
 #[cfg(test)]

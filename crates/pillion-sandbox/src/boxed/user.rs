@@ -6,7 +6,7 @@ use std::io;
 use rustix::process::{getegid, geteuid};
 use rustix::thread::{CapabilitySets, UnshareFlags};
 
-use super::sys;
+use crate::syscalls;
 
 /// Who runs code of others where pillion is root. Nobody has this number; where it cannot be
 /// had, the last that a small range has.
@@ -43,7 +43,7 @@ fn stranger_in(map: &str) -> Option<u32> {
 pub(super) fn become_stranger(id: u32) -> io::Result<()> {
     let uid = rustix::process::Uid::from_raw(id);
     let gid = rustix::process::Gid::from_raw(id);
-    sys::drop_groups()?;
+    syscalls::drop_groups()?;
     rustix::thread::set_thread_res_gid(gid, gid, gid)?;
     rustix::thread::set_thread_res_uid(uid, uid, uid)?;
     Ok(())
@@ -53,8 +53,8 @@ pub(super) fn become_stranger(id: u32) -> io::Result<()> {
 pub(super) fn enter_user_namespace(id: u32) -> io::Result<()> {
     let (uid, gid) = (geteuid().as_raw(), getegid().as_raw());
     // Whoever changed its user is hidden from itself too, and could not write its maps.
-    sys::set_dumpable(true)?;
-    sys::unshare(UnshareFlags::NEWUSER)?;
+    syscalls::set_dumpable(true)?;
+    syscalls::unshare(UnshareFlags::NEWUSER)?;
     fs::write("/proc/self/setgroups", "deny")?;
     fs::write("/proc/self/uid_map", format!("{id} {uid} 1"))?;
     fs::write("/proc/self/gid_map", format!("{id} {gid} 1"))

@@ -5,6 +5,7 @@ use std::os::unix::net::UnixStream;
 use std::sync::Mutex;
 
 use pillion_process::{Launch, Pipe, Running, Stream};
+use rustix::process::{Pid, Signal, kill_process};
 
 use super::*;
 

@@ -8,7 +8,8 @@ use std::time::Duration;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, kill_process, wait};
 
-use super::watch::{Everyone, Seen};
+use super::everyone::Everyone;
+use super::watch::Seen;
 use super::{complain, payload};
 use crate::spec::{Role, Said, Spec};
 use crate::{message, streams};
@@ -129,17 +130,4 @@ fn bury_everyone() {
             _ => std::thread::sleep(Duration::from_millis(1)),
         }
     }
-}
-
-/// Processes and threads that our user has already.
-pub(super) fn tasks_of_user() -> u64 {
-    let user = rustix::process::geteuid().as_raw();
-    let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
-    let ours = entries.filter(|entry| {
-        use std::os::unix::fs::MetadataExt;
-        entry.metadata().is_ok_and(|meta| meta.uid() == user)
-    });
-    ours.filter_map(|entry| std::fs::read_dir(entry.path().join("task")).ok())
-        .map(|tasks| tasks.count() as u64)
-        .sum()
 }

@@ -8,9 +8,9 @@ use landlock::{
 };
 use serde::Serialize;
 
-use crate::boxed::{root, sys};
 use crate::level::Level;
 use crate::policy::{Folder, LANE, Policy, TMP, WORK};
+use crate::{syscalls, view};
 
 /// What the rules were written for; a kernel that knows less keeps as many as it knows.
 const WRITTEN_FOR: ABI = ABI::V6;
@@ -26,7 +26,7 @@ pub struct Numbers {
 
 /// The version of Landlock in this kernel, 0 if there is none.
 pub fn version() -> u32 {
-    sys::landlock_version()
+    syscalls::landlock_version()
 }
 
 /// What is allowed where.
@@ -40,10 +40,10 @@ fn rules(policy: &Policy, level: Level) -> Vec<(PathBuf, BitFlags<AccessFs>)> {
         false => folder,
     };
     let mut rules: Vec<(PathBuf, BitFlags<AccessFs>)> = Vec::new();
-    let shown = root::shown(policy).into_iter();
+    let shown = view::shown(policy).into_iter();
     rules.extend(shown.map(|path| (path, run)));
     let device = AccessFs::ReadFile | AccessFs::WriteFile | AccessFs::Truncate;
-    rules.extend(root::DEVICES.iter().map(|path| {
+    rules.extend(view::DEVICES.iter().map(|path| {
         // What writes to it could share memory by it, which nobody could add up.
         let access = match *path {
             "/dev/zero" => AccessFs::ReadFile.into(),
@@ -65,13 +65,13 @@ fn rules(policy: &Policy, level: Level) -> Vec<(PathBuf, BitFlags<AccessFs>)> {
         rules.push(("/etc".into(), read));
         if policy.terminals {
             // Only its own are in there, and a terminal is nothing without control.
-            rules.push((root::PTS.into(), read | device | AccessFs::IoctlDev));
+            rules.push((view::PTS.into(), read | device | AccessFs::IoctlDev));
         }
     } else {
         if let Folder::Kept(path) = &policy.folder {
             rules.push((path.clone(), own));
         }
-        rules.extend(root::ETC.iter().map(|path| (PathBuf::from(path), read)));
+        rules.extend(view::ETC.iter().map(|path| (PathBuf::from(path), read)));
     }
     rules
 }
@@ -199,7 +199,7 @@ mod tests {
             terminals: true,
             ..strict()
         };
-        let access = |policy: &Policy, level| on(&rules(policy, level), root::PTS);
+        let access = |policy: &Policy, level| on(&rules(policy, level), view::PTS);
         let pts = access(&with, Level::L3).unwrap();
         assert!(pts.contains(AccessFs::WriteFile | AccessFs::IoctlDev));
         assert!(!pts.intersects(AccessFs::MakeChar | AccessFs::Execute));

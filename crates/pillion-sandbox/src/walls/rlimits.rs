@@ -2,8 +2,8 @@
 
 use std::io;
 
-use crate::boxed::sys;
 use crate::policy::Limits;
+use crate::syscalls;
 
 /// Processes above the limit that are still possible: the watcher sees them and ends the run.
 const SLACK: u64 = 16;
@@ -54,7 +54,7 @@ pub fn numbers(limits: &Limits) -> Vec<Rlimit> {
 /// Put them around this process, and around what it will start.
 pub(crate) fn apply(limits: &[Rlimit]) -> io::Result<()> {
     for &(resource, soft, hard) in limits {
-        sys::set_rlimit(resource, soft, hard)?;
+        syscalls::set_rlimit(resource, soft, hard)?;
     }
     Ok(())
 }

@@ -10,6 +10,7 @@ mod turns;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use pillion_catalogue::{Code, Error, Result};
 use pillion_lanes::session;
@@ -21,6 +22,10 @@ use serde::de::DeserializeOwned;
 pub(crate) use journal::Record;
 pub use turns::PastTurn;
 pub(crate) use turns::{name as name_of_turn, offset, turns};
+
+/// How long a child that is just being started may have our locks, and the time between looks.
+const CHILD_START: Duration = Duration::from_millis(500);
+const LOOK: Duration = Duration::from_millis(2);
 
 /// The names in the folder of a session.
 pub(crate) mod names {
@@ -220,6 +225,23 @@ impl Folder {
             tracing::warn!(session = self.id, %error, "an event is not in the log");
         }
     }
+}
+
+/// This process alone changes the session, or says that another does. It waits for a moment: a
+/// child that was started while somebody let go has the lock until its `exec`.
+pub(crate) fn hold(folder: &Folder) -> Result<Held> {
+    let until = Instant::now() + CHILD_START;
+    let held = loop {
+        let held = folder.hold()?;
+        if held.is_some() || Instant::now() >= until {
+            break held;
+        }
+        std::thread::sleep(LOOK);
+    };
+    held.ok_or_else(|| {
+        let what = format!("another process works on session `{}`", folder.id());
+        Error::new(Code::Conflict, what).hint("wait until it is done, or end that process")
+    })
 }
 
 /// There is no such session.

@@ -1,8 +1,10 @@
 //! The operations `session.*` and `course.*`, with the paths of the desktop contract.
 
+pub mod begin;
 pub mod course;
 pub mod files;
 pub mod life;
+pub mod list;
 pub mod progress;
 pub mod turn;
 
@@ -10,17 +12,12 @@ use pillion_catalogue::{Errors, Members, Method, Operations, Reply, Route, Stabi
 
 use crate::SessionService;
 
-pub(crate) use life::{
-    Attached, Begun, Exported, Found, FoundFile, New, Reattach, SessionInfo, Token,
-};
-pub(crate) use progress::SkipTask;
-
 /// All operations of the service.
 pub fn operations() -> Operations<SessionService> {
     Operations::default()
-        .with::<New>()
-        .with::<Reattach>()
-        .with::<life::List>()
+        .with::<begin::New>()
+        .with::<begin::Reattach>()
+        .with::<list::List>()
         .with::<life::IsKnown>()
         .with::<life::State>()
         .with::<life::Export>()
@@ -30,7 +27,7 @@ pub fn operations() -> Operations<SessionService> {
         .with::<turn::Cancel>()
         .with::<progress::Report>()
         .with::<progress::History>()
-        .with::<SkipTask>()
+        .with::<progress::SkipTask>()
         .with::<progress::End>()
         .with::<files::Workspace>()
         .with::<files::ReadFile>()

@@ -1,7 +1,7 @@
 //! `session.report`, `session.history`, `session.skip_task` and `session.end`: how far a learner
 //! has come.
 
-use pillion_agents::SkipReply;
+use pillion_agents::{SkipReply, SkipRequest};
 use pillion_catalogue::{Context, Method, Offer, Operation, Result, Safety, work};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -127,7 +127,12 @@ impl Operation for SkipTask {
     type Output = SkipReply;
 
     async fn run(self, cx: Context<SessionService>) -> Result<SkipReply> {
-        cx.service().skip_task(&cx, self).await
+        let asked = SkipRequest {
+            reason: self.reason,
+            reason_text: self.reason_text,
+            subtask_id: self.subtask_id,
+        };
+        cx.service().skip_task(&cx, &self.session_id, asked).await
     }
 }
 

@@ -3,16 +3,13 @@
 mod reading;
 mod writing;
 
-use std::fmt;
-
-use rusqlite::types::{FromSql, FromSqlError, FromSqlResult, ToSql, ToSqlOutput, ValueRef};
-use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 pub(crate) use reading::{get, json, list};
 pub(crate) use writing::{create, finish, lose, size, start};
 
 use crate::StoreError;
+use crate::status::Status;
 
 /// The largest request that is kept.
 pub const MAX_REQUEST_BYTES: usize = 1 << 20;
@@ -25,72 +22,6 @@ pub const MAX_NAME_BYTES: usize = 512;
 
 /// A list has at most this many jobs.
 pub const MAX_LISTED: usize = 1000;
-
-/// Where a job stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Status {
-    /// It waits for its turn.
-    Queued,
-    /// It runs.
-    Running,
-    /// It ended as it should.
-    Succeeded,
-    /// It ended badly.
-    Failed,
-    /// It was ended, or never begun, because somebody said so.
-    Cancelled,
-    /// Its daemon ended before it.
-    Lost,
-}
-
-impl Status {
-    const ALL: [Self; 6] = [
-        Self::Queued,
-        Self::Running,
-        Self::Succeeded,
-        Self::Failed,
-        Self::Cancelled,
-        Self::Lost,
-    ];
-
-    /// The word for it, on every door and in the table.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Queued => "queued",
-            Self::Running => "running",
-            Self::Succeeded => "succeeded",
-            Self::Failed => "failed",
-            Self::Cancelled => "cancelled",
-            Self::Lost => "lost",
-        }
-    }
-
-    /// Whether a job stays so for ever.
-    pub fn is_final(self) -> bool {
-        !matches!(self, Self::Queued | Self::Running)
-    }
-}
-
-impl fmt::Display for Status {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.word())
-    }
-}
-
-impl ToSql for Status {
-    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
-        Ok(self.word().into())
-    }
-}
-
-impl FromSql for Status {
-    fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
-        let word = value.as_str()?;
-        let found = Self::ALL.into_iter().find(|status| status.word() == word);
-        found.ok_or(FromSqlError::InvalidType)
-    }
-}
 
 /// How a job ends by itself or by its caller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

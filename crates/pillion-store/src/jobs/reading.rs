@@ -6,7 +6,7 @@ use serde_json::value::RawValue;
 
 use super::{Filter, Job, JobDetail, Jobs, MAX_LISTED, Status};
 use crate::StoreError;
-use crate::clerk::Desk;
+use crate::connection_thread::Transaction;
 
 /// The columns of a [`Job`], in the order of [`job`].
 pub(super) const COLUMNS: &str =
@@ -38,9 +38,9 @@ pub(crate) fn json(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<Box<
 }
 
 /// A job with all that is known about it.
-pub(crate) fn get(desk: &Desk<'_>, id: &str) -> Result<JobDetail, StoreError> {
+pub(crate) fn get(transaction: &Transaction<'_>, id: &str) -> Result<JobDetail, StoreError> {
     let sql = format!("SELECT {COLUMNS}, request, result FROM jobs WHERE id = ?1");
-    let found = desk.sql(|connection| {
+    let found = transaction.sql(|connection| {
         connection
             .query_row(&sql, [id], |row| {
                 Ok(JobDetail {
@@ -55,7 +55,7 @@ pub(crate) fn get(desk: &Desk<'_>, id: &str) -> Result<JobDetail, StoreError> {
 }
 
 /// The newest jobs, and how many there are.
-pub(crate) fn list(desk: &Desk<'_>, filter: &Filter) -> Result<Jobs, StoreError> {
+pub(crate) fn list(transaction: &Transaction<'_>, filter: &Filter) -> Result<Jobs, StoreError> {
     let mut conditions = vec!["true".to_owned()];
     let mut values: Vec<&dyn ToSql> = Vec::new();
     if let Some(session) = &filter.session {
@@ -77,7 +77,7 @@ pub(crate) fn list(desk: &Desk<'_>, filter: &Filter) -> Result<Jobs, StoreError>
         0 => MAX_LISTED,
         limit => limit.min(MAX_LISTED),
     };
-    desk.sql(|connection| {
+    transaction.sql(|connection| {
         let total: i64 = connection.query_row(
             &format!("SELECT count(*) FROM jobs WHERE {conditions}"),
             values.as_slice(),

@@ -5,19 +5,23 @@ use serde_json::value::RawValue;
 
 use super::reading::{COLUMNS, job};
 use super::{End, Job, MAX_NAME_BYTES, MAX_REQUEST_BYTES, NewJob, Status, expect_fits};
-use crate::clerk::Desk;
+use crate::connection_thread::Transaction;
 use crate::jobs::MAX_RESULT_BYTES;
 use crate::{StoreError, id, time};
 
 /// A new job, which waits for its turn.
-pub(crate) fn create(desk: &Desk<'_>, new: &NewJob, owner: &str) -> Result<Job, StoreError> {
+pub(crate) fn create(
+    transaction: &Transaction<'_>,
+    new: &NewJob,
+    owner: &str,
+) -> Result<Job, StoreError> {
     let session = new.session.as_deref();
     expect_fits("the session", session.unwrap_or_default(), MAX_NAME_BYTES)?;
     expect_fits("the lane", &new.lane, MAX_NAME_BYTES)?;
     expect_fits("the label", &new.label, MAX_NAME_BYTES)?;
     expect_fits("the request", new.request.get(), MAX_REQUEST_BYTES)?;
     let request = new.request.get();
-    desk.sql(|connection| {
+    transaction.sql(|connection| {
         connection.query_row(
             &format!(
                 "INSERT INTO jobs
@@ -40,9 +44,9 @@ pub(crate) fn create(desk: &Desk<'_>, new: &NewJob, owner: &str) -> Result<Job, 
 }
 
 /// The job's turn has come.
-pub(crate) fn start(desk: &Desk<'_>, id: &str) -> Result<Job, StoreError> {
+pub(crate) fn start(transaction: &Transaction<'_>, id: &str) -> Result<Job, StoreError> {
     // The clock may have been set back: what is later never has an earlier time.
-    let started = desk.sql(|connection| {
+    let started = transaction.sql(|connection| {
         connection
             .query_row(
                 &format!(
@@ -54,12 +58,12 @@ pub(crate) fn start(desk: &Desk<'_>, id: &str) -> Result<Job, StoreError> {
             )
             .optional()
     })?;
-    started.map_or_else(|| refuse(desk, id, Status::Running), Ok)
+    started.map_or_else(|| refuse(transaction, id, Status::Running), Ok)
 }
 
 /// The job has ended. One that waits can only be cancelled.
 pub(crate) fn finish(
-    desk: &Desk<'_>,
+    transaction: &Transaction<'_>,
     id: &str,
     end: End,
     result: Option<&RawValue>,
@@ -70,7 +74,7 @@ pub(crate) fn finish(
         End::Cancelled => "('queued', 'running')",
         End::Succeeded | End::Failed => "('running')",
     };
-    let ended = desk.sql(|connection| {
+    let ended = transaction.sql(|connection| {
         connection
             .query_row(
                 &format!(
@@ -89,15 +93,15 @@ pub(crate) fn finish(
             )
             .optional()
     })?;
-    ended.map_or_else(|| refuse(desk, id, end.into()), Ok)
+    ended.map_or_else(|| refuse(transaction, id, end.into()), Ok)
 }
 
 /// What the dead left unfinished is lost.
 pub(crate) fn lose(
-    desk: &Desk<'_>,
+    transaction: &Transaction<'_>,
     is_alive: impl Fn(&str) -> bool,
 ) -> Result<Vec<Job>, StoreError> {
-    let owners: Vec<String> = desk.sql(|connection| {
+    let owners: Vec<String> = transaction.sql(|connection| {
         connection
             .prepare("SELECT DISTINCT owner FROM jobs WHERE ended_at IS NULL")?
             .query_map([], |row| row.get(0))?
@@ -105,7 +109,7 @@ pub(crate) fn lose(
     })?;
     let mut lost = Vec::new();
     for owner in owners.iter().filter(|owner| !is_alive(owner)) {
-        lost.extend(desk.sql(|connection| {
+        lost.extend(transaction.sql(|connection| {
             connection
                 .prepare(&format!(
                     "UPDATE jobs SET status = 'lost',
@@ -120,8 +124,8 @@ pub(crate) fn lose(
 }
 
 /// Why a job could not change.
-fn refuse(desk: &Desk<'_>, id: &str, wanted: Status) -> Result<Job, StoreError> {
-    let found: Option<Status> = desk.sql(|connection| {
+fn refuse(transaction: &Transaction<'_>, id: &str, wanted: Status) -> Result<Job, StoreError> {
+    let found: Option<Status> = transaction.sql(|connection| {
         connection
             .query_row("SELECT status FROM jobs WHERE id = ?1", [id], |row| {
                 row.get(0)

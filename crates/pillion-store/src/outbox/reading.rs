@@ -6,14 +6,17 @@ use rusqlite::{OptionalExtension, params};
 use serde_json::value::RawValue;
 
 use super::{GivenUp, MAX_GIVEN_UP_LISTED, OutboxCounts, Outgoing};
-use crate::clerk::Desk;
+use crate::connection_thread::Transaction;
 use crate::jobs::json;
 use crate::retention::limit as as_limit;
 use crate::{StoreError, time};
 
 /// The delivery of a session whose turn it is, due or not.
-pub(crate) fn next(desk: &Desk<'_>, session: &str) -> Result<Option<Outgoing>, StoreError> {
-    desk.sql(|connection| {
+pub(crate) fn next(
+    transaction: &Transaction<'_>,
+    session: &str,
+) -> Result<Option<Outgoing>, StoreError> {
+    transaction.sql(|connection| {
         connection
             .query_row(
                 "SELECT seq, session, kind, number, attempts, put_off_at, due_at, reason, body
@@ -55,11 +58,11 @@ fn wait(put_off_at: Option<&str>, due_at: Option<&str>, now: &str) -> Duration {
 
 /// Those that were given up, the last one first.
 pub(crate) fn given_up(
-    desk: &Desk<'_>,
+    transaction: &Transaction<'_>,
     session: Option<&str>,
     limit: usize,
 ) -> Result<Vec<GivenUp>, StoreError> {
-    desk.sql(|connection| {
+    transaction.sql(|connection| {
         connection
             .prepare(
                 "SELECT session, kind, number, attempts, ended_at, coalesce(reason, '')
@@ -84,8 +87,11 @@ pub(crate) fn given_up(
 }
 
 /// How much there is, of one session or of all.
-pub(crate) fn counts(desk: &Desk<'_>, session: Option<&str>) -> Result<OutboxCounts, StoreError> {
-    desk.sql(|connection| {
+pub(crate) fn counts(
+    transaction: &Transaction<'_>,
+    session: Option<&str>,
+) -> Result<OutboxCounts, StoreError> {
+    transaction.sql(|connection| {
         connection.query_row(
             "SELECT count(*) FILTER (WHERE state = 'waiting'),
                  count(*) FILTER (WHERE state = 'waiting' AND attempts > 0),

@@ -8,7 +8,7 @@ use rusqlite::{OptionalExtension, params};
 use super::{
     Delivery, Enqueued, MAX_BODY_BYTES, MAX_DELAY, MAX_ENQUEUED, MAX_REASON_BYTES, OutboxLimits,
 };
-use crate::clerk::Desk;
+use crate::connection_thread::Transaction;
 use crate::jobs::{MAX_NAME_BYTES, expect_fits, size};
 use crate::retention::limit;
 use crate::{StoreError, time};
@@ -19,7 +19,7 @@ const ENDS: &str = "body = NULL, bytes = 0, ended_at = :now,
 
 /// Enqueue deliveries of a session, all of them or none.
 pub(crate) fn enqueue(
-    desk: &Desk<'_>,
+    transaction: &Transaction<'_>,
     session: &str,
     deliveries: &[Delivery],
     limits: &OutboxLimits,
@@ -34,28 +34,32 @@ pub(crate) fn enqueue(
     let mut told = Enqueued::default();
     for delivery in deliveries {
         expect_fits("the body", delivery.body.get(), MAX_BODY_BYTES)?;
-        if is_known(desk, session, delivery)? {
+        if is_known(transaction, session, delivery)? {
             told.known += 1;
             continue;
         }
-        told.superseded += supersede(desk, session, delivery)?;
-        add(desk, session, delivery)?;
+        told.superseded += supersede(transaction, session, delivery)?;
+        add(transaction, session, delivery)?;
         told.added += 1;
     }
     if told.added > 0 {
-        expect_room(desk, limits)?;
-        prune(desk, limits)?;
+        expect_room(transaction, limits)?;
+        prune(transaction, limits)?;
     }
     Ok(told)
 }
 
 /// Whether the delivery was enqueued before, or a newer one that supersedes it.
-fn is_known(desk: &Desk<'_>, session: &str, delivery: &Delivery) -> Result<bool, StoreError> {
+fn is_known(
+    transaction: &Transaction<'_>,
+    session: &str,
+    delivery: &Delivery,
+) -> Result<bool, StoreError> {
     let condition = match delivery.kind.supersedes() {
         true => "number >= ?3",
         false => "number = ?3",
     };
-    desk.sql(|connection| {
+    transaction.sql(|connection| {
         connection
             .prepare(&format!(
                 "SELECT 1 FROM outbox WHERE session = ?1 AND kind = ?2 AND {condition} LIMIT 1"
@@ -67,11 +71,15 @@ fn is_known(desk: &Desk<'_>, session: &str, delivery: &Delivery) -> Result<bool,
 /// The one that waits for the same place in the backend need not be delivered any more: there
 /// is at most one, since it was enqueued in this way, too. It may be on its way at this
 /// moment, which does no harm, because the newer one comes after it.
-fn supersede(desk: &Desk<'_>, session: &str, delivery: &Delivery) -> Result<usize, StoreError> {
+fn supersede(
+    transaction: &Transaction<'_>,
+    session: &str,
+    delivery: &Delivery,
+) -> Result<usize, StoreError> {
     if !delivery.kind.supersedes() {
         return Ok(0);
     }
-    desk.sql(|connection| {
+    transaction.sql(|connection| {
         connection.execute(
             &format!(
                 "UPDATE outbox SET state = 'superseded', {ENDS}
@@ -86,9 +94,13 @@ fn supersede(desk: &Desk<'_>, session: &str, delivery: &Delivery) -> Result<usiz
     })
 }
 
-fn add(desk: &Desk<'_>, session: &str, delivery: &Delivery) -> Result<(), StoreError> {
+fn add(
+    transaction: &Transaction<'_>,
+    session: &str,
+    delivery: &Delivery,
+) -> Result<(), StoreError> {
     let body = delivery.body.get();
-    desk.sql(|connection| {
+    transaction.sql(|connection| {
         connection.execute(
             "INSERT INTO outbox (session, kind, number, state, enqueued_at, bytes, body)
              VALUES (?1, ?2, ?3, 'waiting', ?4, ?5, ?6)",
@@ -105,8 +117,8 @@ fn add(desk: &Desk<'_>, session: &str, delivery: &Delivery) -> Result<(), StoreE
     Ok(())
 }
 
-fn expect_room(desk: &Desk<'_>, limits: &OutboxLimits) -> Result<(), StoreError> {
-    let (waiting, bytes): (i64, i64) = desk.sql(|connection| {
+fn expect_room(transaction: &Transaction<'_>, limits: &OutboxLimits) -> Result<(), StoreError> {
+    let (waiting, bytes): (i64, i64) = transaction.sql(|connection| {
         connection.query_row(
             "SELECT count(*), coalesce(sum(bytes), 0) FROM outbox WHERE state = 'waiting'",
             [],
@@ -124,28 +136,32 @@ fn expect_room(desk: &Desk<'_>, limits: &OutboxLimits) -> Result<(), StoreError>
 
 /// The delivery arrived. `false` if it no longer waits: it was superseded or forgotten while
 /// it was on its way, or another daemon was quicker.
-pub(crate) fn settle(desk: &Desk<'_>, id: i64, limits: &OutboxLimits) -> Result<bool, StoreError> {
-    end(desk, id, "settled", None, limits)
+pub(crate) fn settle(
+    transaction: &Transaction<'_>,
+    id: i64,
+    limits: &OutboxLimits,
+) -> Result<bool, StoreError> {
+    end(transaction, id, "settled", None, limits)
 }
 
 /// The delivery will never arrive. Those behind it go on.
 pub(crate) fn give_up(
-    desk: &Desk<'_>,
+    transaction: &Transaction<'_>,
     id: i64,
     reason: &str,
     limits: &OutboxLimits,
 ) -> Result<bool, StoreError> {
-    end(desk, id, "given_up", Some(cut(reason)), limits)
+    end(transaction, id, "given_up", Some(cut(reason)), limits)
 }
 
 fn end(
-    desk: &Desk<'_>,
+    transaction: &Transaction<'_>,
     id: i64,
     state: &str,
     reason: Option<&str>,
     limits: &OutboxLimits,
 ) -> Result<bool, StoreError> {
-    let changed = desk.sql(|connection| {
+    let changed = transaction.sql(|connection| {
         connection.execute(
             &format!(
                 "UPDATE outbox SET state = :state, reason = :reason, attempts = attempts + 1, {ENDS}
@@ -159,20 +175,20 @@ fn end(
             },
         )
     })?;
-    prune(desk, limits)?;
+    prune(transaction, limits)?;
     Ok(changed > 0)
 }
 
 /// The delivery is tried again, but not before this much time has passed. Gives back how
 /// often it was put off by now, or nothing if it no longer waits.
 pub(crate) fn put_off(
-    desk: &Desk<'_>,
+    transaction: &Transaction<'_>,
     id: i64,
     delay: Duration,
     reason: &str,
 ) -> Result<Option<u32>, StoreError> {
     let (now, due) = time::now_and_in(delay.min(MAX_DELAY));
-    desk.sql(|connection| {
+    transaction.sql(|connection| {
         connection
             .query_row(
                 "UPDATE outbox SET attempts = attempts + 1, reason = ?2, put_off_at = ?3, due_at = ?4
@@ -185,8 +201,8 @@ pub(crate) fn put_off(
 }
 
 /// Let go of all that is known of a session's deliveries; gives back how many of them waited.
-pub(crate) fn forget(desk: &Desk<'_>, session: &str) -> Result<usize, StoreError> {
-    desk.sql(|connection| {
+pub(crate) fn forget(transaction: &Transaction<'_>, session: &str) -> Result<usize, StoreError> {
+    transaction.sql(|connection| {
         let waited = connection.execute(
             "DELETE FROM outbox WHERE session = ?1 AND state = 'waiting'",
             [session],
@@ -197,8 +213,8 @@ pub(crate) fn forget(desk: &Desk<'_>, session: &str) -> Result<usize, StoreError
 }
 
 /// Let go of those that ended first, until the rest is not too much.
-fn prune(desk: &Desk<'_>, limits: &OutboxLimits) -> Result<(), StoreError> {
-    desk.sql(|connection| {
+fn prune(transaction: &Transaction<'_>, limits: &OutboxLimits) -> Result<(), StoreError> {
+    transaction.sql(|connection| {
         connection.execute(
             "DELETE FROM outbox WHERE ended <= (
                  SELECT ended FROM outbox WHERE ended IS NOT NULL

@@ -13,9 +13,9 @@ use serde_json::{Value, json};
 
 use super::Actor;
 use crate::dialect::{rpc, rpc_answer};
-use crate::failure::{Cause, ServerError};
+use crate::failure::ServerError;
 use crate::life::Happening;
-use crate::{Dialect, Notice};
+use crate::{Cause, Dialect, Notice};
 
 /// The id of `initialize`; calls begin at 1.
 const INITIALIZE: u64 = 0;

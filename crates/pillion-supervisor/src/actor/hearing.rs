@@ -10,9 +10,9 @@ use serde_json::value::RawValue;
 
 use super::Actor;
 use crate::child::{Broke, Did};
-use crate::failure::{Cause, crashed, too_large};
+use crate::failure::{crashed, too_large};
 use crate::life::Happening;
-use crate::{Answer, Dialect, Ended, Event};
+use crate::{Answer, Cause, Dialect, Ended, Event};
 
 impl Actor {
     pub(super) fn on_child(&mut self, did: Did) {

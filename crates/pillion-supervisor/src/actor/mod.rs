@@ -1,35 +1,46 @@
 //! The task that owns a sidecar.
 //!
-//! It listens to three things at once: its handles (here), its process ([`hearing`], and
+//! It listens to three things at once: its handles ([`handle`]; what they say is handled here), its process ([`hearing`], and
 //! [`engine`] for language servers) and the clock ([`watching`]). What follows from them is decided by the pure life cycle.
 
 mod engine;
+mod handle;
 mod hearing;
 mod one_shot;
 mod watching;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use bytes::BytesMut;
+use pillion_catalogue::Activity;
 use tokio::sync::{Semaphore, mpsc, oneshot};
 
-use crate::call::{InFlight, Pending};
 use crate::child::{Child, Did};
-use crate::failure::{Cause, broken, stopped};
-use crate::hold::Grant;
+use crate::failure::{broken, stopped};
 use crate::life::{Action, Happening, Life, State};
-use crate::sidecar::{Message, Surroundings};
+use crate::message::{Grant, InFlight, Message, Pending};
 use crate::status::Shared;
-use crate::{Dialect, Event, Spec};
+use crate::{Cause, Dialect, Event, Events, Spec};
 use one_shot::one_shot;
+
+pub use handle::Sidecar;
 
 /// How often a working process is pinged and its memory read.
 const WATCH_EVERY: Duration = Duration::from_millis(500);
 /// Calls that run in a child of their own at the same time while the breaker is open.
 const ONE_SHOTS: usize = 2;
+
+/// What the sidecars of one pool have in common.
+#[derive(Debug, Clone)]
+pub(crate) struct Surroundings {
+    pub(crate) events: Events,
+    pub(crate) activity: Activity,
+    /// Counts the processes of all sidecars of a pool.
+    pub(crate) generations: Arc<AtomicU64>,
+}
 
 /// The owner of a sidecar's process.
 pub(crate) struct Actor {

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use tokio::sync::Semaphore;
 
-use crate::call::{Outcome, Pending};
-use crate::sidecar::{Sidecar, Surroundings};
+use super::{Sidecar, Surroundings};
+use crate::message::{Outcome, Pending};
 use crate::{Call, Spec};
 
 /// Run one call in a process of its own.

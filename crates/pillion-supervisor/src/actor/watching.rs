@@ -3,9 +3,8 @@
 use std::time::{Duration, Instant};
 
 use super::{Actor, WATCH_EVERY};
-use crate::Dialect;
-use crate::failure::Cause;
 use crate::life::Happening;
+use crate::{Cause, Dialect};
 
 /// A process that cannot drop its caches, and uses more than the soft limit, ends after this
 /// long without a call: the next one starts with nothing.

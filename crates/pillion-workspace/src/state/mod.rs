@@ -5,18 +5,18 @@ mod parts;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use pillion_process::stamp::RACY;
 use pillion_protocol::{Code, Error, Result};
 
 use crate::files::{FileEntry, LeftOut};
 use crate::known::{Cause, Known};
+use crate::options::Options;
 use crate::rules::outer::Outer;
 use crate::rules::{Library, Rules};
 use crate::scan::{self, Folder, Scan, Stop};
 use crate::watch::{self, News, Watch};
-use crate::workspace::Options;
 
 /// While things keep happening, news is asked for so often in one sync. What was written
 /// before it began is in the first.
@@ -25,9 +25,6 @@ const ROUNDS: usize = 8;
 const MAX_LEFT_OUT: usize = 1_000;
 /// So often, at most, is watching tried again after a limit was reached.
 const TRIES: u32 = 20;
-
-/// How long until watching is tried again after a limit was reached.
-pub(crate) const RETRY: Duration = Duration::from_secs(60);
 
 /// How changes are found.
 #[derive(Debug)]

@@ -12,7 +12,7 @@ use tokio::sync::mpsc;
 use super::{Global, output};
 
 /// The daemon has deadlines of its own; the client only has to outlast them.
-const PATIENCE: Duration = Duration::from_secs(8 * 24 * 3600);
+const CLIENT_TIMEOUT: Duration = Duration::from_secs(8 * 24 * 3600);
 
 /// Who answers.
 pub(crate) enum Backend {
@@ -24,7 +24,7 @@ pub(crate) enum Backend {
 pub(crate) fn client_options(global: &Global) -> Options {
     let endpoint = global.endpoint();
     let mut options = Options::at(endpoint.clone())
-        .timeout(PATIENCE)
+        .timeout(CLIENT_TIMEOUT)
         .version(pillion::VERSION)
         .log_file(log_file(global));
     if let Ok(program) = std::env::current_exe() {

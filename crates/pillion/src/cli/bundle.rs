@@ -20,7 +20,7 @@ use pillion_protocol::vars;
 use pillion_runtime::Dirs;
 use serde_json::json;
 
-use super::operations::from_here;
+use super::caller::from_here;
 use super::{Global, output};
 
 /// The names of the files of a new pair of keys.

@@ -9,7 +9,11 @@ use pillion::{Caller, Code, Error, Result};
 use pillion_protocol::vars;
 use pillion_runtime::bundle;
 
-use super::operations::from_here;
+/// The folder of a path that may be relative to here.
+pub(crate) fn from_here(path: &Path) -> PathBuf {
+    // Without the `.` that `--root .` leaves behind.
+    std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
+}
 
 /// The runtime bundle that `--runtime` names.
 static RUNTIME: OnceLock<PathBuf> = OnceLock::new();

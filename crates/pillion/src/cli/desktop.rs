@@ -11,8 +11,8 @@ use pillion_lanes::Sessions;
 use pillion_protocol::vars;
 use pillion_runtime::{Dirs, bundle};
 
-use super::doors;
-use super::operations::from_here;
+use super::caller::from_here;
+use super::serving;
 
 /// Where a folder of Python has its interpreter.
 const INTERPRETERS: [&str; 4] = [
@@ -55,7 +55,7 @@ pub(crate) fn ports() -> Result<Option<RangeInclusive<u16>>> {
     let Some(text) = said(vars::PORT) else {
         return Ok(None);
     };
-    doors::ports(&text).map(Some).map_err(|why| {
+    serving::ports(&text).map(Some).map_err(|why| {
         Error::new(Code::InvalidParams, format!("`{}`: {why}", vars::PORT))
             .hint("set it to a number such as 8000, or leave it empty")
     })

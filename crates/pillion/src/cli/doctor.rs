@@ -16,7 +16,7 @@ use pillion_runtime::trust::{self, Trust};
 use pillion_workspace::{Config, config, root};
 use serde::Serialize;
 
-use super::operations::from_here;
+use super::caller::from_here;
 use super::output::{paint, say};
 use super::{Global, output};
 

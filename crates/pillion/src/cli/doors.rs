@@ -17,10 +17,10 @@ use pillion_runtime::Dirs;
 use serde_json::json;
 use serde_json::value::RawValue;
 use tokio::net::TcpListener;
-use tokio_util::sync::CancellationToken;
 
 use super::caller::absolute_surroundings;
-use super::operations::from_here;
+use super::caller::from_here;
+use super::serving::{AccessArgs, ports, until_signal};
 use super::{Global, desktop, logging, mcp, output, streams};
 
 /// The port, unless one is named.
@@ -51,43 +51,6 @@ pub(crate) struct Serve {
         conflicts_with = "no_token"
     )]
     token_file: Option<PathBuf>,
-}
-
-/// Who is let in over HTTP.
-#[derive(Debug, Args)]
-pub(crate) struct AccessArgs {
-    /// Let everybody in who can reach the port: every user of this machine, and every lane
-    /// with network.
-    #[arg(long)]
-    no_token: bool,
-}
-
-impl AccessArgs {
-    /// Who is let in at this port, and tell people how.
-    pub(crate) fn open(&self, port: u16) -> Result<http::Access> {
-        if self.no_token {
-            output::warn(
-                "`--no-token`: every user and every program on this machine, also code in a \
-                 lane with network, can run code as you through this port",
-            );
-            return Ok(http::Access::everybody());
-        }
-        let uid = pillion_process::effective_uid();
-        let folder =
-            pillion_protocol::endpoint::runtime_dir(pillion_process::private::variable, uid);
-        let access = http::Access::guarded(port, &from_here(&folder))?;
-        if let Some((token, file)) = access.token() {
-            output::note(&format!(
-                "programs of your own are let in; others need the token {token}\n\
-                 which is also in {}",
-                file.display()
-            ));
-        }
-        if let Some(link) = access.link()? {
-            output::note(&format!("a browser, once and soon: {link}"));
-        }
-        Ok(access)
-    }
 }
 
 impl Serve {
@@ -178,17 +141,6 @@ impl Serve {
             address,
             access,
         })
-    }
-}
-
-pub(crate) fn ports(text: &str) -> Result<RangeInclusive<u16>, String> {
-    let number = |text: &str| {
-        text.parse::<u16>()
-            .map_err(|_| format!("`{text}` is no port"))
-    };
-    match text.split_once('-') {
-        Some((first, last)) => Ok(number(first)?..=number(last)?),
-        None => number(text).map(|port| port..=port),
     }
 }
 
@@ -309,19 +261,4 @@ fn engine(root: Option<&Path>, place: Place, sessions: Option<Sessions>) -> Engi
     });
     logging::publish_to(engine.events().clone());
     engine
-}
-
-/// Serve until the peer is done or a signal comes.
-pub(crate) async fn until_signal(shutdown: &CancellationToken, serving: impl Future<Output = ()>) {
-    let signalled = daemon::signalled();
-    tokio::pin!(serving);
-    tokio::select! {
-        () = &mut serving => {}
-        cause = signalled => {
-            tracing::info!(cause, "ending");
-            shutdown.cancel();
-            // What was read may still be answered, but not for ever.
-            let _ = tokio::time::timeout(daemon::DRAIN, serving).await;
-        }
-    }
 }

@@ -11,7 +11,7 @@ use pillion_process::Launch;
 use pillion_runtime::managed::{ManagedError, Progress, State};
 use pillion_runtime::{Dirs, Interpreter, Managed};
 
-use super::operations::from_here;
+use super::caller::from_here;
 use super::{Global, output};
 
 /// Show or rebuild the managed Python environment.

@@ -3,7 +3,6 @@
 //! Every operation is `pillion AREA VERB`; the ones that people type have a short name.
 
 use std::io::IsTerminal;
-use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -49,7 +48,7 @@ pub(crate) fn typed(definition: &Definition) -> String {
 }
 
 /// After so long a person is told why a question about code may take its time.
-const PATIENCE: Duration = Duration::from_secs(3);
+const EXPLAIN_AFTER: Duration = Duration::from_secs(3);
 
 /// The flag for text where JSON would be printed.
 const TEXT: &str = "text";
@@ -401,7 +400,7 @@ impl Drop for Bar {
 /// Tell a person why a question about code may take its time. Never ends.
 async fn explain_waiting(definition: &Definition) -> std::convert::Infallible {
     if std::io::stderr().is_terminal() && definition.formats {
-        tokio::time::sleep(PATIENCE).await;
+        tokio::time::sleep(EXPLAIN_AFTER).await;
         output::note("still working: the very first question builds pillion's own tools");
     }
     std::future::pending().await
@@ -471,12 +470,6 @@ pub(crate) fn list(json: bool) {
     for definition in all {
         output::say(&format!("{:18} {}", definition.name, definition.help()));
     }
-}
-
-/// The folder of a path that may be relative to here.
-pub(crate) fn from_here(path: &Path) -> PathBuf {
-    // Without the `.` that `--root .` leaves behind.
-    std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
 }
 
 #[cfg(test)]

@@ -27,7 +27,7 @@ use pillion_install::registry;
 use serde::Deserialize;
 use tokio::io::{AsyncReadExt, AsyncSeekExt};
 
-use super::operations::from_here;
+use super::caller::from_here;
 use super::{Global, output};
 
 /// So many bytes of a file are read at once.

@@ -13,7 +13,7 @@ use pillion_runtime::trust::{Trust as Records, TrustError};
 use pillion_workspace::{Config, config, root};
 use serde_json::json;
 
-use super::operations::from_here;
+use super::caller::from_here;
 use super::output::say;
 use super::{Global, output};
 

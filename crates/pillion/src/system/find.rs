@@ -59,8 +59,8 @@ impl Operation for Find {
         Some(text(&found))
     }
 
-    async fn run(self, _: Context<SystemService>) -> Result<Found> {
-        let all = crate::definitions();
+    async fn run(self, cx: Context<SystemService>) -> Result<Found> {
+        let all = (cx.service().known.definitions)();
         let all: Vec<&Definition> = all.iter().filter(|d| d.tool_name().is_some()).collect();
         let query = self.query.unwrap_or_default().to_lowercase();
         if let Some(one) = all.iter().find(|one| is_called(one, &query)) {

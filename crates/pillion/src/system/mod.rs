@@ -2,26 +2,27 @@
 
 mod find;
 mod operations;
+mod reports;
 mod subscribe;
 mod text;
 
 use std::path::PathBuf;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::time::Instant;
 
 use jiff::Timestamp;
-use pillion_catalogue::{Activity, Mode, Operations, Stats};
+use pillion_catalogue::{Activity, Definition, Mode, Operations, Stats};
 use pillion_code::CodeService;
 use pillion_runtime::Dirs;
 use pillion_supervisor::Supervisor;
-use sha2::{Digest, Sha256};
 use tokio_util::sync::CancellationToken;
 
 pub use find::{Find, Found, FoundOperation};
 pub use operations::{
-    Acknowledged, Health, HealthReport, Ping, Pong, Shutdown, StatsReport, Status, StatusReport,
-    SystemStats, Version, VersionReport,
+    Acknowledged, Health, HealthReport, Ping, Pong, Shutdown, Status, SystemStats, Version,
+    VersionReport,
 };
+pub use reports::{StatsReport, StatusReport};
 pub use subscribe::{Subscribe, Subscribed};
 
 /// Where an engine can be reached.
@@ -37,6 +38,15 @@ pub struct Place {
     pub mode: Mode,
 }
 
+/// What whoever composes the services knows of all their operations.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct KnownOperations {
+    /// All of them.
+    pub(crate) definitions: fn() -> Vec<Definition>,
+    /// A hash over all of them and their schemas.
+    pub(crate) contract: fn() -> &'static str,
+}
+
 /// Answers the `system.*` operations.
 #[derive(Debug)]
 pub struct SystemService {
@@ -49,6 +59,7 @@ pub struct SystemService {
     started_at: Timestamp,
     code: Arc<CodeService>,
     dirs: Dirs,
+    known: KnownOperations,
 }
 
 impl SystemService {
@@ -59,6 +70,7 @@ impl SystemService {
         shutdown: CancellationToken,
         place: Place,
         (code, dirs): (Arc<CodeService>, Dirs),
+        known: KnownOperations,
     ) -> Self {
         let (started, started_at) = (Instant::now(), Timestamp::now());
         Self {
@@ -71,6 +83,7 @@ impl SystemService {
             started_at,
             code,
             dirs,
+            known,
         }
     }
 }
@@ -86,23 +99,4 @@ pub fn operations() -> Operations<SystemService> {
         .with::<Shutdown>()
         .with::<Subscribe>()
         .with::<Find>()
-}
-
-/// A hash over all operations and their schemas: two pillions with the same one understand
-/// each other in full.
-pub fn contract() -> &'static str {
-    static CONTRACT: OnceLock<String> = OnceLock::new();
-    CONTRACT.get_or_init(|| {
-        let mut hash = Sha256::new();
-        for definition in crate::definitions() {
-            hash.update(definition.name);
-            hash.update(definition.params_schema().to_value().to_string());
-            hash.update(definition.output_schema().to_value().to_string());
-        }
-        hash.finalize()
-            .iter()
-            .take(8)
-            .map(|byte| format!("{byte:02x}"))
-            .collect()
-    })
 }

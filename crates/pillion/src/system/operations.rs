@@ -3,17 +3,14 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
-use pillion_catalogue::{
-    Context, Door, Method, Mode, Offer, Operation, OperationStats, Result, Route, Safety,
-};
-use pillion_code::CodeStatus;
-use pillion_supervisor::WorkspaceStatus;
+use pillion_catalogue::{Context, Door, Method, Mode, Offer, Operation, Result, Route, Safety};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{SystemService, contract, text};
+use super::reports::{StatsReport, StatusReport};
+use super::{SystemService, text};
 use crate::VERSION;
-use crate::servers::{self, Server};
+use crate::servers;
 
 /// Answer at once, without touching any sidecar.
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
@@ -74,7 +71,7 @@ impl Operation for Version {
             version: VERSION.into(),
             protocol: "json-rpc-2.0".into(),
             transport: cx.request().door.transport().into(),
-            contract: contract().into(),
+            contract: (cx.service().known.contract)().into(),
         })
     }
 }
@@ -143,37 +140,6 @@ impl Operation for Health {
 #[serde(deny_unknown_fields)]
 pub struct Status {}
 
-/// Who runs, and for whom.
-#[derive(Debug, Serialize, Deserialize, JsonSchema)]
-pub struct StatusReport {
-    /// pillion's process.
-    pub pid: u32,
-    /// Its version.
-    pub version: String,
-    /// When it started, in UTC, as ISO 8601.
-    pub started_at: String,
-    /// Its socket, if it has one.
-    pub socket: Option<String>,
-    /// Its log, if it writes one.
-    pub log_file: Option<String>,
-    /// The port of its HTTP door, if it has one.
-    pub port: Option<u16>,
-    /// Whether nothing runs but this request.
-    pub idle: bool,
-    /// Seconds since the start.
-    pub uptime_s: f64,
-    /// Its resident memory in bytes.
-    pub memory_bytes: Option<u64>,
-    /// The workspaces that were used.
-    pub workspaces: Vec<WorkspaceStatus>,
-    /// Clocks of the workspaces whose code was asked about.
-    #[serde(default)]
-    pub clocks: Vec<CodeStatus>,
-    /// HTTP servers of this user that run now.
-    #[serde(default)]
-    pub servers: Vec<Server>,
-}
-
 impl Operation for Status {
     const NAME: &'static str = "system.status";
     const SAFETY: Safety = Safety::Read;
@@ -228,24 +194,6 @@ impl Operation for Status {
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
 #[serde(deny_unknown_fields)]
 pub struct SystemStats {}
-
-/// Numbers since the start.
-#[derive(Debug, Serialize, Deserialize, JsonSchema)]
-pub struct StatsReport {
-    /// Seconds since the start.
-    pub uptime_s: f64,
-    /// Requests and sidecars alive now.
-    pub running: usize,
-    /// Resident memory in bytes.
-    pub memory_bytes: Option<u64>,
-    /// By operation.
-    pub operations: Vec<OperationStats>,
-    /// Workspaces with their sidecars.
-    pub workspaces: Vec<WorkspaceStatus>,
-    /// Clocks of the workspaces whose code was asked about.
-    #[serde(default)]
-    pub clocks: Vec<CodeStatus>,
-}
 
 impl Operation for SystemStats {
     const NAME: &'static str = "system.stats";

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use pillion_catalogue::text::{memory, millis, span, table};
 
-use super::{StatsReport, StatusReport};
+use super::reports::{StatsReport, StatusReport};
 
 pub(super) fn status(report: &StatusReport) -> String {
     let mut text = format!(

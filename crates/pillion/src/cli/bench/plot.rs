@@ -2,8 +2,7 @@
 
 use std::fmt::Write;
 
-use super::report::{Report, Row, Unit};
-use super::soak::Soak;
+use super::report::{Report, Row, Soak, Unit};
 
 const WIDTH: f64 = 900.0;
 /// Where bars begin; names stand to the left of it.

@@ -208,13 +208,35 @@ impl Unit {
     }
 }
 
+/// What a soak found.
+#[derive(Debug, Serialize)]
+pub(super) struct Soak {
+    pub(super) calls: u64,
+    pub(super) seconds: f64,
+    pub(super) calls_per_second: f64,
+    /// The calls before growth counts.
+    pub(super) warm_up: u64,
+    /// After so many calls: resident megabytes of the daemon and of its worker.
+    pub(super) samples: Vec<(u64, f64, f64)>,
+}
+
+impl Soak {
+    /// In one line.
+    pub(super) fn line(&self) -> String {
+        format!(
+            "{} calls in {:.1} s: {:.0} calls/s; growth counts after the first {}",
+            self.calls, self.seconds, self.calls_per_second, self.warm_up
+        )
+    }
+}
+
 /// Everything that was measured.
 #[derive(Debug, Serialize)]
 pub(super) struct Report {
     pub(super) machine: Machine,
     pub(super) rows: Vec<Row>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) soak: Option<super::soak::Soak>,
+    pub(super) soak: Option<Soak>,
     /// What was asked about, where that is no matter of course.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) subject: Option<String>,

@@ -6,11 +6,10 @@ use std::time::{Duration, Instant};
 use indicatif::{ProgressBar, ProgressStyle};
 use pillion::{Error, Result};
 use pillion_process::stat::resident_bytes;
-use serde::Serialize;
 use serde_json::Value;
 
 use super::payload::Payload;
-use super::report::{Budget, Figure, Row, Unit};
+use super::report::{Budget, Figure, Row, Soak, Unit};
 use super::stage::{Server, Stage, cannot};
 use super::whole::plain;
 use super::wire::Wire;
@@ -24,54 +23,33 @@ const WARM_UP: u64 = 100_000;
 /// One call in so many carries the middle payload.
 const LARGER_EVERY: u64 = 50;
 
-/// What a soak found.
-#[derive(Debug, Serialize)]
-pub(super) struct Soak {
-    calls: u64,
-    seconds: f64,
-    calls_per_second: f64,
-    /// The calls before growth counts.
-    warm_up: u64,
-    /// After so many calls: resident megabytes of the daemon and of its worker.
-    pub(super) samples: Vec<(u64, f64, f64)>,
-}
-
-impl Soak {
-    /// In one line.
-    pub(super) fn line(&self) -> String {
-        format!(
-            "{} calls in {:.1} s: {:.0} calls/s; growth counts after the first {}",
-            self.calls, self.seconds, self.calls_per_second, self.warm_up
-        )
-    }
-
-    fn rows(&self) -> Vec<Row> {
-        let row = |name, what, pick: fn(&(u64, f64, f64)) -> f64| {
-            let settled: Vec<_> = self
-                .samples
-                .iter()
-                .filter(|sample| sample.0 >= self.warm_up)
-                .map(pick)
-                .collect();
-            let (first, last) = (settled.first(), settled.last());
-            let growth = match (first, last) {
-                (Some(first), Some(last)) if *first > 0.0 => (last / first - 1.0) * 100.0,
-                _ => 0.0,
-            };
-            let figure = Figure::single(growth, settled.len());
-            let before = self.samples.first().map_or(0.0, pick);
-            let what = format!(
-                "soak, {what} ({before:.1} MB at first, {:.1} warm, {:.1} at last)",
-                first.copied().unwrap_or(0.0),
-                last.copied().unwrap_or(0.0)
-            );
-            Row::new(name, &what, Unit::Percent, figure).budget(Budget::Most(5.0))
+/// What is looked at in the end.
+fn rows(soak: &Soak) -> Vec<Row> {
+    let row = |name, what, pick: fn(&(u64, f64, f64)) -> f64| {
+        let settled: Vec<_> = soak
+            .samples
+            .iter()
+            .filter(|sample| sample.0 >= soak.warm_up)
+            .map(pick)
+            .collect();
+        let (first, last) = (settled.first(), settled.last());
+        let growth = match (first, last) {
+            (Some(first), Some(last)) if *first > 0.0 => (last / first - 1.0) * 100.0,
+            _ => 0.0,
         };
-        vec![
-            row("soak/daemon", "growth of the daemon", |s| s.1),
-            row("soak/worker", "growth of the worker", |s| s.2),
-        ]
-    }
+        let figure = Figure::single(growth, settled.len());
+        let before = soak.samples.first().map_or(0.0, pick);
+        let what = format!(
+            "soak, {what} ({before:.1} MB at first, {:.1} warm, {:.1} at last)",
+            first.copied().unwrap_or(0.0),
+            last.copied().unwrap_or(0.0)
+        );
+        Row::new(name, &what, Unit::Percent, figure).budget(Budget::Most(5.0))
+    };
+    vec![
+        row("soak/daemon", "growth of the daemon", |s| s.1),
+        row("soak/worker", "growth of the worker", |s| s.2),
+    ]
 }
 
 /// Make so many calls.
@@ -120,7 +98,7 @@ pub(super) fn soak(stage: &Stage, calls: u64) -> Result<(Soak, Vec<Row>)> {
         warm_up: WARM_UP.min(calls / 4),
         samples,
     };
-    let rows = soak.rows();
+    let rows = rows(&soak);
     Ok((soak, rows))
 }
 

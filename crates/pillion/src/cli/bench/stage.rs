@@ -18,7 +18,7 @@ use tempfile::TempDir;
 use super::wire::Wire;
 
 /// How long a server may take until it answers.
-const PATIENCE: Duration = Duration::from_secs(20);
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(20);
 /// How often a server that starts is asked.
 const ASK_EVERY: Duration = Duration::from_micros(200);
 
@@ -223,7 +223,7 @@ impl Server {
 }
 
 fn connect(socket: &Path) -> Result<Wire> {
-    let until = Instant::now() + PATIENCE;
+    let until = Instant::now() + ANSWER_TIMEOUT;
     loop {
         match Wire::unix(socket) {
             Ok(wire) => return Ok(wire),

@@ -33,7 +33,7 @@ use serde_json::Value;
 
 use super::backend::Backend;
 use super::caller::CallerArgs;
-use super::operations::from_here;
+use super::caller::from_here;
 use super::{Global, output};
 use screen::{Screen, Way};
 use talk::Talk;

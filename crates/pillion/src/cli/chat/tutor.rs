@@ -8,7 +8,7 @@ use base64::prelude::BASE64_STANDARD;
 use pillion::{Caller, Code, Error, Operation, Part, Result};
 use pillion_exec::operations::{FileGiven, Printed, Run};
 use pillion_lanes::{Lane, Reply};
-use pillion_session::operations::{course, files, life, progress, turn};
+use pillion_session::operations::{begin, course, files, life, list, progress, turn};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::value::{RawValue, to_raw_value};
@@ -148,7 +148,7 @@ impl Tutor {
         struct List {
             sessions: Vec<SessionInfo>,
         }
-        let list: List = self.ask(life::List::NAME, json!({})).await?;
+        let list: List = self.ask(list::List::NAME, json!({})).await?;
         Ok(list.sessions)
     }
 
@@ -176,7 +176,7 @@ impl Tutor {
             }
             params["desktop_context"] = json!({ "bundle_paths": paths });
         }
-        let raw: Value = self.ask(life::New::NAME, params).await?;
+        let raw: Value = self.ask(begin::New::NAME, params).await?;
         let mut begun = Begun::deserialize(&raw).map_err(Error::internal)?;
         begun.raw = raw;
         self.session.clone_from(&begun.session_id);

@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use jiff::Timestamp;
 use pillion::system::{
-    Acknowledged, Ping, Pong, Shutdown, Status, StatusReport, Version, VersionReport, contract,
+    Acknowledged, Ping, Pong, Shutdown, Status, StatusReport, Version, VersionReport,
 };
 use pillion::{Catalogue, Definition, Error, Operation, Request, Result, VERSION};
 use pillion_catalogue::Activity;
@@ -62,7 +62,7 @@ impl Server {
                 version: VERSION.into(),
                 protocol: "json-rpc-2.0".into(),
                 transport: request.door.transport().into(),
-                contract: contract().into(),
+                contract: pillion::contract().into(),
             }),
             Status::NAME => to_raw_value(&self.status()),
             _ => {

@@ -26,10 +26,10 @@ use tokio_util::sync::CancellationToken;
 
 use super::backend::Backend;
 use super::caller::CallerArgs;
+use super::caller::from_here;
 use super::daemon::seconds;
-use super::doors::{AccessArgs, ports, until_signal};
-use super::mcp::relay::{self, Relay};
-use super::operations::from_here;
+use super::relay::{self, Relay};
+use super::serving::{AccessArgs, ports, until_signal};
 use super::{Global, output, streams};
 
 /// Expose functions of Python modules as tools, methods, routes and commands.

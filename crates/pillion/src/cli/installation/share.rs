@@ -10,7 +10,7 @@ use clap::Args;
 use clap_complete::Shell;
 use pillion::{Code, Error, Result};
 
-use crate::cli::operations::from_here;
+use crate::cli::caller::from_here;
 use crate::cli::{command, output};
 
 /// Where the completions of a shell lie below such a folder.

@@ -4,7 +4,6 @@
 //! the daemon is started meanwhile. Many agents share it, and with it every Python.
 
 mod install;
-pub(crate) mod relay;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -15,10 +14,11 @@ use pillion::Result;
 use pillion_doors::mcp::{self, Profile, Settings};
 use pillion_protocol::vars;
 
+use super::caller::from_here;
 use super::caller::surroundings;
-use super::operations::from_here;
-use super::{Global, doors, expose, output, streams};
-use relay::Relay;
+use super::relay::{self, Relay};
+use super::serving::until_signal;
+use super::{Global, expose, output, streams};
 
 /// Serve agents: operations as MCP tools, on standard input and output.
 #[derive(Debug, Args)]
@@ -67,7 +67,7 @@ impl Mcp {
         tokio::spawn(async move { warming.warm_up().await });
         let (input, output) = streams::standard();
         let serving = mcp::serve(input, output, house, settings, streams::unread);
-        doors::until_signal(&shutdown, Box::pin(serving)).await;
+        until_signal(&shutdown, Box::pin(serving)).await;
         relay.close().await;
         Ok(ExitCode::SUCCESS)
     }

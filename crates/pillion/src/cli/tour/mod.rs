@@ -57,7 +57,7 @@ impl Tour {
     /// tour goes on with the Python of this machine.
     async fn python(&self) -> Result<(PathBuf, bool)> {
         if let Some(python) = &self.python {
-            return Ok((super::operations::from_here(python), false));
+            return Ok((super::caller::from_here(python), false));
         }
         let begun = Instant::now();
         let managed = env::managed().await?;

@@ -18,7 +18,7 @@ use super::{Set, ask, asked, micros};
 const NAME: &str = "pillion_bench_edited";
 /// Jedi is asked after each of so many edits.
 const JEDI_EVERY: usize = 10;
-const PATIENCE: Duration = Duration::from_secs(20);
+const JEDI_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// The end of a file, in which one line is rewritten.
 struct Edited<'a> {
@@ -95,7 +95,7 @@ pub(super) async fn rows(set: &Set<'_>) -> Result<Vec<Row>> {
     let mut stale = 0_usize;
     let edits = set.plan.samples(1000, 20);
     edited.rewrite(0)?;
-    jedi.ask(set, "defs", &edited.question(), PATIENCE)?;
+    jedi.ask(set, "defs", &edited.question(), JEDI_TIMEOUT)?;
     for n in 1..=edits {
         let column = edited.rewrite(n)?;
         let (took, is_fresh) = edited.ask(&mut wire, column)?;
@@ -105,7 +105,7 @@ pub(super) async fn rows(set: &Set<'_>) -> Result<Vec<Row>> {
             others.push(ask(&mut wire, &set.about("code.defs", question))?);
         }
         if n % JEDI_EVERY == 0 {
-            theirs.push(jedi.ask(set, "defs", &edited.question(), PATIENCE)?);
+            theirs.push(jedi.ask(set, "defs", &edited.question(), JEDI_TIMEOUT)?);
         }
     }
     drop(wire);

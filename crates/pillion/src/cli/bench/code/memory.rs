@@ -27,7 +27,7 @@ const QUICK: f64 = 0.010;
 /// How long everything is left alone before it is weighed.
 const SETTLE: Duration = Duration::from_millis(500);
 /// After so long Jedi is not waited for.
-const PATIENCE: Duration = Duration::from_secs(20);
+const JEDI_TIMEOUT: Duration = Duration::from_secs(20);
 
 pub(super) async fn rows(set: &Set<'_>) -> Result<Vec<Row>> {
     let plan = set.plan;
@@ -63,7 +63,7 @@ async fn tree(set: &Set<'_>) -> Result<Vec<Row>> {
     set.plan.tell("memory, Jedi");
     let mut jedi = Jedi::start(set)?;
     for question in set.questions.defs.iter().take(20) {
-        jedi.ask(set, "defs", question, PATIENCE)?;
+        jedi.ask(set, "defs", question, JEDI_TIMEOUT)?;
     }
     let theirs = Figure::single(jedi.megabytes(), 1);
     jedi.stop().await;

@@ -14,7 +14,7 @@ use super::turns::turns;
 use super::{Set, ask, asked, micros};
 
 /// After so long Jedi is not waited for any more; then that counts.
-const PATIENCE: Duration = Duration::from_secs(20);
+const JEDI_TIMEOUT: Duration = Duration::from_secs(20);
 const PATIENT: &str = "Jedi server, 20 s at most";
 /// Questions of each side in a round.
 const ROUND: usize = 5;
@@ -64,7 +64,7 @@ pub(super) async fn rows(set: &Set<'_>) -> Result<Vec<Row>> {
     let (daemon, mut wire) = set.warm_daemon("q.sock")?;
     let mut jedi = Jedi::start(set)?;
     for question in &asked.warm_up {
-        jedi.ask(set, "defs", question, PATIENCE)?;
+        jedi.ask(set, "defs", question, JEDI_TIMEOUT)?;
     }
     let mut rows = Vec::new();
     for sort in sorts.iter().filter(|sort| set.plan.wants_any(sort.name)) {
@@ -147,7 +147,9 @@ fn contest(
         } else {
             some
         };
-        let answers = some.iter().map(|q| jedi.ask(set, sort.name, q, PATIENCE));
+        let answers = some
+            .iter()
+            .map(|q| jedi.ask(set, sort.name, q, JEDI_TIMEOUT));
         answers.collect()
     };
     let duel = turns(sort.questions, ROUND, &mut ours, &mut theirs)?;

@@ -12,7 +12,7 @@ use super::{Set, ask, forget};
 
 /// How long a daemon may take to write its index, once nothing changes any more.
 const WRITTEN: Duration = Duration::from_secs(60);
-const PATIENCE: Duration = Duration::from_secs(60);
+const JEDI_TIMEOUT: Duration = Duration::from_secs(60);
 
 pub(super) async fn rows(set: &Set<'_>) -> Result<Vec<Row>> {
     let question = set.questions.defs.first();
@@ -34,7 +34,7 @@ pub(super) async fn rows(set: &Set<'_>) -> Result<Vec<Row>> {
         for times in [&mut jedi_cold, &mut jedi_cached] {
             let began = Instant::now();
             let mut jedi = Jedi::start(set)?;
-            jedi.ask(set, "defs", question, PATIENCE)?;
+            jedi.ask(set, "defs", question, JEDI_TIMEOUT)?;
             times.push(began.elapsed().as_secs_f64() * 1e6);
             jedi.stop().await;
         }

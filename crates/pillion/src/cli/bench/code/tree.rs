@@ -23,7 +23,7 @@ const ARCHIVE: &str = "Django-5.2.tar.gz";
 const FOLDER: &str = "django-5.2";
 const SHA256: &str = "1a47f7a7a3d43ce64570d350e008d2949abe8c7e21737b351b6a1611277c6d89";
 /// How long fetching, and unpacking, may take.
-const PATIENCE: Duration = Duration::from_secs(10 * 60);
+const FETCH_TIMEOUT: Duration = Duration::from_secs(10 * 60);
 /// A source archive is kept only after a build backend was asked about it: this one
 /// answers without running anything of the package.
 const BACKEND: &str = include_str!("build_meta.py");
@@ -125,7 +125,7 @@ async fn fetch(stage: &Stage, uv: Option<&Path>, folder: &Path, bar: &Bar) -> Re
 
 async fn run(launch: Launch) -> Result<()> {
     let failed = |what: String| Error::new(Code::StartFailed, what);
-    let output = launch.output(PATIENCE).await;
+    let output = launch.output(FETCH_TIMEOUT).await;
     let output = output.map_err(|error| failed(error.to_string()))?;
     if output.exit.success() {
         return Ok(());

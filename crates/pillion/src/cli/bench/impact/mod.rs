@@ -34,7 +34,7 @@ pub(super) const GROUPS: &[&str] = &["recall", "selected"];
 /// The share of failing tests that must be named.
 const RECALL: f64 = 97.0;
 /// How long one run of a project's tests may take, and fetching what it needs.
-const PATIENCE: Duration = Duration::from_secs(15 * 60);
+const COMMAND_TIMEOUT: Duration = Duration::from_secs(15 * 60);
 
 /// Seconds after which a test hangs.
 const HANGING: &str = "60";
@@ -272,7 +272,10 @@ impl<'a> Trial<'a> {
         if traced {
             pytest = pytest.env("IMPACT_ROOT", &self.root);
         }
-        let said = pytest.output(PATIENCE).await.map_err(Error::internal)?;
+        let said = pytest
+            .output(COMMAND_TIMEOUT)
+            .await
+            .map_err(Error::internal)?;
         // Where nothing could even be collected, nothing passes.
         match fs::read_to_string(&out) {
             Ok(text) => serde_json::from_str(&text).map_err(Error::internal),
@@ -380,7 +383,10 @@ fn importable(python: &Path, root: &Path) -> std::io::Result<()> {
 
 /// Run to the end, or say why not.
 async fn done(launch: Launch) -> Result<Output> {
-    let output = launch.output(PATIENCE).await.map_err(Error::internal)?;
+    let output = launch
+        .output(COMMAND_TIMEOUT)
+        .await
+        .map_err(Error::internal)?;
     match output.exit.success() {
         true => Ok(output),
         false => Err(Error::internal(format!(

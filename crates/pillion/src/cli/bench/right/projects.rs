@@ -14,7 +14,7 @@ use pillion_runtime::Dirs;
 use super::super::stage::{Stage, cannot};
 
 /// How long fetching may take, and a run of tests.
-const PATIENCE: Duration = Duration::from_secs(10 * 60);
+const COMMAND_TIMEOUT: Duration = Duration::from_secs(10 * 60);
 /// What is shown of what tests said.
 const SHOWN: usize = 300;
 /// Unpacks a source archive of known content without running anything of it.
@@ -141,7 +141,7 @@ impl Project {
         for name in without.iter().map(|name| &**name).chain(self.flaky) {
             launch = launch.args(["--deselect", name]);
         }
-        let output = match launch.output(PATIENCE).await {
+        let output = match launch.output(COMMAND_TIMEOUT).await {
             Ok(output) => output,
             // What hangs does not do what it did.
             Err(error) => {
@@ -220,7 +220,7 @@ fn cache() -> Result<PathBuf> {
 
 async fn run(launch: Launch, what: &str) -> Result<()> {
     let failed = |why: &str| Error::new(Code::StartFailed, format!("cannot fetch {what}: {why}"));
-    let output = launch.output(PATIENCE).await;
+    let output = launch.output(COMMAND_TIMEOUT).await;
     let output = output.map_err(|error| failed(&error.to_string()))?;
     match output.exit.success() {
         true => Ok(()),

@@ -11,7 +11,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 const TARGETS: &str = include_str!("targets.py");
-const PATIENCE: Duration = Duration::from_secs(120);
+const TASK_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// A refactoring.
 #[derive(Debug, Clone, Deserialize)]
@@ -64,7 +64,7 @@ pub(super) async fn find(python: &Path, root: &Path, source: &str) -> Result<Vec
         .arg(source)
         .arg(&found);
     let output = launch
-        .output(PATIENCE)
+        .output(TASK_TIMEOUT)
         .await
         .map_err(|error| Error::new(Code::StartFailed, error.to_string()))?;
     let text = std::fs::read_to_string(found).unwrap_or_default();

@@ -46,7 +46,7 @@ const SESSIONS: usize = 200;
 /// Microseconds from the start of the process to its being healthy.
 const START: f64 = 300_000.0;
 /// How long a process may take to be there, and how often it is asked.
-const PATIENCE: Duration = Duration::from_secs(30);
+const START_TIMEOUT: Duration = Duration::from_secs(30);
 const AGAIN: Duration = Duration::from_millis(2);
 /// A server that is silent for so long has failed.
 const SILENCE: Duration = Duration::from_secs(60);
@@ -140,7 +140,7 @@ impl Desktop {
         let mut said = String::new();
         if let Some(stdout) = running.take_stdout() {
             let mut stdout = tokio::io::BufReader::new(stdout);
-            let read = tokio::time::timeout(PATIENCE, stdout.read_line(&mut said)).await;
+            let read = tokio::time::timeout(START_TIMEOUT, stdout.read_line(&mut said)).await;
             read.map_err(Error::internal)?
                 .map_err(|error| cannot(&error))?;
         }
@@ -159,7 +159,7 @@ impl Desktop {
 
     /// Wait until it says that it is well.
     fn health_now(&self) -> Result<()> {
-        let until = Instant::now() + PATIENCE;
+        let until = Instant::now() + START_TIMEOUT;
         loop {
             let asked = Wire::http(self.port).and_then(|mut wire| {
                 let answer = wire.ask(HEALTH_REQUEST)?;

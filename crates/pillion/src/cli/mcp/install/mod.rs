@@ -13,7 +13,7 @@ use pillion_doors::mcp::Profile;
 use pillion_runtime::write_atomically;
 use serde_json::{Value, json};
 
-use crate::cli::operations::from_here;
+use crate::cli::caller::from_here;
 use crate::cli::{Global, output};
 use agents::{Agent, Places, Shape, Start};
 

@@ -19,10 +19,11 @@ use rmcp::transport::StreamableHttpServerConfig;
 use rmcp::transport::streamable_http_server::StreamableHttpService;
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 
-use super::server::{Agent, Shared};
-use super::{Settings, exact};
+use super::MAX_BODY;
+use super::calls::collect;
+use super::refusal::refusal;
 use crate::House;
-use crate::http::{MAX_BODY, collect, refusal};
+use crate::mcp::{Agent, Settings, Shared, exact};
 
 /// Sessions that may be open at once; one that is idle for 5 minutes ends.
 const MAX_SESSIONS: usize = 1_000;

@@ -90,7 +90,7 @@ fn ends(with_input: bool, with_tools: bool) -> io::Result<(Ends, Theirs)> {
 
 /// A running program. Dropping it kills it.
 #[derive(Debug)]
-pub(crate) struct Body {
+pub(crate) struct Process {
     pub(crate) hold: Hold,
     pub(crate) ctl: InitStream,
 }
@@ -115,7 +115,7 @@ impl Hold {
     }
 }
 
-impl Body {
+impl Process {
     /// Give a slot its order.
     pub(crate) async fn in_slot(
         slot: Slot,

@@ -5,19 +5,21 @@ use std::sync::mpsc::sync_channel;
 
 use super::*;
 
-async fn clerk(path: &Path, queue: usize) -> Clerk {
-    let (clerk, aside) = Clerk::start(path, Use::Writing, queue, Duration::ZERO)
+async fn thread(path: &Path, queue: usize) -> ConnectionThread {
+    let (thread, aside) = ConnectionThread::start(path, Use::Writing, queue, Duration::ZERO)
         .await
         .unwrap();
     assert_eq!(aside, None);
-    clerk
+    thread
 }
 
-/// Keep a clerk busy until the sender is dropped.
-fn keep_busy(clerk: &Clerk) -> (impl Future<Output = ()>, std::sync::mpsc::SyncSender<()>) {
+/// Keep a thread busy until the sender is dropped.
+fn keep_busy(
+    thread: &ConnectionThread,
+) -> (impl Future<Output = ()>, std::sync::mpsc::SyncSender<()>) {
     let (go_on, wait) = sync_channel::<()>(0);
     let (begin, begun) = oneshot::channel();
-    let busy = clerk.ask(move |_| {
+    let busy = thread.ask(move |_| {
         let _ = begin.send(());
         let _ = wait.recv();
         Ok(())
@@ -39,20 +41,21 @@ fn poll_once<T>(future: std::pin::Pin<&mut impl Future<Output = T>>) -> Option<T
     }
 }
 
-fn insert(word: &'static str) -> impl FnOnce(&Desk) -> Result<(), StoreError> + Send {
-    move |desk| {
-        desk.sql(|c| {
-            c.execute(
-                "INSERT INTO runs VALUES (NULL, ?1, '', '', 0, '', '')",
-                [word],
-            )
-        })
-        .map(drop)
+fn insert(word: &'static str) -> impl FnOnce(&Transaction) -> Result<(), StoreError> + Send {
+    move |transaction| {
+        transaction
+            .sql(|c| {
+                c.execute(
+                    "INSERT INTO runs VALUES (NULL, ?1, '', '', 0, '', '')",
+                    [word],
+                )
+            })
+            .map(drop)
     }
 }
 
-fn words(desk: &Desk<'_>) -> Result<Vec<String>, StoreError> {
-    desk.sql(|connection| {
+fn words(transaction: &Transaction<'_>) -> Result<Vec<String>, StoreError> {
+    transaction.sql(|connection| {
         connection
             .prepare("SELECT session FROM runs ORDER BY seq")?
             .query_map([], |row| row.get(0))?
@@ -63,14 +66,14 @@ fn words(desk: &Desk<'_>) -> Result<Vec<String>, StoreError> {
 #[tokio::test]
 async fn a_full_queue_is_told_and_what_is_in_it_is_done() {
     let temp = tempfile::tempdir().unwrap();
-    let clerk = clerk(&temp.path().join("s/db"), 2).await;
-    let (begun, go_on) = keep_busy(&clerk);
+    let thread = thread(&temp.path().join("s/db"), 2).await;
+    let (begun, go_on) = keep_busy(&thread);
     begun.await;
-    let mut first = Box::pin(clerk.ask(insert("first")));
-    let mut second = Box::pin(clerk.ask(insert("second")));
+    let mut first = Box::pin(thread.ask(insert("first")));
+    let mut second = Box::pin(thread.ask(insert("second")));
     assert!(poll_once(first.as_mut()).is_none());
     assert!(poll_once(second.as_mut()).is_none());
-    let refused = clerk.ask(insert("third")).await.unwrap_err();
+    let refused = thread.ask(insert("third")).await.unwrap_err();
     assert!(
         matches!(refused, StoreError::Busy { waiting: 2 }),
         "{refused}"
@@ -78,39 +81,40 @@ async fn a_full_queue_is_told_and_what_is_in_it_is_done() {
     drop(go_on);
     first.await.unwrap();
     second.await.unwrap();
-    assert_eq!(clerk.ask(words).await.unwrap(), ["first", "second"]);
+    assert_eq!(thread.ask(words).await.unwrap(), ["first", "second"]);
 }
 
 #[tokio::test]
 async fn a_caller_that_went_away_changes_nothing() {
     let temp = tempfile::tempdir().unwrap();
     let path = temp.path().join("s/db");
-    let clerk = clerk(&path, 4).await;
-    let (begun, go_on) = keep_busy(&clerk);
+    let thread = thread(&path, 4).await;
+    let (begun, go_on) = keep_busy(&thread);
     begun.await;
-    let mut gone = Box::pin(clerk.ask(insert("gone")));
+    let mut gone = Box::pin(thread.ask(insert("gone")));
     assert!(poll_once(gone.as_mut()).is_none());
     drop(gone);
     drop(go_on);
     // What is queued is done even if the store is dropped at once.
-    drop(clerk);
-    let clerk = self::clerk(&path, 4).await;
-    assert_eq!(clerk.ask(words).await.unwrap(), ["gone"]);
+    drop(thread);
+    let thread = self::thread(&path, 4).await;
+    assert_eq!(thread.ask(words).await.unwrap(), ["gone"]);
 }
 
 #[tokio::test]
 async fn one_that_fails_leaves_the_others_of_its_transaction() {
     let temp = tempfile::tempdir().unwrap();
-    let clerk = clerk(&temp.path().join("s/db"), 8).await;
-    let (begun, go_on) = keep_busy(&clerk);
+    let thread = thread(&temp.path().join("s/db"), 8).await;
+    let (begun, go_on) = keep_busy(&thread);
     begun.await;
-    let before = clerk.ask(insert("before"));
-    let failing = clerk.ask(|desk| {
-        insert("never")(desk)?;
+    let before = thread.ask(insert("before"));
+    let failing = thread.ask(|transaction| {
+        insert("never")(transaction)?;
         Err::<(), _>(StoreError::NoJob { id: "x".into() })
     });
-    let wrong = clerk.ask(|desk| desk.sql(|c| c.execute("INSERT INTO nowhere VALUES (1)", [])));
-    let after = clerk.ask(insert("after"));
+    let wrong = thread
+        .ask(|transaction| transaction.sql(|c| c.execute("INSERT INTO nowhere VALUES (1)", [])));
+    let after = thread.ask(insert("after"));
     let (before, failing, wrong, after, ()) = tokio::join!(before, failing, wrong, after, async {
         drop(go_on);
     });
@@ -118,44 +122,45 @@ async fn one_that_fails_leaves_the_others_of_its_transaction() {
     after.unwrap();
     assert!(matches!(failing, Err(StoreError::NoJob { .. })));
     assert!(matches!(wrong, Err(StoreError::Sqlite { .. })));
-    assert_eq!(clerk.ask(words).await.unwrap(), ["before", "after"]);
+    assert_eq!(thread.ask(words).await.unwrap(), ["before", "after"]);
 }
 
 #[tokio::test]
 async fn when_a_transaction_is_gone_nobody_is_told_that_it_was_kept() {
     let temp = tempfile::tempdir().unwrap();
-    let clerk = clerk(&temp.path().join("s/db"), 8).await;
-    let (begun, go_on) = keep_busy(&clerk);
+    let thread = thread(&temp.path().join("s/db"), 8).await;
+    let (begun, go_on) = keep_busy(&thread);
     begun.await;
-    let before = clerk.ask(insert("before"));
+    let before = thread.ask(insert("before"));
     // As SQLite does by itself after an error of the disk.
-    let broken = clerk.ask(|desk| {
-        desk.sql(|c| c.execute_batch("ROLLBACK"))?;
+    let broken = thread.ask(|transaction| {
+        transaction.sql(|c| c.execute_batch("ROLLBACK"))?;
         Err::<(), _>(StoreError::DiskFull { path: "db".into() })
     });
-    let after = clerk.ask(insert("after"));
+    let after = thread.ask(insert("after"));
     let (before, broken, after, ()) = tokio::join!(before, broken, after, async {
         drop(go_on);
     });
     assert!(matches!(before, Err(StoreError::DiskFull { .. })));
     assert!(matches!(broken, Err(StoreError::DiskFull { .. })));
     after.unwrap();
-    assert_eq!(clerk.ask(words).await.unwrap(), ["after"]);
+    assert_eq!(thread.ask(words).await.unwrap(), ["after"]);
 }
 
 #[tokio::test]
 async fn a_full_disk_is_told_apart_and_passes() {
     let temp = tempfile::tempdir().unwrap();
-    let clerk = clerk(&temp.path().join("s/db"), 8).await;
+    let thread = thread(&temp.path().join("s/db"), 8).await;
     let pages = |number: u32| {
-        move |desk: &Desk| {
-            desk.sql(|c| c.query_row(&format!("PRAGMA max_page_count = {number}"), [], |_| Ok(())))
+        move |transaction: &Transaction| {
+            transaction
+                .sql(|c| c.query_row(&format!("PRAGMA max_page_count = {number}"), [], |_| Ok(())))
         }
     };
     let large = || {
-        clerk.ask(|desk| {
+        thread.ask(|transaction| {
             let text = "x".repeat(1 << 20);
-            desk.sql(|c| {
+            transaction.sql(|c| {
                 c.execute(
                     "INSERT INTO runs VALUES (NULL, 's', '', '', 0, '', ?1)",
                     [text],
@@ -163,33 +168,33 @@ async fn a_full_disk_is_told_apart_and_passes() {
             })
         })
     };
-    clerk.ask(pages(20)).await.unwrap();
+    thread.ask(pages(20)).await.unwrap();
     let error = large().await.unwrap_err();
     assert!(matches!(error, StoreError::DiskFull { .. }), "{error}");
     assert!(error.hint().contains("make room"), "{}", error.hint());
-    clerk.ask(insert("small")).await.unwrap();
-    clerk.ask(pages(100_000)).await.unwrap();
+    thread.ask(insert("small")).await.unwrap();
+    thread.ask(pages(100_000)).await.unwrap();
     large().await.unwrap();
-    assert_eq!(clerk.ask(words).await.unwrap(), ["small", "s"]);
+    assert_eq!(thread.ask(words).await.unwrap(), ["small", "s"]);
 }
 
 #[tokio::test]
 async fn a_thread_that_died_is_told() {
     let temp = tempfile::tempdir().unwrap();
-    let clerk = clerk(&temp.path().join("s/db"), 8).await;
-    let died = clerk.ask(|_| -> Result<(), _> { panic!("as a bug would") });
+    let thread = thread(&temp.path().join("s/db"), 8).await;
+    let died = thread.ask(|_| -> Result<(), _> { panic!("as a bug would") });
     assert!(matches!(died.await, Err(StoreError::Closed)));
-    assert!(matches!(clerk.ask(words).await, Err(StoreError::Closed)));
+    assert!(matches!(thread.ask(words).await, Err(StoreError::Closed)));
 }
 
 #[tokio::test]
 async fn every_commit_is_synced_to_the_disk() {
     let temp = tempfile::tempdir().unwrap();
-    let clerk = clerk(&temp.path().join("s/db"), 8).await;
+    let thread = thread(&temp.path().join("s/db"), 8).await;
     let pragma = |name: &'static str| {
-        clerk.ask(move |desk| {
+        thread.ask(move |transaction| {
             let sql = format!("SELECT CAST({name} AS TEXT) FROM pragma_{name}");
-            desk.sql(|c| c.query_row(&sql, [], |row| row.get::<_, String>(0)))
+            transaction.sql(|c| c.query_row(&sql, [], |row| row.get::<_, String>(0)))
         })
     };
     assert_eq!(pragma("journal_mode").await.unwrap(), "wal");

@@ -28,21 +28,21 @@ struct Done {
 }
 
 /// A handle to the thread. Dropping it lets the thread finish its queue and waits for it.
-pub(crate) struct Clerk {
+pub(crate) struct ConnectionThread {
     queue: Option<mpsc::Sender<Command>>,
     thread: Option<JoinHandle<()>>,
     ended: oneshot::Receiver<()>,
     path: PathBuf,
-    patience: Duration,
+    queue_timeout: Duration,
 }
 
-impl Clerk {
+impl ConnectionThread {
     /// Start the thread, which opens the file; also where a broken one was put.
     pub(crate) async fn start(
         path: &Path,
         purpose: Use,
         queue: usize,
-        patience: Duration,
+        queue_timeout: Duration,
     ) -> Result<(Self, Option<PathBuf>), StoreError> {
         let (sender, commands) = mpsc::channel(queue.max(1));
         let (tell, opened) = oneshot::channel();
@@ -61,28 +61,28 @@ impl Clerk {
                 let _ = end.send(());
             })
             .map_err(|error: io::Error| StoreError::file(path, error))?;
-        let clerk = Self {
+        let thread = Self {
             queue: Some(sender),
             thread: Some(thread),
             ended,
             path: path.to_owned(),
-            patience,
+            queue_timeout,
         };
         let set_aside = opened.await.map_err(|_| StoreError::Closed)??;
-        Ok((clerk, set_aside))
+        Ok((thread, set_aside))
     }
 
     /// Have something done in a transaction; the answer comes after the commit.
     pub(crate) async fn ask<T: Send + 'static>(
         &self,
-        task: impl FnOnce(&Desk) -> Result<T, StoreError> + Send + 'static,
+        task: impl FnOnce(&Transaction) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, StoreError> {
         let (tell, told) = oneshot::channel();
         let path = self.path.clone();
         let command: Command = Box::new(move |connection| {
             let result = connection.and_then(|connection| {
-                let desk = Desk { connection, path };
-                desk.all_or_nothing(task)
+                let transaction = Transaction { connection, path };
+                transaction.all_or_nothing(task)
             });
             Done {
                 failed: result.as_ref().err().cloned(),
@@ -92,7 +92,7 @@ impl Clerk {
             }
         });
         let queue = self.queue.as_ref().ok_or(StoreError::Closed)?;
-        match queue.send_timeout(command, self.patience).await {
+        match queue.send_timeout(command, self.queue_timeout).await {
             Ok(()) => {}
             Err(mpsc::error::SendTimeoutError::Timeout(_)) => {
                 return Err(StoreError::Busy {
@@ -111,7 +111,7 @@ impl Clerk {
     }
 }
 
-impl Drop for Clerk {
+impl Drop for ConnectionThread {
     fn drop(&mut self) {
         self.queue = None;
         if let Some(thread) = self.thread.take() {
@@ -120,13 +120,14 @@ impl Drop for Clerk {
     }
 }
 
-/// What a task has before it: the connection, and the file's name for its errors.
-pub(crate) struct Desk<'a> {
+/// The transaction that a task is carried out in: its connection, and the file's name for
+/// errors.
+pub(crate) struct Transaction<'a> {
     pub(crate) connection: &'a Connection,
     path: PathBuf,
 }
 
-impl Desk<'_> {
+impl Transaction<'_> {
     /// Say something to SQLite.
     pub(crate) fn sql<T>(
         &self,
@@ -210,5 +211,5 @@ fn note(path: &Path, error: &StoreError) {
 }
 
 #[cfg(test)]
-#[path = "clerk_tests.rs"]
+#[path = "connection_thread_tests.rs"]
 mod tests;

@@ -8,12 +8,14 @@ use pillion_protocol::{Code, Error, Result, vars};
 use serde_json::json;
 use tokio::time::Instant;
 
-use crate::connect::{NoConnection, answering};
-use crate::daemon_log::DaemonLog;
-use crate::launched::Launched;
+use super::Reached;
+use super::daemon_log::DaemonLog;
+use super::launched::Launched;
+use super::start_lock::StartLock;
+use crate::connect::answering;
+use crate::no_connection::NoConnection;
 use crate::options::Options;
-use crate::start::{Pauses, Reached};
-use crate::start_lock::StartLock;
+use crate::pauses::Pauses;
 
 /// The exit code of a daemon that found another one in its place.
 const LOST_RACE: i32 = 75;

@@ -17,9 +17,8 @@ use serde_json::json;
 use serde_json::value::{RawValue, to_raw_value};
 use tokio::sync::mpsc;
 
-use super::Served;
-use super::served::written;
 use crate::NotebookService;
+use crate::gateway::{Served, written};
 
 /// How often it is looked whether a kernel that nobody listens to is still at work.
 const LOOK: Duration = Duration::from_secs(1);

@@ -11,8 +11,8 @@ use serde_json::value::RawValue;
 use tokio::sync::{OnceCell, mpsc};
 use tokio_util::sync::CancellationToken;
 
-use crate::cli::Global;
-use crate::cli::backend::Backend;
+use super::Global;
+use super::backend::Backend;
 
 /// The way to whoever answers. Found when first needed; after that the client connects
 /// again by itself when the daemon is gone, and repeats only what is a read.

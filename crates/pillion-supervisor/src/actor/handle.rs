@@ -4,41 +4,18 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
-use pillion_catalogue::{Activity, Room};
+use pillion_catalogue::Room;
 use pillion_protocol::{Error, Result};
 use tokio::sync::{mpsc, oneshot};
 
-use crate::actor::Actor;
-use crate::call::{Outcome, Pending};
-use crate::failure::Cause;
+use super::{Actor, Surroundings};
 use crate::failure::{busy, stopped, too_slow};
-use crate::hold::{Grant, Hold};
+use crate::message::{Grant, LoadToken, Message, Outcome, Pending};
 use crate::status::Shared;
-use crate::{Answer, Ask, Call, Events, Notice, SidecarStatus, Spec, State};
+use crate::{Answer, Ask, Call, Notice, SidecarStatus, Spec, State};
 
 /// How long a call that was handed back waits for a place in a full queue, at a time.
 const NO_PLACE: Duration = Duration::from_millis(10);
-
-/// What handles tell the owner.
-#[derive(Debug)]
-pub(crate) enum Message {
-    Call(Pending),
-    Notify(Notice),
-    Cancel(u64),
-    /// A hold is over.
-    LetGo {
-        process: u64,
-        id: u64,
-    },
-    /// Who holds a process wants its end.
-    Kill {
-        process: u64,
-        cause: Cause,
-    },
-    Warm,
-    Restart,
-    Stop(Option<oneshot::Sender<()>>),
-}
 
 /// A handle on a sidecar. The sidecar ends when the last handle is dropped.
 #[derive(Debug, Clone)]
@@ -53,15 +30,6 @@ pub struct Sidecar {
 enum Given {
     Answer(Answer),
     Grant(Grant),
-}
-
-/// What the sidecars of one pool have in common.
-#[derive(Debug, Clone)]
-pub(crate) struct Surroundings {
-    pub(crate) events: Events,
-    pub(crate) activity: Activity,
-    /// Counts the processes of all sidecars of a pool.
-    pub(crate) generations: Arc<AtomicU64>,
 }
 
 impl Sidecar {
@@ -92,9 +60,9 @@ impl Sidecar {
         }
     }
 
-    /// Have its process until the hold is dropped; one is started if there is none. Dropping
+    /// Have its process until the grant is dropped; one is started if there is none. Dropping
     /// the future gives up the wait, not the start.
-    pub(crate) async fn hold(&self) -> Result<Hold> {
+    pub(crate) async fn grant(&self) -> Result<Grant> {
         let call = Call {
             ask: Ask::nothing(),
             safe: true,
@@ -103,7 +71,7 @@ impl Sidecar {
             room: Room::default(),
         };
         match self.until_given(call).await? {
-            Given::Grant(grant) => Ok(Hold::new(grant, self.clone())),
+            Given::Grant(grant) => Ok(grant),
             Given::Answer(_) => Err(Error::internal("this sidecar cannot be held")),
         }
     }
@@ -217,23 +185,6 @@ impl Sidecar {
     /// A source file that changed since its process imported it.
     pub(crate) fn changed_file(&self) -> Option<String> {
         self.shared.changed_file()
-    }
-}
-
-/// Counts a call as load from the moment it is made until the process is done with it.
-#[derive(Debug)]
-pub(crate) struct LoadToken(Arc<Shared>);
-
-impl LoadToken {
-    fn take(shared: &Arc<Shared>, limit: usize) -> Option<Self> {
-        let token = Self(Arc::clone(shared));
-        (shared.load.fetch_add(1, Ordering::Relaxed) < limit).then_some(token)
-    }
-}
-
-impl Drop for LoadToken {
-    fn drop(&mut self) {
-        self.0.load.fetch_sub(1, Ordering::Relaxed);
     }
 }
 

@@ -13,13 +13,13 @@ use std::os::fd::{AsRawFd, BorrowedFd, RawFd};
 use rustix::thread::UnshareFlags;
 
 /// Who one is after [`fork`].
-pub(super) enum Forked {
+pub(crate) enum Forked {
     Child,
     Parent(i32),
 }
 
 /// Fork this process, which must have one thread.
-pub(super) fn fork() -> io::Result<Forked> {
+pub(crate) fn fork() -> io::Result<Forked> {
     // SAFETY: a box starts no thread before its last fork, so the child is a whole copy of it.
     match unsafe { libc::fork() } {
         -1 => Err(io::Error::last_os_error()),
@@ -29,7 +29,7 @@ pub(super) fn fork() -> io::Result<Forked> {
 }
 
 /// Become another program; returns only if that failed.
-pub(super) fn exec(program: &CStr, args: &[CString], env: &[CString]) -> io::Error {
+pub(crate) fn exec(program: &CStr, args: &[CString], env: &[CString]) -> io::Error {
     let pointers = |strings: &[CString]| -> Vec<*const libc::c_char> {
         let all = strings.iter().map(|s| s.as_ptr());
         all.chain([std::ptr::null()]).collect()
@@ -41,19 +41,19 @@ pub(super) fn exec(program: &CStr, args: &[CString], env: &[CString]) -> io::Err
 }
 
 /// End at once, without what Rust would do at the end.
-pub(super) fn exit_now(code: i32) -> ! {
+pub(crate) fn exit_now(code: i32) -> ! {
     // SAFETY: _exit has no preconditions.
     unsafe { libc::_exit(code) }
 }
 
 /// Leave namespaces behind for new ones.
-pub(super) fn unshare(flags: UnshareFlags) -> io::Result<()> {
+pub(crate) fn unshare(flags: UnshareFlags) -> io::Result<()> {
     // SAFETY: the flags used here leave memory and descriptors as they are.
     unsafe { rustix::thread::unshare_unsafe(flags) }.map_err(io::Error::from)
 }
 
 /// Let processes of this network namespace talk to each other.
-pub(super) fn bring_up_loopback() -> io::Result<()> {
+pub(crate) fn bring_up_loopback() -> io::Result<()> {
     use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
     let socket = socket_with(
         AddressFamily::INET,
@@ -110,7 +110,7 @@ pub(crate) fn landlock_version() -> u32 {
 }
 
 /// Make a mount, with all below it, read-only or otherwise less than it was.
-pub(super) fn restrict_mount(
+pub(crate) fn restrict_mount(
     mount: BorrowedFd<'_>,
     attributes: u64,
     below: bool,
@@ -137,7 +137,7 @@ pub(super) fn restrict_mount(
 }
 
 /// The current folder becomes the root; the old one is then below it.
-pub(super) fn pivot_root() -> io::Result<()> {
+pub(crate) fn pivot_root() -> io::Result<()> {
     let here = c".".as_ptr();
     // SAFETY: both are valid paths.
     let done = unsafe { libc::syscall(libc::SYS_pivot_root, here, here) };
@@ -146,19 +146,19 @@ pub(super) fn pivot_root() -> io::Result<()> {
 
 /// Give a process of which only its owner and its init may know secrets back to the reach of
 /// those (`true`), or take it out of it.
-pub(super) fn set_dumpable(yes: bool) -> io::Result<()> {
+pub(crate) fn set_dumpable(yes: bool) -> io::Result<()> {
     // SAFETY: this prctl takes a number.
     check(unsafe { libc::prctl(libc::PR_SET_DUMPABLE, libc::c_ulong::from(yes)) })
 }
 
 /// Forget all groups of the user that started us.
-pub(super) fn drop_groups() -> io::Result<()> {
+pub(crate) fn drop_groups() -> io::Result<()> {
     // SAFETY: no groups are read where there are none.
     check(unsafe { libc::setgroups(0, std::ptr::null()) })
 }
 
 /// Close all descriptors but these, and let these survive an exec; `ours` stays until then.
-pub(super) fn keep_only(kept: &[RawFd], ours: RawFd) -> io::Result<()> {
+pub(crate) fn keep_only(kept: &[RawFd], ours: RawFd) -> io::Result<()> {
     for fd in kept {
         // SAFETY: only used to set a flag; fcntl fails cleanly on a number that is not open.
         let borrowed = unsafe { BorrowedFd::borrow_raw(*fd) };
@@ -178,7 +178,7 @@ pub(super) fn keep_only(kept: &[RawFd], ours: RawFd) -> io::Result<()> {
 }
 
 /// A signal to everyone in this pid namespace, of which we are the first process.
-pub(super) fn signal_all_others(signal: libc::c_int) -> io::Result<()> {
+pub(crate) fn signal_all_others(signal: libc::c_int) -> io::Result<()> {
     // SAFETY: kill has no preconditions; -1 leaves out the sender and what it must not reach.
     check(unsafe { libc::kill(-1, signal) })
 }

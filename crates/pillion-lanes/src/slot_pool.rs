@@ -21,7 +21,7 @@ const SOON: Duration = Duration::from_millis(25);
 
 /// A zygote with its warm slots.
 #[derive(Debug)]
-pub(crate) struct Keeper {
+pub(crate) struct SlotPool {
     supervisor: Arc<Supervisor>,
     make: Make,
     key: String,
@@ -42,7 +42,7 @@ pub(crate) enum How {
     Forked,
 }
 
-impl Keeper {
+impl SlotPool {
     /// Whether it keeps so many slots of such a zygote.
     pub(crate) fn is_of(&self, make: &Make, slots: usize) -> bool {
         self.slots == slots && self.make == *make
@@ -76,11 +76,11 @@ impl Keeper {
         let (over, ended) = tokio::sync::oneshot::channel();
         slot.init.over = Some(over);
         slot.init.zygote = Some(zygote.clone());
-        let keeper = Arc::clone(self);
+        let slot_pool = Arc::clone(self);
         tokio::spawn(async move {
             // Not now: the run that this is about wants the processor first.
             let _ = tokio::time::timeout(SOON, ended).await;
-            keeper.refill(&zygote, wanted).await;
+            slot_pool.refill(&zygote, wanted).await;
         });
         Ok((slot, how))
     }

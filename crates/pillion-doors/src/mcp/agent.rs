@@ -1,0 +1,59 @@
+//! The session of one agent, and what all sessions of a door share.
+
+use std::sync::Arc;
+
+use pillion_catalogue::Room;
+use tokio::sync::Semaphore;
+
+use super::Settings;
+use super::outputs::Outputs;
+use super::roots::Roots;
+use super::tools::Tools;
+use crate::House;
+
+/// Calls that are worked on at once; more are refused.
+const MAX_CALLS: usize = 256;
+
+/// What all sessions of a door share.
+pub(crate) struct Shared {
+    pub(super) house: House,
+    pub(super) settings: Settings,
+    pub(super) tools: Tools,
+    pub(super) outputs: Outputs,
+    pub(super) calls: Semaphore,
+}
+
+impl Shared {
+    pub(crate) fn new(house: House, settings: Settings) -> Self {
+        Self {
+            tools: Tools::new(&house.catalogue, settings.profile),
+            outputs: Outputs::new(),
+            calls: Semaphore::new(MAX_CALLS),
+            house,
+            settings,
+        }
+    }
+
+    /// Whether there is nothing but exposed functions.
+    pub(super) fn is_only_functions(&self) -> bool {
+        self.house.exposed.is_some() && self.house.catalogue.definitions().next().is_none()
+    }
+}
+
+/// The server of one session.
+pub(crate) struct Agent {
+    pub(super) shared: Arc<Shared>,
+    pub(super) roots: Roots,
+    /// Where its answers wait.
+    pub(super) room: Room,
+}
+
+impl Agent {
+    pub(crate) fn new(shared: Arc<Shared>, room: Room) -> Self {
+        Self {
+            shared,
+            roots: Roots::default(),
+            room,
+        }
+    }
+}
