@@ -3,16 +3,13 @@
 //! Lines and columns count from 1, columns in characters; a range ends one past its last
 //! character; paths are relative to the workspace, with `/`.
 
-use pillion_catalogue::Format;
 use pillion_workspace::Snapshot;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::de::{DeserializeOwned, Error as _};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 
-pub use crate::changes::{LeftAlone, Past, PatchFormat, Patched, Renamed};
 use crate::index::{Kind, ParseError};
-use crate::text::Text;
 
 /// An answer: to one question, to several at once, or as text.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
@@ -164,16 +161,6 @@ impl<T> Answer<T> {
     /// To one question, with what it does not speak of.
     pub(crate) fn one(answer: T, unread: Option<Unread>) -> Self {
         Self::One(Whole { answer, unread })
-    }
-}
-
-impl<T: Text> Answer<T> {
-    /// In the form that was asked for.
-    pub(crate) fn in_format(self, format: Format) -> Self {
-        match format {
-            Format::Json => self,
-            Format::Text => Self::Text { text: self.text() },
-        }
     }
 }
 

@@ -9,11 +9,11 @@ use pillion_workspace::config::EngineChoice;
 
 use crate::cache::{About, Kept, Question};
 use crate::engine::{self, Hover, LanguageServer, Location};
-use crate::engines::{Speaker, Surroundings};
+use crate::engines::Speaker;
 use crate::jedi::Asked;
-use crate::params::Pythons;
 use crate::project::View;
 use crate::source::{Position, Source, Span};
+use crate::surroundings::{Pythons, Surroundings};
 
 /// An engine, and the moment it is asked about.
 #[derive(Debug, Clone)]

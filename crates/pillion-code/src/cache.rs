@@ -7,11 +7,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use pillion_workspace::Clock;
 use pillion_workspace::config::EngineChoice;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
-use crate::CacheStatus;
 use crate::engine::{Hover, Location};
-use crate::engines::Id;
 use crate::source::{Position, Span};
+use crate::surroundings::Id;
 
 /// Answers that are kept; then all are forgotten.
 const MAX: usize = 4096;
@@ -42,6 +43,20 @@ pub(crate) enum Kept {
     Places(Arc<Vec<Location>>),
     Possible(Arc<Vec<(PathBuf, Span)>>),
     Hover(Arc<Option<Hover>>),
+}
+
+/// Answers of engines that are kept until a file changes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct CacheStatus {
+    /// How many are kept.
+    pub size: usize,
+    /// Files that they are about.
+    #[serde(default)]
+    pub files: usize,
+    /// How many questions they answered.
+    pub hits: u64,
+    /// How often a change of files made them worthless.
+    pub invalidations: u64,
 }
 
 /// Answers that hold as long as the clock stands still.

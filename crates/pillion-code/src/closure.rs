@@ -6,13 +6,13 @@
 //! protocol belongs together with the classes that have all that it asks for.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use pillion_catalogue::Result;
 
 use crate::answers::Location;
 use crate::ask::{Engine, span, to_engine};
-use crate::desk::{self, Desk};
+use crate::desk::{self, Desk, Place};
 use crate::index::facts::name_hash;
 use crate::index::{Facts, Kind};
 use crate::registered;
@@ -20,9 +20,6 @@ use crate::source::{Position, Span};
 
 /// Classes that are looked at on the way up.
 const MAX_CLASSES: usize = 200;
-
-/// A definition: its file and where its name stands.
-pub(crate) type Place = (PathBuf, Span);
 
 /// The definitions that belong together, and the classes that have them.
 #[derive(Debug, Default)]

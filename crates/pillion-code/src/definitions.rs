@@ -1,15 +1,16 @@
 //! Where a name is defined: the engine's answer, brought to the place a reader means.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use pillion_catalogue::Result;
 
 use crate::answers::Location;
-use crate::ask::{Engine, span};
-use crate::desk::Desk;
+use crate::ask::{Engine, span, to_engine};
+use crate::desk::{Desk, Place};
 use crate::dotted;
-use crate::operations::Spotted;
-use crate::source::Span;
+use crate::source::{Position, Source, Span};
+use crate::spotted::Spotted;
 
 /// Definitions, and who found them.
 #[derive(Debug)]
@@ -80,6 +81,35 @@ pub(crate) async fn find(engine: &Engine, spot: &Spotted) -> Result<Found> {
         found.places.push((path, span));
     }
     Ok(found)
+}
+
+/// The classes that the value of a name belongs to.
+pub(crate) async fn classes_of(engine: &Engine, file: &str, at: Position) -> Result<Vec<Place>> {
+    let path = engine.absolute(file);
+    let found = engine
+        .server()?
+        .type_definition(&path, to_engine(at), engine.timeout)
+        .await?;
+    Ok(found
+        .into_iter()
+        .map(|found| (found.path, span(found.range)))
+        .collect())
+}
+
+/// Where a name is defined, behind all imports.
+pub(crate) async fn meaning(
+    engine: &Engine,
+    file: &str,
+    source: &Arc<Source>,
+    at: usize,
+) -> Result<Vec<Place>> {
+    let spot = Spotted {
+        path: file.to_owned(),
+        at: source.position(at),
+        source: Arc::clone(source),
+        is_module: false,
+    };
+    Ok(find(engine, &spot).await?.places)
 }
 
 /// Engines point at all of `self.name` where an attribute gets its first value; a reader

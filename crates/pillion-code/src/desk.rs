@@ -20,6 +20,9 @@ pub(crate) struct Desk {
     facts: HashMap<PathBuf, Arc<Facts>>,
 }
 
+/// A definition: its file and where its name stands.
+pub(crate) type Place = (PathBuf, Span);
+
 /// A definition in a file.
 #[derive(Debug, Clone)]
 pub(crate) struct Defined {

@@ -10,8 +10,8 @@ use crate::ask::Engine;
 use crate::desk::Desk;
 use crate::engine::Location;
 use crate::index::Import;
-use crate::operations::Spotted;
 use crate::source::{Position, Source, Span};
+use crate::spotted::Spotted;
 
 /// Where the parts of the dotted name at a place are spelled in an import, if the engine's
 /// own `targets` leave the question open.

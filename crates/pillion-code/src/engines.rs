@@ -7,21 +7,20 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use pillion_catalogue::{Code, Error, Result};
-use pillion_project::{Project, Projects, Proven, Walls, Whereabouts};
+use pillion_project::{Projects, Walls, Whereabouts};
 use pillion_runtime::Dirs;
 use pillion_runtime::managed::{Silent, State};
 use pillion_supervisor::Supervisor;
 use pillion_workspace::config::EngineChoice;
 use pillion_workspace::{Change, ChangeKind};
 
-use crate::CacheStatus;
-use crate::cache::Cache;
+use crate::cache::{Cache, CacheStatus};
 use crate::engine::{self, LanguageServer, Make, basedpyright_program, limits, ty_program};
 use crate::index::{Index, is_python};
 use crate::jedi::Jedi;
-use crate::params::Pythons;
 use crate::parsed::parsed;
 use crate::source::Source;
+use crate::surroundings::{Id, Pythons, Surroundings};
 use crate::tools;
 
 /// Pythons that engines of one workspace run with at the same time.
@@ -41,17 +40,6 @@ pub(crate) struct Engines {
     /// Files whose text engines were given because their time stamps prove nothing.
     handed_over: Mutex<BTreeSet<PathBuf>>,
     pub(crate) cache: Cache,
-}
-
-/// Tells surroundings apart.
-pub(crate) type Id = u64;
-
-/// What engines depend on beside the files of the workspace.
-#[derive(Debug)]
-pub(crate) struct Surroundings {
-    pub(crate) id: Id,
-    pub(crate) project: Arc<Project>,
-    pub(crate) python: Arc<Proven>,
 }
 
 /// Who answers.

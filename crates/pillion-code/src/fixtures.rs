@@ -8,10 +8,11 @@ use ruff_python_ast::visitor::{self, Visitor};
 use ruff_python_ast::{Expr, Stmt, StmtFunctionDef};
 use ruff_text_size::Ranged;
 
-use crate::arrivals::{classes_of, exact, meaning};
 use crate::ask::Engine;
-use crate::closure::Place;
+use crate::definitions::{classes_of, meaning};
+use crate::desk::Place;
 use crate::index::Mention;
+use crate::literals::exact;
 use crate::modules;
 use crate::parsed::parsed;
 use crate::source::Source;

@@ -18,7 +18,7 @@ use serde_json::json;
 use serde_json::value::to_raw_value;
 
 use crate::engine::{Hover, Location, Position, Range};
-use crate::engines::Surroundings;
+use crate::surroundings::Surroundings;
 use crate::tools;
 
 /// Jedi for one workspace.

@@ -14,15 +14,15 @@ use serde_json::json;
 
 use crate::arrivals::{self, Doubt, Target};
 use crate::ask::{Engine, span};
-use crate::closure::{self, Family, Grower, Place};
+use crate::closure::{self, Family, Grower};
 use crate::definitions::{self, Found};
-use crate::desk::{self, Desk};
+use crate::desk::{self, Desk, Place};
 use crate::fixtures::{self, Fixtures};
 use crate::index::{Kind, Mention};
-use crate::operations::Spotted;
 use crate::scopes::Scopes;
 use crate::source::Span;
 use crate::spelled;
+use crate::spotted::Spotted;
 
 /// What is known about a place where the type of the receiver is not.
 pub(crate) const NO_TYPE: &str = "the type of what stands before the dot is not known";

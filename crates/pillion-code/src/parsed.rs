@@ -10,13 +10,13 @@
 use ruff_python_ast::token::{Token, TokenFlags, TokenKind, Tokens};
 use ruff_python_ast::visitor::{self, Visitor};
 use ruff_python_ast::{
-    Expr, InterpolatedStringElement, ModExpression, ModModule, Pattern, Stmt, StringLiteral,
+    Expr, InterpolatedStringElement, ModExpression, ModModule, Pattern, PySourceType, Stmt,
+    StringLiteral,
 };
 use ruff_python_parser::{self as ruff, Mode, ParseError, ParseErrorType, lexer};
 use ruff_text_size::{Ranged, TextRange, TextSize};
 
-use crate::index::source_type;
-use crate::syntax::may_be_keyword;
+use crate::keywords::may_be_keyword;
 
 /// Levels of a tree that are walked. Python itself gives up between 200 (brackets) and some
 /// thousands (sums); what people and generators write stays far below.
@@ -41,6 +41,15 @@ const WALKER_LEVEL: usize = if cfg!(debug_assertions) {
 };
 /// What is needed besides, whatever the depth.
 const BASE: usize = 256 << 10;
+
+/// How a file is to be parsed.
+fn source_type(path: &str) -> PySourceType {
+    if path.ends_with(".pyi") {
+        PySourceType::Stub
+    } else {
+        PySourceType::Python
+    }
+}
 
 /// A module that was parsed.
 #[derive(Debug)]

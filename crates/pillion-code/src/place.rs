@@ -1,62 +1,8 @@
-//! Which workspace a request means, and which file in it.
+//! Which file of a workspace a path means.
 
 use std::path::{Component, Path, PathBuf};
 
-use pillion_catalogue::{Caller, Code, Context, Error, Result};
-use pillion_workspace::root;
-
-use crate::CodeService;
-
-use crate::project::View;
-use crate::source::Source;
-
-/// The root that a request means: the one that is named, or the nearest one above what the
-/// request is about.
-pub(crate) fn root_of(caller: &Caller, about: Option<&Path>) -> Result<PathBuf> {
-    if let Some(named) = &caller.root {
-        return existing_folder(named);
-    }
-    let about = about.filter(|path| path.is_absolute());
-    // A file that is not there yet belongs to the folder it would be in.
-    let about = about.and_then(|path| path.ancestors().find(|path| path.exists()));
-    match about.or(caller.near.as_deref()) {
-        Some(path) => root::find(path),
-        None => Err(Error::new(
-            Code::InvalidParams,
-            "which workspace? the request names no `root`",
-        )
-        .hint("send `root`, or an absolute path")),
-    }
-}
-
-/// The folder that a request means, as it is, whether it is a project or not.
-pub(crate) fn folder_of(cx: &Context<CodeService>) -> Result<PathBuf> {
-    let Caller { root, near, .. } = cx.caller();
-    match root.as_ref().or(near.as_ref()) {
-        Some(folder) => existing_folder(folder),
-        None => Err(Error::new(
-            Code::InvalidParams,
-            "which folder? the request names no `root`",
-        )
-        .hint("send `root`, an absolute path")),
-    }
-}
-
-fn existing_folder(path: &Path) -> Result<PathBuf> {
-    match path.canonicalize() {
-        Ok(found) if found.is_dir() => Ok(found),
-        Ok(found) => Err(Error::new(
-            Code::InvalidParams,
-            format!("`{}` is not a folder", found.display()),
-        )
-        .hint("`root` is the folder of a project")),
-        Err(error) => Err(Error::new(
-            Code::NotFound,
-            format!("no folder `{}`: {error}", path.display()),
-        )
-        .hint("`root` must be an existing folder")),
-    }
-}
+use pillion_catalogue::{Code, Error, Result};
 
 /// A path of a request as one relative to the root, with links resolved.
 pub(crate) fn inside(root: &Path, path: &Path) -> Result<String> {
@@ -83,17 +29,6 @@ pub(crate) fn inside(root: &Path, path: &Path) -> Result<String> {
             "the file's name is not UTF-8",
         )),
     }
-}
-
-/// The text of a file of the workspace.
-pub(crate) fn readable(view: &View, path: &str) -> Result<Source> {
-    view.source(Path::new(path)).ok_or_else(|| {
-        Error::new(
-            Code::NotFound,
-            format!("`{path}` is no file that can be read"),
-        )
-        .hint("name a file, not a folder, and check that it may be read")
-    })
 }
 
 fn outside(root: &Path, path: &Path) -> Error {

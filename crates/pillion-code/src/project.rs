@@ -1,4 +1,4 @@
-//! A workspace with its index, map and engines, all kept at the same moment of its clock.
+//! A workspace with its index and engines, all kept at the same moment of its clock.
 //!
 //! Every question begins with [`Project::view`]: the clock is read, what changed is parsed
 //! into the index and told to the engines that run, and only then is the question asked.
@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
-use pillion_catalogue::{Result, work};
+use pillion_catalogue::{Code, Error, Result, work};
 use pillion_runtime::Dirs;
 use pillion_workspace::{Changes, Clock, Options, Snapshot, Workspace};
 use tokio::sync::Mutex;
@@ -17,8 +17,7 @@ use crate::answers::Unread;
 use crate::changes::Journal;
 use crate::engines::Engines;
 use crate::index::{Index, Store};
-use crate::map::patterns::{Memo, Trees};
-use crate::map::{Charts, Inquiries, Keeper, is_any_source};
+use crate::language::is_any_source;
 use crate::source::Source;
 
 /// How long after the last change the index is written to disk.
@@ -32,11 +31,6 @@ pub(crate) struct Project {
     journal: Journal,
     state: Mutex<State>,
     engines: Engines,
-    map: Keeper,
-    inquiries: Inquiries,
-    patterns: Memo,
-    trees: Trees,
-    charts: Charts,
     saving: AtomicBool,
     /// An index that was on its way when its caller went away. What it has read is proven
     /// file by file, so the next caller goes on from there.
@@ -65,15 +59,10 @@ impl Project {
     pub(crate) fn new(root: PathBuf, options: Options, engines: Engines, dirs: &Dirs) -> Self {
         Self {
             store: Store::new(&dirs.usable_cache(), &root),
-            map: Keeper::new(&dirs.usable_cache(), &root),
-            inquiries: Inquiries::default(),
-            charts: Charts::default(),
             journal: Journal::new(dirs, &root),
             workspace: Workspace::new(root, options),
             state: Mutex::default(),
             engines,
-            patterns: Memo::default(),
-            trees: Trees::default(),
             saving: AtomicBool::new(false),
             begun: Arc::default(),
         }
@@ -93,26 +82,6 @@ impl Project {
 
     pub(crate) fn engines(&self) -> &Engines {
         &self.engines
-    }
-
-    pub(crate) fn map(&self) -> &Keeper {
-        &self.map
-    }
-
-    pub(crate) fn inquiries(&self) -> &Inquiries {
-        &self.inquiries
-    }
-
-    pub(crate) fn patterns(&self) -> &Memo {
-        &self.patterns
-    }
-
-    pub(crate) fn trees(&self) -> &Trees {
-        &self.trees
-    }
-
-    pub(crate) fn charts(&self) -> &Charts {
-        &self.charts
     }
 
     /// The workspace as it is now: nothing in it is older than this call.
@@ -215,5 +184,16 @@ impl View {
     pub(crate) fn source(&self, path: &Path) -> Option<Source> {
         let bytes = std::fs::read(self.root().join(path)).ok()?;
         Some(Source::decode(&bytes))
+    }
+
+    /// The text of a file of the workspace, which a request names.
+    pub(crate) fn readable(&self, path: &str) -> Result<Source> {
+        self.source(Path::new(path)).ok_or_else(|| {
+            Error::new(
+                Code::NotFound,
+                format!("`{path}` is no file that can be read"),
+            )
+            .hint("name a file, not a folder, and check that it may be read")
+        })
     }
 }

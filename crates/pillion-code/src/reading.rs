@@ -2,7 +2,8 @@
 //! files go through.
 
 use crate::index::extract_facts;
-use crate::map::{Language, outline, patterns, sketch_of};
+use crate::language::Language;
+use crate::map::{outline, patterns, sketch_of};
 use crate::parsed;
 use crate::scopes::Scopes;
 use crate::source::Source;

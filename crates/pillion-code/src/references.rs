@@ -19,8 +19,8 @@ use crate::definitions::{self, Found};
 use crate::desk::{self, Defined, Desk};
 use crate::index::Mention;
 use crate::module_uses;
-use crate::operations::Spotted;
 use crate::source::Span;
+use crate::spotted::Spotted;
 
 /// Mentions about which the engine is asked; of more, the rest is possible unseen.
 const MAX_CHECKED: usize = 256;

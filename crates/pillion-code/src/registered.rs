@@ -4,10 +4,9 @@ use pillion_catalogue::Result;
 use ruff_python_ast::visitor::{self, Visitor};
 use ruff_python_ast::{Expr, Stmt};
 
-use crate::arrivals::meaning;
 use crate::ask::Engine;
-use crate::closure::Place;
-use crate::desk::Desk;
+use crate::definitions::meaning;
+use crate::desk::{Desk, Place};
 use crate::index::Kind;
 use crate::parsed::parsed;
 

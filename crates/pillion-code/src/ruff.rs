@@ -8,10 +8,11 @@ use std::time::Duration;
 
 use pillion_catalogue::{Code, Error, Result};
 use pillion_process::{Exit, Launch};
+use pillion_runtime::Dirs;
+use pillion_workspace::Snapshot;
 use serde::Deserialize;
 
-use crate::operations::{Finding, Severity};
-use crate::project::View;
+use crate::finding::{Finding, Severity};
 use crate::tools;
 
 /// Files that it is asked about at once: its answer has to fit, and so has its command.
@@ -47,14 +48,16 @@ pub(crate) fn command(program: &Path, root: &Path) -> Launch {
 
 /// What ruff finds in these files.
 pub(crate) async fn check(
-    view: &View,
+    dirs: &Dirs,
+    snapshot: &Snapshot,
+    root: &Path,
     files: &[Arc<str>],
     timeout: Duration,
 ) -> Result<Vec<Finding>> {
     let mut found = Vec::new();
     let mut todo: Vec<&[Arc<str>]> = files.chunks(AT_ONCE).rev().collect();
     while let Some(some) = todo.pop() {
-        let said = check_some(view, some, timeout).await?;
+        let said = check_some(dirs, snapshot, root, some, timeout).await?;
         if said.wants.is_some() && some.len() > 1 {
             // Which of them it is, or all that it has to say, fewer at once will tell.
             let (first, second) = some.split_at(some.len() / 2);
@@ -87,16 +90,22 @@ struct Said {
 }
 
 /// What ruff finds.
-async fn check_some(view: &View, files: &[Arc<str>], timeout: Duration) -> Result<Said> {
+async fn check_some(
+    dirs: &Dirs,
+    snapshot: &Snapshot,
+    root: &Path,
+    files: &[Arc<str>],
+    timeout: Duration,
+) -> Result<Said> {
     let failed = |why: String| Error::new(Code::Crashed, format!("ruff did not answer: {why}"));
-    let program = tools::ruff(view.project.engines().dirs()).await?;
+    let program = tools::ruff(dirs).await?;
     // Where the project says nothing, what its user says elsewhere does not count either, and
     // only what is certainly wrong is told: style is the project's own affair.
-    let rules: &[&str] = match has_rules(view) {
+    let rules: &[&str] = match has_rules(snapshot, root) {
         true => &[],
         false => &["--isolated", "--select", "E9,F"],
     };
-    let launch = command(&program, view.root())
+    let launch = command(&program, root)
         .args(rules)
         .args(["--exit-zero", "--output-format", "json-lines", "--"])
         .args(files.iter().map(|file| &**file));
@@ -124,7 +133,7 @@ async fn check_some(view: &View, files: &[Arc<str>], timeout: Duration) -> Resul
     let raw = lines.filter_map(|line| serde_json::from_str::<Raw>(line).ok());
     let found = raw.map(|raw| {
         let file = Path::new(&raw.filename);
-        let file = file.strip_prefix(view.root()).unwrap_or(file);
+        let file = file.strip_prefix(root).unwrap_or(file);
         Finding {
             file: file.to_string_lossy().into_owned(),
             line: raw.location.row,
@@ -148,7 +157,7 @@ async fn check_some(view: &View, files: &[Arc<str>], timeout: Duration) -> Resul
 }
 
 /// Whether the project, or a folder around it, configures ruff.
-fn has_rules(view: &View) -> bool {
+fn has_rules(snapshot: &Snapshot, root: &Path) -> bool {
     let says = |path: &Path| {
         let text = std::fs::read_to_string(path).unwrap_or_default();
         text.contains("[tool.ruff")
@@ -159,13 +168,13 @@ fn has_rules(view: &View) -> bool {
             .any(|name| folder.join(name).is_file())
             || says(&folder.join("pyproject.toml"))
     };
-    let files = view.snapshot.files();
+    let files = snapshot.files();
     let below = files.iter().any(|file| match file.path.rsplit('/').next() {
         Some("ruff.toml" | ".ruff.toml") => true,
-        Some("pyproject.toml") => says(&view.root().join(&*file.path)),
+        Some("pyproject.toml") => says(&root.join(&*file.path)),
         _ => false,
     });
-    below || view.root().ancestors().any(is_rule)
+    below || root.ancestors().any(is_rule)
 }
 
 /// Whether it ended by itself without having its say: its stack was too short for a file.

@@ -7,10 +7,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use crate::modules::{self, Modules};
+use crate::modules::{self, Modules, bindings, part_of, submodule};
 use crate::project::View;
-use crate::refactor::moving::part_of;
-use crate::refactor::moving::{bindings, submodule};
 use crate::scopes::{MODULE, Role, Scopes};
 use crate::source::{Source, Span};
 

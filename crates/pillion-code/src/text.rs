@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use pillion_catalogue::Operation;
+use pillion_catalogue::{Format, Operation};
 use serde::de::DeserializeOwned;
 
 use crate::answers::{
@@ -25,6 +25,16 @@ where
 pub trait Text {
     /// The answer as compact text.
     fn text(&self) -> String;
+}
+
+impl<T: Text> Answer<T> {
+    /// In the form that was asked for.
+    pub(crate) fn in_format(self, format: Format) -> Self {
+        match format {
+            Format::Json => self,
+            Format::Text => Self::Text { text: self.text() },
+        }
+    }
 }
 
 impl<T: Text> Text for Answer<T> {

@@ -12,8 +12,8 @@ use pillion_process::private;
 use crate::CodeService;
 use crate::ask::Engine;
 use crate::engine::Position;
-use crate::params::Pythons;
 use crate::project::View;
+use crate::surroundings::Pythons;
 
 /// The folder, among those of the cache.
 const FOLDER: &str = "unsaved";

@@ -16,19 +16,17 @@ use futures::{StreamExt, stream};
 use pillion_catalogue::{Error, Result, work};
 use rayon::prelude::*;
 
-use crate::ask::{Engine, span, to_engine};
-use crate::closure::{self, Grower, Place};
+use crate::ask::{Engine, span};
+use crate::closure::{self, Grower};
 use crate::definitions;
-use crate::desk::Desk;
+use crate::desk::{Desk, Place};
 use crate::fixtures;
 use crate::index::Kind;
 use crate::index::facts::name_hash;
-use crate::operations::Spotted;
 use crate::parsed::parsed;
 use crate::project::View;
 use crate::source::{Position, Source, Span};
 use sites::{Argument, Named, Site, To};
-pub(crate) use sites::{KEYED, exact, words};
 pub(crate) use target::Target;
 use target::{span_of, taking};
 
@@ -99,35 +97,6 @@ async fn targets(engine: &Engine, desk: &mut Desk, file: &str, at: Position) -> 
     Ok(places
         .map(|place| definitions::name_of_attribute(desk, place))
         .collect())
-}
-
-/// The classes that the value of a name belongs to.
-pub(crate) async fn classes_of(engine: &Engine, file: &str, at: Position) -> Result<Vec<Place>> {
-    let path = engine.absolute(file);
-    let found = engine
-        .server()?
-        .type_definition(&path, to_engine(at), engine.timeout)
-        .await?;
-    Ok(found
-        .into_iter()
-        .map(|found| (found.path, span(found.range)))
-        .collect())
-}
-
-/// Where a name is defined, behind all imports.
-pub(crate) async fn meaning(
-    engine: &Engine,
-    file: &str,
-    source: &Arc<Source>,
-    at: usize,
-) -> Result<Vec<Place>> {
-    let spot = Spotted {
-        path: file.to_owned(),
-        at: source.position(at),
-        source: Arc::clone(source),
-        is_module: false,
-    };
-    Ok(definitions::find(engine, &spot).await?.places)
 }
 
 /// Whether something takes the keyword, or hands it on to something that does.
@@ -222,7 +191,7 @@ impl Finder<'_> {
     }
 
     async fn means(&mut self, looked: &Looked, at: usize) -> Result<Vec<Place>> {
-        meaning(self.engine, &looked.file, &looked.source, at).await
+        definitions::meaning(self.engine, &looked.file, &looked.source, at).await
     }
 
     async fn keywords(&mut self) -> Result<()> {
@@ -554,7 +523,7 @@ impl Finder<'_> {
                     let own = closure::class_around(&mut self.desk, &path, at);
                     own.into_iter().collect()
                 } else {
-                    classes_of(self.engine, &looked.file, at).await?
+                    definitions::classes_of(self.engine, &looked.file, at).await?
                 }
             }
         };
@@ -609,7 +578,7 @@ impl Finder<'_> {
         let told = self.engine.hover(&looked.file, at).await?;
         let text = told.as_ref().as_ref().map_or("", |hover| &hover.text);
         if ["type[", "<class "].iter().any(|word| text.contains(word)) {
-            let classes = classes_of(self.engine, &looked.file, at).await?;
+            let classes = definitions::classes_of(self.engine, &looked.file, at).await?;
             let inside = classes.into_iter();
             means.extend(inside.filter(|(path, _)| closure::is_inside(self.engine, path)));
         }

@@ -6,6 +6,8 @@ use ruff_python_ast::{
 };
 use ruff_text_size::{Ranged, TextRange, TextSize};
 
+use crate::literals::{KEYED, exact, words};
+
 /// A keyword of the name that is looked for.
 #[derive(Debug)]
 pub(super) struct Site {
@@ -385,17 +387,6 @@ impl<'a> Visitor<'a> for Strings<'_> {
     }
 }
 
-/// Where a text spells a name as a word of its own.
-pub(crate) fn words<'a>(text: &'a str, name: &'a str) -> impl Iterator<Item = usize> + 'a {
-    let is_word = |c: char| c == '_' || c.is_alphanumeric();
-    let places = text.match_indices(name).map(|(at, _)| at);
-    places.filter(move |at| {
-        let before = text[..*at].chars().next_back();
-        let after = text[at + name.len()..].chars().next();
-        !before.is_some_and(is_word) && !after.is_some_and(is_word)
-    })
-}
-
 /// What a function does with the keywords of any name that it gets.
 #[derive(Debug, Default)]
 pub(super) struct Handed {
@@ -490,17 +481,6 @@ impl Handing<'_> {
         self.found.taken.extend(exact(expr, self.text, self.name));
     }
 }
-
-/// The text between the quotes of a string that is exactly a name.
-pub(crate) fn exact(expr: &Expr, text: &str, name: &str) -> Option<TextRange> {
-    let literal = expr.as_string_literal_expr()?;
-    let part = literal.as_single_part_string()?;
-    let inner = part.content_range();
-    (text.get(inner.to_std_range())? == name).then_some(inner)
-}
-
-/// Methods of a mapping that take a key first.
-pub(crate) const KEYED: &[&str] = &["get", "pop", "setdefault", "__getitem__", "__contains__"];
 
 impl<'a> Visitor<'a> for Handing<'_> {
     fn visit_expr(&mut self, expr: &'a Expr) {

@@ -7,8 +7,9 @@ use pillion_catalogue::Result;
 
 use super::sites::{self, Taking, Which};
 use crate::ask::Engine;
-use crate::closure::{self, Grower, Place};
-use crate::desk::Desk;
+use crate::closure::{self, Grower};
+use crate::definitions;
+use crate::desk::{Desk, Place};
 use crate::parsed::parsed;
 use crate::source::{Source, Span};
 
@@ -183,7 +184,7 @@ async fn cases(
     let mut heads = vec![function.clone()];
     if let (Some(at), Some(source)) = (taking.case_of, grower.desk.source(&function.0)) {
         let file = grower.desk.name(&function.0).0;
-        heads.extend(super::meaning(engine, &file, &source, at).await?);
+        heads.extend(definitions::meaning(engine, &file, &source, at).await?);
     }
     heads.retain(|(path, _)| closure::is_inside(engine, path));
     heads.iter().for_each(|head| grower.add_alone(head));
@@ -194,7 +195,7 @@ async fn cases(
         };
         let cases = parsed(source.text(), &file, |parsed| sites::cases(parsed.body()));
         for (name, of) in cases {
-            let means = super::meaning(engine, &file, &source, of).await?;
+            let means = definitions::meaning(engine, &file, &source, of).await?;
             if means.iter().any(|place| heads.contains(place)) {
                 // Cases are often all called `_`: each stands for itself.
                 let place = (path.clone(), span_of(&source, name));

@@ -97,8 +97,8 @@ impl Journal {
         self.apply_with(set, title, &mut || Ok(()))
     }
 
-    /// The same; `step` is called before each name is changed.
-    pub(super) fn apply_with(
+    /// The same; `step` is called before each name is changed. Tests stop it there.
+    pub(crate) fn apply_with(
         &self,
         set: &ChangeSet,
         title: &str,

@@ -15,7 +15,6 @@
 
 mod carry;
 mod content;
-mod deliver;
 mod diff;
 mod journal;
 mod manifest;
@@ -31,6 +30,5 @@ mod transact;
 pub use journal::Past;
 pub use patched::{LeftAlone, PatchFormat, Patched, Renamed};
 
-pub(crate) use deliver::deliver;
 pub(crate) use journal::Journal;
 pub(crate) use set::{ChangeSet, MAX_CHANGE, TextEdit, too_large};

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use ruff_python_ast::statement_visitor::{StatementVisitor, walk_stmt};
 use ruff_python_ast::token::TokenKind;
-use ruff_python_ast::{Expr, PySourceType, Stmt, StmtClassDef, StmtFunctionDef, StmtImportFrom};
+use ruff_python_ast::{Expr, Stmt, StmtClassDef, StmtFunctionDef, StmtImportFrom};
 use ruff_text_size::{Ranged, TextRange};
 
 use super::facts::{Facts, Import, Kind, ParseError, Symbol, name_hash};
@@ -59,15 +59,6 @@ fn read(source: &Source, parsed: &Parsed) -> Facts {
         parse_errors: errors.chain(unknown).collect(),
         is_too_deep: parsed.beyond_engines().is_some(),
         names,
-    }
-}
-
-/// How a file is to be parsed.
-pub(crate) fn source_type(path: &str) -> PySourceType {
-    if path.ends_with(".pyi") {
-        PySourceType::Stub
-    } else {
-        PySourceType::Python
     }
 }
 

@@ -21,7 +21,7 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-pub(crate) use extract::{MAX_ERRORS, facts as extract_facts, source_type};
+pub(crate) use extract::{MAX_ERRORS, facts as extract_facts};
 pub use facts::{Facts, Import, Kind, ParseError, Symbol};
 pub(crate) use mentions::{Mention, mentions_in, preview};
 pub(crate) use offers::all as offered;

@@ -7,7 +7,6 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use super::changes::ChangedFile;
 use super::graph::{Graph, NodeId, own_name};
 use super::keys::{Key, name_key, path_key};
-use super::language::Language;
 use super::languages::{Role, is_test_file as is_test_source};
 use super::modules::{folder, stem};
 use super::reached::TestCase;
@@ -15,6 +14,7 @@ use super::sketch::{MODULE, ScopeKind};
 use super::tests_of::{is_conftest, is_test_file, is_test_name};
 use super::typed::Types;
 use super::world::NodeKind;
+use crate::language::Language;
 
 /// What a change can reach.
 #[derive(Debug, Default)]

@@ -7,7 +7,6 @@
 use std::collections::HashSet;
 
 use super::graph::{Graph, GraphFile, NodeId, own_name};
-use super::language::Language;
 use super::languages::Role;
 use super::layers::is_among_tests;
 use super::sketch::{Expr, ScopeId, Sketch, prefix_hash};
@@ -15,6 +14,7 @@ use super::tests_of::{is_around_module, is_around_tests, is_conftest, is_test_fi
 use super::vocabulary::is_special;
 use super::world::{LocalNode, NodeKind};
 use crate::index::facts::name_hash;
+use crate::language::Language;
 
 /// Decorators that leave it to others to call a function.
 const TRANSPARENT: &[&str] = &[

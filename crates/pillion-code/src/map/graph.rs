@@ -7,13 +7,13 @@ use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
 use super::keys::ByKey;
-use super::language::Language;
 use super::layers::Layers;
 use super::link::{Links, Way};
 use super::lists::Lists;
 use super::sketch::MODULE;
 use super::world::{LocalNode, NodeKind, Sketched};
 use crate::index::facts::name_hash;
+use crate::language::Language;
 
 /// How many methods of a name there may be for a call of something unknown to be drawn.
 pub(super) const MAX_GUESSES: usize = 5;

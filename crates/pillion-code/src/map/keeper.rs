@@ -10,11 +10,9 @@ use tokio::sync::Mutex;
 
 use super::follow::{Kept, Map};
 use super::graph::Graph;
-use super::language::Language;
 use super::languages::Charted;
 use super::sketch::FORMAT;
 use crate::index::{Index, Store};
-use crate::project::View;
 
 /// How long after the last change the sketches are written to disk.
 const SETTLE: Duration = Duration::from_secs(2);
@@ -98,25 +96,6 @@ fn missing<'a>(
         .collect()
 }
 
-impl View {
-    /// The map of a language, of what this view sees.
-    pub(crate) async fn map(&self, language: Language) -> Result<Mapped> {
-        if language == Language::Python {
-            return self.project.map().follow(&self.index).await;
-        }
-        let charted = self.chart(language).await?;
-        Ok(Mapped {
-            graph: Arc::clone(&charted.graph),
-            files: Files::Other(charted),
-        })
-    }
-
-    /// The map of a language other than Python.
-    pub(crate) async fn chart(&self, language: Language) -> Result<Charted> {
-        self.project.charts().follow(language, &self.snapshot).await
-    }
-}
-
 impl Keeper {
     pub(crate) fn new(cache: &Path, root: &Path) -> Self {
         Self {
@@ -127,7 +106,8 @@ impl Keeper {
         }
     }
 
-    async fn follow(&self, index: &Index) -> Result<Mapped> {
+    /// The map of the Python of an index.
+    pub(crate) async fn follow(&self, index: &Index) -> Result<Mapped> {
         let mut state = Arc::clone(&self.state).lock_owned().await;
         if state
             .index

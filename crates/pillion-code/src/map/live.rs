@@ -3,11 +3,11 @@
 use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
 
-use super::Language;
 use super::languages::outline;
 use super::languages::outline::DefKind;
 use crate::git::Hunk;
 use crate::index::{Facts, Kind, Symbol, extract_facts};
+use crate::language::Language;
 use crate::source::{Position, Source, Span};
 
 /// A function or class that a change affects.

@@ -18,10 +18,8 @@ mod fixtures;
 mod follow;
 mod graph;
 mod impact;
-mod inquiry;
 mod keeper;
 mod keys;
-mod language;
 mod languages;
 mod layers;
 mod link;
@@ -49,16 +47,12 @@ mod world;
 pub(crate) use changes::ChangedFile;
 pub(crate) use graph::{Graph, NodeId};
 pub(crate) use impact::Tree;
-pub(crate) use inquiry::{Asked, Inquiries, Wanted};
 pub(crate) use keeper::{Files, Keeper, Mapped};
-pub use language::{Language, Precision};
-pub(crate) use languages::{Charts, Def, DefKind, MAX_TEXT, Outline, Path, is_deeper};
-pub(crate) use languages::{
-    changed as changed_in, command, is_any_source, is_source, outline, quoted,
-};
+pub(crate) use languages::{Charted, Charts, Def, DefKind, MAX_TEXT, Outline, Path};
+pub(crate) use languages::{changed as changed_in, command, outline, quoted};
 pub(crate) use layers::Layer;
 pub(crate) use read::{sketch as sketch_of, template_words};
-pub(crate) use typed::Types;
+pub(crate) use typed::{Meaning, Open, OpenSite, Types};
 pub(crate) use world::{MODULE_NODE, NodeKind};
 
 #[cfg(test)]

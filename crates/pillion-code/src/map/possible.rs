@@ -200,7 +200,7 @@ impl Graph {
     /// Everyone who uses a node, with those who may although no words of the code say so.
     pub(crate) fn possible_users(&self, node: NodeId, types: &Types) -> Vec<User> {
         let mut all = self.users_with(node, types);
-        if self.language != super::language::Language::Python {
+        if self.language != crate::language::Language::Python {
             return all;
         }
         let web = self.web();

@@ -6,10 +6,12 @@
 //! refactorings alike; [`Modules`] adds what refactorings have to know: how a file says the
 //! name of a module, also once a change has moved it.
 
+mod bindings;
 mod lookup;
 mod names;
 mod standard;
 
+pub(crate) use bindings::{Bound, bindings, part_of, submodule};
 pub(crate) use lookup::{At, FileId, Looked, Lookup};
 pub(crate) use names::{Modules, Target};
 

@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::hover::{self, kind_of_word};
-use super::positions::{self, Spotted};
+use super::positions;
 use crate::CodeService;
 use crate::answers::{Answer, Confidence, Hover, Location, Outlined, Reference};
 use crate::ask::Engine;
@@ -14,6 +14,7 @@ use crate::desk::Desk;
 use crate::outline::{last_line, outlined};
 use crate::params::At;
 use crate::references::{self, Uses};
+use crate::spotted::Spotted;
 use crate::syntax::Word;
 use crate::text::{Text, location, rest, shown};
 

@@ -6,17 +6,19 @@ use pillion_catalogue::{Caller, Context, Offer, Operation, Result, Safety, Scope
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::positions::{self, Spotted};
+use super::positions;
 use crate::CodeService;
 use crate::answers::{Answer, Location};
 use crate::ask::{Engine, span, to_engine};
 use crate::definitions;
 use crate::desk::Desk;
 use crate::engine::CallSite;
-use crate::map::{Language, Wanted};
+use crate::inquiry::Wanted;
+use crate::language::Language;
+use crate::maps::MappedView;
 use crate::params::{At, limit};
-use crate::project::View;
 use crate::source::LineColumn;
+use crate::spotted::Spotted;
 use crate::text::{Text, location, rest, shown};
 
 /// Who calls the function at this position?
@@ -118,11 +120,11 @@ impl Operation for Callers {
 
     async fn run(self, cx: Context<CodeService>) -> Result<Answer<Calls>> {
         let max = limit(self.limit);
-        let caller = cx.caller().clone();
+        let (caller, service) = (cx.caller().clone(), cx.service());
         positions::answer(&cx, cx.caller(), &self.at, None, |engine, spot| {
             let caller = caller.clone();
             async move {
-                let view = engine.view.clone();
+                let view = service.mapped(engine.view.clone());
                 let mut found = calls(engine, spot, Direction::Callers, max).await?;
                 found.possible = possible(&view, &caller, &found).await?;
                 found.possible.truncate(max);
@@ -206,7 +208,11 @@ async fn calls(engine: Engine, spot: Spotted, direction: Direction, max: usize) 
 }
 
 /// Who else may call the function that was found, as the map knows it.
-async fn possible(view: &View, caller: &Caller, found: &Calls) -> Result<Vec<PossibleCaller>> {
+async fn possible(
+    view: &MappedView,
+    caller: &Caller,
+    found: &Calls,
+) -> Result<Vec<PossibleCaller>> {
     let Some(function) = &found.function else {
         return Ok(Vec::new());
     };

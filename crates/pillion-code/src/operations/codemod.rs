@@ -8,10 +8,11 @@ use pillion_catalogue::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::deliver::deliver;
 use super::refactored::{Writing, set_of};
 use crate::CodeService;
 use crate::answers::Answer;
-use crate::changes::{Patched, deliver};
+use crate::changes::Patched;
 use crate::params::limit;
 use crate::place;
 use crate::refactor::Refactored;

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::hover::kind_of_word;
-use super::positions::{self, Spotted};
+use super::positions;
 use crate::CodeService;
 use crate::answers::{Answer, Location, Locations};
 use crate::ask::Engine;
@@ -14,6 +14,7 @@ use crate::definitions;
 use crate::desk::Desk;
 use crate::named::{self, Finder};
 use crate::params::{At, engine_choice};
+use crate::spotted::Spotted;
 use crate::syntax::Word;
 use crate::text::{Text, location, shown};
 

@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use crate::CodeService;
 use crate::answers::Answer;
 use crate::ask::{Engine, span};
+use crate::finding::{Finding, Severity};
 use crate::index::is_python;
 use crate::params::limit;
 use crate::project::View;
@@ -63,43 +64,6 @@ pub struct Findings {
     pub files_truncated: bool,
     /// The moment this is true for.
     pub clock: String,
-}
-
-/// Something wrong.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
-pub struct Finding {
-    /// The file.
-    pub file: String,
-    /// The line.
-    pub line: u32,
-    /// The column.
-    pub column: u32,
-    /// The line of its end.
-    pub end_line: u32,
-    /// One past its last column.
-    pub end_column: u32,
-    /// How bad it is.
-    pub severity: Severity,
-    /// The rule.
-    pub code: Option<String>,
-    /// What is wrong.
-    pub message: String,
-    /// Who says so: `ty` or `ruff`, or `pillion` of a file that neither can read.
-    pub source: String,
-}
-
-/// How bad something is.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
-)]
-#[serde(rename_all = "snake_case")]
-pub enum Severity {
-    /// It does not work.
-    Error,
-    /// It may not work.
-    Warning,
-    /// It could be better.
-    Info,
 }
 
 /// Files that are checked at once.
@@ -224,7 +188,13 @@ pub(super) async fn of_files(
     let (deep, files): (Vec<_>, Vec<_>) = files.iter().cloned().partition(is_too_deep);
     let (typed, linted) = tokio::try_join!(
         typed(&engine, &files),
-        ruff::check(view, &files, engine.timeout)
+        ruff::check(
+            view.project.engines().dirs(),
+            &view.snapshot,
+            view.root(),
+            &files,
+            engine.timeout
+        )
     )?;
     let unread = deep.iter().flat_map(|file| unread(view, file));
     Ok(typed.into_iter().chain(linted).chain(unread).collect())

@@ -182,7 +182,7 @@ impl Extract<'_> {
     ) -> Result<Answer<Patched>> {
         let view = CodeService::view(self.cx, self.caller, Some(file)).await?;
         let path = place::inside(view.root(), file)?;
-        let source = place::readable(&view, &path)?;
+        let source = view.readable(&path)?;
         let (rope, timeout) = rope(self.cx, &view, self.caller).await?;
         let file = File {
             path: &path,

@@ -5,16 +5,18 @@ use pillion_workspace::config::EngineChoice;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::positions::{self, Spotted};
+use super::positions;
 use crate::CodeService;
 use crate::answers::{Answer, Hover};
 use crate::ask::Engine;
 use crate::definitions::{self, Found};
 use crate::desk::Desk;
 use crate::index::Kind;
+use crate::keywords::may_be_keyword;
 use crate::params::{At, engine_choice};
 use crate::source::Span;
-use crate::syntax::{Syntax, Word, may_be_keyword};
+use crate::spotted::Spotted;
+use crate::syntax::{Syntax, Word};
 use crate::text::shown;
 
 /// What is the name at this position: its kind, signature and documentation?

@@ -4,12 +4,13 @@ use pillion_catalogue::{Context, Offer, Operation, Result, Safety, Scope, work};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::positions::{self, Spotted};
+use super::positions;
 use crate::CodeService;
 use crate::answers::{Answer, Locations};
 use crate::ask::Engine;
 use crate::desk::{self, Desk};
 use crate::params::{At, limit};
+use crate::spotted::Spotted;
 use crate::text::shown;
 use crate::{closure, definitions, protocols};
 

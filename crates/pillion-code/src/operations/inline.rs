@@ -106,7 +106,7 @@ impl Operation for Inline {
         others.dedup();
         let mut sources = Vec::new();
         for file in &others {
-            sources.push((file, crate::place::readable(&view, file)?));
+            sources.push((file, view.readable(file)?));
         }
         let source = view
             .source(path)

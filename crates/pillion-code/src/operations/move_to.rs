@@ -8,7 +8,7 @@ use pillion_catalogue::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::positions::{Spotted, nothing_here, spotted};
+use super::positions::spotted;
 use super::refactored::{Writing, answer};
 use crate::answers::Answer;
 use crate::changes::Patched;
@@ -18,6 +18,7 @@ use crate::params::Place;
 use crate::project::View;
 use crate::refactor::moving::{self, Moving, Wanted};
 use crate::source::Span;
+use crate::spotted::{Spotted, nothing_here};
 use crate::text::shown;
 use crate::{CodeService, place};
 

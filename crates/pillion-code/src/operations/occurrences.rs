@@ -4,13 +4,14 @@ use pillion_catalogue::{Context, Method, Offer, Operation, Result, Route, Safety
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::positions::{self, Spotted};
+use super::positions;
 use crate::CodeService;
 use crate::answers::{Answer, Locations};
 use crate::ask::Engine;
 use crate::desk::Desk;
 use crate::occurrences;
 use crate::params::{At, limit};
+use crate::spotted::Spotted;
 use crate::text::shown;
 
 /// What would a rename of the name at this position touch?

@@ -13,9 +13,9 @@ use super::refactored::{Writing, answer, set_of};
 use crate::CodeService;
 use crate::answers::Answer;
 use crate::changes::Patched;
-use crate::params::Pythons;
 use crate::place;
 use crate::refactor::organize::{self, Organize};
+use crate::surroundings::Pythons;
 use crate::text::shown;
 
 /// Sort and group the imports of a file, or of all files of a folder.

@@ -6,13 +6,14 @@ use pillion_catalogue::{Caller, Code, Context, Error, Result, wanted, work};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::deliver::deliver;
 use crate::CodeService;
 use crate::answers::Answer;
-use crate::changes::{ChangeSet, PatchFormat, Patched, deliver};
-use crate::params::Pythons;
+use crate::changes::{ChangeSet, PatchFormat, Patched};
 use crate::project::View;
 use crate::refactor::Refactored;
 use crate::refactor::rope::Rope;
+use crate::surroundings::Pythons;
 use crate::tools;
 
 /// How a change is wanted.

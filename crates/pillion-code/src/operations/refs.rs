@@ -5,12 +5,13 @@ use pillion_workspace::config::EngineChoice;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::positions::{self, Spotted};
+use super::positions;
 use crate::CodeService;
 use crate::answers::{Answer, References};
 use crate::ask::Engine;
 use crate::params::{At, engine_choice, limit};
 use crate::references;
+use crate::spotted::Spotted;
 use crate::text::shown;
 
 /// Who uses the name at this position?

@@ -9,22 +9,24 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::diagnostics::{self, Finding};
+use super::deliver::deliver;
+use super::diagnostics;
 use super::refactored::Writing;
 use super::symbol_source::{self, Given};
 use crate::CodeService;
 use crate::answers::Answer;
 use crate::ask::Engine;
-use crate::changes::{ChangeSet, Patched, TextEdit, deliver};
+use crate::changes::{ChangeSet, Patched, TextEdit};
 use crate::closure;
+use crate::finding::Finding;
 use crate::named;
-use crate::operations::Spotted;
 use crate::outline::last_line;
 use crate::params::written_here;
 use crate::place;
 use crate::project::View;
 use crate::references;
 use crate::source::{Position, Source, Span};
+use crate::spotted::Spotted;
 use crate::syntax::Syntax;
 use crate::text::{Text, shown};
 
@@ -222,7 +224,7 @@ impl Target {
         };
         let found = named::definition(view, &which.name_path, within.as_deref())?;
         let file = found.file.to_string();
-        let source = place::readable(view, &file)?;
+        let source = view.readable(&file)?;
         let facts = view.index.get(&file);
         let symbol = facts.and_then(|facts| Some((facts, facts.symbols.get(found.index)?)));
         let vanished = || Error::internal("a definition that vanished");

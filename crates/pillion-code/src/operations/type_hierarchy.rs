@@ -4,7 +4,7 @@ use pillion_catalogue::{Context, Offer, Operation, Result, Safety, Scope};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::positions::{self, Spotted};
+use super::positions;
 use crate::CodeService;
 use crate::answers::{Answer, Location};
 use crate::ask::{Engine, span, to_engine};
@@ -12,6 +12,7 @@ use crate::closure;
 use crate::definitions;
 use crate::desk::Desk;
 use crate::params::{At, limit};
+use crate::spotted::Spotted;
 use crate::text::{Text, location, rest, shown};
 
 /// What does the class at this position derive from, and what derives from it?

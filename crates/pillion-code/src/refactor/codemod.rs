@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{NewText, syntax_error};
 use crate::changes::{MAX_CHANGE, too_large};
-use crate::map::is_deeper;
+use crate::nesting::is_deeper;
 use crate::source::{LineColumn, Source};
 
 /// Python, and no other language: rules for others are refused when they are read.

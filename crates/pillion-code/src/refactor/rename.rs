@@ -19,12 +19,12 @@ use crate::answers::Location;
 use crate::arrivals::{Doubt, Target};
 use crate::ask::Engine;
 use crate::changes::{ChangeSet, TextEdit};
-use crate::closure::{self, Family, Place};
+use crate::closure::{self, Family};
 use crate::definitions::{self, Found};
-use crate::desk::{self, Desk};
+use crate::desk::{self, Desk, Place};
 use crate::occurrences::{self, Sort};
-use crate::operations::{Spotted, nothing_here};
 use crate::source::Span;
+use crate::spotted::{Spotted, nothing_here};
 
 /// What is renamed.
 #[derive(Debug)]

@@ -13,11 +13,11 @@ use ruff_python_ast::{Expr, Keyword, Pattern, PatternMatchClass, Stmt};
 use ruff_text_size::{Ranged, TextRange, TextSize};
 
 use super::rename::{Subject, absolute, relative};
-use crate::arrivals::words;
 use crate::ask::Engine;
 use crate::desk::Desk;
 use crate::index::facts::name_hash;
 use crate::index::{Index, Kind, mentions_in as names_in};
+use crate::literals::words;
 use crate::parsed::parsed;
 use crate::source::{Source, Span};
 

@@ -4,7 +4,6 @@ mod faults;
 mod journal;
 mod kill;
 mod patches;
-mod project;
 mod set;
 mod writers;
 

@@ -8,7 +8,7 @@ use super::manifests::Manifests;
 use super::outline::{Bound, DefId, DefKind, FILE};
 use super::page::Page;
 use super::resolve::{Thing, Viewer};
-use crate::map::Language;
+use crate::language::Language;
 
 /// A file, by its place in [`Atlas::pages`].
 pub(crate) type FileId = u32;

@@ -4,7 +4,7 @@ use super::super::changes::ChangedFile;
 use super::outline::{Bound, Outline};
 use super::testing::is_test_file;
 use crate::git::{Changed, Status};
-use crate::map::Language;
+use crate::language::Language;
 use crate::source::Source;
 
 /// What git says about a file, with its text and outline now.

@@ -16,9 +16,9 @@ use super::atlas::Atlas;
 use super::link::links;
 use super::manifests::{Manifests, is_manifest};
 use super::page::Page;
-use super::{MAX_TEXT, is_source, outline};
+use super::{MAX_TEXT, outline};
 use crate::index::content_hash;
-use crate::map::Language;
+use crate::language::{Language, is_source};
 use crate::source::Source;
 
 /// The maps of a workspace, by language.

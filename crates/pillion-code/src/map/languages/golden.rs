@@ -2,7 +2,8 @@
 
 use super::super::link::Way;
 use super::follow::Chart;
-use crate::map::{Graph, Language};
+use crate::language::Language;
+use crate::map::Graph;
 
 pub(super) fn chart(language: Language, files: &[(&str, &str)]) -> Chart {
     let mut chart = Chart::default();

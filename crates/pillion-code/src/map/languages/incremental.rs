@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 
 use super::follow::Chart;
-use crate::map::Language;
+use crate::language::Language;
 
 /// Files and lines of a language from which small projects are made.
 struct Kit {

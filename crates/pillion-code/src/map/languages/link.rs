@@ -12,7 +12,7 @@ use super::page::Page;
 use super::resolve::{Thing, Viewer};
 use super::words::is_common;
 use crate::index::facts::name_hash;
-use crate::map::Language;
+use crate::language::Language;
 
 /// How many definitions there may be for a name that means one of several.
 const MAX_SEVERAL: usize = 5;

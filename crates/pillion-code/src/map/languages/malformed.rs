@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::follow::Chart;
-use crate::map::Language;
+use crate::language::Language;
 
 const TEXTS: &[(Language, &str, &str)] = &[
     (

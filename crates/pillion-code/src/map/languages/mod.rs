@@ -34,42 +34,12 @@ pub(crate) use changed::changed;
 pub(crate) use follow::{Charted, Charts};
 pub(crate) use outline::{Def, DefKind, Outline, Path, Role};
 pub(crate) use testing::{command, is_test_file, quoted};
-pub(crate) use tree::{Mistake, is_deeper, mistakes, tree};
+pub(crate) use tree::{Mistake, mistakes, tree};
 
-use super::Language;
+use crate::language::Language;
 
 /// Larger files are listed but not read: nobody wrote them.
 pub(crate) const MAX_TEXT: u64 = 2 << 20;
-
-const SCRIPTS: &[&str] = &[".js", ".jsx", ".mjs", ".cjs"];
-const TYPED: &[&str] = &[".ts", ".tsx", ".mts", ".cts"];
-
-/// Whether a path is source of a language. A project of TypeScript includes its JavaScript.
-pub(crate) fn is_source(language: Language, path: &str) -> bool {
-    let ends = |endings: &[&str]| endings.iter().any(|end| path.ends_with(end));
-    match language {
-        Language::Python | Language::Auto => crate::index::is_python(path),
-        Language::Typescript => ends(TYPED) || ends(SCRIPTS),
-        Language::Javascript => ends(SCRIPTS),
-        Language::Go => ends(&[".go"]),
-        Language::Rust => ends(&[".rs"]),
-        Language::Java => ends(&[".java"]),
-        Language::C => ends(&[".c", ".h"]),
-    }
-}
-
-/// Whether a path is source of any language.
-pub(crate) fn is_any_source(path: &str) -> bool {
-    let all = [
-        Language::Python,
-        Language::Typescript,
-        Language::Go,
-        Language::Rust,
-        Language::Java,
-        Language::C,
-    ];
-    all.into_iter().any(|language| is_source(language, path))
-}
 
 /// The outline of a text in a language; that of Python is read elsewhere.
 pub(crate) fn outline(language: Language, path: &str, text: &str) -> Outline {

@@ -8,7 +8,7 @@ use std::rc::Rc;
 use super::atlas::{Atlas, FileId, Place};
 use super::outline::{Bound, DefKind, FILE, Import, Local, Origin, Path};
 use super::wider::Included;
-use crate::map::Language;
+use crate::language::Language;
 
 /// How far one name may lead to another.
 const MAX_DEPTH: u32 = 24;

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use crate::map::Language;
+use crate::language::Language;
 
 /// Whether a file holds tests by its name.
 pub(crate) fn is_test_file(language: Language, path: &str) -> bool {

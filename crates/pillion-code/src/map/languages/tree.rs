@@ -4,7 +4,8 @@ use std::ops::ControlFlow;
 
 use tree_sitter::{Node, ParseOptions, ParseState, Parser, Tree};
 
-use crate::map::Language;
+use crate::language::Language;
+use crate::nesting::is_deeper;
 use crate::source::Source;
 
 /// How often the parser may report that it goes on, besides once for each byte: it does so
@@ -98,25 +99,6 @@ pub(super) fn parse(grammar: &tree_sitter::Language, text: &str) -> Result<Tree,
     match is_deeper(&tree, MAX_DEPTH) {
         true => Err(Unparsed::TooDeep),
         false => Ok(tree),
-    }
-}
-
-/// Whether a tree has more levels than so many.
-pub(crate) fn is_deeper(tree: &Tree, than: u32) -> bool {
-    let mut cursor = tree.walk();
-    loop {
-        crate::steps::take(1);
-        if cursor.goto_first_child() {
-            if cursor.depth() > than {
-                return true;
-            }
-            continue;
-        }
-        while !cursor.goto_next_sibling() {
-            if !cursor.goto_parent() {
-                return false;
-            }
-        }
     }
 }
 

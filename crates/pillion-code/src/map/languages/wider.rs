@@ -8,7 +8,7 @@ use super::super::modules::folder;
 use super::atlas::{FileId, Place};
 use super::outline::{Bound, FILE, Import};
 use super::resolve::{Thing, Viewer};
-use crate::map::Language;
+use crate::language::Language;
 
 /// Files that a header may include, through others.
 const MAX_INCLUDED: usize = 2_000;

@@ -1,6 +1,6 @@
 //! Names of methods that say too little: those of each language's own types.
 
-use crate::map::Language;
+use crate::language::Language;
 
 const SCRIPT: &[&str] = &[
     "add",

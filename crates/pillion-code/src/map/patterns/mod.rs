@@ -36,7 +36,7 @@ use pillion_catalogue::{CancellationToken, Result, wanted};
 use rayon::prelude::*;
 
 use crate::index::{Index, MAX_FILE};
-use crate::map::Language;
+use crate::language::Language;
 use crate::source::Source;
 
 /// A pattern.

@@ -7,7 +7,7 @@ use ignore::{DirEntry, WalkBuilder};
 use pillion_catalogue::{CancellationToken, Code, Error, Result, wanted};
 
 use super::branch::branch;
-use crate::map::Language;
+use crate::language::Language;
 
 /// How deep below the folder projects are looked for.
 const MAX_DEPTH: usize = 6;

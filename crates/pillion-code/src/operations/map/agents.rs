@@ -11,7 +11,7 @@ use crate::CodeService;
 use crate::answers::Answer;
 use crate::map::agents::{self, text};
 use crate::map::projects::Project;
-use crate::place;
+use crate::roots;
 use crate::text::{Text, columns, shown};
 
 /// Show which agents work on which projects.
@@ -81,7 +81,7 @@ impl Operation for Agents {
     }
 
     async fn run(self, cx: Context<CodeService>) -> Result<Answer<MappedAgents>> {
-        let root = place::folder_of(&cx)?;
+        let root = roots::folder_of(&cx)?;
         let url = self.url.clone();
         // A daemon began in the environment of somebody else.
         let of_caller = || match cx.request().peer.variables() {

@@ -9,7 +9,8 @@ use serde::{Deserialize, Serialize};
 use super::{of_graph, opened};
 use crate::CodeService;
 use crate::answers::Answer;
-use crate::map::{Language, Layer, Precision};
+use crate::language::{Language, Precision};
+use crate::map::Layer;
 use crate::text::{Text, shown};
 
 /// Show folders as layers, by who calls into whom, and which call each other.

@@ -11,7 +11,9 @@ use serde::{Deserialize, Serialize};
 use super::{Certainty, TypesAsked, below, is_below, of_graph, opened, typed};
 use crate::CodeService;
 use crate::answers::Answer;
-use crate::map::{Graph, Language, MODULE_NODE, NodeId, NodeKind, Precision, Types, Wanted};
+use crate::inquiry::Wanted;
+use crate::language::{Language, Precision};
+use crate::map::{Graph, MODULE_NODE, NodeId, NodeKind, Types};
 use crate::params::MAX_LIMIT;
 use crate::text::{Text, shown};
 

@@ -13,9 +13,10 @@ use super::{TypesAsked, of_graph, opened, typed};
 use crate::CodeService;
 use crate::answers::Answer;
 use crate::git;
+use crate::inquiry::Wanted;
+use crate::language::{Language, Precision, is_source};
 use crate::map::{
-    ChangedFile, Files, Graph, Language, MODULE_NODE, Mapped, Precision, Types, Wanted, changed_in,
-    command, is_source, quoted,
+    ChangedFile, Files, Graph, MODULE_NODE, Mapped, Types, changed_in, command, quoted,
 };
 use crate::project::View;
 use crate::text::{Text, shown};

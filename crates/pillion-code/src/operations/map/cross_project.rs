@@ -8,7 +8,7 @@ use super::projects::found_below;
 use crate::CodeService;
 use crate::answers::Answer;
 use crate::map::projects::{self, DependencyKind};
-use crate::place;
+use crate::roots;
 use crate::text::{Text, shown};
 
 /// Show which of the projects below a folder uses which other.
@@ -90,7 +90,7 @@ impl Operation for CrossProject {
     }
 
     async fn run(self, cx: Context<CodeService>) -> Result<Answer<Dependencies>> {
-        let root = place::folder_of(&cx)?;
+        let root = roots::folder_of(&cx)?;
         let all = found_below(&root).await?;
         let read = work(move |_| {
             let edges = projects::dependencies(&all);

@@ -8,11 +8,13 @@ use pillion_catalogue::{Caller, Context, Offer, Operation, Result, Safety, Scope
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::super::diagnostics::{Finding, MAX_FILES, Severity, of_files};
+use super::super::diagnostics::{MAX_FILES, of_files};
 use super::{below, is_below, opened};
 use crate::CodeService;
 use crate::answers::Answer;
-use crate::map::Language;
+use crate::finding::{Finding, Severity};
+use crate::language::Language;
+use crate::maps::MappedView;
 use crate::params::limit;
 use crate::project::View;
 use crate::text::{Text, rest, shown};
@@ -183,13 +185,11 @@ impl ProjectDiagnostics {
 }
 
 /// What is no syntax in the files of another language.
-async fn syntax(view: &View, language: Language, only: String) -> Result<Checked> {
+async fn syntax(view: &MappedView, language: Language, only: String) -> Result<Checked> {
     let view = view.clone();
     let check = work(move |token| {
-        let leaves = view
-            .project
-            .trees()
-            .follow(language, &view.snapshot, token)?;
+        let trees = &view.maps.trees;
+        let leaves = trees.follow(language, &view.snapshot, token)?;
         let files = leaves.files.iter().filter(|file| is_below(file, &only));
         let files = files.count();
         let wrong = leaves.mistakes.iter();

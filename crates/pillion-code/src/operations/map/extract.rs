@@ -14,7 +14,8 @@ use super::structure::imported;
 use crate::CodeService;
 use crate::answers::{Answer, FileError};
 use crate::index::{Facts, Kind, ParseError, extract_facts};
-use crate::map::{Def, DefKind, Language, MAX_TEXT, Outline, Path, Precision, is_source, outline};
+use crate::language::{Language, Precision, is_source};
+use crate::map::{Def, DefKind, MAX_TEXT, Outline, Path, outline};
 use crate::parsed::parsed;
 use crate::place;
 use crate::project::View;
@@ -130,7 +131,7 @@ impl Operation for Extract {
 
 /// What is in a file of Python.
 fn read(view: &View, path: String, strict: bool) -> Result<Extracted> {
-    let source = place::readable(view, &path)?;
+    let source = view.readable(&path)?;
     let read = File::read(&source, &path);
     let facts = &read.facts;
     if let Some(error) = facts.parse_errors.first().filter(|_| strict) {
@@ -165,7 +166,7 @@ fn outlined(view: &View, language: Language, path: String) -> Result<Extracted> 
         let what = format!("`{path}` is too long to be read as source");
         return Err(Error::new(Code::InvalidParams, what));
     }
-    let source = place::readable(view, &path)?;
+    let source = view.readable(&path)?;
     let outline = outline(language, &path, source.text());
     let errors = outline.errors.iter().map(|line| FileError {
         file: path.clone(),

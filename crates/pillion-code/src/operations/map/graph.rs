@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::{Certainty, of_graph, opened};
 use crate::CodeService;
 use crate::answers::Unread;
-use crate::map::Language;
+use crate::language::Language;
 use crate::map::picture::{self, Bounds, Picture, Wanted};
 
 /// Boxes unless a request says otherwise, and at most.

@@ -10,7 +10,9 @@ use serde::{Deserialize, Serialize};
 use super::{Certainty, TypesAsked, of_graph, opened, typed};
 use crate::CodeService;
 use crate::answers::Answer;
-use crate::map::{Graph, Language, Precision, Tree, Wanted};
+use crate::inquiry::Wanted;
+use crate::language::{Language, Precision};
+use crate::map::{Graph, Tree};
 use crate::text::{Text, shown};
 
 /// How deep trees are unless a request says otherwise, and how deep they can be.

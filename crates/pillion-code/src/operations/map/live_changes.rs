@@ -11,7 +11,8 @@ use crate::CodeService;
 use crate::answers::Answer;
 use crate::git::{self, Base, Changed, Hunk, Status};
 use crate::index::{MAX_FILE, is_python};
-use crate::map::{Language, live};
+use crate::language::Language;
+use crate::map::live;
 use crate::project::View;
 use crate::text::{Text, shown};
 

@@ -38,7 +38,10 @@ pub use references::{DefinedSymbol, ReferenceEdge, ReferenceEdges, References};
 pub use structure::{Structure, Structured, StructuredFile};
 
 use crate::CodeService;
-use crate::map::{Asked, Graph, Language, Mapped, Wanted};
+use crate::inquiry::{Asked, Wanted};
+use crate::language::Language;
+use crate::map::{Graph, Mapped};
+use crate::maps::MappedView;
 use crate::place::is_below;
 use crate::project::View;
 
@@ -69,12 +72,13 @@ async fn opened(
     project: Option<&PathBuf>,
     language: Option<Language>,
     caller: &Caller,
-) -> Result<(View, Language)> {
+) -> Result<(MappedView, Language)> {
     let mut caller = caller.clone();
     if let Some(project) = project {
         caller.root = Some(cx.request().from_here(project)?);
     }
     let view = CodeService::view(cx, &caller, None).await?;
+    let view = cx.service().mapped(view);
     let language = language.unwrap_or_default().mapped(view.root());
     Ok((view, language))
 }
@@ -125,7 +129,7 @@ impl TypesAsked {
 
 /// What types tell, unless a request does not want them.
 async fn typed(
-    view: &View,
+    view: &MappedView,
     mapped: &Mapped,
     wanted: impl FnOnce() -> Wanted,
     (types, caller): (Option<bool>, &Caller),

@@ -12,7 +12,8 @@ use serde::{Deserialize, Serialize};
 use super::{of_graph, opened};
 use crate::CodeService;
 use crate::answers::Answer;
-use crate::map::{Graph, Language, MODULE_NODE, NodeKind, Precision};
+use crate::language::{Language, Precision};
+use crate::map::{Graph, MODULE_NODE, NodeKind};
 use crate::params::MAX_LIMIT;
 use crate::text::{Text, shown};
 

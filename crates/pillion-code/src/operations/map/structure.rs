@@ -12,7 +12,8 @@ use super::{below, is_below, opened};
 use crate::CodeService;
 use crate::answers::Answer;
 use crate::index::{Facts, Import, Kind};
-use crate::map::{DefKind, Language, Outline, Precision};
+use crate::language::{Language, Precision};
+use crate::map::{DefKind, Outline};
 use crate::params::MAX_LIMIT;
 use crate::text::{Text, shown};
 

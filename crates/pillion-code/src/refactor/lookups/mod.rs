@@ -15,10 +15,10 @@ use rayon::prelude::*;
 use ruff_text_size::TextRange;
 
 use super::rename::Subject;
-use crate::arrivals::{classes_of, meaning};
 use crate::ask::{Engine, span};
-use crate::closure::{self, Place};
-use crate::desk::Desk;
+use crate::closure;
+use crate::definitions::{classes_of, meaning};
+use crate::desk::{Desk, Place};
 use crate::index::{Index, Kind};
 use crate::modules::Modules;
 use crate::occurrences::Sort;

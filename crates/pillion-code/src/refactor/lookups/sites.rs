@@ -4,7 +4,7 @@ use ruff_python_ast::visitor::{self, Visitor};
 use ruff_python_ast::{Expr, ExprCall, Stmt, StmtFunctionDef};
 use ruff_text_size::{Ranged, TextRange, TextSize};
 
-use crate::arrivals::{KEYED, exact};
+use crate::literals::{KEYED, exact};
 
 /// Functions that take an object and the name of one of its attributes.
 const BY_NAME: &[&str] = &[

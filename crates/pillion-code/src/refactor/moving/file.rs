@@ -5,9 +5,10 @@ use std::collections::BTreeMap;
 use ruff_text_size::TextRange;
 
 use super::module::Relocation;
-use super::{Bound, Edits, bindings, cuts, part_of, submodule, with_alias};
+use super::{Edits, cuts, with_alias};
 use crate::changes::TextEdit;
 use crate::index::Index;
+use crate::modules::{Bound, bindings, part_of, submodule};
 use crate::modules::{Target, last, parent};
 use crate::refactor::strings;
 use crate::scopes::{ImportStmt, ImportedName, MODULE, Role, Scopes, Use};

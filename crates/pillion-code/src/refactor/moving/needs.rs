@@ -7,10 +7,10 @@ use ruff_text_size::TextRange;
 use serde_json::json;
 
 use super::imports::{Line, meaning};
-use super::{bindings, submodule};
 use crate::desk::Desk;
 use crate::index::Index;
 use crate::modules::{self, Modules};
+use crate::modules::{bindings, submodule};
 use crate::scopes::{ImportStmt, ImportedName, MODULE, Role, Scopes, Use, When};
 use crate::source::Source;
 

@@ -8,9 +8,10 @@ use ruff_text_size::TextRange;
 
 use super::needs::Text;
 use super::pieces::whole_line;
-use super::{Bound, Edits, bindings, cuts, part_of, span_of, submodule, with_alias};
+use super::{Edits, cuts, span_of, with_alias};
 use crate::changes::TextEdit;
 use crate::modules::{self, Modules, last, parent};
+use crate::modules::{Bound, bindings, part_of, submodule};
 use crate::project::View;
 use crate::scopes::{ImportStmt, MODULE, Role, Use};
 use crate::source::Span;

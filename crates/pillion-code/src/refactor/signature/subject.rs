@@ -13,14 +13,14 @@ use super::wanted::{Wanted, invalid};
 use super::writing::Head;
 use crate::answers::Location;
 use crate::ask::Engine;
-use crate::closure::{self, Family, Grower, Place};
+use crate::closure::{self, Family, Grower};
 use crate::definitions;
-use crate::desk::{self, Desk};
+use crate::desk::{self, Desk, Place};
 use crate::index::Kind;
 use crate::occurrences;
-use crate::operations::{Spotted, nothing_here};
 use crate::parsed::parsed;
 use crate::source::{Position, Source, Span};
+use crate::spotted::{Spotted, nothing_here};
 
 /// Decorators that make an `__init__` out of the fields of a class.
 const FIELDS: &[&str] = &[

@@ -1,6 +1,6 @@
 use super::Way;
 use super::{calls, dead, edges};
-use crate::map::Language::C;
+use crate::language::Language::C;
 
 #[test]
 fn headers_and_functions_that_all_files_see() {

@@ -1,5 +1,5 @@
 use super::{calls, chart, dead};
-use crate::map::Language::Go;
+use crate::language::Language::Go;
 
 const MOD: (&str, &str) = ("go.mod", "module example.com/shop\n\ngo 1.22\n");
 

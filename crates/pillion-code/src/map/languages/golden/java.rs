@@ -1,5 +1,5 @@
 use super::{calls, chart, dead};
-use crate::map::Language::Java;
+use crate::language::Language::Java;
 
 #[test]
 fn packages_imports_and_classes() {

@@ -1,5 +1,5 @@
 use super::{calls, dead};
-use crate::map::Language::Rust;
+use crate::language::Language::Rust;
 
 const CARGO: (&str, &str) = ("Cargo.toml", "[package]\nname = \"the-shop\"\n");
 

@@ -1,5 +1,5 @@
 use super::{Way, calls, dead, edges};
-use crate::map::Language::{Javascript, Typescript};
+use crate::language::Language::{Javascript, Typescript};
 
 #[test]
 fn names_of_the_file_and_of_functions() {

@@ -12,7 +12,7 @@ use proptest::prelude::*;
 
 use super::super::Pattern;
 use super::{read, wide};
-use crate::map::Language;
+use crate::language::Language;
 use crate::source::Source;
 
 const LANGUAGES: &[(Language, &str)] = &[

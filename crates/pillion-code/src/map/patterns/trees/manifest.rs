@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::super::Pattern;
-use crate::map::Language;
+use crate::language::Language;
 
 /// A manifest that is longer is not read.
 const MAX_MANIFEST: u64 = 1 << 20;

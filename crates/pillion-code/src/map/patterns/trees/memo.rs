@@ -11,8 +11,9 @@ use rayon::prelude::*;
 use super::super::{Pattern, layout};
 use super::{Read, is_of_tests, read, wide};
 use crate::index::content_hash;
-use crate::map::Language;
-use crate::map::languages::{MAX_TEXT, Mistake, is_source};
+use crate::language::Language;
+use crate::language::is_source;
+use crate::map::languages::{MAX_TEXT, Mistake};
 use crate::source::Source;
 
 /// The readings of a workspace, by language.

@@ -27,7 +27,7 @@ use self::collect::Dialect;
 use self::facts::Facts;
 use self::wide::Shared;
 use super::Found;
-use crate::map::Language;
+use crate::language::Language;
 use crate::map::languages::{Mistake, is_test_file, mistakes, tree};
 use crate::source::Source;
 

@@ -1,5 +1,5 @@
 use super::{across, found};
-use crate::map::Language::C;
+use crate::language::Language::C;
 
 fn is(text: &str) -> Vec<String> {
     found(C, "src/a.c", text)

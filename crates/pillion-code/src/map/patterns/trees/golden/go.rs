@@ -1,5 +1,5 @@
 use super::{across, found};
-use crate::map::Language::Go;
+use crate::language::Language::Go;
 
 fn is(text: &str) -> Vec<String> {
     found(Go, "a.go", text)

@@ -1,5 +1,5 @@
 use super::{across, found};
-use crate::map::Language::Java;
+use crate::language::Language::Java;
 
 fn is(text: &str) -> Vec<String> {
     found(Java, "src/A.java", text)

@@ -1,5 +1,5 @@
 use super::{across, found};
-use crate::map::Language::Rust;
+use crate::language::Language::Rust;
 
 fn is(text: &str) -> Vec<String> {
     found(Rust, "src/lib.rs", text)

@@ -1,5 +1,5 @@
 use super::{across, found};
-use crate::map::Language::Typescript;
+use crate::language::Language::Typescript;
 
 fn is(text: &str) -> Vec<String> {
     found(Typescript, "src/a.ts", text)

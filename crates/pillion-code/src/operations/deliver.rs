@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use pillion_catalogue::{Result, commit, work};
 
-use super::{ChangeSet, PatchFormat, Patched};
+use crate::changes::{ChangeSet, PatchFormat, Patched};
 use crate::project::View;
 
 /// Show a change set, and carry it out if `apply` says so. What was carried out is in the
@@ -29,3 +29,7 @@ pub(crate) async fn deliver(
     }
     Ok(patched)
 }
+
+#[cfg(test)]
+#[path = "deliver_tests.rs"]
+mod tests;

@@ -15,13 +15,11 @@ use pillion_workspace::Clock;
 use pillion_workspace::config::EngineChoice;
 use tokio::time::{Instant, timeout_at};
 
-use super::graph::{Graph, NodeId};
-use super::language::Language;
-use super::typed::{Meaning, Open, OpenSite, Types};
 use crate::ask::Engine;
-use crate::engines::Id;
-use crate::params::Pythons;
+use crate::language::Language;
+use crate::map::{Graph, Meaning, NodeId, Open, OpenSite, Types};
 use crate::project::View;
+use crate::surroundings::{Id, Pythons};
 
 /// Places that an engine is asked about for one answer.
 const MAX_SITES: usize = 400;
@@ -103,11 +101,12 @@ impl Inquiries {
     }
 }
 
-impl View {
-    /// What types tell about what a question wants to know. Never fails: what no engine says
-    /// stays as it is in the graph, and the answer says why.
+impl Inquiries {
+    /// What types tell about what a question to a view wants to know. Never fails: what no
+    /// engine says stays as it is in the graph, and the answer says why.
     pub(crate) async fn types(
         &self,
+        view: &View,
         graph: &Arc<Graph>,
         wanted: Wanted,
         caller: &Caller,
@@ -115,14 +114,14 @@ impl View {
         if graph.language != Language::Python {
             return Arc::default();
         }
-        let (inquiries, clock) = (self.project.inquiries(), self.snapshot.clock());
-        if let Some(known) = inquiries.recall(graph, clock, &wanted)
-            && self.is_current(&known, caller).await
+        let clock = view.snapshot.clock();
+        if let Some(known) = self.recall(graph, clock, &wanted)
+            && is_current(view, &known, caller).await
         {
             return known;
         }
         let mut inquiry = Inquiry {
-            view: self,
+            view,
             graph,
             caller,
             engine: None,
@@ -135,22 +134,19 @@ impl View {
         };
         inquiry.run(&wanted).await;
         let found = Arc::new(inquiry.found);
-        inquiries.keep(graph, clock, wanted, Arc::clone(&found));
+        self.keep(graph, clock, wanted, Arc::clone(&found));
         found
     }
+}
 
-    /// Whether the engine would still look at the same Python and configuration.
-    async fn is_current(&self, known: &Asked, caller: &Caller) -> bool {
-        let Some(id) = known.around else {
-            return true;
-        };
-        let around = self
-            .project
-            .engines()
-            .surroundings(&Pythons::of(caller))
-            .await;
-        around.is_ok_and(|around| around.id == id)
-    }
+/// Whether the engine would still look at the same Python and configuration.
+async fn is_current(view: &View, known: &Asked, caller: &Caller) -> bool {
+    let Some(id) = known.around else {
+        return true;
+    };
+    let engines = view.project.engines();
+    let around = engines.surroundings(&Pythons::of(caller)).await;
+    around.is_ok_and(|around| around.id == id)
 }
 
 /// One question's need for types.

@@ -1,11 +1,11 @@
-//! The languages that maps are made of, and which of them a project is written in.
+//! The languages that are read, and which of them a file or a project is written in.
 
 use std::path::Path;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::languages::is_source;
+use crate::index::is_python;
 
 /// The language that a map is about.
 #[derive(
@@ -60,6 +60,36 @@ const MARKERS: &[(&str, Language)] = &[
     ("build.gradle", Language::Java),
     ("pom.xml", Language::Java),
 ];
+
+const SCRIPTS: &[&str] = &[".js", ".jsx", ".mjs", ".cjs"];
+const TYPED: &[&str] = &[".ts", ".tsx", ".mts", ".cts"];
+
+/// Whether a path is source of a language. A project of TypeScript includes its JavaScript.
+pub(crate) fn is_source(language: Language, path: &str) -> bool {
+    let ends = |endings: &[&str]| endings.iter().any(|end| path.ends_with(end));
+    match language {
+        Language::Python | Language::Auto => is_python(path),
+        Language::Typescript => ends(TYPED) || ends(SCRIPTS),
+        Language::Javascript => ends(SCRIPTS),
+        Language::Go => ends(&[".go"]),
+        Language::Rust => ends(&[".rs"]),
+        Language::Java => ends(&[".java"]),
+        Language::C => ends(&[".c", ".h"]),
+    }
+}
+
+/// Whether a path is source of any language.
+pub(crate) fn is_any_source(path: &str) -> bool {
+    let all = [
+        Language::Python,
+        Language::Typescript,
+        Language::Go,
+        Language::Rust,
+        Language::Java,
+        Language::C,
+    ];
+    all.into_iter().any(|language| is_source(language, path))
+}
 
 impl Language {
     /// As callers write it.
