@@ -11,6 +11,8 @@ use crate::repository::Repository;
 /// - The facade composes everything.
 /// - Doors see the catalogue, never a service nor what services are built on.
 /// - Services see neither a door, nor the client, nor each other.
+/// - The service of code stands on crates that are each about one thing: refactorings, symbols,
+///   the map, engines, changes, the index. The map and the engines do not know each other.
 /// - Lanes are a library of services: any of them may run code behind walls.
 /// - Projects are opened in one room for all services and for lanes; what opens one knows
 ///   neither who asks nor what runs in it.
@@ -22,6 +24,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
         &[
             "pillion-doors",
             "pillion-code",
+            "pillion-index",
             "pillion-python",
             "pillion-exec",
             "pillion-notebook",
@@ -52,6 +55,12 @@ const MAY_USE: &[(&str, &[&str])] = &[
     (
         "pillion-code",
         &[
+            "pillion-refactor",
+            "pillion-symbols",
+            "pillion-map",
+            "pillion-engines",
+            "pillion-changes",
+            "pillion-index",
             "pillion-project",
             "pillion-workspace",
             "pillion-supervisor",
@@ -120,6 +129,70 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "pillion-protocol",
             "pillion-bundle",
         ],
+    ),
+    (
+        // What it makes is a change set: who writes it is the business of the service of code.
+        "pillion-refactor",
+        &[
+            "pillion-symbols",
+            "pillion-engines",
+            "pillion-changes",
+            "pillion-index",
+            "pillion-workspace",
+            "pillion-supervisor",
+            "pillion-runtime",
+            "pillion-catalogue",
+            "pillion-process",
+        ],
+    ),
+    (
+        // Not the map: what a name means is asked of index and engines.
+        "pillion-symbols",
+        &[
+            "pillion-engines",
+            "pillion-changes",
+            "pillion-index",
+            "pillion-workspace",
+            "pillion-runtime",
+            "pillion-catalogue",
+        ],
+    ),
+    (
+        // Not the engines: the graph is made of the code's own words, so it never waits for one.
+        "pillion-map",
+        &[
+            "pillion-index",
+            "pillion-workspace",
+            "pillion-catalogue",
+            "pillion-process",
+        ],
+    ),
+    (
+        "pillion-engines",
+        &[
+            "pillion-index",
+            "pillion-project",
+            "pillion-workspace",
+            "pillion-supervisor",
+            "pillion-runtime",
+            "pillion-catalogue",
+            "pillion-process",
+        ],
+    ),
+    (
+        // Files are changed without asking anybody what is in them.
+        "pillion-changes",
+        &[
+            "pillion-index",
+            "pillion-runtime",
+            "pillion-catalogue",
+            "pillion-process",
+        ],
+    ),
+    (
+        // What the text of files says: it asks no engine and starts no process.
+        "pillion-index",
+        &["pillion-workspace", "pillion-catalogue", "pillion-protocol"],
     ),
     (
         // A library of services, beside the lanes that skills of experts run in.

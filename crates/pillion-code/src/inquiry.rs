@@ -11,15 +11,14 @@ use std::time::Duration;
 
 use futures::{StreamExt, stream};
 use pillion_catalogue::{Caller, Code, Error, Result};
+use pillion_engines::surroundings::{Id, Pythons};
+use pillion_index::language::Language;
+use pillion_map::{Graph, Meaning, NodeId, Open, OpenSite, Types};
+use pillion_symbols::ask::Engine;
+use pillion_symbols::project::View;
 use pillion_workspace::Clock;
 use pillion_workspace::config::EngineChoice;
 use tokio::time::{Instant, timeout_at};
-
-use crate::ask::Engine;
-use crate::language::Language;
-use crate::map::{Graph, Meaning, NodeId, Open, OpenSite, Types};
-use crate::project::View;
-use crate::surroundings::{Id, Pythons};
 
 /// Places that an engine is asked about for one answer.
 const MAX_SITES: usize = 400;
@@ -165,7 +164,7 @@ impl Inquiry<'_> {
     async fn run(&mut self, wanted: &Wanted) {
         match wanted {
             Wanted::Below(path) => {
-                let is_meant = |file: &str| crate::place::is_below(file, path);
+                let is_meant = |file: &str| pillion_index::place::is_below(file, path);
                 let open = self.graph.open_sites_in(is_meant);
                 let sites = self.doubted(open);
                 self.ask(sites, MAX_SITES).await;
@@ -325,7 +324,7 @@ async fn meant(engine: &Engine, graph: &Graph, site: &OpenSite) -> Result<Option
     let Some(file) = graph.files.get(site.file as usize) else {
         return Ok(None);
     };
-    let found = engine.definition(&file.sketched.path, site.at).await?;
+    let found = engine.definition(file.path(), site.at).await?;
     if found.is_empty() {
         return Ok(None);
     }

@@ -5,13 +5,13 @@ use std::path::Path;
 use std::sync::Arc;
 
 use pillion_catalogue::{Caller, Result};
+use pillion_index::language::Language;
+use pillion_map::patterns::{Memo, Trees};
+use pillion_map::{Charted, Charts, Files, Graph, Keeper, Mapped};
 use pillion_runtime::Dirs;
+use pillion_symbols::project::View;
 
 use crate::inquiry::{Asked, Inquiries, Wanted};
-use crate::language::Language;
-use crate::map::patterns::{Memo, Trees};
-use crate::map::{Charted, Charts, Files, Graph, Keeper, Mapped};
-use crate::project::View;
 
 /// The maps of a workspace, and what was found in them. All of it is made when it is first asked
 /// for, and follows the views it is asked about.

@@ -5,12 +5,11 @@ use std::path::{Path, PathBuf};
 use clap::error::ErrorKind;
 use clap::{Arg, ArgMatches, Command};
 use pillion_catalogue::{Code, Error, Result};
+use pillion_index::source::Position;
+use pillion_symbols::named::{FORMS, Written};
 use pillion_workspace::config::EngineChoice;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-
-use crate::named::{FORMS, Written};
-use crate::source::Position;
 
 /// Answers that are given unless a request says otherwise.
 pub(crate) const LIMIT: usize = 200;

@@ -6,17 +6,17 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use pillion_catalogue::{Caller, Context, Result};
+use pillion_engines::cache::CacheStatus;
+use pillion_engines::engines::Engines;
 use pillion_project::Projects;
 use pillion_runtime::Dirs;
 use pillion_supervisor::Supervisor;
+use pillion_symbols::project::{Project, View};
 use pillion_workspace::{ClockStatus, Options, root};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::cache::CacheStatus;
-use crate::engines::Engines;
 use crate::maps::{MappedView, Maps};
-use crate::project::{Project, View};
 use crate::roots;
 
 /// Workspaces that are kept open; the one not asked for longest is closed for another.

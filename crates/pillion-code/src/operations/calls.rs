@@ -3,23 +3,23 @@
 use std::path::Path;
 
 use pillion_catalogue::{Caller, Context, Offer, Operation, Result, Safety, Scope};
+use pillion_engines::engine::CallSite;
+use pillion_index::answers::{Answer, Location};
+use pillion_index::language::Language;
+use pillion_index::source::LineColumn;
+use pillion_index::text::{Text, location, rest, shown};
+use pillion_symbols::ask::{Engine, span, to_engine};
+use pillion_symbols::definitions;
+use pillion_symbols::desk::Desk;
+use pillion_symbols::spotted::Spotted;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::positions;
 use crate::CodeService;
-use crate::answers::{Answer, Location};
-use crate::ask::{Engine, span, to_engine};
-use crate::definitions;
-use crate::desk::Desk;
-use crate::engine::CallSite;
 use crate::inquiry::Wanted;
-use crate::language::Language;
 use crate::maps::MappedView;
 use crate::params::{At, limit};
-use crate::source::LineColumn;
-use crate::spotted::Spotted;
-use crate::text::{Text, location, rest, shown};
 
 /// Who calls the function at this position?
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]

@@ -1,6 +1,14 @@
 //! `code.defs`: where a name is defined.
 
 use pillion_catalogue::{Context, Method, Offer, Operation, Result, Route, Safety, Scope};
+use pillion_index::answers::{Answer, Location, Locations};
+use pillion_index::syntax::Word;
+use pillion_index::text::{Text, location, shown};
+use pillion_symbols::ask::Engine;
+use pillion_symbols::definitions;
+use pillion_symbols::desk::Desk;
+use pillion_symbols::named::{self, Finder};
+use pillion_symbols::spotted::Spotted;
 use pillion_workspace::config::EngineChoice;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -8,15 +16,7 @@ use serde::{Deserialize, Serialize};
 use super::hover::kind_of_word;
 use super::positions;
 use crate::CodeService;
-use crate::answers::{Answer, Location, Locations};
-use crate::ask::Engine;
-use crate::definitions;
-use crate::desk::Desk;
-use crate::named::{self, Finder};
 use crate::params::{At, engine_choice};
-use crate::spotted::Spotted;
-use crate::syntax::Word;
-use crate::text::{Text, location, shown};
 
 /// Where is the name at this position defined?
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]

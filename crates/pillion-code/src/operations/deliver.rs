@@ -3,9 +3,8 @@
 use std::sync::Arc;
 
 use pillion_catalogue::{Result, commit, work};
-
-use crate::changes::{ChangeSet, PatchFormat, Patched};
-use crate::project::View;
+use pillion_changes::{ChangeSet, PatchFormat, Patched};
+use pillion_symbols::project::View;
 
 /// Show a change set, and carry it out if `apply` says so. What was carried out is in the
 /// journal under `title`.

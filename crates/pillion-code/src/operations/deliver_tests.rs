@@ -6,14 +6,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use pillion_catalogue::Activity;
+use pillion_changes::{ChangeSet, Journal, PatchFormat};
+use pillion_engines::engines::Engines;
 use pillion_project::Projects;
 use pillion_runtime::Dirs;
 use pillion_supervisor::Supervisor;
+use pillion_symbols::project::Project;
 
 use super::deliver;
-use crate::changes::{ChangeSet, Journal, PatchFormat};
-use crate::engines::Engines;
-use crate::project::Project;
 
 /// A workspace and a journal of its own.
 struct World {

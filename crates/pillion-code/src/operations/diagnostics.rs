@@ -5,19 +5,21 @@ use std::sync::Arc;
 
 use futures::{StreamExt, stream};
 use pillion_catalogue::{Caller, Code, Context, Error, Offer, Operation, Result, Safety, Scope};
+use pillion_engines::finding::{Finding, Severity};
+use pillion_engines::ruff;
+use pillion_index::answers::Answer;
+use pillion_index::is_python;
+use pillion_index::place;
+use pillion_index::text::{Text, rest, shown};
+use pillion_map::git;
+use pillion_symbols::ask::{Engine, span};
+use pillion_symbols::project::View;
 use pillion_workspace::{ChangeKind, Changes, Clock};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::CodeService;
-use crate::answers::Answer;
-use crate::ask::{Engine, span};
-use crate::finding::{Finding, Severity};
-use crate::index::is_python;
 use crate::params::limit;
-use crate::project::View;
-use crate::text::{Text, rest, shown};
-use crate::{git, place, ruff};
 
 /// What do ty and ruff find wrong?
 ///

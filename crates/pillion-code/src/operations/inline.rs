@@ -1,6 +1,17 @@
 //! `code.inline`: put a definition where it is used, and take it away.
 
 use pillion_catalogue::{Code, Context, Error, Offer, Operation, Result, Safety, Scope};
+use pillion_changes::{ChangeSet, LeftAlone, Patched};
+use pillion_index::Kind;
+use pillion_index::answers::{Answer, Confidence, Location, Reference};
+use pillion_index::text::shown;
+use pillion_refactor::rope::File;
+use pillion_refactor::strings;
+use pillion_symbols::closure;
+use pillion_symbols::definitions;
+use pillion_symbols::desk::Desk;
+use pillion_symbols::project::View;
+use pillion_symbols::references;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -8,18 +19,7 @@ use serde_json::json;
 use super::positions;
 use super::refactored::{Writing, answer, rope, set_of};
 use crate::CodeService;
-use crate::answers::{Answer, Confidence, Location, Reference};
-use crate::changes::{ChangeSet, LeftAlone, Patched};
-use crate::closure;
-use crate::definitions;
-use crate::desk::Desk;
-use crate::index::Kind;
 use crate::params::Place;
-use crate::project::View;
-use crate::refactor::rope::File;
-use crate::refactor::strings;
-use crate::references;
-use crate::text::shown;
 
 /// Put the function or variable at this position where it is used, and take it away.
 ///

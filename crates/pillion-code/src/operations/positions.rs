@@ -5,17 +5,17 @@ use std::sync::Arc;
 use futures::StreamExt;
 use futures::stream;
 use pillion_catalogue::{Caller, Code, Context, Error, Result};
+use pillion_index::answers::{Answer, Outcome};
+use pillion_index::place;
+use pillion_index::text::Text;
+use pillion_symbols::ask::Engine;
+use pillion_symbols::named;
+use pillion_symbols::project::View;
+use pillion_symbols::spotted::Spotted;
 use pillion_workspace::config::EngineChoice;
 
 use crate::CodeService;
-use crate::answers::{Answer, Outcome};
-use crate::ask::Engine;
-use crate::named;
 use crate::params::{Asked, At, Place};
-use crate::place;
-use crate::project::View;
-use crate::spotted::Spotted;
-use crate::text::Text;
 
 /// Places of one request that are asked about at the same time.
 const AT_ONCE: usize = 8;

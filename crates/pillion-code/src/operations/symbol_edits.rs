@@ -5,6 +5,20 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use pillion_catalogue::{Caller, Code, Context, Error, Offer, Operation, Result, Safety, Scope};
+use pillion_changes::{ChangeSet, Patched, TextEdit};
+use pillion_engines::finding::Finding;
+use pillion_index::answers::Answer;
+use pillion_index::outline::last_line;
+use pillion_index::place;
+use pillion_index::source::{Position, Source, Span};
+use pillion_index::syntax::Syntax;
+use pillion_index::text::{Text, shown};
+use pillion_symbols::ask::Engine;
+use pillion_symbols::closure;
+use pillion_symbols::named;
+use pillion_symbols::project::View;
+use pillion_symbols::references;
+use pillion_symbols::spotted::Spotted;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -14,21 +28,7 @@ use super::diagnostics;
 use super::refactored::Writing;
 use super::symbol_source::{self, Given};
 use crate::CodeService;
-use crate::answers::Answer;
-use crate::ask::Engine;
-use crate::changes::{ChangeSet, Patched, TextEdit};
-use crate::closure;
-use crate::finding::Finding;
-use crate::named;
-use crate::outline::last_line;
 use crate::params::written_here;
-use crate::place;
-use crate::project::View;
-use crate::references;
-use crate::source::{Position, Source, Span};
-use crate::spotted::Spotted;
-use crate::syntax::Syntax;
-use crate::text::{Text, shown};
 
 /// A change of a definition, and what became of the file's diagnostics.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]

@@ -1,15 +1,15 @@
 //! `code.symbols`: definitions of the whole workspace by a part of their name.
 
 use pillion_catalogue::{Context, Offer, Operation, Result, Safety, Scope, work};
+use pillion_index::Kind;
+use pillion_index::answers::{Answer, Outlined};
+use pillion_index::outline::outlined;
+use pillion_index::text::{Text, rest, shown};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::CodeService;
-use crate::answers::{Answer, Outlined};
-use crate::index::Kind;
-use crate::outline::outlined;
 use crate::params::limit;
-use crate::text::{Text, rest, shown};
 
 /// Find definitions by a part of their name.
 ///

@@ -1,19 +1,19 @@
 //! `code.type_hierarchy`: what a class derives from, and what derives from it.
 
 use pillion_catalogue::{Context, Offer, Operation, Result, Safety, Scope};
+use pillion_index::answers::{Answer, Location};
+use pillion_index::text::{Text, location, rest, shown};
+use pillion_symbols::ask::{Engine, span, to_engine};
+use pillion_symbols::closure;
+use pillion_symbols::definitions;
+use pillion_symbols::desk::Desk;
+use pillion_symbols::spotted::Spotted;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::positions;
 use crate::CodeService;
-use crate::answers::{Answer, Location};
-use crate::ask::{Engine, span, to_engine};
-use crate::closure;
-use crate::definitions;
-use crate::desk::Desk;
 use crate::params::{At, limit};
-use crate::spotted::Spotted;
-use crate::text::{Text, location, rest, shown};
 
 /// What does the class at this position derive from, and what derives from it?
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]

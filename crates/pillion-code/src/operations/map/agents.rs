@@ -1,6 +1,10 @@
 //! `map.agents`: which agents work on which projects.
 
 use pillion_catalogue::{Context, Offer, Operation, Result, Safety, Scope};
+use pillion_index::answers::Answer;
+use pillion_index::text::{Text, columns, shown};
+use pillion_map::agents::{self, text};
+use pillion_map::projects::Project;
 use pillion_protocol::vars;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -8,11 +12,7 @@ use serde_json::Value;
 
 use super::projects::found_below;
 use crate::CodeService;
-use crate::answers::Answer;
-use crate::map::agents::{self, text};
-use crate::map::projects::Project;
 use crate::roots;
-use crate::text::{Text, columns, shown};
 
 /// Show which agents work on which projects.
 ///

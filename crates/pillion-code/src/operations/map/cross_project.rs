@@ -1,15 +1,15 @@
 //! `map.cross_project`: which project uses which.
 
 use pillion_catalogue::{Context, Offer, Operation, Result, Safety, Scope, work};
+use pillion_index::answers::Answer;
+use pillion_index::text::{Text, shown};
+use pillion_map::projects::{self, DependencyKind};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::projects::found_below;
 use crate::CodeService;
-use crate::answers::Answer;
-use crate::map::projects::{self, DependencyKind};
 use crate::roots;
-use crate::text::{Text, shown};
 
 /// Show which of the projects below a folder uses which other.
 ///

@@ -5,19 +5,19 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use pillion_catalogue::{Caller, Context, Offer, Operation, Result, Safety, Scope, work};
+use pillion_engines::finding::{Finding, Severity};
+use pillion_index::answers::Answer;
+use pillion_index::language::Language;
+use pillion_index::text::{Text, rest, shown};
+use pillion_symbols::project::View;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::super::diagnostics::{MAX_FILES, of_files};
 use super::{below, is_below, opened};
 use crate::CodeService;
-use crate::answers::Answer;
-use crate::finding::{Finding, Severity};
-use crate::language::Language;
 use crate::maps::MappedView;
 use crate::params::limit;
-use crate::project::View;
-use crate::text::{Text, rest, shown};
 
 /// Who says what is no syntax, of other languages than Python.
 const SYNTAX: &str = "tree-sitter";

@@ -4,6 +4,15 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 
 use pillion_catalogue::{Code, Context, Error, Offer, Operation, Result, Safety, Scope, work};
+use pillion_index::answers::{Answer, FileError};
+use pillion_index::language::{Language, Precision, is_source};
+use pillion_index::parsed::parsed;
+use pillion_index::place;
+use pillion_index::source::{Position, Source};
+use pillion_index::text::{Text, shown};
+use pillion_index::{Facts, Kind, ParseError, extract_facts};
+use pillion_map::{Def, DefKind, MAX_TEXT, Outline, Path, outline};
+use pillion_symbols::project::View;
 use ruff_python_ast::statement_visitor::{StatementVisitor, walk_stmt};
 use ruff_python_ast::{AnyParameterRef, Parameters, Stmt};
 use schemars::JsonSchema;
@@ -12,15 +21,6 @@ use serde::{Deserialize, Serialize};
 use super::opened;
 use super::structure::imported;
 use crate::CodeService;
-use crate::answers::{Answer, FileError};
-use crate::index::{Facts, Kind, ParseError, extract_facts};
-use crate::language::{Language, Precision, is_source};
-use crate::map::{Def, DefKind, MAX_TEXT, Outline, Path, outline};
-use crate::parsed::parsed;
-use crate::place;
-use crate::project::View;
-use crate::source::{Position, Source};
-use crate::text::{Text, shown};
 
 /// Show the functions, classes and imports of one file.
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]

@@ -3,14 +3,14 @@
 use std::path::PathBuf;
 
 use pillion_catalogue::{Code, Context, Error, Operation, Result, Safety, Scope};
+use pillion_index::answers::Unread;
+use pillion_index::language::Language;
+use pillion_map::picture::{self, Bounds, Picture, Wanted};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Certainty, of_graph, opened};
 use crate::CodeService;
-use crate::answers::Unread;
-use crate::language::Language;
-use crate::map::picture::{self, Bounds, Picture, Wanted};
 
 /// Boxes unless a request says otherwise, and at most.
 const NODES: usize = 40;

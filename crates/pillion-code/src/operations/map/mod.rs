@@ -20,6 +20,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use pillion_catalogue::{Caller, CancellationToken, Context, Operations, Result, work_unless};
+use pillion_index::language::Language;
+use pillion_index::place::is_below;
+use pillion_map::{Graph, Mapped};
+use pillion_symbols::project::View;
 
 pub use agents::{Agents, MappedAgent, MappedAgents};
 pub use architecture::{Architecture, Circle, DirectoryLayer, Layered};
@@ -39,11 +43,7 @@ pub use structure::{Structure, Structured, StructuredFile};
 
 use crate::CodeService;
 use crate::inquiry::{Asked, Wanted};
-use crate::language::Language;
-use crate::map::{Graph, Mapped};
 use crate::maps::MappedView;
-use crate::place::is_below;
-use crate::project::View;
 
 /// All operations on the map.
 pub(super) fn add_to(operations: Operations<CodeService>) -> Operations<CodeService> {
@@ -86,7 +86,7 @@ async fn opened(
 /// A path of a request, relative to the root; empty for all of it.
 fn below(view: &View, path: Option<&Path>) -> Result<String> {
     path.map_or(Ok(String::new()), |path| {
-        crate::place::inside(view.root(), path)
+        pillion_index::place::inside(view.root(), path)
     })
 }
 

@@ -3,16 +3,16 @@
 use std::path::PathBuf;
 
 use pillion_catalogue::{Context, Error, Offer, Operation, Profile, Result, Safety, Scope, work};
+use pillion_index::answers::Answer;
+use pillion_index::language::Language;
+use pillion_index::text::{Text, rest, shown};
+use pillion_map::patterns::{Pattern, of_contract, programs, scripts};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::opened;
 use crate::CodeService;
-use crate::answers::Answer;
-use crate::language::Language;
-use crate::map::patterns::{Pattern, of_contract, programs, scripts};
 use crate::params::limit;
-use crate::text::{Text, rest, shown};
 
 /// Find patterns in code: observers, registries, middleware, handlers, entry points and more.
 ///

@@ -5,14 +5,14 @@ use std::path::{Path, PathBuf};
 use pillion_catalogue::{
     Code, Context, Error, Offer, Operation, Profile, Result, Safety, Scope, work,
 };
+use pillion_index::answers::Answer;
+use pillion_index::text::{Text, columns, shown};
+use pillion_map::projects;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::CodeService;
-use crate::answers::Answer;
-use crate::map::projects;
 use crate::roots;
-use crate::text::{Text, columns, shown};
 
 /// List the projects at and below a folder.
 ///
