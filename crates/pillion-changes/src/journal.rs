@@ -52,9 +52,9 @@ pub struct Applied {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Recovered {
     /// Transactions that were completed.
-    pub(crate) completed: Vec<String>,
+    pub completed: Vec<String>,
     /// Transactions that could not be completed and were taken back.
-    pub(crate) taken_back: Vec<String>,
+    pub taken_back: Vec<String>,
     /// Files that somebody changed meanwhile, or that could not be written: left as they are.
     pub left: Vec<String>,
 }

@@ -8,7 +8,7 @@
 //! carries it out as a whole or not at all and can take it back.
 //!
 //! For the journal there are no edits and no renames any more, only paths with the bytes
-//! before and after ([`Change`]). That makes the three things that must not go wrong the
+//! before and after. That makes the three things that must not go wrong the
 //! same thing: carrying out, completing after a crash, and taking back all bring paths from
 //! one known state to another, and a path in neither state belongs to somebody else and is
 //! left alone.
@@ -27,8 +27,6 @@ mod swap;
 mod tests;
 mod transact;
 
-pub use journal::Past;
+pub use journal::{Applied, Journal, Past, Recovered};
 pub use patched::{PatchFormat, Patched, Renamed};
-
-pub use journal::Journal;
 pub use set::{ChangeSet, LeftAlone, MAX_CHANGE, TextEdit, too_large};

@@ -185,6 +185,11 @@ impl Graph {
         self.file_of.len()
     }
 
+    /// Whether it has no nodes.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
     /// All nodes, by file and by where they are defined.
     pub fn nodes(&self) -> impl Iterator<Item = NodeId> + use<> {
         0..u32::try_from(self.file_of.len()).unwrap_or(u32::MAX)

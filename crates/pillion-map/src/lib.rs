@@ -1,12 +1,21 @@
 //! The map of a workspace: one graph of who calls what, kept in step with the files.
 //!
-//! Each file is read once per change into a [`sketch`]: its scopes, what they bind, and what
-//! is used in them ([`read`]). [`link`] resolves the uses of one file by looking into the
-//! sketches of others ([`eval`], [`classes`], [`modules`]) and notes every name it looked up.
-//! When a file changes, [`follow`] compares what its names meant before and after ([`keys`]),
-//! and only files that looked at one of those are linked anew. The [`graph`] is then put
-//! together from numbers. The [`keeper`] holds all of it for a workspace. The maps of other
-//! languages than Python are made in [`languages`], of the same graph.
+//! # Theory of operation
+//!
+//! Each file of Python is read once per change into a sketch: its scopes, what they bind, and what
+//! is used in them (`read`). `link` resolves the uses of one file by looking into the sketches of
+//! others (`eval`, `classes`, `modules`) and notes every name it looked up. When a file changes,
+//! `follow` compares what its names meant before and after (`keys`), and only files that looked at
+//! one of those are linked anew. The [`Graph`] is then put together from numbers. The [`Keeper`]
+//! holds all of it for a workspace. The maps of other languages than Python are made of the same
+//! graph ([`Charts`]).
+//!
+//! The graph is made of the code's own words and knows of no engine. Where those leave open what
+//! is meant, it names the places ([`Open`]), and whoever has an engine lays its answers over the
+//! graph ([`Types`]).
+//!
+//! Beside the graph stand questions that need none: [`patterns`], [`projects`] and what they use
+//! of each other, and the changes that [`git`] tells of ([`live`]).
 
 mod affected;
 pub mod agents;

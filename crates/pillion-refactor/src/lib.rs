@@ -1,6 +1,13 @@
-//! Refactorings: rename and changes of signatures are ours; extract and inline are Rope's,
-//! imports ruff's, codemods ast-grep's. Nothing here writes a file: what is made becomes a
-//! change set.
+//! Refactorings: what a change of the code consists of.
+//!
+//! # Theory of operation
+//!
+//! Nothing here writes a file: what is made becomes a change set of `pillion-changes`, which is
+//! shown or carried out by whoever asked for it. [`rename`] and [`signature`] ask
+//! `pillion-symbols` for every place that means a name; [`moving`] asks no engine, for which file
+//! an import means is told by the files. Extracting and inlining are [`rope`]'s, imports are
+//! ruff's ([`organize`]), and rewriting by patterns is ast-grep's ([`codemod`]). What a
+//! refactoring saw but left alone it lists, with the reason.
 
 pub mod codemod;
 mod collisions;

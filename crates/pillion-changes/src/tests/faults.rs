@@ -141,7 +141,7 @@ fn what_was_not_committed_is_dropped() {
 fn a_read_only_folder_or_file_stops_everything() {
     // Root may write anywhere, so that only a child of another user can see this.
     if is_root() {
-        let name = "changes::tests::faults::a_read_only_folder_or_file_stops_everything";
+        let name = "tests::faults::a_read_only_folder_or_file_stops_everything";
         return as_nobody(name);
     }
     for (path, mode) in [("sub", 0o555), ("sub/f.py", 0o444)] {
@@ -202,7 +202,7 @@ fn a_full_disk_changes_nothing() {
         .args(["--mount", "sh", "-c", mount])
         .arg(place.path())
         .arg(std::env::current_exe().unwrap())
-        .args(["--exact", "changes::tests::faults::on_a_small_disk"])
+        .args(["--exact", "tests::faults::on_a_small_disk"])
         .env(SMALL_DISK, place.path())
         .output()
         .unwrap();

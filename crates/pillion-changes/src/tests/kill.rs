@@ -87,7 +87,7 @@ fn changes_everything_for_ever_if_it_is_asked_to() {
 fn child(folder: &Path) -> (Child, impl Iterator<Item = String>) {
     let mut child = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "--nocapture", "--test-threads=1"])
-        .arg("changes::tests::kill::changes_everything_for_ever_if_it_is_asked_to")
+        .arg("tests::kill::changes_everything_for_ever_if_it_is_asked_to")
         .env(WORLD, folder)
         .stdout(Stdio::piped())
         .spawn()
