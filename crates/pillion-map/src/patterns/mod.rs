@@ -2,8 +2,8 @@
 //!
 //! Each rule looks at what the code does, and at names only where they add to that; how
 //! sure it is, it says. A file is read once per change ([`file`]), with rules for
-//! [`classes`] and [`functions`]; [`layout`] looks at how files are laid out. This is Python's;
-//! the [`trees`] are those of other languages.
+//! `classes` and `functions`; `layout` looks at how files are laid out. This is Python's;
+//! the `trees` are those of other languages.
 
 mod ast;
 mod classes;

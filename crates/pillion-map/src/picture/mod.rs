@@ -1,7 +1,7 @@
 //! Pictures of the graph: packages, calls, and who is affected by a change.
 //!
-//! [`collect`] takes as much of the graph as can be read at a glance, [`layout`] gives it
-//! places, and [`svg`] and [`markup`] write it down.
+//! `collect` takes as much of the graph as can be read at a glance, `layout` gives it
+//! places, and [`svg`] and `markup` write it down.
 
 mod collect;
 mod layout;

@@ -1,8 +1,8 @@
 //! The projects below a folder: what they are called, what they are written in, and which
 //! of them uses which.
 //!
-//! A folder is a project if it has a `.git` or a file that names a language. [`find`] walks
-//! over folders, [`branch`] reads git's own files, [`depends`] reads manifests. Nothing is
+//! A folder is a project if it has a `.git` or a file that names a language. `find` walks
+//! over folders, `branch` reads git's own files, `depends` reads manifests. Nothing is
 //! kept: an answer is as new as the folders are.
 
 mod branch;

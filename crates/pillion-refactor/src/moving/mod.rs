@@ -4,6 +4,9 @@
 //! Which module an import means is told by the files ([`Modules`]), which import a name means
 //! by the text ([`Scopes`]); so no engine is asked, and everything is found: imports in
 //! functions, relative ones, `a.b.c` written out.
+//!
+//! [`Modules`]: pillion_index::modules::Modules
+//! [`Scopes`]: pillion_index::scopes::Scopes
 
 mod arrival;
 mod cycles;

@@ -1,8 +1,8 @@
 //! Definitions by their names: `Class.method` instead of file, line and column.
 //!
-//! [`written`] is the grammar, the same for every operation and every door; [`find`] looks a
-//! name up in the index, through imports and base classes ([`outside`] where the workspace spells
-//! a name of others); [`refused`] says what a name could have meant where it fits nothing, or
+//! `written` is the grammar, the same for every operation and every door; `find` looks a
+//! name up in the index, through imports and base classes (`outside` where the workspace spells
+//! a name of others); `refused` says what a name could have meant where it fits nothing, or
 //! too much. No engine is asked.
 
 mod find;
