@@ -13,6 +13,7 @@ use serde_json::value::{RawValue, to_raw_value};
 use tokio_util::sync::CancellationToken;
 
 use crate::caller;
+use crate::invalid::without_place;
 use crate::work::COMMITTED;
 use crate::{Activity, Code, Context, Definition, Error, Operation, Request, Result, Stats};
 
@@ -94,11 +95,6 @@ fn wrong_params(name: &str, why: &impl std::fmt::Display) -> Error {
     let why = why.to_string();
     let what = format!("parameters of `{name}`: {}", without_place(&why));
     Error::new(Code::InvalidParams, what).hint(params_hint(name))
-}
-
-/// What is wrong with a text, without the line and column in it: the caller never saw that text.
-pub(crate) fn without_place(why: &str) -> &str {
-    &why[..why.rfind(" at line ").unwrap_or(why.len())]
 }
 
 /// Where a terminal shows the parameters of an operation. Doors without one say it otherwise.

@@ -9,8 +9,6 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use serde_path_to_error::Segment;
 
-use crate::catalogue::without_place;
-
 /// What of a wrong value is shown: this many characters.
 const SHOWN: usize = 100;
 /// Faults of one error.
@@ -172,6 +170,11 @@ fn rule(why: &str) -> (&'static str, Option<&str>, String) {
         _ => return plain("value_error"),
     };
     (rule, None, format!("Input should be {what}"))
+}
+
+/// What is wrong with a text, without the line and column in it: the caller never saw that text.
+pub(crate) fn without_place(why: &str) -> &str {
+    &why[..why.rfind(" at line ").unwrap_or(why.len())]
 }
 
 #[cfg(test)]

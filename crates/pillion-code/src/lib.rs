@@ -1,54 +1,23 @@
-//! Code intelligence: what is this name, where is it defined, who uses it.
+//! Code intelligence: the service behind `code.*` and `map.*`.
 //!
-//! Answers come from two sources that are kept in step by the workspace's clock: an
-//! [engine], a language server that knows types, and an [index] of our own, which knows
-//! every name and outline without asking anybody.
+//! # Theory of operation
+//!
+//! The [service](CodeService) keeps one project per workspace and, beside it, the maps of that
+//! workspace. An [operation](operations) finds out which workspace and which place a request means
+//! ([`params`]), takes a view of it, and asks the crates below: `pillion-symbols` what a name means
+//! and who uses it, `pillion-map` who calls whom, `pillion-refactor` what a change consists of,
+//! which `pillion-changes` then shows or carries out. Only here do the map and an engine meet
+//! (`inquiry`): the map itself knows of no engine.
 
-pub mod answers;
-mod arrivals;
-mod ask;
-mod cache;
-mod changes;
-mod closure;
-mod coding;
-mod compiled;
-mod definitions;
-mod desk;
-mod dotted;
-pub mod engine;
-mod engines;
-mod fixtures;
-mod git;
-pub mod index;
-mod jedi;
-mod map;
-mod module_uses;
-mod modules;
-mod named;
-mod occurrences;
+mod inquiry;
+mod maps;
 pub mod operations;
-mod outline;
 pub mod params;
-mod parsed;
-mod place;
-mod project;
-mod protocols;
 #[doc(hidden)]
 pub mod reading;
-pub mod refactor;
-mod references;
-mod registered;
-mod ruff;
-mod scopes;
+mod roots;
 mod service;
-pub mod source;
-mod spelled;
-mod steps;
-mod syntax;
-pub mod text;
-mod tools;
 mod unsaved;
 
-pub use map::{Language, Precision};
-pub use service::{CacheStatus, CodeService, CodeStatus};
+pub use service::{CodeService, CodeStatus};
 pub use unsaved::Unsaved;

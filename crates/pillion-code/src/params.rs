@@ -4,13 +4,12 @@ use std::path::{Path, PathBuf};
 
 use clap::error::ErrorKind;
 use clap::{Arg, ArgMatches, Command};
-use pillion_catalogue::{Caller, Code, Error, Result};
+use pillion_catalogue::{Code, Error, Result};
+use pillion_index::source::Position;
+use pillion_symbols::named::{FORMS, Written};
 use pillion_workspace::config::EngineChoice;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-
-use crate::named::{FORMS, Written};
-use crate::source::Position;
 
 /// Answers that are given unless a request says otherwise.
 pub(crate) const LIMIT: usize = 200;
@@ -18,24 +17,6 @@ pub(crate) const LIMIT: usize = 200;
 pub(crate) const MAX_LIMIT: usize = 100_000;
 /// Positions in one request.
 const MAX_POSITIONS: usize = 200;
-
-/// What a caller says about Python; others may say other things about the same workspace.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
-pub(crate) struct Pythons {
-    pub(crate) named: Option<PathBuf>,
-    pub(crate) virtual_env: Option<PathBuf>,
-    pub(crate) conda_prefix: Option<PathBuf>,
-}
-
-impl Pythons {
-    pub(crate) fn of(caller: &Caller) -> Self {
-        Self {
-            named: caller.python.clone(),
-            virtual_env: caller.virtual_env.clone(),
-            conda_prefix: caller.conda_prefix.clone(),
-        }
-    }
-}
 
 /// What a request is about: a name, or a place in a file.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -134,7 +134,7 @@ fn nests(n: usize) -> Vec<(&'static str, String)> {
 
 /// Whether reading a text ends in being told that it nests too deeply.
 fn is_refused(text: &str) -> bool {
-    let errors = crate::reading::read("deep.py", text.as_bytes());
+    let errors = super::read("deep.py", text.as_bytes());
     errors
         .iter()
         .any(|error| error.contains("nests too deeply"))
@@ -166,13 +166,13 @@ fn whatever_nests_is_read_or_refused() {
 #[test]
 fn blocks_nest_too_deeply_as_well() {
     let mut text = String::new();
-    for level in 0..=super::MAX_DEPTH {
+    for level in 0..=pillion_index::parsed::MAX_DEPTH {
         text.push_str(&" ".repeat(level));
         text.push_str("if a:\n");
     }
-    text.push_str(&" ".repeat(super::MAX_DEPTH + 1));
+    text.push_str(&" ".repeat(pillion_index::parsed::MAX_DEPTH + 1));
     text.push_str("pass\n");
-    super::parsed(&text, "deep.py", |parsed| {
+    pillion_index::parsed::parsed(&text, "deep.py", |parsed| {
         assert!(parsed.errors()[0].error.to_string().contains("too deeply"));
         assert!(parsed.body().is_empty());
     });
@@ -182,12 +182,12 @@ fn blocks_nest_too_deeply_as_well() {
 fn words_of_a_refused_text_are_still_there() {
     for n in [3_000, 30_000] {
         let text = format!("x = {}wanted.inner and not other\n", "-".repeat(n));
-        let source = crate::source::Source::decode(text.as_bytes());
-        let found = crate::index::mentions_in(&source, &"deep.py".into(), "inner");
+        let source = pillion_index::source::Source::decode(text.as_bytes());
+        let found = pillion_index::mentions_in(&source, &"deep.py".into(), "inner");
         assert_eq!(found.len(), 1);
         assert!(found[0].is_attribute);
-        let facts = crate::index::extract_facts(&source, "deep.py");
-        assert!(facts.may_mention(crate::index::facts::name_hash("other")));
-        assert!(!facts.may_mention(crate::index::facts::name_hash("not")));
+        let facts = pillion_index::extract_facts(&source, "deep.py");
+        assert!(facts.may_mention(pillion_index::facts::name_hash("other")));
+        assert!(!facts.may_mention(pillion_index::facts::name_hash("not")));
     }
 }

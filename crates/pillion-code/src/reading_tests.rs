@@ -1,7 +1,8 @@
 //! How the effort of reading a file grows with its size.
 
+use pillion_index::steps;
+
 use super::read;
-use crate::steps;
 
 /// A text of so many pieces, nested or side by side.
 type Made = fn(usize) -> String;

@@ -6,16 +6,18 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use pillion_catalogue::{Caller, Context, Result};
+use pillion_engines::cache::CacheStatus;
+use pillion_engines::engines::Engines;
 use pillion_project::Projects;
 use pillion_runtime::Dirs;
 use pillion_supervisor::Supervisor;
+use pillion_symbols::project::{Project, View};
 use pillion_workspace::{ClockStatus, Options, root};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::engines::Engines;
-use crate::place;
-use crate::project::{Project, View};
+use crate::maps::{MappedView, Maps};
+use crate::roots;
 
 /// Workspaces that are kept open; the one not asked for longest is closed for another.
 const MAX_WORKSPACES: usize = 32;
@@ -39,21 +41,8 @@ struct Open {
     /// Nobody named it, and nothing marks it as a project.
     guessed: bool,
     project: Arc<Project>,
+    maps: Arc<Maps>,
     used: Instant,
-}
-
-/// Answers of engines that are kept until a file changes.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct CacheStatus {
-    /// How many are kept.
-    pub size: usize,
-    /// Files that they are about.
-    #[serde(default)]
-    pub files: usize,
-    /// How many questions they answered.
-    pub hits: u64,
-    /// How often a change of files made them worthless.
-    pub invalidations: u64,
 }
 
 /// A workspace whose code is asked about.
@@ -84,9 +73,23 @@ impl CodeService {
         caller: &Caller,
         about: Option<&Path>,
     ) -> Result<View> {
-        let root = place::root_of(caller, about)?;
+        let root = roots::root_of(caller, about)?;
         let guessed = caller.root.is_none() && !root::is_marked(&root);
         cx.service().project(root, guessed).view().await
+    }
+
+    /// A view with the maps of its workspace.
+    pub(crate) fn mapped(&self, view: View) -> MappedView {
+        let projects = self.projects();
+        let open = projects.get(view.root());
+        let open = open.filter(|open| Arc::ptr_eq(&open.project, &view.project));
+        let maps = match open {
+            Some(open) => Arc::clone(&open.maps),
+            // The workspace was closed meanwhile for another: this question has maps of its own.
+            None => Arc::new(Maps::new(view.root(), self.common.dirs())),
+        };
+        drop(projects);
+        MappedView { view, maps }
     }
 
     pub(crate) fn turn(&self) -> &tokio::sync::Mutex<()> {
@@ -163,15 +166,12 @@ impl CodeService {
         if guessed {
             options.max_files = GUESSED_FILES;
         }
-        let project = Arc::new(Project::new(
-            root.clone(),
-            options,
-            engines,
-            self.common.dirs(),
-        ));
+        let dirs = self.common.dirs();
+        let project = Arc::new(Project::new(root.clone(), options, engines, dirs));
         let open = Open {
             guessed,
             project: Arc::clone(&project),
+            maps: Arc::new(Maps::new(&root, dirs)),
             used: Instant::now(),
         };
         projects.insert(root, open);

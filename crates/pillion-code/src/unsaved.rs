@@ -7,13 +7,13 @@
 use std::path::{Path, PathBuf};
 
 use pillion_catalogue::{Caller, Code, Error, Result};
+use pillion_engines::engine::Position;
+use pillion_engines::surroundings::Pythons;
 use pillion_process::private;
+use pillion_symbols::ask::Engine;
+use pillion_symbols::project::View;
 
 use crate::CodeService;
-use crate::ask::Engine;
-use crate::engine::Position;
-use crate::params::Pythons;
-use crate::project::View;
 
 /// The folder, among those of the cache.
 const FOLDER: &str = "unsaved";

@@ -22,6 +22,12 @@ const TESTED: &[&str] = &[
     "pillion-protocol",
     "pillion-supervisor",
     "pillion-python",
+    "pillion-index",
+    "pillion-changes",
+    "pillion-engines",
+    "pillion-map",
+    "pillion-symbols",
+    "pillion-refactor",
     "pillion-code",
 ];
 /// How the kernel knows an arm64 program, and that it is started as it was named (`P`) by an

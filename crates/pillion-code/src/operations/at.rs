@@ -1,21 +1,22 @@
 //! `code.at`: everything about a place in one answer.
 
 use pillion_catalogue::{Context, Offer, Operation, Result, Safety, Scope};
+use pillion_index::answers::{Answer, Confidence, Hover, Location, Outlined, Reference};
+use pillion_index::outline::{last_line, outlined};
+use pillion_index::syntax::Word;
+use pillion_index::text::{Text, location, rest, shown};
+use pillion_symbols::ask::Engine;
+use pillion_symbols::definitions;
+use pillion_symbols::desk::Desk;
+use pillion_symbols::references::{self, Uses};
+use pillion_symbols::spotted::Spotted;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::hover::{self, kind_of_word};
-use super::positions::{self, Spotted};
+use super::positions;
 use crate::CodeService;
-use crate::answers::{Answer, Confidence, Hover, Location, Outlined, Reference};
-use crate::ask::Engine;
-use crate::definitions;
-use crate::desk::Desk;
-use crate::outline::{last_line, outlined};
 use crate::params::At;
-use crate::references::{self, Uses};
-use crate::syntax::Word;
-use crate::text::{Text, location, rest, shown};
 
 /// What is at this position: definition, source, documentation and uses in one answer.
 ///

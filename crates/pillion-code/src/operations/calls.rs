@@ -4,22 +4,23 @@ use std::collections::HashSet;
 use std::path::Path;
 
 use pillion_catalogue::{Caller, Context, Offer, Operation, Result, Safety, Scope};
+use pillion_engines::engine::CallSite;
+use pillion_index::answers::{Answer, Location, Nothing};
+use pillion_index::language::Language;
+use pillion_index::source::{LineColumn, Position};
+use pillion_index::text::{Text, location, rest, shown};
+use pillion_symbols::ask::{Engine, span, to_engine};
+use pillion_symbols::definitions;
+use pillion_symbols::desk::Desk;
+use pillion_symbols::spotted::Spotted;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::nothing;
-use super::positions::{self, Spotted};
+use super::{nothing, positions};
 use crate::CodeService;
-use crate::answers::{Answer, Location, Nothing};
-use crate::ask::{Engine, span, to_engine};
-use crate::definitions;
-use crate::desk::Desk;
-use crate::engine::CallSite;
-use crate::map::{Language, Wanted};
+use crate::inquiry::Wanted;
+use crate::maps::MappedView;
 use crate::params::{At, limit};
-use crate::project::View;
-use crate::source::{LineColumn, Position};
-use crate::text::{Text, location, rest, shown};
 
 /// Who calls the function at this position?
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
@@ -123,11 +124,11 @@ impl Operation for Callers {
 
     async fn run(self, cx: Context<CodeService>) -> Result<Answer<Calls>> {
         let max = limit(self.limit);
-        let caller = cx.caller().clone();
+        let (caller, service) = (cx.caller().clone(), cx.service());
         positions::answer(&cx, cx.caller(), &self.at, None, |engine, spot| {
             let caller = caller.clone();
             async move {
-                let view = engine.view.clone();
+                let view = service.mapped(engine.view.clone());
                 let mut found = calls(engine.clone(), spot, Direction::Callers, max).await?;
                 let users = users(&view, &caller, &found).await?;
                 let (sure, possible) = users.into_iter().partition(|user| user.is_sure);
@@ -231,7 +232,7 @@ struct Unseen {
 }
 
 /// Who else calls the function that was found, or may, as the map knows it.
-async fn users(view: &View, caller: &Caller, found: &Calls) -> Result<Vec<Unseen>> {
+async fn users(view: &MappedView, caller: &Caller, found: &Calls) -> Result<Vec<Unseen>> {
     let Some(function) = &found.function else {
         return Ok(Vec::new());
     };

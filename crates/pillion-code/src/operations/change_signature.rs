@@ -1,17 +1,17 @@
 //! `code.change_signature`: other parameters for a function, and for all who call it.
 
 use pillion_catalogue::{Context, Offer, Operation, Result, Safety, Scope};
+use pillion_changes::Patched;
+use pillion_index::answers::Answer;
+use pillion_index::text::shown;
+use pillion_refactor::signature::{self, AddedParameter, PassedValue, Wanted};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::positions;
 use super::refactored::{Writing, answer};
 use crate::CodeService;
-use crate::answers::Answer;
-use crate::changes::Patched;
 use crate::params::{Place, PlaceOrName};
-use crate::refactor::signature::{self, AddedParameter, PassedValue, Wanted};
-use crate::text::shown;
 
 /// Add, remove and order the parameters of a function, and rewrite all calls.
 ///

@@ -5,19 +5,20 @@ use std::path::{Path, PathBuf};
 use pillion_catalogue::{
     Code, Context, Error, Method, Offer, Operation, Result, Route, Safety, Scope, work,
 };
+use pillion_changes::Patched;
+use pillion_index::answers::Answer;
+use pillion_index::place;
+use pillion_index::text::{Text, rest, shown};
+use pillion_refactor::Refactored;
+use pillion_refactor::codemod::{self, CodemodMatch};
+use pillion_refactor::organize;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::deliver::deliver;
 use super::refactored::{Writing, set_of};
 use crate::CodeService;
-use crate::answers::Answer;
-use crate::changes::{Patched, deliver};
 use crate::params::limit;
-use crate::place;
-use crate::refactor::Refactored;
-use crate::refactor::codemod::{self, CodemodMatch};
-use crate::refactor::organize;
-use crate::text::{Text, rest, shown};
 
 /// Find and rewrite code by ast-grep rules.
 ///

@@ -1,18 +1,18 @@
 //! `code.defs`: where a name is defined.
 
 use pillion_catalogue::{Context, Method, Offer, Operation, Result, Route, Safety, Scope};
+use pillion_index::answers::{Answer, Locations, Nothing};
+use pillion_index::text::shown;
+use pillion_symbols::ask::Engine;
+use pillion_symbols::definitions;
+use pillion_symbols::spotted::Spotted;
 use pillion_workspace::config::EngineChoice;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::nothing;
-use super::positions::{self, Spotted};
+use super::{nothing, positions};
 use crate::CodeService;
-use crate::answers::{Answer, Locations, Nothing};
-use crate::ask::Engine;
-use crate::definitions;
 use crate::params::{At, engine_choice};
-use crate::text::shown;
 
 /// Where is the name at this position defined?
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]

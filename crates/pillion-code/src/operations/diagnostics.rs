@@ -6,18 +6,21 @@ use std::sync::Arc;
 
 use futures::{StreamExt, stream};
 use pillion_catalogue::{Caller, Code, Context, Error, Offer, Operation, Result, Safety, Scope};
+use pillion_engines::finding::{Finding, Severity};
+use pillion_engines::ruff;
+use pillion_index::answers::Answer;
+use pillion_index::is_python;
+use pillion_index::place;
+use pillion_index::text::{Text, rest, shown};
+use pillion_map::git;
+use pillion_symbols::ask::{Engine, span};
+use pillion_symbols::project::View;
 use pillion_workspace::{ChangeKind, Changes, Clock};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::CodeService;
-use crate::answers::Answer;
-use crate::ask::{Engine, span};
-use crate::index::is_python;
 use crate::params::limit;
-use crate::project::View;
-use crate::text::{Text, rest, shown};
-use crate::{git, place, ruff};
 
 /// What do ty and ruff find wrong?
 ///
@@ -64,43 +67,6 @@ pub struct Findings {
     pub files_truncated: bool,
     /// The moment this is true for.
     pub clock: String,
-}
-
-/// Something wrong.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
-pub struct Finding {
-    /// The file.
-    pub file: String,
-    /// The line.
-    pub line: u32,
-    /// The column.
-    pub column: u32,
-    /// The line of its end.
-    pub end_line: u32,
-    /// One past its last column.
-    pub end_column: u32,
-    /// How bad it is.
-    pub severity: Severity,
-    /// The rule.
-    pub code: Option<String>,
-    /// What is wrong.
-    pub message: String,
-    /// Who says so: `ty` or `ruff`, or `pillion` of a file that neither can read.
-    pub source: String,
-}
-
-/// How bad something is.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
-)]
-#[serde(rename_all = "snake_case")]
-pub enum Severity {
-    /// It does not work.
-    Error,
-    /// It may not work.
-    Warning,
-    /// It could be better.
-    Info,
 }
 
 /// The rule of what cannot be parsed, as both tools call it.
@@ -236,7 +202,13 @@ pub(super) async fn of_files(
     let (deep, files): (Vec<_>, Vec<_>) = files.iter().cloned().partition(is_too_deep);
     let (typed, linted) = tokio::try_join!(
         typed(&engine, &files),
-        ruff::check(view, &files, engine.timeout)
+        ruff::check(
+            view.project.engines().dirs(),
+            &view.snapshot,
+            view.root(),
+            &files,
+            engine.timeout
+        )
     )?;
     let unread = deep.iter().flat_map(|file| unread(view, file));
     let all = linted.into_iter().chain(typed).chain(unread);

@@ -3,17 +3,17 @@
 use std::path::{Path, PathBuf};
 
 use pillion_catalogue::{Caller, Context, Method, Offer, Operation, Result, Route, Safety, Scope};
+use pillion_changes::Patched;
+use pillion_index::answers::Answer;
+use pillion_index::place;
+use pillion_index::text::shown;
+use pillion_refactor::range::Asked;
+use pillion_refactor::rope::File;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::refactored::{Writing, answer, rope, set_of};
 use crate::CodeService;
-use crate::answers::Answer;
-use crate::changes::Patched;
-use crate::place;
-use crate::refactor::range::Asked;
-use crate::refactor::rope::File;
-use crate::text::shown;
 
 /// Make a function or method of these lines.
 ///
@@ -182,7 +182,7 @@ impl Extract<'_> {
     ) -> Result<Answer<Patched>> {
         let view = CodeService::view(self.cx, self.caller, Some(file)).await?;
         let path = place::inside(view.root(), file)?;
-        let source = place::readable(&view, &path)?;
+        let source = view.readable(&path)?;
         let (rope, timeout) = rope(self.cx, &view, self.caller).await?;
         let file = File {
             path: &path,

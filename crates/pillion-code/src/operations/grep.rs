@@ -8,16 +8,16 @@ use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder, Sink, SinkContex
 use pillion_catalogue::{
     Code, Context, Error, Method, Offer, Operation, Result, Route, Safety, Scope, wanted, work,
 };
+use pillion_index::answers::{Answer, Unread};
+use pillion_index::place;
+use pillion_index::source::Source;
+use pillion_index::text::{Text, rest_of, shown};
 use rayon::prelude::*;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::CodeService;
-use crate::answers::{Answer, Unread};
 use crate::params::limit;
-use crate::place;
-use crate::source::Source;
-use crate::text::{Text, rest_of, shown};
 
 /// Search the text of the workspace's files.
 ///

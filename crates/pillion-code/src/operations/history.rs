@@ -1,13 +1,13 @@
 //! `code.history`: the changes that were carried out.
 
 use pillion_catalogue::{Context, Offer, Operation, Result, Safety, Scope, work};
+use pillion_changes::Past;
+use pillion_index::answers::Answer;
+use pillion_index::text::{Text, shown};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::CodeService;
-use crate::answers::Answer;
-use crate::changes::Past;
-use crate::text::{Text, shown};
 
 /// List the refactorings that were applied and can be taken back.
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]

@@ -1,22 +1,23 @@
 //! `code.hover`: what a name is.
 
 use pillion_catalogue::{Context, Method, Offer, Operation, Result, Route, Safety, Scope};
+use pillion_index::Kind;
+use pillion_index::answers::{Answer, Hover};
+use pillion_index::keywords::may_be_keyword;
+use pillion_index::source::Span;
+use pillion_index::syntax::{Syntax, Word};
+use pillion_index::text::shown;
+use pillion_symbols::ask::Engine;
+use pillion_symbols::definitions::{self, Found};
+use pillion_symbols::desk::Desk;
+use pillion_symbols::spotted::Spotted;
 use pillion_workspace::config::EngineChoice;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::nothing;
-use super::positions::{self, Spotted};
+use super::{nothing, positions};
 use crate::CodeService;
-use crate::answers::{Answer, Hover};
-use crate::ask::Engine;
-use crate::definitions::{self, Found};
-use crate::desk::Desk;
-use crate::index::Kind;
 use crate::params::{At, engine_choice};
-use crate::source::Span;
-use crate::syntax::{Syntax, Word, may_be_keyword};
-use crate::text::shown;
 
 /// What is the name at this position: its kind, signature and documentation?
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]

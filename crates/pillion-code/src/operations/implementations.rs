@@ -1,18 +1,18 @@
 //! `code.implementations`: subclasses of a class, overrides of a method.
 
 use pillion_catalogue::{Context, Offer, Operation, Result, Safety, Scope, work};
+use pillion_index::answers::{Answer, Locations, Nothing};
+use pillion_index::text::shown;
+use pillion_symbols::ask::Engine;
+use pillion_symbols::desk::{self, Desk};
+use pillion_symbols::spotted::Spotted;
+use pillion_symbols::{closure, definitions, protocols};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::nothing;
-use super::positions::{self, Spotted};
+use super::{nothing, positions};
 use crate::CodeService;
-use crate::answers::{Answer, Locations, Nothing};
-use crate::ask::Engine;
-use crate::desk::{self, Desk};
 use crate::params::{At, limit};
-use crate::text::shown;
-use crate::{closure, definitions, protocols};
 
 /// Which classes derive from the one at this position, or which methods override it?
 ///

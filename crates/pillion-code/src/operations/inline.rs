@@ -1,6 +1,15 @@
 //! `code.inline`: put a definition where it is used, and take it away.
 
 use pillion_catalogue::{Code, Context, Error, Offer, Operation, Result, Safety, Scope};
+use pillion_changes::{ChangeSet, LeftAlone, Patched};
+use pillion_index::Kind;
+use pillion_index::answers::{Answer, Confidence, Location, Reference};
+use pillion_index::text::shown;
+use pillion_refactor::rope::File;
+use pillion_refactor::strings;
+use pillion_symbols::desk::Desk;
+use pillion_symbols::project::View;
+use pillion_symbols::{closure, definitions, references};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -8,19 +17,8 @@ use serde_json::json;
 use super::positions;
 use super::refactored::{Writing, answer, rope, set_of};
 use crate::CodeService;
-use crate::answers::{Answer, Confidence, Location, Reference};
-use crate::changes::{ChangeSet, LeftAlone, Patched};
-use crate::closure;
-use crate::definitions;
-use crate::desk::Desk;
-use crate::index::Kind;
-use crate::modules::{self, Modules};
 use crate::params::Place;
-use crate::project::View;
-use crate::refactor::rope::File;
-use crate::refactor::strings;
-use crate::references;
-use crate::text::shown;
+use pillion_index::modules::{self, Modules};
 
 /// Put the function or variable at this position where it is used, and take it away.
 ///
@@ -107,7 +105,7 @@ impl Operation for Inline {
         others.dedup();
         let mut sources = Vec::new();
         for file in &others {
-            sources.push((file, crate::place::readable(&view, file)?));
+            sources.push((file, view.readable(file)?));
         }
         let source = view
             .source(path)

@@ -6,18 +6,18 @@ use pillion_catalogue::{
     CancellationToken, Context, Method, Offer, Operation, Result, Route, Safety, Scope, wanted,
     work_unless,
 };
+use pillion_index::answers::{Answer, FileError, Outline};
+use pillion_index::outline::outlined;
+use pillion_index::place;
+use pillion_index::text::shown;
+use pillion_index::{extract_facts, is_python};
+use pillion_symbols::project::View;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::CodeService;
-use crate::answers::{Answer, FileError, Outline};
-use crate::index::{extract_facts, is_python};
-use crate::outline::outlined;
 use crate::params::limit;
-use crate::place;
-use crate::project::View;
-use crate::text::shown;
 
 /// List what a file or a folder defines.
 ///

@@ -5,6 +5,7 @@ mod calls;
 mod change_signature;
 mod codemod;
 mod defs;
+mod deliver;
 mod diagnostics;
 mod extract;
 mod grep;
@@ -36,7 +37,7 @@ pub use calls::{Callees, Callers, Calling, Calls, PossibleCaller};
 pub use change_signature::ChangeSignature;
 pub use codemod::{Codemod, Rewriting};
 pub use defs::Defs;
-pub use diagnostics::{Diagnostics, Finding, Findings, Severity};
+pub use diagnostics::{Diagnostics, Findings};
 pub use extract::{ExtractMethod, ExtractVar};
 pub use grep::{Grep, Match, Matches};
 pub use history::{History, Pasts};
@@ -55,8 +56,6 @@ pub use symbol_edits::{Edited, InsertAfter, InsertBefore, ReplaceBody, SafeDelet
 pub use symbols::{FoundSymbols, Symbols};
 pub use type_hierarchy::{Hierarchy, Relative, TypeHierarchy};
 pub use undo::{Undo, Undone};
-
-pub(crate) use positions::{Spotted, nothing_here};
 
 use crate::CodeService;
 

@@ -5,21 +5,23 @@ use std::path::PathBuf;
 use pillion_catalogue::{
     Caller, Code, Context, Error, Method, Offer, Operation, Result, Route, Safety, Scope,
 };
+use pillion_changes::Patched;
+use pillion_index::answers::Answer;
+use pillion_index::place;
+use pillion_index::source::Span;
+use pillion_index::text::shown;
+use pillion_refactor::moving::{self, Moving, Wanted};
+use pillion_symbols::definitions;
+use pillion_symbols::desk;
+use pillion_symbols::project::View;
+use pillion_symbols::spotted::{Spotted, nothing_here};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::positions::{Spotted, nothing_here, spotted};
+use super::positions::spotted;
 use super::refactored::{Writing, answer};
-use crate::answers::Answer;
-use crate::changes::Patched;
-use crate::definitions;
-use crate::desk;
+use crate::CodeService;
 use crate::params::Place;
-use crate::project::View;
-use crate::refactor::moving::{self, Moving, Wanted};
-use crate::source::Span;
-use crate::text::shown;
-use crate::{CodeService, place};
 
 /// Move a function, class or constant to another module, or a module to another place.
 ///

@@ -1,15 +1,15 @@
 //! Why an answer about a place has nothing: the same words for every question.
 
 use pillion_catalogue::Result;
+use pillion_index::answers::{Location, Nothing};
+use pillion_index::syntax::Word;
+use pillion_symbols::ask::Engine;
+use pillion_symbols::definitions;
+use pillion_symbols::desk::Desk;
+use pillion_symbols::named::{self, Finder};
+use pillion_symbols::spotted::Spotted;
 
 use super::hover::kind_of_word;
-use super::positions::Spotted;
-use crate::answers::{Location, Nothing};
-use crate::ask::Engine;
-use crate::definitions;
-use crate::desk::Desk;
-use crate::named::{self, Finder};
-use crate::syntax::Word;
 
 /// Candidates that are told.
 const MOST: usize = 10;

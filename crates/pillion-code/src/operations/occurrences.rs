@@ -1,18 +1,18 @@
 //! `code.occurrences`: what a rename would touch.
 
 use pillion_catalogue::{Context, Method, Offer, Operation, Result, Route, Safety, Scope, work};
+use pillion_index::answers::{Answer, Locations, Nothing};
+use pillion_index::text::shown;
+use pillion_symbols::ask::Engine;
+use pillion_symbols::desk::Desk;
+use pillion_symbols::occurrences;
+use pillion_symbols::spotted::Spotted;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::nothing;
-use super::positions::{self, Spotted};
+use super::{nothing, positions};
 use crate::CodeService;
-use crate::answers::{Answer, Locations, Nothing};
-use crate::ask::Engine;
-use crate::desk::Desk;
-use crate::occurrences;
 use crate::params::{At, limit};
-use crate::text::shown;
 
 /// What would a rename of the name at this position touch?
 ///

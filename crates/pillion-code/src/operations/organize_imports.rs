@@ -6,17 +6,17 @@ use std::sync::Arc;
 use pillion_catalogue::{
     Code, Context, Error, Method, Offer, Operation, Result, Route, Safety, Scope,
 };
+use pillion_changes::Patched;
+use pillion_engines::surroundings::Pythons;
+use pillion_index::answers::Answer;
+use pillion_index::place;
+use pillion_index::text::shown;
+use pillion_refactor::organize::{self, Organize};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::refactored::{Writing, answer, set_of};
 use crate::CodeService;
-use crate::answers::Answer;
-use crate::changes::Patched;
-use crate::params::Pythons;
-use crate::place;
-use crate::refactor::organize::{self, Organize};
-use crate::text::shown;
 
 /// Sort and group the imports of a file, or of all files of a folder.
 ///

@@ -5,53 +5,20 @@ use std::sync::Arc;
 use futures::StreamExt;
 use futures::stream;
 use pillion_catalogue::{Caller, Code, Context, Error, Result};
+use pillion_index::answers::{Answer, Outcome};
+use pillion_index::place;
+use pillion_index::text::Text;
+use pillion_symbols::ask::Engine;
+use pillion_symbols::named;
+use pillion_symbols::project::View;
+use pillion_symbols::spotted::Spotted;
 use pillion_workspace::config::EngineChoice;
 
 use crate::CodeService;
-use crate::answers::{Answer, Outcome};
-use crate::ask::Engine;
-use crate::index::ParseError;
-use crate::named;
 use crate::params::{Asked, At, Place};
-use crate::place;
-use crate::project::View;
-use crate::source::{Position, Source, Span};
-use crate::text::Text;
 
 /// Places of one request that are asked about at the same time.
 const AT_ONCE: usize = 8;
-
-/// A place that is asked about.
-#[derive(Debug, Clone)]
-pub(crate) struct Spotted {
-    /// The file, relative to the root.
-    pub(crate) path: String,
-    pub(crate) at: Position,
-    pub(crate) source: Arc<Source>,
-    /// Whether the module itself is meant, and no place in it.
-    pub(crate) is_module: bool,
-}
-
-impl Spotted {
-    /// The name there, and where it stands.
-    pub(crate) fn word(&self) -> Option<(&str, Span)> {
-        match self.is_module {
-            true => None,
-            false => self.source.word_at(self.at),
-        }
-    }
-
-    /// Whether the file reaches that far. Engines answer for the next line if not.
-    pub(crate) fn exists(&self) -> bool {
-        !self.is_module && self.source.offset(self.at).is_some()
-    }
-
-    /// What the parser did not understand in the file.
-    pub(crate) fn parse_errors(&self, view: &View) -> Vec<ParseError> {
-        let facts = view.index.get(&self.path);
-        facts.map_or_else(Vec::new, |facts| facts.parse_errors.to_vec())
-    }
-}
 
 /// Answer a question about each place of a request.
 pub(crate) async fn answer<T, F>(
@@ -98,12 +65,6 @@ where
         unread: view.unread(),
     };
     Ok(answer.in_format(caller.format()))
-}
-
-/// A refactoring is asked for where there is nothing to change. Not a malformed request: the
-/// contract tells the two apart by their status.
-pub(crate) fn nothing_here(what: impl Into<String>) -> Error {
-    Error::new(Code::NotFound, what).hint("lines and columns count from 1; point at a name")
 }
 
 fn no_file(path: &str) -> Error {

@@ -3,16 +3,17 @@
 use std::path::PathBuf;
 
 use pillion_catalogue::{Context, Offer, Operation, Result, Safety, Scope};
+use pillion_index::answers::Answer;
+use pillion_index::outline::{last_line, outlined};
+use pillion_index::text::{Text, rest, shown};
+use pillion_index::{answers, place};
+use pillion_symbols::named;
+use pillion_symbols::project::View;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::CodeService;
-use crate::answers::Answer;
-use crate::outline::{last_line, outlined};
 use crate::params::{Asked, limit, written_here};
-use crate::project::View;
-use crate::text::{Text, rest, shown};
-use crate::{answers, named, place};
 
 /// Read the source of a definition by its name path, such as `Class/method`.
 ///

@@ -3,17 +3,18 @@
 use std::time::Duration;
 
 use pillion_catalogue::{Caller, Code, Context, Error, Result, wanted, work};
+use pillion_changes::{ChangeSet, PatchFormat, Patched};
+use pillion_engines::surroundings::Pythons;
+use pillion_engines::tools;
+use pillion_index::answers::Answer;
+use pillion_refactor::Refactored;
+use pillion_refactor::rope::Rope;
+use pillion_symbols::project::View;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::deliver::deliver;
 use crate::CodeService;
-use crate::answers::Answer;
-use crate::changes::{ChangeSet, PatchFormat, Patched, deliver};
-use crate::params::Pythons;
-use crate::project::View;
-use crate::refactor::Refactored;
-use crate::refactor::rope::Rope;
-use crate::tools;
 
 /// How a change is wanted.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema, clap::Args)]

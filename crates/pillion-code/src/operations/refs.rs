@@ -1,18 +1,18 @@
 //! `code.refs`: who uses a name.
 
 use pillion_catalogue::{Context, Method, Offer, Operation, Result, Route, Safety, Scope};
+use pillion_index::answers::{Answer, Nothing, References};
+use pillion_index::text::shown;
+use pillion_symbols::ask::Engine;
+use pillion_symbols::references;
+use pillion_symbols::spotted::Spotted;
 use pillion_workspace::config::EngineChoice;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::nothing;
-use super::positions::{self, Spotted};
+use super::{nothing, positions};
 use crate::CodeService;
-use crate::answers::{Answer, Nothing, References};
-use crate::ask::Engine;
 use crate::params::{At, engine_choice, limit};
-use crate::references;
-use crate::text::shown;
 
 /// Who uses the name at this position?
 ///

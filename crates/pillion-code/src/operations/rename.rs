@@ -1,17 +1,17 @@
 //! `code.rename`: another name for something, everywhere.
 
 use pillion_catalogue::{Context, Method, Offer, Operation, Result, Route, Safety, Scope};
+use pillion_changes::Patched;
+use pillion_index::answers::Answer;
+use pillion_index::text::shown;
+use pillion_refactor::rename::{self, Included};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::positions;
 use super::refactored::{Writing, answer};
 use crate::CodeService;
-use crate::answers::Answer;
-use crate::changes::Patched;
 use crate::params::Place;
-use crate::refactor::rename::{self, Included};
-use crate::text::shown;
 
 /// Rename what is at this position, everywhere.
 ///

@@ -5,31 +5,32 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use pillion_catalogue::{Caller, Code, Context, Error, Offer, Operation, Result, Safety, Scope};
+use pillion_changes::{ChangeSet, Patched, TextEdit};
+use pillion_engines::finding::Finding;
+use pillion_index::answers::Answer;
+use pillion_index::keywords::may_be_keyword;
+use pillion_index::outline::last_line;
+use pillion_index::source::{Position, Source, Span};
+use pillion_index::syntax::Syntax;
+use pillion_index::text::{Text, shown};
+use pillion_index::{compiled, place};
+use pillion_symbols::ask::Engine;
+use pillion_symbols::project::View;
+use pillion_symbols::spotted::Spotted;
+use pillion_symbols::{closure, references};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::diagnostics::{self, Finding};
+use super::deliver::deliver;
+use super::diagnostics;
 use super::refactored::Writing;
 use super::symbol_source::{self, Given};
 use crate::CodeService;
-use crate::answers::Answer;
-use crate::ask::Engine;
-use crate::changes::{ChangeSet, Patched, TextEdit, deliver};
-use crate::closure;
-use crate::compiled;
-use crate::desk::Desk;
-use crate::named::{self, Written};
-use crate::operations::Spotted;
-use crate::outline::last_line;
 use crate::params::{Asked, Place, Spot};
-use crate::place;
-use crate::project::View;
-use crate::refactor::moving;
-use crate::references;
-use crate::source::{Position, Source, Span};
-use crate::syntax::{Syntax, may_be_keyword};
-use crate::text::{Text, shown};
+use pillion_refactor::moving;
+use pillion_symbols::desk::Desk;
+use pillion_symbols::named::{self, Written};
 
 /// A change of a definition, and what became of the file's diagnostics.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
@@ -253,7 +254,7 @@ impl Target {
         };
         let found = named::definition(view, &which.name_path, within.as_deref())?;
         let file = found.file.to_string();
-        let source = place::readable(view, &file)?;
+        let source = view.readable(&file)?;
         let facts = view.index.get(&file);
         let symbol = facts.and_then(|facts| Some((facts, facts.symbols.get(found.index)?)));
         let vanished = || Error::internal("a definition that vanished");

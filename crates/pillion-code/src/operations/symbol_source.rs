@@ -4,15 +4,14 @@
 use std::collections::BTreeMap;
 
 use pillion_catalogue::{Code, Error, Result};
+use pillion_index::extract_facts;
+use pillion_index::parsed::parsed;
+use pillion_index::source::Source;
+use pillion_index::syntax::Syntax;
 use ruff_python_ast::token::TokenKind;
 use ruff_python_ast::visitor::{self, Visitor};
 use ruff_python_ast::{Expr, Stmt};
 use ruff_text_size::{Ranged, TextRange};
-
-use crate::index::extract_facts;
-use crate::parsed::parsed;
-use crate::source::Source;
-use crate::syntax::Syntax;
 
 /// The head of a definition and its body, as offsets of the text.
 #[derive(Debug, Clone, Copy)]

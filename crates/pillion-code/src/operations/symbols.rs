@@ -3,16 +3,16 @@
 use std::sync::Arc;
 
 use pillion_catalogue::{Context, Offer, Operation, Result, Safety, Scope, work};
+use pillion_index::Kind;
+use pillion_index::answers::{Answer, Outlined};
+use pillion_index::outline::outlined;
+use pillion_index::text::{Text, rest, shown};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::CodeService;
-use crate::answers::{Answer, Outlined};
-use crate::index::Kind;
-use crate::named;
-use crate::outline::outlined;
 use crate::params::limit;
-use crate::text::{Text, rest, shown};
+use pillion_symbols::named;
 
 /// Find definitions by a part of their name.
 ///

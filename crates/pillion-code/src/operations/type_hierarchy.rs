@@ -1,19 +1,18 @@
 //! `code.type_hierarchy`: what a class derives from, and what derives from it.
 
 use pillion_catalogue::{Context, Offer, Operation, Result, Safety, Scope};
+use pillion_index::answers::{Answer, Location, Nothing};
+use pillion_index::text::{Text, location, rest, shown};
+use pillion_symbols::ask::{Engine, span, to_engine};
+use pillion_symbols::desk::Desk;
+use pillion_symbols::spotted::Spotted;
+use pillion_symbols::{closure, definitions};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::nothing;
-use super::positions::{self, Spotted};
+use super::{nothing, positions};
 use crate::CodeService;
-use crate::answers::{Answer, Location, Nothing};
-use crate::ask::{Engine, span, to_engine};
-use crate::closure;
-use crate::definitions;
-use crate::desk::Desk;
 use crate::params::{At, limit};
-use crate::text::{Text, location, rest, shown};
 
 /// What does the class at this position derive from, and what derives from it?
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]

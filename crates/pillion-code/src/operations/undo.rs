@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use pillion_catalogue::{Context, Offer, Operation, Result, Safety, Scope, commit};
+use pillion_index::answers::Answer;
+use pillion_index::text::{Text, shown};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::CodeService;
-use crate::answers::Answer;
-use crate::text::{Text, shown};
 
 /// Take back the last refactoring, or the one named.
 ///

@@ -1,6 +1,6 @@
 //! What ty answers.
 
-use pillion_code::engine::{Encoding, Item};
+use pillion_engines::engine::{Encoding, Item};
 
 use crate::support::{PATIENCE, World};
 
@@ -126,7 +126,11 @@ async fn hovers_and_diagnostics_are_text() {
 
     assert_eq!(world.server.diagnostics(&path, PATIENCE).await.unwrap(), []);
     let wrong = "def f() -> int:\n    return 'é😀'\n";
-    world.edit("wrong.py", wrong, pillion_code::engine::ChangeKind::Created);
+    world.edit(
+        "wrong.py",
+        wrong,
+        pillion_engines::engine::ChangeKind::Created,
+    );
     let wrong = world.path("wrong.py");
     let found = world.server.diagnostics(&wrong, PATIENCE).await.unwrap();
     assert_eq!(found.len(), 1);

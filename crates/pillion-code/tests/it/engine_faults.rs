@@ -1,6 +1,6 @@
 //! What becomes of answers when ty does not live to give them.
 
-use pillion_code::engine::ChangeKind;
+use pillion_engines::engine::ChangeKind;
 use pillion_process::stat::Identity;
 
 use crate::support::{PATIENCE, World};

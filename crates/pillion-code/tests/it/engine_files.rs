@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use pillion_code::engine::{ChangeKind, Position};
+use pillion_engines::engine::{ChangeKind, Position};
 use pillion_process::Launch;
 use pillion_runtime::Interpreter;
 

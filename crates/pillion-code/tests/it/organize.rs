@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use pillion_code::refactor::Refactored;
-use pillion_code::refactor::organize::{Organize, below, program};
+use pillion_refactor::Refactored;
+use pillion_refactor::organize::{Organize, below, program};
 
 use crate::support::{PATIENCE, shared, write};
 

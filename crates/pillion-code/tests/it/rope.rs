@@ -4,11 +4,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use pillion_catalogue::{Activity, Code, Result};
-use pillion_code::refactor::Refactored;
-use pillion_code::refactor::range::Asked;
-use pillion_code::refactor::rope::{File, FunctionKind, Rope};
-use pillion_code::source::Source;
+use pillion_index::source::Source;
 use pillion_process::Launch;
+use pillion_refactor::Refactored;
+use pillion_refactor::range::Asked;
+use pillion_refactor::rope::{File, FunctionKind, Rope};
 use pillion_runtime::discovery::{self, Request};
 use pillion_supervisor::{Limits, Supervisor};
 

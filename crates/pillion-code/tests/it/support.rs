@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use pillion_catalogue::Activity;
-use pillion_code::engine::{
+use pillion_engines::engine::{
     ChangeKind, Engine, LanguageServer, Location, Make, Position, limits, ty_program,
 };
 use pillion_runtime::discovery::{self, Request};

@@ -1,18 +1,17 @@
 //! `map.agents`: which agents work on which projects.
 
 use pillion_catalogue::{Context, Offer, Operation, Result, Safety, Scope};
+use pillion_index::answers::Answer;
+use pillion_index::text::{Text, columns, shown};
+use pillion_map::agents::{self, text};
+use pillion_map::projects::Project;
 use pillion_protocol::vars;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::projects::found_below;
-use crate::CodeService;
-use crate::answers::Answer;
-use crate::map::agents::{self, text};
-use crate::map::projects::Project;
-use crate::place;
-use crate::text::{Text, columns, shown};
+use crate::{CodeService, roots};
 
 /// Show which agents work on which projects.
 ///
@@ -81,7 +80,7 @@ impl Operation for Agents {
     }
 
     async fn run(self, cx: Context<CodeService>) -> Result<Answer<MappedAgents>> {
-        let root = place::folder_of(&cx)?;
+        let root = roots::folder_of(&cx)?;
         let url = self.url.clone();
         // A daemon began in the environment of somebody else.
         let of_caller = || match cx.request().peer.variables() {

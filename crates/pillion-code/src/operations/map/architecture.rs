@@ -3,14 +3,15 @@
 use std::path::PathBuf;
 
 use pillion_catalogue::{Context, Offer, Operation, Result, Safety, Scope};
+use pillion_index::answers::Answer;
+use pillion_index::language::{Language, Precision};
+use pillion_index::text::{Text, shown};
+use pillion_map::Layer;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{of_graph, opened};
 use crate::CodeService;
-use crate::answers::Answer;
-use crate::map::{Language, Layer, Precision};
-use crate::text::{Text, shown};
 
 /// Show folders as layers, by who calls into whom, and which call each other.
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]

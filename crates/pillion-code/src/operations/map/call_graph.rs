@@ -5,15 +5,17 @@ use std::path::PathBuf;
 use pillion_catalogue::{
     CancellationToken, Context, Offer, Operation, Result, Safety, Scope, wanted,
 };
+use pillion_index::answers::Answer;
+use pillion_index::language::{Language, Precision};
+use pillion_index::text::{Text, shown};
+use pillion_map::{Graph, MODULE_NODE, NodeId, NodeKind, Types};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Certainty, TypesAsked, below, is_below, of_graph, opened, typed};
 use crate::CodeService;
-use crate::answers::Answer;
-use crate::map::{Graph, Language, MODULE_NODE, NodeId, NodeKind, Precision, Types, Wanted};
+use crate::inquiry::Wanted;
 use crate::params::MAX_LIMIT;
-use crate::text::{Text, shown};
 
 /// Edges that are given unless a request says otherwise.
 const EDGES: usize = 1_000;
@@ -156,7 +158,7 @@ fn list(
         if only.is_empty() && calls.edges.len() >= most {
             break;
         }
-        if !is_below(&file.sketched.path, only) {
+        if !is_below(file.path(), only) {
             continue;
         }
         wanted(token)?;

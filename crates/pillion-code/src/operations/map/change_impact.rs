@@ -6,19 +6,20 @@ use std::path::{Path, PathBuf};
 use pillion_catalogue::{
     CancellationToken, Context, Offer, Operation, Profile, Result, Safety, Scope, wanted, work,
 };
+use pillion_index::answers::Answer;
+use pillion_index::language::{Language, Precision, is_source};
+use pillion_index::text::{Text, shown};
+use pillion_map::{
+    ChangedFile, Files, Graph, GraphFile, MODULE_NODE, Mapped, Types, changed_in, command, git,
+    quoted,
+};
+use pillion_symbols::project::View;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{TypesAsked, of_graph, opened, typed};
 use crate::CodeService;
-use crate::answers::Answer;
-use crate::git;
-use crate::map::{
-    ChangedFile, Files, Graph, Language, MODULE_NODE, Mapped, Precision, Types, Wanted, changed_in,
-    command, is_source, quoted,
-};
-use crate::project::View;
-use crate::text::{Text, shown};
+use crate::inquiry::Wanted;
 
 /// Tests that are named one by one in a command; of more, their files are.
 const MAX_NAMED: usize = 100;
@@ -213,12 +214,12 @@ fn read_changed(
 fn by_name(view: &View, mapped: &Mapped, files: &[PathBuf]) -> Result<Vec<ChangedFile>> {
     let mut all = Vec::new();
     for file in files {
-        let path = crate::place::inside(view.root(), file)?;
+        let path = pillion_index::place::inside(view.root(), file)?;
         if is_source(mapped.graph.language, &path) {
             let is_gone = mapped.graph.file_at(&path).is_none();
-            all.push(ChangedFile {
-                gone: is_gone.then(|| path.clone()),
-                ..ChangedFile::whole(&path)
+            all.push(match is_gone {
+                true => ChangedFile::gone(&path),
+                false => ChangedFile::whole(&path),
             });
         }
     }
@@ -231,10 +232,7 @@ fn by_name(view: &View, mapped: &Mapped, files: &[PathBuf]) -> Result<Vec<Change
 fn by_session(mapped: &Mapped) -> Vec<ChangedFile> {
     let (changed, gone) = mapped.files.changed();
     let changed = changed.iter().map(|path| ChangedFile::whole(path));
-    let gone = gone.into_iter().map(|path| ChangedFile {
-        gone: Some(path.clone()),
-        ..ChangedFile::whole(&path)
-    });
+    let gone = gone.iter().map(|path| ChangedFile::gone(path));
     let mut all: Vec<ChangedFile> = changed.chain(gone).collect();
     all.sort_by(|a, b| a.path.cmp(&b.path));
     all
@@ -246,7 +244,7 @@ fn reached(graph: &Graph, changed: &[ChangedFile], types: &Types, root: &Path) -
     let mut ids = Vec::new();
     let mut named: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for (file, tests) in &reach.tests {
-        let Some(path) = graph.files.get(*file as usize).map(|f| &*f.sketched.path) else {
+        let Some(path) = graph.files.get(*file as usize).map(GraphFile::path) else {
             continue;
         };
         files.push(path.to_owned());

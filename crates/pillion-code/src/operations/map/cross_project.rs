@@ -1,15 +1,14 @@
 //! `map.cross_project`: which project uses which.
 
 use pillion_catalogue::{Context, Offer, Operation, Result, Safety, Scope, work};
+use pillion_index::answers::Answer;
+use pillion_index::text::{Text, shown};
+use pillion_map::projects::{self, DependencyKind};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::projects::found_below;
-use crate::CodeService;
-use crate::answers::Answer;
-use crate::map::projects::{self, DependencyKind};
-use crate::place;
-use crate::text::{Text, shown};
+use crate::{CodeService, roots};
 
 /// Show which of the projects below a folder uses which other.
 ///
@@ -90,7 +89,7 @@ impl Operation for CrossProject {
     }
 
     async fn run(self, cx: Context<CodeService>) -> Result<Answer<Dependencies>> {
-        let root = place::folder_of(&cx)?;
+        let root = roots::folder_of(&cx)?;
         let all = found_below(&root).await?;
         let read = work(move |_| {
             let edges = projects::dependencies(&all);

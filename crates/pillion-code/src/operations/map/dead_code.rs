@@ -4,17 +4,18 @@ use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use pillion_catalogue::{Context, Offer, Operation, Result, Safety, Scope};
+use pillion_index::answers::Answer;
+use pillion_index::language::{Language, Precision};
+use pillion_index::text::{Text, shown};
+use pillion_map::template_words;
+use pillion_symbols::project::View;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::target::targets;
 use super::{of_graph, opened};
 use crate::CodeService;
-use crate::answers::Answer;
-use crate::map::{Language, Precision, template_words};
 use crate::params::{limit, written_here};
-use crate::project::View;
-use crate::text::{Text, shown};
 
 /// Files of a project that name functions without being source.
 const CONFIGURATIONS: &[&str] = &[
@@ -237,7 +238,7 @@ impl Text for Dead {
             "{} of {} functions are not reached ({} %)",
             self.total_dead, self.total_functions, self.dead_percentage
         ));
-        lines.extend(crate::text::rest(
+        lines.extend(pillion_index::text::rest(
             self.total_dead,
             self.dead_functions.len(),
         ));

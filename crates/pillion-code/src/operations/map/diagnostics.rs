@@ -5,17 +5,19 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use pillion_catalogue::{Caller, Context, Offer, Operation, Result, Safety, Scope, work};
+use pillion_engines::finding::{Finding, Severity};
+use pillion_index::answers::Answer;
+use pillion_index::language::Language;
+use pillion_index::text::{Text, rest, shown};
+use pillion_symbols::project::View;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::super::diagnostics::{Finding, MAX_FILES, Severity, of_files};
+use super::super::diagnostics::{MAX_FILES, of_files};
 use super::{below, is_below, opened};
 use crate::CodeService;
-use crate::answers::Answer;
-use crate::map::Language;
+use crate::maps::MappedView;
 use crate::params::limit;
-use crate::project::View;
-use crate::text::{Text, rest, shown};
 
 /// Who says what is no syntax, of other languages than Python.
 const SYNTAX: &str = "tree-sitter";
@@ -183,13 +185,11 @@ impl ProjectDiagnostics {
 }
 
 /// What is no syntax in the files of another language.
-async fn syntax(view: &View, language: Language, only: String) -> Result<Checked> {
+async fn syntax(view: &MappedView, language: Language, only: String) -> Result<Checked> {
     let view = view.clone();
     let check = work(move |token| {
-        let leaves = view
-            .project
-            .trees()
-            .follow(language, &view.snapshot, token)?;
+        let trees = &view.maps.trees;
+        let leaves = trees.follow(language, &view.snapshot, token)?;
         let files = leaves.files.iter().filter(|file| is_below(file, &only));
         let files = files.count();
         let wrong = leaves.mistakes.iter();

@@ -4,6 +4,14 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 
 use pillion_catalogue::{Code, Context, Error, Offer, Operation, Result, Safety, Scope, work};
+use pillion_index::answers::{Answer, FileError};
+use pillion_index::language::{Language, Precision, is_source};
+use pillion_index::parsed::parsed;
+use pillion_index::source::{Position, Source};
+use pillion_index::text::{Text, shown};
+use pillion_index::{Facts, Kind, ParseError, extract_facts, place};
+use pillion_map::{Def, DefKind, MAX_TEXT, Outline, Path, outline};
+use pillion_symbols::project::View;
 use ruff_python_ast::statement_visitor::{StatementVisitor, walk_stmt};
 use ruff_python_ast::{AnyParameterRef, Parameters, Stmt};
 use schemars::JsonSchema;
@@ -12,14 +20,6 @@ use serde::{Deserialize, Serialize};
 use super::opened;
 use super::structure::imported;
 use crate::CodeService;
-use crate::answers::{Answer, FileError};
-use crate::index::{Facts, Kind, ParseError, extract_facts};
-use crate::map::{Def, DefKind, Language, MAX_TEXT, Outline, Path, Precision, is_source, outline};
-use crate::parsed::parsed;
-use crate::place;
-use crate::project::View;
-use crate::source::{Position, Source};
-use crate::text::{Text, shown};
 
 /// Show the functions, classes and imports of one file.
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
@@ -130,7 +130,7 @@ impl Operation for Extract {
 
 /// What is in a file of Python.
 fn read(view: &View, path: String, strict: bool) -> Result<Extracted> {
-    let source = place::readable(view, &path)?;
+    let source = view.readable(&path)?;
     let read = File::read(&source, &path);
     let facts = &read.facts;
     if let Some(error) = facts.parse_errors.first().filter(|_| strict) {
@@ -165,7 +165,7 @@ fn outlined(view: &View, language: Language, path: String) -> Result<Extracted> 
         let what = format!("`{path}` is too long to be read as source");
         return Err(Error::new(Code::InvalidParams, what));
     }
-    let source = place::readable(view, &path)?;
+    let source = view.readable(&path)?;
     let outline = outline(language, &path, source.text());
     let errors = outline.errors.iter().map(|line| FileError {
         file: path.clone(),

@@ -3,15 +3,15 @@
 use std::path::PathBuf;
 
 use pillion_catalogue::{Code, Context, Error, Operation, Result, Safety, Scope};
+use pillion_index::answers::Unread;
+use pillion_index::language::Language;
+use pillion_map::picture::{self, Bounds, Picture, Wanted};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::target::targets;
 use super::{Certainty, of_graph, opened};
 use crate::CodeService;
-use crate::answers::Unread;
-use crate::map::Language;
-use crate::map::picture::{self, Bounds, Picture, Wanted};
 use crate::params::written_here;
 
 /// Boxes unless a request says otherwise, and at most.

@@ -4,16 +4,18 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use pillion_catalogue::{Code, Context, Offer, Operation, Profile, Result, Safety, Scope};
+use pillion_index::answers::Answer;
+use pillion_index::language::{Language, Precision};
+use pillion_index::text::{Text, shown};
+use pillion_map::{Graph, Tree};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::target::targets;
 use super::{Certainty, TypesAsked, of_graph, opened, typed};
 use crate::CodeService;
-use crate::answers::Answer;
-use crate::map::{Graph, Language, Precision, Tree, Wanted};
+use crate::inquiry::Wanted;
 use crate::params::written_here;
-use crate::text::{Text, shown};
 
 /// How deep trees are unless a request says otherwise, and how deep they can be.
 const DEPTH: usize = 3;

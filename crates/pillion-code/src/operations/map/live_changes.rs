@@ -3,17 +3,18 @@
 use std::path::PathBuf;
 
 use pillion_catalogue::{Context, Offer, Operation, Result, Safety, Scope, wanted, work};
+use pillion_index::answers::Answer;
+use pillion_index::language::Language;
+use pillion_index::text::{Text, shown};
+use pillion_index::{MAX_FILE, is_python};
+use pillion_map::git::{self, Base, Changed, Hunk, Status};
+use pillion_map::live;
+use pillion_symbols::project::View;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::opened;
 use crate::CodeService;
-use crate::answers::Answer;
-use crate::git::{self, Base, Changed, Hunk, Status};
-use crate::index::{MAX_FILE, is_python};
-use crate::map::{Language, live};
-use crate::project::View;
-use crate::text::{Text, shown};
 
 /// The commit that is compared with unless a request says otherwise.
 const BASELINE: &str = "HEAD";

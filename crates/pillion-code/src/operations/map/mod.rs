@@ -21,6 +21,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use pillion_catalogue::{Caller, CancellationToken, Context, Operations, Result, work_unless};
+use pillion_index::language::Language;
+use pillion_index::place::is_below;
+use pillion_map::{Graph, Mapped};
+use pillion_symbols::project::View;
 
 pub use agents::{Agents, MappedAgent, MappedAgents};
 pub use architecture::{Architecture, Circle, DirectoryLayer, Layered};
@@ -39,9 +43,8 @@ pub use references::{DefinedSymbol, ReferenceEdge, ReferenceEdges, References};
 pub use structure::{Structure, Structured, StructuredFile};
 
 use crate::CodeService;
-use crate::map::{Asked, Graph, Language, Mapped, Wanted};
-use crate::place::is_below;
-use crate::project::View;
+use crate::inquiry::{Asked, Wanted};
+use crate::maps::MappedView;
 
 /// All operations on the map.
 pub(super) fn add_to(operations: Operations<CodeService>) -> Operations<CodeService> {
@@ -70,12 +73,13 @@ async fn opened(
     project: Option<&PathBuf>,
     language: Option<Language>,
     caller: &Caller,
-) -> Result<(View, Language)> {
+) -> Result<(MappedView, Language)> {
     let mut caller = caller.clone();
     if let Some(project) = project {
         caller.root = Some(cx.request().from_here(project)?);
     }
     let view = CodeService::view(cx, &caller, None).await?;
+    let view = cx.service().mapped(view);
     let language = language.unwrap_or_default().mapped(view.root());
     Ok((view, language))
 }
@@ -83,7 +87,7 @@ async fn opened(
 /// A path of a request, relative to the root; empty for all of it.
 fn below(view: &View, path: Option<&Path>) -> Result<String> {
     path.map_or(Ok(String::new()), |path| {
-        crate::place::inside(view.root(), path)
+        pillion_index::place::inside(view.root(), path)
     })
 }
 
@@ -126,7 +130,7 @@ impl TypesAsked {
 
 /// What types tell, unless a request does not want them.
 async fn typed(
-    view: &View,
+    view: &MappedView,
     mapped: &Mapped,
     wanted: impl FnOnce() -> Wanted,
     (types, caller): (Option<bool>, &Caller),

@@ -3,16 +3,16 @@
 use std::path::PathBuf;
 
 use pillion_catalogue::{Context, Error, Offer, Operation, Profile, Result, Safety, Scope, work};
+use pillion_index::answers::Answer;
+use pillion_index::language::Language;
+use pillion_index::text::{Text, rest, shown};
+use pillion_map::patterns::{Pattern, of_contract, programs, scripts};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::opened;
 use crate::CodeService;
-use crate::answers::Answer;
-use crate::map::Language;
-use crate::map::patterns::{Pattern, of_contract, programs, scripts};
 use crate::params::limit;
-use crate::text::{Text, rest, shown};
 
 /// Find patterns in code: observers, registries, middleware, handlers, entry points and more.
 ///
@@ -114,14 +114,14 @@ impl Operation for Patterns {
             opened(&cx, self.project.as_ref(), Some(language), cx.caller()).await?;
         let seen = view.clone();
         let find = work(move |token| {
-            let (project, root) = (&seen.project, seen.root());
+            let (maps, root) = (&seen.maps, seen.root());
             Ok::<_, Error>(match language {
                 Language::Python => {
-                    let patterns = project.patterns().follow(&seen.index, root, token)?;
+                    let patterns = maps.patterns.follow(&seen.index, root, token)?;
                     (patterns, scripts(root))
                 }
                 other => {
-                    let leaves = project.trees().follow(other, &seen.snapshot, token)?;
+                    let leaves = maps.trees.follow(other, &seen.snapshot, token)?;
                     (leaves.patterns, programs(other, root))
                 }
             })

@@ -5,14 +5,13 @@ use std::path::{Path, PathBuf};
 use pillion_catalogue::{
     Code, Context, Error, Offer, Operation, Profile, Result, Safety, Scope, work,
 };
+use pillion_index::answers::Answer;
+use pillion_index::text::{Text, columns, shown};
+use pillion_map::projects;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::CodeService;
-use crate::answers::Answer;
-use crate::map::projects;
-use crate::place;
-use crate::text::{Text, columns, shown};
+use crate::{CodeService, roots};
 
 /// List the projects at and below a folder.
 ///
@@ -75,7 +74,7 @@ impl Operation for Projects {
     }
 
     async fn run(self, cx: Context<CodeService>) -> Result<Answer<FoundProjects>> {
-        let root = place::folder_of(&cx)?;
+        let root = roots::folder_of(&cx)?;
         let all = found_below(&root).await?.into_iter();
         let all = FoundProjects(all.map(FoundProject::from).collect());
         Ok(Answer::one(all, None).in_format(cx.caller().format()))
@@ -113,11 +112,11 @@ impl Operation for Resolve {
 
     async fn run(self, cx: Context<CodeService>) -> Result<Answer<FoundProject>> {
         let is_named = cx.caller().root.is_some();
-        let base = is_named.then(|| place::folder_of(&cx));
+        let base = is_named.then(|| roots::folder_of(&cx));
         let base = base.transpose()?;
         let path = match self.path.is_absolute() {
             true => self.path.clone(),
-            false => place::folder_of(&cx)?.join(&self.path),
+            false => roots::folder_of(&cx)?.join(&self.path),
         };
         let shown = self.path.display();
         let path = path.canonicalize().map_err(|error| {

@@ -6,15 +6,16 @@ use std::path::PathBuf;
 use pillion_catalogue::{
     CancellationToken, Context, Offer, Operation, Result, Safety, Scope, wanted,
 };
+use pillion_index::answers::Answer;
+use pillion_index::language::{Language, Precision};
+use pillion_index::text::{Text, shown};
+use pillion_map::{Graph, MODULE_NODE, NodeKind};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{of_graph, opened};
 use crate::CodeService;
-use crate::answers::Answer;
-use crate::map::{Graph, Language, MODULE_NODE, NodeKind, Precision};
 use crate::params::MAX_LIMIT;
-use crate::text::{Text, shown};
 
 /// Files that are looked at unless a request says otherwise.
 const FILES: usize = 500;

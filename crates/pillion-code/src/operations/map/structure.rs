@@ -5,16 +5,17 @@ use std::path::PathBuf;
 use pillion_catalogue::{
     Context, Error, Offer, Operation, Profile, Result, Safety, Scope, wanted, work_unless,
 };
+use pillion_index::answers::Answer;
+use pillion_index::language::{Language, Precision};
+use pillion_index::text::{Text, shown};
+use pillion_index::{Facts, Import, Kind};
+use pillion_map::{DefKind, Outline};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{below, is_below, opened};
 use crate::CodeService;
-use crate::answers::Answer;
-use crate::index::{Facts, Import, Kind};
-use crate::map::{DefKind, Language, Outline, Precision};
 use crate::params::MAX_LIMIT;
-use crate::text::{Text, shown};
 
 /// Files that are given unless a request says otherwise.
 const FILES: usize = 100;

@@ -6,12 +6,13 @@ use std::sync::Arc;
 use pillion_catalogue::{Caller, Code, Error, Result};
 
 use super::of_graph;
-use crate::definitions;
-use crate::map::{Graph, Language, NodeId};
-use crate::named::{self, Definition, Finder, Meant, Written};
-use crate::operations::Spotted;
-use crate::place;
-use crate::project::View;
+use pillion_index::language::Language;
+use pillion_index::place;
+use pillion_map::{Graph, NodeId};
+use pillion_symbols::definitions;
+use pillion_symbols::named::{self, Definition, Finder, Meant, Written};
+use pillion_symbols::project::View;
+use pillion_symbols::spotted::Spotted;
 
 /// The nodes that a caller means. The map's own names come first, because older hosts write
 /// them and every language has them; what they do not find is looked up as for any other
@@ -89,7 +90,7 @@ async fn at_place(view: &View, target: &str, caller: &Caller) -> Result<Vec<Defi
     let found = definitions::find_or_fall_back(&engine, &spot).await?;
     let places = found.locations.iter();
     let named = places.filter_map(|location| {
-        let at = crate::source::Position::from_one(location.line, location.column)?;
+        let at = pillion_index::source::Position::from_one(location.line, location.column)?;
         view.index.get(&location.file)?.named_at(at)?;
         finder.around(&location.file, at)
     });

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use pillion::{Error, Result};
-use pillion_code::answers::{Answer, Locations, References};
+use pillion_index::answers::{Answer, Locations, References};
 use serde_json::json;
 
 use super::guide::{Stop, millis};

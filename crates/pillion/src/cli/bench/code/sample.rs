@@ -4,10 +4,11 @@
 use std::collections::HashSet;
 use std::path::Path;
 
+use pillion_index::facts::name_hash;
+use pillion_index::source::Position;
+use pillion_index::{Facts, Index, Kind, Symbol};
+
 use pillion::{Code, Error, Result};
-use pillion_code::index::facts::name_hash;
-use pillion_code::index::{Facts, Index, Kind, Symbol};
-use pillion_code::source::Position;
 
 use super::super::Plan;
 use super::names::{Name, names};

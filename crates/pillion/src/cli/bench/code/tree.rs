@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use pillion::{Code, Error, Result};
 use pillion_catalogue::work;
-use pillion_code::index::Index;
+use pillion_index::Index;
 use pillion_process::Launch;
 use pillion_runtime::Dirs;
 use pillion_runtime::managed::Progress;

@@ -1,0 +1,82 @@
+//! The maps of a workspace, and a view of the workspace with them.
+
+use std::ops::Deref;
+use std::path::Path;
+use std::sync::Arc;
+
+use pillion_catalogue::{Caller, Result};
+use pillion_index::language::Language;
+use pillion_map::patterns::{Memo, Trees};
+use pillion_map::{Charted, Charts, Files, Graph, Keeper, Mapped};
+use pillion_runtime::Dirs;
+use pillion_symbols::project::View;
+
+use crate::inquiry::{Asked, Inquiries, Wanted};
+
+/// The maps of a workspace, and what was found in them. All of it is made when it is first asked
+/// for, and follows the views it is asked about.
+#[derive(Debug)]
+pub(crate) struct Maps {
+    python: Keeper,
+    others: Charts,
+    inquiries: Inquiries,
+    pub(crate) patterns: Memo,
+    pub(crate) trees: Trees,
+}
+
+impl Maps {
+    pub(crate) fn new(root: &Path, dirs: &Dirs) -> Self {
+        Self {
+            python: Keeper::new(&dirs.usable_cache(), root),
+            others: Charts::default(),
+            inquiries: Inquiries::default(),
+            patterns: Memo::default(),
+            trees: Trees::default(),
+        }
+    }
+}
+
+/// A workspace at one moment, with its maps.
+#[derive(Debug, Clone)]
+pub(crate) struct MappedView {
+    pub(crate) view: View,
+    pub(crate) maps: Arc<Maps>,
+}
+
+impl Deref for MappedView {
+    type Target = View;
+
+    fn deref(&self) -> &View {
+        &self.view
+    }
+}
+
+impl MappedView {
+    /// The map of a language, of what this view sees.
+    pub(crate) async fn map(&self, language: Language) -> Result<Mapped> {
+        if language == Language::Python {
+            return self.maps.python.follow(&self.index).await;
+        }
+        let charted = self.chart(language).await?;
+        Ok(Mapped {
+            graph: Arc::clone(&charted.graph),
+            files: Files::Other(charted),
+        })
+    }
+
+    /// The map of a language other than Python.
+    pub(crate) async fn chart(&self, language: Language) -> Result<Charted> {
+        self.maps.others.follow(language, &self.snapshot).await
+    }
+
+    /// What types tell about what a question wants to know.
+    pub(crate) async fn types(
+        &self,
+        graph: &Arc<Graph>,
+        wanted: Wanted,
+        caller: &Caller,
+    ) -> Arc<Asked> {
+        let inquiries = &self.maps.inquiries;
+        inquiries.types(&self.view, graph, wanted, caller).await
+    }
+}

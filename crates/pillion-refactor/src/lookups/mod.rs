@@ -1,0 +1,401 @@
+//! Names in strings that a program looks up: settled where the object is known.
+//!
+//! `getattr(o, "name")`, `monkeypatch.setattr(module, "name")` and `mock.patch("a.b.name")`
+//! mean what `o.name` would; `__slots__` names attributes, and the keys of a typed dictionary
+//! are its fields. Where nobody knows the object, the place is named.
+
+mod sites;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::sync::Arc;
+
+use pillion_catalogue::{Result, work};
+use pillion_index::modules::Modules;
+use pillion_index::parsed::parsed;
+use pillion_index::source::{Source, Span};
+use pillion_index::{Index, Kind};
+use pillion_symbols::ask::{Engine, span};
+use pillion_symbols::closure;
+use pillion_symbols::definitions::{classes_of, meaning};
+use pillion_symbols::desk::{Desk, Place};
+use pillion_symbols::occurrences::Sort;
+use rayon::prelude::*;
+use ruff_text_size::TextRange;
+
+use super::subject::Subject;
+use sites::{Context, Lookup, Object, What};
+
+/// The last part of nothing.
+static EMPTY: String = String::new();
+
+/// What strings were found to mean.
+#[derive(Debug, Default)]
+pub(super) struct Settled {
+    /// Those that mean what is renamed.
+    pub(super) ours: BTreeSet<(String, Span)>,
+    /// Those of which nobody knows, and why.
+    pub(super) possible: BTreeMap<(String, Span), &'static str>,
+    /// Those that mean something else.
+    pub(super) foreign: BTreeSet<(String, Span)>,
+}
+
+/// What the strings that may be looked up mean.
+pub(super) async fn settle(engine: &Engine, subject: &Subject) -> Result<Settled> {
+    let mut settled = Settled::default();
+    if subject.alias || subject.sort == Sort::Parameter {
+        return Ok(settled);
+    }
+    let (index, root) = (engine.view.index.clone(), engine.view.root().to_owned());
+    let name = subject.name.clone();
+    let found = work(move |_| read(&index, &root, &name)).await?;
+    let mut finder = Finder {
+        engine,
+        subject,
+        desk: Desk::new(&engine.view),
+        modules: Modules::of(&engine.view.index),
+        keys: typed_keys(engine, subject),
+    };
+    for (file, source, lookups) in found {
+        for lookup in lookups {
+            let place = (file.to_string(), span_of(&source, lookup.at));
+            match finder.verdict(&file, &source, &lookup).await? {
+                Verdict::Ours => drop(settled.ours.insert(place)),
+                Verdict::Foreign => drop(settled.foreign.insert(place)),
+                Verdict::Unknown(why) => drop(settled.possible.insert(place, why)),
+                Verdict::Nothing => {}
+            }
+        }
+    }
+    Ok(settled)
+}
+
+type Read = Vec<(Arc<str>, Arc<Source>, Vec<Lookup>)>;
+
+/// The files with such strings. Blocks: it reads all files.
+fn read(index: &Index, root: &Path, name: &str) -> Read {
+    let paths: Vec<&Arc<str>> = index.iter().map(|(path, _)| path).collect();
+    let found = paths.par_iter().filter_map(|path| {
+        let bytes = std::fs::read(root.join(&***path)).ok()?;
+        memchr::memmem::find(&bytes, name.as_bytes())?;
+        let source = Source::decode(&bytes);
+        let found = parsed(source.text(), path, |parsed| {
+            sites::lookups(parsed.body(), source.text(), name)
+        });
+        (!found.is_empty()).then(|| (Arc::clone(path), Arc::new(source), found))
+    });
+    found.collect()
+}
+
+/// The keys of the typed dictionary that the subject is a field of.
+fn typed_keys(engine: &Engine, subject: &Subject) -> BTreeSet<String> {
+    let mut desk = Desk::new(&engine.view);
+    let mut keys = BTreeSet::new();
+    for (path, at) in &subject.family.classes {
+        let own = desk.with_facts(path, |facts| {
+            let index = facts.named_at(at.start)?;
+            let members = facts.symbols.iter();
+            let members = members.filter(|s| facts.container(s) == Some(index));
+            Some(members.map(|s| s.name.to_string()).collect::<Vec<_>>())
+        });
+        keys.extend(own.unwrap_or_default());
+    }
+    let is_typed = subject.family.classes.iter().any(|(path, at)| {
+        let found = desk.with_facts(path, |facts| {
+            let class = facts.symbols.get(facts.named_at(at.start)?)?;
+            let mut bases = class.bases.iter();
+            bases
+                .any(|base| base.rsplit('.').next() == Some("TypedDict"))
+                .then_some(())
+        });
+        found.is_some()
+    });
+    match is_typed {
+        true => keys,
+        false => BTreeSet::new(),
+    }
+}
+
+enum Verdict {
+    Ours,
+    Foreign,
+    Unknown(&'static str),
+    Nothing,
+}
+
+struct Finder<'a> {
+    engine: &'a Engine,
+    subject: &'a Subject,
+    desk: Desk,
+    modules: Modules,
+    /// The keys of the typed dictionary, if it is a field of one.
+    keys: BTreeSet<String>,
+}
+
+impl Finder<'_> {
+    async fn verdict(
+        &mut self,
+        file: &str,
+        source: &Arc<Source>,
+        lookup: &Lookup,
+    ) -> Result<Verdict> {
+        match &lookup.what {
+            What::Of(object) => self.attribute(file, source, object).await,
+            What::Later => Ok(Verdict::Unknown("a name like it is looked up later")),
+            What::Dotted(before) => self.dotted(before).await,
+            What::OfClass(at) => {
+                let place = (self.engine.absolute(file), source.position(*at));
+                let family = &self.subject.family;
+                let mut classes = family.classes.iter().chain(&family.above);
+                let is_ours = classes.any(|(path, s)| (path, s.start) == (&place.0, place.1));
+                Ok(match is_ours {
+                    true => Verdict::Ours,
+                    false => Verdict::Foreign,
+                })
+            }
+            What::Key(object) => self.key(file, source, lookup, object).await,
+            What::InDict(keys, context) => self.in_dict(file, source, keys, context).await,
+        }
+    }
+
+    /// The classes that an object belongs to, or that it is; and the modules that it is.
+    async fn object(
+        &mut self,
+        file: &str,
+        source: &Arc<Source>,
+        object: &Object,
+    ) -> Result<(Vec<Place>, Vec<Place>)> {
+        let (at, is_made) = match object {
+            Object::Other => return Ok(Default::default()),
+            Object::Own(at) => {
+                let path = self.engine.absolute(file);
+                let at = source.position(*at);
+                let class = closure::class_around(&mut self.desk, &path, at);
+                return Ok((class.into_iter().collect(), Vec::new()));
+            }
+            Object::Named(at) => (*at, false),
+            Object::Made(at) => (*at, true),
+        };
+        let means = meaning(self.engine, file, source, at).await?;
+        let modules = means.iter().filter(|(_, span)| *span == Span::default());
+        let modules: Vec<Place> = modules.cloned().collect();
+        let mut classes = Vec::new();
+        for place in &means {
+            let defined = self.desk.defined_at(&place.0, place.1.start);
+            if defined.is_some_and(|defined| defined.kind == Kind::Class) {
+                classes.push(place.clone());
+            }
+        }
+        if classes.is_empty() && modules.is_empty() && !is_made {
+            classes = classes_of(self.engine, file, source.position(at)).await?;
+            // What an engine has no type for has a type of its own there.
+            classes.retain(|(path, _)| !path.to_string_lossy().contains("ty_extensions"));
+        }
+        Ok((classes, modules))
+    }
+
+    fn is_ours(&self, classes: &[Place]) -> bool {
+        let mut classes = classes.iter();
+        classes.any(|class| self.subject.family.classes.contains(class))
+    }
+
+    async fn attribute(
+        &mut self,
+        file: &str,
+        source: &Arc<Source>,
+        object: &Object,
+    ) -> Result<Verdict> {
+        let (classes, modules) = self.object(file, source, object).await?;
+        let is_ours = match self.subject.sort {
+            Sort::Member => self.is_ours(&classes),
+            _ => modules.iter().any(|(path, _)| self.binds(path)),
+        };
+        Ok(match is_ours {
+            true => Verdict::Ours,
+            false if classes.is_empty() && modules.is_empty() => {
+                Verdict::Unknown("the type of the object is not known")
+            }
+            false => Verdict::Foreign,
+        })
+    }
+
+    /// Whether a module has what is renamed under its name.
+    fn binds(&mut self, path: &Path) -> bool {
+        let file = self.desk.name(path).0;
+        let Some(facts) = self.engine.view.index.get(&file) else {
+            return false;
+        };
+        let name = &*self.subject.name;
+        let symbols = facts.symbols.iter();
+        let mut symbols = symbols.filter(|s| s.container.is_none() && &*s.name == name);
+        let mut imports = facts.imports.iter();
+        let is_bound = symbols.next().is_some()
+            || imports.any(|i| i.alias.is_none() && i.name.as_deref() == Some(name));
+        is_bound && self.subject.places.contains_key(&file)
+    }
+
+    /// `package.module.name`, or `package.module.Class.name`.
+    async fn dotted(&mut self, before: &[String]) -> Result<Verdict> {
+        let module = |parts: &[String]| {
+            let target = self.modules.find("", &parts.join("."))?;
+            self.modules.file(&target.key).map(ToOwned::to_owned)
+        };
+        if self.subject.sort != Sort::Member {
+            let Some(file) = module(before) else {
+                // What a class of a module has is no name of a module.
+                let (_, above) = before.split_last().unwrap_or((&EMPTY, &[]));
+                return Ok(match module(above) {
+                    Some(_) if !above.is_empty() => Verdict::Foreign,
+                    _ => Verdict::Nothing,
+                });
+            };
+            let path = self.engine.absolute(&file);
+            return Ok(match self.binds(&path) {
+                true => Verdict::Ours,
+                false => Verdict::Foreign,
+            });
+        }
+        let Some((class, before)) = before.split_last() else {
+            return Ok(Verdict::Nothing);
+        };
+        let Some(file) = module(before) else {
+            return Ok(Verdict::Nothing);
+        };
+        let classes = self.class_in(&file, class).await?;
+        Ok(match self.is_ours(&classes) {
+            true => Verdict::Ours,
+            false => Verdict::Foreign,
+        })
+    }
+
+    /// What a module has under the name of a class, also if it imports it.
+    async fn class_in(&mut self, file: &str, class: &str) -> Result<Vec<Place>> {
+        let path = self.engine.absolute(file);
+        if let Some(span) = self.desk.named(&path, class) {
+            return Ok(vec![(path, span)]);
+        }
+        let import = self.engine.view.index.get(file).and_then(|facts| {
+            let mut imports = facts.imports.iter();
+            imports.find(|i| {
+                i.alias
+                    .as_ref()
+                    .or(i.name.as_ref())
+                    .is_some_and(|n| **n == *class)
+            })
+        });
+        let Some(import) = import else {
+            return Ok(Vec::new());
+        };
+        let found = self.engine.definition(file, import.span.start).await?;
+        let found = found.iter().map(|l| (l.path.clone(), span(l.range)));
+        Ok(found.collect())
+    }
+
+    /// A key of something: of an enumeration, or of a typed dictionary.
+    async fn key(
+        &mut self,
+        file: &str,
+        source: &Arc<Source>,
+        lookup: &Lookup,
+        object: &Object,
+    ) -> Result<Verdict> {
+        if self.subject.sort != Sort::Member {
+            return Ok(Verdict::Nothing);
+        }
+        let at = source.position(lookup.at.start().to_usize());
+        let known = self.engine.definition(file, at).await?;
+        let mut known = known.iter().map(|l| (l.path.clone(), span(l.range)));
+        if known.any(|place| self.subject.family.places.contains(&place)) {
+            return Ok(Verdict::Ours);
+        }
+        let (classes, modules) = self.object(file, source, object).await?;
+        let is_unknown = classes.is_empty() && modules.is_empty();
+        Ok(match self.is_ours(&classes) {
+            true => Verdict::Ours,
+            // A dictionary may hold the attributes of an object.
+            false if self.keys.is_empty() => Verdict::Nothing,
+            false if is_unknown => Verdict::Unknown("the type of what has this key is not known"),
+            false => Verdict::Foreign,
+        })
+    }
+
+    async fn in_dict(
+        &mut self,
+        file: &str,
+        source: &Arc<Source>,
+        keys: &[String],
+        context: &Context,
+    ) -> Result<Verdict> {
+        if self.keys.is_empty() {
+            return Ok(Verdict::Nothing);
+        }
+        if !keys.iter().all(|key| self.keys.contains(key)) {
+            return Ok(Verdict::Foreign);
+        }
+        let classes = match context {
+            Context::Nothing => Vec::new(),
+            Context::Annotated(names) => self.named(file, source, names).await?,
+            Context::Assigned(at) => self.object(file, source, &Object::Named(*at)).await?.0,
+            Context::Merged(object) => self.object(file, source, object).await?.0,
+            Context::Passed(at, place, name) => {
+                self.parameter(file, source, *at, *place, name.as_deref())
+                    .await?
+            }
+        };
+        Ok(match (self.is_ours(&classes), classes.is_empty()) {
+            (true, _) => Verdict::Ours,
+            (false, true) => Verdict::Unknown("a dictionary with keys like these"),
+            (false, false) => Verdict::Foreign,
+        })
+    }
+
+    async fn named(
+        &mut self,
+        file: &str,
+        source: &Arc<Source>,
+        names: &[usize],
+    ) -> Result<Vec<Place>> {
+        let mut found = Vec::new();
+        for at in names {
+            found.extend(meaning(self.engine, file, source, *at).await?);
+        }
+        Ok(found)
+    }
+
+    /// What the annotation of a parameter names.
+    async fn parameter(
+        &mut self,
+        file: &str,
+        source: &Arc<Source>,
+        at: usize,
+        place: usize,
+        name: Option<&str>,
+    ) -> Result<Vec<Place>> {
+        for (path, span) in meaning(self.engine, file, source, at).await? {
+            if !closure::is_inside(self.engine, &path) {
+                continue;
+            }
+            let Some(source) = self.desk.source(&path) else {
+                continue;
+            };
+            let Some(at) = source.offset(span.start) else {
+                continue;
+            };
+            let file = self.desk.name(&path).0;
+            let names = parsed(source.text(), &file, |parsed| {
+                sites::annotation(parsed.body(), at, place, name)
+            });
+            if let Some(names) = names {
+                return self.named(&file, &source, &names).await;
+            }
+        }
+        Ok(Vec::new())
+    }
+}
+
+fn span_of(source: &Source, range: TextRange) -> Span {
+    Span {
+        start: source.position(range.start().to_usize()),
+        end: source.position(range.end().to_usize()),
+    }
+}

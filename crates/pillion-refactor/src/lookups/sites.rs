@@ -1,0 +1,472 @@
+//! Strings of a file that Python would look up as a name.
+
+use pillion_symbols::literals::{KEYED, exact};
+use ruff_python_ast::visitor::{self, Visitor};
+use ruff_python_ast::{Expr, ExprCall, Stmt, StmtFunctionDef};
+use ruff_text_size::{Ranged, TextRange, TextSize};
+
+/// Functions that take an object and the name of one of its attributes.
+const BY_NAME: &[&str] = &[
+    "getattr",
+    "setattr",
+    "hasattr",
+    "delattr",
+    "__setattr__",
+    "__getattribute__",
+    "__delattr__",
+];
+/// Functions that look up a name in whatever they are given later.
+const LATER: &[&str] = &["attrgetter", "methodcaller"];
+/// Names of a class whose strings name its attributes.
+const OF_CLASS: &[&str] = &["__slots__", "__match_args__"];
+
+/// A name in a string.
+#[derive(Debug, Clone)]
+pub(super) struct Lookup {
+    /// Where the name stands.
+    pub(super) at: TextRange,
+    pub(super) what: What,
+}
+
+/// How it is looked up.
+#[derive(Debug, Clone)]
+pub(super) enum What {
+    /// As an attribute of this.
+    Of(Object),
+    /// As an attribute of what is not known here.
+    Later,
+    /// As a part of a dotted name, with what stands before it.
+    Dotted(Vec<String>),
+    /// As an attribute of the class whose name stands here.
+    OfClass(usize),
+    /// As a key of this.
+    Key(Object),
+    /// As a key of a dictionary that is written out, with all its keys.
+    InDict(Vec<String>, Context),
+}
+
+/// What something is taken from.
+#[derive(Debug, Clone)]
+pub(super) enum Object {
+    /// What a name stands for.
+    Named(usize),
+    /// What a call of this name makes.
+    Made(usize),
+    /// The object or class whose method it is.
+    Own(usize),
+    Other,
+}
+
+/// What says what a dictionary has to hold.
+#[derive(Debug, Clone)]
+pub(super) enum Context {
+    Nothing,
+    /// Names in an annotation.
+    Annotated(Vec<usize>),
+    /// It becomes the value of what is named here.
+    Assigned(usize),
+    /// It is an argument of what is called here: by its place, or by name.
+    Passed(usize, usize, Option<String>),
+    /// It is merged into this.
+    Merged(Object),
+}
+
+pub(super) fn object(expr: &Expr) -> Object {
+    match expr {
+        Expr::Name(name) if matches!(name.id.as_str(), "self" | "cls") => {
+            Object::Own(name.range.start().to_usize())
+        }
+        Expr::Name(name) => Object::Named(name.range.start().to_usize()),
+        Expr::Attribute(attribute) => Object::Named(attribute.attr.range.start().to_usize()),
+        Expr::Call(call) if last(&call.func) == Some("super") => {
+            Object::Own(call.range().start().to_usize())
+        }
+        Expr::Call(call) => match object(&call.func) {
+            Object::Named(at) => Object::Made(at),
+            _ => Object::Other,
+        },
+        _ => Object::Other,
+    }
+}
+
+/// The object whose attributes a dictionary holds: `vars(o)`, `asdict(o)`, `o.__dict__`.
+fn attributes(expr: &Expr) -> Option<&Expr> {
+    match expr {
+        Expr::Attribute(attribute) if &*attribute.attr == "__dict__" => Some(&attribute.value),
+        Expr::Call(call) => match (&*call.func, &*call.arguments.args) {
+            (Expr::Attribute(method), []) if &*method.attr == "_asdict" => Some(&method.value),
+            (function, [of, ..]) if matches!(last(function), Some("vars" | "asdict")) => Some(of),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// The last name of an expression.
+fn last(expr: &Expr) -> Option<&str> {
+    match expr {
+        Expr::Name(name) => Some(name.id.as_str()),
+        Expr::Attribute(attribute) => Some(attribute.attr.as_str()),
+        _ => None,
+    }
+}
+
+/// The names in an annotation.
+pub(super) fn names_in(expr: &Expr) -> Vec<usize> {
+    struct Names(Vec<usize>);
+    impl<'a> Visitor<'a> for Names {
+        fn visit_expr(&mut self, expr: &'a Expr) {
+            match expr {
+                Expr::Name(name) => self.0.push(name.range.start().to_usize()),
+                Expr::Attribute(attribute) => {
+                    self.0.push(attribute.attr.range.start().to_usize());
+                }
+                // A plain name in quotes.
+                Expr::StringLiteral(literal) => {
+                    let part = literal.as_single_part_string();
+                    self.0
+                        .extend(part.map(|part| part.content_range().start().to_usize()));
+                }
+                _ => visitor::walk_expr(self, expr),
+            }
+        }
+    }
+    let mut names = Names(Vec::new());
+    names.visit_expr(expr);
+    names.0
+}
+
+/// The strings of a file in which a name may be looked up.
+pub(super) fn lookups(body: &[Stmt], text: &str, name: &str) -> Vec<Lookup> {
+    let mut finder = Finder {
+        text,
+        name,
+        functions: Vec::new(),
+        classes: Vec::new(),
+        context: Context::Nothing,
+        found: Vec::new(),
+    };
+    finder.visit_body(body);
+    finder.found
+}
+
+struct Finder<'a> {
+    text: &'a str,
+    name: &'a str,
+    functions: Vec<&'a StmtFunctionDef>,
+    classes: Vec<usize>,
+    context: Context,
+    found: Vec<Lookup>,
+}
+
+impl<'a> Finder<'a> {
+    fn exact(&self, expr: &Expr) -> Option<TextRange> {
+        exact(expr, self.text, self.name)
+    }
+
+    fn note(&mut self, at: Option<TextRange>, what: impl FnOnce() -> What) {
+        if let Some(at) = at {
+            // What is said first is said about more.
+            if !self.found.iter().any(|known| known.at == at) {
+                self.found.push(Lookup { at, what: what() });
+            }
+        }
+    }
+
+    fn call(&mut self, call: &'a ExprCall) {
+        let args = &call.arguments.args;
+        let function = last(&call.func).unwrap_or_default();
+        if function == "dict" && args.is_empty() {
+            let named = || {
+                call.arguments
+                    .keywords
+                    .iter()
+                    .filter_map(|k| k.arg.as_ref())
+            };
+            let context = self.context.clone();
+            let own = named().find(|arg| **arg == *self.name);
+            self.note(own.map(Ranged::range), || {
+                let keys = named().map(ToString::to_string).collect();
+                What::InDict(keys, context)
+            });
+        }
+        let receiver = match &*call.func {
+            Expr::Attribute(attribute) => Some(&*attribute.value),
+            _ => None,
+        };
+        let is_of_patch = receiver.and_then(last) == Some("patch");
+        if is_of_patch && function == "multiple" {
+            self.patched(call);
+        }
+        let is_patch = function == "object" && is_of_patch;
+        if BY_NAME.contains(&function) || is_patch {
+            let named = call.arguments.find_keyword("attribute");
+            let named = named.map(|keyword| &keyword.value).filter(|_| is_patch);
+            if let (Some(of), Some(name)) = (args.first(), args.get(1).or(named)) {
+                self.note(self.exact(name), || What::Of(object(of)));
+            } else if let (Some(of), Some(name)) = (receiver, args.first()) {
+                self.note(self.exact(name), || What::Of(object(of)));
+            }
+        } else if LATER.contains(&function) {
+            for arg in args {
+                self.note(self.exact(arg), || What::Later);
+            }
+        } else if let (Some(of), true) = (receiver, KEYED.contains(&function))
+            && let Some(key) = args.first()
+        {
+            self.note(self.exact(key), || What::Key(object(of)));
+        }
+        self.with(Context::Nothing, |this| this.visit_expr(&call.func));
+        let at = match object(&call.func) {
+            Object::Named(at) => Some(at),
+            _ => None,
+        };
+        let merges = matches!(function, "update" | "__ior__");
+        for (place, arg) in args.iter().enumerate() {
+            let context = match (receiver, at) {
+                (Some(of), _) if merges => Context::Merged(object(of)),
+                (_, Some(at)) => Context::Passed(at, place, None),
+                _ => Context::Nothing,
+            };
+            self.with(context, |this| this.visit_expr(arg));
+        }
+        for keyword in &call.arguments.keywords {
+            let context = match (at, &keyword.arg) {
+                (Some(at), Some(name)) => Context::Passed(at, 0, Some(name.to_string())),
+                _ => Context::Nothing,
+            };
+            self.with(context, |this| this.visit_expr(&keyword.value));
+        }
+    }
+
+    /// `patch.multiple("package.module", name=...)`, or with the object itself.
+    fn patched(&mut self, call: &'a ExprCall) {
+        let mut keywords = call.arguments.keywords.iter();
+        let own = keywords.find_map(|k| k.arg.as_ref().filter(|arg| **arg == *self.name));
+        let Some((of, own)) = call.arguments.find_argument_value("target", 0).zip(own) else {
+            return;
+        };
+        self.note(Some(own.range), || match of.as_string_literal_expr() {
+            Some(literal) => {
+                let parts = literal.value.to_str().split('.');
+                What::Dotted(parts.map(ToOwned::to_owned).collect())
+            }
+            None => What::Of(object(of)),
+        });
+    }
+
+    fn with(&mut self, context: Context, look: impl FnOnce(&mut Self)) {
+        let before = std::mem::replace(&mut self.context, context);
+        look(self);
+        self.context = before;
+    }
+
+    /// `package.module.name`, or `package.module:name`.
+    fn dotted(&mut self, expr: &Expr) {
+        let Some(literal) = expr.as_string_literal_expr() else {
+            return;
+        };
+        let Some(part) = literal.as_single_part_string() else {
+            return;
+        };
+        let inner = part.content_range();
+        let text = &self.text[inner];
+        let is_path = text.contains(['.', ':'])
+            && text
+                .chars()
+                .all(|c| matches!(c, '.' | ':' | '_') || c.is_alphanumeric());
+        if !is_path {
+            return;
+        }
+        let mut before: Vec<String> = Vec::new();
+        let mut from = 0;
+        for part in text.split(['.', ':']) {
+            if part == self.name && !before.is_empty() {
+                let start = inner.start() + TextSize::try_from(from).unwrap_or_default();
+                let at = TextRange::at(start, TextSize::of(part));
+                self.note(Some(at), || What::Dotted(before.clone()));
+            }
+            before.push(part.to_owned());
+            from += part.len() + 1;
+        }
+    }
+
+    fn strings_of_class(&mut self, value: &'a Expr, class: usize) {
+        match value {
+            Expr::Tuple(tuple) => tuple
+                .elts
+                .iter()
+                .for_each(|e| self.strings_of_class(e, class)),
+            Expr::List(list) => list
+                .elts
+                .iter()
+                .for_each(|e| self.strings_of_class(e, class)),
+            Expr::Set(set) => set
+                .elts
+                .iter()
+                .for_each(|e| self.strings_of_class(e, class)),
+            Expr::Dict(dict) => {
+                let keys = dict.items.iter().filter_map(|item| item.key.as_ref());
+                keys.for_each(|key| self.strings_of_class(key, class));
+            }
+            other => self.note(self.exact(other), || What::OfClass(class)),
+        }
+    }
+
+    fn assigned(&mut self, target: &'a Expr, value: &'a Expr) {
+        if let (Some(class), Expr::Name(name)) = (self.classes.last(), target)
+            && self.functions.is_empty()
+            && OF_CLASS.contains(&name.id.as_str())
+        {
+            self.strings_of_class(value, *class);
+        }
+    }
+}
+
+impl<'a> Visitor<'a> for Finder<'a> {
+    fn visit_stmt(&mut self, stmt: &'a Stmt) {
+        match stmt {
+            Stmt::FunctionDef(function) => {
+                self.functions.push(function);
+                visitor::walk_stmt(self, stmt);
+                self.functions.pop();
+            }
+            Stmt::ClassDef(class) => {
+                let functions = std::mem::take(&mut self.functions);
+                self.classes.push(class.name.range.start().to_usize());
+                visitor::walk_stmt(self, stmt);
+                self.classes.pop();
+                self.functions = functions;
+            }
+            Stmt::Assign(assign) => {
+                for target in &assign.targets {
+                    self.assigned(target, &assign.value);
+                    self.visit_expr(target);
+                }
+                let context = match assign.targets.first().map(object) {
+                    Some(Object::Named(at)) => Context::Assigned(at),
+                    _ => Context::Nothing,
+                };
+                self.with(context, |this| this.visit_expr(&assign.value));
+            }
+            Stmt::AnnAssign(assign) => {
+                self.visit_expr(&assign.target);
+                if let Some(value) = &assign.value {
+                    self.assigned(&assign.target, value);
+                    let context = Context::Annotated(names_in(&assign.annotation));
+                    self.with(context, |this| this.visit_expr(value));
+                }
+            }
+            Stmt::AugAssign(assign) => {
+                self.visit_expr(&assign.target);
+                let context = Context::Merged(object(&assign.target));
+                self.with(context, |this| this.visit_expr(&assign.value));
+            }
+            Stmt::Return(result) => {
+                let returns = self.functions.last().and_then(|f| f.returns.as_ref());
+                let context = match returns {
+                    Some(returns) => Context::Annotated(names_in(returns)),
+                    None => Context::Nothing,
+                };
+                if let Some(value) = &result.value {
+                    self.with(context, |this| this.visit_expr(value));
+                }
+            }
+            _ => visitor::walk_stmt(self, stmt),
+        }
+    }
+
+    fn visit_expr(&mut self, expr: &'a Expr) {
+        match expr {
+            Expr::Call(call) => self.call(call),
+            Expr::Dict(dict) => {
+                let keys = || {
+                    let keys = dict.items.iter().filter_map(|item| item.key.as_ref());
+                    let texts = keys.filter_map(Expr::as_string_literal_expr);
+                    texts.map(|key| key.value.to_str().to_owned()).collect()
+                };
+                for key in dict.items.iter().filter_map(|item| item.key.as_ref()) {
+                    let context = self.context.clone();
+                    self.note(self.exact(key), || What::InDict(keys(), context));
+                }
+                // What one inside of another holds is said by nobody here.
+                self.with(Context::Nothing, |this| visitor::walk_expr(this, expr));
+            }
+            Expr::List(_) | Expr::Tuple(_) | Expr::Set(_) | Expr::If(_) => {
+                visitor::walk_expr(self, expr);
+            }
+            Expr::StringLiteral(_) => self.dotted(expr),
+            Expr::Subscript(subscript) => {
+                let what = match attributes(&subscript.value) {
+                    Some(of) => What::Of(object(of)),
+                    None => What::Key(object(&subscript.value)),
+                };
+                self.note(self.exact(&subscript.slice), || what);
+                self.with(Context::Nothing, |this| visitor::walk_expr(this, expr));
+            }
+            Expr::Compare(compare) => {
+                if let [right] = &*compare.comparators {
+                    let of = object(right);
+                    self.note(self.exact(&compare.left), || What::Key(of));
+                }
+                self.with(Context::Nothing, |this| visitor::walk_expr(this, expr));
+            }
+            _ => self.with(Context::Nothing, |this| visitor::walk_expr(this, expr)),
+        }
+    }
+}
+
+/// The names in the annotation of a parameter of the function whose name stands at a place.
+pub(super) fn annotation(
+    body: &[Stmt],
+    at: usize,
+    place: usize,
+    name: Option<&str>,
+) -> Option<Vec<usize>> {
+    struct Find<'n> {
+        at: usize,
+        place: usize,
+        name: Option<&'n str>,
+        in_class: bool,
+        found: Option<Vec<usize>>,
+    }
+    impl<'a> Visitor<'a> for Find<'_> {
+        fn visit_stmt(&mut self, stmt: &'a Stmt) {
+            match stmt {
+                Stmt::FunctionDef(function)
+                    if function.name.range.start().to_usize() == self.at =>
+                {
+                    let skipped = usize::from(self.in_class);
+                    let mut all = function.parameters.iter_non_variadic_params();
+                    let parameter = match self.name {
+                        Some(name) => all.find(|p| p.parameter.name == *name),
+                        None => all.nth(self.place + skipped),
+                    };
+                    let annotation = parameter.and_then(|p| p.parameter.annotation.as_ref());
+                    self.found = annotation.map(|a| names_in(a));
+                }
+                Stmt::ClassDef(class) => {
+                    let before = std::mem::replace(&mut self.in_class, true);
+                    self.visit_body(&class.body);
+                    self.in_class = before;
+                }
+                Stmt::FunctionDef(function) => {
+                    let before = std::mem::replace(&mut self.in_class, false);
+                    self.visit_body(&function.body);
+                    self.in_class = before;
+                }
+                _ => visitor::walk_stmt(self, stmt),
+            }
+        }
+        fn visit_expr(&mut self, _: &'a Expr) {}
+    }
+    let mut find = Find {
+        at,
+        place,
+        name,
+        in_class: false,
+        found: None,
+    };
+    find.visit_body(body);
+    find.found
+}

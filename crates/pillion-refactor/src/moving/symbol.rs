@@ -1,0 +1,443 @@
+//! A function, class or constant in another module.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use pillion_catalogue::{Code, Error, Result, work};
+use pillion_changes::{ChangeSet, LeftAlone};
+use pillion_index::facts::name_hash;
+use pillion_index::modules::{self, Modules};
+use pillion_index::scopes::{MODULE, Role, What, When};
+use pillion_index::source::Source;
+use pillion_symbols::desk::Desk;
+use pillion_symbols::project::View;
+use ruff_text_size::TextRange;
+use serde_json::json;
+
+use super::cycles::{self, Imports};
+use super::needs::{Needs, Search, Text, means_same};
+use super::pieces::{floor_of, with_comments};
+use super::spacing::spaced;
+use super::users::Users;
+use super::{order, registering, span_of, stubs};
+use crate::moving::imports::Line;
+use crate::{sound, strings};
+
+/// What looks names up by strings.
+const LOOKUPS: &[&str] = &[
+    "__getattr__",
+    "__import__",
+    "attrgetter",
+    "delattr",
+    "getattr",
+    "globals",
+    "hasattr",
+    "import_module",
+    "patch",
+    "setattr",
+];
+
+/// What moves where.
+#[derive(Debug, Clone)]
+pub struct Moving {
+    /// The file that defines it.
+    pub file: String,
+    /// Its name in that file.
+    pub name: String,
+    /// The file that is to define it; it need not exist.
+    pub to: String,
+    /// Whether the old module still offers it.
+    pub reexport: bool,
+    /// Whether modules may import each other afterwards.
+    pub allow_cycles: bool,
+}
+
+/// The change that moves a definition of a module to another module.
+pub async fn move_symbol(view: &View, moving: Moving) -> Result<ChangeSet> {
+    let own = view.clone();
+    let made = work(move |_| {
+        let moving = stubs::of_source(&own, moving);
+        Move::new(&own, &moving)?.change()
+    });
+    let mut set = made.await??;
+    order::put_in_order(view, &mut set).await?;
+    Ok(set)
+}
+
+pub(super) struct Move<'a> {
+    pub(super) view: &'a View,
+    pub(super) moving: &'a Moving,
+    pub(super) modules: Modules,
+    pub(super) origin: Text,
+    pub(super) destination: Text,
+    pub(super) is_new: bool,
+    /// The statements that move, with the comments above them.
+    pub(super) pieces: Vec<TextRange>,
+}
+
+impl<'a> Move<'a> {
+    pub(super) fn new(view: &'a View, moving: &'a Moving) -> Result<Self> {
+        if modules::key(&moving.file) == modules::key(&moving.to) {
+            let what = format!("`{}` is in `{}` already", moving.name, moving.file);
+            return Err(Error::new(Code::InvalidParams, what));
+        }
+        let read = |file: &str| view.source(Path::new(file));
+        let source = read(&moving.file).ok_or_else(|| {
+            Error::new(Code::NotFound, format!("`{}` cannot be read", moving.file))
+        })?;
+        let there = read(&moving.to);
+        let is_new = there.is_none();
+        let inits = super::module::inits(view, modules::key(&moving.file), &moving.to);
+        let more: Vec<&str> = inits.iter().chain([&moving.to]).map(|p| &**p).collect();
+        let mut modules = Modules::with(&view.index, &more);
+        modules.assume(modules::key(&moving.to), modules::key(&moving.file));
+        let mut new = Self {
+            modules,
+            view,
+            moving,
+            origin: Text::new(&moving.file, source),
+            destination: Text::new(&moving.to, there.unwrap_or_else(|| Source::from_text(""))),
+            is_new,
+            pieces: Vec::new(),
+        };
+        new.pieces = new.find_pieces()?;
+        Ok(new)
+    }
+
+    fn change(self) -> Result<ChangeSet> {
+        let mut desk = Desk::new(self.view);
+        let needs = self.search().find(&mut desk)?;
+        let mut set = ChangeSet::new(self.view.root().to_owned());
+        let stays = self.still_needed();
+        let users = Users {
+            view: self.view,
+            modules: &self.modules,
+            origin: &self.origin,
+            to: &self.moving.to,
+            name: &self.moving.name,
+        };
+        let mut importers = Vec::new();
+        let found = users.edits()?;
+        if let Some((file, span, name)) = &found.taken {
+            return Err(super::in_the_way(&mut desk, file, *span, name));
+        }
+        for (file, edits) in found.edits {
+            importers.push(modules::key(&file).to_owned());
+            set.edit(&file, edits)?;
+        }
+        let lines = self.lines(&needs, &mut desk)?;
+        for line in lines.iter().filter(|line| line.for_types) {
+            if needs.of_origin.contains_key(&line.name) {
+                set.warn(format!(
+                    "`{}` is imported for type checkers alone: what reads annotations while the \
+                     program runs does not find it",
+                    line.name
+                ));
+            }
+        }
+        if !self.moving.allow_cycles {
+            self.check_cycles(&lines, stays, &importers)?;
+        }
+        self.arrive(&needs, &lines, &mut set)?;
+        self.leave(&needs, stays, &mut set)?;
+        for init in super::module::inits(self.view, &self.origin.key, &self.moving.to) {
+            set.create(&init, "")?;
+        }
+        self.space(&mut set)?;
+        self.move_stub(&mut desk, &mut set)?;
+        for (path, span) in found.stored {
+            set.leave(LeftAlone {
+                location: desk.location(&self.view.root().join(path), span),
+                why: "it gets another value here: modules that import it by name do not see that"
+                    .into(),
+            });
+        }
+        needs
+            .warnings
+            .iter()
+            .for_each(|warning| set.warn(&**warning));
+        self.warn_of_guess(stays || !needs.of_origin.is_empty(), &mut set);
+        sound::check(&self.view.index, &set, "the move")?;
+        if !stays {
+            self.list_registering(&mut desk, &mut set);
+        }
+        self.list_possible(&mut desk, &mut set);
+        if self.is_new {
+            let modules = (&Modules::of(&self.view.index), &self.modules);
+            let key = &self.destination.key;
+            super::list_newly_meant(self.view, modules, key, str::to_owned, &mut set);
+        }
+        Ok(set)
+    }
+
+    /// Leave room between what stands beside each other now.
+    pub(super) fn space(&self, set: &mut ChangeSet) -> Result<()> {
+        for text in [&self.origin, &self.destination] {
+            if let Some(after) = set.text_after(&text.file) {
+                let spaced = spaced(text.source.text(), &after, &text.file);
+                if spaced != after {
+                    set.set_text(&text.file, &spaced)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn search(&self) -> Search<'_> {
+        Search {
+            index: &self.view.index,
+            modules: &self.modules,
+            origin: &self.origin,
+            to: (&self.moving.to, &self.destination.key),
+            name: &self.moving.name,
+            pieces: &self.pieces,
+        }
+    }
+
+    /// The statements that define it.
+    fn find_pieces(&self) -> Result<Vec<TextRange>> {
+        let name = &self.moving.name;
+        let wrong = |range: TextRange, what: String, hint: &str| {
+            let mut desk = Desk::new(self.view);
+            let path = self.view.root().join(&self.origin.file);
+            let location = desk.location(&path, span_of(&self.origin.source, range));
+            let place = format!("{}:{}:{}", location.file, location.line, location.column);
+            Error::new(Code::InvalidParams, format!("{what}: {place}"))
+                .hint(hint)
+                .data(json!({ "location": location }))
+        };
+        if name.starts_with("__") && name.ends_with("__") {
+            let what = format!("Python, or a tool, looks for `{name}` in this very module");
+            return Err(Error::new(Code::InvalidParams, what).hint("it cannot be moved"));
+        }
+        let bound = self.origin.scopes.module_bindings();
+        let Some(all) = bound.get(name.as_str()) else {
+            let what = format!("`{}` does not define `{name}`", self.origin.file);
+            return Err(Error::new(Code::InvalidParams, what)
+                .hint("only what a module itself defines can be moved to another one"));
+        };
+        let mut pieces: Vec<TextRange> = Vec::new();
+        for use_ in all {
+            let changed = use_.role == Role::Change || use_.when != When::Import;
+            if changed || use_.role == Role::Import {
+                let what = match changed {
+                    true => format!("`{name}` changes while the program runs"),
+                    false => format!("`{name}` is imported here, not defined"),
+                };
+                let hint = "move it where it is defined, once it has one value";
+                return Err(wrong(use_.range, what, hint));
+            }
+            let mut statements = self.origin.scopes.statements.iter();
+            let statement = statements.find(|s| s.range.contains_range(use_.range));
+            let fits = statement.filter(|s| matches!(s.what, What::Define | What::Constant));
+            let Some(statement) = fits else {
+                let what = format!("`{name}` is no definition of its own");
+                return Err(wrong(use_.range, what, "write it as one statement first"));
+            };
+            let floor = floor_of(&self.origin.scopes, statement.range);
+            let text = self.origin.source.text();
+            pieces.push(with_comments(text, statement.range, floor));
+        }
+        pieces.sort_by_key(|piece| piece.start());
+        pieces.dedup();
+        Ok(pieces)
+    }
+
+    /// Whether the old module uses it after the move, or should offer it.
+    pub(super) fn still_needed(&self) -> bool {
+        let search = self.search();
+        let mut uses = self.origin.scopes.uses_of(MODULE, &self.moving.name);
+        self.moving.reexport || uses.any(|use_| !search.moves(use_.range))
+    }
+
+    /// The imports that the new module needs and does not have.
+    pub(super) fn lines(&self, needs: &Needs, desk: &mut Desk) -> Result<Vec<Line>> {
+        let mut lines = needs.imports.clone();
+        let base = self.modules.base(&self.origin.key);
+        let is_relative = self.speaks_relative();
+        let origin = self
+            .modules
+            .spell(&self.moving.to, &self.origin.key, is_relative, &base);
+        for (name, when) in &needs.of_origin {
+            let mut line = Line::of_name(&origin, name);
+            line.for_types = *when == When::Never;
+            lines.push(line);
+        }
+        for line in &lines {
+            if means_same(&self.modules, &self.destination, line) == Some(false) {
+                return Err(self.taken(line.bound(), desk));
+            }
+        }
+        let name = &self.moving.name;
+        let own = Line::of_name(&self.spell_origin_from(&self.destination), name);
+        let taken = means_same(&self.modules, &self.destination, &own) == Some(false);
+        if taken {
+            return Err(self.taken(name, desk));
+        }
+        Ok(lines)
+    }
+
+    fn spell_origin_from(&self, text: &Text) -> String {
+        let base = self.modules.base(&self.origin.key);
+        self.modules
+            .spell(&text.file, &self.origin.key, false, &base)
+    }
+
+    /// Whether relative imports are the way of these modules.
+    pub(super) fn speaks_relative(&self) -> bool {
+        let speaks = |text: &Text| {
+            let mut from = text.scopes.imports.iter().filter_map(|s| s.from.as_ref());
+            from.any(|(module, _)| module.starts_with('.'))
+        };
+        speaks(&self.destination) || speaks(&self.origin)
+    }
+
+    fn taken(&self, name: &str, desk: &mut Desk) -> Error {
+        let bound = self.destination.scopes.module_bindings();
+        let there = bound.get(name).and_then(|all| all.first());
+        let span = there.map(|use_| span_of(&self.destination.source, use_.range));
+        let path = self.view.root().join(&self.moving.to);
+        let location = desk.location(&path, span.unwrap_or_default());
+        let place = format!("{}:{}:{}", location.file, location.line, location.column);
+        let what = format!("`{name}` means something else in the other module: {place}");
+        Error::new(Code::Conflict, what)
+            .hint("rename one of the two first")
+            .data(json!({ "location": location }))
+    }
+
+    /// Refuse a move after which modules import each other that did not before.
+    fn check_cycles(&self, lines: &[Line], stays: bool, importers: &[String]) -> Result<()> {
+        let read = |file: &str| Some(self.view.source(Path::new(file))?.text().to_owned());
+        let mut graph = Imports::new(&self.modules, read);
+        let own = &self.destination.key;
+        let imported = |text: &Text| cycles::imported(&self.modules, &text.file, &text.scopes);
+        let before = imported(&self.destination);
+        let mut after = before.clone();
+        for line in lines.iter().filter(|line| !line.for_types) {
+            let text = Text::new(&self.moving.to, Source::from_text(&line.text()));
+            after.extend(imported(&text));
+        }
+        let mut new: BTreeSet<String> = after.difference(&before).cloned().collect();
+        // Names are only there once a module has run; the module itself can be imported sooner.
+        let taken = |text: &Text| cycles::taken_from(&self.modules, &text.file, &text.scopes);
+        let known = taken(&self.destination);
+        for line in lines.iter().filter(|line| !line.for_types) {
+            let text = Text::new(&self.moving.to, Source::from_text(&line.text()));
+            new.extend(taken(&text).difference(&known).cloned());
+        }
+        // It does not import from the old module what it then has itself.
+        graph.set(own, after.clone());
+        let reaches_own = |graph: &mut Imports<'_>, key: &str| graph.of(key).contains(own);
+        let mut came: BTreeSet<String> = BTreeSet::new();
+        for key in importers.iter().chain(stays.then_some(&self.origin.key)) {
+            let takes_names = || *key == self.origin.key && !taken(&self.origin).contains(own);
+            if key != own && (!reaches_own(&mut graph, key) || stays && takes_names()) {
+                came.insert(key.clone());
+            }
+        }
+        for key in &came {
+            let mut imports = graph.of(key).clone();
+            cycles::reach(&mut imports, own, key);
+            graph.set(key, imports);
+        }
+        let way = graph.way(&new, |key| key == own).or_else(|| {
+            let ends = |key: &str| came.contains(key);
+            let mut way = graph.way(&after, ends)?;
+            way.push(own.clone());
+            Some(way)
+        });
+        let Some(way) = way else {
+            return Ok(());
+        };
+        Err(cycles::refused(
+            &self.modules,
+            std::iter::once(own).chain(&way),
+        ))
+    }
+
+    /// Say so if the name of a module is only a guess, and one of the two imports the other.
+    fn warn_of_guess(&self, is_named: bool, set: &mut ChangeSet) {
+        let keys = [&self.origin.key, &self.destination.key];
+        let guessed = keys.into_iter().find(|key| self.modules.is_guess(key));
+        if let Some(key) = guessed.filter(|_| is_named) {
+            set.warn(format!(
+                "`{}` has no `__init__.py`, and no import tells how what lies in it is called: \
+                 `{}` is taken for a module beside a script",
+                modules::parent(key),
+                self.modules.dotted(key)
+            ));
+        }
+    }
+
+    /// List what the definition did when its old module was imported.
+    fn list_registering(&self, desk: &mut Desk, set: &mut ChangeSet) {
+        let at = registering::At {
+            view: self.view,
+            modules: &self.modules,
+            origin: &self.origin,
+        };
+        let places = registering::places(&at, &self.pieces);
+        let (from, to) = (&self.origin.key, &self.destination.key);
+        if places.is_empty() || registering::imports(&at, from, to) {
+            return;
+        }
+        let path = self.view.root().join(&self.origin.file);
+        for range in places {
+            set.leave(LeftAlone {
+                location: desk.location(&path, span_of(&self.origin.source, range)),
+                why: "this happens when the new module is imported, and the old one does not \
+                      import that"
+                    .into(),
+            });
+        }
+    }
+
+    fn list_possible(&self, desk: &mut Desk, set: &mut ChangeSet) {
+        let dotted = self.modules.dotted(&self.origin.key);
+        let name = format!("{dotted}.{}", self.moving.name);
+        let root = self.view.root();
+        let in_python = strings::mentions(&self.view.index, root, &name);
+        let in_others = strings::mentions_in_documents(&self.view.snapshot, &name);
+        let mut listed = BTreeSet::new();
+        for (path, span, why) in in_python.into_iter().chain(in_others) {
+            listed.insert((path.clone(), span.end));
+            set.leave(LeftAlone {
+                location: desk.location(&root.join(&path), span),
+                why: why.into(),
+            });
+        }
+        for (path, span) in strings::exactly(&self.view.index, root, &self.moving.name) {
+            if self.may_look_up(&path) && !listed.contains(&(path.clone(), span.end)) {
+                set.leave(LeftAlone {
+                    location: desk.location(&root.join(&path), span),
+                    why: "a string with this name: it may be looked up in the old module".into(),
+                });
+            }
+        }
+    }
+
+    /// Whether strings of a file may name what the old module has: it looks things up by name,
+    /// and knows the module, lies beside it, or hands out names itself.
+    fn may_look_up(&self, file: &str) -> bool {
+        let Some(facts) = self.view.index.get(file) else {
+            return false;
+        };
+        let name = &*self.moving.name;
+        let offers = facts.all.as_ref();
+        let looks_up = LOOKUPS.iter().any(|f| facts.may_mention(name_hash(f)));
+        if !looks_up || offers.is_some_and(|all| all.iter().any(|n| **n == *name)) {
+            return false;
+        }
+        let own = &self.origin.key;
+        let lazy = facts.symbols.iter().any(|s| &*s.name == "__getattr__");
+        let beside = modules::parent(modules::key(file)) == modules::parent(own);
+        let knows = facts.imports.iter().any(|import| {
+            let target = self.modules.find(file, &import.module);
+            target.is_some_and(|target| {
+                let inner = import.name.as_ref().map(|n| modules::join(&target.key, n));
+                target.key == *own || inner.is_some_and(|inner| inner == *own)
+            })
+        });
+        lazy || knows || beside && !modules::parent(own).is_empty() || modules::key(file) == own
+    }
+}

@@ -1,0 +1,819 @@
+//! Every way in which an argument that is given by name can arrive.
+//!
+//! Engines follow a keyword to the parameter where they know the signature of what is called.
+//! They do not behind a decorator, through `partial`, through `**kwargs` that are handed on, in
+//! the head of a class, or in a dictionary that becomes keywords. Here those are followed to
+//! the function or class that is meant; what cannot be followed is named with the reason.
+
+mod sites;
+mod target;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::sync::Arc;
+
+use futures::{StreamExt, stream};
+use pillion_catalogue::{Error, Result, work};
+use pillion_index::Kind;
+use pillion_index::facts::name_hash;
+use pillion_index::parsed::parsed;
+use pillion_index::source::{Position, Source, Span};
+use rayon::prelude::*;
+
+use crate::ask::{Engine, span};
+use crate::closure::{self, Grower};
+use crate::definitions;
+use crate::desk::{Desk, Place};
+use crate::fixtures;
+use crate::project::View;
+use sites::{Argument, Named, Site, To};
+pub use target::Target;
+pub use target::take_any;
+use target::{span_of, taking};
+
+/// Questions that are asked at the same time.
+const AT_ONCE: usize = 8;
+/// How often keywords are handed on at most.
+const MAX_HANDED: usize = 4;
+/// Functions that copy an object with other fields.
+const COPIES: &[&str] = &["replace", "evolve", "_replace", "assoc", "__replace__"];
+
+/// Why nobody knows where a keyword goes.
+const HANDED_ON: &str = "it is handed on to what nobody knows";
+
+/// Something that may mean what is looked for, and why nobody is sure.
+pub type Doubt = (Place, String);
+
+/// Where a keyword arrives.
+#[derive(Debug, Default)]
+pub(crate) struct Arrivals {
+    /// Places that mean it for certain.
+    pub(crate) certain: BTreeSet<Place>,
+    /// Places that may mean it.
+    pub possible: Vec<Doubt>,
+    /// Other parameters that a keyword means at the same time.
+    pub(crate) joined: BTreeSet<Place>,
+}
+
+/// Where the keyword of a target is given.
+pub(crate) async fn find(engine: &Engine, name: &str, target: &Target) -> Result<Arrivals> {
+    let mut finder = Finder::new(engine, name, target);
+    for (place, is_settled) in &target.strings {
+        match is_settled {
+            true => drop(finder.found.certain.insert(place.clone())),
+            false => finder.doubt(place.clone(), "a decorator of the function names it"),
+        }
+    }
+    finder.keywords().await?;
+    finder.mappings().await?;
+    if !target.is_field {
+        finder.takers().await?;
+    }
+    if finder.is_chosen_later {
+        let below = target.makers_below(engine, name).await?;
+        finder.found.joined.extend(below);
+    }
+    finder
+        .found
+        .joined
+        .retain(|place| !target.own.contains(place));
+    Ok(finder.found)
+}
+
+/// Where one of the functions is given a keyword of another name, which goes to those of any
+/// name.
+pub async fn passed(engine: &Engine, name: &str, target: &Target) -> Result<Option<Place>> {
+    if !target.takes_any {
+        return Ok(None);
+    }
+    let mut finder = Finder::new(engine, name, target);
+    finder.keywords().await?;
+    Ok(finder.found.certain.pop_first())
+}
+
+/// What an engine says a place means: places of names.
+async fn targets(engine: &Engine, desk: &mut Desk, file: &str, at: Position) -> Result<Vec<Place>> {
+    let found = engine.definition(file, at).await?;
+    let places = found.iter().map(|l| (l.path.clone(), span(l.range)));
+    Ok(places
+        .map(|place| definitions::name_of_attribute(desk, place))
+        .collect())
+}
+
+/// Whether something takes the keyword, or hands it on to something that does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Carries {
+    No,
+    /// It hands it on to what nobody knows.
+    Maybe,
+    Yes,
+}
+
+/// The functions that take a name out of their keywords of any name, or put it there. Blocks:
+/// it reads all files.
+fn takers(view: &View, name: &str) -> Vec<Place> {
+    let paths: Vec<&Arc<str>> = view.index.iter().map(|(path, _)| path).collect();
+    let found: Vec<Vec<Place>> = paths
+        .par_iter()
+        .map(|path| {
+            let whole = view.root().join(&***path);
+            let bytes = std::fs::read(&whole).unwrap_or_default();
+            if memchr::memmem::find(&bytes, name.as_bytes()).is_none()
+                || memchr::memmem::find(&bytes, b"**").is_none()
+            {
+                return Vec::new();
+            }
+            let source = Source::decode(&bytes);
+            let found = parsed(source.text(), path, |parsed| {
+                sites::takers(parsed.body(), source.text(), name)
+            });
+            let found = found.into_iter();
+            found
+                .map(|range| (whole.clone(), span_of(&source, range)))
+                .collect()
+        })
+        .collect();
+    found.into_iter().flatten().collect()
+}
+
+struct Finder<'a> {
+    engine: &'a Engine,
+    name: &'a str,
+    target: &'a Target,
+    desk: Desk,
+    /// What was found to hand the keyword on, or not to.
+    carriers: BTreeMap<Place, Carries>,
+    /// Whether a class that is made with it is chosen while the program runs.
+    is_chosen_later: bool,
+    /// Whether one of the functions is used as a value, if that was looked at.
+    is_value: Option<bool>,
+    /// The fixtures, if they were looked at.
+    fixtures: Option<fixtures::All>,
+    found: Arrivals,
+}
+
+/// A file that is looked at.
+struct Looked {
+    file: String,
+    source: Arc<Source>,
+}
+
+impl Looked {
+    fn place(&self, engine: &Engine, range: ruff_text_size::TextRange) -> Place {
+        (engine.absolute(&self.file), span_of(&self.source, range))
+    }
+}
+
+impl<'a> Finder<'a> {
+    fn new(engine: &'a Engine, name: &'a str, target: &'a Target) -> Self {
+        Self {
+            engine,
+            name,
+            target,
+            desk: Desk::new(&engine.view),
+            carriers: BTreeMap::new(),
+            is_chosen_later: false,
+            is_value: None,
+            fixtures: None,
+            found: Arrivals::default(),
+        }
+    }
+}
+
+impl Finder<'_> {
+    fn doubt(&mut self, place: Place, why: &str) {
+        self.found.possible.push((place, why.to_owned()));
+    }
+
+    fn look(&mut self, path: &Path) -> Option<Looked> {
+        let source = self.desk.source(path)?;
+        let file = self.desk.name(path).0;
+        Some(Looked { file, source })
+    }
+
+    async fn means(&mut self, looked: &Looked, at: usize) -> Result<Vec<Place>> {
+        definitions::meaning(self.engine, &looked.file, &looked.source, at).await
+    }
+
+    async fn keywords(&mut self) -> Result<()> {
+        for file in self.engine.view.index.files_with(self.name) {
+            let Some(looked) = self.look(&self.engine.absolute(&file)) else {
+                continue;
+            };
+            let sites = parsed(looked.source.text(), &file, |parsed| {
+                sites::keywords(parsed.body(), self.name)
+            });
+            // All are asked about at once; what was answered is kept.
+            let engine = self.engine;
+            let places = sites.iter().map(|site| sites::start(site.at));
+            let places: Vec<Position> = places.map(|at| looked.source.position(at)).collect();
+            let asked = stream::iter(places).map(|at| {
+                let file = Arc::clone(&file);
+                async move { engine.definition(&file, at).await.map(drop) }
+            });
+            let asked: Vec<Result<(), Error>> = asked.buffered(AT_ONCE).collect().await;
+            asked.into_iter().collect::<Result<Vec<()>>>()?;
+            for site in sites {
+                self.keyword(&looked, site).await?;
+            }
+        }
+        Ok(())
+    }
+
+    async fn keyword(&mut self, looked: &Looked, site: Site) -> Result<()> {
+        let at = looked.source.position(sites::start(site.at));
+        let known = targets(self.engine, &mut self.desk, &looked.file, at).await?;
+        let place = looked.place(self.engine, site.at);
+        if !known.is_empty() {
+            if known.iter().any(|place| self.target.own.contains(place)) {
+                self.found.certain.insert(place);
+                let inside = known.into_iter();
+                let inside = inside.filter(|(path, _)| closure::is_inside(self.engine, path));
+                self.found.joined.extend(inside);
+                self.chosen(looked, &site).await?;
+            } else if self.is_for_functions(&known) && self.is_handed_over().await? {
+                self.doubt(
+                    place,
+                    "a function that is passed for this protocol is called",
+                );
+            }
+            return Ok(());
+        }
+        match site.to {
+            To::Class { bases, metaclass } => {
+                if self.is_head(looked, &bases, metaclass).await? {
+                    self.found.certain.insert(place);
+                }
+            }
+            To::Call {
+                callee,
+                arguments,
+                around,
+            } => {
+                let (found, why) = self.call(looked, callee, &arguments, around).await?;
+                match (found, why) {
+                    (true, _) => drop(self.found.certain.insert(place)),
+                    (false, Some(why)) => self.doubt(place, why),
+                    (false, None) => {}
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether parameters are those of a protocol that functions are passed for.
+    fn is_for_functions(&mut self, parameters: &[Place]) -> bool {
+        parameters.iter().any(|place| {
+            let taking = taking(&mut self.desk, place, self.name, true);
+            let is_call = taking.is_some_and(|taking| taking.called == "__call__");
+            let class = closure::class_around(&mut self.desk, &place.0, place.1.start);
+            is_call && class.is_some_and(|class| closure::is_a_protocol(&mut self.desk, &class))
+        })
+    }
+
+    /// Whether one of the functions is used as a value.
+    async fn is_handed_over(&mut self) -> Result<bool> {
+        if let Some(known) = self.is_value {
+            return Ok(known);
+        }
+        let mut is_value = false;
+        for (path, at) in &self.target.functions {
+            let file = self.desk.name(path).0;
+            for found in self.engine.references(&file, at.start).await?.iter() {
+                let Some(source) = self.desk.source(&found.path) else {
+                    continue;
+                };
+                let end = source.offset(span(found.range).end);
+                let after = end
+                    .and_then(|end| source.text().get(end..))
+                    .unwrap_or_default();
+                let line = source.line(found.range.start.line).unwrap_or_default();
+                let is_import = ["from ", "import "]
+                    .iter()
+                    .any(|w| line.trim_start().starts_with(w));
+                is_value |= !after.trim_start().starts_with('(') && !is_import;
+            }
+        }
+        self.is_value = Some(is_value);
+        Ok(is_value)
+    }
+
+    /// Notes if the class that a call makes is not the one that its text names.
+    async fn chosen(&mut self, looked: &Looked, site: &Site) -> Result<()> {
+        let To::Call { callee, .. } = &site.to else {
+            return Ok(());
+        };
+        if self.target.classes.is_empty() {
+            return Ok(());
+        }
+        let Some(callee) = callee else {
+            self.is_chosen_later = true;
+            return Ok(());
+        };
+        let means = self.means(looked, callee.at).await?;
+        let is_plain = means.iter().any(|place| {
+            let defined = self.desk.defined_at(&place.0, place.1.start);
+            defined.is_some_and(|d| d.kind == Kind::Class || closure::is_special(&d.name))
+        });
+        self.is_chosen_later |= !is_plain;
+        Ok(())
+    }
+
+    /// Whether the head of a class gives a keyword to one of the functions.
+    async fn is_head(
+        &mut self,
+        looked: &Looked,
+        bases: &[usize],
+        metaclass: Option<usize>,
+    ) -> Result<bool> {
+        if let Some(at) = metaclass {
+            let means = self.means(looked, at).await?;
+            if means.iter().any(|p| self.target.metaclasses.contains(p)) {
+                return Ok(true);
+            }
+        }
+        for base in bases {
+            for class in self.means(looked, *base).await? {
+                if self.target.heads.contains(&class) || self.has_metaclass(&class, 0).await? {
+                    return Ok(true);
+                }
+            }
+        }
+        Ok(false)
+    }
+
+    /// Whether a class, or one above it, is made by one of the metaclasses.
+    async fn has_metaclass(&mut self, class: &Place, depth: usize) -> Result<bool> {
+        if self.target.metaclasses.is_empty() || depth > MAX_HANDED {
+            return Ok(false);
+        }
+        let Some(looked) = self.look(&class.0) else {
+            return Ok(false);
+        };
+        let Some(at) = looked.source.offset(class.1.start) else {
+            return Ok(false);
+        };
+        let head = parsed(looked.source.text(), &looked.file, |parsed| {
+            sites::head(parsed.body(), at)
+        });
+        let Some((bases, metaclass)) = head else {
+            return Ok(false);
+        };
+        if let Some(at) = metaclass {
+            let means = self.means(&looked, at).await?;
+            return Ok(means.iter().any(|p| self.target.metaclasses.contains(p)));
+        }
+        for base in bases {
+            for class in self.means(&looked, base).await? {
+                if Box::pin(self.has_metaclass(&class, depth + 1)).await? {
+                    return Ok(true);
+                }
+            }
+        }
+        Ok(false)
+    }
+
+    /// Whether a call hands a keyword to one of the functions; if nobody knows, why.
+    async fn call(
+        &mut self,
+        looked: &Looked,
+        callee: Option<Named>,
+        arguments: &[Argument],
+        around: Option<usize>,
+    ) -> Result<(bool, Option<&'static str>)> {
+        if self.target.is_field
+            && let Some(callee) = &callee
+            && COPIES.contains(&&*callee.name)
+        {
+            return self.copy(looked, callee, arguments).await;
+        }
+        let means = match &callee {
+            Some(callee) => self.called(looked, callee.at).await?,
+            None => Vec::new(),
+        };
+        if means.iter().any(|class| self.target.loose.contains(class)) {
+            return Ok((false, Some("its class takes keywords of any name")));
+        }
+        let known = self.carries(&means, 0).await?;
+        if known == Carries::Yes {
+            return Ok((true, None));
+        }
+        for argument in arguments {
+            let (Argument::Named(named) | Argument::Made(named)) = argument else {
+                continue;
+            };
+            // `partial(f, name=1)`; what a class makes is no function.
+            let means = self.means(looked, named.at).await?;
+            let is_function = |place: &Place| self.target.functions.contains(place);
+            let is_it = match argument {
+                Argument::Named(_) => {
+                    means.iter().any(is_function) || {
+                        let is_class = |p: &Place| self.target.classes.contains(p);
+                        !self.target.is_field && means.iter().any(is_class)
+                    }
+                }
+                _ => false,
+            };
+            if is_it {
+                return Ok((true, None));
+            }
+        }
+        if let Some(callee) = callee.as_ref().filter(|_| means.is_empty())
+            && self.is_own(looked, callee).await?
+        {
+            return Ok((true, None));
+        }
+        // What a property gives is called, not the property.
+        let is_property = means.iter().any(|(path, at)| {
+            let defined = self.desk.defined_at(path, at.start);
+            defined.is_some_and(|defined| defined.kind == Kind::Property)
+        });
+        let Some(callee) = callee.filter(|_| !is_property) else {
+            return Ok((
+                false,
+                self.near(looked)
+                    .then_some("nobody knows what is called here"),
+            ));
+        };
+        if known == Carries::Maybe {
+            return Ok((false, Some(HANDED_ON)));
+        }
+        if means.is_empty() && callee.is_attribute {
+            match self.of_fixture(looked, &callee).await? {
+                Some(Carries::Yes) => return Ok((true, None)),
+                Some(Carries::No) => return Ok((false, None)),
+                Some(Carries::Maybe) | None => {}
+            }
+        }
+        if means.is_empty()
+            && callee.is_attribute
+            && (self.target.names.contains(&callee.name) || self.may_hand_on(&callee.name).await?)
+        {
+            let why = "the type of what stands before the dot is not known";
+            return Ok((false, Some(why)));
+        }
+        // A decorator calls what it was given.
+        let is_given = means.iter().any(|place| {
+            let is_here = place.0 == self.engine.absolute(&looked.file);
+            is_here && self.desk.defined_at(&place.0, place.1.start).is_none()
+        });
+        let around = around.and_then(|at| {
+            let found = looked.source.word_at(looked.source.position(at));
+            found.map(|(word, _)| word.to_owned())
+        });
+        let is_around = |name: &String| self.target.decorators.contains(name);
+        let may_be = is_given && (around.as_ref().is_some_and(is_around) || self.near(looked));
+        Ok((false, may_be.then_some("nobody knows what is called here")))
+    }
+
+    /// Whether a method that a class takes from its own object is one of the functions:
+    /// `super().name` and `self.name`, where an engine stops at a decorator.
+    async fn is_own(&mut self, looked: &Looked, callee: &Named) -> Result<bool> {
+        let start = looked.source.position(callee.at);
+        let place = (
+            self.engine.absolute(&looked.file),
+            Span { start, end: start },
+        );
+        let Some(class) = closure::own_class(&mut self.desk, &place) else {
+            return Ok(false);
+        };
+        let line = Grower::new(self.engine).line(&class).await?;
+        let is_it = line.iter().any(|above| {
+            let own = closure::members_named(&mut self.desk, above, &callee.name);
+            own.iter()
+                .any(|place| self.target.functions.contains(place))
+        });
+        Ok(is_it)
+    }
+
+    /// Whether a method of what a fixture gives takes the keyword, if that is known.
+    async fn of_fixture(&mut self, looked: &Looked, callee: &Named) -> Result<Option<Carries>> {
+        let fixtures = match self.fixtures.take() {
+            Some(fixtures) => fixtures,
+            None => fixtures::All::read(self.engine),
+        };
+        let (engine, at) = (self.engine, callee.at);
+        let class = fixtures.class_at(engine, &looked.file, &looked.source, at);
+        let class = class.await?;
+        self.fixtures = Some(fixtures);
+        let Some(class) = class else {
+            return Ok(None);
+        };
+        for above in Grower::new(self.engine).line(&class).await? {
+            let own = closure::members_named(&mut self.desk, &above, &callee.name);
+            if !own.is_empty() {
+                return self.carries(&own, 0).await.map(Some);
+            }
+        }
+        Ok(None)
+    }
+
+    /// Whether a file defines one of the functions.
+    fn near(&self, looked: &Looked) -> bool {
+        let path = self.engine.absolute(&looked.file);
+        self.target.own.iter().any(|(own, _)| *own == path)
+    }
+
+    /// Whether a call copies an object of one of the classes with other fields.
+    async fn copy(
+        &mut self,
+        looked: &Looked,
+        callee: &Named,
+        arguments: &[Argument],
+    ) -> Result<(bool, Option<&'static str>)> {
+        let unknown = (false, Some("the type of what is copied is not known"));
+        let classes = match (callee.name.starts_with('_'), arguments.first()) {
+            (true, _) | (_, None | Some(Argument::Other)) => return Ok(unknown),
+            (_, Some(Argument::Made(made))) => self.means(looked, made.at).await?,
+            (_, Some(Argument::Named(named))) => {
+                let at = looked.source.position(named.at);
+                if named.name == "self" {
+                    let path = self.engine.absolute(&looked.file);
+                    let own = closure::class_around(&mut self.desk, &path, at);
+                    own.into_iter().collect()
+                } else {
+                    definitions::classes_of(self.engine, &looked.file, at).await?
+                }
+            }
+        };
+        let classes: Vec<Place> = classes
+            .into_iter()
+            .filter(|(path, _)| closure::is_inside(self.engine, path))
+            .collect();
+        let is_ours = classes.iter().any(|c| self.target.classes.contains(c));
+        match (is_ours, classes.is_empty()) {
+            (true, _) => Ok((true, None)),
+            (false, true) => Ok(unknown),
+            (false, false) => Ok((false, None)),
+        }
+    }
+
+    /// Whether what is defined at one of these places takes the keyword, or hands it on to
+    /// something that does.
+    async fn carries(&mut self, places: &[Place], depth: usize) -> Result<Carries> {
+        let mut all = Carries::No;
+        for place in places {
+            if self.target.functions.contains(place) || self.target.classes.contains(place) {
+                return Ok(Carries::Yes);
+            }
+            if depth > MAX_HANDED || !closure::is_inside(self.engine, &place.0) {
+                continue;
+            }
+            let known = match self.carriers.get(place) {
+                Some(known) => *known,
+                None => {
+                    self.carriers.insert(place.clone(), Carries::No);
+                    let known = Box::pin(self.hands_on(place, depth)).await?;
+                    self.carriers.insert(place.clone(), known);
+                    known
+                }
+            };
+            all = all.max(known);
+        }
+        Ok(all)
+    }
+
+    /// What is called by a name: also the class that a variable holds.
+    async fn called(&mut self, looked: &Looked, at: usize) -> Result<Vec<Place>> {
+        let mut means = self.means(looked, at).await?;
+        let is_defined = means.iter().any(|place| {
+            let defined = self.desk.defined_at(&place.0, place.1.start);
+            defined.is_some_and(|d| d.kind.is_callable() || d.kind == Kind::Class)
+        });
+        if is_defined {
+            return Ok(means);
+        }
+        let at = looked.source.position(at);
+        let told = self.engine.hover(&looked.file, at).await?;
+        let text = told.as_ref().as_ref().map_or("", |hover| &hover.text);
+        if ["type[", "<class "].iter().any(|word| text.contains(word)) {
+            let classes = definitions::classes_of(self.engine, &looked.file, at).await?;
+            let inside = classes.into_iter();
+            means.extend(inside.filter(|(path, _)| closure::is_inside(self.engine, path)));
+        }
+        Ok(means)
+    }
+
+    async fn hands_on(&mut self, place: &Place, depth: usize) -> Result<Carries> {
+        let Some(looked) = self.look(&place.0) else {
+            return Ok(Carries::No);
+        };
+        let Some(at) = looked.source.offset(place.1.start) else {
+            return Ok(Carries::No);
+        };
+        let kind = self.desk.defined_at(&place.0, place.1.start);
+        match kind.map(|defined| defined.kind) {
+            Some(Kind::Class) => {
+                let mut all = Carries::No;
+                for maker in ["__init__", "__new__"] {
+                    let own = closure::members_named(&mut self.desk, place, maker);
+                    all = all.max(self.carries(&own, depth + 1).await?);
+                }
+                Ok(all)
+            }
+            Some(kind) if kind.is_callable() => {
+                self.function_hands_on(place, &looked, at, depth).await
+            }
+            _ => {
+                let given = parsed(looked.source.text(), &looked.file, |parsed| {
+                    sites::given(parsed.body(), at)
+                });
+                let mut all = Carries::No;
+                for argument in given {
+                    if let Argument::Named(named) = argument {
+                        let means = self.means(&looked, named.at).await?;
+                        all = all.max(self.carries(&means, depth + 1).await?);
+                    }
+                }
+                Ok(all)
+            }
+        }
+    }
+
+    /// Whether a function hands all its keywords on, and to whom.
+    async fn function_hands_on(
+        &mut self,
+        place: &Place,
+        looked: &Looked,
+        at: usize,
+        depth: usize,
+    ) -> Result<Carries> {
+        let Some(taking) = taking(&mut self.desk, place, self.name, false) else {
+            return Ok(Carries::No);
+        };
+        let (None, Some(any)) = (taking.parameter, taking.any) else {
+            return Ok(Carries::No);
+        };
+        let handed = parsed(looked.source.text(), &looked.file, |parsed| {
+            sites::handed(parsed.body(), looked.source.text(), at, &any, self.name)
+        });
+        let mut all = match handed.is_unknown {
+            true => Carries::Maybe,
+            false => Carries::No,
+        };
+        for (callee, arguments) in &handed.callees {
+            if self.target.is_field {
+                let known = self.makes_own(looked, callee, arguments).await?;
+                all = all.max(known);
+                if known != Carries::No {
+                    continue;
+                }
+            }
+            let means = self.called(looked, callee.at).await?;
+            let known = match means.is_empty() {
+                true if self.is_own(looked, callee).await? => Carries::Yes,
+                true => Carries::Maybe,
+                false => self.carries(&means, depth + 1).await?,
+            };
+            let is_given = known == Carries::No
+                && means.iter().all(|(path, _)| *path == place.0)
+                && self.decorates(place);
+            all = all.max(if is_given { Carries::Maybe } else { known });
+        }
+        for range in handed.taken {
+            let place = looked.place(self.engine, range);
+            match all {
+                Carries::Yes => drop(self.found.certain.insert(place)),
+                Carries::Maybe => self.doubt(place, HANDED_ON),
+                Carries::No => {}
+            }
+        }
+        Ok(all)
+    }
+
+    /// Whether a function lies in one that decorates one of the functions.
+    fn decorates(&mut self, (path, at): &Place) -> bool {
+        let decorators = &self.target.decorators;
+        let found = self.desk.with_facts(path, |facts| {
+            let mut next = facts.named_at(at.start);
+            while let Some(symbol) = next.and_then(|index| facts.symbols.get(index)) {
+                next = facts.container(symbol);
+                let around = next.and_then(|index| facts.symbols.get(index));
+                if around.is_some_and(|around| decorators.contains(&*around.name)) {
+                    return Some(());
+                }
+            }
+            None
+        });
+        found.is_some()
+    }
+
+    /// Whether a call copies an object of one of the classes, or makes one from within:
+    /// `replace(self, **changes)`, `cls(**fields)`.
+    async fn makes_own(
+        &mut self,
+        looked: &Looked,
+        callee: &Named,
+        arguments: &[Argument],
+    ) -> Result<Carries> {
+        if COPIES.contains(&&*callee.name) {
+            return Ok(match self.copy(looked, callee, arguments).await? {
+                (true, _) => Carries::Yes,
+                (false, Some(_)) => Carries::Maybe,
+                (false, None) => Carries::No,
+            });
+        }
+        if !matches!(callee.name.as_str(), "cls" | "__class__") {
+            return Ok(Carries::No);
+        }
+        let at = looked.source.position(callee.at);
+        let path = self.engine.absolute(&looked.file);
+        let Some(class) = closure::class_around(&mut self.desk, &path, at) else {
+            return Ok(Carries::No);
+        };
+        if self.target.classes.contains(&class) {
+            return Ok(Carries::Yes);
+        }
+        // A class above makes objects of those below it, too.
+        for own in &self.target.classes {
+            if Grower::new(self.engine).line(own).await?.contains(&class) {
+                return Ok(Carries::Maybe);
+            }
+        }
+        Ok(Carries::No)
+    }
+
+    /// Functions that take the keyword out of those that they hand on, or put it there.
+    async fn takers(&mut self) -> Result<()> {
+        let view = self.engine.view.clone();
+        let name = self.name.to_owned();
+        let found = work(move |_| takers(&view, &name)).await?;
+        for place in found {
+            if !self.carriers.contains_key(&place) {
+                self.carries(&[place], 0).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether a method of this name that hands on its keywords may be meant.
+    async fn may_hand_on(&mut self, name: &str) -> Result<bool> {
+        let index = self.engine.view.index.clone();
+        let hash = name_hash(name);
+        for (file, facts) in index.iter().filter(|(_, facts)| facts.may_mention(hash)) {
+            let methods = facts.symbols.iter();
+            let methods = methods.filter(|s| &*s.name == name && s.kind.is_callable());
+            for method in methods.filter(|symbol| facts.is_member(symbol)) {
+                let place = (self.engine.absolute(file), method.name_span);
+                if self.carries(&[place], 0).await? == Carries::Yes {
+                    return Ok(true);
+                }
+            }
+        }
+        Ok(false)
+    }
+
+    /// What calls pass by `**`, and dictionaries that are handed over with the function.
+    async fn mappings(&mut self) -> Result<()> {
+        let mut uses: BTreeMap<Place, BTreeSet<Span>> = BTreeMap::new();
+        let called = self.target.functions.iter().chain(&self.target.classes);
+        for (path, at) in called {
+            let file = self.desk.name(path).0;
+            for found in self.engine.references(&file, at.start).await?.iter() {
+                let key = (found.path.clone(), Span::default());
+                uses.entry(key).or_default().insert(span(found.range));
+            }
+        }
+        for ((path, _), spans) in uses {
+            let Some(looked) = self.look(&path) else {
+                continue;
+            };
+            if !closure::is_inside(self.engine, &path) {
+                continue;
+            }
+            let source = &looked.source;
+            let at: Vec<usize> = spans
+                .iter()
+                .filter_map(|span| {
+                    let (_, word) = source.word_at(span.end)?;
+                    source.offset(word.start)
+                })
+                .collect();
+            let (mapped, given) = parsed(source.text(), &looked.file, |parsed| {
+                let mapped = sites::mapped(parsed.body(), source.text(), &at, self.name);
+                let names = mapped.iter().filter(|m| !m.is_handed_on);
+                let names: BTreeSet<&String> = names.filter_map(|m| m.name.as_ref()).collect();
+                let given = names
+                    .into_iter()
+                    .flat_map(|to| sites::keys_given(parsed.body(), source.text(), to, self.name));
+                let given: Vec<_> = given.collect();
+                (mapped, given)
+            });
+            for one in mapped {
+                let keys = one
+                    .keys
+                    .iter()
+                    .map(|range| looked.place(self.engine, *range));
+                self.found.certain.extend(keys.collect::<Vec<_>>());
+                if !one.is_known && !one.is_handed_on {
+                    let why = format!("it is passed by `**`, and may hold `{}`", self.name);
+                    self.doubt(looked.place(self.engine, one.at), &why);
+                }
+            }
+            for range in given {
+                self.doubt(looked.place(self.engine, range), "it is passed on by `**`");
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,205 @@
+//! Questions to an engine about one moment of a workspace.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use pillion_catalogue::{Caller, Code, Error, Result};
+use pillion_engines::cache::{About, Kept, Question};
+use pillion_engines::engine::{self, Hover, LanguageServer, Location};
+use pillion_engines::engines::Speaker;
+use pillion_engines::jedi::Asked;
+use pillion_engines::surroundings::{Pythons, Surroundings};
+use pillion_index::source::{Position, Source, Span};
+use pillion_workspace::config::EngineChoice;
+
+use crate::project::View;
+
+/// An engine, and the moment it is asked about.
+#[derive(Debug, Clone)]
+pub struct Engine {
+    /// The moment it is asked about.
+    pub view: View,
+    /// Which engine it is.
+    pub choice: EngineChoice,
+    speaker: Speaker,
+    /// What it depends on beside the files.
+    pub around: Arc<Surroundings>,
+    pythons: Pythons,
+    /// How long an answer may take.
+    pub timeout: Duration,
+}
+
+impl View {
+    /// The engine for this view: the one that was asked for, or the workspace's own.
+    pub async fn engine(&self, asked: Option<EngineChoice>, caller: &Caller) -> Result<Engine> {
+        let pythons = Pythons::of(caller);
+        self.engine_with(asked, pythons, caller.timeout_ms).await
+    }
+
+    async fn engine_with(
+        &self,
+        asked: Option<EngineChoice>,
+        pythons: Pythons,
+        timeout_ms: Option<u64>,
+    ) -> Result<Engine> {
+        let engines = self.project.engines();
+        let around = engines.surroundings(&pythons).await?;
+        let choice = asked.unwrap_or(around.project.config.code.engine);
+        let timeout = match timeout_ms {
+            Some(0) => {
+                let what = "`timeout_ms` must be at least 1";
+                return Err(Error::new(Code::InvalidParams, what));
+            }
+            Some(ms) => Duration::from_millis(ms.min(3_600_000)),
+            None => Duration::from_secs_f64(around.project.config.code.timeout_s),
+        };
+        let speaker = engines.speaker(choice, &around, &self.index).await?;
+        Ok(Engine {
+            view: self.clone(),
+            choice,
+            speaker,
+            around,
+            pythons,
+            timeout,
+        })
+    }
+}
+
+impl Engine {
+    /// Its name as answers show it.
+    pub fn name(&self) -> &'static str {
+        self.choice.name()
+    }
+
+    /// The engine to ask where this one found nothing, if the workspace names one.
+    pub(crate) async fn fallback(&self) -> Result<Option<Self>> {
+        match self.around.project.config.code.fallback {
+            Some(other) if other != self.choice => {
+                let timeout_ms = u64::try_from(self.timeout.as_millis()).ok();
+                let pythons = self.pythons.clone();
+                let other = self.view.engine_with(Some(other), pythons, timeout_ms);
+                other.await.map(Some)
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// The language server, for questions that only one can answer.
+    pub fn server(&self) -> Result<&LanguageServer> {
+        match &self.speaker {
+            Speaker::Server(server) => Ok(server),
+            Speaker::Jedi(_) => Err(Error::new(
+                Code::InvalidParams,
+                "jedi does not answer this question",
+            )
+            .hint("leave `engine` out")),
+        }
+    }
+
+    /// The absolute path of a file of the workspace.
+    pub fn absolute(&self, path: &str) -> PathBuf {
+        self.view.root().join(path)
+    }
+
+    /// Where the name at a place is defined.
+    pub async fn definition(&self, path: &str, at: Position) -> Result<Arc<Vec<Location>>> {
+        self.places(About::Definition, path, at).await
+    }
+
+    /// Every use of the name at a place, with its definition.
+    pub async fn references(&self, path: &str, at: Position) -> Result<Arc<Vec<Location>>> {
+        self.places(About::References, path, at).await
+    }
+
+    async fn places(&self, about: About, path: &str, at: Position) -> Result<Arc<Vec<Location>>> {
+        let question = self.question(about, path, at);
+        let clock = self.view.snapshot.clock();
+        let cache = &self.view.project.engines().cache;
+        if let Some(Kept::Places(places)) = cache.get(&question, clock) {
+            return Ok(places);
+        }
+        let file = self.absolute(path);
+        let to = to_engine(at);
+        self.prepare(&file);
+        let places = match (&self.speaker, about) {
+            (Speaker::Server(server), About::References) => {
+                server.references(&file, to, true, self.timeout).await?
+            }
+            (Speaker::Server(server), _) => server.definition(&file, to, self.timeout).await?,
+            (Speaker::Jedi(jedi), About::References) => {
+                jedi.references(&self.asked(&file, to)).await?
+            }
+            (Speaker::Jedi(jedi), _) => jedi.definition(&self.asked(&file, to)).await?,
+        };
+        let places = Arc::new(places);
+        cache.keep(question, clock, Kept::Places(Arc::clone(&places)));
+        Ok(places)
+    }
+
+    /// What is known about the name at a place, for people.
+    pub async fn hover(&self, path: &str, at: Position) -> Result<Arc<Option<Hover>>> {
+        let question = self.question(About::Hover, path, at);
+        let clock = self.view.snapshot.clock();
+        let cache = &self.view.project.engines().cache;
+        if let Some(Kept::Hover(hover)) = cache.get(&question, clock) {
+            return Ok(hover);
+        }
+        let file = self.absolute(path);
+        let to = to_engine(at);
+        self.prepare(&file);
+        let hover = match &self.speaker {
+            Speaker::Server(server) => server.hover(&file, to, self.timeout).await?,
+            Speaker::Jedi(jedi) => jedi.hover(&self.asked(&file, to)).await?,
+        };
+        let hover = Arc::new(hover);
+        cache.keep(question, clock, Kept::Hover(Arc::clone(&hover)));
+        Ok(hover)
+    }
+
+    /// basedpyright says nothing about files that are not open.
+    fn prepare(&self, file: &Path) {
+        if let (Speaker::Server(server), EngineChoice::Basedpyright) = (&self.speaker, self.choice)
+            && let Ok(bytes) = std::fs::read(file)
+        {
+            server.open_document(file, Source::decode(&bytes).text());
+        }
+    }
+
+    /// A question as the cache knows it.
+    pub fn question(&self, about: About, path: &str, at: Position) -> Question {
+        Question {
+            engine: self.choice,
+            around: self.around.id,
+            about,
+            path: path.to_owned(),
+            at,
+        }
+    }
+
+    fn asked<'a>(&self, path: &'a Path, at: engine::Position) -> Asked<'a> {
+        Asked {
+            clock: self.view.snapshot.clock(),
+            path,
+            at,
+            timeout: self.timeout,
+        }
+    }
+}
+
+/// A place in the words of engines.
+pub fn to_engine(at: Position) -> engine::Position {
+    engine::Position::new(at.line, at.column)
+}
+
+/// A range of an engine in our own words.
+pub fn span(range: engine::Range) -> Span {
+    let place = |at: engine::Position| Position {
+        line: at.line,
+        column: at.character,
+    };
+    Span {
+        start: place(range.start),
+        end: place(range.end),
+    }
+}
