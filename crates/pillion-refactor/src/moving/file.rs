@@ -82,8 +82,11 @@ impl<'a> Rewriting<'a> {
         let Some(scope) = scopes.scope_of_name(use_, head) else {
             return;
         };
+        // Another import may have it by that very name: `from pkg import base` beside
+        // `import pkg.base`.
+        let is_same = |known: &Bound| known.key == self.relocation.from && spelled == head;
         let known = self.bound.get(&(scope, head.to_owned()));
-        if !known.is_some_and(|known| known.is_plain) {
+        if !known.is_some_and(|known| known.is_plain || is_same(known)) {
             let at = scopes.binding_of(scope, head);
             self.taken = at.map(|at| (at, head.to_owned()));
         }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use pillion_catalogue::{Caller, Code, Error, Result};
 
 use super::of_graph;
+use crate::operations::nothing;
 use pillion_index::language::Language;
 use pillion_index::place;
 use pillion_map::{Graph, NodeId};
@@ -95,18 +96,13 @@ async fn at_place(view: &View, target: &str, caller: &Caller) -> Result<Vec<Defi
         finder.around(&location.file, at)
     });
     let named: Vec<Definition> = named.collect();
-    match (named.is_empty(), spot.word()) {
-        (false, _) => Ok(named),
-        (true, Some((word, _))) => Err(Error::new(
-            Code::NotFound,
-            format!("nothing of the project is known to be `{word}` at `{target}`"),
-        )
-        .hint("point at a function or a class, or write its name")),
-        (true, None) => Err(
-            Error::new(Code::NotFound, format!("no name stands at `{target}`"))
-                .hint("lines and columns count from 1; point at a name"),
-        ),
+    if !named.is_empty() {
+        return Ok(named);
     }
+    let nothing = nothing::but(&engine, &spot, "function or class of the project").await?;
+    let why = nothing.why.unwrap_or_default();
+    let what = format!("no function or class is at `{target}`: {why}");
+    Err(Error::new(Code::NotFound, what).hint("point at a function or a class, or write its name"))
 }
 
 /// A definition that is no function and no class.

@@ -647,7 +647,7 @@ print(A().but(qty=3) == A(3), A.make(qty=2) == A(2), A().again(qty=4) == A(4))
         row(
             "a private field of attrs",
             "_count",
-            Told(&["main.py:6"]),
+            Told(&["attrs.py:2", "main.py:6"]),
             r"
 import attrs
 @attrs.define
