@@ -329,7 +329,7 @@ fn the_map_takes_the_same_names_and_places() {
     for (at, why) in [
         ("src/shop/cart.py:2:1", "line 2 is blank"),
         ("src/shop/cart.py:99:1", "line 99 is missing"),
-        ("Base.items", "no function or class"),
+        ("Base.items", "is an attribute"),
         ("shop.cart.nosuch", "no function or class is called"),
     ] {
         let error = context.pillion(&["map", "impact", at]).json();
@@ -529,7 +529,7 @@ fn the_map_takes_names_as_everything_else_does() {
     assert_eq!(reply.json()["total_targets"], 1, "{reply:?}");
     for (wrong, said) in [
         ("Base.items", "is an attribute"),
-        ("src/shop/cart.py:99:1", "no name"),
+        ("src/shop/cart.py:99:1", "line 99 is missing"),
         ("nosuch.py:1:1", "no file"),
         ("nosuch", "no function or class"),
     ] {
