@@ -18,6 +18,7 @@ mod needs;
 mod order;
 mod pieces;
 mod registering;
+mod relocation;
 mod spacing;
 mod stubs;
 mod symbol;
