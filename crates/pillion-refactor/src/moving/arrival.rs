@@ -8,9 +8,10 @@ use ruff_text_size::{TextRange, TextSize};
 use serde_json::json;
 
 use super::imports::{self, Line};
-use super::needs::{Needs, Text};
+use super::needs::Needs;
 use super::pieces::{edited, floor_of, with_comments};
 use super::symbol::Move;
+use super::text::Text;
 use super::users::Users;
 use super::{Edits, span_of};
 

@@ -22,6 +22,7 @@ mod relocation;
 mod spacing;
 mod stubs;
 mod symbol;
+mod text;
 mod users;
 
 pub use module::{Wanted, destination_path, relocate};

@@ -15,9 +15,10 @@ use ruff_text_size::TextRange;
 use serde_json::json;
 
 use super::cycles::{self, Imports};
-use super::needs::{Needs, Search, Text, means_same};
+use super::needs::{Needs, Search, means_same};
 use super::pieces::{floor_of, with_comments};
 use super::spacing::spaced;
+use super::text::Text;
 use super::users::Users;
 use super::{order, registering, span_of, stubs};
 use crate::moving::imports::Line;
