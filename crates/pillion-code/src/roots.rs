@@ -2,10 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use pillion_catalogue::{Caller, Code, Context, Error, Result};
+use pillion_catalogue::{Caller, Code, Error, Result};
 use pillion_workspace::root;
-
-use crate::CodeService;
 
 /// The root that a request means: the one that is named, or the nearest one above what the
 /// request is about.
@@ -27,9 +25,8 @@ pub(crate) fn root_of(caller: &Caller, about: Option<&Path>) -> Result<PathBuf> 
 }
 
 /// The folder that a request means, as it is, whether it is a project or not.
-pub(crate) fn folder_of(cx: &Context<CodeService>) -> Result<PathBuf> {
-    let Caller { root, near, .. } = cx.caller();
-    match root.as_ref().or(near.as_ref()) {
+pub(crate) fn folder_of(caller: &Caller) -> Result<PathBuf> {
+    match caller.root.as_ref().or(caller.near.as_ref()) {
         Some(folder) => existing_folder(folder),
         None => Err(Error::new(
             Code::InvalidParams,

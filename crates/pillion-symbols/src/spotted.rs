@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use pillion_catalogue::{Code, Error};
 use pillion_index::ParseError;
+use pillion_index::keywords::may_be_keyword;
 use pillion_index::source::{Position, Source, Span};
+use pillion_index::syntax::{Syntax, Word};
 
 use crate::project::View;
 
@@ -27,6 +29,22 @@ impl Spotted {
         match self.is_module {
             true => None,
             false => self.source.word_at(self.at),
+        }
+    }
+
+    /// What the word there is. Names inside of strings, as in annotations, are names too: the
+    /// engine decides.
+    pub fn kind_of_word(&self) -> Word {
+        match self.word() {
+            None => Word::Other,
+            // Only what spells a keyword is worth a look at the whole file.
+            Some((name, _)) if may_be_keyword(name) => {
+                match Syntax::of(&self.source, &self.path).word(self.at) {
+                    Word::Keyword => Word::Keyword,
+                    _ => Word::Name,
+                }
+            }
+            Some(_) => Word::Name,
         }
     }
 

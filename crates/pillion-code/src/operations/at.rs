@@ -13,7 +13,7 @@ use pillion_symbols::spotted::Spotted;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::hover::{self, kind_of_word};
+use super::hover;
 use super::positions;
 use crate::CodeService;
 use crate::params::At;
@@ -89,7 +89,7 @@ impl Operation for Everything {
 }
 
 async fn everything(engine: Engine, spot: Spotted, asked: &Everything) -> Result<AllAbout> {
-    let is_name = kind_of_word(&spot) == Word::Name;
+    let is_name = spot.kind_of_word() == Word::Name;
     let uses = if is_name {
         let mut uses = references::find(&engine, &spot, true).await?;
         if uses.found.places.is_empty() {

@@ -3,7 +3,6 @@
 use pillion_catalogue::{Context, Method, Offer, Operation, Result, Route, Safety, Scope};
 use pillion_index::Kind;
 use pillion_index::answers::{Answer, Hover};
-use pillion_index::keywords::may_be_keyword;
 use pillion_index::source::Span;
 use pillion_index::syntax::{Syntax, Word};
 use pillion_index::text::shown;
@@ -58,26 +57,11 @@ impl Operation for HoverAt {
 }
 
 async fn hover(engine: Engine, spot: Spotted) -> Result<Hover> {
-    let found = match kind_of_word(&spot) {
+    let found = match spot.kind_of_word() {
         Word::Name => definitions::find_or_fall_back(&engine, &spot).await?,
         _ => Found::nothing(&engine),
     };
     about(&engine, &spot, &found).await
-}
-
-/// Names inside of strings, as in annotations, are names too: the engine decides.
-pub(super) fn kind_of_word(spot: &Spotted) -> Word {
-    match spot.word() {
-        None => Word::Other,
-        // Only what spells a keyword is worth a look at the whole file.
-        Some((name, _)) if may_be_keyword(name) => {
-            match Syntax::of(&spot.source, &spot.path).word(spot.at) {
-                Word::Keyword => Word::Keyword,
-                _ => Word::Name,
-            }
-        }
-        Some(_) => Word::Name,
-    }
 }
 
 /// What is known about the name at a place whose definition has been found.
@@ -89,7 +73,7 @@ pub(super) async fn about(engine: &Engine, spot: &Spotted, found: &Found) -> Res
         ..Hover::default()
     };
     let word = spot.word();
-    match kind_of_word(spot) {
+    match spot.kind_of_word() {
         Word::Keyword => {
             hover.name = word.map(|(name, _)| name.to_owned());
             hover.kind = Some("keyword".into());

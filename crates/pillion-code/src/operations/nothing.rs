@@ -9,8 +9,6 @@ use pillion_symbols::desk::Desk;
 use pillion_symbols::named::{self, Finder};
 use pillion_symbols::spotted::Spotted;
 
-use super::hover::kind_of_word;
-
 /// Candidates that are told.
 const MOST: usize = 10;
 
@@ -54,7 +52,7 @@ fn why_nothing(spot: &Spotted) -> String {
     else {
         return format!("line {line} is missing: the file has {count} lines");
     };
-    match (kind_of_word(spot), spot.word()) {
+    match (spot.kind_of_word(), spot.word()) {
         (Word::Keyword, Some((word, _))) => format!("`{word}` is a keyword"),
         (_, Some((word, span))) => {
             let before = text
@@ -81,7 +79,7 @@ fn why_nothing(spot: &Spotted) -> String {
 
 /// Definitions of the workspace that have the name at a place.
 fn candidates(engine: &Engine, spot: &Spotted) -> Vec<Location> {
-    let is_name = kind_of_word(spot) == Word::Name;
+    let is_name = spot.kind_of_word() == Word::Name;
     let Some((word, _)) = spot.word().filter(|_| is_name) else {
         return Vec::new();
     };

@@ -1,13 +1,13 @@
 //! From file to file in Rust: modules, `use`, and the crates of a workspace.
 
-use super::atlas::{FileId, Place};
+use super::codebase::{FileId, Place};
 use super::outline::{Bound, DefKind, FILE, Import, Path};
 use super::resolve::{Thing, Viewer};
 
 impl Viewer<'_> {
     /// The module of Rust that a place is in.
     fn rust_module(&self, (file, def): Place) -> Place {
-        let page = self.atlas.page(file);
+        let page = self.codebase.page(file);
         let mut at = def;
         while at != FILE && self.kind((file, at)) != Some(DefKind::Namespace) {
             let here = page.and_then(|page| page.outline.def(at));
@@ -21,11 +21,14 @@ impl Viewer<'_> {
         let module = self.rust_module(at);
         let above = |(file, def): Place| match def {
             FILE => self
-                .atlas
+                .codebase
                 .module_above(file)
                 .map(|place| self.rust_module(place)),
             _ => {
-                let here = self.atlas.page(file).and_then(|page| page.outline.def(def));
+                let here = self
+                    .codebase
+                    .page(file)
+                    .and_then(|page| page.outline.def(def));
                 here.map(|here| self.rust_module((file, here.parent)))
             }
         };
@@ -36,7 +39,7 @@ impl Viewer<'_> {
                 let mut root = (module.0, FILE);
                 // Files that declare each other have no root.
                 for _ in 0..64 {
-                    match self.atlas.module_above(root.0) {
+                    match self.codebase.module_above(root.0) {
                         Some(next) => root = (next.0, FILE),
                         None => return Thing::Module(root),
                     }
@@ -51,7 +54,7 @@ impl Viewer<'_> {
         if self.is_exhausted(depth) {
             return Thing::Unknown;
         }
-        if let Some(file) = self.atlas.module_below(module, name) {
+        if let Some(file) = self.codebase.module_below(module, name) {
             return Thing::Module((file, FILE));
         }
         if let Some(found) = self.bound(module, name, depth + 1) {
@@ -66,7 +69,7 @@ impl Viewer<'_> {
     pub(super) fn rust_import(&self, file: FileId, import: &Import, depth: u32) -> Thing {
         let here = (file, import.def);
         match &import.bound {
-            Bound::Module(name) => match self.atlas.module_below(here, name) {
+            Bound::Module(name) => match self.codebase.module_below(here, name) {
                 Some(file) => Thing::Module((file, FILE)),
                 None => Thing::Unknown,
             },
@@ -98,8 +101,8 @@ impl Viewer<'_> {
 
     /// The library of another crate of the workspace.
     pub(super) fn library(&self, name: &str) -> Thing {
-        let path = self.atlas.manifests.library(name);
-        match path.and_then(|path| self.atlas.at(&path)) {
+        let path = self.codebase.manifests.library(name);
+        match path.and_then(|path| self.codebase.at(&path)) {
             Some(file) => Thing::Module((file, FILE)),
             None => Thing::Outside,
         }

@@ -15,9 +15,9 @@ use tokio::sync::Mutex;
 
 use super::super::graph::Graph;
 use super::super::link::Links;
-use super::atlas::Atlas;
 use super::link::links;
 use super::manifests::{Manifests, is_manifest};
+use super::members;
 use super::page::Page;
 use super::{MAX_TEXT, outline};
 
@@ -207,7 +207,7 @@ impl Chart {
             return Ok(0);
         }
         let all: Vec<Arc<Page>> = pages.values().cloned().collect();
-        let atlas = Atlas::new(language, all, Arc::clone(&self.manifests));
+        let codebase = members::codebase(language, all, Arc::clone(&self.manifests));
         // What others see of a file stays mostly the same; if not, all are linked anew.
         let todo: Vec<(u32, &Arc<str>)> = (0..)
             .zip(self.pages.keys())
@@ -217,7 +217,7 @@ impl Chart {
         let linked: Vec<(Arc<str>, Arc<Links>)> = todo
             .into_par_iter()
             .take_any_while(|_| !token.is_cancelled())
-            .map(|(id, path)| (Arc::clone(path), Arc::new(links(&atlas, id))))
+            .map(|(id, path)| (Arc::clone(path), Arc::new(links(&codebase, id))))
             .collect();
         if linked.len() < count {
             wanted(token)?;

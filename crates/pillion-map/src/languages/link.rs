@@ -9,7 +9,8 @@ use pillion_index::language::Language;
 use super::super::keys::{Key, path_key};
 use super::super::link::{Guess, Link, Links, Way};
 use super::super::modules::folder;
-use super::atlas::{Atlas, FileId, Place, module_paths};
+use super::codebase::{Codebase, FileId, Place, module_paths};
+use super::headers::header;
 use super::outline::{Bound, DefKind, FILE, How, Use};
 use super::page::Page;
 use super::resolve::{Thing, Viewer};
@@ -19,12 +20,12 @@ use super::words::is_common;
 const MAX_SEVERAL: usize = 5;
 
 /// The links of a file.
-pub(super) fn links(atlas: &Atlas, home: FileId) -> Links {
-    let Some(page) = atlas.page(home) else {
+pub(super) fn links(codebase: &Codebase, home: FileId) -> Links {
+    let Some(page) = codebase.page(home) else {
         return Links::default();
     };
     let mut linker = Linker {
-        viewer: Viewer::new(atlas),
+        viewer: Viewer::new(codebase),
         page,
         home,
         found: HashMap::new(),
@@ -36,7 +37,10 @@ pub(super) fn links(atlas: &Atlas, home: FileId) -> Links {
         linker.used(used);
     }
     // What an index or a header names is offered to other projects.
-    if matches!(atlas.language, Language::Typescript | Language::Javascript) {
+    if matches!(
+        codebase.language,
+        Language::Typescript | Language::Javascript
+    ) {
         let offered = linker.viewer.ts_offered(home).into_iter();
         linker.loose.extend(offered.map(name_hash));
     }
@@ -50,7 +54,7 @@ pub(super) fn links(atlas: &Atlas, home: FileId) -> Links {
     let mut saw = linker.imported();
     saw.sort_unstable();
     saw.dedup();
-    let key = |file: &FileId| atlas.page(*file).map(|page| page.key(FILE));
+    let key = |file: &FileId| codebase.page(*file).map(|page| page.key(FILE));
     let mut links: Vec<Link> = linker
         .found
         .into_iter()
@@ -94,7 +98,7 @@ struct Linker<'w> {
 impl Linker<'_> {
     fn used(&mut self, used: &Use) {
         let mut thing = self.viewer.path((self.home, used.def), &used.path);
-        let language = self.viewer.atlas.language;
+        let language = self.viewer.codebase.language;
         let is_script = matches!(language, Language::Typescript | Language::Javascript);
         if let (Thing::Module((file, FILE)), true) = (&thing, used.how != How::Name && is_script) {
             // `const f = require("./f")` may be the one thing that the module is for.
@@ -128,7 +132,7 @@ impl Linker<'_> {
     fn guess(&mut self, used: &Use) {
         let name = used.path.last();
         let is_taken = used.path.parts.len() > 1;
-        let language = self.viewer.atlas.language;
+        let language = self.viewer.codebase.language;
         if used.how != How::Call || !is_taken || is_common(language, name) {
             return;
         }
@@ -151,11 +155,11 @@ impl Linker<'_> {
         }
         self.link(used, Way::Reference, place, is_sure);
         // In Go, what looks like a call of a type turns a value into it.
-        let language = self.viewer.atlas.language;
+        let language = self.viewer.codebase.language;
         if used.how == How::Name || language == Language::Go {
             return;
         }
-        let page = self.viewer.atlas.page(place.0);
+        let page = self.viewer.codebase.page(place.0);
         let name = page.and_then(|page| page.outline.def(place.1));
         let name = match language {
             Language::Java => name.map_or("", |def| &*def.name),
@@ -168,7 +172,7 @@ impl Linker<'_> {
     }
 
     fn link(&mut self, used: &Use, way: Way, (file, def): Place, is_sure: bool) {
-        let Some(target) = self.viewer.atlas.page(file) else {
+        let Some(target) = self.viewer.codebase.page(file) else {
             return;
         };
         if file != self.home {
@@ -192,7 +196,7 @@ impl Linker<'_> {
     fn overrides(&self) -> (Vec<(Key, Key)>, Vec<u32>) {
         let mut overrides = Vec::new();
         let mut open = Vec::new();
-        let atlas = self.viewer.atlas;
+        let codebase = self.viewer.codebase;
         for (id, def) in (0..).zip(&self.page.outline.defs) {
             let is_class = def.kind == DefKind::Class;
             if !is_class && !self.page.outline.is_method(id) {
@@ -208,14 +212,14 @@ impl Linker<'_> {
                 continue;
             }
             for base in above {
-                let Some(page) = atlas.page(base.0) else {
+                let Some(page) = codebase.page(base.0) else {
                     continue;
                 };
-                let beside = atlas.members(base, &def.name).iter().copied();
+                let beside = codebase.members(base, &def.name).iter().copied();
                 let inside = page.named(base.1, &def.name).iter();
                 let all = inside.map(|def| (base.0, *def)).chain(beside);
                 for (file, method) in all {
-                    let page = atlas.page(file);
+                    let page = codebase.page(file);
                     let key = page.map(|page| (self.page.key(id), page.key(method)));
                     overrides.extend(key.filter(|(method, above)| method != above));
                 }
@@ -234,7 +238,7 @@ impl Linker<'_> {
         while let Some(next) = open.pop().filter(|_| found.len() < 256) {
             self.viewer.begin();
             let mut bases = self.viewer.bases(next, 0);
-            let fulfilled = self.viewer.atlas.fulfilled(next).iter();
+            let fulfilled = self.viewer.codebase.fulfilled(next).iter();
             bases.extend(fulfilled.map(|base| Thing::Def(*base)));
             for base in bases {
                 match base {
@@ -253,12 +257,12 @@ impl Linker<'_> {
     /// Take in which files are imported; gives what was looked for on the way.
     fn imported(&mut self) -> Vec<Key> {
         let viewer = &self.viewer;
-        let atlas = viewer.atlas;
+        let codebase = viewer.codebase;
         let path = self.page.path();
         let mut saw: Vec<Key> = Vec::new();
         for import in &self.page.outline.imports {
             viewer.begin();
-            match atlas.language {
+            match codebase.language {
                 Language::Typescript | Language::Javascript => {
                     let paths = viewer.ts_paths(self.home, &import.module);
                     saw.extend(paths.iter().map(|path| path_key(path)));
@@ -266,7 +270,7 @@ impl Linker<'_> {
                         .extend(viewer.ts_file(self.home, &import.module));
                 }
                 Language::Go => {
-                    let place = atlas.manifests.go_folder(&import.module);
+                    let place = codebase.manifests.go_folder(&import.module);
                     saw.extend(place.iter().map(|place| path_key(place)));
                     if let Thing::Module((file, _)) = viewer.imported(self.home, import, 0) {
                         self.imports.extend(viewer.go_files(file));
@@ -293,27 +297,27 @@ impl Linker<'_> {
                         self.imports.insert(file);
                     }
                     if import.bound == Bound::All {
-                        self.imports.extend(atlas.package(&import.module));
+                        self.imports.extend(codebase.package(&import.module));
                     }
                 }
                 _ => {
                     let name = import.module.rsplit('/').next().unwrap_or_default();
                     saw.push(path_key(name.trim_matches(['<', '>'])));
                     self.imports
-                        .extend(viewer.c_file(self.home, &import.module));
+                        .extend(header(codebase, self.home, &import.module));
                 }
             }
         }
         // The files of a package see each other without saying so.
-        match atlas.language {
+        match codebase.language {
             Language::Go => self.imports.extend(viewer.go_files(self.home)),
             Language::Java => {
-                let package = atlas.package(&self.page.outline.package);
+                let package = codebase.package(&self.page.outline.package);
                 self.imports.extend(package);
             }
             _ => {}
         }
-        if matches!(atlas.language, Language::Go | Language::Java) {
+        if matches!(codebase.language, Language::Go | Language::Java) {
             saw.push(path_key(folder(path)));
         }
         self.imports.remove(&self.home);

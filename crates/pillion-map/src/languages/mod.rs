@@ -1,25 +1,28 @@
 //! Maps of languages other than Python: TypeScript and JavaScript, Go, Rust, Java and C.
 //!
 //! One pure function per language reads a text into an [`outline`], driven by a query of
-//! tree-sitter ([`reader`]). The [`atlas`] holds all files of a language with the tables that
+//! tree-sitter ([`reader`]). The [`codebase`] holds all files of a language with the tables that
 //! lead from one to another, [`resolve`] says what a path means at a place ([`wider`] from
-//! file to file, with [`scripts`] and [`crates`]), and
-//! [`link`] makes of it the same links that Python's map has, so that the same graph answers
-//! the same questions. No type checker is asked: what the syntax does not settle is only
-//! possible, never resolved.
+//! file to file, with [`scripts`], [`crates`] and [`headers`]), [`members`] whose the methods
+//! are that stand beside their types, and [`link`] makes of it the same links that Python's
+//! map has, so that the same graph answers the same questions. No type checker is asked: what
+//! the syntax does not settle is only possible, never resolved.
 
-mod atlas;
 mod c;
 mod changed;
+mod codebase;
 mod crates;
 mod follow;
 mod go;
+mod headers;
 mod java;
 mod link;
 mod manifests;
+mod members;
 mod nodes;
 pub(super) mod outline;
 mod page;
+mod paths;
 mod reader;
 mod resolve;
 mod rust;

@@ -7,9 +7,9 @@ use std::rc::Rc;
 
 use pillion_index::language::Language;
 
-use super::atlas::{Atlas, FileId, Place};
+use super::codebase::{Codebase, FileId, Place};
+use super::headers::Included;
 use super::outline::{Bound, DefKind, FILE, Import, Local, Origin, Path};
-use super::wider::Included;
 
 /// How far one name may lead to another.
 const MAX_DEPTH: u32 = 24;
@@ -36,7 +36,7 @@ pub(crate) enum Thing {
 /// Looks from place to place.
 #[derive(Debug)]
 pub(crate) struct Viewer<'w> {
-    pub(super) atlas: &'w Atlas,
+    pub(super) codebase: &'w Codebase,
     /// How many looks the question at hand took: modules that import all of each other lead
     /// round and round.
     looks: Cell<u32>,
@@ -45,20 +45,20 @@ pub(crate) struct Viewer<'w> {
 }
 
 impl<'w> Viewer<'w> {
-    pub(crate) fn new(atlas: &'w Atlas) -> Self {
+    pub(crate) fn new(codebase: &'w Codebase) -> Self {
         Self {
-            atlas,
+            codebase,
             looks: Cell::new(0),
             included: RefCell::default(),
         }
     }
 
     fn language(&self) -> Language {
-        self.atlas.language
+        self.codebase.language
     }
 
     pub(super) fn kind(&self, (file, def): Place) -> Option<DefKind> {
-        let page = self.atlas.page(file)?;
+        let page = self.codebase.page(file)?;
         page.outline.def(def).map(|def| def.kind)
     }
 
@@ -103,7 +103,7 @@ impl<'w> Viewer<'w> {
 
     /// The class around a place, through functions.
     pub(super) fn class_around(&self, (file, def): Place, depth: u32) -> Option<Place> {
-        let page = self.atlas.page(file)?;
+        let page = self.codebase.page(file)?;
         let mut at = def;
         while let Some(here) = page.outline.def(at).filter(|_| at != FILE) {
             if here.kind == DefKind::Class {
@@ -141,7 +141,7 @@ impl<'w> Viewer<'w> {
             _ => {}
         }
         let (file, mut def) = at;
-        let Some(page) = self.atlas.page(file) else {
+        let Some(page) = self.codebase.page(file) else {
             return Thing::Unknown;
         };
         while let Some(here) = page.outline.def(def) {
@@ -169,7 +169,7 @@ impl<'w> Viewer<'w> {
     /// What a function, a namespace or a file itself binds a name to.
     pub(super) fn bound(&self, at: Place, name: &str, depth: u32) -> Option<Thing> {
         let (file, def) = at;
-        let page = self.atlas.page(file)?;
+        let page = self.codebase.page(file)?;
         let locals = page.outline.locals_of(def, name);
         let defs = page.named(def, name);
         match (defs, locals) {
@@ -241,7 +241,7 @@ impl<'w> Viewer<'w> {
 
     /// What a call of a definition gives.
     fn given(&self, place: Place, depth: u32) -> Thing {
-        let page = self.atlas.page(place.0);
+        let page = self.codebase.page(place.0);
         let Some(def) = page.and_then(|page| page.outline.def(place.1)) else {
             return Thing::Unknown;
         };
@@ -271,7 +271,7 @@ impl<'w> Viewer<'w> {
 
     /// What a class says it is below of, and what it fulfils.
     pub(super) fn bases(&self, class: Place, depth: u32) -> Vec<Thing> {
-        let page = self.atlas.page(class.0);
+        let page = self.codebase.page(class.0);
         let Some(def) = page.and_then(|page| page.outline.def(class.1)) else {
             return Vec::new();
         };
@@ -281,7 +281,7 @@ impl<'w> Viewer<'w> {
             .map(|base| self.path_from(around, base, depth + 1))
             .collect();
         if self.language() == Language::Rust {
-            let fulfilled = self.atlas.fulfilled(class).iter();
+            let fulfilled = self.codebase.fulfilled(class).iter();
             all.extend(fulfilled.map(|base| Thing::Def(*base)));
         }
         all
@@ -306,7 +306,7 @@ impl<'w> Viewer<'w> {
 
     /// A member of a class, its own or from above. [`Thing::Outside`] if it has none.
     pub(super) fn class_member(&self, class: Place, name: &str, depth: u32) -> Thing {
-        let Some(page) = self.atlas.page(class.0) else {
+        let Some(page) = self.codebase.page(class.0) else {
             return Thing::Unknown;
         };
         if self.is_exhausted(depth) {
@@ -315,7 +315,7 @@ impl<'w> Viewer<'w> {
         if let [one, ..] = page.named(class.1, name) {
             return Thing::Def((class.0, *one));
         }
-        match self.atlas.members(class, name) {
+        match self.codebase.members(class, name) {
             [] => {}
             [one] => return Thing::Def(*one),
             several => return Thing::Several(several.to_vec()),

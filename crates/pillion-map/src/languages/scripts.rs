@@ -2,10 +2,10 @@
 //! offers.
 
 use super::super::modules::folder;
-use super::atlas::FileId;
+use super::codebase::FileId;
 use super::outline::{Bound, FILE, Import};
+use super::paths::joined;
 use super::resolve::{Thing, Viewer};
-use super::wider::joined;
 
 /// Endings that an import in TypeScript may leave out, the likeliest first.
 const ENDINGS: &[&str] = &[
@@ -15,7 +15,7 @@ const ENDINGS: &[&str] = &[
 impl Viewer<'_> {
     /// Where the file of a module may be that a script imports.
     pub(super) fn ts_paths(&self, file: FileId, module: &str) -> Vec<String> {
-        let from = self.atlas.page(file).map_or("", |page| page.path());
+        let from = self.codebase.page(file).map_or("", |page| page.path());
         let Some(base) = joined(folder(from), module).filter(|_| module.starts_with('.')) else {
             return Vec::new();
         };
@@ -44,7 +44,7 @@ impl Viewer<'_> {
 
     pub(super) fn ts_file(&self, file: FileId, module: &str) -> Option<FileId> {
         let paths = self.ts_paths(file, module);
-        paths.iter().find_map(|path| self.atlas.at(path))
+        paths.iter().find_map(|path| self.codebase.at(path))
     }
 
     pub(super) fn ts_import(&self, file: FileId, import: &Import, depth: u32) -> Thing {
@@ -59,7 +59,11 @@ impl Viewer<'_> {
 
     /// What a module of TypeScript offers by a name.
     pub(super) fn ts_export(&self, file: FileId, name: &str, depth: u32) -> Thing {
-        let Some(page) = self.atlas.page(file).filter(|_| !self.is_exhausted(depth)) else {
+        let Some(page) = self
+            .codebase
+            .page(file)
+            .filter(|_| !self.is_exhausted(depth))
+        else {
             return Thing::Unknown;
         };
         let mut exports = page.outline.exports.iter();
@@ -90,13 +94,13 @@ impl Viewer<'_> {
 
     /// The names of what a file offers to other projects, if it is the index of a folder.
     pub(super) fn ts_offered(&self, file: FileId) -> Vec<&str> {
-        let path = self.atlas.page(file).map_or("", |page| page.path());
+        let path = self.codebase.page(file).map_or("", |page| page.path());
         let name = path.rsplit('/').next().unwrap_or(path);
         let mut names = Vec::new();
         let mut open = vec![file];
         let mut seen = Vec::new();
         while let Some(next) = open.pop().filter(|_| name.starts_with("index.")) {
-            let Some(page) = self.atlas.page(next).filter(|_| !seen.contains(&next)) else {
+            let Some(page) = self.codebase.page(next).filter(|_| !seen.contains(&next)) else {
                 continue;
             };
             seen.push(next);

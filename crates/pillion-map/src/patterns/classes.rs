@@ -1,12 +1,11 @@
 //! Rules for classes.
 
-use ruff_python_ast::{Expr, StmtClassDef, StmtFunctionDef};
+use ruff_python_ast::{Expr, StmtClassDef};
 use ruff_text_size::Ranged;
 
-use super::ast::{
-    Parts, attribute_of, bases, functions, is_decorated, is_name, last_of, metaclass, parameters,
-};
-use super::file::Reader;
+use super::ast::{Parts, attribute_of, is_decorated, is_name, last_of, metaclass};
+use super::class::{Class, Method};
+use super::reader::Reader;
 use super::relations;
 
 /// Classes that answer requests, by the names of their bases.
@@ -58,63 +57,6 @@ pub(super) const STORED: &[&str] = &[
 const MAKERS: &[&str] = &[
     "create", "make", "build", "get", "new", "produce", "__call__",
 ];
-
-/// A class, as rules look at it.
-pub(super) struct Class<'a> {
-    pub(super) node: &'a StmtClassDef,
-    pub(super) name: &'a str,
-    pub(super) methods: Vec<Method<'a>>,
-    bases: Vec<&'a str>,
-}
-
-/// A method, with all that is in it.
-pub(super) struct Method<'a> {
-    pub(super) node: &'a StmtFunctionDef,
-    pub(super) name: &'a str,
-    /// What it calls itself: `self` or `cls`.
-    pub(super) me: &'a str,
-    /// What it is given.
-    pub(super) given: Vec<&'a str>,
-    pub(super) parts: Parts<'a>,
-}
-
-impl<'a> Class<'a> {
-    fn of(node: &'a StmtClassDef) -> Self {
-        let methods = functions(&node.body).map(|function| {
-            let all = parameters(function);
-            let is_static = is_decorated(&function.decorator_list, &["staticmethod"]);
-            let (me, given) = match all.split_first() {
-                Some((me, given)) if !is_static => (*me, given.to_vec()),
-                _ => ("", all),
-            };
-            Method {
-                node: function,
-                name: function.name.as_str(),
-                me,
-                given,
-                parts: Parts::deep(&function.body),
-            }
-        });
-        Self {
-            node,
-            name: node.name.as_str(),
-            methods: methods.collect(),
-            bases: bases(node),
-        }
-    }
-
-    pub(super) fn method(&self, name: &str) -> Option<&Method<'a>> {
-        self.methods.iter().find(|method| method.name == name)
-    }
-
-    fn has(&self, name: &str) -> bool {
-        self.method(name).is_some()
-    }
-
-    fn has_any(&self, names: &[&str]) -> bool {
-        names.iter().any(|name| self.has(name))
-    }
-}
 
 /// What a rule says: how sure it is, and what it saw.
 type Seen = Option<(u8, String)>;

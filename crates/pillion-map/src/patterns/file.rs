@@ -3,32 +3,12 @@
 use pillion_index::parsed::parsed;
 use pillion_index::source::Source;
 use ruff_python_ast::{Expr, ExprList, Stmt};
-use ruff_text_size::{Ranged, TextSize};
+use ruff_text_size::Ranged;
 
 use super::ast::{Parts, dotted, is_name, last, string};
+use super::reader::Reader;
 use super::{Found, classes, functions};
 use crate::tests_of::{is_conftest, is_test_file};
-
-/// What rules know about the file they look at, and what they found.
-pub(super) struct Reader<'a> {
-    source: &'a Source,
-    /// Names of the module that begin as an empty list, set or dictionary.
-    pub(super) containers: Vec<&'a str>,
-    /// The first parts of modules that are imported.
-    pub(super) imports: Vec<&'a str>,
-    found: Vec<Found>,
-}
-
-impl Reader<'_> {
-    pub(super) fn add(&mut self, kind: &'static str, at: TextSize, confidence: u8, what: String) {
-        self.found.push(Found {
-            kind,
-            line: self.source.position(at.to_usize()).line + 1,
-            confidence,
-            description: what,
-        });
-    }
-}
 
 /// The patterns of a file. Of tests only what they share counts: what they try out is no
 /// part of the program.
@@ -38,18 +18,13 @@ pub(super) fn patterns(source: &Source, path: &str) -> Vec<Found> {
     }
     parsed(source.text(), path, |parsed| {
         let body = parsed.body();
-        let mut reader = Reader {
-            source,
-            containers: containers(body),
-            imports: imports(body),
-            found: Vec::new(),
-        };
+        let mut reader = Reader::new(source, body);
         let is_test = is_of_tests(path);
         walk(&mut reader, body, is_test);
         if !is_test {
             module(&mut reader, body);
         }
-        reader.found
+        reader.finish()
     })
 }
 
@@ -134,42 +109,4 @@ fn is_main(test: &Expr) -> bool {
         all.iter().any(|expr| is_name(expr, "__name__"))
             && all.iter().any(|expr| string(expr) == Some("__main__"))
     })
-}
-
-fn containers(body: &[Stmt]) -> Vec<&str> {
-    let parts = Parts::of(body);
-    let empty = |value: &Expr| match value {
-        Expr::Dict(dict) => dict.items.is_empty(),
-        Expr::List(list) => list.is_empty(),
-        Expr::Call(call) => dotted(&call.func).is_some_and(|name| {
-            matches!(
-                last(&name),
-                "dict" | "list" | "set" | "defaultdict" | "OrderedDict"
-            )
-        }),
-        _ => false,
-    };
-    let all = parts.assigned().filter(|(_, value)| empty(value));
-    all.filter_map(|(target, _)| Some(target.as_name_expr()?.id.as_str()))
-        .collect()
-}
-
-fn imports(body: &[Stmt]) -> Vec<&str> {
-    let parts = Parts::deep(body);
-    let first = |name: &'_ str| name.len() - name.split_once('.').map_or(0, |(_, r)| r.len() + 1);
-    let mut all = Vec::new();
-    for stmt in parts.stmts {
-        match stmt {
-            Stmt::Import(import) => all.extend(import.names.iter().map(|alias| {
-                let name = alias.name.as_str();
-                &name[..first(name)]
-            })),
-            Stmt::ImportFrom(import) => all.extend(import.module.as_ref().map(|module| {
-                let name = module.as_str();
-                &name[..first(name)]
-            })),
-            _ => {}
-        }
-    }
-    all
 }

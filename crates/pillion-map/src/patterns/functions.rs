@@ -6,7 +6,7 @@ use ruff_python_ast::{Expr, ExprCall, Stmt, StmtFunctionDef};
 use ruff_text_size::Ranged;
 
 use super::ast::{Parts, decorator, functions, is_decorated, is_name, last_of, parameters, string};
-use super::file::Reader;
+use super::reader::Reader;
 
 /// How routes are written: `@app.get("/path")`.
 const ROUTES: &[&str] = &[

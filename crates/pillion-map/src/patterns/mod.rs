@@ -6,11 +6,13 @@
 //! the `trees` are those of other languages.
 
 mod ast;
+mod class;
 mod classes;
 mod contract;
 mod file;
 mod functions;
 mod layout;
+mod reader;
 mod relations;
 mod trees;
 

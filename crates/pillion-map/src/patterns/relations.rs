@@ -4,7 +4,7 @@ use ruff_python_ast::visitor::{Visitor, walk_expr};
 use ruff_python_ast::{Expr, StmtFor};
 
 use super::ast::{Parts, attribute_of, is_name, last_of, string};
-use super::classes::{Class, Method};
+use super::class::{Class, Method};
 
 /// Methods that take in those who want to know.
 const SUBSCRIBE: &[&str] = &[

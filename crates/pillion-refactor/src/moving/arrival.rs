@@ -7,10 +7,11 @@ use pillion_symbols::desk::Desk;
 use ruff_text_size::{TextRange, TextSize};
 use serde_json::json;
 
+use super::definition::Move;
 use super::imports::{self, Line};
-use super::needs::{Needs, Text};
+use super::needs::Needs;
 use super::pieces::{edited, floor_of, with_comments};
-use super::symbol::Move;
+use super::text::Text;
 use super::users::Users;
 use super::{Edits, span_of};
 

@@ -5,10 +5,10 @@ use pillion_changes::ChangeSet;
 use pillion_index::modules;
 use pillion_index::scopes::{ImportedName, MODULE, Role};
 
+use super::definition::Move;
 use super::imports::{self, Line};
 use super::needs::Needs;
 use super::pieces::{entry, whole_line, with_blank_lines};
-use super::symbol::Move;
 use super::users::star_of;
 use super::{Edits, cuts};
 use crate::strings;

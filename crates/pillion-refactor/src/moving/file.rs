@@ -9,7 +9,7 @@ use pillion_index::scopes::{ImportStmt, ImportedName, MODULE, Role, Scopes, Use}
 use pillion_index::source::{Source, Span};
 use ruff_text_size::TextRange;
 
-use super::module::Relocation;
+use super::relocation::Relocation;
 use super::{Edits, cuts, with_alias};
 use crate::strings;
 

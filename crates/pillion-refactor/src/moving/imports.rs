@@ -5,7 +5,7 @@ use pillion_index::scopes::{ImportStmt, ImportedName, What};
 use ruff_text_size::{TextRange, TextSize};
 
 use super::Edits;
-use super::needs::Text;
+use super::text::Text;
 
 /// `from module import name as alias`, or `import name as alias`.
 #[derive(Debug, Clone, PartialEq, Eq)]

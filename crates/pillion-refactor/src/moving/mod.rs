@@ -10,6 +10,7 @@
 
 mod arrival;
 mod cycles;
+mod definition;
 mod departure;
 mod file;
 mod imports;
@@ -18,14 +19,17 @@ mod needs;
 mod order;
 mod pieces;
 mod registering;
+mod relocation;
 mod spacing;
 mod stubs;
 mod symbol;
+mod text;
 mod users;
 
+pub use definition::Moving;
 pub use module::{Wanted, destination_path, relocate};
 pub use registering::entered;
-pub use symbol::{Moving, move_symbol};
+pub use symbol::move_symbol;
 
 use std::collections::BTreeMap;
 

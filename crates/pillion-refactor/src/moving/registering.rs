@@ -16,7 +16,7 @@ use ruff_python_ast::{Decorator, Expr, Stmt};
 use ruff_text_size::{Ranged, TextRange};
 
 use super::cycles::Imports;
-use super::needs::Text;
+use super::text::Text;
 
 /// Modules whose decorators only change what they are given.
 const QUIET: &[&str] = &[

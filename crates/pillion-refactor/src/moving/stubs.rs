@@ -7,7 +7,7 @@ use pillion_symbols::desk::Desk;
 use pillion_symbols::project::View;
 use serde_json::json;
 
-use super::symbol::{Move, Moving};
+use super::definition::{Move, Moving};
 
 /// The definition itself, where its stub was meant.
 pub(super) fn of_source(view: &View, moving: Moving) -> Moving {

@@ -11,8 +11,8 @@ use pillion_index::source::Span;
 use pillion_symbols::project::View;
 use ruff_text_size::TextRange;
 
-use super::needs::Text;
 use super::pieces::whole_line;
+use super::text::Text;
 use super::{Edits, cuts, span_of, with_alias};
 
 /// What moves, for those who use it.

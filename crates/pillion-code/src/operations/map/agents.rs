@@ -80,7 +80,7 @@ impl Operation for Agents {
     }
 
     async fn run(self, cx: Context<CodeService>) -> Result<Answer<MappedAgents>> {
-        let root = roots::folder_of(&cx)?;
+        let root = roots::folder_of(cx.caller())?;
         let url = self.url.clone();
         // A daemon began in the environment of somebody else.
         let of_caller = || match cx.request().peer.variables() {

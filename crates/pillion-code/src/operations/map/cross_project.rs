@@ -89,7 +89,7 @@ impl Operation for CrossProject {
     }
 
     async fn run(self, cx: Context<CodeService>) -> Result<Answer<Dependencies>> {
-        let root = roots::folder_of(&cx)?;
+        let root = roots::folder_of(cx.caller())?;
         let all = found_below(&root).await?;
         let read = work(move |_| {
             let edges = projects::dependencies(&all);

@@ -74,7 +74,7 @@ impl Operation for Projects {
     }
 
     async fn run(self, cx: Context<CodeService>) -> Result<Answer<FoundProjects>> {
-        let root = roots::folder_of(&cx)?;
+        let root = roots::folder_of(cx.caller())?;
         let all = found_below(&root).await?.into_iter();
         let all = FoundProjects(all.map(FoundProject::from).collect());
         Ok(Answer::one(all, None).in_format(cx.caller().format()))
@@ -112,11 +112,11 @@ impl Operation for Resolve {
 
     async fn run(self, cx: Context<CodeService>) -> Result<Answer<FoundProject>> {
         let is_named = cx.caller().root.is_some();
-        let base = is_named.then(|| roots::folder_of(&cx));
+        let base = is_named.then(|| roots::folder_of(cx.caller()));
         let base = base.transpose()?;
         let path = match self.path.is_absolute() {
             true => self.path.clone(),
-            false => roots::folder_of(&cx)?.join(&self.path),
+            false => roots::folder_of(cx.caller())?.join(&self.path),
         };
         let shown = self.path.display();
         let path = path.canonicalize().map_err(|error| {

@@ -1,6 +1,6 @@
 //! All files of one language at one moment, with the tables that lead from one to another.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use pillion_index::language::Language;
@@ -9,16 +9,15 @@ use super::super::modules::folder;
 use super::manifests::Manifests;
 use super::outline::{Bound, DefId, DefKind, FILE};
 use super::page::Page;
-use super::resolve::{Thing, Viewer};
 
-/// A file, by its place in [`Atlas::pages`].
+/// A file, by its place in [`Codebase::pages`].
 pub(crate) type FileId = u32;
 /// A definition in a file.
 pub(crate) type Place = (FileId, DefId);
 
 /// All files of one language at one moment.
 #[derive(Debug)]
-pub(crate) struct Atlas {
+pub(crate) struct Codebase {
     pub language: Language,
     /// Sorted by path.
     pub pages: Vec<Arc<Page>>,
@@ -33,19 +32,36 @@ pub(crate) struct Atlas {
     parents: HashMap<FileId, Place>,
     /// C: functions that every file can see.
     globals: HashMap<Box<str>, Vec<Place>>,
-    /// Methods that stand beside their types, by type and name.
-    members: HashMap<Place, BTreeMap<Box<str>, Vec<Place>>>,
-    /// Interfaces that types fulfil, besides those they are below of.
-    fulfils: HashMap<Place, Vec<Place>>,
+    /// Known once names can be resolved.
+    pub(super) members: Members,
 }
 
-impl Atlas {
-    pub(crate) fn new(
+/// What belongs to types though it does not stand in them.
+#[derive(Debug, Default)]
+pub(super) struct Members {
+    /// Methods that stand beside their types, by type and name.
+    pub(super) methods: HashMap<Place, BTreeMap<Box<str>, Vec<Place>>>,
+    /// Interfaces that types fulfil, besides those they are below of.
+    pub(super) fulfils: HashMap<Place, Vec<Place>>,
+}
+
+impl Members {
+    /// The methods that stand beside a type.
+    pub(super) fn named(&self, class: Place, name: &str) -> &[Place] {
+        let all = self.methods.get(&class).and_then(|all| all.get(name));
+        all.map_or(&[], |all| all)
+    }
+}
+
+impl Codebase {
+    /// The files, and which of them others mean; members are not known yet: see
+    /// [`members`](super::members).
+    pub(super) fn new(
         language: Language,
         pages: Vec<Arc<Page>>,
         manifests: Arc<Manifests>,
     ) -> Self {
-        let mut atlas = Self {
+        let mut codebase = Self {
             language,
             by_path: HashMap::new(),
             by_name: HashMap::new(),
@@ -54,28 +70,30 @@ impl Atlas {
             modules: HashMap::new(),
             parents: HashMap::new(),
             globals: HashMap::new(),
-            members: HashMap::new(),
-            fulfils: HashMap::new(),
+            members: Members::default(),
             pages,
         };
-        for (id, page) in (0..).zip(&atlas.pages) {
+        for (id, page) in (0..).zip(&codebase.pages) {
             let path = &page.sketched.path;
-            atlas.by_path.insert(Arc::clone(path), id);
+            codebase.by_path.insert(Arc::clone(path), id);
             let name = path.rsplit('/').next().unwrap_or(path);
-            atlas.by_name.entry(name.into()).or_default().push(id);
+            codebase.by_name.entry(name.into()).or_default().push(id);
             let package = match language {
                 Language::Java => &*page.outline.package,
                 _ => folder(path),
             };
-            atlas.packages.entry(package.into()).or_default().push(id);
+            codebase
+                .packages
+                .entry(package.into())
+                .or_default()
+                .push(id);
         }
         match language {
-            Language::Rust => atlas.find_modules(),
-            Language::C => atlas.find_globals(),
+            Language::Rust => codebase.find_modules(),
+            Language::C => codebase.find_globals(),
             _ => {}
         }
-        atlas.find_members();
-        atlas
+        codebase
     }
 
     pub(crate) fn page(&self, file: FileId) -> Option<&Page> {
@@ -111,12 +129,11 @@ impl Atlas {
 
     /// The methods that stand beside a type.
     pub(super) fn members(&self, class: Place, name: &str) -> &[Place] {
-        let all = self.members.get(&class).and_then(|all| all.get(name));
-        all.map_or(&[], |all| all)
+        self.members.named(class, name)
     }
 
     pub(super) fn fulfilled(&self, class: Place) -> &[Place] {
-        self.fulfils.get(&class).map_or(&[], |all| all)
+        self.members.fulfils.get(&class).map_or(&[], |all| all)
     }
 
     /// `mod name;` and the file that it means.
@@ -147,69 +164,6 @@ impl Atlas {
                     all.push((id, def_id));
                 }
             }
-        }
-    }
-
-    fn find_members(&mut self) {
-        let viewer = Viewer::new(self);
-        let mut members: HashMap<Place, BTreeMap<Box<str>, Vec<Place>>> = HashMap::new();
-        let mut fulfils: HashMap<Place, Vec<Place>> = HashMap::new();
-        for (id, page) in (0..).zip(&self.pages) {
-            for (def_id, def) in (0..).zip(&page.outline.defs) {
-                let Some(owner) = &def.owner else {
-                    continue;
-                };
-                if let Thing::Def(class) = viewer.path((id, def.parent), owner) {
-                    let all = members.entry(class).or_default();
-                    all.entry(def.name.clone()).or_default().push((id, def_id));
-                }
-            }
-            for (def, kind, base) in &page.outline.fulfils {
-                let [kind, base] = [kind, base].map(|path| viewer.path((id, *def), path));
-                if let (Thing::Def(class), Thing::Def(base)) = (kind, base) {
-                    fulfils.entry(class).or_default().push(base);
-                }
-            }
-        }
-        self.members = members;
-        if self.language == Language::Go {
-            self.implicit(&mut fulfils);
-        }
-        self.fulfils = fulfils;
-    }
-
-    /// Go: a type fulfils an interface by having methods of all its names.
-    fn implicit(&self, fulfils: &mut HashMap<Place, Vec<Place>>) {
-        let mut types: HashMap<&str, Vec<Place>> = HashMap::new();
-        for (class, methods) in &self.members {
-            for name in methods.keys() {
-                types.entry(name).or_default().push(*class);
-            }
-        }
-        for (id, page) in (0..).zip(&self.pages) {
-            for (def_id, def) in (0..).zip(&page.outline.defs) {
-                if def.kind != DefKind::Class {
-                    continue;
-                }
-                let asked: BTreeSet<&str> = page
-                    .outline
-                    .children(def_id)
-                    .filter(|(_, method)| method.kind == DefKind::Function)
-                    .map(|(_, method)| &*method.name)
-                    .collect();
-                let Some(first) = asked.first() else {
-                    continue;
-                };
-                for class in types.get(first).into_iter().flatten() {
-                    let has = |name: &&str| !self.members(*class, name).is_empty();
-                    if asked.iter().all(has) {
-                        fulfils.entry(*class).or_default().push((id, def_id));
-                    }
-                }
-            }
-        }
-        for all in fulfils.values_mut() {
-            all.sort_unstable();
         }
     }
 }
