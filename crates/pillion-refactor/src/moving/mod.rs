@@ -13,6 +13,7 @@ mod cycles;
 mod departure;
 mod file;
 mod imports;
+mod late;
 mod module;
 mod needs;
 mod order;

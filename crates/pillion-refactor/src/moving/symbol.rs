@@ -19,7 +19,7 @@ use super::needs::{Needs, Search, Text, means_same};
 use super::pieces::{floor_of, with_comments};
 use super::spacing::spaced;
 use super::users::Users;
-use super::{order, registering, span_of, stubs};
+use super::{late, order, registering, span_of, stubs};
 use crate::moving::imports::Line;
 use crate::{sound, strings};
 
@@ -161,6 +161,7 @@ impl<'a> Move<'a> {
         if !stays {
             self.list_registering(&mut desk, &mut set);
         }
+        self.list_late(&mut desk, &mut set);
         self.list_possible(&mut desk, &mut set);
         if self.is_new {
             let modules = (&Modules::of(&self.view.index), &self.modules);
@@ -387,6 +388,19 @@ impl<'a> Move<'a> {
                 location: desk.location(&path, span_of(&self.origin.source, range)),
                 why: "this happens when the new module is imported, and the old one does not \
                       import that"
+                    .into(),
+            });
+        }
+    }
+
+    /// List what changes how a class is made, and is done before that now.
+    fn list_late(&self, desk: &mut Desk, set: &mut ChangeSet) {
+        let path = self.view.root().join(&self.origin.file);
+        let of = (self.view, &self.modules);
+        for range in late::places(of, &self.origin, &self.pieces) {
+            set.leave(LeftAlone {
+                location: desk.location(&path, span_of(&self.origin.source, range)),
+                why: "this changes how the class is made, and the class is made after this then"
                     .into(),
             });
         }
