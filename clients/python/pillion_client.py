@@ -30,11 +30,9 @@ PING, START, FETCH, GONE = 5.0, 20.0, 180.0, 6.0
 MAX_SOCKET_PATH, MAX_BODY, PEERCRED = 108, 100 << 20, getattr(socket, "SO_PEERCRED", None)
 
 # Each command: its parameters and help; its operation is `code.COMMAND` unless it is named. A
-# parameter is `name:type`, an option `--name:type`, a flag `--name`; `?` is optional, `*` and `+`
-# are lists. A place is a name, FILE:LINE:COL, or the three words FILE LINE COL.
+# parameter is `name:type`, an option `--name:type`, a flag `--name`; `?` is optional, `*` a list.
 SPAN, RENAMED = "start_line:int end_line:int", {"at": "positions", "kind": "kinds"}
-ONE, PATCH = "place+", "--output-format:str --apply"
-PLACE = "place~ --at* --limit:int"
+PLACE, PATCH = "file? line:int? col:int? --at:spot* --limit:int", "--output-format:str --apply"
 TABLE = """
 at | PLACE | Tell everything about the name at a position
 defs | PLACE | Find where a name is defined
@@ -47,19 +45,13 @@ callees | PLACE | Find what a function calls
 type-hierarchy | PLACE | Show the bases and subclasses of a class
 list | path? -r/--recursive --depth:int --limit:int | List what a file or folder defines
 symbols | query --kind:str* --limit:int | Find definitions by a part of their name
-read-symbol | at path? --limit:int | Read the source of a definition
+read-symbol | name_path path? --limit:int | Read the source of a definition
 grep | pattern path? -e/--regex -i/--ignore-case -C/--context:int -m/--max:int | Search text
 diagnostics | path? --limit:int | List what is wrong in a file or folder
-rename | ONE new_name PATCH --possible --strings --comments | Rename a symbol
+rename | file line:int col:int new_name PATCH | Rename a symbol
 extract-method | file SPAN method_name PATCH | Make lines a method
 extract-var | file SPAN var_name --start-col:int --end-col:int PATCH | Make a variable of it
-inline | ONE PATCH | Put a function or variable where it is used
-move | ONE dest_file PATCH | Move a symbol, or a module
-replace-body | ONE source PATCH | Replace a definition, or its body
-insert-before | ONE source PATCH | Insert source before a definition
-insert-after | ONE source PATCH | Insert source after a definition
-safe-delete | ONE PATCH | Delete a definition that nobody uses
-undo | id? | Take back the last refactoring, or the one named
+move | file line:int? col:int? dest_file PATCH | Move a symbol, or a module without LINE and COL
 organize-imports | path PATCH | Sort and clean imports
 codemod | rule path? --apply | Rewrite code by the rules in a file
 call=py.call | function params:json? --stream --idempotent --python:str --path:str* | Call Python
@@ -69,8 +61,7 @@ stop=system.shutdown | | Stop the daemon; running requests finish
 COMMANDS = {}
 for row in TABLE.strip().splitlines():
     head, words, about = (cell.strip() for cell in row.split("|"))
-    for short, long in (("PLACE", PLACE), ("ONE", ONE), ("PATCH", PATCH), ("SPAN", SPAN)):
-        words = words.replace(short, long)
+    words = words.replace("PLACE", PLACE).replace("PATCH", PATCH).replace("SPAN", SPAN)
     name, _, operation = head.partition("=")
     COMMANDS[name] = (operation or "code." + name.replace("-", "_"), words, about)
 READS = {operation for operation, _, _ in COMMANDS.values() if operation.startswith("code.")}
@@ -110,9 +101,7 @@ def localise(operation: str, params: Json, here: str) -> Json:
     if operation.startswith("code."):
         for name in {"root", "file", "path", "dest_file"} & params.keys():
             params[name] = os.path.join(here, params[name])
-        if "at" in params:
-            params["at"] = from_here(params["at"], here)
-        spots = [from_here(p, here) for p in params.get("positions", [])]
+        spots = [{**p, "file": os.path.join(here, p["file"])} for p in params.get("positions", [])]
         return {**params, **({"positions": spots} if spots else {}), "near": here}
     if operation not in ("py.call", "py.describe", "sidecar.call"):
         return params
@@ -127,24 +116,6 @@ def localise(operation: str, params: Json, here: str) -> Json:
     if os.path.isfile(top + ".py") or (os.path.isdir(top) and not top.endswith(os.sep)):
         path.append(here)
     return {**params, "path": path} if path else params
-
-
-def from_here(place: Any, here: str) -> Any:
-    """Make the file of a place absolute; a name means the same everywhere."""
-    if isinstance(place, dict):
-        return {**place, "file": os.path.join(here, place["file"])}
-    file = re.match(r"(.+?\.py[iw]?)(?=:|/|$)", place)
-    there = os.path.join(here, file[1]) if file else ""
-    return there + place[file.end() :] if file and os.path.isfile(there) else place
-
-
-def placed(words: Any) -> Json:
-    """Read a place: one word, or FILE LINE COL."""
-    if len(words) == 3:
-        return {"file": words[0], "line": int(words[1]), "col": int(words[2])}
-    if len(words) != 1:
-        raise ValueError(words)
-    return {"at": str(words[0])}
 
 
 def fnv(text: str) -> str:
@@ -236,19 +207,11 @@ class Client:
             raise AttributeError(name)
         operation, words, _ = COMMANDS[name.replace("_", "-")]
         names = [re.split("[:?]", word)[0] for word in words.split() if word[0] != "-"]
-        about = names[:1] if names and names[0][:5] == "place" else []
-        names = names[len(about) :]
 
         def ask(*values: Any, **params: Any) -> Any:
-            # A name or FILE:LINE:COL alone is one word, else it is three.
-            three = [type(value) for value in values[1:3]] == [int, int]
-            first = (3 if three else 1) if about and values else 0
-            if len(values) - first > len(names):
-                takes = ", ".join([*(["place, or file, line, col"] if about else []), *names])
-                raise TypeError(f"{name} takes {takes}; others by their names")
-            place = placed(values[:first]) if first else {}
-            given = {**place, **dict(zip(names, values[first:])), **params}
-            params = {**(self.root if words else {}), **given}
+            if len(values) > len(names):
+                raise TypeError(f"{name} takes {', '.join(names)}; others by their names")
+            params = {**(self.root if words else {}), **dict(zip(names, values)), **params}
             return self.call(operation, localise(operation, params, os.getcwd()))
 
         return ask
@@ -347,6 +310,12 @@ def stop(client: Client) -> Json:
     return {"stopped": stopped}
 
 
+def spot(text: str) -> Json:
+    """Read one of several places."""
+    file, line, col = text.rsplit(":", 2)
+    return {"file": file, "line": int(line), "col": int(col)}
+
+
 def parse(argv: list[str]) -> tuple[str, Json]:
     """Read the command line: the operation, and everything that was given."""
     rest, valued = iter(argv), ("--url", "--socket", "--instance")
@@ -359,41 +328,23 @@ def parse(argv: list[str]) -> tuple[str, Json]:
     parser.add_argument("--version", action="version", version="pillion_client " + __version__)
     parser.add_argument("command", choices=[name] if operation else COMMANDS, metavar="COMMAND")
     words += " --root:str --timeout-ms:int" if words else ""
-    types = {"int": int, "str": str, "json": json.loads, "": str}
-    many = {"?": {"nargs": "?"}, "*": {"action": "append"}, "+": {"nargs": "+"}}
-    many["~"] = {"nargs": "*", "metavar": "place"}
-    for word in [*words.split(), "--json", "--text", "--url:str", "--socket:str", "--instance:str"]:
-        names, _, kind = word.rstrip("?*+~").partition(":")
-        plain = not kind and word[0] == "-" and word[-1] != "*"
-        how: Json = {"action": "store_true"} if plain else {"type": types[kind]}
-        how.update(many.get(word[-1], {}))
+    types = {"int": int, "str": str, "json": json.loads, "spot": spot, "": str}
+    for word in [*words.split(), "--json", "--url:str", "--socket:str", "--instance:str"]:
+        names, _, kind = word.rstrip("?*").partition(":")
+        how: Json = {"type": types[kind]} if kind or word[0] != "-" else {"action": "store_true"}
+        how.update({"?": {"nargs": "?"}, "*": {"action": "append"}}.get(word[-1], {}))
         parser.add_argument(*names.split("/"), default=None, **how)
     # Options may stand between the others, unless `--` ends them.
     given = vars((parser.parse_args if "--" in argv else parser.parse_intermixed_args)(argv))
-    listed = "--at" in words
-    given = {
-        RENAMED.get(name, name) if listed or name != "at" else name: value
-        for name, value in given.items()
-        if value is not None
-    }
-    place = given.pop("place", None) or []
-    with contextlib.suppress(ValueError):
-        given.update(placed(place) if place else {})
-    # A question is about a place in a file; only a change can be about all of it.
-    lone = [w for w in [*place, *given.get("positions", [])] if re.search(r"\.py[iw]?$", w)]
-    if "place" in words and (
-        bool(place) == ("positions" in given)
-        or not {"positions", "at", "col"} & given.keys()
-        or (listed and lone and "col" not in given)
-    ):
-        parser.error("write a name, FILE:LINE:COL or FILE LINE COL; several with --at")
+    given = {RENAMED.get(name, name): value for name, value in given.items() if value is not None}
+    if "--at" in words and not {"positions", "col"} & given.keys():
+        parser.error("name FILE LINE COL, or --at FILE:LINE:COL")
     return operation, given
 
 
 def run(client: Client, operation: str, params: Json, whole: bool) -> str:
     """Ask for what the command line says; gives what is to be printed."""
     command, people = params.pop("command"), sys.stdout.isatty() and not whole
-    people = params.pop("text", False) or people
     params = params if command in COMMANDS else {**params.pop("params", {}), **params}
     flat = command == "list" and not people and "depth" not in params
     if command == "codemod":

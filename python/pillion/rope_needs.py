@@ -6,6 +6,7 @@ import ast
 from typing import Any
 
 from pillion import rope_flow as flow
+from pillion import rope_shared
 from pillion.rope_range import RefusedError, Selection, check, is_async
 
 
@@ -15,6 +16,7 @@ class Needs:
     def __init__(self, selection: Selection, outside: bool) -> None:
         check(selection)
         self.selection = selection
+        self.outside = outside
         self.is_async = is_async(selection.nodes)
         self.returned = False
         host = selection.host
@@ -47,6 +49,8 @@ class Needs:
                 "extract the whole statement, or an expression without `:=`",
             )
         wanted = inner.exposed & self.locals
+        if not self.is_module:
+            rope_shared.check(self.selection, wanted, set(), self.outside)
         self.arguments = [] if self.is_module else self._sorted(wanted)
         if self.is_module:
             scopes = self.selection.around
@@ -88,6 +92,8 @@ class Needs:
                 )
         unsure = sorted(name for name in arguments - before if name not in bound)
         self._captures(body, arguments)
+        if not self.is_module:
+            rope_shared.check(self.selection, arguments, bound, self.outside)
         if unsure:
             raise RefusedError(
                 "conflict",

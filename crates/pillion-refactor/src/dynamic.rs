@@ -4,9 +4,11 @@
 //! hole, or one that ends in `_`, may become every name that begins and ends like it; whoever
 //! renames one of those is told.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use pillion_index::Index;
+use pillion_index::facts::name_hash;
 use pillion_index::parsed::parsed;
 use pillion_index::source::{Source, Span};
 use rayon::prelude::*;
@@ -58,6 +60,81 @@ fn holds_an_end(bytes: &[u8], name: &str) -> bool {
         memchr::memmem::find(bytes, &begins).is_some()
             || memchr::memmem::find(bytes, &ends).is_some()
     })
+}
+
+/// What a class's own name may be a part of: functions and classes that are looked up by it,
+/// as `visit_Name` is by `f"visit_{type(node).__name__}"`. Case and `_` may differ: what is put
+/// together is often changed to the style of functions.
+pub(super) fn named_after(index: &Index, root: &Path, class: &str) -> Vec<(String, Span)> {
+    let files = index.iter();
+    let files = files.filter(|(_, facts)| {
+        let mentions = |name: &&str| facts.may_mention(name_hash(name));
+        let looks_up = FUNCTIONS.iter().chain(&["globals"]).any(&mentions);
+        looks_up && ["__name__", "__qualname__"].iter().any(mentions)
+    });
+    let files: Vec<_> = files.map(|(path, _)| path).collect();
+    let found: Vec<BTreeSet<String>> = files
+        .par_iter()
+        .map(|path| match std::fs::read(root.join(&***path)) {
+            Ok(bytes) => around_names(Source::decode(&bytes).text(), path, class),
+            Err(_) => BTreeSet::new(),
+        })
+        .collect();
+    let wanted: BTreeSet<String> = found.into_iter().flatten().collect();
+    if wanted.is_empty() {
+        return Vec::new();
+    }
+    let symbols = index.iter().flat_map(|(path, facts)| {
+        let symbols = facts.symbols.iter();
+        let symbols = symbols.filter(|s| s.signature.is_some() && wanted.contains(&plain(&s.name)));
+        symbols.map(|s| (path.to_string(), s.name_span))
+    });
+    symbols.collect()
+}
+
+/// The names that texts with a hole become with this one in it, if the file reads the names of
+/// classes.
+fn around_names(text: &str, path: &str, name: &str) -> BTreeSet<String> {
+    struct Finder<'a> {
+        name: &'a str,
+        reads_names: bool,
+        found: BTreeSet<String>,
+    }
+    impl<'a> Visitor<'a> for Finder<'_> {
+        fn visit_expr(&mut self, expr: &'a Expr) {
+            if let Expr::Attribute(attribute) = expr {
+                self.reads_names |= matches!(&*attribute.attr, "__name__" | "__qualname__");
+            }
+            if let Some((before, after)) = ends(expr)
+                && before.len().max(after.len()) >= MIN_KNOWN
+                && [&before, &after].iter().all(|part| is_part(part))
+            {
+                let whole = format!("{before}{}{after}", self.name);
+                self.found.insert(plain(&whole));
+            }
+            visitor::walk_expr(self, expr);
+        }
+    }
+    let mut finder = Finder {
+        name,
+        reads_names: false,
+        found: BTreeSet::new(),
+    };
+    parsed(text, path, |parsed| finder.visit_body(parsed.body()));
+    match finder.reads_names {
+        true => finder.found,
+        false => BTreeSet::new(),
+    }
+}
+
+/// Whether a text can be a part of a name.
+fn is_part(text: &str) -> bool {
+    text.chars().all(|c| c == '_' || c.is_alphanumeric())
+}
+
+/// A name without what styles of writing it differ in.
+fn plain(name: &str) -> String {
+    name.replace('_', "").to_lowercase()
 }
 
 fn lookups_in(text: &str, path: &str, name: &str) -> Vec<TextRange> {
@@ -147,5 +224,19 @@ getattr(self, f'{kind}')
         assert_eq!(lines, [1, 2, 3, 4]);
         assert_eq!(lookups_in(text, "m.py", "parse_any_link").len(), 5);
         assert!(lookups_in(text, "m.py", "other").is_empty());
+    }
+
+    #[test]
+    fn what_is_named_after_a_class_is_found_in_any_style() {
+        let text = "\
+def of(self, node):
+    name = 'visit_{cls}'.format(cls=type(node).__name__)
+    print(f'{name} of a node: {node}')
+    return getattr(self, name.lower())
+";
+        let found = around_names(text, "m.py", "TheEnd");
+        assert_eq!(found.into_iter().collect::<Vec<_>>(), ["visittheend"]);
+        let without = text.replace("__name__", "name");
+        assert!(around_names(&without, "m.py", "TheEnd").is_empty());
     }
 }

@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use pillion_catalogue::{Result, work};
+use pillion_index::Kind;
 use pillion_index::source::Span;
 use pillion_symbols::ask::Engine;
 use pillion_symbols::closure;
@@ -83,7 +84,8 @@ pub(super) async fn sort(
     let home = Home::of(engine, subject);
     let (view, name) = (engine.view.clone(), subject.name.clone());
     let is_looked_up = home.is_known_elsewhere;
-    let (spellings, documents, deep, lookups) = work(move |_| {
+    let is_class = defines_class(engine, subject);
+    let (spellings, documents, deep, lookups, after) = work(move |_| {
         let (index, root) = (&view.index, view.root());
         let documents = match is_looked_up {
             true => strings::spellings_in_documents(&view.snapshot, &name),
@@ -98,6 +100,10 @@ pub(super) async fn sort(
             documents,
             strings::too_deep(index, root, &name),
             lookups,
+            match is_class {
+                true => dynamic::named_after(index, root, &name),
+                false => Vec::new(),
+            },
         )
     })
     .await?;
@@ -147,6 +153,10 @@ pub(super) async fn sort(
         let why = "a name like it is looked up".to_owned();
         add(root.join(file), span, Doubtful::Told, why);
     }
+    for (file, span) in after {
+        let why = "it may be looked up by the name of the class".to_owned();
+        add(root.join(file), span, Doubtful::Told, why);
+    }
     let mut desk = Desk::new(&engine.view);
     for left in all.into_values() {
         let file = desk.name(&left.path).0;
@@ -166,6 +176,29 @@ pub(super) async fn sort(
         });
     }
     Ok(sorted)
+}
+
+/// Where a name is put together that may be the one of what is defined at a place.
+pub(super) async fn put_together(
+    engine: &Engine,
+    subject: &Subject,
+) -> Result<Vec<(String, Span)>> {
+    if !Home::of(engine, subject).is_known_elsewhere {
+        return Ok(Vec::new());
+    }
+    let (view, name) = (engine.view.clone(), subject.name.clone());
+    work(move |_| dynamic::lookups(&view.index, view.root(), &name)).await
+}
+
+/// Whether it is a class that gets another name of its own.
+fn defines_class(engine: &Engine, subject: &Subject) -> bool {
+    let mut desk = Desk::new(&engine.view);
+    let mut places = subject.closure.iter().chain(&subject.found.places);
+    !subject.alias
+        && places.any(|(path, span)| {
+            let defined = desk.defined_at(path, span.start);
+            defined.is_some_and(|defined| defined.kind == Kind::Class)
+        })
 }
 
 /// Where files import the name from a module that looks names up itself, and use it then.

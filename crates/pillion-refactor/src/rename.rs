@@ -91,7 +91,8 @@ fn printed(engine: &Engine, subject: &Subject, set: &mut ChangeSet) {
     }
 }
 
-/// The strings that mean what is defined at a place, or may: those by which it is looked up.
+/// The strings that mean what is defined at a place, or may: those by which it is looked up,
+/// also those that its name is put together of.
 pub(super) async fn looked_up(engine: &Engine, spot: &Spotted) -> Result<Vec<(String, Span)>> {
     // Any other name does: nothing is renamed.
     let Ok(subject) = subject(engine, spot, "").await else {
@@ -99,7 +100,9 @@ pub(super) async fn looked_up(engine: &Engine, spot: &Spotted) -> Result<Vec<(St
     };
     let settled = lookups::settle(engine, &subject).await?;
     let possible = settled.possible.into_keys();
-    Ok(settled.ours.into_iter().chain(possible).collect())
+    let together = left::put_together(engine, &subject).await?;
+    let found = settled.ours.into_iter().chain(possible);
+    Ok(found.chain(together).collect())
 }
 
 impl Subject {

@@ -246,7 +246,7 @@ pub(super) fn printed(source: &Source, path: &str, spans: &[Span]) -> Vec<Span> 
     }
     let mut finder = Finder(source, Vec::new());
     parsed(source.text(), path, |parsed| {
-        finder.visit_body(parsed.body())
+        finder.visit_body(parsed.body());
     });
     let shown = finder.1;
     let is_shown = |span: &&Span| shown.iter().any(|hole| hole.holds(span));

@@ -219,19 +219,30 @@ impl Finder<'_> {
         })
     }
 
-    /// Whether a module has what is renamed under its name.
+    /// Whether a module has what is renamed under its name, and nothing else of this name.
     fn binds(&mut self, path: &Path) -> bool {
         let file = self.desk.name(path).0;
-        let Some(facts) = self.engine.view.index.get(&file) else {
+        let index = &self.engine.view.index;
+        let (Some(facts), Some(places)) = (index.get(&file), self.subject.places.get(&file)) else {
             return false;
         };
         let name = &*self.subject.name;
+        let is_ours = |span: &Span| places.iter().any(|place| span.holds(place));
         let symbols = facts.symbols.iter();
         let mut symbols = symbols.filter(|s| s.container.is_none() && &*s.name == name);
         let mut imports = facts.imports.iter();
-        let is_bound = symbols.next().is_some()
-            || imports.any(|i| i.alias.is_none() && i.name.as_deref() == Some(name));
-        is_bound && self.subject.places.contains_key(&file)
+        // What a function imports is no name of its module.
+        let is_inner = |span: &Span| {
+            let mut symbols = facts.symbols.iter();
+            symbols.any(|s| s.signature.is_some() && s.span.holds(span))
+        };
+        symbols.any(|symbol| is_ours(&symbol.name_span))
+            || imports.any(|import| {
+                import.alias.is_none()
+                    && import.name.as_deref() == Some(name)
+                    && is_ours(&import.span)
+                    && !is_inner(&import.span)
+            })
     }
 
     /// `package.module.name`, or `package.module.Class.name`.

@@ -14,6 +14,7 @@ mod definition;
 mod departure;
 mod file;
 mod imports;
+mod late;
 mod module;
 mod needs;
 mod order;

@@ -107,7 +107,7 @@ pub fn entered(view: &View, file: &str, source: &Source, name_at: Position) -> O
         found: None,
     };
     parsed(source.text(), file, |parsed| {
-        finder.visit_body(parsed.body())
+        finder.visit_body(parsed.body());
     });
     finder.found.map(|range| super::span_of(source, range))
 }
@@ -270,7 +270,12 @@ fn knows_subclasses(of: &At<'_>, base: &Expr) -> bool {
 }
 
 /// The module and the name that an imported name comes from.
-fn imported(of: &At<'_>, file: &str, facts: &Facts, name: &str) -> Option<(String, String)> {
+pub(super) fn imported(
+    of: &At<'_>,
+    file: &str,
+    facts: &Facts,
+    name: &str,
+) -> Option<(String, String)> {
     facts.imports.iter().find_map(|import| {
         let taken = import.name.as_ref()?;
         let bound = import.alias.as_ref().unwrap_or(taken);

@@ -16,7 +16,7 @@ use super::definition::{Move, Moving};
 use super::imports::Line;
 use super::text::Text;
 use super::users::Users;
-use super::{order, registering, span_of, stubs};
+use super::{late, order, registering, span_of, stubs};
 use crate::{sound, strings};
 
 /// What looks names up by strings.
@@ -103,6 +103,7 @@ impl Move<'_> {
         if !stays {
             self.list_registering(&mut desk, &mut set);
         }
+        self.list_late(&mut desk, &mut set);
         self.list_possible(&mut desk, &mut set);
         if self.is_new {
             let modules = (&Modules::of(&self.view.index), &self.modules);
@@ -194,6 +195,19 @@ impl Move<'_> {
                 location: desk.location(&path, span_of(&self.origin.source, range)),
                 why: "this happens when the new module is imported, and the old one does not \
                       import that"
+                    .into(),
+            });
+        }
+    }
+
+    /// List what changes how a class is made, and is done before that now.
+    fn list_late(&self, desk: &mut Desk, set: &mut ChangeSet) {
+        let path = self.view.root().join(&self.origin.file);
+        let of = (self.view, &self.modules);
+        for range in late::places(of, &self.origin, &self.pieces) {
+            set.leave(LeftAlone {
+                location: desk.location(&path, span_of(&self.origin.source, range)),
+                why: "this changes how the class is made, and the class is made after this then"
                     .into(),
             });
         }

@@ -536,7 +536,7 @@ fn below_class(within: &str, name: &Name) -> Option<Name> {
     let mut parts: Vec<String> = within.split('.').map(ToOwned::to_owned).collect();
     let is_name = parts.iter().all(|part| is_name(part));
     parts.extend(name.parts.iter().cloned());
-    (!is_path && is_name).then(|| Name {
+    (!is_path && is_name).then_some(Name {
         within: None,
         parts,
         from_top: false,

@@ -59,10 +59,10 @@ pub(super) fn ambiguous(view: &View, text: &str, found: &[Definition]) -> Error 
     for (one, _) in all.iter_mut().zip(doubled).filter(|(_, doubled)| *doubled) {
         one.at = format!("{}:{}:{}", one.file, one.line, one.column);
     }
-    refused(text, found.len(), all, "definitions")
+    refused(text, found.len(), &all, "definitions")
 }
 
-fn refused(text: &str, count: usize, all: Vec<Candidate>, what: &str) -> Error {
+fn refused(text: &str, count: usize, all: &[Candidate], what: &str) -> Error {
     let example = all.first().map_or("file.py::name", |one| &one.at);
     let candidates: Vec<_> = all.iter().map(Candidate::json).collect();
     Error::new(Code::Conflict, format!("`{text}` fits {count} {what}"))
@@ -84,7 +84,7 @@ pub(super) fn ambiguous_parameters(text: &str, name: &Name, found: &[Parameter])
             name_path,
         }
     });
-    refused(text, found.len(), all.collect(), "parameters")
+    refused(text, found.len(), &all.collect::<Vec<_>>(), "parameters")
 }
 
 /// The name of several modules.

@@ -1569,5 +1569,79 @@ class A:
 print(A().parse('text'))
 ",
         ),
+        row(
+            "a class whose name a name is put together of",
+            "Switch",
+            Told(&["filters.py:2"]),
+            r"
+from sql import <|>Case, Where
+from filters import Filter
+print([Filter().process(x) for x in (Case(), Where())] != [])
+# file: sql.py
+class Case: pass
+class Where: pass
+# file: filters.py
+class Filter:
+    def _process_case(self, token): return 1
+    def _process_default(self, token): return 2
+    def showcase(self): return 3
+    def process(self, token):
+        name = '_process_{cls}'.format(cls=type(token).__name__)
+        return getattr(self, name.lower(), self._process_default)(token)
+",
+        ),
+        row(
+            "a class whose visitor is looked up by its name",
+            "Leaf",
+            Told(&["main.py:4"]),
+            r"
+class <|>TheEnd: pass
+class Visitor:
+    def visit_the_end(self, node): return 1
+    def visit_TheEndless(self, node): return 1
+    def generic(self, node): return 2
+    def visit(self, node):
+        import re
+        snake = re.sub('(?<!^)([A-Z])', r'_\1', type(node).__name__).lower()
+        return getattr(self, f'visit_{snake}', self.generic)(node)
+print(Visitor().visit(TheEnd()) > 0)
+",
+        ),
+        row(
+            "a function of another module with the same name, which a string names",
+            "fetch",
+            Changed,
+            r"
+import shop
+from unittest import mock
+print(shop.get())
+with mock.patch.object(shop, 'get', lambda: 4), mock.patch('shop.get', lambda: 5):
+    print(shop.get())
+# file: impl.py
+def <|>get(): return 3
+# file: shop.py
+def get():
+    from impl import get as f
+    return f()
+",
+        ),
+        row(
+            "a name that a module takes over under another, and one of its own in a class",
+            "fetch",
+            Changed,
+            r"
+import shop
+from unittest import mock
+print(shop.get(), shop.Shop.get())
+with mock.patch('shop.get', lambda: 5):
+    print(shop.get(), shop.Shop.get())
+# file: impl.py
+def <|>get(): return 3
+# file: shop.py
+from impl import get
+class Shop:
+    get = staticmethod(lambda: 2)
+",
+        ),
     ]);
 }

@@ -115,6 +115,27 @@ class Shop:
 print(getattr(Shop(), 'price')(3))
 ",
         ),
+        row(
+            "a method that a name is put together for",
+            Told(&["main.py:5"]),
+            r"
+class Shop:
+    def <|>visit_price(self, qty): return qty
+    def visit(self, kind):
+        return getattr(self, 'visit_' + kind)(3)
+print(Shop().visit('price'))
+",
+        ),
+        row(
+            "a function of a function, of which nobody else can know",
+            Changed,
+            r"
+def shop(kind):
+    def <|>visit_price(qty): return qty
+    return visit_price(1), getattr(kind, 'visit_' + 'x', 3)
+print(shop(5))
+",
+        ),
         Idiom {
             params: json!({ "remove": ["times"] }),
             ..row(

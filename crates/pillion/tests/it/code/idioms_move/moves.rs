@@ -757,4 +757,93 @@ print(1)
         more: r#"{"dest_file": "helpers.py"}"#,
         verdict: Listed("when the new module is imported"),
     },
+    Idiom {
+        name: "a class whose metaclass makes no more classes after it",
+        program: "\
+--- nodes.py
+class NodeType(type):
+    def __new__(cls, name, bases, namespace):
+        return type.__new__(cls, name, bases, namespace)
+
+
+class Node(metaclass=NodeType):
+    pass
+
+
+class Leaf(Node):
+    pass
+
+
+def failing(*args):
+    raise TypeError('no custom nodes')
+
+
+NodeType.__new__ = staticmethod(failing)
+--- main.py
+import nodes
+print(nodes.Leaf.__name__)
+",
+        ask: ("move", "nodes.py", "class |Leaf"),
+        more: r#"{"dest_file": "leaves.py"}"#,
+        verdict: Listed("the class is made after this then"),
+    },
+    Idiom {
+        name: "the same, where the old module comes to import the new one",
+        program: "\
+--- nodes.py
+class NodeType(type):
+    def __new__(cls, name, bases, namespace):
+        return type.__new__(cls, name, bases, namespace)
+
+
+class Node(metaclass=NodeType):
+    def shown(self):
+        import shower
+        return shower.show(self)
+
+
+class Leaf(Node):
+    pass
+
+
+def failing(*args):
+    raise TypeError('no custom nodes')
+
+
+NodeType.__new__ = staticmethod(failing)
+--- shower.py
+import nodes
+
+
+def show(node: nodes.Leaf):
+    return isinstance(node, nodes.Leaf)
+--- main.py
+import nodes
+print(nodes.Leaf().shown())
+",
+        ask: ("move", "nodes.py", "class |Leaf"),
+        more: r#"{"dest_file": "leaves.py"}"#,
+        verdict: Listed("the class is made after this then"),
+    },
+    Idiom {
+        name: "a class above which an ordinary attribute is set later",
+        program: "\
+--- nodes.py
+class Node:
+    pass
+
+
+class Leaf(Node):
+    pass
+
+
+Node.default = Node()
+--- main.py
+import nodes
+print(nodes.Leaf.default is nodes.Node.default)
+",
+        ask: ("move", "nodes.py", "class |Leaf"),
+        more: r#"{"dest_file": "leaves.py"}"#,
+        verdict: Changed(&["+import leaves"]),
+    },
 ];
