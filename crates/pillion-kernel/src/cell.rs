@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use crate::attach::Attached;
+use crate::failures::{ASK_AGAIN, Failures, TURNED_AWAY, Turn};
 use crate::heard::{Channel, Heard};
 use crate::interrupt::{GRACE, Unattended};
 use crate::kernel::{Kernel, Ready};
@@ -73,6 +74,17 @@ pub struct Ran {
     pub dropped: u64,
 }
 
+impl Ran {
+    /// Whether the kernel turned it away though no cell has failed since it was asked: it does
+    /// that for a moment after a failure.
+    fn may_be_asked_again(&self, failures: &Failures, turn: &Turn, asked: Instant) -> bool {
+        self.outcome == Outcome::Cancelled
+            && self.reply.as_ref().is_some_and(is_turned_away)
+            && failures.none_since(turn)
+            && asked.elapsed() < TURNED_AWAY
+    }
+}
+
 /// Why a cell is being stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stopping {
@@ -99,6 +111,8 @@ struct Course {
     reply: Option<Value>,
     replied: Option<Instant>,
     idle: Option<Instant>,
+    /// Its code has begun, or has been replied to: it was not turned away.
+    runs: bool,
     written: u64,
     dropped: u64,
     stopping: Option<Stopping>,
@@ -114,6 +128,7 @@ impl Course {
             reply: None,
             replied: None,
             idle: None,
+            runs: false,
             written: 0,
             dropped: 0,
             stopping: None,
@@ -130,7 +145,9 @@ impl Course {
         }
         match (heard.channel, heard.kind()) {
             (Channel::Shell, _) => {
-                self.reply = Some(heard.content());
+                let reply = heard.content();
+                self.runs |= !is_turned_away(&reply);
+                self.reply = Some(reply);
                 self.replied = Some(Instant::now());
                 false
             }
@@ -144,6 +161,7 @@ impl Course {
             }
             (Channel::Iopub, "execute_input") => {
                 self.begin();
+                self.runs = true;
                 true
             }
             (Channel::Iopub, _) => {
@@ -215,11 +233,43 @@ impl Kernel {
         cancel: &CancellationToken,
         listener: &mut impl Listener,
     ) -> Result<Ran> {
+        let failures = ready.client.failures();
+        let asked = Instant::now();
+        let mut turn = tokio::select! {
+            biased;
+            () = cancel.cancelled() => return Ok(Course::new().end(Outcome::Cancelled, None)),
+            turn = failures.turn() => turn,
+        };
+        loop {
+            let ran = self
+                .run_once(ready, &cell, cancel, listener, &mut turn)
+                .await?;
+            if !ran.may_be_asked_again(failures, &turn, asked) {
+                return Ok(ran);
+            }
+            tokio::select! {
+                biased;
+                () = cancel.cancelled() => return Ok(ran),
+                () = tokio::time::sleep(ASK_AGAIN) => {}
+            }
+        }
+    }
+
+    async fn run_once(
+        self: &Arc<Self>,
+        ready: &Ready,
+        cell: &Cell,
+        cancel: &CancellationToken,
+        listener: &mut impl Listener,
+        turn: &mut Turn,
+    ) -> Result<Ran> {
+        let failures = ready.client.failures();
         let asked = ready
             .client
             .ask(Channel::Shell, "execute_request", &cell.request())
             .await;
         let mut answer = asked.map_err(|error| not_asked(&error))?;
+        failures.asked(turn);
         let id = answer.id().to_owned();
         let unattended = Unattended::new(self, ready, &id);
         let mut course = Course::new();
@@ -275,6 +325,9 @@ impl Kernel {
                         } else if course.written > cell.output && course.stopping.is_none() {
                             course.stopping = Some(Stopping::Output);
                         }
+                        if course.runs {
+                            failures.runs(turn);
+                        }
                     }
                     None => break,
                 },
@@ -306,10 +359,29 @@ impl Attached {
     /// Run a cell, and wait for its end. It has no limits here: whose kernel it is decides. What
     /// is more than `cell.output` is not shown.
     pub async fn run(&self, cell: &Cell, listener: &mut impl Listener) -> Result<Ran> {
+        let failures = self.client().failures();
+        let asked = Instant::now();
+        let mut turn = failures.turn().await;
+        loop {
+            let ran = self.run_once(cell, listener, &mut turn).await?;
+            if !ran.may_be_asked_again(failures, &turn, asked) {
+                return Ok(ran);
+            }
+            tokio::time::sleep(ASK_AGAIN).await;
+        }
+    }
+
+    async fn run_once(
+        &self,
+        cell: &Cell,
+        listener: &mut impl Listener,
+        turn: &mut Turn,
+    ) -> Result<Ran> {
         let client = self.client();
         let request = cell.request();
         let asked = client.ask(Channel::Shell, "execute_request", &request);
         let mut answer = asked.await.map_err(|error| not_asked(&error))?;
+        client.failures().asked(turn);
         let mut course = Course::new();
         loop {
             course.heard = course.heard.max(answer.heard_last());
@@ -322,6 +394,9 @@ impl Attached {
                         if course.note(&heard, cell.output) {
                             listener.hear(&heard).await;
                             course.heard = Instant::now();
+                        }
+                        if course.runs {
+                            client.failures().runs(turn);
                         }
                     }
                     None => {
@@ -336,6 +411,11 @@ impl Attached {
         let outcome = outcome(&course);
         Ok(course.end(outcome, None))
     }
+}
+
+/// Whether a reply says that a cell was not run.
+fn is_turned_away(reply: &Value) -> bool {
+    matches!(reply["status"].as_str(), Some("aborted" | "abort"))
 }
 
 fn outcome(course: &Course) -> Outcome {

@@ -20,6 +20,7 @@ use tokio::task::JoinHandle;
 
 use crate::channel::{self, Receiver, Sender};
 use crate::connection::Places;
+use crate::failures::Failures;
 use crate::heard::{Channel, Heard};
 use crate::listening::{Listening, News, Queue};
 
@@ -72,6 +73,8 @@ struct Shared {
     cells: Mutex<HashMap<String, Progress>>,
     /// The cell that it is at work on, whoever asked for it, as it said last.
     running: Mutex<Option<String>>,
+    /// Which cells have failed, and whether one has run since.
+    failures: Failures,
     /// When it said something last, whatever it was.
     heard: Mutex<Instant>,
     hung_up: watch::Sender<bool>,
@@ -150,6 +153,7 @@ impl Shared {
     /// Give a message to whoever asked, and to who listens to everything.
     fn hand_on(&self, heard: &Heard) {
         *self.heard() = Instant::now();
+        self.failures.note(heard);
         // Questions make it busy, too, for a moment; people mean cells.
         if heard.channel == Channel::Iopub
             && heard.kind() == "status"
@@ -283,6 +287,7 @@ impl Client {
             everything: Mutex::default(),
             cells: Mutex::default(),
             running: Mutex::default(),
+            failures: Failures::default(),
             heard: Mutex::new(Instant::now()),
             hung_up: watch::Sender::new(false),
             folder: Mutex::new(folder),
@@ -453,6 +458,11 @@ impl Client {
         let [header, parent, metadata, content] = &message.texts;
         let texts = [header.get(), parent.get(), metadata.get(), content.get()];
         self.send(channel, texts, &message.buffers).await
+    }
+
+    /// Which cells have failed, and in which order cells are asked after that.
+    pub(crate) fn failures(&self) -> &Failures {
+        &self.shared.failures
     }
 
     /// Connect to one of its sockets, to speak with it in one's own words.

@@ -32,6 +32,7 @@ mod cell;
 mod channel;
 mod client;
 mod connection;
+mod failures;
 mod foreign;
 mod heard;
 mod interrupt;

@@ -149,6 +149,34 @@ fn a_cell_that_cleans_up_after_its_interrupt_is_not_interrupted_again() {
 }
 
 #[test]
+fn what_comes_after_an_error_is_run_and_what_waited_behind_it_is_not() {
+    let mut world = World::new();
+    // A kernel turns away what waits behind an error, and goes on with that for a moment after
+    // the cell that failed has ended: usually a very short one.
+    let slow = "kernel = get_ipython().kernel\nstop = kernel._post_dummy_stop_aborting_message\n\
+                loop = kernel.shell_channel_thread.io_loop\n\
+                kernel._post_dummy_stop_aborting_message = \
+                lambda subshell: loop.call_later(0.3, stop, subshell)";
+    assert_eq!(world.run(slow)["success"], true);
+    let failed = world.run("1 / 0");
+    assert_eq!(failed["outcome"], "error", "{failed}");
+    let after = world.run("2 + 2");
+    assert_eq!(after["result_repr"], "4", "{after}");
+    assert_eq!(after["execution_count"], 3, "it ran once: {after}");
+
+    let first = world.start(json!({"code": "input('go on? ')\n1 / 0"}));
+    world.until(first, "input_request");
+    let second = world.start(json!({"code": "ran = True"}));
+    // What the kernel is asked afterwards, beside its cell, shows that the second has come to it.
+    let mut other = world.daemon.connect();
+    other.call("notebook.variables", json!({})).unwrap();
+    world.ask("input", json!({"value": "yes"}));
+    assert_eq!(world.rpc.outcome(first).unwrap()["outcome"], "error");
+    assert_eq!(world.rpc.outcome(second).unwrap()["outcome"], "cancelled");
+    assert_eq!(world.run("'ran' in globals()")["result_repr"], "False");
+}
+
+#[test]
 fn a_cell_that_is_cancelled_before_its_turn_ends_nobody_elses() {
     let mut world = World::new();
     // It ends when we answer it.
