@@ -23,14 +23,17 @@ const TEST: &str = "\
 Run all tests; sets up what they need
 
 Needs Rust, Python 3.10 or newer, and git. The first run makes a Python environment in
-target/dev-python from python/requirements/dev.txt. All steps run, also after a failure.
+target/dev-python from python/requirements/dev.txt. All steps run, also after a failure. Where
+no more than three tests fail, they are run once more, alone; what passes then is told in the
+summary as unsteady.
 
-Usage: cargo xtask test [--quick | --long] [-- FILTER]
+Usage: cargo xtask test [--quick | --long] [--steady] [-- FILTER]
 
 Options:
   --quick   Only the unit tests of the crates: no Python, no doc tests, no tests/ folders
   --long    Tests that do the same again and again (kills, edits, refactorings of real
             projects) do it four times as often
+  --steady  A test that fails has failed: none is run again
 
 Arguments:
   FILTER    Only tests with this text in their name (for pytest: an expression for `-k`)
@@ -146,6 +149,8 @@ pub(crate) struct TestOptions {
     pub(crate) quick: bool,
     /// Tests that repeat something do it as often as they can.
     pub(crate) long: bool,
+    /// No test has a second try.
+    pub(crate) steady: bool,
     /// Only tests with this in their name.
     pub(crate) filter: Option<String>,
 }
@@ -219,6 +224,10 @@ fn parse_test(mut rest: &[&str]) -> Result<Task> {
     if let [length @ ("--quick" | "--long"), more @ ..] = rest {
         options.quick = *length == "--quick";
         options.long = *length == "--long";
+        rest = more;
+    }
+    if let ["--steady", more @ ..] = rest {
+        options.steady = true;
         rest = more;
     }
     match rest {
@@ -316,6 +325,7 @@ mod tests {
         Ok(Task::Test(TestOptions {
             quick: length == "quick",
             long: length == "long",
+            steady: false,
             filter: filter.map(str::to_owned),
         }))
     }
@@ -326,6 +336,14 @@ mod tests {
         assert_eq!(parse("test --long"), test("long", None));
         assert_eq!(parse("test --quick -- frame"), test("quick", Some("frame")));
         assert_eq!(parse("test -- frame"), test("", Some("frame")));
+        let steady = TestOptions {
+            long: true,
+            steady: true,
+            filter: Some("frame".to_owned()),
+            ..TestOptions::default()
+        };
+        let line = "test --long --steady -- frame";
+        assert_eq!(parse(line), Ok(Task::Test(steady)));
     }
 
     #[test]
@@ -388,6 +406,7 @@ mod tests {
             "tset",
             "test frame",
             "test -- a b",
+            "test --steady --steady",
             "check now",
             "fuzz 1 a b",
             "generate -c",

@@ -9,6 +9,7 @@
     reason = "a command-line tool speaks to its terminal"
 )]
 
+mod again;
 mod arguments;
 mod check;
 mod chromium;

@@ -16,15 +16,23 @@ pub(crate) struct Tally {
     pub(crate) skipped: u64,
     /// What tests said that they left out: it passed for all that the runner knows.
     left_out: BTreeSet<String>,
+    /// The names of those that failed.
+    failures: BTreeSet<String>,
+    /// Those that failed first, and passed when they were run again.
+    unsteady: BTreeSet<String>,
 }
 
 impl Tally {
     /// Take in a line of a runner's output. Only the closing lines of libtest
-    /// (`test result: ok. 3 passed; 0 failed; ...`) and pytest (`3 passed in 0.1s`) count, and
-    /// the lines of tests that leave something out.
+    /// (`test result: ok. 3 passed; 0 failed; ...`) and pytest (`3 passed in 0.1s`) count, the
+    /// lines that name a failure, and those of tests that leave something out.
     pub(crate) fn see(&mut self, line: &str) {
         if let Some(what) = line.strip_prefix(LEFT_OUT) {
             self.left_out.insert(what.to_owned());
+            return;
+        }
+        if let Some(name) = failure(line) {
+            self.failures.insert(name.to_owned());
             return;
         }
         let line = line.trim_matches(['=', ' ']);
@@ -63,10 +71,44 @@ impl Tally {
         }
     }
 
+    /// The names of tests that failed.
+    pub(crate) fn failures(&self) -> Vec<String> {
+        self.failures.iter().cloned().collect()
+    }
+
+    /// Count those of another run, too.
+    pub(crate) fn add(&mut self, other: &Self) {
+        self.passed += other.passed;
+        self.failed += other.failed;
+        self.skipped += other.skipped;
+        self.left_out.extend(other.left_out.iter().cloned());
+    }
+
+    /// These failed, and passed when they were run again.
+    pub(crate) fn unsteady(&mut self, tests: Vec<String>) {
+        self.failed -= tests.len() as u64;
+        self.passed += tests.len() as u64;
+        self.unsteady.extend(tests);
+    }
+
+    /// The tests that passed only when they were run again.
+    pub(crate) fn unsteady_tests(&self) -> impl Iterator<Item = &str> {
+        self.unsteady.iter().map(String::as_str)
+    }
+
     /// What tests left out here, a line for each.
     pub(crate) fn left_out(&self) -> impl Iterator<Item = &str> {
         self.left_out.iter().map(String::as_str)
     }
+}
+
+/// The test that a line says has failed: `test a::b ... FAILED` of libtest, and
+/// `FAILED tests/test_a.py::test_b - why` of pytest.
+fn failure(line: &str) -> Option<&str> {
+    if let Some(rest) = line.strip_prefix("FAILED ") {
+        return rest.split(" - ").next();
+    }
+    line.strip_prefix("test ")?.strip_suffix(" ... FAILED")
 }
 
 /// `1.23s`, or `62.50s (0:01:02)`.
@@ -82,12 +124,17 @@ impl std::fmt::Display for Tally {
             failed,
             skipped,
             left_out,
+            failures: _,
+            unsteady,
         } = self;
         write!(f, "{passed} passed, {failed} failed, {skipped} skipped")?;
-        match left_out.len() {
-            0 => Ok(()),
-            n => write!(f, ", {n} with something left out"),
+        if !left_out.is_empty() {
+            write!(f, ", {} with something left out", left_out.len())?;
         }
+        if !unsteady.is_empty() {
+            write!(f, ", {} only when run again", unsteady.len())?;
+        }
+        Ok(())
     }
 }
 
@@ -135,6 +182,20 @@ test result: FAILED. 4 passed; 2 failed; 0 ignored; 0 measured; 0 filtered out; 
             said,
             "2 passed, 0 failed, 0 skipped, 1 with something left out"
         );
+    }
+
+    #[test]
+    fn failures_have_names() {
+        let mut tally = Tally::default();
+        for line in [
+            "test a::b ... FAILED",
+            "test a::c ... ok",
+            "FAILED tests/test_a.py::test_b[x] - AssertionError: no - none",
+            "FAILED. 1 passed",
+        ] {
+            tally.see(line);
+        }
+        assert_eq!(tally.failures(), ["a::b", "tests/test_a.py::test_b[x]"]);
     }
 
     #[test]

@@ -4,6 +4,7 @@
 use std::ffi::OsString;
 use std::path::Path;
 
+use crate::again;
 use crate::arguments::TestOptions;
 use crate::chromium;
 use crate::error::{Error, Result};
@@ -32,6 +33,9 @@ pub(crate) fn test(repository: &Repository, options: &TestOptions) -> Result<()>
     steps.step("nothing skipped", || tally.nothing_skipped(is_root()));
     let outcome = steps.finish("cargo xtask test");
     println!("\ntests: {tally}");
+    for test in tally.unsteady_tests() {
+        println!("unsteady: {test}: it failed, and passed when it was run again alone");
+    }
     for what in tally.left_out() {
         println!("left out: {what}");
     }
@@ -66,15 +70,26 @@ fn everything(
         .as_ref()
         .filter(|_| built.is_some() && node.is_some() && browser.is_some());
     steps.step_with("Rust tests", ready, |environment| {
-        let mut tests = cargo_test(repository)
+        let path = path_for_tests(repository, &environment.base)?;
+        let tests = || {
+            let tests = cargo_test(repository)
+                .env("PATH", &path)
+                .env(leftovers::MARK, leftovers::mark());
+            if options.long {
+                return tests.env(LENGTH.0, LENGTH.1);
+            }
+            tests
+        };
+        let all = tests()
             .args(&options.filter)
-            .env("PATH", path_for_tests(repository, &environment.base)?)
-            .env("RUST_TEST_THREADS", threads())
-            .env(leftovers::MARK, leftovers::mark());
-        if options.long {
-            tests = tests.env(LENGTH.0, LENGTH.1);
-        }
-        tests.watch(|line| tally.see(line))
+            .env("RUST_TEST_THREADS", threads());
+        again::with_second_try(tally, options.steady, all, |failed| {
+            // Doc tests are no targets: one that failed is not found again, which is a failure.
+            let alone = tests()
+                .args(["--all-targets", "--", "--exact"])
+                .args(failed);
+            Ok(alone.env("RUST_TEST_THREADS", "1"))
+        })
     });
     std::thread::scope(|scope| {
         // They mostly wait, on one processor: beside them there is time to build what tests the
@@ -164,12 +179,20 @@ fn pytest(
     options: &TestOptions,
     tally: &mut Tally,
 ) -> Result<()> {
-    let outcome = Run::new(environment.program("python"))
-        .args(["-m", "pytest", "-q"])
-        .args(options.filter.iter().flat_map(|filter| ["-k", filter]))
-        .cwd(&repository.root.join("python"))
-        .env(leftovers::MARK, leftovers::mark())
-        .watch(|line| tally.see(line));
+    let tests = || {
+        Run::new(environment.program("python"))
+            .args(["-m", "pytest", "-q"])
+            .cwd(&repository.root.join("python"))
+            .env(leftovers::MARK, leftovers::mark())
+    };
+    let all = tests().args(options.filter.iter().flat_map(|filter| ["-k", filter]));
+    let outcome =
+        again::with_second_try(
+            tally,
+            options.steady,
+            all,
+            |failed| Ok(tests().args(failed)),
+        );
     match outcome {
         Err(error) if options.filter.is_some() && error.message().ends_with(NO_TESTS) => Ok(()),
         outcome => outcome,
