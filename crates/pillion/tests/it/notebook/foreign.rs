@@ -180,9 +180,10 @@ fn a_shell_is_interrupted_by_signal_and_by_message_and_goes_on() {
     for kernel in ["bash", "bash-by-message"] {
         let cell = |code: &str| json!({ "code": code, "kernel": kernel, "session": kernel });
         world.run_with(cell("x=1"));
-        // What tells that it is on has the terminal already. Bash itself loses an interrupt that
-        // comes while it starts a program, and bash_kernel its place with it.
-        let id = world.start(cell("bash -c 'echo on; exec sleep 600'"));
+        // The program that tells that it is on is the one that waits. Bash itself loses an
+        // interrupt that comes while it starts a program, also by `exec`, and bash_kernel its
+        // place with it.
+        let id = world.start(cell("echo on > on; cat on -"));
         world.until(id, "stream");
         let mut other = world.daemon.connect();
         let touched = other.call("notebook.interrupt", json!({ "session": kernel }));
