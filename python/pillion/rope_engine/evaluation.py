@@ -2,7 +2,7 @@
 
 Inlining computes a value later than before. That is the same only if nothing that runs in
 between can change what the value is read from, and if what is computed is still computed
-exactly once.
+exactly once. Extracting a variable computes a value earlier, before its statement.
 """
 
 from __future__ import annotations
@@ -10,10 +10,14 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from pillion import rope_flow as flow
+from pillion.rope_engine import flow
+from pillion.rope_engine.refusal import RefusedError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+
+    from pillion.rope_engine.places import Lines
+    from pillion.rope_engine.selection import Selection
 
 # What reads something that others can change.
 _STATE = (ast.Attribute, ast.Subscript, ast.Call, ast.Await, *flow.COMPREHENSIONS)
@@ -197,3 +201,76 @@ def _chooses(node: ast.AST, use: ast.AST) -> bool:
     elif isinstance(node, flow.COMPREHENSIONS):
         return use not in ast.walk(node.generators[0].iter) or isinstance(node, ast.GeneratorExp)
     return any(use in ast.walk(part) for part in parts)
+
+
+def hoistable(selection: Selection, lines: Lines) -> list[str]:
+    """Refuse an expression that cannot be computed before its statement; warn of the rest."""
+    expression = selection.expression
+    step = selection.steps[-1]
+    statement = step.block[step.first]
+    own = set().union(*(flow.locals_of(scope) for scope in selection.around), set())
+    inner = flow.free_names(expression)  # type: ignore[arg-type]
+    if caught := sorted(inner & own):
+        raise RefusedError(
+            "conflict",
+            f"the expression uses `{caught[0]}`, which only has a value inside of its statement",
+            "extract the whole comprehension or lambda",
+        )
+    nodes = list(ast.walk(expression))  # type: ignore[arg-type]
+    if any(isinstance(node, (ast.NamedExpr, ast.Yield, ast.YieldFrom)) for node in nodes):
+        raise RefusedError(
+            "conflict", "the expression holds `:=` or `yield`", "choose an expression without them"
+        )
+    if isinstance(statement, ast.While) and expression in ast.walk(statement.test):
+        raise RefusedError(
+            "conflict",
+            "the test of a `while` loop is computed in every round",
+            "compute it inside of the loop",
+        )
+    before = step.block[: step.first]
+    begins = lines.text[statement.lineno - 1].lstrip()
+    if before and (before[-1].end_lineno or 0) >= statement.lineno:
+        raise RefusedError(
+            "conflict", "another statement stands before it in its line", "put it in its own line"
+        )
+    assigned = {n.target.id for n in ast.walk(statement) if isinstance(n, ast.NamedExpr)}
+    if inner & assigned:
+        raise RefusedError(
+            "conflict",
+            f"the expression uses `{min(inner & assigned)}`, which its statement gives a value",
+            "put the `:=` in a line of its own",
+        )
+    if isinstance(statement, (*flow.FUNCTIONS, ast.ClassDef)):
+        if expression not in flow.own_nodes([statement]):
+            what = "an annotation is no value to name"
+            raise RefusedError("invalid_params", what, "choose another expression")
+        if statement.decorator_list:
+            what = "there is no room for a line between a function and its decorators"
+            raise RefusedError("conflict", what, "name the value before the decorators by hand")
+    if isinstance(statement, ast.If) and begins.startswith("elif"):
+        what = "there is no room for a line before an `elif`"
+        raise RefusedError("conflict", what, "name the value before the whole `if` by hand")
+    late = _is_conditional(statement, expression)
+    one_line = (
+        step.parent is not selection.tree and getattr(step.parent, "lineno", 0) == statement.lineno
+    )
+    if late or one_line or any(isinstance(scope, ast.Lambda) for scope in selection.around):
+        return ["the expression is now always computed; before it was only where it was needed"]
+    return []
+
+
+def _is_conditional(statement: ast.AST, expression: ast.AST | None) -> bool:
+    """Whether the expression is computed only under a condition."""
+    for node in ast.walk(statement):
+        parts: list[ast.AST] = []
+        if isinstance(node, ast.BoolOp):
+            parts = list(node.values[1:])
+        elif isinstance(node, ast.IfExp):
+            parts = [node.body, node.orelse]
+        elif isinstance(node, flow.COMPREHENSIONS):
+            parts = [c for c in ast.iter_child_nodes(node) if c is not node.generators[0]]
+        elif isinstance(node, ast.Assert) and node.msg is not None:
+            parts = [node.msg]
+        if any(inner is expression for part in parts for inner in ast.walk(part)):
+            return True
+    return False

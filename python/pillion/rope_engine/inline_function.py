@@ -1,251 +1,19 @@
-"""What keeps a variable or a function from being inlined."""
+"""What keeps a function from being inlined."""
 
 from __future__ import annotations
 
 import ast
 from typing import Any
 
-from pillion import rope_flow as flow
-from pillion import rope_order as order
-from pillion.rope_range import Lines, RefusedError
-
-# What makes an object, and what does something else when it is computed.
-_MADE = (ast.Call, ast.List, ast.Dict, ast.Set, *flow.COMPREHENSIONS)
-_ACTIVE = order.ACTIVE
-
-
-def many_values() -> RefusedError:
-    """A variable that cannot be replaced by one value."""
-    return RefusedError(
-        "conflict",
-        "the variable is given a value more than once",
-        "only a variable with a single value can be inlined",
-    )
-
-
-def not_simple() -> RefusedError:
-    """A variable of a loop, of several at once, or the like."""
-    return RefusedError(
-        "conflict",
-        "the variable does not get its value by a plain `name = value`",
-        "only such a variable can be inlined",
-    )
-
-
-def _line(files: dict[str, str], name: str, tree_line: int, disguised: str) -> int:
-    """The line in the file of a line in the text that Rope saw."""
-    return Lines(files[name]).line(Lines(disguised).starts[tree_line - 1])
-
-
-def _host_of(tree: ast.AST, node: ast.AST) -> ast.AST:
-    """The innermost function, class or module around a node."""
-    best = tree
-    for scope in ast.walk(tree):
-        if isinstance(scope, (*flow.FUNCTIONS, ast.ClassDef)) and scope is not node:
-            inside = any(inner is node for part in scope.body for inner in ast.walk(part))
-            best = scope if inside else best
-    return best
-
-
-def check_variable(inliner: Any, trees: dict[str, ast.Module], files: dict[str, str]) -> list[str]:
-    """Refuse a variable whose value would not be the same at its uses."""
-    name = inliner.name
-    tree = inliner.pymodule.get_ast()
-    value = inliner.pyname.assignments[0].ast_node
-    host = _host_of(tree, value)
-    statement = _statement(host, value)
-    plain = isinstance(statement, (ast.Assign, ast.AnnAssign)) and statement.value is value
-    targets = getattr(statement, "targets", None) or [getattr(statement, "target", None)]
-    if not plain or len(targets) != 1 or not isinstance(targets[0], ast.Name):
-        raise not_simple()
-    binds = [node for node in flow.own_nodes(host.body) if _binds(node, name)]  # type: ignore[attr-defined]
-    if len(binds) != 1 or _redeclared(tree, name):
-        raise many_values()
-    inputs = flow.free_names(value)
-    for node in flow.own_nodes(host.body):  # type: ignore[attr-defined]
-        for other in inputs:
-            later = getattr(node, "lineno", 0) > (statement.end_lineno or 0)
-            if later and _binds(node, other):
-                line = _line(
-                    files, inliner.resource.path, node.lineno, inliner.pymodule.source_code
-                )
-                raise RefusedError(
-                    "conflict",
-                    f"`{other}`, which the value uses, is given another value in line {line}",
-                    "the value would change where it is used",
-                    line=line,
-                )
-    _no_capture(host, name, inputs)
-    if isinstance(host, ast.ClassDef):
-        what = f"`{name}` belongs to a class, whose subclasses and users may ask for it"
-        raise RefusedError("conflict", what, "only variables of functions and modules are inlined")
-    _check_line(inliner.pymodule.source_code, statement, name)
-    others = [t for path, t in trees.items() if path != inliner.resource.path]
-    _check_order(host, statement, value, name, others, _rebound(tree, host, inputs))
-    if any(isinstance(node, _ACTIVE[1:]) for node in ast.walk(value)):
-        what = "the value holds `await`, `yield` or `:=`"
-        raise RefusedError("conflict", what, "such a value cannot be inlined")
-    count = sum(isinstance(n, ast.Name) and n.id == name for n in ast.walk(host)) - 1
-    count += sum(_names(tree, name) for tree in others)
-    if not count:
-        raise RefusedError(
-            "conflict", f"nothing uses `{name}`", "take it away if it is not needed: `safe-delete`"
-        )
-    is_made = any(isinstance(n, _MADE) for n in ast.walk(value))
-    if is_made and (count > 1 or _is_repeated(host, statement, name)):
-        raise RefusedError(
-            "conflict",
-            f"the value would be made anew at each use of `{name}`",
-            "only a value that is used once, or that makes nothing, can be inlined",
-        )
-    if any(isinstance(n, (ast.Call, ast.Attribute, ast.Subscript)) for n in ast.walk(value)):
-        return ["the value is now computed later, where it is used"]
-    return []
-
-
-def _names(tree: ast.AST, name: str) -> int:
-    """How often a file that imports a name or its module uses it."""
-    nodes = list(ast.walk(tree))
-    own = sum(isinstance(n, ast.Name) and n.id == name for n in nodes)
-    return own + sum(isinstance(n, ast.Attribute) and n.attr == name for n in nodes)
-
-
-def _has_own_lines(text: str, statement: Any) -> bool:
-    """Whether a statement is alone in its lines: Rope takes and adds whole lines."""
-    lines = text.split("\n")
-    first = lines[statement.lineno - 1].encode()[: statement.col_offset].strip()
-    rest = lines[statement.end_lineno - 1].encode()[statement.end_col_offset :].strip()
-    return not first and (not rest or rest.startswith(b"#"))
-
-
-def _check_line(text: str, statement: ast.stmt, name: str) -> None:
-    """Refuse a variable that gets its value in a line with other statements."""
-    if not _has_own_lines(text, statement):
-        what = f"`{name}` gets its value in a line that has other statements too"
-        raise RefusedError("conflict", what, "put it in a line of its own")
-
-
-def _rebound(tree: ast.Module, host: Any, inputs: flow.Names) -> tuple[flow.Names, flow.Names]:
-    """The names of a value that whoever is called may bind anew, and those bound more than once.
-
-    The latter only matters to functions, which run later than what stands around them.
-    """
-    declared = {
-        other
-        for node in ast.walk(tree)
-        if isinstance(node, (ast.Global, ast.Nonlocal))
-        for other in node.names
-    }
-    outside = inputs - flow.locals_of(host)
-    around = [
-        scope
-        for scope in ast.walk(tree)
-        if isinstance(scope, (ast.Module, *flow.FUNCTIONS))
-        and (scope is tree or any(node is host for node in ast.walk(scope)))
-    ]
-    binds = [node for scope in around for node in flow.own_nodes(scope.body)]
-    often = {other for other in outside if sum(_binds(node, other) for node in binds) > 1}
-    return inputs & declared, often
-
-
-def _check_order(
-    host: Any,
-    statement: ast.stmt,
-    value: ast.AST,
-    name: str,
-    others: list[ast.Module],
-    rebound: tuple[flow.Names, flow.Names],
-) -> None:
-    """Refuse a value that may be another one, or do something else, where it is used."""
-    reads, active = order.reads_state(value) or bool(rebound[0]), order.is_active(value)
-    uses = order.Uses(host.body, name, statement)
-    if rebound[1] and uses.elsewhere():
-        raise _moved(name, "into a function, which may be called at any time")
-    stored = [
-        node
-        for tree in others
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Attribute) and node.attr == name
-        if not isinstance(node.ctx, ast.Load)
-    ]
-    if stored and isinstance(host, ast.Module):
-        raise many_values()
-    if reads and (uses.elsewhere() or (others and isinstance(host, ast.Module))):
-        raise _moved(name, "into a function, which may be called at any time")
-    operands = flow.free_names(value) if order.operates(value) else set()
-    for use in uses.found:
-        if reads and (what := uses.runs_before(use)):
-            raise _moved(name, f"past {what}")
-        if operands and uses.changes_before(use, operands):
-            raise _moved(name, "past code that may change it")
-        if (reads or operands) and uses.is_caught(use):
-            raise _moved(name, "into a `try`, which handles its exceptions")
-        if active and uses.is_conditional(use):
-            raise _moved(name, "to where it is not always computed exactly once")
-
-
-def _moved(name: str, where: str) -> RefusedError:
-    return RefusedError(
-        "conflict",
-        f"the value of `{name}` would be moved {where}",
-        "it may be another one there, or do something else",
-    )
-
-
-def _is_repeated(host: Any, statement: ast.stmt, name: str) -> bool:
-    """Whether a use is computed more often than the assignment."""
-    inner = (*flow.LOOPS, *flow.SCOPES, *flow.COMPREHENSIONS)
-    for node in ast.walk(host):
-        if node is host or not isinstance(node, inner):
-            continue
-        parts = list(ast.walk(node))
-        holds = any(part is statement for part in parts)
-        used = any(isinstance(part, ast.Name) and part.id == name for part in parts)
-        if used and not holds:
-            return True
-    return False
-
-
-def _statement(host: Any, value: ast.AST) -> ast.AST | None:
-    for node in flow.own_nodes(host.body):
-        if isinstance(node, ast.stmt) and any(c is value for c in ast.iter_child_nodes(node)):
-            return node
-    return None
-
-
-def _binds(node: ast.AST, name: str) -> bool:
-    if isinstance(node, ast.Name):
-        return node.id == name and not isinstance(node.ctx, ast.Load)
-    if isinstance(node, (*flow.FUNCTIONS, ast.ClassDef, ast.Import, ast.ImportFrom)):
-        return name in flow.bound_in([node])
-    if isinstance(node, (ast.ExceptHandler, ast.MatchAs, ast.MatchStar)):
-        return node.name == name
-    return isinstance(node, ast.MatchMapping) and node.rest == name
-
-
-def _redeclared(tree: ast.AST, name: str) -> bool:
-    kinds = (ast.Global, ast.Nonlocal)
-    return any(isinstance(node, kinds) and name in node.names for node in ast.walk(tree))
-
-
-def _no_capture(host: ast.AST, name: str, inputs: flow.Names) -> None:
-    """Refuse where a name of the value means something else at a use."""
-    for scope in ast.walk(host):
-        if scope is host or not isinstance(scope, (*flow.SCOPES, *flow.COMPREHENSIONS)):
-            continue
-        own = flow.locals_of(scope) & inputs
-        if own and name in flow.free_names(scope):
-            raise RefusedError(
-                "conflict",
-                f"`{min(own)}`, which the value uses, has another meaning where `{name}` is used",
-                "rename one of them first",
-            )
+from pillion.rope_engine import evaluation, flow
+from pillion.rope_engine.places import has_own_lines, host_of, line_in_file
+from pillion.rope_engine.refusal import RefusedError
 
 
 def check_function(inliner: Any, trees: dict[str, ast.Module], files: dict[str, str]) -> list[str]:
     """Refuse a function whose body would not do the same at its calls."""
     node = inliner.pyfunction.get_ast()
-    host = _host_of(inliner.pymodule.get_ast(), node)
+    host = host_of(inliner.pymodule.get_ast(), node)
     owner = host if isinstance(host, ast.ClassDef) else None
     _check_body(node)
     for path, tree in trees.items():
@@ -253,7 +21,7 @@ def check_function(inliner: Any, trees: dict[str, ast.Module], files: dict[str, 
         lines = [statement.lineno for statement, _ in calls]
         for statement, way in calls:
             seen = inliner.project.get_file(path).read()
-            where = f"in line {_line(files, path, way[-1].lineno, seen)} of `{path}`"  # type: ignore[attr-defined]
+            where = f"in line {line_in_file(files, path, way[-1].lineno, seen)} of `{path}`"  # type: ignore[attr-defined]
             if lines.count(statement.lineno) > 1:
                 hint = "put the calls in lines of their own"
                 raise _refuse(node, f"is called more than once {where}", hint)
@@ -300,7 +68,7 @@ def _check_call(node: Any, statement: ast.stmt, way: list[ast.AST], where: str, 
     call: Any = way[-1]
     given = [*call.args, *(keyword.value for keyword in call.keywords)]
     used = [n.id for n in ast.walk(node) if isinstance(n, ast.Name)]
-    if any(isinstance(n, _ACTIVE) for value in given for n in ast.walk(value)) and any(
+    if any(isinstance(n, evaluation.ACTIVE) for value in given for n in ast.walk(value)) and any(
         used.count(name) != 1 for name in flow.parameters(node.args)
     ):
         what = f"is called {where} with a call as argument, which may run twice or never"
@@ -319,7 +87,7 @@ def _check_call(node: Any, statement: ast.stmt, way: list[ast.AST], where: str, 
     if not is_expression and not _is_alone(statement, way):
         what = f"is called {where} inside of an expression that is not always computed"
         raise _refuse(node, what, "put the call in a statement of its own")
-    if not is_expression and not _has_own_lines(text, statement):
+    if not is_expression and not has_own_lines(text, statement):
         what = f"is called {where} in a line that has other statements too"
         raise _refuse(node, what, "put the call in a line of its own")
     if not is_expression and not _is_first(statement, call):
@@ -366,10 +134,10 @@ def _is_first(statement: ast.stmt, call: ast.Call) -> bool:
     if isinstance(statement, ast.AugAssign) and not isinstance(statement.target, ast.Name):
         return False
     own = {id(node) for node in ast.walk(call)}
-    for node in order.in_order([statement]):
+    for node in evaluation.in_order([statement]):
         if node is call:
             return True
-        if id(node) not in own and (order.runs(node) or order.reads_state(node)):
+        if id(node) not in own and (evaluation.runs(node) or evaluation.reads_state(node)):
             return False
     return True
 
@@ -420,23 +188,23 @@ class Passing:
         body = [part for part in self.node.body if not _is_docstring(part)]
         later: list[tuple[int, int]] = []
         for rank, (name, value) in enumerate(given):
-            if not order.reads_state(value):
+            if not evaluation.reads_state(value):
                 continue
-            uses = order.Uses(body, name)
+            uses = evaluation.Uses(body, name)
             if uses.elsewhere():
                 raise self._refuse("a function that it defines may read it at any time", name)
             for use in uses.found:
                 if what := uses.runs_before(use):
                     raise self._refuse(f"it would be read behind {what}", name)
-                if order.is_active(value) and uses.is_conditional(use):
+                if evaluation.is_active(value) and uses.is_conditional(use):
                     raise self._refuse("it would not always be computed exactly once", name)
                 if uses.is_caught(use):
                     raise self._refuse("its exceptions would be handled", name)
                 later.append((uses.order.index(use), rank))
-            if order.is_active(value) and len(uses.found) != 1:
+            if evaluation.is_active(value) and len(uses.found) != 1:
                 raise self._refuse("it would not be computed exactly once", name)
         ranks = [rank for _, rank in sorted(later)]
-        if any(order.is_active(value) for _, value in given) and ranks != sorted(ranks):
+        if any(evaluation.is_active(value) for _, value in given) and ranks != sorted(ranks):
             raise self._refuse("arguments would be computed in another order")
 
     def _given(self) -> list[tuple[str, ast.AST]]:

@@ -5,15 +5,9 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass, field
 
-from pillion import rope_flow as flow
-
-
-class RefusedError(Exception):
-    """A refactoring that would not keep the program as it is, or makes no sense."""
-
-    def __init__(self, code: str, message: str, hint: str | None = None, **data: object) -> None:
-        super().__init__(message)
-        self.answer = {"code": code, "message": message, "hint": hint, "data": data or None}
+from pillion.rope_engine import flow
+from pillion.rope_engine.places import Lines, start
+from pillion.rope_engine.refusal import RefusedError, incomplete
 
 
 @dataclass
@@ -64,6 +58,34 @@ class Selection:
         host = self.host
         parents = [step.parent for step in self.steps]
         return self.steps[parents.index(host) :]
+
+
+def select(
+    tree: ast.Module, source: str, lines: Lines, span: tuple[int, int], kind: str
+) -> Selection | None:
+    """What lies between two offsets, if it is whole: lines of statements, or an expression."""
+    first, last = lines.line(span[0]), lines.line(max(span[0], span[1] - 1))
+    before = source[lines.starts[first - 1] : span[0]]
+    behind = source[span[1] : lines.starts[last] - 1].lstrip()
+    if kind == "variable" or before.strip() or (behind and not behind.startswith("#")):
+        found = of_expression(tree, *span, source)
+    else:
+        try:
+            found = of_lines(tree, first, last, lines)
+        except RefusedError:
+            # An expression may fill its lines, too.
+            found = of_expression(tree, *span, source)
+    return found
+
+
+def bare(source: str, span: tuple[int, int]) -> tuple[int, int]:
+    """A range without the brackets around it, which are no part of an expression."""
+    begin, end = span
+    if source[begin : begin + 1] != "(" or source[end - 1 : end] != ")":
+        return span
+    inner = source[begin + 1 : end - 1]
+    begin += 1 + len(inner) - len(inner.lstrip())
+    return begin, begin + len(inner.strip())
 
 
 def of_lines(tree: ast.Module, first: int, last: int, lines: Lines) -> Selection:
@@ -149,12 +171,6 @@ def blocks(parent: ast.AST) -> list[list[ast.stmt]]:
     return found + [part.body for part in inner]
 
 
-def start(node: ast.stmt) -> int:
-    """The first line of a statement, its decorators among it."""
-    lines = [decorator.lineno for decorator in getattr(node, "decorator_list", ())]
-    return min([node.lineno, *lines])
-
-
 def _own_lines(step: Step, first: int, last: int) -> None:
     """Refuse a range that shares a line with a statement that is not in it."""
     block, parent = step.block, step.parent
@@ -178,44 +194,6 @@ def _nothing_else(chosen: list[ast.stmt], text: list[str], first: int, last: int
     for line in range(first, last + 1):
         if line not in covered and (body := text[line - 1].strip()) and not body.startswith("#"):
             raise incomplete()
-
-
-def incomplete() -> RefusedError:
-    """A range that begins or ends inside of a statement."""
-    return RefusedError(
-        "invalid_params",
-        "the range does not hold whole statements",
-        "let it begin and end with the lines of whole statements of one block",
-    )
-
-
-class Lines:
-    """Offsets in characters of places that `ast` gives in bytes."""
-
-    def __init__(self, source: str) -> None:
-        self.text = source.split("\n")
-        self.starts = [0]
-        for line in self.text:
-            self.starts.append(self.starts[-1] + len(line) + 1)
-
-    def line(self, offset: int) -> int:
-        """The line of an offset, from 1."""
-        from bisect import bisect_right
-
-        return min(bisect_right(self.starts, offset), len(self.text))
-
-    def offset(self, line: int, byte: int) -> int:
-        """The offset of a place."""
-        return self.starts[line - 1] + self.column(line, byte)
-
-    def column(self, line: int, byte: int) -> int:
-        """The column in characters, from 0."""
-        return len(self.text[line - 1].encode()[:byte].decode(errors="replace"))
-
-    def span(self, node: ast.expr | ast.stmt) -> tuple[int, int]:
-        """Where a node begins and ends."""
-        end_line, end_byte = node.end_lineno or node.lineno, node.end_col_offset or 0
-        return self.offset(node.lineno, node.col_offset), self.offset(end_line, end_byte)
 
 
 def check(selection: Selection) -> None:

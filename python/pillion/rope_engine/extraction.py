@@ -1,4 +1,4 @@
-"""Extracting with Rope, where Rope decides how it looks and `rope_flow` what is needed."""
+"""Extracting with Rope, where Rope decides how it looks and `flow` what is needed."""
 
 from __future__ import annotations
 
@@ -11,13 +11,71 @@ from rope.base.utils.datastructures import OrderedSet
 from rope.refactor import extract as rope
 from rope.refactor import sourceutils
 
-if TYPE_CHECKING:
-    from pillion.rope_needs import Needs
-    from pillion.rope_range import Selection
+from pillion.rope_engine import names
+from pillion.rope_engine.disguise import Disguise, parse
+from pillion.rope_engine.evaluation import hoistable
+from pillion.rope_engine.parameters import Needs
+from pillion.rope_engine.places import Lines
+from pillion.rope_engine.project import Project
+from pillion.rope_engine.refusal import RefusedError, incomplete
+from pillion.rope_engine.selection import bare, select
 
+if TYPE_CHECKING:
+    from pillion.rope_engine.refusal import Answer
+    from pillion.rope_engine.selection import Selection
 
 # Methods that are called on a class without a decorator.
 CLASS_METHODS = ("__init_subclass__", "__class_getitem__")
+
+
+def extract(path: str, source: str, span: tuple[int, int], name: str, kind: str) -> Answer:
+    """Extract what lies between two offsets: a `variable`, or a kind of function."""
+    tree = parse(source, path)
+    lines = Lines(source)
+    if select(tree, source, lines, span, kind) is None:
+        span = bare(source, span)
+    selection = select(tree, source, lines, span, kind)
+    if selection is None:
+        raise incomplete()
+    names.free(name, kind, selection, tree, lines)
+    notes: list[str] = []
+    needs = None
+    if kind == "variable":
+        notes = hoistable(selection, lines)
+    else:
+        needs = Needs(selection, kind == "function")
+        _fits(usual_kind(selection) if kind == "auto" else kind, selection, kind)
+    if selection.expression is None:
+        first = lines.starts[lines.line(span[0]) - 1]
+        span = (first, lines.starts[lines.line(span[1])] - 1)
+    disguise = Disguise(source, span[0])
+    project = Project({path: disguise.text}, disguise.indent)
+    info = rope._ExtractInfo(
+        project, project.get_file(path), *span, name, kind == "variable", False, kind == "function"
+    )
+    info.kind = usual_kind(selection) if kind in ("auto", "function") else kind
+    # Rope moves an end that looks like the end of a line; the range is known exactly.
+    if selection.expression is not None:
+        info.region = span
+    text = Performer(info, needs).extract()
+    return {"files": {path: disguise.undo(text)}, "warnings": notes}
+
+
+def _fits(kind: str, selection: Selection, asked: str) -> None:
+    """Refuse a kind of function that cannot be there."""
+    hosts = selection.hosts
+    in_method = len(hosts) > 1 and isinstance(hosts[-2], ast.ClassDef)
+    if asked in ("method", "staticmethod", "classmethod") and not in_method:
+        raise RefusedError(
+            "invalid_params",
+            f"a {asked} can only be extracted from a method of a class",
+            "leave `kind` out",
+        )
+    names = {n.id for top in selection.nodes for n in ast.walk(top) if isinstance(n, ast.Name)}
+    if kind in ("staticmethod", "function") and names & {"super", "__class__"}:
+        raise RefusedError(
+            "conflict", "the range uses `super()`, which only works in a method", "leave `kind` out"
+        )
 
 
 class MethodParts(rope._ExtractMethodParts):

@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 from typing import Any
 
-from pillion import rope_flow as flow
-from pillion import rope_shared
-from pillion.rope_range import RefusedError, Selection, check, is_async
+from pillion.rope_engine import closures, flow
+from pillion.rope_engine.refusal import RefusedError
+from pillion.rope_engine.selection import Selection, check, is_async
 
 
 class Needs:
@@ -50,7 +50,7 @@ class Needs:
             )
         wanted = inner.exposed & self.locals
         if not self.is_module:
-            rope_shared.check(self.selection, wanted, set(), self.outside)
+            closures.check(self.selection, wanted, set(), self.outside)
         self.arguments = [] if self.is_module else self._sorted(wanted)
         if self.is_module:
             scopes = self.selection.around
@@ -93,7 +93,7 @@ class Needs:
         unsure = sorted(name for name in arguments - before if name not in bound)
         self._captures(body, arguments)
         if not self.is_module:
-            rope_shared.check(self.selection, arguments, bound, self.outside)
+            closures.check(self.selection, arguments, bound, self.outside)
         if unsure:
             raise RefusedError(
                 "conflict",

@@ -13,10 +13,12 @@ from rope.base import libutils
 from rope.base.exceptions import RefactoringError, RopeError
 from rope.refactor import inline as rope
 
-from pillion import rope_flow as flow
-from pillion.rope_keep import check_function, check_variable, many_values, not_simple
-from pillion.rope_range import RefusedError
-from pillion.rope_text import Disguise, Project, parse
+from pillion.rope_engine import flow
+from pillion.rope_engine.disguise import Disguise, parse
+from pillion.rope_engine.inline_function import check_function
+from pillion.rope_engine.inline_variable import check_variable, many_values, not_simple
+from pillion.rope_engine.project import Project
+from pillion.rope_engine.refusal import RefusedError
 
 # Text that means the same wherever it is pasted.
 _CLOSED = (

@@ -10,13 +10,13 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from pillion import rope_flow as flow
-from pillion.rope_range import RefusedError
+from pillion.rope_engine import flow
+from pillion.rope_engine.refusal import RefusedError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from pillion.rope_range import Selection
+    from pillion.rope_engine.selection import Selection
 
 # These have done with what they are given once they have a result.
 CONSUMERS = (
