@@ -4,7 +4,6 @@
 //! pillion have theirs beside each other, and sessions find the one they began with.
 
 use std::borrow::Cow;
-use std::fmt::Write as _;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -42,10 +41,7 @@ fn name() -> String {
             hash.update(&file.data);
         }
     }
-    let mut name = String::new();
-    for byte in hash.finalize() {
-        let _ = write!(name, "{byte:02x}");
-    }
+    let mut name = hex::encode(hash.finalize());
     name.truncate(NAME);
     name
 }

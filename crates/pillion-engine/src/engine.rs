@@ -287,10 +287,8 @@ pub fn contract() -> &'static str {
             hash.update(definition.params_schema().to_value().to_string());
             hash.update(definition.output_schema().to_value().to_string());
         }
-        hash.finalize()
-            .iter()
-            .take(8)
-            .map(|byte| format!("{byte:02x}"))
-            .collect()
+        let mut digits = hex::encode(hash.finalize());
+        digits.truncate(16);
+        digits
     })
 }

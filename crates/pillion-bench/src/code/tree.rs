@@ -104,10 +104,7 @@ async fn fetch(stage: &Stage, uv: Option<&Path>, folder: &Path, bar: &Spinner) -
         let what = format!("cannot fetch {PACKAGE}: {}", said.join("; "));
         Error::new(Code::NotFound, what)
     })?;
-    let digest: String = Sha256::digest(&bytes)
-        .iter()
-        .map(|b| format!("{b:02x}"))
-        .collect();
+    let digest = hex::encode(Sha256::digest(&bytes));
     if digest != SHA256 {
         let what = format!("`{ARCHIVE}` is not the one that is known: its SHA-256 is {digest}");
         return Err(Error::new(Code::Conflict, what));
