@@ -116,6 +116,7 @@ impl Dist<'_> {
             .repository
             .cargo()
             .args([cargo, "--locked", "--package", "pillion"])
+            .args(cross::WITHOUT_BENCHES)
             .args(["--profile", cross::SHIPPED, "--target", &target])
             .env("RUSTFLAGS", self.without_paths())
             .show();
@@ -150,7 +151,8 @@ impl Dist<'_> {
             Some(program) => program.file.clone(),
             None => {
                 let cargo = self.repository.cargo();
-                cargo.args(["build", "--package", "pillion"]).show()?;
+                let cargo = cargo.args(["build", "--package", "pillion"]);
+                cargo.args(cross::WITHOUT_BENCHES).show()?;
                 self.repository.target.join("debug/pillion")
             }
         };
@@ -185,6 +187,7 @@ impl Dist<'_> {
             .cargo()
             .args(["metadata", "--format-version", "1", "--locked"])
             .args(["--filter-platform", triple])
+            .args(cross::WITHOUT_BENCHES)
             .output()?
             .success()?;
         let bill = self

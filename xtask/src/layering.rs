@@ -13,7 +13,8 @@ use crate::repository::Repository;
 
 /// Each crate of ours, from the top of the house, with those of ours that it may use.
 ///
-/// - The facade composes everything.
+/// - The engine composes the services; the facade and the command line stand on it. So do the
+///   benches, which are no part of what is shipped.
 /// - Doors see the catalogue, never a service nor what services are built on.
 /// - Services see neither a door, nor the client, nor each other.
 /// - The service of code stands on crates that are each about one thing: refactorings, symbols,
@@ -27,8 +28,10 @@ const MAY_USE: &[(&str, &[&str])] = &[
     (
         "pillion",
         &[
+            "pillion-bench",
+            "pillion-engine",
+            "pillion-terminal",
             "pillion-doors",
-            "pillion-code",
             "pillion-index",
             "pillion-python",
             "pillion-exec",
@@ -38,12 +41,9 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "pillion-course",
             "pillion-kernel",
             "pillion-lanes",
-            "pillion-project",
             "pillion-workspace",
             "pillion-supervisor",
             "pillion-runtime",
-            "pillion-sync",
-            "pillion-store",
             "pillion-model",
             "pillion-catalogue",
             "pillion-client",
@@ -51,6 +51,53 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "pillion-process",
             "pillion-protocol",
             "pillion-bundle",
+        ],
+    ),
+    (
+        // A client like others, which also embeds an engine: of services it knows what any
+        // caller knows.
+        "pillion-bench",
+        &[
+            "pillion-engine",
+            "pillion-terminal",
+            "pillion-index",
+            "pillion-course",
+            "pillion-workspace",
+            "pillion-runtime",
+            "pillion-catalogue",
+            "pillion-process",
+            "pillion-protocol",
+        ],
+    ),
+    (
+        // Every service, and of the doors only what they lead to.
+        "pillion-engine",
+        &[
+            "pillion-doors",
+            "pillion-code",
+            "pillion-python",
+            "pillion-exec",
+            "pillion-notebook",
+            "pillion-session",
+            "pillion-install",
+            "pillion-lanes",
+            "pillion-project",
+            "pillion-supervisor",
+            "pillion-runtime",
+            "pillion-store",
+            "pillion-catalogue",
+            "pillion-process",
+            "pillion-protocol",
+        ],
+    ),
+    (
+        // What commands write by: it knows no service.
+        "pillion-terminal",
+        &[
+            "pillion-runtime",
+            "pillion-catalogue",
+            "pillion-process",
+            "pillion-protocol",
         ],
     ),
     (

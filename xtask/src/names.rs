@@ -1,7 +1,7 @@
 //! Doors know no operation by its name: what they offer, they read from the catalogue.
 //!
 //! The names are those that the sources define. Who asks for an operation like any client does
-//! (a benchmark, the tour, what agents are told in words) may name it.
+//! (the tour, what agents are told in words) may name it.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -14,7 +14,6 @@ const DOORS: &[&str] = &["crates/pillion-doors/src", "crates/pillion/src/cli"];
 
 /// Who is a client there, or tells people and models in words what to ask for.
 const CLIENTS: &[&str] = &[
-    "crates/pillion/src/cli/bench",
     "crates/pillion/src/cli/tour",
     "crates/pillion/src/cli/reference",
     "crates/pillion-doors/src/mcp/prompts.rs",

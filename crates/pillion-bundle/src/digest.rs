@@ -34,8 +34,7 @@ impl Digest {
 
 impl From<Sha256> for Digest {
     fn from(hasher: Sha256) -> Self {
-        let bytes = hasher.finalize();
-        Self(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+        Self(hex::encode(hasher.finalize()))
     }
 }
 

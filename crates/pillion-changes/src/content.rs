@@ -161,6 +161,5 @@ pub(crate) fn nearest_folder(root: &Path, path: &str) -> PathBuf {
 
 /// The SHA-256 of some bytes, in hexadecimal.
 pub(crate) fn hash(bytes: &[u8]) -> String {
-    let digest = Sha256::digest(bytes);
-    digest.iter().map(|byte| format!("{byte:02x}")).collect()
+    hex::encode(Sha256::digest(bytes))
 }

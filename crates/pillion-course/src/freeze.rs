@@ -10,7 +10,7 @@ use pillion_process::private;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-use crate::overlay::{Kept, MANIFEST, Manifest, Stage, VERSION, hash_file, hex, lock, remove_dead};
+use crate::overlay::{Kept, MANIFEST, Manifest, Stage, VERSION, hash_file, lock, remove_dead};
 use crate::{Chapter, Error, Overlay, Verify, experts, files};
 
 /// All files of a chapter and its experts together.
@@ -40,7 +40,7 @@ pub fn freeze(chapter: &Chapter, store: &Path) -> Result<Overlay, Error> {
         let manifest = describe(chapter, &origins)?;
         let list = serde_json::to_vec(&manifest)
             .map_err(|error| Error::unreadable(store, io::Error::other(error)))?;
-        let id = hex(&Sha256::digest(&list));
+        let id = hex::encode(Sha256::digest(&list));
         match Overlay::open(store, &id, Verify::Content) {
             Ok(overlay) => return Ok(overlay),
             Err(Error::NotFound { .. } | Error::Damaged { .. }) => {}
@@ -150,7 +150,7 @@ fn describe(chapter: &Chapter, origins: &BTreeMap<String, Origin>) -> Result<Man
 fn of_bytes(bytes: &[u8]) -> Kept {
     Kept {
         size: bytes.len() as u64,
-        sha256: hex(&Sha256::digest(bytes)),
+        sha256: hex::encode(Sha256::digest(bytes)),
     }
 }
 

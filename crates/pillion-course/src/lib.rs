@@ -14,6 +14,8 @@
 //! that is named by the hash of its content and never changes. Sessions with the same content
 //! share it; [`sweep`] removes those that nobody needs.
 //!
+//! Whoever has no course is given the [`sample`], which is in this crate.
+//!
 //! For authors there are [`check`], which names the file and line of what is wrong, and
 //! [`new`], which makes a course that passes it. Both read files by the same functions as a
 //! session does. A session is lenient where it can go on, and keeps what it left out in
@@ -39,6 +41,7 @@ mod new;
 mod overlay;
 mod resolve;
 mod rules;
+mod sample;
 mod tasks;
 #[cfg(test)]
 mod testing;
@@ -59,3 +62,4 @@ pub use new::new;
 pub use overlay::{Overlay, Swept, Verify, sweep};
 pub use resolve::resolve;
 pub use rules::{BindingRule, PACKET_FIELDS};
+pub use sample::sample;

@@ -328,10 +328,6 @@ pub(crate) fn is_hash(id: &str) -> bool {
     id.len() == 64 && id.bytes().all(digit)
 }
 
-pub(crate) fn hex(digest: &[u8]) -> String {
-    digest.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
 fn damaged(path: &Path, message: impl Into<String>) -> Error {
     Error::Damaged {
         path: path.to_owned(),
@@ -342,7 +338,7 @@ fn damaged(path: &Path, message: impl Into<String>) -> Error {
 fn manifest(folder: &Path, id: &str) -> Result<Manifest, Error> {
     let bytes = files::read_bytes(&folder.join(MANIFEST), MANIFEST_BYTES)
         .map_err(|error| damaged(folder, error.to_string()))?;
-    if hex(&Sha256::digest(&bytes)) != id {
+    if hex::encode(Sha256::digest(&bytes)) != id {
         return Err(damaged(folder, "its list of files is another one"));
     }
     let manifest: Manifest = serde_json::from_slice(&bytes)
@@ -421,7 +417,7 @@ pub(crate) fn hash_file(path: &Path) -> Result<Kept, Error> {
         }
         digest.update(&buffer[..count]);
     }
-    let sha256 = hex(&digest.finalize());
+    let sha256 = hex::encode(digest.finalize());
     Ok(Kept { size, sha256 })
 }
 

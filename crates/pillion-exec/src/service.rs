@@ -60,7 +60,7 @@ impl ExecService {
         ticket: Ticket<'_>,
     ) -> Result<Reply> {
         let admitted = self.executor.admit(request, cancel, ticket.turn).await?;
-        let recording = self.recorder.begin(admitted.request(), ticket.job);
+        let recording = self.recorder.begin(admitted.request(), ticket.job)?;
         let kept_in = admitted.request().session.as_deref();
         let kept_in = kept_in.and_then(|session| self.executor.conversation(session));
         let kept_in = kept_in.map(|folder| (folder, code_history::program(admitted.request())));

@@ -121,12 +121,9 @@ impl Exchange {
 
 /// What tells prompts apart: of the prompt as it is recorded, keys taken out.
 pub(crate) fn hash(prompt: &Value) -> String {
-    let digest = Sha256::digest(prompt.to_string().as_bytes());
-    digest
-        .iter()
-        .take(16)
-        .map(|byte| format!("{byte:02x}"))
-        .collect()
+    let mut digits = hex::encode(Sha256::digest(prompt.to_string().as_bytes()));
+    digits.truncate(32);
+    digits
 }
 
 /// Writes exchanges to a file.

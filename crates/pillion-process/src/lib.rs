@@ -31,6 +31,7 @@ mod launch;
 mod output;
 pub mod peer;
 pub mod private;
+mod random;
 mod read_only;
 mod running;
 mod secret;
@@ -42,6 +43,7 @@ pub mod watch;
 
 pub use launch::{Detached, Launch, LaunchError, Stream};
 pub use output::Output;
+pub use random::fill_random;
 pub use running::{Exit, Running};
 pub use secret::Secret;
 pub use sys::{

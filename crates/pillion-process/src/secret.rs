@@ -5,10 +5,11 @@
 //! bytes are wiped when it goes.
 
 use std::fmt;
-use std::fs::File;
-use std::io::{self, Read};
+use std::io;
 
 use zeroize::Zeroizing;
+
+use crate::random::fill_random;
 
 /// A token or a key.
 #[derive(Clone)]
@@ -23,13 +24,8 @@ impl Secret {
     /// 256 bits that nobody can guess, as 64 hexadecimal digits.
     pub fn random() -> io::Result<Self> {
         let mut bytes = Zeroizing::new([0; 32]);
-        File::open("/dev/urandom")?.read_exact(&mut *bytes)?;
-        let mut text = String::with_capacity(64);
-        for byte in bytes.iter() {
-            use fmt::Write;
-            let _ = write!(text, "{byte:02x}");
-        }
-        Ok(Self::new(text))
+        fill_random(&mut *bytes)?;
+        Ok(Self::new(hex::encode(bytes.as_slice())))
     }
 
     /// The text itself: for the one place that needs it.

@@ -93,8 +93,7 @@ impl Signer {
             return String::new();
         };
         parts.for_each(|part| mac.update(part));
-        let digest = mac.finalize().into_bytes();
-        digest.iter().map(|byte| format!("{byte:02x}")).collect()
+        hex::encode(mac.finalize().into_bytes())
     }
 
     /// Whether this is the signature of these parts, in a time that tells nothing.
@@ -103,17 +102,8 @@ impl Signer {
             return true;
         };
         parts.for_each(|part| mac.update(part));
-        unhex(signature).is_some_and(|signature| mac.verify_slice(&signature).is_ok())
+        hex::decode(signature).is_ok_and(|signature| mac.verify_slice(&signature).is_ok())
     }
-}
-
-fn unhex(text: &[u8]) -> Option<Vec<u8>> {
-    let digit = |byte: u8| char::from(byte).to_digit(16);
-    let pair = |pair: &[u8]| match pair {
-        [high, low] => u8::try_from(digit(*high)? * 16 + digit(*low)?).ok(),
-        _ => None,
-    };
-    text.chunks(2).map(pair).collect()
 }
 
 /// The parts of a message: its header, the header of what it answers, metadata and content,

@@ -108,7 +108,7 @@ pub fn compile_soon(worker: PathBuf, python: Interpreter) {
 /// The beginning of a record's name; the rest is the kind of Python.
 const RECORD: &str = ".compiled-";
 /// The folders of the package.
-const FOLDERS: [&str; 2] = ["pillion", "pillion/lane"];
+pub(crate) const FOLDERS: [&str; 3] = ["pillion", "pillion/lane", "pillion/rope_engine"];
 
 fn record_of(worker: &Path, python: &Interpreter) -> PathBuf {
     worker.join(format!("{RECORD}{}", python.cache_tag))

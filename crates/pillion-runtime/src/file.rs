@@ -39,11 +39,7 @@ pub(crate) fn sha256<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> String {
         hasher.update((piece.len() as u64).to_le_bytes());
         hasher.update(piece);
     }
-    hasher
-        .finalize()
-        .iter()
-        .map(|byte| format!("{byte:02x}"))
-        .collect()
+    hex::encode(hasher.finalize())
 }
 
 /// The end of a program's complaint: enough to see what was wrong.

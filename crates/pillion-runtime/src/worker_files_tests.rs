@@ -36,6 +36,16 @@ fn only_the_package_is_embedded() {
 }
 
 #[test]
+fn every_folder_of_the_package_has_its_byte_code_proved() {
+    let files = package()
+        .files
+        .iter()
+        .filter_map(|(name, _)| name.rsplit_once('/'));
+    let folders: std::collections::BTreeSet<&str> = files.map(|(folder, _)| folder).collect();
+    assert_eq!(folders, bytecode::FOLDERS.into());
+}
+
+#[test]
 fn it_is_laid_out_once_and_then_left_alone() {
     let home = tempfile::tempdir().unwrap();
     let dirs = Dirs::under(home.path());

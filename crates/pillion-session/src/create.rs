@@ -39,10 +39,10 @@ pub(crate) fn tasks(chapter: &Chapter) -> Vec<Task> {
 
 /// A name for a session that has none.
 pub(crate) fn new_id() -> Result<String> {
-    let random = pillion_process::Secret::random().map_err(Error::internal)?;
+    let mut random = [0; 5];
+    pillion_process::fill_random(&mut random).map_err(Error::internal)?;
     let time = jiff::Timestamp::now().strftime("%Y%m%d-%H%M%S");
-    let letters = random.expose().get(..10).unwrap_or_default();
-    Ok(format!("{time}-{letters}"))
+    Ok(format!("{time}-{}", hex::encode(random)))
 }
 
 /// Whether a session may be called so.

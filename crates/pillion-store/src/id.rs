@@ -1,7 +1,10 @@
-//! Names of jobs: 26 letters and digits, random, and in the order of their milliseconds.
+//! Names of what the store keeps, of jobs and of runs: 26 letters and digits, random, and in
+//! the order of their milliseconds.
+
+use std::io;
 
 use jiff::Timestamp;
-use rusqlite::Connection;
+use pillion_process::fill_random;
 
 /// Digits and small letters without those that are mistaken for others, in text order.
 const ALPHABET: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
@@ -9,11 +12,13 @@ const ALPHABET: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
 /// 128 bits, five to a letter.
 const LENGTH: u32 = 26;
 
-/// A name that no other job has: 48 bits of time, then 80 random ones.
+/// A name that nothing else has: 48 bits of time, then 80 random ones.
 ///
-/// The random ones are SQLite's, whose generator is seeded by the system.
-pub(crate) fn fresh(connection: &Connection) -> rusqlite::Result<String> {
-    let random: [u8; 10] = connection.query_row("SELECT randomblob(10)", [], |row| row.get(0))?;
+/// # Errors
+/// If the system has no randomness.
+pub fn new_id() -> io::Result<String> {
+    let mut random = [0; 10];
+    fill_random(&mut random)?;
     let millis = u64::try_from(Timestamp::now().as_millisecond()).unwrap_or_default();
     Ok(letters(millis, random))
 }
@@ -54,9 +59,7 @@ mod tests {
 
     #[test]
     fn many_names_are_all_different() {
-        let connection = Connection::open_in_memory().unwrap();
-        let names: std::collections::BTreeSet<_> =
-            (0..10_000).map(|_| fresh(&connection).unwrap()).collect();
+        let names: std::collections::BTreeSet<_> = (0..10_000).map(|_| new_id().unwrap()).collect();
         assert_eq!(names.len(), 10_000);
     }
 }

@@ -43,6 +43,7 @@ mod time;
 
 pub use error::StoreError;
 pub use handle::{FILE, StoreHandle};
+pub use id::new_id;
 pub use jobs::{
     End, Filter, Job, JobDetail, Jobs, MAX_LISTED, MAX_NAME_BYTES, MAX_REQUEST_BYTES,
     MAX_RESULT_BYTES, NewJob,

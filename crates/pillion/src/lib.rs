@@ -16,15 +16,11 @@
 //! A program that embeds the engine calls [`init`] first in its `main`, so that no child
 //! survives even a SIGKILL of the program, and code of others can be confined.
 
-mod engine;
-pub mod servers;
-pub mod system;
-
-pub use engine::{Engine, EngineOptions, contract, definitions};
 pub use pillion_catalogue::{
     Arguments, Caller, Catalogue, Code, Definition, Door, Error, MAX_ANSWER, Operation, Part,
     Prints, Request, Result, Safety, Scope,
 };
+pub use pillion_engine::{Engine, EngineOptions, VERSION, contract, definitions, servers, system};
 pub use pillion_process::guard;
 
 /// Call this first in `main`: this executable is started again as guard of a child, and as
@@ -33,6 +29,3 @@ pub fn init() {
     pillion_sandbox::init();
     guard::init();
 }
-
-/// The version of this pillion.
-pub const VERSION: &str = env!("CARGO_PKG_VERSION");

@@ -57,6 +57,9 @@ const fn program(triple: &'static str) -> Target {
 /// The profile of programs that are shipped.
 pub(crate) const SHIPPED: &str = "dist";
 
+/// What leaves out of them what only a checkout is for.
+pub(crate) const WITHOUT_BENCHES: [&str; 1] = ["--no-default-features"];
+
 /// What a client on another platform is made of.
 const CLIENT: &[&str] = &["pillion-protocol", "pillion-catalogue", "pillion-client"];
 
@@ -139,7 +142,7 @@ fn make(
     let verb = if links { "rustc" } else { "check" };
     let mut run = cargo(repository, tools, verb, triple);
     if options.release {
-        run = run.args(["--profile", SHIPPED]);
+        run = run.args(["--profile", SHIPPED]).args(WITHOUT_BENCHES);
     }
     run = match makes {
         Makes::Program => run.args(["-p", "pillion", "--bin", "pillion"]),

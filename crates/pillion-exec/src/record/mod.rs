@@ -9,7 +9,7 @@ mod log;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use pillion_catalogue::work;
+use pillion_catalogue::{Error, Result, work};
 use pillion_lanes::{Asked, Calls, Lane, Limit, NO_SESSION, Program, Reply, Request, Used};
 use pillion_runtime::Dirs;
 use pillion_store::{NewRun, StoreHandle};
@@ -79,11 +79,10 @@ impl Ran {
             Program::Module(name) => ("module", name),
             Program::Function { function, .. } => ("function", function),
         };
-        let digest = Sha256::digest(text.as_bytes());
         Self {
             kind: kind.to_owned(),
             name: (kind != "code").then(|| text.clone()),
-            sha256: digest.iter().map(|byte| format!("{byte:02x}")).collect(),
+            sha256: hex::encode(Sha256::digest(text.as_bytes())),
             bytes: text.len(),
         }
     }
@@ -112,7 +111,11 @@ impl Recorder {
     }
 
     /// A run begins; it is written down when what this gives ends.
-    pub(crate) fn begin(self: &Arc<Self>, request: &Request, job: Option<&str>) -> Recording {
+    pub(crate) fn begin(
+        self: &Arc<Self>,
+        request: &Request,
+        job: Option<&str>,
+    ) -> Result<Recording> {
         let text = match &request.program {
             Program::Code(text) if text.len() <= TEXT => Some(text.clone()),
             _ => None,
@@ -121,12 +124,12 @@ impl Recorder {
             let named = request.session.as_deref();
             named.unwrap_or(NO_SESSION).to_owned()
         });
-        Recording {
+        Ok(Recording {
             recorder: Arc::clone(self),
             text,
             line: Some(Box::new(Line {
                 time: String::new(),
-                run_id: id(),
+                run_id: pillion_store::new_id().map_err(Error::internal)?,
                 job_id: job.map(ToOwned::to_owned),
                 lane: request.lane.name(),
                 session,
@@ -144,7 +147,7 @@ impl Recorder {
                 left_out: 0,
             })),
             began: std::time::Instant::now(),
-        }
+        })
     }
 
     fn send(&self, note: Note) {
@@ -287,16 +290,6 @@ fn history(line: &Line, code: Option<String>) -> Option<NewRun> {
     })
 }
 
-/// A name for a run: later ones behind earlier ones, and no two alike.
-fn id() -> String {
-    use std::hash::{BuildHasher, Hasher};
-    let millis = jiff::Timestamp::now().as_millisecond();
-    let random = std::collections::hash_map::RandomState::new()
-        .build_hasher()
-        .finish();
-    format!("r{millis:011x}{random:016x}")
-}
-
 async fn write_down(mut notes: mpsc::Receiver<Note>, dirs: Dirs, store: StoreHandle) {
     let mut batch = Vec::with_capacity(BATCH);
     while notes.recv_many(&mut batch, BATCH).await > 0 {
@@ -329,6 +322,6 @@ async fn write_down(mut notes: mpsc::Receiver<Note>, dirs: Dirs, store: StoreHan
     }
 }
 
-async fn keep(store: &StoreHandle, run: NewRun) -> pillion_catalogue::Result<()> {
+async fn keep(store: &StoreHandle, run: NewRun) -> Result<()> {
     Ok(store.store().await?.record_run(run).await?)
 }

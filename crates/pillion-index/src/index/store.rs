@@ -51,8 +51,8 @@ impl Store {
 
     /// The store for something else, in a folder and a format of its own.
     pub fn of_kind(cache: &Path, root: &Path, kind: &str, format: u32) -> Self {
-        let digest = Sha256::digest(root.as_os_str().as_encoded_bytes());
-        let name: String = digest.iter().take(12).map(|b| format!("{b:02x}")).collect();
+        let mut name = hex::encode(Sha256::digest(root.as_os_str().as_encoded_bytes()));
+        name.truncate(24);
         Self {
             file: cache.join(kind).join(name),
             root: root.to_owned(),

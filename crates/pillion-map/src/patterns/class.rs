@@ -56,7 +56,7 @@ impl<'a> Class<'a> {
         self.method(name).is_some()
     }
 
-    pub(super) fn has_any(&self, names: &[&str]) -> bool {
-        names.iter().any(|name| self.has(name))
+    pub(super) fn has_any<T: AsRef<str>>(&self, names: &[T]) -> bool {
+        names.iter().any(|name| self.has(name.as_ref()))
     }
 }

@@ -5,41 +5,10 @@ use ruff_text_size::Ranged;
 
 use super::ast::{Parts, attribute_of, is_decorated, is_name, last_of, metaclass};
 use super::class::{Class, Method};
+use super::frameworks::frameworks;
 use super::reader::Reader;
 use super::relations;
 
-/// Classes that answer requests, by the names of their bases.
-const VIEWS: &[&str] = &[
-    "View",
-    "APIView",
-    "MethodView",
-    "HTTPEndpoint",
-    "RequestHandler",
-    "BaseHTTPRequestHandler",
-    "Resource",
-    "TemplateView",
-    "ListView",
-    "DetailView",
-    "FormView",
-    "CreateView",
-    "UpdateView",
-    "DeleteView",
-    "RedirectView",
-    "GenericAPIView",
-    "ViewSet",
-    "ModelViewSet",
-    "GenericViewSet",
-    "ReadOnlyModelViewSet",
-];
-/// Methods that middleware has.
-const AROUND: &[&str] = &[
-    "__call__",
-    "dispatch",
-    "process_request",
-    "process_response",
-    "process_view",
-    "process_exception",
-];
 /// Methods that hand out the only one.
 const ONLY: &[&str] = &[
     "get_instance",
@@ -142,7 +111,7 @@ fn middleware(class: &Class<'_>) -> Seen {
         return Some((95, "wraps what answers a request".to_owned()));
     }
     let is_named = class.name.ends_with("Middleware");
-    (is_named && class.has_any(AROUND))
+    (is_named && class.has_any(&frameworks().python.middleware))
         .then(|| (90, "stands between requests and answers".to_owned()))
 }
 
@@ -224,14 +193,12 @@ fn context_manager(class: &Class<'_>) -> Seen {
 }
 
 fn view(class: &Class<'_>) -> Seen {
-    let is_view = class.bases.iter().any(|base| VIEWS.contains(base));
-    let verbs = [
-        "get", "post", "put", "patch", "delete", "list", "retrieve", "create",
-    ];
+    let known = &frameworks().python;
+    let is_view = class.bases.iter().any(|base| known.views.has(base));
     let answers: Vec<String> = class
         .methods
         .iter()
-        .filter(|method| verbs.contains(&method.name) || method.name.starts_with("do_"))
+        .filter(|method| known.answers.has(method.name) || method.name.starts_with("do_"))
         .map(|method| format!("`{}`", method.name))
         .collect();
     (is_view && !answers.is_empty())

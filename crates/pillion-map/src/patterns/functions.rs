@@ -6,24 +6,9 @@ use ruff_python_ast::{Expr, ExprCall, Stmt, StmtFunctionDef};
 use ruff_text_size::Ranged;
 
 use super::ast::{Parts, decorator, functions, is_decorated, is_name, last_of, parameters, string};
+use super::frameworks::frameworks;
 use super::reader::Reader;
 
-/// How routes are written: `@app.get("/path")`.
-const ROUTES: &[&str] = &[
-    "get",
-    "post",
-    "put",
-    "patch",
-    "delete",
-    "head",
-    "options",
-    "route",
-    "websocket",
-];
-/// Libraries whose `command` makes a command.
-const COMMANDS: &[&str] = &["click", "typer", "cyclopts", "asyncclick"];
-/// What dependencies are asked for with.
-const INJECTED: &[&str] = &["Depends", "Provide", "Inject", "Injected"];
 /// How functions that make things are called.
 pub(super) const MAKERS: &[&str] = &["create_", "make_", "build_", "new_"];
 /// What those who keep others for later are called.
@@ -95,7 +80,8 @@ fn is_served(reader: &Reader<'_>) -> bool {
 }
 
 fn commands(reader: &Reader<'_>) -> bool {
-    reader.imports.iter().any(|name| COMMANDS.contains(name))
+    let known = &frameworks().python.commands;
+    reader.imports.iter().any(|name| known.has(name))
 }
 
 /// What a decorator says about requests.
@@ -106,7 +92,8 @@ fn served(named: &Expr, call: Option<&ExprCall>) -> Option<(u8, String)> {
         return Some((90, "answers requests".to_owned()));
     }
     let path = call.arguments.args.first().and_then(string)?;
-    if !named.is_attribute_expr() || !ROUTES.contains(&last) || !path.starts_with('/') {
+    if !named.is_attribute_expr() || !frameworks().python.routes.has(last) || !path.starts_with('/')
+    {
         return None;
     }
     Some(match last {
@@ -117,9 +104,10 @@ fn served(named: &Expr, call: Option<&ExprCall>) -> Option<(u8, String)> {
 
 /// Parameters whose values are asked for by `Depends(...)` and its like.
 fn injected(reader: &mut Reader<'_>, function: &StmtFunctionDef) {
+    let is_known = |name: &str| frameworks().python.injected.has(name);
     let asks = |expr: &Expr| match expr {
-        Expr::Call(call) => last_of(&call.func).is_some_and(|name| INJECTED.contains(&name)),
-        Expr::Subscript(part) => last_of(&part.value).is_some_and(|name| INJECTED.contains(&name)),
+        Expr::Call(call) => last_of(&call.func).is_some_and(is_known),
+        Expr::Subscript(part) => last_of(&part.value).is_some_and(is_known),
         _ => false,
     };
     let annotated = |expr: &Expr| {

@@ -10,6 +10,7 @@ mod class;
 mod classes;
 mod contract;
 mod file;
+mod frameworks;
 mod functions;
 mod layout;
 mod reader;

@@ -18,8 +18,8 @@ pub(super) const MAJOR: u64 = 4;
 /// The minor version that is written: the first one in which cells have ids.
 pub(super) const MINOR: u64 = 5;
 
-/// Bytes of a digest that tell one revision of a file from all others.
-const REVISION: usize = 8;
+/// Hexadecimal digits of a hash that tell one revision of a file from all others.
+const REVISION: usize = 16;
 
 /// A notebook of version 4. What nobody changes is written as it was read, byte for byte.
 #[derive(Debug, Clone)]
@@ -171,9 +171,9 @@ impl Notebook {
 
     /// A word for the text it was read from. Another text has another one.
     pub fn revision(&self) -> Option<String> {
-        let digest = Sha256::digest(self.original.as_ref()?.as_bytes());
-        let word = digest.iter().take(REVISION);
-        Some(word.map(|byte| format!("{byte:02x}")).collect())
+        let mut word = hex::encode(Sha256::digest(self.original.as_ref()?.as_bytes()));
+        word.truncate(REVISION);
+        Some(word)
     }
 
     /// Whether it differs from what was read.

@@ -1,5 +1,7 @@
 //! The ways of a job: queued, running, finished; a finished one never changes again.
 
+use std::path::Path;
+
 use rusqlite::{OptionalExtension, params};
 use serde_json::value::RawValue;
 
@@ -7,7 +9,7 @@ use super::reading::{COLUMNS, job};
 use super::{End, Job, MAX_NAME_BYTES, MAX_REQUEST_BYTES, NewJob, Status, expect_fits};
 use crate::connection_thread::Transaction;
 use crate::jobs::MAX_RESULT_BYTES;
-use crate::{StoreError, id, time};
+use crate::{StoreError, new_id, time};
 
 /// A new job, which waits for its turn.
 pub(crate) fn create(
@@ -21,6 +23,7 @@ pub(crate) fn create(
     expect_fits("the label", &new.label, MAX_NAME_BYTES)?;
     expect_fits("the request", new.request.get(), MAX_REQUEST_BYTES)?;
     let request = new.request.get();
+    let id = new_id().map_err(|error| StoreError::file(Path::new("/dev/urandom"), error))?;
     transaction.sql(|connection| {
         connection.query_row(
             &format!(
@@ -29,7 +32,7 @@ pub(crate) fn create(
                  VALUES (?1, ?2, ?3, ?4, 'queued', ?5, ?6, ?7, ?8) RETURNING {COLUMNS}"
             ),
             params![
-                id::fresh(connection)?,
+                id,
                 session,
                 new.lane,
                 new.label,

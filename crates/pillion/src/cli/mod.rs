@@ -4,7 +4,6 @@
 //! here runs doors, looks after the daemon and the environment, and shows things.
 
 mod backend;
-mod bench;
 mod bundle;
 mod caller;
 mod chat;
@@ -23,7 +22,6 @@ mod logs;
 mod mcp;
 mod notebooks;
 mod operations;
-mod output;
 mod readable;
 mod reference;
 mod registry;
@@ -44,6 +42,7 @@ use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use pillion::{Error, Result};
 use pillion_protocol::endpoint::Endpoint;
 use pillion_protocol::vars;
+use pillion_terminal::output;
 
 /// Python, already running: warm, supervised and in step with your files.
 #[derive(Debug, Parser)]
@@ -147,8 +146,9 @@ enum Command {
     #[command(display_order = 590)]
     Operations,
     /// Measure pillion against its baselines, in one run.
+    #[cfg(feature = "bench")]
     #[command(display_order = 520)]
-    Bench(bench::Bench),
+    Bench(pillion_bench::Bench),
     /// Print a completion script for your shell.
     #[command(display_order = 600)]
     Completions(completions::Completions),
@@ -259,7 +259,8 @@ async fn dispatch(cli: Cli) -> Result<ExitCode> {
             operations::list(global.json);
             Ok(ExitCode::SUCCESS)
         }
-        Command::Bench(bench) => Box::pin(bench.run(&global)).await,
+        #[cfg(feature = "bench")]
+        Command::Bench(bench) => Box::pin(bench.run(global.json)).await,
         Command::Completions(completions) => Ok(completions.run()),
         Command::Daemon(daemon) => daemon.run(&global).await,
         Command::Serve(serve) => serve.run(&global).await,

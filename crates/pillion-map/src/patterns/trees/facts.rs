@@ -153,7 +153,7 @@ impl<'t> Facts<'t> {
     }
 
     /// Whether one of these modules is imported, or something in it.
-    pub(super) fn imports_any(&self, modules: &[&str]) -> bool {
+    pub(super) fn imports_any<T: AsRef<str>>(&self, modules: &[T]) -> bool {
         let is_in = |import: &str, module: &str| {
             import.strip_prefix(module).is_some_and(|rest| {
                 let inner = |c: char| !c.is_alphanumeric() && c != '_' && c != '-';
@@ -161,7 +161,7 @@ impl<'t> Facts<'t> {
             })
         };
         let mut all = self.imports.iter();
-        all.any(|import| modules.iter().any(|module| is_in(import, module)))
+        all.any(|import| modules.iter().any(|module| is_in(import, module.as_ref())))
     }
 
     /// Whether more is to be read.

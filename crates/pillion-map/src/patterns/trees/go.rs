@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use tree_sitter::Node;
 
+use super::super::frameworks::frameworks;
 use super::Signs;
 use super::collect::{Dialect, base_name, child, children, function, range};
 use super::facts::{Facts, Function, Global, Kind, Type, listed};
@@ -17,17 +18,6 @@ pub(super) const DIALECT: Dialect = Dialect {
     has_bare_fields: false,
     take,
 };
-
-/// Libraries whose routers have methods for the verbs of HTTP.
-const ROUTERS: &[&str] = &[
-    "github.com/gin-gonic/gin",
-    "github.com/labstack/echo",
-    "github.com/go-chi/chi",
-    "github.com/gofiber/fiber",
-];
-const VERBS: &[&str] = &[
-    "GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS", "ANY",
-];
 
 fn take<'t>(node: Node<'t>, facts: &mut Facts<'t>) -> bool {
     let text = |node: Node<'t>| facts.text.get(node.byte_range()).unwrap_or_default();
@@ -208,8 +198,9 @@ fn served(facts: &Facts<'_>, function: &Function<'_>, signs: &mut Signs) {
 }
 
 fn routes(facts: &Facts<'_>, signs: &mut Signs) {
+    let known = &frameworks().go;
     let has_http = facts.imports_any(&["net/http"]);
-    let has_router = facts.imports_any(ROUTERS);
+    let has_router = facts.imports_any(&known.routers);
     for call in facts.calls.iter().filter(|call| call.args.len() >= 2) {
         let path = call.args.first().map_or("", |arg| facts.text_of(*arg));
         let path = path.trim_matches(['"', '`']);
@@ -217,7 +208,7 @@ fn routes(facts: &Facts<'_>, signs: &mut Signs) {
         let verb = call.name.to_uppercase();
         let what = match call.name {
             "HandleFunc" | "Handle" if has_http && is_path => format!("routes {path}"),
-            _ if has_router && path.starts_with('/') && VERBS.contains(&&*verb) => {
+            _ if has_router && path.starts_with('/') && known.verbs.has(&verb) => {
                 format!("routes {verb} {path}")
             }
             _ => continue,

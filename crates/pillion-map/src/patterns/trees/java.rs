@@ -2,6 +2,7 @@
 
 use tree_sitter::Node;
 
+use super::super::frameworks::frameworks;
 use super::Signs;
 use super::collect::{Dialect, base_name, child, children, function, mark, range, unsigned};
 use super::facts::{Facts, Function, Global, Kind, Mark, Type, listed, words};
@@ -16,37 +17,6 @@ pub(super) const DIALECT: Dialect = Dialect {
     has_bare_fields: true,
     take,
 };
-
-/// Annotations of methods that answer requests, of Spring and of JAX-RS.
-const MAPPINGS: &[&str] = &[
-    "GetMapping",
-    "PostMapping",
-    "PutMapping",
-    "PatchMapping",
-    "DeleteMapping",
-    "RequestMapping",
-];
-const VERBS: &[&str] = &["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"];
-/// Annotations of what is given from outside.
-const INJECTED: &[&str] = &["Autowired", "Inject"];
-/// Annotations of what runs around tests.
-const AROUND: &[&str] = &[
-    "BeforeEach",
-    "BeforeAll",
-    "AfterEach",
-    "AfterAll",
-    "Before",
-    "After",
-    "BeforeClass",
-    "AfterClass",
-];
-/// What stands between requests and answers, with the method that does.
-const BETWEEN: &[(&str, &str)] = &[
-    ("Filter", "doFilter"),
-    ("OncePerRequestFilter", "doFilterInternal"),
-    ("HandlerInterceptor", "preHandle"),
-    ("ContainerRequestFilter", "filter"),
-];
 
 fn take<'t>(node: Node<'t>, facts: &mut Facts<'t>) -> bool {
     match node.kind() {
@@ -176,11 +146,12 @@ pub(super) fn look(facts: &Facts<'_>, signs: &mut Signs<'_>) {
         }
         mapped(facts, function, signs);
     }
+    let known = &frameworks().java;
     for one in &facts.types {
         doors(facts, one, signs);
         kept_instance(facts, one, signs);
         let mut marks = facts.marks_in(&one.range).iter();
-        if let Some(mark) = marks.find(|mark| INJECTED.contains(&mark.name)) {
+        if let Some(mark) = marks.find(|mark| known.injected.has(mark.name)) {
             let what = format!("`{}` is given what it needs by `@{}`", one.name, mark.name);
             signs.add("dependency_injection", mark.at, 95, what);
         }
@@ -194,10 +165,11 @@ pub(super) fn look(facts: &Facts<'_>, signs: &mut Signs<'_>) {
 
 /// Methods that annotations route requests to.
 fn mapped(facts: &Facts<'_>, function: &Function<'_>, signs: &mut Signs<'_>) {
+    let known = &frameworks().java;
     let is_spring = facts.imports_any(&["org.springframework"]);
     let is_rest = facts.imports_any(&["jakarta.ws.rs", "javax.ws.rs"]);
     let is_mapped = |mark: &&Mark<'_>| {
-        is_spring && MAPPINGS.contains(&mark.name) || is_rest && VERBS.contains(&mark.name)
+        is_spring && known.mappings.has(mark.name) || is_rest && known.verbs.has(mark.name)
     };
     let Some(mark) = function.marks.iter().find(is_mapped) else {
         return;
@@ -211,14 +183,15 @@ fn mapped(facts: &Facts<'_>, function: &Function<'_>, signs: &mut Signs<'_>) {
 /// Classes that answer requests, or stand between them and answers.
 fn doors(facts: &Facts<'_>, one: &Type<'_>, signs: &mut Signs<'_>) {
     let has = |name: &str| facts.methods(one.name).any(|method| method.name == name);
-    for (base, method) in BETWEEN {
-        if one.bases.contains(base) && has(method) {
+    let known = &frameworks().java;
+    for (base, method) in &known.between {
+        if one.bases.contains(&base.as_str()) && has(method) {
             let what = format!("`{}` stands between requests and answers", one.name);
             signs.add("middleware", one.at, 95, what);
         }
     }
-    let answers = ["doGet", "doPost", "doPut", "doDelete", "service"];
-    let answers: Vec<&str> = answers.into_iter().filter(|name| has(name)).collect();
+    let answers = known.answers.iter().map(String::as_str);
+    let answers: Vec<&str> = answers.filter(|name| has(name)).collect();
     if one.bases.contains(&"HttpServlet") && !answers.is_empty() {
         let what = format!("`{}` answers requests: {}", one.name, listed(&answers));
         signs.add("http_handler", one.at, 95, what);
@@ -226,11 +199,12 @@ fn doors(facts: &Facts<'_>, one: &Type<'_>, signs: &mut Signs<'_>) {
 }
 
 pub(super) fn fixtures(facts: &Facts<'_>, signs: &mut Signs<'_>) {
+    let known = &frameworks().java;
     for function in &facts.functions {
         let around = function
             .marks
             .iter()
-            .find(|mark| AROUND.contains(&mark.name));
+            .find(|mark| known.around_tests.has(mark.name));
         if let Some(mark) = around {
             let what = format!("`{}` runs around tests: `@{}`", function.name, mark.name);
             signs.add("test_fixture", function.at, 95, what);

@@ -2,6 +2,7 @@
 
 use tree_sitter::Node;
 
+use super::super::frameworks::frameworks;
 use super::Signs;
 use super::collect::{
     Dialect, base_name, child, children, function, marks_before, modifiers, range,
@@ -17,13 +18,6 @@ pub(super) const DIALECT: Dialect = Dialect {
     has_bare_fields: false,
     take,
 };
-
-/// Types of what is made at its first use.
-const ONCE: &[&str] = &["OnceLock", "LazyLock", "OnceCell", "Lazy", "LazyCell"];
-/// Attributes of functions that answer requests, in actix and Rocket.
-const VERBS: &[&str] = &[
-    "get", "post", "put", "patch", "delete", "head", "options", "route",
-];
 
 fn take<'t>(node: Node<'t>, facts: &mut Facts<'t>) -> bool {
     match node.kind() {
@@ -145,8 +139,9 @@ pub(super) fn look(facts: &Facts<'_>, signs: &mut Signs<'_>) {
 
 /// `#[get("/path")]` of actix and Rocket.
 fn attributed(facts: &Facts<'_>, function: &Function<'_>, signs: &mut Signs<'_>) {
+    let known = &frameworks().rust;
     let is_known = facts.imports_any(&["actix_web", "rocket"]);
-    let is_route = |mark: &&Mark<'_>| VERBS.contains(&mark.name) && mark.args.starts_with('"');
+    let is_route = |mark: &&Mark<'_>| known.verbs.has(mark.name) && mark.args.starts_with('"');
     if let Some(mark) = function.marks.iter().find(is_route).filter(|_| is_known) {
         let path = mark.args.split('"').nth(1).unwrap_or_default();
         let verb = mark.name.to_uppercase();
@@ -200,7 +195,7 @@ fn between(facts: &Facts<'_>, function: &Function<'_>, signs: &mut Signs<'_>) {
 
 /// Functions that give a variable which is made at its first use.
 fn once(facts: &Facts<'_>, signs: &mut Signs<'_>) {
-    let is_once = |kind: &str| ONCE.contains(&base_name(kind));
+    let is_once = |kind: &str| frameworks().rust.once.has(base_name(kind));
     for global in facts.globals.iter().filter(|global| is_once(global.kind)) {
         let gives = |function: &&Function<'_>| {
             let mut values = facts.returns_in(&function.range);

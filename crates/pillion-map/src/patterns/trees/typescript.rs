@@ -2,6 +2,7 @@
 
 use tree_sitter::Node;
 
+use super::super::frameworks::frameworks;
 use super::Signs;
 use super::collect::{
     Dialect, base_name, child, children, function, mark, marks_before, modifiers, range, unsigned,
@@ -19,35 +20,6 @@ pub(super) const DIALECT: Dialect = Dialect {
     has_bare_fields: false,
     take,
 };
-
-/// Libraries whose apps and routers have methods for the verbs of HTTP.
-const ROUTERS: &[&str] = &[
-    "express",
-    "fastify",
-    "@koa/router",
-    "koa-router",
-    "hono",
-    "restify",
-    "polka",
-    "find-my-way",
-];
-const VERBS: &[&str] = &[
-    "get", "post", "put", "patch", "delete", "head", "options", "all",
-];
-/// What a request is called, and what goes with it.
-const REQUESTS: &[&str] = &["req", "request", "ctx", "context", "c", "err", "error"];
-/// Libraries that read the command line.
-const COMMANDS: &[&str] = &["commander", "yargs", "cac", "minimist", "meow"];
-const EMITTERS: &[&str] = &["events", "node:events", "eventemitter3"];
-/// What runs around tests.
-const AROUND: &[&str] = &[
-    "beforeEach",
-    "beforeAll",
-    "afterEach",
-    "afterAll",
-    "before",
-    "after",
-];
 
 fn take<'t>(node: Node<'t>, facts: &mut Facts<'t>) -> bool {
     match node.kind() {
@@ -213,13 +185,14 @@ pub(super) fn look(facts: &Facts<'_>, signs: &mut Signs<'_>) {
         );
         next_route(facts, function, signs);
     }
+    let known = &frameworks().typescript;
     for one in &facts.types {
         let is_injected = |mark: &&Mark<'_>| mark.name == "Injectable";
         if one.marks.iter().any(|mark| is_injected(&mark)) {
             let what = format!("`{}` is given to those who ask for it", one.name);
             signs.add("dependency_injection", one.at, 95, what);
         }
-        if one.bases.contains(&"EventEmitter") && facts.imports_any(EMITTERS) {
+        if one.bases.contains(&"EventEmitter") && facts.imports_any(&known.emitters) {
             let emitted = facts.calls_in(&one.range).iter();
             let emitted = emitted
                 .filter(|call| call.on == "this" && call.name == "emit")
@@ -233,6 +206,7 @@ pub(super) fn look(facts: &Facts<'_>, signs: &mut Signs<'_>) {
 }
 
 fn called(facts: &Facts<'_>, call: &Call<'_>, signs: &mut Signs<'_>) {
+    let known = &frameworks().typescript;
     let first = call.args.first().map_or("", |arg| facts.text_of(*arg));
     let path = first.trim_matches(['"', '\'', '`']);
     let is_path = path.len() < first.len() && path.starts_with('/');
@@ -242,8 +216,8 @@ fn called(facts: &Facts<'_>, call: &Call<'_>, signs: &mut Signs<'_>) {
     let is_named = last.is_some_and(|arg| matches!(arg.kind(), "identifier" | "member_expression"));
     let is_app = ["app", "router", "server", "api"].contains(&word(call.on));
     match call.name {
-        verb if VERBS.contains(&verb) && is_path && call.args.len() > 1 => {
-            let sure = match facts.imports_any(ROUTERS) {
+        verb if known.verbs.has(verb) && is_path && call.args.len() > 1 => {
+            let sure = match facts.imports_any(&known.routers) {
                 true if is_function || is_named => 95,
                 false if is_function && is_app => 80,
                 _ => return,
@@ -251,21 +225,14 @@ fn called(facts: &Facts<'_>, call: &Call<'_>, signs: &mut Signs<'_>) {
             let what = format!("routes {} {path}", verb.to_uppercase());
             signs.add("http_handler", call.at, sure, what);
         }
-        "createServer"
-            if is_function
-                && facts.imports_any(&[
-                    "http",
-                    "https",
-                    "node:http",
-                    "node:https",
-                    "http2",
-                    "node:http2",
-                ]) =>
-        {
+        "createServer" if is_function && facts.imports_any(&known.servers) => {
             let what = "answers requests of a server".to_owned();
             signs.add("http_handler", call.at, 90, what);
         }
-        "parse" if facts.imports_any(COMMANDS) && (first.is_empty() || first == "process.argv") => {
+        "parse"
+            if facts.imports_any(&known.commands)
+                && (first.is_empty() || first == "process.argv") =>
+        {
             let what = "reads the command line".to_owned();
             signs.add("cli_entry_point", call.at, 85, what);
         }
@@ -295,8 +262,9 @@ fn between(
     let Some(((next, _), before)) = params.split_last() else {
         return;
     };
+    let known = &frameworks().typescript;
     let is_request = |(name, kind): &(&str, &str)| {
-        REQUESTS.contains(&name.trim_start_matches('_')) || kind.contains("Request")
+        known.requests.has(name.trim_start_matches('_')) || kind.contains("Request")
     };
     let is_called = || {
         let mut calls = facts.calls_in(range).iter();
@@ -314,9 +282,10 @@ fn between(
 
 /// Methods of Nest's controllers.
 fn nested(facts: &Facts<'_>, function: &Function<'_>, signs: &mut Signs<'_>) {
+    let known = &frameworks().typescript;
     let owner = function.owner.and_then(|name| facts.type_named(name));
     let controller = owner.and_then(|one| one.marks.iter().find(|mark| mark.name == "Controller"));
-    let verb = |mark: &&Mark<'_>| VERBS.contains(&&*mark.name.to_lowercase());
+    let verb = |mark: &&Mark<'_>| known.verbs.has(&mark.name.to_lowercase());
     if let (Some(_), Some(mark)) = (controller, function.marks.iter().find(verb)) {
         let path = mark.args.trim_matches(['"', '\'', '`']);
         let verb = mark.name.to_uppercase();
@@ -327,10 +296,11 @@ fn nested(facts: &Facts<'_>, function: &Function<'_>, signs: &mut Signs<'_>) {
 
 /// `GET` and its like that the `route` file of Next.js offers.
 fn next_route(facts: &Facts<'_>, function: &Function<'_>, signs: &mut Signs<'_>) {
+    let known = &frameworks().typescript;
     let name = facts.path.rsplit('/').next().unwrap_or(facts.path);
     let is_route = matches!(name, "route.ts" | "route.js" | "route.tsx" | "route.jsx");
     let in_app = facts.path.split('/').any(|part| part == "app");
-    let is_verb = VERBS.contains(&&*function.name.to_lowercase());
+    let is_verb = known.verbs.has(&function.name.to_lowercase());
     let is_upper = function.name.chars().all(char::is_uppercase);
     if is_route && in_app && is_verb && is_upper {
         let folder = facts.path.rsplit_once("app/").map_or("", |(_, path)| path);
@@ -341,12 +311,13 @@ fn next_route(facts: &Facts<'_>, function: &Function<'_>, signs: &mut Signs<'_>)
 }
 
 pub(super) fn fixtures(facts: &Facts<'_>, signs: &mut Signs<'_>) {
+    let known = &frameworks().typescript;
     for call in facts.calls.iter().filter(|call| call.on.is_empty()) {
         let is_function = call
             .args
             .first()
             .is_some_and(|arg| arg.kind().contains("function"));
-        if AROUND.contains(&call.name) && is_function {
+        if known.around_tests.has(call.name) && is_function {
             let what = format!("`{}` runs around tests", call.name);
             signs.add("test_fixture", call.at, 95, what);
         }

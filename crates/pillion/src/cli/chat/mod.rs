@@ -5,7 +5,7 @@
 //! is the engine's (`tutor`). What it says comes as events
 //! (`events`) and is shown as it comes (`screen`): markdown is laid out in rows (`markdown`,
 //! `inline`, `rows`), of which the last may still change (`painter`). Without a course there is
-//! the sample that this program carries (`sample`).
+//! the sample that this program carries.
 
 mod commands;
 mod editor;
@@ -15,8 +15,7 @@ mod markdown;
 mod painter;
 mod rows;
 mod run;
-pub(crate) mod sample;
-mod screen;
+pub(crate) mod screen;
 mod talk;
 mod texts;
 mod tutor;
@@ -147,7 +146,7 @@ impl Chat {
             None => match talk.tutor.chapters().await? {
                 known if !known.is_empty() => (None, known),
                 _ => {
-                    let sample = sample::folder(&Dirs::from_env())?;
+                    let sample = sample()?;
                     let chapters = chapters_in(&sample)?;
                     (Some(sample), chapters)
                 }
@@ -180,6 +179,18 @@ fn full_id(named: &str, chapters: &[ChapterEntry]) -> String {
         (false, Some(only), None) => only.to_owned(),
         _ => named.to_owned(),
     }
+}
+
+/// The folder with the sample course.
+fn sample() -> Result<PathBuf> {
+    let samples = Dirs::from_env().usable_data().join("samples");
+    pillion_course::sample(&samples).map_err(|error| {
+        let samples = samples.display();
+        let message = format!("cannot write the sample course to `{samples}`: {error}");
+        Error::new(Code::OutsideRoot, message).hint(
+            "set `PILLION_HOME` to a folder that you can write, or name a course: `--course DIR`",
+        )
+    })
 }
 
 /// The chapters below a folder.

@@ -79,6 +79,10 @@ pub(super) fn farewell() {
         ),
         ("pillion stop", "end the daemon; it also ends by itself"),
     ] {
+        // What is shipped has no benches.
+        if command.starts_with("pillion bench") && !cfg!(feature = "bench") {
+            continue;
+        }
         say(&format!("   {command:52} {what}"));
     }
     say("   From a checkout: put `cargo run --release --` where `pillion` stands.");

@@ -15,10 +15,11 @@ use pillion_process::Launch;
 use pillion_process::stat::Identity;
 use pillion_python::operations::Called;
 use pillion_runtime::Interpreter;
+use pillion_terminal::tools;
 use serde_json::{Value, json};
 
 use super::backend::Backend;
-use super::{Global, env, output, render};
+use super::{Global, output, render};
 use guide::{Stop, millis};
 
 /// What the tour calls.
@@ -60,8 +61,8 @@ impl Tour {
             return Ok((super::caller::from_here(python), false));
         }
         let begun = Instant::now();
-        let managed = env::managed().await?;
-        match env::ensure(&managed).await {
+        let managed = tools::managed().await?;
+        match tools::ensure(&managed).await {
             Ok(Interpreter {
                 executable,
                 version,
