@@ -18,6 +18,7 @@ use crate::store::{Change, Outcome};
 /// One that is not signed by a key that you trust is refused. Until the new version is whole and
 /// in its place, the old one stays active.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema, clap::Args)]
+#[serde(deny_unknown_fields)]
 pub struct Install {
     /// The archive: a file, or an `https://` address. Its `.minisig` and `.sha256` lie beside it.
     #[arg(value_name = "FILE")]
@@ -38,6 +39,7 @@ pub struct Install {
 
 /// Make an installed version the active one: the newest, unless one is named.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema, clap::Args)]
+#[serde(deny_unknown_fields)]
 pub struct Activate {
     #[command(flatten)]
     #[serde(flatten)]
@@ -47,6 +49,7 @@ pub struct Activate {
 
 /// Make the version active that was so before.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema, clap::Args)]
+#[serde(deny_unknown_fields)]
 pub struct Rollback {
     #[command(flatten)]
     #[serde(flatten)]
@@ -214,6 +217,7 @@ impl Operation for Rollback {
 
 /// Remove versions that are not active, but for those that were so last, and leftovers.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, clap::Args)]
+#[serde(deny_unknown_fields)]
 pub struct Gc {
     #[command(flatten)]
     #[serde(flatten)]
@@ -300,6 +304,7 @@ impl Operation for Gc {
 
 /// Make damaged bundles whole again, from the archives that they came in.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema, clap::Args)]
+#[serde(deny_unknown_fields)]
 pub struct Repair {
     #[command(flatten)]
     #[serde(flatten)]
