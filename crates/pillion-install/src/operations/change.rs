@@ -21,6 +21,7 @@ use crate::store::{Change, Outcome};
 #[serde(deny_unknown_fields)]
 pub struct Install {
     /// The archive: a file, or an `https://` address. Its `.minisig` and `.sha256` lie beside it.
+    /// Or a registry, by its folder or its `index.json`: the newest artifact that fits is taken.
     #[arg(value_name = "FILE")]
     pub file: String,
     #[command(flatten)]
@@ -164,9 +165,18 @@ impl Operation for Install {
             allow_unsigned,
         } = self.trust;
         let trust = cx.service().trust(&trust, &from, allow_unsigned)?;
-        let place = Place::parse(&self.file, &from)?;
+        let mut place = Place::parse(&self.file, &from)?;
+        let mut listed = None;
+        if place.is_list() {
+            let (artifact, about) = fetch::choose(&place, &which).await?;
+            (place, listed) = (artifact, Some(about));
+        }
         let progress = ToCaller::of(&cx);
-        let source = fetch::fetch(&place, &store, &progress).await?;
+        let mut source = fetch::fetch(&place, &store, &progress).await?;
+        if let Some(listed) = listed {
+            source.checksum = Some(listed.sha256);
+            source.signature = source.signature.or(listed.signature);
+        }
         commit(move || {
             let installed = store.install(&source, &trust, &which, &progress);
             // What was refused would be refused again.
