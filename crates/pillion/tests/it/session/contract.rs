@@ -333,6 +333,17 @@ fn reports_histories_and_states_are_told() {
             .contains_key("current_subtask_id"),
         "{state}"
     );
+    // Beside it are the titles of the tasks.
+    let stand = good(&client.get(&format!("/api/session/{session}/state")));
+    let task = |id: &str, title: &str| json!({ "id": id, "title": title });
+    assert_eq!(
+        stand["tasks"],
+        json!([
+            task("t1", "Make a list"),
+            task("t2", "Add it up"),
+            task("t3", "Explain it")
+        ])
+    );
 }
 
 #[test]
