@@ -437,6 +437,12 @@ fn prompts_are_the_chapters_then_the_apps_then_the_machines_then_ours() {
     world
         .context
         .set_env("MAIN_AGENTS_DIR", base.join("machine"));
+    // Texts for chapters that have none of their own.
+    let templates = [("socratic_vs_direct.md", "TEMPLATE: ask first, then tell.\n")];
+    write_all(&base.join("templates"), &templates);
+    world
+        .context
+        .set_env("CURRICULUM_TEMPLATES_DIR", base.join("templates"));
     let client = world.serve();
     let context = json!({ "bundle_paths": {
         "chapter_bundle_path": base.join("bundle"),
@@ -461,6 +467,14 @@ fn prompts_are_the_chapters_then_the_apps_then_the_machines_then_ours() {
     client.turn(&plain, "hello");
     let text = world.model.wait_for(Agent::Companion, asked + 1).text();
     assert!(text.contains(said("companion", "MACHINE").trim()), "{text}");
+    // A prompt of its own may leave them out; ours does not.
+    world.context.set_env("MAIN_AGENTS_DIR", "");
+    drop(client);
+    let client = world.serve();
+    let asked = world.model.asked(Agent::Companion).len();
+    client.turn(&client.create(CHAPTER), "hello");
+    let text = world.model.wait_for(Agent::Companion, asked + 1).text();
+    assert!(text.contains("TEMPLATE: ask first"), "{text}");
 }
 
 #[test]
