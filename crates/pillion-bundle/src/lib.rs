@@ -23,6 +23,7 @@
 
 mod archive;
 mod digest;
+mod entry;
 mod error;
 mod index;
 mod limits;
@@ -35,12 +36,12 @@ mod version;
 
 pub use archive::{Compression, NoSink, Sink, Verified, read, write};
 pub use digest::{Digest, Hashing, Sha256, checksum_line, parse_checksum};
+pub use entry::{BundleType, File, Link, Mode};
 pub use error::{Error, Result};
 pub use index::{Active, Index, Installed};
 pub use limits::Limits;
 pub use manifest::{
-    BundleType, Chapter, ContentManifest, FORMAT_VERSION, File, Link, Manifest, Mode, PythonPart,
-    RuntimeManifest, SidecarPart,
+    Chapter, ContentManifest, FORMAT_VERSION, Manifest, PythonPart, RuntimeManifest, SidecarPart,
 };
 pub use platform::Platform;
 pub use version::Version;

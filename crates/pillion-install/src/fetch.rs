@@ -3,11 +3,14 @@
 //! What has arrived lies in the store's folder of downloads under a name made of the address.
 //! The next attempt, of this process or another, asks for the rest only, on the condition that
 //! it is still the same file there.
+//!
+//! A place may be that of a registry's list: then it is the artifact of the list that fits.
 
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use pillion_bundle::registry::{self, Artifact};
 use pillion_bundle::{Digest, Limits, parse_checksum, signature};
 use reqwest::header::{CONTENT_RANGE, ETAG, HeaderValue, IF_RANGE, LAST_MODIFIED, RANGE};
 use reqwest::redirect::Policy;
@@ -16,7 +19,7 @@ use tokio::io::AsyncWriteExt;
 
 use crate::error::{Error, Result};
 use crate::progress::Progress;
-use crate::store::{Source, Store};
+use crate::store::{Source, Store, Which};
 
 /// So often it is tried.
 const ATTEMPTS: u32 = 5;
@@ -63,6 +66,71 @@ impl Place {
     }
 }
 
+impl Place {
+    /// Whether it is that of a registry's list, or of the folder that one is in.
+    pub fn is_list(&self) -> bool {
+        match self {
+            Self::File(path) => path.ends_with(registry::NAME) || path.is_dir(),
+            Self::Url(url) => {
+                url.path().ends_with('/') || url.path().ends_with(&format!("/{}", registry::NAME))
+            }
+        }
+    }
+
+    /// The list's own place, where that of its folder was given.
+    fn list(&self) -> Self {
+        match self {
+            Self::File(path) if path.is_dir() => Self::File(path.join(registry::NAME)),
+            Self::Url(url) if url.path().ends_with('/') => {
+                let mut url = url.clone();
+                url.set_path(&format!("{}{}", url.path(), registry::NAME));
+                Self::Url(url)
+            }
+            other => other.clone(),
+        }
+    }
+
+    /// What the list at this place calls so.
+    fn beside(&self, name: &str) -> Result<Self> {
+        let wrong = || Error::Input {
+            what: format!("the registry names an artifact that is nowhere: `{name}`"),
+            hint: "`pillion registry build DIR` makes the list anew".to_owned(),
+        };
+        match self {
+            Self::File(path) => Ok(Self::File(path.with_file_name(name))),
+            Self::Url(url) => {
+                let url = url.join(name).map_err(|_| wrong())?;
+                match url.scheme() {
+                    "http" | "https" => Ok(Self::Url(url)),
+                    _ => Err(wrong()),
+                }
+            }
+        }
+    }
+}
+
+/// The artifact that fits best of a registry's list, and where it is.
+pub async fn choose(place: &Place, which: &Which) -> Result<(Place, Artifact)> {
+    let place = place.list();
+    let registry = match &place {
+        Place::File(path) => {
+            let path = path.clone();
+            let read = pillion_catalogue::work(move |_| crate::registry::read_file(&path)).await;
+            read.map_err(|error| Error::Input {
+                what: error.to_string(),
+                hint: "try again".to_owned(),
+            })??
+        }
+        Place::Url(url) => {
+            let text = small(&client(url).await?, url, registry::MAX_SIZE).await?;
+            let text = text.ok_or_else(|| failed(url, &StatusCode::NOT_FOUND))?;
+            crate::registry::parse(text.as_bytes(), url.path())?
+        }
+    };
+    let chosen = crate::registry::fitting(registry, which)?;
+    Ok((place.beside(&chosen.artifact_url)?, chosen))
+}
+
 /// Bring an archive here, with what lies beside it. A file is where it is already.
 pub async fn fetch(place: &Place, store: &Store, progress: &dyn Progress) -> Result<Source> {
     let url = match place {
@@ -79,11 +147,16 @@ pub async fn fetch(place: &Place, store: &Store, progress: &dyn Progress) -> Res
     let client = client(url).await?;
     let name = url.path_segments().and_then(|mut parts| parts.next_back());
     let name = name.filter(|name| !name.is_empty()).unwrap_or("archive");
-    let checksum = match small(&client, &beside(url, ".sha256")).await? {
+    let checksum = match small(&client, &beside(url, ".sha256"), signature::MAX_SIZE).await? {
         Some(text) => Some(parse_checksum(&text).map_err(Error::refused(name))?),
         None => None,
     };
-    let signature = small(&client, &beside(url, signature::ENDING)).await?;
+    let signature = small(
+        &client,
+        &beside(url, signature::ENDING),
+        signature::MAX_SIZE,
+    )
+    .await?;
     progress.step(&format!("downloading {name}"));
     let path = download(&client, url, &store.downloads(), progress).await?;
     Ok(Source {
@@ -111,42 +184,61 @@ async fn client(url: &Url) -> Result<Client> {
                 .parse()
                 .is_ok_and(|ip: std::net::IpAddr| ip.is_loopback())
     });
+    let is_encrypted = url.scheme() == "https";
     // The system's certificates are many.
     let made = pillion_catalogue::work(move |_| {
         // An error says that there is a provider already.
         let _ = rustls::crypto::ring::default_provider().install_default();
-        let builder = Client::builder()
-            .user_agent(concat!("pillion/", env!("CARGO_PKG_VERSION")))
-            .redirect(Policy::limited(REDIRECTS))
-            .referer(false)
-            .connect_timeout(CONNECT)
-            .read_timeout(SILENCE);
-        match is_local {
-            true => builder.no_proxy().tls_certs_only([]).build(),
-            false => builder.build(),
+        let builder = || {
+            let builder = Client::builder()
+                .user_agent(concat!("pillion/", env!("CARGO_PKG_VERSION")))
+                .redirect(redirects())
+                .referer(false)
+                .connect_timeout(CONNECT)
+                .read_timeout(SILENCE);
+            match is_local {
+                true => builder.no_proxy(),
+                false => builder,
+            }
+        };
+        match builder().build() {
+            // A machine without certificates can still ask without encryption.
+            Err(_) if !is_encrypted => builder().tls_certs_only([]).build(),
+            made => made,
         }
     });
     let made = made.await.map_err(|error| failed(url, &error))?;
     made.map_err(|error| failed(url, &told(&error)))
 }
 
+/// Redirects are followed, but for those that give up encryption.
+fn redirects() -> Policy {
+    Policy::custom(|attempt| {
+        let before = attempt.previous().last();
+        let was_encrypted = before.is_some_and(|url| url.scheme() == "https");
+        match was_encrypted && attempt.url().scheme() != "https" {
+            true => attempt.error("it gives up encryption"),
+            false => Policy::limited(REDIRECTS).redirect(attempt),
+        }
+    })
+}
+
 /// A small file, if there is one.
-async fn small(client: &Client, url: &Url) -> Result<Option<String>> {
+async fn small(client: &Client, url: &Url, most: u64) -> Result<Option<String>> {
     let mut last = String::new();
     for attempt in 0..ATTEMPTS {
         pause(attempt).await;
         match client.get(url.clone()).send().await {
             Ok(answer) if answer.status() == StatusCode::NOT_FOUND => return Ok(None),
-            Ok(answer) if answer.status().is_success() => {
-                match bounded(answer, signature::MAX_SIZE).await {
-                    Ok(bytes) => return Ok(Some(String::from_utf8_lossy(&bytes).into_owned())),
-                    Err(why) => last = why,
-                }
-            }
+            Ok(answer) if answer.status().is_success() => match bounded(answer, most).await {
+                Ok(bytes) => return Ok(Some(String::from_utf8_lossy(&bytes).into_owned())),
+                Err(why) => last = why,
+            },
             Ok(answer) if is_final(answer.status()) => {
                 return Err(failed(url, &answer.status()));
             }
             Ok(answer) => last = answer.status().to_string(),
+            Err(error) if is_untrusted(&error) => return Err(failed(url, &told(&error))),
             Err(error) => last = told(&error),
         }
     }
@@ -218,6 +310,7 @@ async fn once(client: &Client, url: &Url, path: &Path, progress: &dyn Progress) 
     }
     let mut answer = match request.send().await {
         Ok(answer) => answer,
+        Err(error) if is_untrusted(&error) => return Attempt::Never(failed(url, &told(&error))),
         Err(error) => return Attempt::Again(told(&error)),
     };
     let start = match answer.status() {
@@ -358,12 +451,34 @@ fn failed(url: &Url, why: &dyn std::fmt::Display) -> Error {
     }
 }
 
+/// Whether somebody answers there whom this machine does not know.
+fn is_untrusted(error: &reqwest::Error) -> bool {
+    let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(error);
+    while let Some(one) = cause {
+        if let Some(rustls::Error::InvalidCertificate(_)) = one.downcast_ref() {
+            return true;
+        }
+        // The source of an error of the system is that of what is in it.
+        let inside = one.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
+        cause = match inside {
+            Some(inside) => Some(inside),
+            None => one.source(),
+        };
+    }
+    false
+}
+
 /// What went wrong, without the address.
 fn told(error: &reqwest::Error) -> String {
     match error {
+        error if is_untrusted(error) => {
+            "its certificate is none that this machine trusts".to_owned()
+        }
         error if error.is_timeout() => "it did not answer in time".to_owned(),
         error if error.is_connect() => "there is no connection to it".to_owned(),
-        error if error.is_redirect() => "it leads from one address to the next".to_owned(),
+        error if error.is_redirect() => {
+            "it leads from one address to the next, or to one without encryption".to_owned()
+        }
         _ => "the connection broke".to_owned(),
     }
 }

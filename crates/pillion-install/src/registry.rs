@@ -4,12 +4,12 @@ use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use pillion_bundle::registry::{Artifact, MAX_SIZE, NAME, Registry};
-use pillion_bundle::{Compression, Version};
+use pillion_bundle::registry::{Artifact, FORMAT_VERSION, MAX_SIZE, NAME, Question, Registry};
+use pillion_bundle::{BundleType, Compression, Platform, Version};
 
 use crate::error::{Error, Result};
 use crate::progress::Progress;
-use crate::store::{self, Expected, Source};
+use crate::store::{self, Expected, Source, Which};
 use crate::trust::Trust;
 
 /// Check every artifact of a folder and write the list of them.
@@ -50,14 +50,52 @@ pub fn build(
 
 /// The list of a folder.
 pub fn read(folder: &Path) -> Result<Registry> {
-    let path = folder.join(NAME);
+    read_file(&folder.join(NAME))
+}
+
+/// The list in a file.
+pub(crate) fn read_file(path: &Path) -> Result<Registry> {
     let mut bytes = Vec::new();
-    fs::File::open(&path)
+    fs::File::open(path)
         .and_then(|file| file.take(MAX_SIZE).read_to_end(&mut bytes))
-        .map_err(Error::io("read", &path))?;
-    serde_json::from_slice(&bytes).map_err(|error| Error::Input {
-        what: format!("`{}` is no list of artifacts: {error}", path.display()),
-        hint: format!("`pillion registry build {}` makes it", folder.display()),
+        .map_err(Error::io("read", path))?;
+    parse(&bytes, &path.display().to_string())
+}
+
+/// A list that came from somewhere.
+pub(crate) fn parse(bytes: &[u8], name: &str) -> Result<Registry> {
+    let wrong = |why: String| Error::Input {
+        what: format!("`{name}` is no list of artifacts: {why}"),
+        hint: "`pillion registry build DIR` makes it".to_owned(),
+    };
+    let read: Registry = serde_json::from_slice(bytes).map_err(|error| wrong(error.to_string()))?;
+    match read.format_version == FORMAT_VERSION {
+        true => Ok(read),
+        false => Err(wrong(format!("its format is not `{FORMAT_VERSION}`"))),
+    }
+}
+
+/// The newest artifact of a list that this machine can install: a runtime, unless another type is
+/// meant.
+pub(crate) fn fitting(mut registry: Registry, which: &Which) -> Result<Artifact> {
+    let version = which.version.as_ref();
+    let is_meant = |one: &Artifact| version.is_none_or(|version| one.version == *version);
+    registry.bundles.retain(is_meant);
+    let question = Question {
+        bundle_type: which.kind.unwrap_or(BundleType::PythonRuntime),
+        scope_id: which.scope.as_deref(),
+        platform: Platform::here(),
+        desktop_version: None,
+        // Whoever names one means it.
+        pre_releases: version.is_some(),
+        compression: None,
+    };
+    registry.choose(&question).cloned().ok_or_else(|| {
+        let kind = question.bundle_type;
+        Error::NotFound {
+            what: format!("the registry has no such {kind} for this machine"),
+            hint: "say what is meant with `--type`, `--scope` and `--version`".to_owned(),
+        }
     })
 }
 

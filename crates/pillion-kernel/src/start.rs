@@ -10,7 +10,7 @@ use std::time::Duration;
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use pillion_catalogue::{Code, Error, Result};
-use pillion_lanes::{Ground, Lane, Place, disk, environment, limits, session};
+use pillion_lanes::{Ground, Lane, Place, disk, environment, limits, session, ways};
 use pillion_process::Secret;
 use pillion_sandbox::walls::seccomp;
 use pillion_sandbox::{Confine, Disk, Folder, Level, Policy, Role, Watch, message};
@@ -160,6 +160,7 @@ impl Make {
             disk: self.room(),
         };
         let level = self.ground.level;
+        ways::check(level, &[&self.seen, &runtime.worker, &runtime.executable])?;
         let mut confine = Confine::new(Role::Kernel, level, policy, &runtime.executable)
             .args(["-s", "-S", "-B", "-X", "utf8"])
             .args([script.to_string_lossy().into_owned(), number])

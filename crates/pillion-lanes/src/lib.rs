@@ -37,6 +37,7 @@ mod setting;
 mod slot_pool;
 mod sys;
 mod tools;
+pub mod ways;
 mod zygote;
 
 pub use pillion_project::{Project, Whereabouts};

@@ -23,7 +23,7 @@ use crate::runtime::Runtime;
 use crate::setting::Setting;
 use crate::slot_pool::How;
 use crate::tools::{self, Calls};
-use crate::{Executor, answer, environment, session};
+use crate::{Executor, answer, environment, session, ways};
 
 /// What is to be run, with everything checked.
 #[derive(Debug, Clone)]
@@ -224,6 +224,7 @@ impl Executor {
         let config = lane.config(&project.config.lanes).clone();
         let runtime = Runtime::of_project(&project, self.dirs()).await?;
         let level = level(self.means().await, lane, &config)?;
+        ways::open(self.dirs(), level);
         Ok(Ground {
             project,
             config,
@@ -321,6 +322,12 @@ async fn start(
         std::fs::create_dir_all(&place.tmp)?;
         session::survey(&place.tmp, session::Purpose::Run)?;
     }
+    let runtime = setting.runtime;
+    ways::open(executor.dirs(), setting.level);
+    ways::check(
+        setting.level,
+        &[&place.seen, &runtime.worker, &runtime.executable],
+    )?;
     let fixed_hashes = lane == Lane::Expert;
     let walls = (setting.runtime, policy, setting.level);
     let (process, ends) =

@@ -23,8 +23,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::sys;
 
-/// How long a child that is just being started may have our locks: it has all our descriptors
-/// until its `exec`. And the time between two looks.
+/// How long a child that is just being started may have our locks, and the time between two
+/// looks.
 const CHILD_START: Duration = Duration::from_millis(500);
 const LOOK: Duration = Duration::from_millis(2);
 /// Files that are listed.
@@ -192,16 +192,25 @@ fn lock(folder: &Path, how: FlockOperation) -> io::Result<Option<InUse>> {
     Ok(is_same.then_some(InUse { _folder: open }))
 }
 
-/// Use a folder alone; `None` if somebody uses it for longer than a child takes to start.
-fn lock_alone(folder: &Path) -> io::Result<Option<InUse>> {
+/// Take a lock that a child may have which is just being started: it has all our descriptors
+/// until its `exec`, also of locks that were given back since. `None` if `attempt` gets none for
+/// longer than a start takes.
+pub fn lock_beside_starts<T, E>(
+    mut attempt: impl FnMut() -> Result<Option<T>, E>,
+) -> Result<Option<T>, E> {
     let until = Instant::now() + CHILD_START;
     loop {
-        let held = lock(folder, FlockOperation::NonBlockingLockExclusive)?;
+        let held = attempt()?;
         if held.is_some() || Instant::now() >= until {
             return Ok(held);
         }
         std::thread::sleep(LOOK);
     }
+}
+
+/// Use a folder alone; `None` if somebody uses it for longer than a child takes to start.
+fn lock_alone(folder: &Path) -> io::Result<Option<InUse>> {
+    lock_beside_starts(|| lock(folder, FlockOperation::NonBlockingLockExclusive))
 }
 
 /// Use a folder for a run, beside others. Its time says when it was last used.

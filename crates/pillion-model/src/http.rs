@@ -8,7 +8,9 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::{Duration, SystemTime};
 
 use pillion_process::Secret;
-use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue};
+use reqwest::header::{
+    ACCEPT, ACCEPT_ENCODING, AUTHORIZATION, CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderValue,
+};
 use reqwest::redirect::Policy;
 use reqwest::{Client, Response, StatusCode, Url};
 use rustls::crypto::ring;
@@ -26,6 +28,8 @@ use crate::settings::{Limits, Provider, Settings, is_loopback};
 use crate::sse::{self, SseError};
 use crate::{anthropic, openai, retry};
 
+/// The only form that answers are read in: compressed ones would not come as they are said.
+const PLAIN: &str = "identity";
 /// How much of a refusal is read.
 const MAX_REFUSAL_BYTES: usize = 64 * 1024;
 /// How much of a refusal is in the debug line.
@@ -147,7 +151,9 @@ impl Endpoint {
                 continue;
             }
             let error = failure.error;
-            if !failure.again || repeated >= self.limits.retries {
+            // Who is asked sooner than it wants refuses again.
+            let is_far = error.retry_after.is_some_and(retry::is_too_far);
+            if !failure.again || is_far || repeated >= self.limits.retries {
                 return Err(error);
             }
             let wait = retry::wait(
@@ -189,6 +195,10 @@ impl Endpoint {
         };
         if !response.status().is_success() {
             return Err(self.refusal(response, sent).await);
+        }
+        let encoding = response.headers().get(CONTENT_ENCODING);
+        if encoding.is_some_and(|encoding| encoding != PLAIN) {
+            return Err(self.compressed().into());
         }
         let mut draft = Draft::new(self.limits.max_answer_bytes);
         match self.read(response, first_byte, &mut draft, hear).await {
@@ -253,6 +263,12 @@ impl Endpoint {
         if whole {
             let text = std::str::from_utf8(&body).map_err(|_| SseError::NotUtf8)?;
             event(text, draft, hear)?;
+        } else if let Ok(Some(rest)) = decoder.rest() {
+            match event(&rest, draft, hear) {
+                // Half an event: the stream was cut off, which is told below.
+                Err(error) if error.kind == Kind::BadAnswer => {}
+                taken => taken?,
+            }
         }
         match draft.stop {
             Some(_) => Ok(()),
@@ -268,6 +284,7 @@ impl Endpoint {
     fn headers(&self) -> Result<HeaderMap, Error> {
         let mut headers = HeaderMap::new();
         headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
+        headers.insert(ACCEPT_ENCODING, HeaderValue::from_static(PLAIN));
         let secret = |text: &str| {
             let mut value = HeaderValue::from_str(text)
                 .map_err(|_| Error::new(Kind::Settings, "LLM_API_KEY cannot be sent"))?;
@@ -332,6 +349,10 @@ impl Endpoint {
 
         let lower = text.to_ascii_lowercase();
         let mut error = self.refused(status, &lower).after(asked);
+        if let Some(wait) = asked.filter(|wait| retry::is_too_far(*wait)) {
+            let minutes = wait.as_secs().div_ceil(60);
+            error = error.hint(format!("it wants to be asked again in {minutes} minutes"));
+        }
         let mut again = error.kind.is_passing();
         let mut leave_out = Options::default();
         if matches!(status.as_u16(), 400 | 422) {
@@ -432,6 +453,17 @@ impl Endpoint {
                 self.host
             ),
         )
+    }
+
+    fn compressed(&self) -> Error {
+        Error::new(
+            Kind::BadAnswer,
+            format!(
+                "`{}` compressed its answer, and was asked not to",
+                self.host
+            ),
+        )
+        .hint("turn compression off in the server, or in what stands in front of it")
     }
 
     fn timed_out(&self, what: &str, time: Duration) -> Error {

@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime};
 
 /// No wait of ours is longer.
 const LONGEST_WAIT: Duration = Duration::from_secs(16);
-/// No wait that an endpoint asks for is honoured beyond this.
+/// The longest wait that an endpoint asks for and somebody in a conversation waits for.
 const LONGEST_ASKED_WAIT: Duration = Duration::from_secs(60);
 
 /// How long to wait before repetition `attempt`, of which 0 is the first and waits for about
@@ -27,6 +27,11 @@ pub(crate) fn wait(
         .saturating_mul(2_u32.saturating_pow(attempt))
         .min(LONGEST_WAIT);
     longest.mul_f64(0.5 + part / 2.0)
+}
+
+/// Whether nobody waits for so long: then it is told instead.
+pub(crate) fn is_too_far(asked: Duration) -> bool {
+    asked > LONGEST_ASKED_WAIT
 }
 
 /// A number that differs from call to call.

@@ -2,7 +2,8 @@
 //!
 //! Pure and bounded: an event's data is given out when its empty line came. Lines end with LF,
 //! CRLF or CR; a cut may be between the two of a CRLF or inside a character. Names, ids and
-//! comments are passed over: both providers repeat the name inside of the data.
+//! comments are passed over: both providers repeat the name inside of the data. What the stream
+//! ends with before its empty line is only given out when that is asked for.
 
 /// The largest data of one event.
 pub const MAX_EVENT_BYTES: usize = 4 * 1024 * 1024;
@@ -62,6 +63,19 @@ impl Decoder {
         }
         self.extend_line(rest)?;
         Ok(())
+    }
+
+    /// The data of an event whose empty line never came: some servers leave it out at the end of
+    /// their stream. What is cut off there looks the same, so it may be half an event.
+    pub fn rest(mut self) -> Result<Option<String>, SseError> {
+        let mut rest = None;
+        for _ in 0..2 {
+            self.end_line(&mut |data| {
+                rest = Some(data.to_owned());
+                Ok::<_, SseError>(())
+            })?;
+        }
+        Ok(rest)
     }
 
     fn extend_line(&mut self, bytes: &[u8]) -> Result<(), SseError> {
@@ -130,6 +144,28 @@ mod tests {
         let stream = "\u{feff}data: a\n\n: comment\nevent: x\ndata:b\r\ndata:  c\r\rid: 1\n\n\
                       data\n\ndatabase: no\n\ndata: never ended";
         assert_eq!(decode([stream.as_bytes()]).unwrap(), ["a", "b\n c", ""]);
+    }
+
+    #[test]
+    fn an_event_at_the_end_may_be_asked_for() {
+        for (stream, expected) in [
+            ("data: a\n\ndata: b", Some("b")),
+            ("data: a\n\ndata: b\n", Some("b")),
+            ("data: a\n\ndata: b\r", Some("b")),
+            ("data: b\ndata: c", Some("b\nc")),
+            ("data: a\n\n", None),
+            ("data: a\n\n: bye", None),
+            ("", None),
+        ] {
+            let mut decoder = Decoder::new();
+            let pushed = decoder.push(stream.as_bytes(), |_| Ok::<_, SseError>(()));
+            pushed.unwrap();
+            assert_eq!(decoder.rest().unwrap().as_deref(), expected, "{stream:?}");
+        }
+        let mut decoder = Decoder::new();
+        let pushed = decoder.push(b"data: \xc3", |_| Ok::<_, SseError>(()));
+        pushed.unwrap();
+        assert_eq!(decoder.rest(), Err(SseError::NotUtf8));
     }
 
     #[test]

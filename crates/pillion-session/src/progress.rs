@@ -13,6 +13,19 @@ use crate::create::tasks;
 use crate::folder::{Folder, Record, hold, names};
 use crate::load;
 
+/// Where a session stands: its state, and the tasks of its chapter.
+pub(crate) fn stand(
+    folder: &Folder,
+    roots: &Roots,
+    contents: &Contents,
+) -> Result<(SessionState, Vec<Task>)> {
+    let (state, paths) = (load::state(folder)?, load::paths(folder)?);
+    let chapter = contents.of_session(roots, &state.chapter_id, &paths);
+    // What the learner did can be told without the chapter, if that is gone.
+    let tasks = chapter.map_or_else(|_| known_tasks(&state), |chapter| tasks(&chapter));
+    Ok((state, tasks))
+}
+
 /// Leave a task out.
 pub(crate) fn skip(
     folder: &Folder,

@@ -8,7 +8,8 @@ use tar::{Archive, EntryType, PaxExtensions};
 
 use super::Compression;
 use crate::digest::{Digest, Hashing};
-use crate::manifest::{File, Link, Manifest};
+use crate::entry::{File, Link};
+use crate::manifest::Manifest;
 use crate::paths::{self, MAX_PATH, Names};
 use crate::{Error, Limits, Result};
 

@@ -8,8 +8,8 @@ use proptest::prelude::*;
 use tar::{Builder, EntryType, Header};
 
 use super::{Compression, NoSink, Sink, read, write};
+use crate::entry::{File, Link};
 use crate::manifest::tests::runtime;
-use crate::manifest::{File, Link};
 use crate::{Digest, Limits, Manifest, Platform, Result, RuntimeManifest};
 
 /// An archive that `write` made.

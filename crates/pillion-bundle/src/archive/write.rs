@@ -7,7 +7,8 @@ use tar::{Builder, EntryType, Header};
 
 use super::Compression;
 use crate::digest::Hashing;
-use crate::manifest::{File, Manifest, Mode};
+use crate::entry::{File, Mode};
+use crate::manifest::Manifest;
 use crate::{Error, Limits, Result};
 
 /// How hard zstd tries. Higher levels take many times as long for a few per cent.

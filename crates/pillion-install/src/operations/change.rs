@@ -18,8 +18,10 @@ use crate::store::{Change, Outcome};
 /// One that is not signed by a key that you trust is refused. Until the new version is whole and
 /// in its place, the old one stays active.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema, clap::Args)]
+#[serde(deny_unknown_fields)]
 pub struct Install {
     /// The archive: a file, or an `https://` address. Its `.minisig` and `.sha256` lie beside it.
+    /// Or a registry, by its folder or its `index.json`: the newest artifact that fits is taken.
     #[arg(value_name = "FILE")]
     pub file: String,
     #[command(flatten)]
@@ -38,6 +40,7 @@ pub struct Install {
 
 /// Make an installed version the active one: the newest, unless one is named.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema, clap::Args)]
+#[serde(deny_unknown_fields)]
 pub struct Activate {
     #[command(flatten)]
     #[serde(flatten)]
@@ -47,6 +50,7 @@ pub struct Activate {
 
 /// Make the version active that was so before.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema, clap::Args)]
+#[serde(deny_unknown_fields)]
 pub struct Rollback {
     #[command(flatten)]
     #[serde(flatten)]
@@ -161,9 +165,18 @@ impl Operation for Install {
             allow_unsigned,
         } = self.trust;
         let trust = cx.service().trust(&trust, &from, allow_unsigned)?;
-        let place = Place::parse(&self.file, &from)?;
+        let mut place = Place::parse(&self.file, &from)?;
+        let mut listed = None;
+        if place.is_list() {
+            let (artifact, about) = fetch::choose(&place, &which).await?;
+            (place, listed) = (artifact, Some(about));
+        }
         let progress = ToCaller::of(&cx);
-        let source = fetch::fetch(&place, &store, &progress).await?;
+        let mut source = fetch::fetch(&place, &store, &progress).await?;
+        if let Some(listed) = listed {
+            source.checksum = Some(listed.sha256);
+            source.signature = source.signature.or(listed.signature);
+        }
         commit(move || {
             let installed = store.install(&source, &trust, &which, &progress);
             // What was refused would be refused again.
@@ -214,6 +227,7 @@ impl Operation for Rollback {
 
 /// Remove versions that are not active, but for those that were so last, and leftovers.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, clap::Args)]
+#[serde(deny_unknown_fields)]
 pub struct Gc {
     #[command(flatten)]
     #[serde(flatten)]
@@ -300,6 +314,7 @@ impl Operation for Gc {
 
 /// Make damaged bundles whole again, from the archives that they came in.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema, clap::Args)]
+#[serde(deny_unknown_fields)]
 pub struct Repair {
     #[command(flatten)]
     #[serde(flatten)]

@@ -13,6 +13,7 @@ use crate::store::{self, Entry, Expected, Health, Source, State};
 
 /// List the bundles that are installed.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema, clap::Args)]
+#[serde(deny_unknown_fields)]
 pub struct List {
     #[command(flatten)]
     #[serde(flatten)]
@@ -110,6 +111,7 @@ impl Operation for List {
 
 /// Check an archive of a bundle, or every byte of those that are installed. Changes nothing.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema, clap::Args)]
+#[serde(deny_unknown_fields)]
 pub struct Verify {
     /// The archive; what is installed if not given.
     #[arg(value_name = "FILE")]

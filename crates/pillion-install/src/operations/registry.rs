@@ -17,6 +17,7 @@ use crate::{InstallService, registry};
 
 /// Check every artifact of a folder, and write the `index.json` that a host serves with them.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema, clap::Args)]
+#[serde(deny_unknown_fields)]
 pub struct BuildRegistry {
     /// The folder of the artifacts.
     #[arg(value_name = "DIR")]
@@ -146,6 +147,7 @@ impl Operation for BuildRegistry {
 
 /// Tell which artifact of a folder a desktop would get.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, clap::Args)]
+#[serde(deny_unknown_fields)]
 pub struct Choose {
     /// The folder of the artifacts, with its `index.json`.
     #[arg(value_name = "DIR")]

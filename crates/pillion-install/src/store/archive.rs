@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use pillion_bundle::{
-    BundleType, Digest, File, Limits, Link, Manifest, NoSink, Platform, Sink, Verified,
+    BundleType, Digest, File, Hashing, Limits, Link, Manifest, NoSink, Platform, Sink, Verified,
     parse_checksum, signature,
 };
 
@@ -182,6 +182,43 @@ fn check_file(
         verified,
         signed_by,
     })
+}
+
+/// The manifest in an archive, byte for byte, if its hash is this one.
+pub(crate) fn manifest_in(path: &Path, sha256: &Digest) -> io::Result<Option<Vec<u8>>> {
+    let mut file = fs::File::open(path)?;
+    let mut hashing = Hashing::new(&mut file);
+    io::copy(&mut hashing, &mut io::sink())?;
+    if hashing.finish().1 != *sha256 {
+        return Ok(None);
+    }
+    file.rewind()?;
+    let mut first = FirstOnly::default();
+    // It ends with the sink's refusal: the rest was checked when the archive came.
+    let _ = pillion_bundle::read(file, &Limits::default(), &mut first);
+    Ok(first.manifest)
+}
+
+/// Takes the manifest, and nothing more.
+#[derive(Default)]
+struct FirstOnly {
+    manifest: Option<Vec<u8>>,
+}
+
+impl Sink for FirstOnly {
+    fn manifest(&mut self, _: &Manifest, bytes: &[u8]) -> pillion_bundle::Result<()> {
+        self.manifest = Some(bytes.to_vec());
+        let enough = io::Error::from(io::ErrorKind::Interrupted);
+        Err(pillion_bundle::Error::Write(enough))
+    }
+
+    fn file(&mut self, _: &File, _: &mut dyn Read) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn link(&mut self, _: &Link) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 /// Refuses what is not expected before anything of it is unpacked.

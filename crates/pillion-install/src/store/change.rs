@@ -118,7 +118,12 @@ impl Store {
             });
         }
         let target = folder_of(&self.root, kind, &scope, version.as_str());
+        let same_manifest = || {
+            let of = |folder: &Path| fs::read(folder.join(manifest.name())).ok();
+            of(&target).is_some_and(|there| Some(there) == of(&tree))
+        };
         let is_whole = installed.is_some()
+            && same_manifest()
             && Unpacked::open(&target).is_ok_and(|found| found.check(Depth::Full).is_ok());
         progress.step("writing to disk");
         files::sync_tree(staging)?;

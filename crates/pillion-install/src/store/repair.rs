@@ -1,12 +1,12 @@
 //! Looking at what is installed, and making it whole again.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use pillion_bundle::{Compression, Index, Installed};
 use pillion_runtime::bundle::{self, BundleError, Depth, Unpacked};
 
-use super::archive::{Expected, Source, unpack};
+use super::archive::{Expected, Source, manifest_in, unpack};
 use super::change::now;
 use super::{Entry, Store, Which, files};
 use crate::error::{Error, Result};
@@ -41,7 +41,7 @@ impl Store {
         let mut all = Vec::new();
         for entry in self.some(which)? {
             progress.step(&format!("looking at {}", entry.title()));
-            let state = match health(&entry) {
+            let state = match self.health(&entry) {
                 Ok(()) => State::Whole,
                 Err(damage) => State::Damaged(damage),
             };
@@ -61,7 +61,7 @@ impl Store {
         let mut all = Vec::new();
         for entry in self.some(which)? {
             progress.step(&format!("looking at {}", entry.title()));
-            let state = match health(&entry) {
+            let state = match self.health(&entry) {
                 Ok(()) => State::Whole,
                 Err(damage) => {
                     let staging = self.staging(&lock)?;
@@ -78,10 +78,45 @@ impl Store {
         Ok(all)
     }
 
-    fn make_anew(&self, entry: &Entry, staging: &Path, progress: &dyn Progress) -> Result<()> {
+    /// Whether a version is what was installed, to the last byte.
+    fn health(&self, entry: &Entry) -> Result<(), BundleError> {
+        let found = Unpacked::open(&entry.path)?;
+        let manifest = &found.manifest;
+        let is_it = manifest.bundle_type() == entry.kind
+            && manifest.scope_id() == entry.scope
+            && *manifest.version() == entry.version;
+        let damaged = |what: String| BundleError::Damaged {
+            root: entry.path.clone(),
+            damages: vec![bundle::Damage {
+                path: manifest.name().to_owned(),
+                what,
+            }],
+            more: 0,
+        };
+        if !is_it {
+            return Err(damaged(format!("is that of {}", manifest.title())));
+        }
+        // Whoever changes a file may have changed what the manifest says of it, too.
+        let archived = self.archive_of(entry);
+        let archived = archived.and_then(|path| manifest_in(&path, &entry.sha256).ok().flatten());
+        if let Some(archived) = archived {
+            let installed = fs::read(entry.path.join(manifest.name())).unwrap_or_default();
+            if installed != archived {
+                return Err(damaged("is not that of the archive".to_owned()));
+            }
+        }
+        found.check(Depth::Full)
+    }
+
+    /// The archive that a version came in, if it is still there.
+    fn archive_of(&self, entry: &Entry) -> Option<PathBuf> {
         let archives = [Compression::Zstd, Compression::Gzip]
             .map(|kind| self.archive(entry.kind, &entry.scope, &entry.version, kind));
-        let Some(path) = archives.into_iter().find(|path| path.is_file()) else {
+        archives.into_iter().find(|path| path.is_file())
+    }
+
+    fn make_anew(&self, entry: &Entry, staging: &Path, progress: &dyn Progress) -> Result<()> {
+        let Some(path) = self.archive_of(entry) else {
             return Err(Error::NotFound {
                 what: "the archive that it came in is gone".to_owned(),
                 hint: "install it again: `pillion bundle install FILE`".to_owned(),
@@ -147,23 +182,4 @@ impl Store {
         }
         self.write_index(&index)
     }
-}
-
-fn health(entry: &Entry) -> Result<(), BundleError> {
-    let found = Unpacked::open(&entry.path)?;
-    let manifest = &found.manifest;
-    let is_it = manifest.bundle_type() == entry.kind
-        && manifest.scope_id() == entry.scope
-        && *manifest.version() == entry.version;
-    if !is_it {
-        return Err(BundleError::Damaged {
-            root: entry.path.clone(),
-            damages: vec![bundle::Damage {
-                path: manifest.name().to_owned(),
-                what: format!("is that of {}", manifest.title()),
-            }],
-            more: 0,
-        });
-    }
-    found.check(Depth::Full)
 }

@@ -1,6 +1,6 @@
 //! Endpoints that refuse, break off, flood or say nothing.
 
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use pillion_model::{Kind, Model, Provider};
 
@@ -91,6 +91,20 @@ async fn a_wait_beyond_the_deadline_is_not_begun() {
     assert_eq!(error.kind, Kind::RateLimited);
     assert_eq!(error.retry_after, Some(Duration::from_secs(50)));
     assert_eq!(server.requests().len(), 1);
+}
+
+#[tokio::test]
+async fn who_wants_to_be_asked_much_later_is_not_asked_before() {
+    let tomorrow = SystemTime::now() + Duration::from_secs(86_400);
+    for when in ["7200".to_owned(), httpdate::fmt_http_date(tomorrow)] {
+        let head = format!("retry-after: {when}\r\n");
+        let server = Server::start(vec![status(429, &head, "{}")]).await;
+        let (_, answer) = ask(&server.model(Provider::OpenAi), &prompt()).await;
+        let error = answer.unwrap_err();
+        assert_eq!(error.kind, Kind::RateLimited, "{when}");
+        assert!(error.hint.contains(" minutes"), "{}", error.hint);
+        assert_eq!(server.requests().len(), 1, "{when}");
+    }
 }
 
 #[tokio::test]

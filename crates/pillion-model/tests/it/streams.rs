@@ -1,6 +1,6 @@
 //! Answers that come, in whatever pieces.
 
-use pillion_model::{Provider, Schema, Stop, Tool};
+use pillion_model::{Kind, Provider, Schema, Stop, Tool};
 use serde_json::json;
 
 use crate::server::{
@@ -162,4 +162,63 @@ async fn a_refused_option_is_left_out_and_stays_out() {
         );
         assert_eq!(requests.len(), 3);
     }
+}
+
+#[tokio::test]
+async fn the_last_event_may_lack_its_end() {
+    let finish = r#"data: {"choices":[{"delta":{"content":"!"},"finish_reason":"stop"}]}"#;
+    let stop = "data: {\"type\":\"message_stop\"}";
+    let anthropic = ANTHROPIC.split(stop).next().unwrap();
+    let openai = openai_text("Grüße");
+    for (provider, text, last, said) in [
+        (Provider::Custom, openai.as_str(), "data: [DONE]", "Grüße"),
+        (
+            Provider::OpenAi,
+            openai.as_str(),
+            "data:[DONE]\r\n",
+            "Grüße",
+        ),
+        (Provider::Custom, openai.as_str(), finish, "Grüße!"),
+        (Provider::Anthropic, anthropic, stop, "Grüße 你"),
+    ] {
+        let play = vec![stream_head(), send(text), send(last)];
+        let server = Server::start(vec![play]).await;
+        let (_, answer) = ask(&server.model(provider), &prompt()).await;
+        assert_eq!(answer.unwrap().text, said, "{last}");
+        assert_eq!(server.requests().len(), 1);
+    }
+    // What was cut off in the middle is no end, and nothing of it is said.
+    let half = &finish[..finish.len() - 4];
+    let server = Server::start(vec![vec![stream_head(), send(&openai), send(half)]]).await;
+    let (heard, answer) = ask(&server.model(Provider::Custom), &prompt()).await;
+    assert_eq!(answer.unwrap_err().kind, Kind::Unreachable);
+    assert_eq!(heard, ["Grüße"]);
+}
+
+#[tokio::test]
+async fn a_compressed_answer_is_told_and_was_not_asked_for() {
+    let play = status(
+        200,
+        "content-encoding: gzip\r\ncontent-type: text/event-stream\r\n",
+        "\u{1f}",
+    );
+    let server = Server::start(vec![play]).await;
+    let (_, answer) = ask(&server.model(Provider::Custom), &prompt()).await;
+    let error = answer.unwrap_err();
+    assert_eq!(error.kind, Kind::BadAnswer);
+    assert!(error.to_string().contains("compressed"), "{error}");
+    let requests = server.requests();
+    assert_eq!(requests.len(), 1, "it would be so again");
+    let head = requests[0].head.to_ascii_lowercase();
+    assert!(head.contains("accept-encoding: identity"), "{head}");
+    // Named or not, what is not compressed is read.
+    let plain = format!("{}{OPENAI_END}", openai_text("x"));
+    let play = status(
+        200,
+        "content-encoding: identity\r\ncontent-type: text/event-stream\r\n",
+        &plain,
+    );
+    let server = Server::start(vec![play]).await;
+    let (_, answer) = ask(&server.model(Provider::Custom), &prompt()).await;
+    assert_eq!(answer.unwrap().text, "x");
 }

@@ -10,7 +10,6 @@ mod turns;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
 
 use pillion_catalogue::{Code, Error, Result};
 use pillion_lanes::session;
@@ -22,10 +21,6 @@ use serde::de::DeserializeOwned;
 pub(crate) use journal::Record;
 pub use turns::PastTurn;
 pub(crate) use turns::{name as name_of_turn, offset, turns};
-
-/// How long a child that is just being started may have our locks, and the time between looks.
-const CHILD_START: Duration = Duration::from_millis(500);
-const LOOK: Duration = Duration::from_millis(2);
 
 /// The names in the folder of a session.
 pub(crate) mod names {
@@ -227,18 +222,9 @@ impl Folder {
     }
 }
 
-/// This process alone changes the session, or says that another does. It waits for a moment: a
-/// child that was started while somebody let go has the lock until its `exec`.
+/// This process alone changes the session, or says that another does.
 pub(crate) fn hold(folder: &Folder) -> Result<Held> {
-    let until = Instant::now() + CHILD_START;
-    let held = loop {
-        let held = folder.hold()?;
-        if held.is_some() || Instant::now() >= until {
-            break held;
-        }
-        std::thread::sleep(LOOK);
-    };
-    held.ok_or_else(|| {
+    session::lock_beside_starts(|| folder.hold())?.ok_or_else(|| {
         let what = format!("another process works on session `{}`", folder.id());
         Error::new(Code::Conflict, what).hint("wait until it is done, or end that process")
     })

@@ -1,15 +1,16 @@
 //! `session.state`, `session.export` and `session.delete`: sessions as a whole.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
-use pillion_agents::SessionState;
+use pillion_agents::{SessionState, Task};
 use pillion_catalogue::{Context, Method, Offer, Operation, Result, Safety, Scope, work};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::stable;
 use super::turn::folder;
-use crate::SessionService;
+use crate::{SessionService, progress};
 
 /// Whether there is a session of this name; if not, that is an error.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, clap::Args)]
@@ -54,6 +55,8 @@ pub struct State {
 pub struct StateReply {
     /// The state.
     pub state: SessionState,
+    /// The tasks of the chapter with their titles, in the chapter's order.
+    pub tasks: Vec<Task>,
 }
 
 impl Operation for State {
@@ -66,8 +69,11 @@ impl Operation for State {
 
     async fn run(self, cx: Context<SessionService>) -> Result<StateReply> {
         let folder = folder(&cx, &self.session_id)?;
-        let state = work(move |_| crate::load::state(&folder)).await??;
-        Ok(StateReply { state })
+        let service = cx.service();
+        let (contents, roots) = (Arc::clone(&service.contents), service.roots(&cx));
+        let stand = work(move |_| progress::stand(&folder, &roots, &contents)).await??;
+        let (state, tasks) = stand;
+        Ok(StateReply { state, tasks })
     }
 }
 

@@ -67,7 +67,11 @@ fn a_conversation_works_offline_on_a_fresh_machine() {
     terminal.enter("hello", "offline companion");
     terminal.until("tokens read");
     terminal.until("you> ");
-    terminal.enter("/tasks", "not started");
+    terminal.enter("/tasks", "Say what bakery.py will print");
+    // By their titles, in the order of the chapter.
+    terminal.until("Keep the price of a loaf");
+    terminal.until("Print the first");
+    terminal.until("not started");
     terminal.until("you> ");
     terminal.enter("/usage", "companion");
     terminal.until("you> ");

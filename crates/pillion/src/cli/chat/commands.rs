@@ -1,6 +1,6 @@
 //! What a line that was typed means: a message, or a command that begins with a slash.
 
-use super::markdown::Fence;
+use super::lines::Fence;
 
 /// Reasons to skip a task, as the engine knows them.
 const REASONS: &[&str] = &[

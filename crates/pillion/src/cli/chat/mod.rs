@@ -4,13 +4,14 @@
 //! read in `commands`, and what is answered to commands is written in `texts` and `run`. The session
 //! is the engine's (`tutor`). What it says comes as events
 //! (`events`) and is shown as it comes (`screen`): markdown is laid out in rows (`markdown`,
-//! `inline`, `rows`), of which the last may still change (`painter`). Without a course there is
-//! the sample that this program carries.
+//! `lines`, `inline`, `rows`), of which the last may still change (`painter`). Without a course
+//! there is the sample that this program carries.
 
 mod commands;
 mod editor;
 mod events;
 mod inline;
+mod lines;
 mod markdown;
 mod painter;
 mod rows;

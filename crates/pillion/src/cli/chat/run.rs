@@ -73,7 +73,7 @@ impl Talk {
         let reply = reply?;
         match reply.outcome {
             Outcome::Ok => {
-                self.note(&format!("it ran {} ms", reply.execution_time_ms));
+                self.note(&format!("it ran {:.0} ms", reply.execution_time_ms));
                 return Ok(Next::GoOn);
             }
             Outcome::Error => self.note(&format!("it ended with code {}", reply.returncode)),

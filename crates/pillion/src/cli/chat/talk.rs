@@ -103,7 +103,7 @@ impl Talk {
     pub(super) async fn resume(&mut self, session: &SessionInfo) -> Result<()> {
         self.tutor.session.clone_from(&session.session_id);
         // Also so that a session that cannot be read is told of at once.
-        let state = self.tutor.state().await?;
+        let state = self.tutor.stand().await?.state;
         match self.way {
             Way::Terminal => {
                 self.greet(&session.chapter_id);
@@ -291,8 +291,8 @@ impl Talk {
             }
             Typed::Help => self.show(&help()),
             Typed::Tasks => {
-                let state = self.tutor.state().await?;
-                self.show(&tasks(&state));
+                let stand = self.tutor.stand().await?;
+                self.show(&tasks(&stand));
             }
             Typed::Skip(skip) => return self.skip(skip).await,
             Typed::Run(what) => return self.run(what).await,

@@ -1,7 +1,7 @@
 //! Answers to commands, as markdown.
 
 use super::commands::{COMMANDS, CodeBlock};
-use super::tutor::{FileInfo, Skipped, State, Turn};
+use super::tutor::{FileInfo, Skipped, Stand, Turn};
 
 /// Letters of a block's first line in the list to choose from.
 const SHORT: usize = 60;
@@ -14,33 +14,36 @@ pub(super) fn help() -> String {
     list + "\nEverything else is a message. Alt-Enter begins a new line."
 }
 
-pub(super) fn tasks(state: &State) -> String {
-    if state.subtask_status.is_empty() {
+/// The tasks by their titles, in the order of the chapter; the current one in bold.
+pub(super) fn tasks(Stand { state, tasks }: &Stand) -> String {
+    if tasks.is_empty() {
         return "The chapter has no tasks.".to_owned();
     }
     let mut list = format!("**{}**\n\n", state.chapter_id);
-    for (id, task) in &state.subtask_status {
-        let is_current = state.current_subtask_id.as_deref() == Some(id);
-        let mark = match task.status.as_str() {
+    for task in tasks {
+        let stands = state.subtask_status.get(&task.id);
+        let status = stands.map_or("not_started", |stands| stands.status.as_str());
+        let mark = match status {
             "completed" => "☑",
             "skipped" => "⤼",
             "in_progress" => "◐",
             _ => "☐",
         };
-        let title = task.title.as_deref().map(|title| format!(" {title}"));
-        let title = title.unwrap_or_default();
-        let name = match is_current {
-            true => format!("**{id}**"),
-            false => id.clone(),
+        // A chapter that is gone leaves only the names of its tasks.
+        let title = match task.title.trim() {
+            "" => &task.id,
+            title => title,
         };
-        let evidence = match task.evidence.len() {
+        let title = match state.current_subtask_id.as_ref() == Some(&task.id) {
+            true => format!("**{title}**"),
+            false => title.to_owned(),
+        };
+        let evidence = match stands.map_or(0, |stands| stands.evidence.len()) {
             0 => String::new(),
             count => format!(" ({count} × seen)"),
         };
-        list += &format!(
-            "{mark} {name}{title} · {}{evidence}\n",
-            task.status.replace('_', " ")
-        );
+        let status = status.replace('_', " ");
+        list += &format!("{mark} {title} · {status}{evidence}\n");
     }
     list
 }

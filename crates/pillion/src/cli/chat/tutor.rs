@@ -100,8 +100,23 @@ pub(super) struct State {
 #[serde(default)]
 pub(super) struct Subtask {
     pub(super) status: String,
-    pub(super) title: Option<String>,
     pub(super) evidence: Vec<Value>,
+}
+
+/// A task of the chapter.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Task {
+    pub(super) id: String,
+    pub(super) title: String,
+}
+
+/// A state, and the tasks of its chapter in their order.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Stand {
+    pub(super) state: State,
+    pub(super) tasks: Vec<Task>,
 }
 
 /// What came of skipping a task.
@@ -240,13 +255,8 @@ impl Tutor {
         Ok(found.turns)
     }
 
-    pub(super) async fn state(&self) -> Result<State> {
-        #[derive(Deserialize)]
-        struct Found {
-            state: State,
-        }
-        let found: Found = self.of_session(life::State::NAME).await?;
-        Ok(found.state)
+    pub(super) async fn stand(&self) -> Result<Stand> {
+        self.of_session(life::State::NAME).await
     }
 
     pub(super) async fn skip(&self, skip: &Skip) -> Result<Skipped> {

@@ -3,6 +3,7 @@
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 
+use pillion_bundle::Digest;
 use serde_json::json;
 
 use super::world::World;
@@ -66,6 +67,40 @@ fn a_bundle_is_installed_upgraded_damaged_repaired_and_rolled_back() {
     let forward = world.bundle("activate", &["--version", "2.0.0"]);
     assert_eq!(forward["outcome"], "switched");
     assert_eq!(world.bundle("activate", &[])["outcome"], "unchanged");
+}
+
+#[test]
+fn a_file_that_was_changed_together_with_the_manifest_is_found() {
+    let world = World::new();
+    let archive = world.experts("1.0.0");
+    let folder = world.path("store/experts/core/1.0.0");
+    let file = folder.join("prompts/expert.md");
+    let tamper = || {
+        let was = Digest::of(b"1.0.0").to_string();
+        fs::write(&file, "9.9.9").unwrap();
+        let manifest = folder.join("bundle.manifest.json");
+        let text = fs::read_to_string(&manifest).unwrap();
+        assert!(text.contains(&was));
+        let text = text.replace(&was, &Digest::of(b"9.9.9").to_string());
+        fs::write(manifest, text).unwrap();
+    };
+    world.install(&archive);
+    tamper();
+    let verify = world.run(&["--json", "bundle", "verify", "--store", "store"]);
+    assert_eq!(verify.code, Some(1), "{verify}");
+    let problem = verify.json()["bundles"][0]["problem"].to_string();
+    assert!(problem.contains("bundle.manifest.json"), "{problem}");
+    assert_eq!(
+        world.bundle("repair", &[])["bundles"][0]["state"],
+        "repaired"
+    );
+    assert_eq!(fs::read_to_string(&file).unwrap(), "1.0.0");
+    assert_eq!(world.bundle("verify", &[])["ok"], true);
+    // To install it again mends it as well.
+    tamper();
+    assert_eq!(world.install(&archive)["outcome"], "installed");
+    assert_eq!(fs::read_to_string(&file).unwrap(), "1.0.0");
+    assert_eq!(world.bundle("verify", &[])["ok"], true);
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 mod build;
 mod crash;
+mod https;
 mod life;
 mod registry;
 mod runtime;

@@ -164,6 +164,45 @@ fn a_desktop_gets_the_newest_runtime_that_it_can_use() {
             0
         );
     }
+    // So can what fits best, where only the registry is named.
+    if std::env::consts::ARCH == "x86_64" {
+        let address = &served.address;
+        for list in [
+            "registry".to_owned(),
+            "registry/index.json".to_owned(),
+            format!("http://{address}/artifacts/"),
+            format!("http://{address}/artifacts/index.json"),
+        ] {
+            let installed = world.install(&list);
+            assert_eq!(installed["version"], "1.1.0", "{list}: {installed}");
+        }
+        let early = ["registry", "--version", "2.0.0-rc.1"];
+        let early = [&early[..], &["--trust", "keys/bundle.pub"]].concat();
+        assert_eq!(world.bundle("install", &early)["version"], "2.0.0-rc.1");
+    }
+    let chapter = ["bundle", "install", "registry", "--type", "chapter"];
+    let error = world.refused(&chapter);
+    assert_eq!(error["code"], "not_found", "{error}");
+    // The list says which archive it is.
+    let path = world.path("registry/index.json");
+    let mut changed: Value = serde_json::from_slice(&list).unwrap();
+    for artifact in changed["bundles"].as_array_mut().unwrap() {
+        artifact["sha256"] = "0".repeat(64).into();
+    }
+    std::fs::write(&path, changed.to_string()).unwrap();
+    if std::env::consts::ARCH == "x86_64" {
+        let trusted = ["--trust", "keys/bundle.pub"];
+        assert_eq!(world.refusal("registry", &trusted), "archive_hash");
+    }
+    // A list of another format is none.
+    changed["format_version"] = "registry-v9".into();
+    std::fs::write(&path, changed.to_string()).unwrap();
+    let error = world.refused(&["bundle", "install", "registry"]);
+    assert!(
+        error["message"].as_str().unwrap().contains("registry-v1"),
+        "{error}"
+    );
+    std::fs::write(&path, &list).unwrap();
     let error = world.refused(&[
         "bundle",
         "install",

@@ -240,6 +240,7 @@ fn value(operation: &str, name: &str, context: &TestContext) -> Option<Value> {
         ("system.operations", "query") => Some(json!("code.rename")),
         ("exec.start" | "exec.run", "code") => Some(json!("print(1)")),
         ("notebook.input", "value") => Some(json!("yes")),
+        ("notebook.inspect", "source") => Some(json!(false)),
         // It has a list of them.
         ("notebook.new", "code") => return None,
         ("kernel.spec", "name") => Some(json!("python3")),

@@ -40,6 +40,39 @@ fn nothing_is_read_written_or_reached_without_namespaces() {
     world.end();
 }
 
+/// Root's code runs as another user there.
+#[test]
+fn nothing_is_read_written_or_reached_without_namespaces_under_root() {
+    World::of(Who::Root, "L2").into_iter().for_each(|world| {
+        assault(&world, &FRESH_WAYS);
+        world.end();
+    });
+}
+
+/// Who runs code as another user says which folder is closed to that one, and starts nothing.
+#[test]
+fn a_folder_that_is_closed_to_code_is_named() {
+    use std::os::unix::fs::PermissionsExt;
+    let Some(world) = World::of(Who::Root, "L2") else {
+        return;
+    };
+    let base = &world.context.base;
+    let closed = std::fs::Permissions::from_mode(0o700);
+    std::fs::set_permissions(base, closed).unwrap();
+    let mut rpc = world.daemon.connect();
+    for way in FRESH_WAYS {
+        let order = json!({"code": "print(1)", "lane": way.lane, "fresh": true,
+            "root": world.context.project});
+        let reply = rpc.call("exec.run", order).unwrap();
+        assert_eq!(reply["outcome"], "start_failed", "{reply}");
+        let why = reply["stderr"].as_str().unwrap();
+        assert!(why.contains(&format!("`{}`", base.display())), "{why}");
+        assert!(why.contains("PILLION_HOME"), "{why}");
+    }
+    drop(rpc);
+    world.end();
+}
+
 fn assault(world: &World, ways: &[Way]) {
     let mut orders = Vec::new();
     for way in ways {

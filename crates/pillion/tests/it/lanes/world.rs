@@ -147,6 +147,11 @@ impl World {
             format!("sk-it-{}", "0123456789abcdef".repeat(2)),
         );
         context.set_env("PILLION_LANES_LEVEL", level);
+        if who == Who::Root && level == "L2" {
+            // Code runs as another user, who needs a Python of its own and a way to it.
+            context.set_env("PATH", "/usr/local/bin:/usr/bin:/bin");
+            fs::set_permissions(&context.base, fs::Permissions::from_mode(0o711)).unwrap();
+        }
         let outside = context.base.join("outside");
         fs::create_dir(&outside).unwrap();
         fs::write(outside.join("secret.txt"), "secret").unwrap();

@@ -4,8 +4,8 @@ use serde_json::json;
 
 use super::client::detail;
 use super::model_server::{Act, Agent, Ended, Gate, reply};
-use super::turns::unlocks_once;
-use super::world::{CHAPTER, World, eventually, files_below};
+use super::turns::{consultation, packet, unlocks_once};
+use super::world::{CHAPTER, World, eventually, files_below, write_all};
 
 #[test]
 fn a_cancelled_turn_aborts_the_model_and_leaves_nothing() {
@@ -96,6 +96,104 @@ fn a_turn_is_cancelled_wherever_it_is() {
     assert_eq!(world.turns(&session), Vec::new());
     let companions = world.model.asked(Agent::Companion).len();
     assert_eq!(companions, 3, "and nothing was tried again");
+}
+
+#[test]
+fn a_consultation_is_cancelled_with_its_turn() {
+    let world = World::new();
+    let skill = "def run(**_):\n    while True: pass\n";
+    let expert = world.context.base.join("experts/table_expert");
+    write_all(&expert, &[("skills/count_rows.py", skill)]);
+    let client = world.serve();
+    let session = client.create(CHAPTER);
+    let before = (client.state(&session), packet(&world, &session));
+    let consultations = world.folder(&session).join("expert_workspace");
+    world.model.on(Agent::Companion, |_| {
+        Act::say(reply("Reached.", json!({ "checkpoint_reached": true })))
+    });
+    world
+        .model
+        .on(Agent::Manager, |_| Act::say(consultation("table_expert")));
+    let call = Act::Call {
+        name: "count_rows".into(),
+        arguments: json!({ "rows": 3 }),
+    };
+    // An expert whose model says nothing, and one whose skill never ends.
+    for (at, (act, ended)) in [(Act::Silence, Ended::Left), (call, Ended::Answered)]
+        .into_iter()
+        .enumerate()
+    {
+        world.model.on(Agent::Expert, move |_| act.clone());
+        let mut stream = client.say(&session, "CANCEL-ME");
+        stream.until("consultation_start");
+        let asked = world.model.wait_for(Agent::Expert, at + 1);
+        if ended == Ended::Answered {
+            asked.wait_for_end(ended);
+        }
+        client.cancel(&session);
+        asked.wait_for_end(ended);
+        let turn = stream.finish();
+        assert_eq!(turn.types().last(), Some(&"cancelled"), "{turn:?}");
+        assert_eq!(turn.of("consultation_complete").len(), 0, "{turn:?}");
+        let after = (client.state(&session), packet(&world, &session));
+        assert_eq!(after, before);
+        let left = files_below(&consultations);
+        assert!(left.is_empty(), "{left:?}");
+    }
+    assert_eq!(world.turns(&session), Vec::new());
+    assert_eq!(
+        world.places_of("CANCEL-ME"),
+        Vec::<std::path::PathBuf>::new()
+    );
+    world
+        .model
+        .on(Agent::Companion, |_| Act::say(reply("Fine.", json!({}))));
+    assert_eq!(client.turn(&session, "and now?").index(), 1);
+}
+
+#[test]
+fn a_second_reply_is_cancelled_with_the_first() {
+    let world = World::new();
+    let client = world.serve();
+    let session = client.create(CHAPTER);
+    let before = packet(&world, &session);
+    world.model.in_turn(
+        Agent::Companion,
+        vec![
+            Act::say(reply("Reached.", json!({ "checkpoint_reached": true }))),
+            Act::held("Second. ", &Gate::default(), ""),
+        ],
+    );
+    let mut stream = client.say(&session, "unlock");
+    stream.until("companion_start");
+    stream.until("companion_start");
+    client.cancel(&session);
+    world
+        .model
+        .wait_for(Agent::Companion, 2)
+        .wait_for_end(Ended::Left);
+    assert_eq!(stream.finish().types().last(), Some(&"cancelled"));
+    assert_eq!(client.history(&session).len(), 0);
+    assert_eq!(
+        packet(&world, &session),
+        before,
+        "the manager's is not kept"
+    );
+    assert_eq!(client.state(&session)["turn_index"], 0);
+}
+
+#[test]
+fn a_silent_model_is_waited_for_with_comments() {
+    let world = World::new();
+    let client = world.serve();
+    let session = client.create(CHAPTER);
+    world.model.on(Agent::Companion, |_| Act::Silence);
+    let mut stream = client.say(&session, "nobody answers");
+    stream.until("start");
+    stream.until_comment();
+    client.cancel(&session);
+    let turn = stream.finish();
+    assert_eq!(turn.types(), ["start", "cancelled"], "{turn:?}");
 }
 
 #[test]

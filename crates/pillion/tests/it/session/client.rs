@@ -314,15 +314,27 @@ impl Stream {
     /// The next event of any stream of the contract; `None` at the end.
     pub(super) fn next_of_any(&mut self) -> Option<Value> {
         loop {
+            let frame = self.frame()?;
+            if let Some(event) = events::decode(&frame) {
+                self.events.push(event.clone());
+                return Some(event);
+            }
+        }
+    }
+
+    /// Read until a comment, which must come before any event.
+    pub(super) fn until_comment(&mut self) {
+        let frame = self.frame().expect("a comment");
+        assert_eq!(events::decode(&frame), None);
+    }
+
+    /// What stands before the next empty line; `None` at the end.
+    fn frame(&mut self) -> Option<String> {
+        loop {
             if let Some(end) = self.buffer.windows(2).position(|two| two == b"\n\n") {
                 let rest = self.buffer.split_off(end + 2);
                 let frame = std::mem::replace(&mut self.buffer, rest);
-                let frame = std::str::from_utf8(&frame[..end]).unwrap();
-                if let Some(event) = events::decode(frame) {
-                    self.events.push(event.clone());
-                    return Some(event);
-                }
-                continue;
+                return Some(String::from_utf8(frame[..end].to_vec()).unwrap());
             }
             match read_chunk(&mut self.reader) {
                 Some(mut chunk) => self.buffer.append(&mut chunk),

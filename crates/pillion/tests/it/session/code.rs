@@ -62,15 +62,44 @@ fn code_runs_and_says_how_it_ended() {
         (&json!(false), &json!("killed"))
     );
     assert!(killed["returncode"].as_i64().unwrap() <= -100, "{killed}");
-    // The last of them are kept.
+    let much = run("while True: print('x' * 10000)");
+    assert_eq!(
+        (&much["returncode"], &much["outcome"]),
+        (&json!(-5), &json!("output_limit")),
+        "{}",
+        much["outcome"]
+    );
+    assert_eq!(much["truncated"], true);
+}
+
+#[test]
+fn the_last_ten_runs_are_kept() {
+    let world = World::new();
+    let client = world.serve();
+    let session = client.create(CHAPTER);
+    for number in 1..=12 {
+        client.run(
+            &session,
+            json!({ "code": format!("print('run {number}')") }),
+        );
+    }
     let history = world.folder(&session).join("code_history");
-    let kept = eventually("the history of runs", || history.read_dir().ok());
-    let kept: Vec<String> = kept
-        .flatten()
-        .map(|entry| entry.file_name().into_string().unwrap())
-        .collect();
-    assert!(!kept.is_empty() && kept.len() <= 10, "{kept:?}");
-    assert!(kept.iter().all(|name| name.starts_with("run_")), "{kept:?}");
+    let kept = eventually("the last run", || {
+        let entries = history.read_dir().ok()?.flatten();
+        let mut kept: Vec<_> = entries.map(|entry| entry.path()).collect();
+        kept.sort();
+        let last = std::fs::read_to_string(kept.last()?).ok()?;
+        last.contains("run 12").then_some(kept)
+    });
+    assert_eq!(kept.len(), 10, "{kept:?}");
+    for (number, path) in (3..).zip(&kept) {
+        let name = path.file_name().unwrap().to_str().unwrap();
+        let ms = name.strip_prefix("run_").unwrap();
+        let ms = ms.strip_suffix(".json").unwrap();
+        assert!(ms.parse::<u64>().is_ok(), "{name}");
+        let run: Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
+        assert_eq!(run["stdout"], format!("run {number}\n"), "{run}");
+    }
 }
 
 #[test]
@@ -147,7 +176,17 @@ fn jobs_run_beside_everything_else() {
     let theirs = format!("/api/session/{other}/code/jobs/{endless}/cancel");
     detail(&client.post(&theirs, json!({})), 404);
     good(&client.post(&format!("{jobs}/{endless}/cancel"), json!({})));
-    wait(&endless, "cancelled");
+    let cancelled = wait(&endless, "cancelled");
+    let result = &cancelled["result"];
+    assert_eq!(
+        (
+            &result["returncode"],
+            &result["outcome"],
+            &result["cancelled"]
+        ),
+        (&json!(-2), &json!("cancelled"), &json!(true)),
+        "{cancelled}"
+    );
     detail(&client.get(&format!("{jobs}/none")), 404);
     // What a job printed is streamed, also to who comes later.
     let streamed = client.get(&format!("{jobs}/{endless}/stream"));

@@ -333,6 +333,17 @@ fn reports_histories_and_states_are_told() {
             .contains_key("current_subtask_id"),
         "{state}"
     );
+    // Beside it are the titles of the tasks.
+    let stand = good(&client.get(&format!("/api/session/{session}/state")));
+    let task = |id: &str, title: &str| json!({ "id": id, "title": title });
+    assert_eq!(
+        stand["tasks"],
+        json!([
+            task("t1", "Make a list"),
+            task("t2", "Add it up"),
+            task("t3", "Explain it")
+        ])
+    );
 }
 
 #[test]
@@ -520,4 +531,18 @@ fn the_environment_of_the_launch_is_heard() {
     assert_eq!(web.get("/health").json()["status"], "healthy");
     drop(web);
     assert!(log.exists());
+    // Code runs with the Python that the desktop brings along.
+    let mut which = world.context.command("python3");
+    which.args(["-c", "import sys; print(sys.executable)"]);
+    let python = Output::of(which).stdout;
+    let runtime = world.context.base.join("runtime");
+    std::fs::create_dir_all(runtime.join("bin")).unwrap();
+    std::os::unix::fs::symlink(python.trim(), runtime.join("bin/python3")).unwrap();
+    world.context.set_env("PYTHON_RUNTIME_ROOT", &runtime);
+    let client = world.serve();
+    let session = client.create(CHAPTER);
+    let code = json!({ "code": "import sys; print(sys.executable)" });
+    let run = client.run(&session, code);
+    let expected = format!("{}\n", runtime.join("bin/python3").display());
+    assert_eq!(run["stdout"], expected, "{run}");
 }

@@ -1,5 +1,7 @@
 //! Turns: what is streamed in which order, what unlocks, who is asked, and what is kept.
 
+use std::fs;
+
 use serde_json::{Value, json};
 
 use super::model_server::{Act, Agent, Gate, manager_answer, memo_answer, merged, outcome, reply};
@@ -289,23 +291,25 @@ fn each_lock_has_its_key() {
     assert!(unlocks(&world, say, checkpoint));
 }
 
+/// A manager's answer that asks this expert.
+pub(super) fn consultation(expert: &str) -> String {
+    let request = json!({
+        "expert_id": expert,
+        "question": "How many rows are there?",
+        "context": "The learner has uploaded a table.",
+        "expected_output_type": "summary",
+        "scenario_id": null,
+        "reasoning": "It must be counted.",
+        "consulting_letter_title": "Counting rows",
+    });
+    manager_answer(1, json!({ "consultation_request": request }))
+}
+
 /// A manager that asks this expert, and is told what it said.
 pub(super) fn consults(world: &World, expert: &'static str) {
     world.model.on(Agent::Manager, move |asked| {
         if asked.number % 2 == 1 {
-            let request = json!({
-                "expert_id": expert,
-                "question": "How many rows are there?",
-                "context": "The learner has uploaded a table.",
-                "expected_output_type": "summary",
-                "scenario_id": null,
-                "reasoning": "It must be counted.",
-                "consulting_letter_title": "Counting rows",
-            });
-            Act::say(manager_answer(
-                1,
-                json!({ "consultation_request": request }),
-            ))
+            Act::say(consultation(expert))
         } else {
             let more = json!({ "expert_consultation_summary": "There are 3007 rows.",
                 "guidance_for_ca": "tell of 3007 rows" });
@@ -345,6 +349,7 @@ fn an_expert_is_consulted_and_its_skill_runs() {
     let done = turn.of("consultation_complete");
     assert_eq!(done.len(), 1, "{turn:?}");
     let id = done[0]["consultation_id"].as_str().unwrap();
+    assert_eq!(id, "consult_0001");
     let asked = world.model.asked(Agent::Expert);
     assert_eq!(asked.len(), 2);
     assert!(asked[0].text().contains("How many rows are there?"));
@@ -432,6 +437,12 @@ fn prompts_are_the_chapters_then_the_apps_then_the_machines_then_ours() {
     world
         .context
         .set_env("MAIN_AGENTS_DIR", base.join("machine"));
+    // Texts for chapters that have none of their own.
+    let templates = [("socratic_vs_direct.md", "TEMPLATE: ask first, then tell.\n")];
+    write_all(&base.join("templates"), &templates);
+    world
+        .context
+        .set_env("CURRICULUM_TEMPLATES_DIR", base.join("templates"));
     let client = world.serve();
     let context = json!({ "bundle_paths": {
         "chapter_bundle_path": base.join("bundle"),
@@ -456,6 +467,14 @@ fn prompts_are_the_chapters_then_the_apps_then_the_machines_then_ours() {
     client.turn(&plain, "hello");
     let text = world.model.wait_for(Agent::Companion, asked + 1).text();
     assert!(text.contains(said("companion", "MACHINE").trim()), "{text}");
+    // A prompt of its own may leave them out; ours does not.
+    world.context.set_env("MAIN_AGENTS_DIR", "");
+    drop(client);
+    let client = world.serve();
+    let asked = world.model.asked(Agent::Companion).len();
+    client.turn(&client.create(CHAPTER), "hello");
+    let text = world.model.wait_for(Agent::Companion, asked + 1).text();
+    assert!(text.contains("TEMPLATE: ask first"), "{text}");
 }
 
 #[test]
@@ -612,7 +631,7 @@ fn every_fifth_turn_the_errors_are_summed_up() {
         assert_eq!(client.turn(&session, "next").index(), turn);
     }
     let summary = world.folder(&session).join("student_error_summary.md");
-    let text = eventually("the summary", || std::fs::read_to_string(&summary).ok());
+    let text = eventually("the summary", || fs::read_to_string(&summary).ok());
     for slip in 1..=5 {
         assert!(text.contains(&format!("SLIP-{slip}")), "{text}");
     }
@@ -642,6 +661,12 @@ fn a_session_is_on_disk_as_the_contract_says() {
     for name in ["user_workspace", "working_files"] {
         assert!(folder.join(name).is_dir(), "{name}");
     }
+    let events = fs::read_to_string(folder.join("system_events.jsonl")).unwrap();
+    for line in events.lines() {
+        let event: Value = serde_json::from_str(line).unwrap();
+        assert!(event["at"].is_string() && event["event"].is_string());
+    }
+    assert!(events.contains("\"session_ended\""), "{events}");
     let turns = world.turns(&session);
     let names: Vec<&str> = turns.iter().map(|(name, _)| name.as_str()).collect();
     let expected = [
