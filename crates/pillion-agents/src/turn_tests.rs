@@ -4,11 +4,12 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
+use crate::ConsultationResult;
 use crate::outcome::BlockerType;
 use crate::packet::{BindingRule, LockUntil};
 use crate::prompts::{ChapterTexts, ExpertInfo};
 use crate::rules::{initial_packet, initial_state};
-use crate::state::Task;
+use crate::state::{Task, TaskStatus};
 
 const PLAIN: &str =
     "Try it.\n```json\n{\"checkpoint_reached\": false, \"blocker_type\": \"none\"}\n```";
