@@ -6,7 +6,10 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use serde::Deserialize;
+use serde::de::IgnoredAny;
 use serde_json::Value;
+use serde_saphyr::Spanned;
 
 use crate::error::Flaws;
 use crate::files::{Bundle, DATASET_BYTES, SCRIPT_BYTES, Text};
@@ -272,17 +275,42 @@ pub(crate) fn consultation_config(source: &Text) -> Result<(Consultation, Flaws)
         let message = format!("at most {MOST_RULES} binding rules are used");
         flaws.push((line_of("binding_rules"), message));
     }
-    for rule in rules.iter().take(MOST_RULES) {
-        match BindingRule::parse(rule) {
-            Ok(rule) => found.binding_rules.push(rule),
-            Err(wrong) => flaws.extend(
-                wrong
-                    .into_iter()
-                    .map(|flaw| (line_of(&flaw.word), flaw.message)),
-            ),
-        }
+    let lines = lines_of_rules(&source.text);
+    for (number, rule) in rules.iter().take(MOST_RULES).enumerate() {
+        let wrong = match BindingRule::parse(rule) {
+            Ok(rule) => {
+                found.binding_rules.push(rule);
+                continue;
+            }
+            Err(wrong) => wrong,
+        };
+        // The words of a rule are in other rules, too.
+        let first = lines.get(number).copied();
+        let end = lines.get(number + 1).copied().unwrap_or(usize::MAX);
+        let line = |word: &str| match first {
+            Some(first) => yaml::line_between(&source.text, word, first, end).or(Some(first)),
+            None => line_of(word),
+        };
+        flaws.extend(
+            wrong
+                .into_iter()
+                .map(|flaw| (line(&flaw.word), flaw.message)),
+        );
     }
     Ok((found, flaws))
+}
+
+/// The line at which each binding rule begins. There are none where that cannot be said: a
+/// document of JSON, for one, need not be YAML.
+fn lines_of_rules(text: &str) -> Vec<usize> {
+    #[derive(Default, Deserialize)]
+    struct Lines {
+        #[serde(default)]
+        binding_rules: Vec<Spanned<IgnoredAny>>,
+    }
+    let lines: Lines = serde_saphyr::from_str(text).unwrap_or_default();
+    let line = |rule: &Spanned<IgnoredAny>| usize::try_from(rule.referenced.line()).ok();
+    lines.binding_rules.iter().filter_map(line).collect()
 }
 
 /// Whether a learner must not see this file.

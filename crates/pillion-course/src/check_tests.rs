@@ -59,7 +59,8 @@ fn everything_wrong_with_a_chapter_is_told_by_file_and_line() {
     file(
         "consultation_config.yaml",
         "available_experts:\n  - one\n  - two\nbinding_rules:\n  - expert_id: three\n  \
-         - expert_id: one\n    set:\n      color: red\n",
+         - expert_id: one\n    set:\n      color: red\n  - expert_id: one\n    set:\n      \
+         color: blue\n  - set: {}\n",
     );
     file("prompts/memo.md", "{{report}}\n{{ unknown }}\n");
     file("memo.md", "shadowed");
@@ -72,6 +73,10 @@ fn everything_wrong_with_a_chapter_is_told_by_file_and_line() {
         "title: Py\nchapters:\n  - ch\n  - gone\n",
     );
     let expected = [
+        "Error c/courses/py/chapters/ch/consultation_config.yaml:11 a packet has no field `color` \
+         that a rule may set",
+        "Error c/courses/py/chapters/ch/consultation_config.yaml:12 a binding rule needs an \
+         `expert_id`",
         "Error c/courses/py/chapters/ch/consultation_config.yaml:3 there is no expert `two`",
         "Error c/courses/py/chapters/ch/consultation_config.yaml:5 the rule's expert `three` is \
          not available",
@@ -100,7 +105,7 @@ fn everything_wrong_with_a_chapter_is_told_by_file_and_line() {
     let of_chapter = |line: &&&str| !line.contains("course.yaml");
     let expected: Vec<&str> = expected.iter().filter(of_chapter).copied().collect();
     assert_eq!(alone, expected);
-    assert_eq!(check(&tree.path("c")).count(Severity::Error), 7);
+    assert_eq!(check(&tree.path("c")).count(Severity::Error), 9);
 }
 
 #[test]

@@ -164,6 +164,14 @@ pub(crate) fn line_of(text: &str, name: &str) -> Option<usize> {
     Some(at + 1)
 }
 
+/// The first line that has `name` as a word of its own among the lines of `text` from line
+/// `first` up to `end`, all counted from 1.
+pub(crate) fn line_between(text: &str, name: &str, first: usize, end: usize) -> Option<usize> {
+    let before = first.saturating_sub(1);
+    let lines: Vec<&str> = text.lines().take(end - 1).skip(before).collect();
+    Some(before + line_of(&lines.join("\n"), name)?)
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
