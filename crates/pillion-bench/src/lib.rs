@@ -8,6 +8,7 @@
 //! It is a crate of its own, which `pillion` has behind its feature `bench`: a checkout builds
 //! it, packages do not.
 
+mod archives;
 mod code;
 mod doors;
 mod exec;

@@ -16,12 +16,12 @@ use std::time::Duration;
 use clap::Args;
 use pillion_catalogue::{Code, Error, Result};
 use pillion_process::{Launch, Output};
-use pillion_runtime::Dirs;
 use pillion_terminal::{output, tools};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::Plan;
+use super::archives;
 use super::code::asked;
 use super::report::{Budget, Figure, Row, Unit};
 use super::stage::{Stage, cannot};
@@ -33,13 +33,13 @@ pub(super) const GROUPS: &[&str] = &["recall", "selected"];
 
 /// The share of failing tests that must be named.
 const RECALL: f64 = 97.0;
-/// How long one run of a project's tests may take, and fetching what it needs.
+/// How long one run of a project's tests may take, and installing what they need.
 const COMMAND_TIMEOUT: Duration = Duration::from_secs(15 * 60);
 
 /// Seconds after which a test hangs.
 const HANGING: &str = "60";
 
-const TRIAL: &str = include_str!("trial.py");
+const MUTANTS: &str = include_str!("mutants.py");
 const PLUGIN: &str = include_str!("impact_plugin.py");
 
 /// Break functions of real projects, and see whether the tests that fail were foretold.
@@ -156,20 +156,13 @@ struct Trial<'a> {
 
 impl<'a> Trial<'a> {
     async fn new(stage: &'a Stage, plan: &'a Plan, project: &'a Project) -> Result<Self> {
-        let cache = Dirs::from_env().writable_cache().map_err(|error| {
-            Error::new(Code::InternalError, error.to_string()).hint(error.hint())
-        })?;
-        let cache = cache.join("bench");
-        for (name, text) in [("trial.py", TRIAL), ("impact_plugin.py", PLUGIN)] {
+        let cache = archives::cache()?;
+        for (name, text) in [("mutants.py", MUTANTS), ("impact_plugin.py", PLUGIN)] {
             fs::write(stage.path(name), text).map_err(|error| cannot(&error))?;
         }
-        let kept = cache.join(project.package.replace("==", "-"));
-        if !kept.is_dir() {
-            plan.tell(&format!("fetching {}", project.package));
-            let fetch = stage.python().arg(stage.path("trial.py"));
-            let fetch = fetch.args(["fetch", project.package, project.sha256]);
-            done(fetch.arg(&kept)).await?;
-        }
+        let (package, sha256) = (project.package, project.sha256);
+        let kept =
+            archives::source(stage.python(), package, sha256, |what| plan.tell(what)).await?;
         let python = environment(stage, plan, project, &cache).await?;
         let root = stage.path(project.name);
         // Programs that tests start do not get the paths of their parent.
@@ -200,8 +193,8 @@ impl<'a> Trial<'a> {
         if before.passed.is_empty() {
             return Err(Error::internal(format!("no test of {name} passes")));
         }
-        let mutants = self.stage.python().arg(self.stage.path("trial.py"));
-        let mutants = mutants.arg("mutants").arg(&self.root);
+        let mutants = self.stage.python().arg(self.stage.path("mutants.py"));
+        let mutants = mutants.arg(&self.root);
         let mutants = mutants.args([self.project.source, &bench.seed.to_string()]);
         let said = done(mutants.arg(self.stage.path("outcome.json")))
             .await?

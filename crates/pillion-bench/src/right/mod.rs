@@ -175,8 +175,7 @@ impl<'a> Tree<'a> {
         project: &'a Project,
         python: &'a Path,
     ) -> Result<Self> {
-        plan.tell(&format!("fetching {}", project.package));
-        let source = project.fetched(python).await?;
+        let source = project.fetched(python, |what| plan.tell(what)).await?;
         let root = stage.path(project.name);
         projects::copy(&source, &root)?;
         let config = format!("[python]\ninterpreter = {}\n", json!(python));

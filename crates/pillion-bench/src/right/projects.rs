@@ -7,18 +7,16 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use pillion_catalogue::{Code, Error, Result};
+use pillion_catalogue::Result;
 use pillion_process::Launch;
-use pillion_runtime::Dirs;
 
+use super::super::archives::{self, cache, run};
 use super::super::stage::{Stage, cannot};
 
-/// How long fetching may take, and a run of tests.
+/// How long a run of tests may take.
 const COMMAND_TIMEOUT: Duration = Duration::from_secs(10 * 60);
 /// What is shown of what tests said.
 const SHOWN: usize = 300;
-/// Unpacks a source archive of known content without running anything of it.
-const FETCH: &str = include_str!("fetch_sdist.py");
 
 /// What the tests of all projects need, pinned.
 const PACKAGES: &[&str] = &[
@@ -94,16 +92,9 @@ pub(super) struct Outcome {
 }
 
 impl Project {
-    /// The project as its archive has it, fetched once into pillion's cache.
-    pub(super) async fn fetched(&self, python: &Path) -> Result<PathBuf> {
-        let kept = cache()?.join(self.package.replace("==", "-"));
-        if !kept.is_dir() {
-            let launch = Launch::new(python)
-                .args(["-c", FETCH, self.package, self.sha256])
-                .arg(&kept);
-            run(launch, self.package).await?;
-        }
-        Ok(kept)
+    /// The project as its archive has it.
+    pub(super) async fn fetched(&self, python: &Path, tell: impl FnOnce(&str)) -> Result<PathBuf> {
+        archives::source(Launch::new(python), self.package, self.sha256, tell).await
     }
 
     /// Run its tests, but for some; up to the first that fails, if that is enough to know.
@@ -207,25 +198,6 @@ pub(super) async fn environment(stage: &Stage, uv: Option<&Path>) -> Result<Path
     }
     fs::write(folder.join("ready"), "").map_err(|error| cannot(&error))?;
     Ok(python)
-}
-
-fn cache() -> Result<PathBuf> {
-    let cache = Dirs::from_env()
-        .writable_cache()
-        .map_err(|error| Error::new(Code::InternalError, error.to_string()).hint(error.hint()))?;
-    let folder = cache.join("bench");
-    fs::create_dir_all(&folder).map_err(|error| cannot(&error))?;
-    Ok(folder)
-}
-
-async fn run(launch: Launch, what: &str) -> Result<()> {
-    let failed = |why: &str| Error::new(Code::StartFailed, format!("cannot fetch {what}: {why}"));
-    let output = launch.output(COMMAND_TIMEOUT).await;
-    let output = output.map_err(|error| failed(&error.to_string()))?;
-    match output.exit.success() {
-        true => Ok(()),
-        false => Err(failed(output.stderr.trim())),
-    }
 }
 
 /// Copy a tree.

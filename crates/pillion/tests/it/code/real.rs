@@ -210,8 +210,7 @@ fn fetched(real: &Real) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("sdists");
     let kept = folder.join(real.package);
     if !kept.is_dir() {
-        let script =
-            Path::new(env!("CARGO_MANIFEST_DIR")).join("../pillion-bench/src/right/fetch_sdist.py");
+        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../pillion-bench/src/archives.py");
         let mut fetch = python();
         fetch
             .arg(script)

@@ -56,7 +56,7 @@ def fetch(package: str, sha256: str, target: pathlib.Path) -> None:
         try:
             only.rename(target)
         except OSError:
-            # Another test was faster.
+            # Another bench was faster.
             shutil.rmtree(only)
 
 
