@@ -22,6 +22,7 @@ mod logs;
 mod mcp;
 mod notebooks;
 mod operations;
+mod prompt;
 mod readable;
 mod reference;
 mod registry;

@@ -3,20 +3,19 @@
 //! As in the repl, the editor blocks and so has a thread of its own. Enter sends, Alt-Enter
 //! begins a new line, a paste is one message however many lines it has.
 
-use std::borrow::Cow;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
 use nu_ansi_term::{Color, Style};
 use pillion::{Code, Error, Result};
 use reedline::{
     ColumnarMenu, Completer, CompletionResult, DefaultHinter, EditCommand, Emacs, Highlighter,
-    KeyCode, KeyModifiers, MenuBuilder, Prompt, PromptEditMode, PromptHistorySearch,
-    PromptHistorySearchStatus, Reedline, ReedlineEvent, ReedlineMenu, Signal, Span, StyledText,
-    Suggestion, default_emacs_keybindings,
+    KeyCode, KeyModifiers, MenuBuilder, Reedline, ReedlineEvent, ReedlineMenu, Signal, Span,
+    StyledText, Suggestion, default_emacs_keybindings,
 };
 use tokio::sync::mpsc;
 
 use super::super::output;
+use super::super::prompt::LinePrompt;
 use super::super::repl::editor::with_history;
 use super::commands::COMMANDS;
 
@@ -68,7 +67,7 @@ impl Editor {
 fn edit(orders: &Receiver<&'static str>, tell: &mpsc::UnboundedSender<Result<Line>>) {
     let mut editor = editor();
     while let Ok(prompt) = orders.recv() {
-        let line = match editor.read_line(&Before(prompt)) {
+        let line = match editor.read_line(&before(prompt)) {
             Ok(Signal::Success(text)) => Ok(Line::Text(text)),
             Ok(Signal::CtrlD) => Ok(Line::End),
             Ok(_) => Ok(Line::Cleared),
@@ -120,44 +119,11 @@ fn editor() -> Reedline {
 }
 
 /// What stands before the line.
-struct Before(&'static str);
-
-impl Prompt for Before {
-    fn render_prompt_left(&self) -> Cow<'_, str> {
-        Cow::Borrowed(self.0)
-    }
-
-    fn render_prompt_right(&self) -> Cow<'_, str> {
-        Cow::Borrowed("")
-    }
-
-    fn render_prompt_indicator(&self, _: PromptEditMode) -> Cow<'_, str> {
-        Cow::Borrowed("> ")
-    }
-
-    fn render_prompt_multiline_indicator(&self) -> Cow<'_, str> {
-        let width = self.0.len() + 2;
-        Cow::Owned(format!("{:>width$}", "· "))
-    }
-
-    fn render_prompt_history_search_indicator(&self, search: PromptHistorySearch) -> Cow<'_, str> {
-        let failing = match search.status {
-            PromptHistorySearchStatus::Passing => "",
-            PromptHistorySearchStatus::Failing => "failing ",
-        };
-        Cow::Owned(format!(" ({failing}search: {}) ", search.term))
-    }
-
-    fn get_prompt_color(&self) -> Color {
-        Color::Green
-    }
-
-    fn get_indicator_color(&self) -> Color {
-        Color::Green
-    }
-
-    fn get_prompt_multiline_color(&self) -> Color {
-        Color::Green
+fn before(name: &'static str) -> LinePrompt {
+    LinePrompt {
+        name: name.into(),
+        sign: "> ",
+        more: "· ",
     }
 }
 

@@ -5,7 +5,6 @@
 //! event; rustyline has neither of the first two. It blocks, so it has a thread of its own, and
 //! asks whoever waits for the line when it needs completions.
 
-use std::borrow::Cow;
 use std::fs::{OpenOptions, Permissions};
 use std::io::{Read, Seek, SeekFrom};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
@@ -22,13 +21,13 @@ use pillion_notebook::operations::Completions;
 use pillion_runtime::Dirs;
 use reedline::{
     ColumnarMenu, Completer, CompletionOrigin, CompletionResult, CompletionStatus, DefaultHinter,
-    FileBackedHistory, Highlighter, MenuBuilder, Prompt, PromptEditMode, PromptHistorySearch,
-    PromptHistorySearchStatus, Reedline, ReedlineMenu, Signal, Span, StyledText, Suggestion,
-    Suggestions, ValidationResult, Validator,
+    FileBackedHistory, Highlighter, MenuBuilder, Reedline, ReedlineMenu, Signal, Span, StyledText,
+    Suggestion, Suggestions, ValidationResult, Validator,
 };
 use tokio::sync::mpsc;
 
 use super::super::output;
+use super::super::prompt::LinePrompt;
 use super::keys::{self, Keys, Typed};
 use super::language::Language;
 
@@ -95,7 +94,7 @@ fn edit(language: Language, orders: &Receiver<u64>, tell: &mpsc::UnboundedSender
     let mut editor = editor(language, tell.clone(), Arc::clone(&reads));
     while let Ok(number) = orders.recv() {
         reads.fetch_add(1, Ordering::Relaxed);
-        let line = match editor.read_line(&Numbered(number)) {
+        let line = match editor.read_line(&numbered(number)) {
             Ok(Signal::Success(code)) => Ok(Line::Cell(code)),
             Ok(Signal::CtrlD) => Ok(Line::End),
             Ok(_) => Ok(Line::Cleared),
@@ -183,44 +182,11 @@ fn make_private(file: &Path) -> std::io::Result<()> {
 }
 
 /// `In [n]: `, and as many columns before the lines that follow.
-struct Numbered(u64);
-
-impl Prompt for Numbered {
-    fn render_prompt_left(&self) -> Cow<'_, str> {
-        Cow::Owned(format!("In [{}]", self.0))
-    }
-
-    fn render_prompt_right(&self) -> Cow<'_, str> {
-        Cow::Borrowed("")
-    }
-
-    fn render_prompt_indicator(&self, _: PromptEditMode) -> Cow<'_, str> {
-        Cow::Borrowed(": ")
-    }
-
-    fn render_prompt_multiline_indicator(&self) -> Cow<'_, str> {
-        let width = self.render_prompt_left().len() + 2;
-        Cow::Owned(format!("{:>width$}", "...: "))
-    }
-
-    fn render_prompt_history_search_indicator(&self, search: PromptHistorySearch) -> Cow<'_, str> {
-        let failing = match search.status {
-            PromptHistorySearchStatus::Passing => "",
-            PromptHistorySearchStatus::Failing => "failing ",
-        };
-        Cow::Owned(format!(" ({failing}search: {}) ", search.term))
-    }
-
-    fn get_prompt_color(&self) -> Color {
-        Color::Green
-    }
-
-    fn get_indicator_color(&self) -> Color {
-        Color::Green
-    }
-
-    fn get_prompt_multiline_color(&self) -> Color {
-        Color::Green
+fn numbered(number: u64) -> LinePrompt {
+    LinePrompt {
+        name: format!("In [{number}]").into(),
+        sign: ": ",
+        more: "...: ",
     }
 }
 
