@@ -13,6 +13,8 @@ use crate::context::{Output, skipped};
 const RELOCATABLE: &str = include_str!("relocatable.py");
 /// What is done from the bundle.
 const OFFLINE: &str = include_str!("offline.py");
+/// What is done below a root folder that has nothing but the bundle.
+const BARE_ROOT: &str = include_str!("bare_root.py");
 /// Tells which Python runs.
 const THINGS: &str = "import sys\n\n\ndef executable():\n    return sys.executable\n";
 
@@ -55,7 +57,7 @@ fn with_runtime() -> (World, PathBuf) {
 }
 
 #[test]
-fn pillion_runs_from_an_installed_runtime_without_path_and_network() {
+fn pillion_runs_from_an_installed_runtime_without_path_network_and_machine() {
     let (world, folder) = with_runtime();
     let python = folder.join("python/bin/python3");
     let program = folder.join("sidecar/bin/pillion");
@@ -89,6 +91,18 @@ fn pillion_runs_from_an_installed_runtime_without_path_and_network() {
     );
     assert!(is_own(seen["served"].as_str().unwrap()), "{own}: {seen}");
     assert_eq!(seen["health"]["status"], "healthy");
+
+    // The Python that makes the folder is the machine's: the one of the bundle is below it.
+    let mut bare = world.context.command(unshare);
+    bare.args(["--user", "--map-root-user", "--net", "--mount", "python3"])
+        .args(["-c", BARE_ROOT])
+        .args([&folder, &world.path("root")]);
+    let output = Output::of(bare);
+    assert_eq!(
+        (output.code, output.stdout.trim()),
+        (Some(0), "5.0"),
+        "{output}"
+    );
 }
 
 #[test]
