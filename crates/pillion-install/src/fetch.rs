@@ -12,13 +12,13 @@ use std::time::Duration;
 
 use pillion_bundle::registry::{self, Artifact};
 use pillion_bundle::{Digest, Limits, parse_checksum, signature};
+use pillion_runtime::managed::Progress;
 use reqwest::header::{CONTENT_RANGE, ETAG, HeaderValue, IF_RANGE, LAST_MODIFIED, RANGE};
 use reqwest::redirect::Policy;
 use reqwest::{Client, Response, StatusCode, Url};
 use tokio::io::AsyncWriteExt;
 
 use crate::error::{Error, Result};
-use crate::progress::Progress;
 use crate::store::{Source, Store, Which};
 
 /// So often it is tried.

@@ -20,15 +20,14 @@
 //! Invariant: nothing of a bundle is run, here or by installing it.
 
 pub mod build;
+mod counting;
 pub mod error;
 pub mod fetch;
 pub mod operations;
-pub mod progress;
 pub mod registry;
 mod service;
 pub mod store;
 pub mod trust;
 
-pub use progress::Progress;
 pub use service::InstallService;
 pub use store::Store;

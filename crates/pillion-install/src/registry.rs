@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 
 use pillion_bundle::registry::{Artifact, FORMAT_VERSION, MAX_SIZE, NAME, Question, Registry};
 use pillion_bundle::{BundleType, Compression, Platform, Version};
+use pillion_runtime::managed::Progress;
 
 use crate::error::{Error, Result};
-use crate::progress::Progress;
 use crate::store::{self, Expected, Source, Which};
 use crate::trust::Trust;
 

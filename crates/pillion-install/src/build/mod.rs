@@ -17,11 +17,11 @@ use pillion_bundle::{
     BundleType, Chapter, Compression, ContentManifest, Digest, FORMAT_VERSION, Hashing, Manifest,
     Version, checksum_line,
 };
+use pillion_runtime::managed::Progress;
 
 pub use runtime::{RuntimeInput, python_layout};
 
 use crate::error::{Error, Result};
-use crate::progress::Progress;
 use crate::store::{Expected, Source, check};
 use crate::trust::Trust;
 

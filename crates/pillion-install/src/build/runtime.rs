@@ -14,13 +14,13 @@ use pillion_bundle::{
     Compression, Digest, FORMAT_VERSION, Link, Manifest, Mode, Platform, PythonPart,
     RuntimeManifest, SidecarPart, Version,
 };
+use pillion_runtime::managed::Progress;
 use pillion_runtime::managed::Wheels;
 use pillion_runtime::{Dirs, worker_files};
 
 use super::tree::{self, Found};
 use super::{Content, Identity, Plan};
 use crate::error::{Error, Result};
-use crate::progress::Progress;
 
 /// Where the interpreter is, below the folder or archive that was named.
 const ROOTS: [&str; 4] = ["", "python", "python/install", "install"];
@@ -199,7 +199,7 @@ impl RuntimeInput<'_> {
             platform: self.platform.uv_name(),
             python_version: &parts.join("."),
         };
-        let installed = wheels.install(dirs, &Tool(progress)).await;
+        let installed = wheels.install(dirs, progress).await;
         installed.map_err(|attempt| Error::Tool {
             what: format!(
                 "the wheels of `{}` cannot be had: {attempt}",
@@ -209,19 +209,6 @@ impl RuntimeInput<'_> {
                 .to_owned(),
         })?;
         Ok(folder)
-    }
-}
-
-/// Steps of tools are steps of ours.
-struct Tool<'a>(&'a dyn Progress);
-
-impl pillion_runtime::managed::Progress for Tool<'_> {
-    fn step(&self, message: &str) {
-        self.0.step(message);
-    }
-
-    fn line(&self, text: &str) {
-        self.0.line(text);
     }
 }
 

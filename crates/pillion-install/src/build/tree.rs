@@ -5,10 +5,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use pillion_bundle::{File, Mode, paths};
+use pillion_runtime::managed::Progress;
 
 use super::Content;
 use crate::error::{Error, Result};
-use crate::progress::Progress;
 
 /// Python keeps byte-code here, which depends on times and paths of the machine it was made on.
 const BYTE_CODE: &str = "__pycache__";

@@ -2,6 +2,7 @@
 
 use pillion_bundle::{BundleType, Version};
 use pillion_catalogue::{Context, Offer, Operation, Result, Safety, Scope, Streams, commit, work};
+use pillion_runtime::managed::ToCaller;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -10,7 +11,6 @@ use super::{Selection, TrustArgs, bytes};
 use crate::InstallService;
 use crate::error::Error;
 use crate::fetch::{self, Place};
-use crate::progress::ToCaller;
 use crate::store::{Change, Outcome};
 
 /// Check a bundle, install it and make it the active version.

@@ -2,13 +2,13 @@
 
 use pillion_bundle::{BundleType, Digest, Platform, Version};
 use pillion_catalogue::{Context, Operation, Result, Safety, Scope, Streams, work};
+use pillion_runtime::managed::ToCaller;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Selection, TrustArgs, bytes};
 use crate::InstallService;
 use crate::fetch::Place;
-use crate::progress::ToCaller;
 use crate::store::{self, Entry, Expected, Health, Source, State};
 
 /// List the bundles that are installed.

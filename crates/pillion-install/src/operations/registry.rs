@@ -8,11 +8,11 @@ use pillion_bundle::{BundleType, Platform, Version};
 use pillion_catalogue::{
     Code, Context, Error, Offer, Operation, Result, Safety, Scope, Streams, commit, work,
 };
+use pillion_runtime::managed::ToCaller;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{TrustArgs, bytes};
-use crate::progress::ToCaller;
 use crate::{InstallService, registry};
 
 /// Check every artifact of a folder, and write the `index.json` that a host serves with them.

@@ -9,9 +9,10 @@ use pillion_bundle::{
     BundleType, Digest, File, Hashing, Limits, Link, Manifest, NoSink, Platform, Sink, Verified,
     parse_checksum, signature,
 };
+use pillion_runtime::managed::Progress;
 
+use crate::counting::Counting;
 use crate::error::{Error, Result};
-use crate::progress::{Counting, Progress};
 use crate::trust::Trust;
 
 /// What follows an archive's name in that of its checksum.

@@ -5,11 +5,12 @@ use std::path::Path;
 
 use pillion_bundle::{BundleType, Digest, Hashing, Installed, Limits, Platform, Version};
 use pillion_runtime::bundle::{Depth, Unpacked, folder_of};
+use pillion_runtime::managed::Progress;
 
 use super::archive::{Expected, Source, unpack};
 use super::{Store, Which, files};
+use crate::counting::Counting;
 use crate::error::{Error, Result};
-use crate::progress::{Counting, Progress};
 use crate::trust::Trust;
 
 /// What a change did.

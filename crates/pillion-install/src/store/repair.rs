@@ -5,12 +5,12 @@ use std::path::{Path, PathBuf};
 
 use pillion_bundle::{Compression, Index, Installed};
 use pillion_runtime::bundle::{self, BundleError, Depth, Unpacked};
+use pillion_runtime::managed::Progress;
 
 use super::archive::{Expected, Source, manifest_in, unpack};
 use super::change::now;
 use super::{Entry, Store, Which, files};
 use crate::error::{Error, Result};
-use crate::progress::Progress;
 use crate::trust::Trust;
 
 /// How an installed version is.

@@ -13,11 +13,11 @@ use indicatif::{ProgressBar, ProgressStyle};
 use pillion::{Code, Error, Result};
 use pillion_bundle::signature::{Pair, SecretKey};
 use pillion_bundle::{BundleType, Chapter, Platform, Version};
-use pillion_install::Progress;
 use pillion_install::build::{self, Built, Identity, Plan, RuntimeInput};
 use pillion_install::error::Error as InstallError;
 use pillion_protocol::vars;
 use pillion_runtime::Dirs;
+use pillion_runtime::managed::Progress;
 use serde_json::json;
 
 use super::caller::from_here;
