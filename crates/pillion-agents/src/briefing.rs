@@ -33,6 +33,7 @@ const COMPANION: &[&str] = &[
     "digest",
     "new_uploads",
     "consultation",
+    "turn_outcome",
     "packet",
     "language",
 ];
@@ -182,6 +183,8 @@ impl Briefing<'_> {
         let tasks = &input.chapter.tasks;
         let task = self.state.current_task(tasks);
         let next = task.and_then(|task| self.state.task_after(&task.id, tasks));
+        // The manager may have moved on since; what the learner said was about this one.
+        let begun = input.state.current_task(tasks);
         let expert = self
             .expert_id
             .or_else(|| input.experts.first().map(|expert| expert.id.as_str()));
@@ -193,6 +196,8 @@ impl Briefing<'_> {
             ("chapter_title", Some(input.chapter.title.clone())),
             ("task_id", id(task)),
             ("task_title", title(task)),
+            ("begun_task_id", id(begun)),
+            ("begun_task_title", title(begun)),
             ("next_task_id", id(next)),
             ("next_task_title", title(next)),
             (

@@ -457,7 +457,8 @@ impl Turn {
             state: &self.state,
             packet: &self.packet,
             unlock: self.unlock,
-            outcome: (!self.shown.is_empty()).then_some(&self.outcome),
+            // In its second run the companion knows what it has recorded of the same message.
+            outcome: (self.run > 1 || !self.shown.is_empty()).then_some(&self.outcome),
             reply: &self.shown,
             consultation: &self.findings,
             expert_id: consultation.map(|request| request.expert_id.as_str()),

@@ -25,8 +25,21 @@ fn without_a_key_there_is_a_model_offline() {
         assert!(!told.shown().trim().is_empty(), "{told:?}");
         assert!(!told.shown().contains("checkpoint_reached"), "{told:?}");
         assert_eq!(told.of("llm_error").len(), 0, "{told:?}");
+        if message == "I am done" {
+            // The manager has gone on to the second task when the reply is given.
+            let [first, second] = ["The first task", "The second task"];
+            let finished = told.shown().find("is finished").expect("it says so");
+            assert!(told.shown()[..finished].contains(first), "{told:?}");
+            assert!(!told.shown()[..finished].contains(second), "{told:?}");
+            assert!(told.shown()[finished..].contains(second), "{told:?}");
+            let outcome = &client.history(&session)[turn]["turn_outcome"];
+            let evidence = outcome["evidence_for_subtasks"].as_array().unwrap();
+            assert_eq!(evidence.len(), 1, "{outcome}");
+            assert_eq!(evidence[0]["subtask_id"], "t1");
+            let report = client.report(&session);
+            assert!(report.contains(&format!("finished {first}")), "{report}");
+        }
     }
-    assert!(!client.report(&session).trim().is_empty());
     assert!(!client.end(&session).trim().is_empty());
     let state = client.state(&session);
     let first = &state["subtask_status"]["t1"]["status"];
