@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 
 import pytest
-from lanes import FOLDER, Zygote, users
+from lanes import BOX, DEADLINE, FOLDER, NOBODY, PYTHON_DIR, Zygote, usable_python, users
 
 
 @pytest.fixture(scope="module", params=users())
@@ -163,3 +164,43 @@ time.sleep(1000)
     assert run.message() is None
     assert (run.out.text(), run.err.text()) == ("1\n", "")
     run.result.close()
+
+
+# A namespace's init holds everybody again and again, while a program forks as often as it can.
+# Much memory makes each fork take long, so that many are going on when everybody is stopped.
+HOLDS = """
+import os, signal, sys
+sys.path.insert(0, sys.argv[1])
+from pillion.lane import watch
+
+payload = os.fork()
+if payload == 0:
+    memory = bytearray(os.urandom(1 << 20) * 150)
+    if sys.argv[2] == "beside":
+        if os.fork() == 0:
+            os.kill(os.getpid(), signal.SIGSTOP)
+            print("woken", flush=True)
+            os._exit(0)
+    for _ in range(150):
+        child = os.fork()
+        if child == 0:
+            os._exit(0)
+        os.waitpid(child, 0)
+    print("done", flush=True)
+    os._exit(0)
+watcher = watch.Watcher(payload, None)
+while watcher.status is None:
+    watcher._hold(lambda names: None)
+    watcher._reap()
+os._exit(0)
+"""
+
+
+@pytest.mark.parametrize("user", users())
+@pytest.mark.parametrize("sleeper", ["alone", "beside"])
+def test_who_is_made_while_all_are_stopped_goes_on(user, sleeper):
+    argv = [*(NOBODY if user == "nobody" else []), *BOX, usable_python(user), "-I", "-S", "-B"]
+    argv += ["-c", HOLDS, str(PYTHON_DIR), sleeper]
+    # Whoever is asleep by his own wish stays so, and goes with the namespace.
+    ran = subprocess.run(argv, capture_output=True, text=True, cwd="/", timeout=DEADLINE)
+    assert (ran.stdout, ran.returncode) == ("done\n", 0), ran

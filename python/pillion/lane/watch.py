@@ -40,6 +40,13 @@ _MOST_PROCESSES = 4096
 _UNTOLD_SECONDS = 5.0
 # How long killed processes may take to vanish. Those stuck in the kernel go with the namespace.
 _GONE_SECONDS = 5.0
+# How long stopped processes may take to stand still. One that waits for its child to start a program
+# does not before that has, so nobody is waited for for long.
+_STILL_SECONDS = 0.05
+# Stopped, looked at by a debugger, or ended.
+_STILL = frozenset((b"T", b"t", b"Z", b"X"))
+# How long processes get to do what a signal asks, before they are looked at again.
+_BETWEEN_SIGNALS = 0.0002
 # Bytes that can wait in one, and that there can be of an epoll, in the kernel's memory.
 _WAITING = {"socket": 212_992, "pipe": 65_536, "anon_inode": 65_536}
 _MOST_WAITING = 212_992
@@ -162,7 +169,7 @@ class Watcher:
                 self._reap()
                 return
             self._reap()
-            time.sleep(0.0002)
+            time.sleep(_BETWEEN_SIGNALS)
 
     def _look(self) -> str | None:
         """The limit that is passed now, if one is."""
@@ -194,18 +201,37 @@ class Watcher:
     def _hold(self, act: Callable[[list[str]], None]) -> None:
         """Do something while nobody moves. Who stood still before still does afterwards."""
         asleep = {name for name in self._others() if self._state(name) == b"T"}
-        try:
-            os.kill(-1, signal.SIGSTOP)
-        except ProcessLookupError:
-            pass  # there is nobody
-        names = self._others()
+        self._signal(-1, signal.SIGSTOP)
+        names = self._others_when_still()
         act(names)  # who is ended for what this finds does not move again
+        if not asleep:
+            self._signal(-1, signal.SIGCONT)
+            return
         for name in names:
             if name not in asleep:
-                try:
-                    os.kill(int(name), signal.SIGCONT)
-                except ProcessLookupError:
-                    continue
+                self._signal(int(name), signal.SIGCONT)
+
+    def _signal(self, pid: int, number: signal.Signals) -> None:
+        try:
+            os.kill(pid, number)
+        except ProcessLookupError:
+            pass  # there is nobody
+
+    def _others_when_still(self) -> list[str]:
+        """All others, once each of them stands still.
+
+        A child that is being made when all are stopped is stopped as soon as it is made. Whoever
+        did not wait for it would not know it, and it would stand still for ever.
+        """
+        deadline = time.monotonic() + _STILL_SECONDS
+        names = self._others()
+        while time.monotonic() < deadline:
+            are_still = all(self._state(name) in _STILL for name in names)
+            before, names = names, self._others()
+            if are_still and names == before:
+                break
+            time.sleep(_BETWEEN_SIGNALS)
+        return names
 
     def _state(self, name: str) -> bytes:
         try:
