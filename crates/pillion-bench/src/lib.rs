@@ -1,8 +1,8 @@
 //! `pillion bench`: pillion against its baselines, in one run.
 //!
 //! Every number has its baseline beside it, measured in turns on the same machine at the
-//! same time ([`rounds`]), by the same client code ([`wire`]), with the same Python. It
-//! all happens in a folder of its own ([`stage`]): the user's daemon is neither used nor
+//! same time (`rounds`), by the same client code (`wire`), with the same Python. It
+//! all happens in a folder of its own (`stage`): the user's daemon is neither used nor
 //! disturbed. Budgets are shown; only `--strict` makes them count.
 //!
 //! It is a crate of its own, which `pillion` has behind its feature `bench`: a checkout builds

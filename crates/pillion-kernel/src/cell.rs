@@ -72,6 +72,9 @@ pub struct Ran {
     pub took: Duration,
     /// Messages that were dropped, because they were too large or too many.
     pub dropped: u64,
+    /// Its code did not begin, by the kernel's own word. Some kernels say of a cell that they
+    /// interrupted what others say of one that they turned away.
+    turned_away: bool,
 }
 
 impl Ran {
@@ -79,7 +82,7 @@ impl Ran {
     /// that for a moment after a failure.
     fn may_be_asked_again(&self, failures: &Failures, turn: &Turn, asked: Instant) -> bool {
         self.outcome == Outcome::Cancelled
-            && self.reply.as_ref().is_some_and(is_turned_away)
+            && self.turned_away
             && failures.none_since(turn)
             && asked.elapsed() < TURNED_AWAY
     }
@@ -215,6 +218,7 @@ impl Course {
         let is_short = self.reply.is_some() && self.idle.is_none();
         Ran {
             outcome,
+            turned_away: !self.runs && self.reply.as_ref().is_some_and(is_turned_away),
             reply: self.reply,
             lost,
             took: self.began.unwrap_or(self.asked).elapsed(),
@@ -413,7 +417,7 @@ impl Attached {
     }
 }
 
-/// Whether a reply says that a cell was not run.
+/// Whether a reply says that a cell was not run, or not to its end.
 fn is_turned_away(reply: &Value) -> bool {
     matches!(reply["status"].as_str(), Some("aborted" | "abort"))
 }

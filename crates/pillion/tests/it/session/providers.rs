@@ -27,7 +27,7 @@ fn without_a_key_there_is_a_model_offline() {
         assert_eq!(told.of("llm_error").len(), 0, "{told:?}");
         if message == "I am done" {
             // The manager has gone on to the second task when the reply is given.
-            let [first, second] = ["The first task", "The second task"];
+            let [first, second] = ["Make a list", "Add it up"];
             let finished = told.shown().find("is finished").expect("it says so");
             assert!(told.shown()[..finished].contains(first), "{told:?}");
             assert!(!told.shown()[..finished].contains(second), "{told:?}");
