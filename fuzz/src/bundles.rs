@@ -2,7 +2,7 @@
 
 use std::io::{self, Read};
 
-use pillion_bundle::{Digest, File, Limits, Link, Manifest, Sink, paths};
+use pillion_bundle::{BundleFile, BundleLimits, BundleLink, Digest, Manifest, Sink, paths};
 
 /// A tar archive is read or refused. Of one that is read, every file is one that its manifest
 /// lists, with the content that it says, at a path below the root. The bytes are those of the
@@ -12,11 +12,11 @@ pub fn bundle(data: &[u8]) {
     let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::none());
     let packed = io::Write::write_all(&mut encoder, data).and_then(|()| encoder.finish());
     let Ok(packed) = packed else { return };
-    let limits = Limits {
+    let limits = BundleLimits {
         unpacked: 1 << 20,
         manifest: 1 << 16,
         entries: 100,
-        ..Limits::default()
+        ..BundleLimits::default()
     };
     let mut kept = Kept::default();
     let outcome = pillion_bundle::read(packed.as_slice(), &limits, &mut kept);
@@ -29,21 +29,21 @@ pub fn bundle(data: &[u8]) {
 }
 
 #[derive(Default)]
-struct Kept(Vec<(File, Vec<u8>)>);
+struct Kept(Vec<(BundleFile, Vec<u8>)>);
 
 impl Sink for Kept {
     fn manifest(&mut self, _: &Manifest, _: &[u8]) -> pillion_bundle::Result<()> {
         Ok(())
     }
 
-    fn file(&mut self, file: &File, content: &mut dyn Read) -> io::Result<()> {
+    fn file(&mut self, file: &BundleFile, content: &mut dyn Read) -> io::Result<()> {
         let mut bytes = Vec::new();
         content.read_to_end(&mut bytes)?;
         self.0.push((file.clone(), bytes));
         Ok(())
     }
 
-    fn link(&mut self, _: &Link) -> io::Result<()> {
+    fn link(&mut self, _: &BundleLink) -> io::Result<()> {
         Ok(())
     }
 }

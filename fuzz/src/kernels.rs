@@ -2,7 +2,7 @@
 
 use bytes::BytesMut;
 use pillion_protocol::jupyter::{self, Message, Signer};
-use pillion_protocol::zmtp::{Decoder, MAX_MESSAGE, MAX_PARTS, Part, ZmtpError};
+use pillion_protocol::zmtp::{Decoder, MAX_MESSAGE, MAX_PARTS, MessagePart, ZmtpError};
 
 /// Sizes of the pieces that a stream arrives in.
 const PIECES: &[usize] = &[1, 3, 64, 4096];
@@ -13,7 +13,11 @@ pub fn kernel_stream(data: &[u8]) {
     let whole = decode(data, data.len().max(1));
     for parts in &whole.0 {
         assert!(parts.len() <= MAX_PARTS, "{}", parts.len());
-        let bytes: usize = parts.iter().filter_map(Part::bytes).map(|b| b.len()).sum();
+        let bytes: usize = parts
+            .iter()
+            .filter_map(MessagePart::bytes)
+            .map(|b| b.len())
+            .sum();
         assert!(bytes <= MAX_MESSAGE.min(data.len()), "{bytes}");
         if let Ok(message) = jupyter::decode(&Signer::new(b""), parts) {
             comes_back(&message);
@@ -41,14 +45,14 @@ fn comes_back(message: &Message) {
     ];
     let signer = Signer::new(b"key");
     let parts = jupyter::encode(&signer, texts, &message.buffers);
-    let parts: Vec<Part> = parts.into_iter().map(Part::Whole).collect();
+    let parts: Vec<MessagePart> = parts.into_iter().map(MessagePart::Whole).collect();
     let again = jupyter::decode(&signer, &parts).expect("our own message is one");
     assert_eq!(again.header.msg_id, message.header.msg_id);
     assert_eq!(again.parent_id, message.parent_id);
     assert_eq!(again.buffers, message.buffers);
 }
 
-type Decoded = (Vec<Vec<Part>>, Option<ZmtpError>);
+type Decoded = (Vec<Vec<MessagePart>>, Option<ZmtpError>);
 
 fn decode(data: &[u8], size: usize) -> Decoded {
     let (mut decoder, mut buffer) = (Decoder::default(), BytesMut::new());

@@ -4,7 +4,7 @@ use bytes::BytesMut;
 use pillion_protocol::Error;
 use pillion_protocol::frame::{Lines, write_line};
 use pillion_protocol::jsonrpc::{self, FromServer, Id, Incoming, Response};
-use pillion_protocol::line::{self, ErrorMember, FromSidecar, Ready, Reply, ReplyBody};
+use pillion_protocol::line::{self, FromSidecar, LineError, Ready, ReplyBody, ReplyLine};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
@@ -37,12 +37,12 @@ pub fn line_read(data: &[u8]) {
     match line::read(data) {
         Ok(request) => {
             let result = null();
-            check_line(&Reply {
+            check_line(&ReplyLine {
                 id: request.id.as_deref(),
                 body: ReplyBody::Result(&result),
             });
         }
-        Err((id, error)) => check_line(&Reply {
+        Err((id, error)) => check_line(&ReplyLine {
             id: id.as_deref(),
             body: ReplyBody::Error(error.into()),
         }),
@@ -61,14 +61,14 @@ pub fn sidecar_line(data: &[u8]) {
         .into_iter()
         .flatten()
     {
-        check_line(&Reply {
+        check_line(&ReplyLine {
             id: None,
             body: ReplyBody::Item(value),
         });
     }
     if let Some(member) = said.error {
         let error = Error::from(member);
-        check_same(&Error::from(ErrorMember::from(error.clone())), &error);
+        check_same(&Error::from(LineError::from(error.clone())), &error);
         check_answer(Id::Null, Err(error));
     }
 }

@@ -1,6 +1,6 @@
 //! What a model's endpoint streams: cuts change nothing, and events are bounded.
 
-use pillion_model::sse::{Decoder, MAX_EVENT_BYTES, SseError};
+use pillion_model::sse::{EventDecoder, MAX_EVENT_BYTES, SseError};
 
 /// A stream of events, whole and in pieces of several sizes.
 pub fn sse(data: &[u8]) {
@@ -11,7 +11,7 @@ pub fn sse(data: &[u8]) {
 }
 
 fn decode<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> Result<Vec<String>, SseError> {
-    let mut decoder = Decoder::new();
+    let mut decoder = EventDecoder::new();
     let mut events = Vec::new();
     for piece in pieces {
         decoder.push(piece, |event| {

@@ -112,10 +112,10 @@ impl Run {
         let (tell, events) = mpsc::channel();
         follow_output(&mut child, tell.clone());
         std::thread::spawn(move || tell.send(Event::Ended(child.wait())));
-        let (mut status, mut closed, mut patience) = (None, false, FOREVER);
+        let (mut status, mut closed, mut timeout) = (None, false, FOREVER);
         while !closed || status.is_none() {
             let since = Instant::now();
-            match events.recv_timeout(patience) {
+            match events.recv_timeout(timeout) {
                 Ok(Event::Line(line)) => {
                     print!("{line}");
                     self.flush();
@@ -124,12 +124,12 @@ impl Run {
                 Ok(Event::Closed) => closed = true,
                 Ok(Event::Ended(ended)) => {
                     status = Some(ended);
-                    patience = AFTER_END;
+                    timeout = AFTER_END;
                 }
                 Err(_) => break,
             }
             if status.is_some() {
-                patience = patience.saturating_sub(since.elapsed());
+                timeout = timeout.saturating_sub(since.elapsed());
             }
         }
         match status {

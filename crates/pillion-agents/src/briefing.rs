@@ -9,7 +9,7 @@ use crate::members::{manager_schema, memo_schema};
 use crate::memory::RecentTurn;
 use crate::outcome::TurnOutcome;
 use crate::packet::InstructionPacket;
-use crate::prompts::{Asking, Speaker, Values, append_section};
+use crate::prompts::{ModelRequest, Speaker, Values, append_section};
 use crate::rules::Unlock;
 use crate::state::SessionState;
 use crate::steps::TurnInput;
@@ -78,7 +78,7 @@ pub(crate) struct Briefing<'a> {
 
 impl Briefing<'_> {
     /// The question to the companion, in its first or second run.
-    pub(crate) fn companion(&self, run: u8) -> Asking {
+    pub(crate) fn companion(&self, run: u8) -> ModelRequest {
         let values = self.values();
         let (system, _) = self.input.prompts.system("companion", &values, COMPANION);
         let mut messages = Vec::new();
@@ -90,7 +90,7 @@ impl Briefing<'_> {
             messages.push((Speaker::Assistant, turn.companion_response.clone()));
         }
         messages.push((Speaker::User, self.input.message.clone()));
-        Asking {
+        ModelRequest {
             agent: Agent::Companion,
             system,
             messages,
@@ -100,7 +100,7 @@ impl Briefing<'_> {
     }
 
     /// The question to the manager, before or after a consultation.
-    pub(crate) fn manager(&self, consulted: bool) -> Asking {
+    pub(crate) fn manager(&self, consulted: bool) -> ModelRequest {
         let name = if consulted {
             "manager_consulted"
         } else {
@@ -112,7 +112,7 @@ impl Briefing<'_> {
     }
 
     /// The question to the memo agent.
-    pub(crate) fn memo(&self) -> Asking {
+    pub(crate) fn memo(&self) -> ModelRequest {
         self.question(Agent::Memo, "memo", MEMO, memo_schema(), 1)
     }
 
@@ -123,7 +123,7 @@ impl Briefing<'_> {
         sections: &[&'static str],
         schema: serde_json::Value,
         phase: u8,
-    ) -> Asking {
+    ) -> ModelRequest {
         let mut values = self.values();
         if agent == Agent::Manager {
             // It steers by the digest; the report is the learner's.
@@ -135,7 +135,7 @@ impl Briefing<'_> {
             append_section(&mut message, section, &values);
         }
         message.push_str("\n\nAnswer with the JSON object that was specified.");
-        Asking {
+        ModelRequest {
             agent,
             system,
             messages: vec![(Speaker::User, message)],

@@ -32,12 +32,12 @@ pub use packet::{
     BindingRule, ConsultationRequest, HelperScope, InstructionPacket, LockCondition, LockUntil,
     MAX_NICE, MAX_TARGETS, ManagerAnswer, TaskType,
 };
-pub use parse::{Note, Problem, read_manager, read_memo, read_outcome};
-pub use prompts::{Asking, ChapterTexts, ExpertInfo, PLACEHOLDERS, Prompts, Speaker};
+pub use parse::{AnswerProblem, Note, read_manager, read_memo, read_outcome};
+pub use prompts::{ChapterTexts, ExpertInfo, ModelRequest, PLACEHOLDERS, Prompts, Speaker};
 pub use reply::ReplySplitter;
 pub use report::final_report;
 pub use rules::{
-    MAX_EVIDENCE, MAX_EVIDENCE_TEXT, MAX_PACKET_TEXT, Refusal, Unlock, apply_binding_rules,
+    MAX_EVIDENCE, MAX_EVIDENCE_TEXT, MAX_PACKET_TEXT, RefusedChange, Unlock, apply_binding_rules,
     apply_outcome, apply_state_update, error_summary_due, initial_packet, initial_state,
     is_progress, next_packet, packet_after_skip, unlock_reason,
 };
@@ -48,7 +48,9 @@ pub use state::{
     Constraints, ERROR_SUMMARY_EVERY, MAX_ATTEMPTS, MAX_INPUT_LENGTH, SessionState, SkipEntry,
     SubtaskStatus, Task, TaskStatus, Tasks,
 };
-pub use steps::{Action, ConsultationResult, Ending, MemoCommit, TurnCommit, TurnEvent, TurnInput};
-pub use stream::{Agent, StreamEvent, TokenUsage, Usage};
+pub use steps::{
+    ConsultationResult, Ending, MemoCommit, TurnAction, TurnCommit, TurnEvent, TurnInput,
+};
+pub use stream::{Agent, StreamEvent, TokenUsage, UsageByAgent};
 pub use turn::Turn;
-pub use words::Word;
+pub use words::ClosedList;

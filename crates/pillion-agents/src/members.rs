@@ -6,11 +6,11 @@ use serde_json::{Map, Value, json};
 use crate::memo::{ErrorType, ProgressDelta};
 use crate::outcome::{BlockerType, Sentiment, TeachingMode};
 use crate::packet::{HelperScope, LockCondition, MAX_NICE, MAX_TARGETS, TaskType};
-use crate::words::Word;
+use crate::words::ClosedList;
 
 /// What a member holds.
 #[derive(Clone, Copy)]
-pub(crate) enum Kind {
+pub(crate) enum MemberKind {
     Text,
     /// A text or `null`.
     Maybe,
@@ -31,92 +31,95 @@ pub(crate) enum Kind {
     Update,
 }
 
-pub(crate) type Member = (&'static str, Kind);
+pub(crate) type Member = (&'static str, MemberKind);
 
 /// The most items of a list that has no other limit.
 const ANY: usize = 50;
 
 /// The companion's record of a turn.
 pub(crate) const OUTCOME: &[Member] = &[
-    ("what_user_attempted", Kind::Text),
-    ("what_user_observed", Kind::Text),
-    ("ca_teaching_mode", Kind::Word(TeachingMode::WORDS)),
-    ("ca_next_suggestion", Kind::Text),
-    ("checkpoint_reached", Kind::Flag),
-    ("blocker_type", Kind::Word(BlockerType::WORDS)),
-    ("student_sentiment", Kind::Word(Sentiment::WORDS)),
-    ("progress_record", Kind::Text),
-    ("evidence_for_subtasks", Kind::Many(EVIDENCE, ANY)),
-    ("expert_consultation_needed", Kind::Flag),
-    ("expert_consultation_reason", Kind::Text),
-    ("student_wants_to_skip", Kind::Flag),
+    ("what_user_attempted", MemberKind::Text),
+    ("what_user_observed", MemberKind::Text),
+    ("ca_teaching_mode", MemberKind::Word(TeachingMode::WORDS)),
+    ("ca_next_suggestion", MemberKind::Text),
+    ("checkpoint_reached", MemberKind::Flag),
+    ("blocker_type", MemberKind::Word(BlockerType::WORDS)),
+    ("student_sentiment", MemberKind::Word(Sentiment::WORDS)),
+    ("progress_record", MemberKind::Text),
+    ("evidence_for_subtasks", MemberKind::Many(EVIDENCE, ANY)),
+    ("expert_consultation_needed", MemberKind::Flag),
+    ("expert_consultation_reason", MemberKind::Text),
+    ("student_wants_to_skip", MemberKind::Flag),
 ];
 
-const EVIDENCE: &[Member] = &[("subtask_id", Kind::Text), ("evidence", Kind::Text)];
+const EVIDENCE: &[Member] = &[
+    ("subtask_id", MemberKind::Text),
+    ("evidence", MemberKind::Text),
+];
 
 /// An instruction packet.
 pub(crate) const PACKET: &[Member] = &[
-    ("current_focus", Kind::Text),
-    ("guidance_for_ca", Kind::Text),
-    ("recommended_targets", Kind::Texts(MAX_TARGETS)),
-    ("nice_check", Kind::Texts(MAX_NICE)),
-    ("instruction_version", Kind::Count),
-    ("lock_until", Kind::Locks),
-    ("allow_setup_helper_code", Kind::Flag),
-    ("setup_helper_scope", Kind::Word(HelperScope::WORDS)),
-    ("task_type", Kind::Word(TaskType::WORDS)),
-    ("suggest_checkpoint_confirmation", Kind::Flag),
+    ("current_focus", MemberKind::Text),
+    ("guidance_for_ca", MemberKind::Text),
+    ("recommended_targets", MemberKind::Texts(MAX_TARGETS)),
+    ("nice_check", MemberKind::Texts(MAX_NICE)),
+    ("instruction_version", MemberKind::Count),
+    ("lock_until", MemberKind::Locks),
+    ("allow_setup_helper_code", MemberKind::Flag),
+    ("setup_helper_scope", MemberKind::Word(HelperScope::WORDS)),
+    ("task_type", MemberKind::Word(TaskType::WORDS)),
+    ("suggest_checkpoint_confirmation", MemberKind::Flag),
 ];
 
 const REQUEST: &[Member] = &[
-    ("expert_id", Kind::Text),
-    ("question", Kind::Text),
-    ("context", Kind::Text),
-    ("expected_output_type", Kind::Text),
-    ("scenario_id", Kind::Maybe),
-    ("reasoning", Kind::Text),
-    ("consulting_letter_title", Kind::Text),
+    ("expert_id", MemberKind::Text),
+    ("question", MemberKind::Text),
+    ("context", MemberKind::Text),
+    ("expected_output_type", MemberKind::Text),
+    ("scenario_id", MemberKind::Maybe),
+    ("reasoning", MemberKind::Text),
+    ("consulting_letter_title", MemberKind::Text),
 ];
 
 /// The manager's answer before a consultation,
 pub(crate) const MANAGER: &[Member] = &[
-    ("instruction_packet", Kind::One(PACKET)),
-    ("state_update", Kind::Update),
-    ("consultation_request", Kind::Optional(REQUEST)),
+    ("instruction_packet", MemberKind::One(PACKET)),
+    ("state_update", MemberKind::Update),
+    ("consultation_request", MemberKind::Optional(REQUEST)),
 ];
 
 /// and after one.
 pub(crate) const CONSULTED: &[Member] = &[
-    ("instruction_packet", Kind::One(PACKET)),
-    ("state_update", Kind::Update),
-    ("expert_consultation_summary", Kind::Text),
-    ("guidance_for_ca", Kind::Text),
+    ("instruction_packet", MemberKind::One(PACKET)),
+    ("state_update", MemberKind::Update),
+    ("expert_consultation_summary", MemberKind::Text),
+    ("guidance_for_ca", MemberKind::Text),
 ];
 
 const DIGEST: &[Member] = &[
-    ("key_observations", Kind::Texts(ANY)),
-    ("student_struggles", Kind::Texts(ANY)),
-    ("student_strengths", Kind::Texts(ANY)),
-    ("student_sentiment", Kind::Word(Sentiment::WORDS)),
-    ("blocker_type", Kind::Word(BlockerType::WORDS)),
-    ("progress_delta", Kind::Word(ProgressDelta::WORDS)),
-    ("diagnostic_log", Kind::Texts(ANY)),
-    ("achievement_log", Kind::Texts(ANY)),
-    ("skipped_tasks", Kind::Texts(ANY)),
+    ("key_observations", MemberKind::Texts(ANY)),
+    ("student_struggles", MemberKind::Texts(ANY)),
+    ("student_strengths", MemberKind::Texts(ANY)),
+    ("student_sentiment", MemberKind::Word(Sentiment::WORDS)),
+    ("blocker_type", MemberKind::Word(BlockerType::WORDS)),
+    ("progress_delta", MemberKind::Word(ProgressDelta::WORDS)),
+    ("diagnostic_log", MemberKind::Texts(ANY)),
+    ("achievement_log", MemberKind::Texts(ANY)),
+    ("skipped_tasks", MemberKind::Texts(ANY)),
 ];
 
 const ERRORS: &[Member] = &[
-    ("turn_index", Kind::Count),
-    ("error_type", Kind::Word(ErrorType::WORDS)),
-    ("description", Kind::Text),
-    ("context", Kind::Text),
+    ("turn_index", MemberKind::Count),
+    ("error_type", MemberKind::Word(ErrorType::WORDS)),
+    ("description", MemberKind::Text),
+    ("context", MemberKind::Text),
 ];
 
 /// The memo agent's answer.
 pub(crate) const MEMO: &[Member] = &[
-    ("updated_report", Kind::Text),
-    ("digest", Kind::One(DIGEST)),
-    ("error_entries", Kind::Many(ERRORS, ANY)),
+    ("updated_report", MemberKind::Text),
+    ("digest", MemberKind::One(DIGEST)),
+    ("error_entries", MemberKind::Many(ERRORS, ANY)),
 ];
 
 /// The members of an outcome.
@@ -159,37 +162,37 @@ fn schema(members: &[Member]) -> Value {
     })
 }
 
-fn schema_of(kind: Kind) -> Value {
+fn schema_of(kind: MemberKind) -> Value {
     match kind {
-        Kind::Text => json!({ "type": "string" }),
-        Kind::Maybe => json!({ "type": ["string", "null"] }),
-        Kind::Flag => json!({ "type": "boolean" }),
-        Kind::Count => json!({ "type": "integer" }),
-        Kind::Word(words) => json!({ "type": "string", "enum": words }),
-        Kind::Locks => json!({
+        MemberKind::Text => json!({ "type": "string" }),
+        MemberKind::Maybe => json!({ "type": ["string", "null"] }),
+        MemberKind::Flag => json!({ "type": "boolean" }),
+        MemberKind::Count => json!({ "type": "integer" }),
+        MemberKind::Word(words) => json!({ "type": "string", "enum": words }),
+        MemberKind::Locks => json!({
             "type": "array",
             "items": { "type": "string", "enum": LockCondition::WORDS },
         }),
-        Kind::Texts(_) => json!({ "type": "array", "items": { "type": "string" } }),
-        Kind::One(members) => schema(members),
-        Kind::Optional(members) => json!({ "anyOf": [schema(members), { "type": "null" }] }),
-        Kind::Many(members, _) => json!({ "type": "array", "items": schema(members) }),
-        Kind::Update => schema(UPDATE),
+        MemberKind::Texts(_) => json!({ "type": "array", "items": { "type": "string" } }),
+        MemberKind::One(members) => schema(members),
+        MemberKind::Optional(members) => json!({ "anyOf": [schema(members), { "type": "null" }] }),
+        MemberKind::Many(members, _) => json!({ "type": "array", "items": schema(members) }),
+        MemberKind::Update => schema(UPDATE),
     }
 }
 
 /// What a manager may ask to be changed. Maps by task are read as well.
 const UPDATE: &[Member] = &[
-    ("subtask_status", Kind::Many(STATUS, ANY)),
-    ("current_subtask_id", Kind::Maybe),
-    ("end_suggested", Kind::Flag),
+    ("subtask_status", MemberKind::Many(STATUS, ANY)),
+    ("current_subtask_id", MemberKind::Maybe),
+    ("end_suggested", MemberKind::Flag),
 ];
 
 /// What a model may make of an open task.
 const FORWARD: &[&str] = &["in_progress", "completed"];
 
 const STATUS: &[Member] = &[
-    ("subtask_id", Kind::Text),
-    ("status", Kind::Word(FORWARD)),
-    ("evidence", Kind::Texts(ANY)),
+    ("subtask_id", MemberKind::Text),
+    ("status", MemberKind::Word(FORWARD)),
+    ("evidence", MemberKind::Texts(ANY)),
 ];

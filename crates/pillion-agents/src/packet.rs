@@ -6,7 +6,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
 
-use crate::words::{Word, or_default, texts, words};
+use crate::words::{ClosedList, or_default, texts, words};
 
 /// The most targets that a packet recommends.
 pub const MAX_TARGETS: usize = 2;

@@ -1,7 +1,7 @@
 //! Answers of models, read into their types.
 //!
 //! What does no harm is mended and noted: an unknown word, a text where a list should be. What
-//! changes the meaning is a [`Problem`], whose [`Problem::correction`] is sent back to the model
+//! changes the meaning is a [`AnswerProblem`], whose [`AnswerProblem::correction`] is sent back to the model
 //! once.
 
 use std::fmt;
@@ -9,7 +9,7 @@ use std::fmt;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 
-use crate::members::{CONSULTED, Kind, MANAGER, MEMO, Member, OUTCOME, PACKET};
+use crate::members::{CONSULTED, MANAGER, MEMO, Member, MemberKind, OUTCOME, PACKET};
 use crate::memo::MemoResult;
 use crate::outcome::TurnOutcome;
 use crate::packet::{LockUntil, ManagerAnswer};
@@ -46,7 +46,7 @@ impl fmt::Display for Note {
 
 /// Why an answer cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Problem {
+pub enum AnswerProblem {
     /// There is no JSON in it.
     #[error("the answer has no usable JSON: {0}")]
     NotJson(#[from] RepairError),
@@ -63,7 +63,7 @@ pub enum Problem {
     },
 }
 
-impl Problem {
+impl AnswerProblem {
     /// What the model is told, once.
     pub fn correction(&self) -> String {
         format!(
@@ -77,21 +77,21 @@ impl Problem {
 pub(crate) const OUTCOME_WRAPPERS: &[&str] = &["turn_outcome", "TurnOutcome", "outcome"];
 
 /// Read what the companion says about the turn.
-pub fn read_outcome(text: &str) -> Result<(TurnOutcome, Vec<Note>), Problem> {
+pub fn read_outcome(text: &str) -> Result<(TurnOutcome, Vec<Note>), AnswerProblem> {
     read(text, OUTCOME, OUTCOME_WRAPPERS)
 }
 
 /// Read the manager's answer of either phase.
-pub fn read_manager(text: &str) -> Result<(ManagerAnswer, Vec<Note>), Problem> {
+pub fn read_manager(text: &str) -> Result<(ManagerAnswer, Vec<Note>), AnswerProblem> {
     const WRAPPERS: &[&str] = &["answer", "result", "output"];
     let both = [MANAGER, &CONSULTED[2..]].concat();
     let (mut answer, mut notes): (ManagerAnswer, _) = read(text, &both, WRAPPERS)?;
     match &answer.instruction_packet {
         Some(packet) if packet.current_focus.is_empty() && packet.guidance_for_ca.is_empty() => {
-            return Err(Problem::Missing("instruction_packet.current_focus"));
+            return Err(AnswerProblem::Missing("instruction_packet.current_focus"));
         }
         None if answer.guidance_for_ca.is_empty() => {
-            return Err(Problem::Missing("instruction_packet"));
+            return Err(AnswerProblem::Missing("instruction_packet"));
         }
         _ => {}
     }
@@ -108,10 +108,10 @@ pub fn read_manager(text: &str) -> Result<(ManagerAnswer, Vec<Note>), Problem> {
 }
 
 /// Read the memo agent's answer.
-pub fn read_memo(text: &str) -> Result<(MemoResult, Vec<Note>), Problem> {
+pub fn read_memo(text: &str) -> Result<(MemoResult, Vec<Note>), AnswerProblem> {
     let (memo, notes): (MemoResult, _) = read(text, MEMO, &["memo", "result"])?;
     if memo.updated_report.trim().is_empty() {
-        return Err(Problem::Missing("updated_report"));
+        return Err(AnswerProblem::Missing("updated_report"));
     }
     Ok((memo, notes))
 }
@@ -120,7 +120,7 @@ fn read<T: DeserializeOwned>(
     text: &str,
     members: &[Member],
     wrappers: &[&str],
-) -> Result<(T, Vec<Note>), Problem> {
+) -> Result<(T, Vec<Note>), AnswerProblem> {
     let mut keys: Vec<&str> = members.iter().map(|(name, _)| *name).collect();
     let own = keys.len();
     keys.extend(wrappers);
@@ -141,7 +141,7 @@ fn read<T: DeserializeOwned>(
     }
     mend(&mut map, members, "", &mut notes)?;
     notes.truncate(MAX_NOTES);
-    let wrong = |error: serde_json::Error| Problem::WrongType {
+    let wrong = |error: serde_json::Error| AnswerProblem::WrongType {
         place: error.to_string(),
         wanted: "as it was specified",
     };
@@ -152,7 +152,7 @@ fn read<T: DeserializeOwned>(
 }
 
 /// Check the members of a packet that come from a chapter, not from a model.
-pub(crate) fn mend_packet(map: &mut Map<String, Value>) -> Result<Vec<Note>, Problem> {
+pub(crate) fn mend_packet(map: &mut Map<String, Value>) -> Result<Vec<Note>, AnswerProblem> {
     let mut notes = Vec::new();
     mend(map, PACKET, "set", &mut notes)?;
     Ok(notes)
@@ -168,7 +168,7 @@ fn mend(
     members: &[Member],
     place: &str,
     notes: &mut Vec<Note>,
-) -> Result<(), Problem> {
+) -> Result<(), AnswerProblem> {
     if let Some(old) = map.shift_remove("must_check")
         && members
             .iter()
@@ -195,12 +195,12 @@ fn mend(
 /// Make a value one of its kind. `false` means that its default is to be taken.
 fn fits(
     value: &mut Value,
-    kind: Kind,
+    kind: MemberKind,
     place: &str,
     notes: &mut Vec<Note>,
-) -> Result<bool, Problem> {
+) -> Result<bool, AnswerProblem> {
     let wrong = |wanted| {
-        Err(Problem::WrongType {
+        Err(AnswerProblem::WrongType {
             place: place.to_owned(),
             wanted,
         })
@@ -209,7 +209,7 @@ fn fits(
         return Ok(false);
     }
     match kind {
-        Kind::Text | Kind::Maybe => match value {
+        MemberKind::Text | MemberKind::Maybe => match value {
             Value::String(_) => {}
             Value::Number(_) | Value::Bool(_) => *value = Value::String(value.to_string()),
             // Several lines are one text.
@@ -220,7 +220,7 @@ fn fits(
             }
             _ => return wrong("a text"),
         },
-        Kind::Flag => match value {
+        MemberKind::Flag => match value {
             Value::Bool(_) => {}
             Value::String(word) => match word.trim().to_ascii_lowercase().as_str() {
                 "true" | "yes" => *value = Value::Bool(true),
@@ -232,7 +232,7 @@ fn fits(
             }
             _ => return wrong("true or false"),
         },
-        Kind::Count => {
+        MemberKind::Count => {
             let count = match value {
                 Value::Number(number) => number.as_u64(),
                 Value::String(text) => text.trim().parse().ok(),
@@ -243,7 +243,7 @@ fn fits(
                 None => return wrong("a whole number that is not negative"),
             }
         }
-        Kind::Word(words) => match value {
+        MemberKind::Word(words) => match value {
             Value::String(word) => {
                 let plain = word.trim().to_ascii_lowercase().replace([' ', '-'], "_");
                 if !words.contains(&plain.as_str()) {
@@ -254,7 +254,7 @@ fn fits(
             }
             _ => return wrong("one of the words that were specified"),
         },
-        Kind::Locks => {
+        MemberKind::Locks => {
             let text = match value {
                 Value::String(text) => text.clone(),
                 Value::Array(items) if items.iter().all(Value::is_string) => items
@@ -269,7 +269,7 @@ fn fits(
                 return Ok(false);
             }
         }
-        Kind::Texts(most) => {
+        MemberKind::Texts(most) => {
             if let Value::String(_) = value {
                 *value = Value::Array(vec![value.take()]);
             }
@@ -290,12 +290,12 @@ fn fits(
                 items.truncate(most);
             }
         }
-        Kind::One(members) | Kind::Optional(members) => match value {
+        MemberKind::One(members) | MemberKind::Optional(members) => match value {
             Value::Object(map) => mend(map, members, place, notes)?,
             Value::Bool(false) => return Ok(false),
             _ => return wrong("an object"),
         },
-        Kind::Many(members, most) => {
+        MemberKind::Many(members, most) => {
             if value.is_object() {
                 *value = pairs(value.take(), members);
             }
@@ -310,7 +310,7 @@ fn fits(
                 mend(map, members, place, notes)?;
             }
         }
-        Kind::Update => match value {
+        MemberKind::Update => match value {
             Value::Object(_) => {}
             _ => return wrong("an object"),
         },

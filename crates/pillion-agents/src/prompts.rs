@@ -226,7 +226,7 @@ pub enum Speaker {
 
 /// A question to a model.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Asking {
+pub struct ModelRequest {
     /// For whom the model speaks.
     pub agent: Agent,
     /// What it is told about its part.

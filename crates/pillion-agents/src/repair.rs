@@ -33,7 +33,7 @@ pub enum RepairError {
 
 /// JSON that was found.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Found {
+pub struct RepairedJson {
     /// What it says.
     pub value: Value,
     /// It was not valid as it stood, or something stood around it.
@@ -41,20 +41,20 @@ pub struct Found {
 }
 
 /// The object in a text that has most of these keys. Among equals the longest wins.
-pub fn object(text: &str, keys: &[&str]) -> Result<Found, RepairError> {
+pub fn object(text: &str, keys: &[&str]) -> Result<RepairedJson, RepairError> {
     if text.len() > MAX_SIZE {
         return Err(RepairError::TooLarge);
     }
     match serde_json::from_str::<Value>(text.trim()) {
         Ok(value @ Value::Object(_)) => {
-            return Ok(Found {
+            return Ok(RepairedJson {
                 value,
                 repaired: false,
             });
         }
         // Some models give their JSON as a text in JSON.
         Ok(Value::String(inner)) if inner.contains('{') && inner.len() < text.len() => {
-            return Ok(Found {
+            return Ok(RepairedJson {
                 repaired: true,
                 ..object(&inner, keys)?
             });
@@ -103,7 +103,7 @@ pub fn object(text: &str, keys: &[&str]) -> Result<Found, RepairError> {
         }
     }
     match best {
-        Some((known, _, found)) if known > 0 || keys.is_empty() => Ok(Found {
+        Some((known, _, found)) if known > 0 || keys.is_empty() => Ok(RepairedJson {
             value: Value::Object(found),
             repaired: true,
         }),

@@ -11,9 +11,9 @@ use crate::packet::{
     BindingRule, ConsultationRequest, InstructionPacket, LockCondition, MAX_NICE, MAX_TARGETS,
     ManagerAnswer,
 };
-use crate::parse::{Note, Problem, is_packet_member, mend_packet};
+use crate::parse::{AnswerProblem, Note, is_packet_member, mend_packet};
 use crate::state::{Constraints, SessionState, Task, TaskStatus};
-use crate::words::{Word, clip, text_of};
+use crate::words::{ClosedList, clip, text_of};
 
 /// The newest so many pieces of evidence are kept of a task.
 pub const MAX_EVIDENCE: usize = 20;
@@ -168,7 +168,7 @@ fn add_evidence(state: &mut SessionState, id: &str, text: &str) {
 
 /// A change that a model asked for and did not get.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Refusal {
+pub struct RefusedChange {
     /// What it wanted to change.
     pub key: String,
     /// Why not.
@@ -184,7 +184,7 @@ pub fn apply_state_update(
     state: &mut SessionState,
     update: &Map<String, Value>,
     tasks: &[Task],
-) -> Vec<Refusal> {
+) -> Vec<RefusedChange> {
     let mut refusals = Vec::new();
     state.cover(tasks);
     // Tasks come first: which one may be current depends on them.
@@ -196,7 +196,7 @@ pub fn apply_state_update(
     let suggested = state.end_suggested;
     for (key, value) in update {
         let mut refuse = |reason| {
-            refusals.push(Refusal {
+            refusals.push(RefusedChange {
                 key: clip(key, 80),
                 reason,
             });
@@ -254,7 +254,7 @@ pub(crate) fn move_on(state: &mut SessionState, tasks: &[Task]) {
 }
 
 /// The changes of tasks, written as a map by task or as a list.
-fn changes(value: &Value, refusals: &mut Vec<Refusal>) -> Vec<(String, Value)> {
+fn changes(value: &Value, refusals: &mut Vec<RefusedChange>) -> Vec<(String, Value)> {
     match value {
         Value::Object(map) => map.clone().into_iter().collect(),
         Value::Array(list) => {
@@ -266,7 +266,7 @@ fn changes(value: &Value, refusals: &mut Vec<Refusal>) -> Vec<(String, Value)> {
         }
         Value::Null => Vec::new(),
         _ => {
-            refusals.push(Refusal {
+            refusals.push(RefusedChange {
                 key: "subtask_status".to_owned(),
                 reason: "the value is of the wrong type",
             });
@@ -280,11 +280,11 @@ fn change_task(
     id: &str,
     change: &Value,
     tasks: &[Task],
-    refusals: &mut Vec<Refusal>,
+    refusals: &mut Vec<RefusedChange>,
 ) {
     let key = format!("subtask_status.{}", clip(id, 80));
     let mut refuse = |reason| {
-        refusals.push(Refusal {
+        refusals.push(RefusedChange {
             key: key.clone(),
             reason,
         });
@@ -339,7 +339,7 @@ fn change_task(
 pub fn next_packet(
     previous: &InstructionPacket,
     answer: &ManagerAnswer,
-) -> Result<InstructionPacket, Problem> {
+) -> Result<InstructionPacket, AnswerProblem> {
     let mut packet = answer.instruction_packet.clone().unwrap_or_else(|| {
         // The second phase may say only how to use what the expert said.
         previous.clone()
@@ -347,11 +347,11 @@ pub fn next_packet(
     if !answer.guidance_for_ca.trim().is_empty() {
         packet.guidance_for_ca.clone_from(&answer.guidance_for_ca);
     } else if answer.instruction_packet.is_none() {
-        return Err(Problem::Missing("instruction_packet"));
+        return Err(AnswerProblem::Missing("instruction_packet"));
     }
     let blank = |text: &String| text.trim().is_empty();
     if blank(&packet.current_focus) && blank(&packet.guidance_for_ca) {
-        return Err(Problem::Missing("instruction_packet.current_focus"));
+        return Err(AnswerProblem::Missing("instruction_packet.current_focus"));
     }
     if blank(&packet.current_focus) {
         packet.current_focus.clone_from(&previous.current_focus);
@@ -425,9 +425,9 @@ pub fn apply_binding_rules(
 fn set_members(
     packet: &mut InstructionPacket,
     mut set: Map<String, Value>,
-) -> Result<Vec<Note>, Problem> {
+) -> Result<Vec<Note>, AnswerProblem> {
     let notes = mend_packet(&mut set)?;
-    let wrong = |error: serde_json::Error| Problem::WrongType {
+    let wrong = |error: serde_json::Error| AnswerProblem::WrongType {
         place: error.to_string(),
         wanted: "as in a packet",
     };

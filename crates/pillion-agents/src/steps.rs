@@ -4,9 +4,9 @@ use crate::memo::{Digest, ErrorEntry};
 use crate::memory::{MemoryState, RecentTurn};
 use crate::outcome::TurnOutcome;
 use crate::packet::{BindingRule, ConsultationRequest, InstructionPacket};
-use crate::prompts::{Asking, ChapterTexts, ExpertInfo, Prompts};
+use crate::prompts::{ChapterTexts, ExpertInfo, ModelRequest, Prompts};
 use crate::state::SessionState;
-use crate::stream::{StreamEvent, TokenUsage, Usage};
+use crate::stream::{StreamEvent, TokenUsage, UsageByAgent};
 
 /// What a turn begins with: a snapshot of the session, and the learner's message.
 #[derive(Debug, Clone, Default)]
@@ -100,7 +100,7 @@ pub struct TurnCommit {
     /// What it says about the turn.
     pub outcome: TurnOutcome,
     /// What models took so far.
-    pub token_usage: Usage,
+    pub token_usage: UsageByAgent,
     /// The state after the turn.
     pub state: SessionState,
     /// The packet after the turn.
@@ -127,7 +127,7 @@ pub struct MemoCommit {
     /// What is remembered.
     pub memory: MemoryState,
     /// What models took for the turn, the memo agent's calls included.
-    pub token_usage: Usage,
+    pub token_usage: UsageByAgent,
 }
 
 /// How a turn ended.
@@ -153,11 +153,11 @@ pub enum Ending {
 
 /// What to do.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Action {
+pub enum TurnAction {
     /// Tell the client.
     Emit(StreamEvent),
     /// Ask a model. There is never more than one question open.
-    Ask(Box<Asking>),
+    Ask(Box<ModelRequest>),
     /// Ask an expert.
     Consult(ConsultationRequest),
     /// Keep the turn. The memo agent is asked in the same step, so that nobody waits for the disk

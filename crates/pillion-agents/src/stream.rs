@@ -59,7 +59,7 @@ impl TokenUsage {
 }
 
 /// Tokens of a turn, by agent.
-pub type Usage = BTreeMap<Agent, TokenUsage>;
+pub type UsageByAgent = BTreeMap<Agent, TokenUsage>;
 
 /// What the stream of a turn says. It is written as `{"type": ...}` with its members.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -235,7 +235,7 @@ mod tests {
             assert_eq!(serde_json::from_str::<StreamEvent>(written).unwrap(), event);
             assert_eq!(text(event), written);
         }
-        let usage = Usage::from([(Agent::Companion, TokenUsage::default())]);
+        let usage = UsageByAgent::from([(Agent::Companion, TokenUsage::default())]);
         assert_eq!(
             serde_json::to_string(&usage).unwrap(),
             r#"{"CA":{"input_tokens":0,"output_tokens":0}}"#

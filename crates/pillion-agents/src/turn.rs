@@ -29,13 +29,13 @@ use crate::briefing::Briefing;
 use crate::memory::{DEFAULT_BUDGET, MemoryState, RecentTurn};
 use crate::outcome::TurnOutcome;
 use crate::packet::{ConsultationRequest, InstructionPacket, LockCondition, ManagerAnswer};
-use crate::parse::{Note, Problem, read_outcome};
-use crate::prompts::{Asking, Speaker};
+use crate::parse::{AnswerProblem, Note, read_outcome};
+use crate::prompts::{ModelRequest, Speaker};
 use crate::reply::ReplySplitter;
 use crate::rules::{Unlock, apply_outcome, apply_state_update, move_on, unlock_reason};
 use crate::state::SessionState;
-use crate::steps::{Action, Ending, TurnCommit, TurnEvent, TurnInput};
-use crate::stream::{Agent, StreamEvent, TokenUsage, Usage};
+use crate::steps::{Ending, TurnAction, TurnCommit, TurnEvent, TurnInput};
+use crate::stream::{Agent, StreamEvent, TokenUsage, UsageByAgent};
 use crate::words::clip;
 
 /// The longest answer of the companion, in bytes. The rest of a longer one is not shown.
@@ -75,7 +75,7 @@ pub struct Turn {
     /// What the learner was shown of it.
     shown: String,
     /// The question that is open, and whether it is a correction already.
-    asked: Option<(Box<Asking>, bool)>,
+    asked: Option<(Box<ModelRequest>, bool)>,
     outcome: TurnOutcome,
     unlock: Option<Unlock>,
     packet: InstructionPacket,
@@ -86,9 +86,9 @@ pub struct Turn {
     findings: String,
     state: SessionState,
     memory: MemoryState,
-    usage: Usage,
+    usage: UsageByAgent,
     /// What the client was told of it.
-    told: Usage,
+    told: UsageByAgent,
     notes: Vec<Note>,
 }
 
@@ -118,8 +118,8 @@ impl Turn {
             findings: String::new(),
             state: input.state.clone(),
             memory: input.memory.clone(),
-            usage: Usage::new(),
-            told: Usage::new(),
+            usage: UsageByAgent::new(),
+            told: UsageByAgent::new(),
             notes: Vec::new(),
             input,
         }
@@ -149,18 +149,18 @@ impl Turn {
     }
 
     /// What models took so far.
-    pub fn usage(&self) -> &Usage {
+    pub fn usage(&self) -> &UsageByAgent {
         &self.usage
     }
 
     /// Take in what happened; says what to do. What does not fit the moment changes nothing.
-    pub fn step(&mut self, event: TurnEvent) -> Vec<Action> {
+    pub fn step(&mut self, event: TurnEvent) -> Vec<TurnAction> {
         let mut actions = Vec::new();
         match (self.stage, event) {
             (Stage::Over, _) => {}
             (stage, TurnEvent::Cancelled) => self.cancel(stage, &mut actions),
             (Stage::New, TurnEvent::Begin) => {
-                actions.push(Action::Emit(StreamEvent::Start {}));
+                actions.push(TurnAction::Emit(StreamEvent::Start {}));
                 self.ask_companion(&mut actions);
             }
             (Stage::Companion, TurnEvent::Text(text)) => self.hear(&text, &mut actions),
@@ -189,17 +189,17 @@ impl Turn {
                 self.consulted(result, &mut actions);
             }
             (Stage::Committing { cancelled: true }, TurnEvent::Committed) => {
-                actions.push(Action::Abort);
+                actions.push(TurnAction::Abort);
                 self.complete(false, &mut actions);
             }
             // The memo agent has been asked already.
             (Stage::Committing { .. }, TurnEvent::Committed) => self.stage = Stage::Memo,
             (Stage::Committing { cancelled: true }, TurnEvent::CommitFailed { .. }) => {
-                actions.push(Action::Abort);
+                actions.push(TurnAction::Abort);
                 self.end_cancelled(&mut actions);
             }
             (Stage::Committing { .. }, TurnEvent::CommitFailed { message }) => {
-                actions.push(Action::Abort);
+                actions.push(TurnAction::Abort);
                 let error = StreamEvent::Error {
                     message: message.clone(),
                 };
@@ -223,7 +223,7 @@ impl Turn {
 
     // The companion.
 
-    fn ask_companion(&mut self, actions: &mut Vec<Action>) {
+    fn ask_companion(&mut self, actions: &mut Vec<TurnAction>) {
         self.stage = Stage::Companion;
         self.run += 1;
         self.splitter = ReplySplitter::new();
@@ -234,7 +234,7 @@ impl Turn {
         self.ask(question, actions);
     }
 
-    fn hear(&mut self, text: &str, actions: &mut Vec<Action>) {
+    fn hear(&mut self, text: &str, actions: &mut Vec<TurnAction>) {
         if self.full {
             return;
         }
@@ -250,7 +250,7 @@ impl Turn {
         self.show(content, actions);
     }
 
-    fn show(&mut self, content: String, actions: &mut Vec<Action>) {
+    fn show(&mut self, content: String, actions: &mut Vec<TurnAction>) {
         // A reply begins with its first word, not with blanks.
         let content = if self.shown.is_empty() {
             content.trim_start().to_owned()
@@ -261,13 +261,13 @@ impl Turn {
             return;
         }
         if self.shown.is_empty() {
-            actions.push(Action::Emit(StreamEvent::CompanionStart {}));
+            actions.push(TurnAction::Emit(StreamEvent::CompanionStart {}));
         }
         self.shown.push_str(&content);
-        actions.push(Action::Emit(StreamEvent::CompanionChunk { content }));
+        actions.push(TurnAction::Emit(StreamEvent::CompanionChunk { content }));
     }
 
-    fn replied(&mut self, text: &str, actions: &mut Vec<Action>) {
+    fn replied(&mut self, text: &str, actions: &mut Vec<TurnAction>) {
         // Models that do not stream say everything here.
         if let Some(rest) = text.strip_prefix(self.heard.as_str()) {
             self.hear(rest, actions);
@@ -358,11 +358,11 @@ impl Turn {
         }
     }
 
-    fn commit(&mut self, actions: &mut Vec<Action>) {
+    fn commit(&mut self, actions: &mut Vec<TurnAction>) {
         self.settle();
         self.tell_usage(Agent::Manager, false, actions);
         self.tell_usage(Agent::Companion, true, actions);
-        actions.push(Action::Emit(StreamEvent::CompanionComplete {}));
+        actions.push(TurnAction::Emit(StreamEvent::CompanionComplete {}));
         let turn_index = self.index();
         self.state.turn_index = turn_index.saturating_add(1);
         let companion_response = self.shown.trim_end().to_owned();
@@ -376,7 +376,7 @@ impl Turn {
             self.input.memory_budget,
         );
         self.stage = Stage::Committing { cancelled: false };
-        actions.push(Action::Commit(Box::new(TurnCommit {
+        actions.push(TurnAction::Commit(Box::new(TurnCommit {
             turn_index,
             user_message: self.input.message.clone(),
             companion_response,
@@ -390,18 +390,18 @@ impl Turn {
         self.ask(question, actions);
     }
 
-    fn complete(&mut self, reported: bool, actions: &mut Vec<Action>) {
+    fn complete(&mut self, reported: bool, actions: &mut Vec<TurnAction>) {
         let turn_index = self.state.turn_index;
         self.stage = Stage::Over;
-        actions.push(Action::Emit(StreamEvent::Complete { turn_index }));
-        actions.push(Action::Finish(Ending::Completed {
+        actions.push(TurnAction::Emit(StreamEvent::Complete { turn_index }));
+        actions.push(TurnAction::Finish(Ending::Completed {
             turn_index,
             reported,
         }));
     }
 
     /// The companion did not answer: there is no turn.
-    fn fail(&mut self, message: String, recoverable: bool, actions: &mut Vec<Action>) {
+    fn fail(&mut self, message: String, recoverable: bool, actions: &mut Vec<TurnAction>) {
         self.tell_usage(Agent::Companion, false, actions);
         let error = StreamEvent::LlmError {
             error: message.clone(),
@@ -414,38 +414,38 @@ impl Turn {
         error: StreamEvent,
         message: String,
         recoverable: bool,
-        actions: &mut Vec<Action>,
+        actions: &mut Vec<TurnAction>,
     ) {
         self.stage = Stage::Over;
         let turn_index = self.index();
-        actions.push(Action::Emit(error));
-        actions.push(Action::Emit(StreamEvent::Complete { turn_index }));
-        actions.push(Action::Finish(Ending::Failed {
+        actions.push(TurnAction::Emit(error));
+        actions.push(TurnAction::Emit(StreamEvent::Complete { turn_index }));
+        actions.push(TurnAction::Finish(Ending::Failed {
             message,
             recoverable,
         }));
     }
 
-    fn cancel(&mut self, stage: Stage, actions: &mut Vec<Action>) {
+    fn cancel(&mut self, stage: Stage, actions: &mut Vec<TurnAction>) {
         match stage {
             Stage::New => self.end_cancelled(actions),
             Stage::Companion | Stage::Manager | Stage::Consulting | Stage::Consulted => {
-                actions.push(Action::Abort);
+                actions.push(TurnAction::Abort);
                 self.end_cancelled(actions);
             }
             Stage::Committing { .. } => self.stage = Stage::Committing { cancelled: true },
             Stage::Memo => {
-                actions.push(Action::Abort);
+                actions.push(TurnAction::Abort);
                 self.complete(false, actions);
             }
             Stage::SavingMemo | Stage::Over => {}
         }
     }
 
-    fn end_cancelled(&mut self, actions: &mut Vec<Action>) {
+    fn end_cancelled(&mut self, actions: &mut Vec<TurnAction>) {
         self.stage = Stage::Over;
-        actions.push(Action::Emit(StreamEvent::Cancelled {}));
-        actions.push(Action::Finish(Ending::Cancelled));
+        actions.push(TurnAction::Emit(StreamEvent::Cancelled {}));
+        actions.push(TurnAction::Finish(Ending::Cancelled));
     }
 
     // Questions, counts and notes.
@@ -465,15 +465,20 @@ impl Turn {
         }
     }
 
-    fn ask(&mut self, question: Asking, actions: &mut Vec<Action>) {
+    fn ask(&mut self, question: ModelRequest, actions: &mut Vec<TurnAction>) {
         let question = Box::new(question);
         // Only answers that are nothing but JSON are ever corrected.
         self.asked = question.schema.is_some().then(|| (question.clone(), false));
-        actions.push(Action::Ask(question));
+        actions.push(TurnAction::Ask(question));
     }
 
     /// Ask again, once, with what was wrong.
-    fn correct(&mut self, text: &str, problem: &Problem, actions: &mut Vec<Action>) -> bool {
+    fn correct(
+        &mut self,
+        text: &str,
+        problem: &AnswerProblem,
+        actions: &mut Vec<TurnAction>,
+    ) -> bool {
         self.note("answer", problem.to_string());
         match self.asked.take() {
             Some((mut question, false)) => {
@@ -488,7 +493,7 @@ impl Turn {
                     last.push_str(&problem.correction());
                 }
                 self.asked = Some((question.clone(), true));
-                actions.push(Action::Ask(question));
+                actions.push(TurnAction::Ask(question));
                 true
             }
             _ => false,
@@ -501,7 +506,7 @@ impl Turn {
     }
 
     /// Tell what an agent took since it was told last. `always` tells also that it was nothing.
-    fn tell_usage(&mut self, agent: Agent, always: bool, actions: &mut Vec<Action>) {
+    fn tell_usage(&mut self, agent: Agent, always: bool, actions: &mut Vec<TurnAction>) {
         let all = self.usage.get(&agent).copied().unwrap_or_default();
         let told = self.told.insert(agent, all).unwrap_or_default();
         let more = TokenUsage {
@@ -509,7 +514,7 @@ impl Turn {
             output_tokens: all.output_tokens - told.output_tokens,
         };
         if always || !more.is_zero() {
-            actions.push(Action::Emit(StreamEvent::TokenUsage {
+            actions.push(TurnAction::Emit(StreamEvent::TokenUsage {
                 agent,
                 turn_index: self.index(),
                 input_tokens: more.input_tokens,

@@ -87,34 +87,34 @@ fn found() -> TurnEvent {
 }
 
 /// What a turn did, one word for each action.
-fn words(actions: &[Action]) -> Vec<String> {
-    let word = |action: &Action| match action {
-        Action::Emit(StreamEvent::TokenUsage {
+fn words(actions: &[TurnAction]) -> Vec<String> {
+    let word = |action: &TurnAction| match action {
+        TurnAction::Emit(StreamEvent::TokenUsage {
             agent,
             input_tokens,
             ..
         }) => {
             format!("{} usage {input_tokens}", agent.as_str())
         }
-        Action::Emit(StreamEvent::CompanionChunk { content }) => format!("chunk {content:?}"),
-        Action::Emit(StreamEvent::Complete { turn_index }) => format!("complete {turn_index}"),
-        Action::Emit(event) => {
+        TurnAction::Emit(StreamEvent::CompanionChunk { content }) => format!("chunk {content:?}"),
+        TurnAction::Emit(StreamEvent::Complete { turn_index }) => format!("complete {turn_index}"),
+        TurnAction::Emit(event) => {
             let value = serde_json::to_value(event).unwrap();
             value["type"].as_str().unwrap().to_owned()
         }
-        Action::Ask(asking) => format!("ask {}", asking.agent.as_str()),
-        Action::Consult(request) => format!("consult {}", request.expert_id),
-        Action::Commit(commit) => format!("commit {}", commit.turn_index),
-        Action::SaveMemo(_) => "save".to_owned(),
-        Action::Abort => "abort".to_owned(),
-        Action::Finish(Ending::Completed { reported, .. }) => format!("finish {reported}"),
-        Action::Finish(Ending::Failed { .. }) => "finish failed".to_owned(),
-        Action::Finish(Ending::Cancelled) => "finish cancelled".to_owned(),
+        TurnAction::Ask(asking) => format!("ask {}", asking.agent.as_str()),
+        TurnAction::Consult(request) => format!("consult {}", request.expert_id),
+        TurnAction::Commit(commit) => format!("commit {}", commit.turn_index),
+        TurnAction::SaveMemo(_) => "save".to_owned(),
+        TurnAction::Abort => "abort".to_owned(),
+        TurnAction::Finish(Ending::Completed { reported, .. }) => format!("finish {reported}"),
+        TurnAction::Finish(Ending::Failed { .. }) => "finish failed".to_owned(),
+        TurnAction::Finish(Ending::Cancelled) => "finish cancelled".to_owned(),
     };
     actions.iter().map(word).collect()
 }
 
-fn run(input: TurnInput, events: Vec<TurnEvent>) -> (Turn, Vec<Action>) {
+fn run(input: TurnInput, events: Vec<TurnEvent>) -> (Turn, Vec<TurnAction>) {
     let mut turn = Turn::new(input);
     let mut actions = turn.step(TurnEvent::Begin);
     for event in events {
@@ -123,19 +123,19 @@ fn run(input: TurnInput, events: Vec<TurnEvent>) -> (Turn, Vec<Action>) {
     (turn, actions)
 }
 
-fn commit_of(actions: &[Action]) -> &TurnCommit {
+fn commit_of(actions: &[TurnAction]) -> &TurnCommit {
     let found = actions.iter().find_map(|action| match action {
-        Action::Commit(commit) => Some(commit),
+        TurnAction::Commit(commit) => Some(commit),
         _ => None,
     });
     found.expect("a commit")
 }
 
-fn asked(actions: &[Action], number: usize) -> &Asking {
-    let questions: Vec<&Asking> = actions
+fn asked(actions: &[TurnAction], number: usize) -> &ModelRequest {
+    let questions: Vec<&ModelRequest> = actions
         .iter()
         .filter_map(|action| match action {
-            Action::Ask(asking) => Some(&**asking),
+            TurnAction::Ask(asking) => Some(&**asking),
             _ => None,
         })
         .collect();
@@ -455,7 +455,7 @@ fn a_memo_is_kept_with_what_is_known() {
         before,
         vec![answered(PLAIN), TurnEvent::Committed, answered(MEMO)],
     );
-    let Some(Action::SaveMemo(memo)) = actions.last() else {
+    let Some(TurnAction::SaveMemo(memo)) = actions.last() else {
         panic!("no memo");
     };
     assert_eq!(memo.report, "# Report");
@@ -514,7 +514,7 @@ fn a_reply_without_end_is_cut() {
     let mut shown = 0;
     for _ in 0..200 {
         for action in turn.step(TurnEvent::Text("你".repeat(1000))) {
-            if let Action::Emit(StreamEvent::CompanionChunk { content }) = action {
+            if let TurnAction::Emit(StreamEvent::CompanionChunk { content }) = action {
                 shown += content.len();
             }
         }
@@ -575,30 +575,30 @@ proptest! {
             for (at, action) in actions.iter().enumerate() {
                 prop_assert_eq!(finished, 0, "something after the end");
                 match action {
-                    Action::Ask(asking) => {
+                    TurnAction::Ask(asking) => {
                         prop_assert!(!open, "two questions at once");
                         prop_assert_eq!(asking.messages.last().unwrap().0, Speaker::User);
                         open = true;
                     }
-                    Action::Consult(_) => { prop_assert!(!open); open = true; }
-                    Action::Abort => { prop_assert!(open, "nothing to abort"); open = false; }
-                    Action::Commit(commit) => {
+                    TurnAction::Consult(_) => { prop_assert!(!open); open = true; }
+                    TurnAction::Abort => { prop_assert!(open, "nothing to abort"); open = false; }
+                    TurnAction::Commit(commit) => {
                         prop_assert!(!cancelled, "a commit after a cancel");
                         prop_assert_eq!((commit.turn_index, commit.state.turn_index), (4, 5));
                         commits += 1;
                     }
-                    Action::SaveMemo(_) => prop_assert!(committed),
-                    Action::Emit(event) => {
+                    TurnAction::SaveMemo(_) => prop_assert!(committed),
+                    TurnAction::Emit(event) => {
                         if *event == (StreamEvent::Start {}) { begun += 1; }
                         if let StreamEvent::Complete { turn_index } = event {
                             prop_assert_eq!(*turn_index, if committed { 5 } else { 4 });
                         }
                         if event.is_terminal() {
                             terminal += 1;
-                            prop_assert!(matches!(actions[at + 1], Action::Finish(_)));
+                            prop_assert!(matches!(actions[at + 1], TurnAction::Finish(_)));
                         }
                     }
-                    Action::Finish(ending) => {
+                    TurnAction::Finish(ending) => {
                         finished += 1;
                         prop_assert_eq!(terminal, 1);
                         prop_assert!(!open, "a question is left open");

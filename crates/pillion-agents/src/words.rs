@@ -9,7 +9,7 @@ use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
 /// A closed list of words in an answer or a file.
-pub trait Word: Sized + Copy + Default + 'static {
+pub trait ClosedList: Sized + Copy + Default + 'static {
     /// All of them, as they are written.
     const WORDS: &'static [&'static str];
 
@@ -31,7 +31,7 @@ macro_rules! words {
             $($(#[$inner])* #[serde(rename = $word)] $variant,)+
         }
 
-        impl $crate::words::Word for $name {
+        impl $crate::words::ClosedList for $name {
             const WORDS: &'static [&'static str] = &[$($word),+];
 
             fn from_word(word: &str) -> Option<Self> {
@@ -51,14 +51,14 @@ macro_rules! words {
 
         impl std::fmt::Display for $name {
             fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                f.write_str($crate::words::Word::as_str(*self))
+                f.write_str($crate::words::ClosedList::as_str(*self))
             }
         }
 
         impl<'de> serde::Deserialize<'de> for $name {
             fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
                 let word = Option::<String>::deserialize(deserializer)?.unwrap_or_default();
-                Ok(<Self as $crate::words::Word>::from_word(&word).unwrap_or_default())
+                Ok(<Self as $crate::words::ClosedList>::from_word(&word).unwrap_or_default())
             }
         }
     };

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use pillion_catalogue::{Code, Error, Result};
 use pillion_engine::{Engine, EngineOptions};
-use pillion_process::Stream;
+use pillion_process::StreamTarget;
 use serde_json::json;
 use serde_json::value::{RawValue, to_raw_value};
 use tokio::io::{AsyncBufReadExt, BufReader};
@@ -147,7 +147,7 @@ pub(super) async fn stdio(stage: &Stage, plan: &Plan) -> Result<Vec<Row>> {
 pub(super) async fn http(stage: &Stage, plan: &Plan) -> Result<Vec<Row>> {
     let launch = stage.pillion().args(["serve", "--port", "0"]);
     let mut server = launch
-        .stdout(Stream::Piped)
+        .stdout(StreamTarget::Piped)
         .spawn()
         .map_err(Error::internal)?;
     let mut said = String::new();

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use clap::Args;
 use pillion_catalogue::{Code, Error, Result};
 use pillion_process::stat::Identity;
-use pillion_process::{Launch, Running, Stream, descendants};
+use pillion_process::{Launch, Running, StreamTarget, descendants};
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader};
 
@@ -295,7 +295,7 @@ fn first_output(wire: &mut Wire, message: &[u8]) -> Result<(f64, String)> {
 async fn plain(stage: &Stage) -> Result<f64> {
     let began = Instant::now();
     let launch = Launch::new(&stage.interpreter.executable).unguarded();
-    let launch = launch.args(["-c", PROGRAM]).stdout(Stream::Piped);
+    let launch = launch.args(["-c", PROGRAM]).stdout(StreamTarget::Piped);
     let mut running = launch.spawn().map_err(Error::internal)?;
     let mut byte = [0];
     if let Some(mut stdout) = running.take_stdout() {
@@ -312,7 +312,7 @@ async fn plain(stage: &Stage) -> Result<f64> {
 async fn serve(stage: &Stage) -> Result<(Running, u16)> {
     let launch = stage.pillion().args(["serve", "--port", "0"]);
     let mut server = launch
-        .stdout(Stream::Piped)
+        .stdout(StreamTarget::Piped)
         .spawn()
         .map_err(Error::internal)?;
     let mut said = String::new();

@@ -8,10 +8,10 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use pillion_catalogue::{Code, Error, Result};
-use pillion_process::{Launch, Running, Stream};
+use pillion_process::{Launch, Running, StreamTarget};
 use pillion_protocol::vars;
-use pillion_runtime::discovery::{self, Request};
-use pillion_runtime::trust::Trust;
+use pillion_runtime::discovery::{self, DiscoveryRequest};
+use pillion_runtime::trust::TrustRecords;
 use pillion_runtime::{Dirs, Interpreter, Managed};
 use tempfile::TempDir;
 
@@ -52,10 +52,10 @@ impl Stage {
             std::env::var_os(vars::VIRTUAL_ENV).map(PathBuf::from),
         );
         let named = std::env::var_os(vars::PILLION_PYTHON).map(PathBuf::from);
-        let request = Request {
+        let request = DiscoveryRequest {
             explicit: named.as_deref(),
             virtual_env: active.as_deref(),
-            ..Request::new(&here)
+            ..DiscoveryRequest::new(&here)
         };
         let choice = discovery::find(request, &Dirs::from_env())
             .await
@@ -126,7 +126,7 @@ impl Stage {
 
     /// What we have written ourselves is trusted.
     pub(super) fn trust(&self, root: &Path) -> Result<()> {
-        let given = Trust::new(&self.dirs()).give(root, &root.join("pillion.toml"));
+        let given = TrustRecords::new(&self.dirs()).give(root, &root.join("pillion.toml"));
         given.map_err(|error| cannot(&io::Error::other(error)))
     }
 
@@ -187,7 +187,9 @@ impl Stage {
 
     /// A child with a line-JSON conversation on its standard streams.
     pub(super) fn conversation(launch: Launch) -> Result<(Running, Wire)> {
-        let launch = launch.stdin(Stream::Piped).stdout(Stream::Piped);
+        let launch = launch
+            .stdin(StreamTarget::Piped)
+            .stdout(StreamTarget::Piped);
         let mut running = launch.spawn().map_err(Error::internal)?;
         let (Some(input), Some(output)) = (running.take_stdin(), running.take_stdout()) else {
             return Err(Error::internal("a child was started without its pipes"));

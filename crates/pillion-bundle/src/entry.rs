@@ -108,7 +108,7 @@ impl fmt::Display for Mode {
 
 /// A file of a bundle.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct File {
+pub struct BundleFile {
     /// Where it is, from the root of the bundle.
     pub path: String,
     /// The hash of its content.
@@ -120,7 +120,7 @@ pub struct File {
     pub mode: Option<Mode>,
 }
 
-impl File {
+impl BundleFile {
     /// Its mode.
     pub fn mode(&self) -> Mode {
         self.mode.unwrap_or_default()
@@ -129,7 +129,7 @@ impl File {
 
 /// A symbolic link of a bundle.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Link {
+pub struct BundleLink {
     /// Where it is, from the root of the bundle.
     pub path: String,
     /// Where it leads, from its own folder.
@@ -140,8 +140,8 @@ impl Digest {
     /// The digest of a tree: of one line for each entry, sorted by path. A line names all that
     /// the manifest says about the entry, with its parts divided by NUL, which no path has.
     pub fn of_tree<'a>(
-        files: impl IntoIterator<Item = &'a File>,
-        links: impl IntoIterator<Item = &'a Link>,
+        files: impl IntoIterator<Item = &'a BundleFile>,
+        links: impl IntoIterator<Item = &'a BundleLink>,
     ) -> Self {
         let files = files.into_iter().map(|file| {
             let mode = file.mode();

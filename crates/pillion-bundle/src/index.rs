@@ -9,7 +9,7 @@ use crate::{BundleType, Digest, Version};
 /// What is installed, by type and scope.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct Index(BTreeMap<BundleType, BTreeMap<String, Active>>);
+pub struct ActiveIndex(BTreeMap<BundleType, BTreeMap<String, Active>>);
 
 /// The active version of a bundle, and all that are installed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -36,7 +36,7 @@ pub struct Installed {
     pub installed_at: String,
 }
 
-impl Index {
+impl ActiveIndex {
     /// The name of the file.
     pub const NAME: &str = "active_index.json";
 
@@ -107,7 +107,7 @@ mod tests {
 
     #[test]
     fn the_index_has_the_layout_of_the_contract() {
-        let mut index = Index::default();
+        let mut index = ActiveIndex::default();
         let [one, two]: [Version; 2] = ["1", "2"].map(|text| text.parse().unwrap());
         index.install(BundleType::PythonRuntime, "core", &one, installed("1"));
         index.install(BundleType::PythonRuntime, "core", &two, installed("2"));
@@ -121,7 +121,7 @@ mod tests {
             core["versions"]["1"]["path"],
             "/store/python_runtime/core/1"
         );
-        assert_eq!(serde_json::from_value::<Index>(value).unwrap(), index);
+        assert_eq!(serde_json::from_value::<ActiveIndex>(value).unwrap(), index);
 
         assert!(
             !index.forget(BundleType::PythonRuntime, "core", &two),

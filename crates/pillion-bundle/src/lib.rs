@@ -11,9 +11,9 @@
 //! - [`read()`] checks an archive while it goes through it once, and hands over one file after the
 //!   other ([`Sink`]). The manifest comes first, so nothing has to be believed before it is
 //!   checked: no entry is larger than it said, and what it did not list is refused.
-//! - [`paths`] says which paths are safe, and [`Limits`] how much there may be.
+//! - [`paths`] says which paths are safe, and [`BundleLimits`] how much there may be.
 //! - [`registry`] is the list of artifacts that a host offers, and the choice among them;
-//!   [`Index`] is the list of what is installed.
+//!   [`ActiveIndex`] is the list of what is installed.
 //!
 //! Everything that is refused has an [`Error`] of its own, with a stable word for programs
 //! ([`Error::reason`]).
@@ -36,12 +36,13 @@ mod version;
 
 pub use archive::{Compression, NoSink, Sink, Verified, read, write};
 pub use digest::{Digest, Hashing, Sha256, checksum_line, parse_checksum};
-pub use entry::{BundleType, File, Link, Mode};
+pub use entry::{BundleFile, BundleLink, BundleType, Mode};
 pub use error::{Error, Result};
-pub use index::{Active, Index, Installed};
-pub use limits::Limits;
+pub use index::{Active, ActiveIndex, Installed};
+pub use limits::BundleLimits;
 pub use manifest::{
-    Chapter, ContentManifest, FORMAT_VERSION, Manifest, PythonPart, RuntimeManifest, SidecarPart,
+    ChapterManifest, ContentManifest, FORMAT_VERSION, Manifest, PythonPart, RuntimeManifest,
+    SidecarPart,
 };
 pub use platform::Platform;
 pub use version::Version;

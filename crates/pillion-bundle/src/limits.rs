@@ -2,7 +2,7 @@
 
 /// How much there may be. What goes over is refused before it is unpacked.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Limits {
+pub struct BundleLimits {
     /// The bytes of an archive.
     pub packed: u64,
     /// The bytes of all files together.
@@ -15,13 +15,13 @@ pub struct Limits {
     pub ratio: u64,
 }
 
-impl Limits {
+impl BundleLimits {
     /// So many bytes may come out of an archive whatever its ratio: small archives of texts
     /// are smaller than one would think.
     pub const SMALL: u64 = 16 << 20;
 }
 
-impl Default for Limits {
+impl Default for BundleLimits {
     fn default() -> Self {
         Self {
             packed: 4 << 30,

@@ -2,9 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::entry::{BundleType, File, Link};
-use crate::paths::{self, Names, Tree};
-use crate::{Digest, Error, Limits, Platform, Result, Version};
+use crate::entry::{BundleFile, BundleLink, BundleType};
+use crate::paths::{self, Names, PathTree};
+use crate::{BundleLimits, Digest, Error, Platform, Result, Version};
 
 /// The format that this crate reads and writes.
 pub const FORMAT_VERSION: &str = "bundle-v2";
@@ -30,10 +30,10 @@ pub struct RuntimeManifest {
     pub python_executable_relpath: String,
     /// The hash of the content tree: [`Digest::of_tree`].
     pub sha256: Digest,
-    pub files: Vec<File>,
+    pub files: Vec<BundleFile>,
     /// Symbolic links, which have no content that could be hashed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub links: Vec<Link>,
+    pub links: Vec<BundleLink>,
     pub python: PythonPart,
     pub sidecar: SidecarPart,
 }
@@ -66,9 +66,9 @@ pub struct ContentManifest {
     pub scope_id: String,
     pub version: Version,
     pub created_at: String,
-    pub files: Vec<File>,
+    pub files: Vec<BundleFile>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub chapter: Option<Chapter>,
+    pub chapter: Option<ChapterManifest>,
 }
 
 impl ContentManifest {
@@ -79,7 +79,7 @@ impl ContentManifest {
 /// What a bundle of a chapter says about it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[expect(missing_docs, reason = "the names are those of the contract")]
-pub struct Chapter {
+pub struct ChapterManifest {
     pub course_id: String,
     pub chapter_code: String,
     pub title: String,
@@ -118,7 +118,7 @@ macro_rules! shared {
 
 impl Manifest {
     /// Read and check the manifest called `name`.
-    pub fn parse(name: &str, bytes: &[u8], limits: &Limits) -> Result<Self> {
+    pub fn parse(name: &str, bytes: &[u8], limits: &BundleLimits) -> Result<Self> {
         #[derive(Deserialize)]
         struct Head {
             format_version: String,
@@ -170,7 +170,7 @@ impl Manifest {
     }
 
     /// Check everything that can be known without the content.
-    pub fn check(&self, limits: &Limits) -> Result<()> {
+    pub fn check(&self, limits: &BundleLimits) -> Result<()> {
         let wrong = |message: String| Err(Error::InvalidManifest(message));
         check_scope(self.scope_id()).map_err(Error::InvalidManifest)?;
         self.created_seconds()?;
@@ -238,11 +238,11 @@ impl Manifest {
     }
 
     /// All paths, checked.
-    pub fn tree(&self) -> Result<Tree<'_>> {
+    pub fn tree(&self) -> Result<PathTree<'_>> {
         let files = self.files().iter().map(|file| file.path.as_str());
         let links = self.links().iter();
         let links = links.map(|link| (link.path.as_str(), link.target.as_str()));
-        Tree::of(files, links, self.names())
+        PathTree::of(files, links, self.names())
     }
 
     /// Its type.
@@ -275,12 +275,12 @@ impl Manifest {
     }
 
     /// Its files.
-    pub fn files(&self) -> &[File] {
+    pub fn files(&self) -> &[BundleFile] {
         shared!(self, files)
     }
 
     /// Its links.
-    pub fn links(&self) -> &[Link] {
+    pub fn links(&self) -> &[BundleLink] {
         match self {
             Self::Runtime(manifest) => &manifest.links,
             Self::Content(_) => &[],
@@ -357,8 +357,8 @@ pub(crate) mod tests {
     use super::*;
     use crate::entry::Mode;
 
-    pub(crate) fn file(path: &str, content: &[u8], mode: Mode) -> File {
-        File {
+    pub(crate) fn file(path: &str, content: &[u8], mode: Mode) -> BundleFile {
+        BundleFile {
             path: path.to_owned(),
             sha256: Digest::of(content),
             size_bytes: content.len() as u64,
@@ -374,13 +374,13 @@ pub(crate) mod tests {
             ("sidecar/bin/pillion", b"binary", Mode::Executable),
             ("sidecar/empty", b"", Mode::Plain),
         ];
-        let files: Vec<File> = contents
+        let files: Vec<BundleFile> = contents
             .iter()
             .map(|(path, content, mode)| file(path, content, *mode))
             .collect();
         let links = match platform.is_windows() {
             true => Vec::new(),
-            false => vec![Link {
+            false => vec![BundleLink {
                 path: "python/bin/python3".to_owned(),
                 target: "python3.11".to_owned(),
             }],
@@ -458,7 +458,7 @@ pub(crate) mod tests {
     #[test]
     fn every_field_that_is_changed_is_refused() {
         let (_, manifest) = runtime(Platform::LinuxX64);
-        let limits = Limits::default();
+        let limits = BundleLimits::default();
         let bytes = manifest.to_bytes().unwrap();
         Manifest::parse(RuntimeManifest::NAME, &bytes, &limits).unwrap();
         let sound: serde_json::Value = serde_json::from_slice(&bytes).unwrap();
@@ -537,8 +537,12 @@ pub(crate) mod tests {
                 "files":[{{"path":"prompts/chapter.md","size_bytes":0,
                 "sha256":"e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"}}]{rest}}}"#
             );
-            Manifest::parse(ContentManifest::NAME, text.as_bytes(), &Limits::default())
-                .map_or_else(|error| error.reason(), |_| "fine")
+            Manifest::parse(
+                ContentManifest::NAME,
+                text.as_bytes(),
+                &BundleLimits::default(),
+            )
+            .map_or_else(|error| error.reason(), |_| "fine")
         };
         let about = r#","chapter":{"course_id":"c1","chapter_code":"ch01","title":"One",
             "has_scripts":false,"has_datasets":false,"required_experts":[]}"#;

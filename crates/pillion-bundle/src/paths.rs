@@ -132,7 +132,7 @@ fn folded(path: &str) -> String {
 
 /// The paths of a bundle: files, links, and the folders that they imply.
 #[derive(Debug, Default)]
-pub struct Tree<'a> {
+pub struct PathTree<'a> {
     files: BTreeSet<&'a str>,
     links: BTreeMap<&'a str, &'a str>,
     folders: BTreeSet<&'a str>,
@@ -140,7 +140,7 @@ pub struct Tree<'a> {
     folded: HashMap<String, &'a str>,
 }
 
-impl<'a> Tree<'a> {
+impl<'a> PathTree<'a> {
     /// All paths of a bundle, each checked, and checked against each other.
     pub fn of(
         files: impl IntoIterator<Item = &'a str>,
@@ -358,7 +358,7 @@ mod tests {
     }
 
     fn tree(files: &[&str], links: &[(&str, &str)]) -> &'static str {
-        Tree::of(files.iter().copied(), links.iter().copied(), Names::Unix)
+        PathTree::of(files.iter().copied(), links.iter().copied(), Names::Unix)
             .map_or_else(|error| error.reason(), |_| "fine")
     }
 
@@ -397,7 +397,7 @@ mod tests {
         );
         assert_eq!(with(&[("x", "y"), ("y", "x")]), "link_outside");
         let known = [("bin/python3", "python3.11"), ("here", "bin")];
-        let known = Tree::of(files, known, Names::Unix).unwrap();
+        let known = PathTree::of(files, known, Names::Unix).unwrap();
         assert!(known.leads_to_file("here/python3") && !known.leads_to_file("here"));
         assert!(known.has_folder("a/b") && !known.has_folder("a/b/file"));
     }
@@ -427,7 +427,7 @@ mod tests {
             for (name, target) in &links {
                 std::os::unix::fs::symlink(target, root.join(name)).unwrap();
             }
-            if Tree::of(["a/b/f", "b"], links.clone(), Names::Unix).is_ok() {
+            if PathTree::of(["a/b/f", "b"], links.clone(), Names::Unix).is_ok() {
                 for (name, _) in links {
                     let real = root.join(name).canonicalize().unwrap();
                     prop_assert!(real.starts_with(&root), "{real:?}");

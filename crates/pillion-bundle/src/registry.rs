@@ -52,7 +52,7 @@ pub struct Artifact {
 
 /// What a desktop asks for.
 #[derive(Debug, Clone)]
-pub struct Question<'a> {
+pub struct ArtifactQuery<'a> {
     /// The type.
     pub bundle_type: BundleType,
     /// The scope, if it matters.
@@ -106,7 +106,7 @@ impl Artifact {
     }
 
     /// Whether it is what was asked for.
-    fn fits(&self, question: &Question<'_>) -> bool {
+    fn fits(&self, question: &ArtifactQuery<'_>) -> bool {
         let desktop = question.desktop_version;
         let pre_releases = question.pre_releases || desktop.is_some_and(Version::is_pre_release);
         self.bundle_type == question.bundle_type
@@ -151,7 +151,7 @@ impl Registry {
     /// Of two that differ in nothing that counts for their versions, the one that was made
     /// later is taken, then `.tar.zst` before `.tar.gz`, then the first by name: the answer does
     /// not depend on the order of the list.
-    pub fn choose(&self, question: &Question<'_>) -> Option<&Artifact> {
+    pub fn choose(&self, question: &ArtifactQuery<'_>) -> Option<&Artifact> {
         let fitting = self.bundles.iter().filter(|one| one.fits(question));
         fitting.max_by(|one, other| {
             let made = |artifact: &Artifact| artifact.created_at.parse::<jiff::Timestamp>().ok();
@@ -208,7 +208,7 @@ mod tests {
         pre_releases: bool,
     ) -> Option<&'a str> {
         let desktop: Version = desktop.parse().unwrap();
-        let question = Question {
+        let question = ArtifactQuery {
             bundle_type: BundleType::PythonRuntime,
             scope_id: None,
             platform: Some(platform),

@@ -93,9 +93,9 @@ impl SecretKey {
 
 /// The public keys that are trusted.
 #[derive(Debug, Clone, Default)]
-pub struct Trusted(Vec<(PublicKey, String)>);
+pub struct TrustedKeys(Vec<(PublicKey, String)>);
 
-impl Trusted {
+impl TrustedKeys {
     /// Trust a key: its line, or the whole content of its file.
     pub fn add(&mut self, text: &str) -> Result<()> {
         let text = text.trim();
@@ -162,8 +162,8 @@ mod tests {
         let signature = sign_bytes(&key, b"archive", "core 1").unwrap();
         assert!(is_signature(&signature) && !is_signature("no"));
 
-        let mut trusted = Trusted::default();
-        let reason = |trusted: &Trusted, signature: &str, bytes: &[u8]| {
+        let mut trusted = TrustedKeys::default();
+        let reason = |trusted: &TrustedKeys, signature: &str, bytes: &[u8]| {
             trusted
                 .verify(signature, bytes)
                 .map_or_else(|error| error.reason(), |_| "fine")
@@ -194,7 +194,7 @@ mod tests {
         let line = pair.secret.lines().last().unwrap();
         assert!(!format!("{pair:?}").contains(line));
         assert_eq!(
-            Trusted::default().add("nonsense").unwrap_err().reason(),
+            TrustedKeys::default().add("nonsense").unwrap_err().reason(),
             "invalid_key"
         );
     }

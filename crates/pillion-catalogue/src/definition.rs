@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use crate::caller::{self, TIMEOUT};
 use crate::invalid;
 use crate::{
-    Caller, Format, Offer, Operation, Picture, Prints, Profile, Result, Safety, Scope, Shown,
+    AnswerPicture, Caller, Format, Offer, Operation, Prints, Profile, Result, Safety, Scope, Shown,
     Streams, Tool,
 };
 
@@ -24,7 +24,7 @@ use crate::{
 type ReadArguments = fn(&ArgMatches, bool) -> Result<(Box<RawValue>, Printed), clap::Error>;
 
 /// Takes the pictures out of a result.
-type TakePictures = fn(&str) -> Option<(String, Vec<Picture>)>;
+type TakePictures = fn(&str) -> Option<(String, Vec<AnswerPicture>)>;
 
 /// An operation as doors, documentation and the command line see it.
 #[derive(Debug, Clone, Copy)]
@@ -299,7 +299,7 @@ impl Definition {
 
     /// The pictures of a result, given as JSON, and the result without them; `None` if it never
     /// has any.
-    pub fn pictures(&self, result: &str) -> Option<(String, Vec<Picture>)> {
+    pub fn pictures(&self, result: &str) -> Option<(String, Vec<AnswerPicture>)> {
         (self.pictures)(result)
     }
 

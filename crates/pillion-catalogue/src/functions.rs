@@ -13,7 +13,7 @@ use crate::{Caller, Error, Result, Safety};
 
 /// A request that lists or calls functions.
 #[derive(Debug)]
-pub struct Asking {
+pub struct FunctionRequest {
     /// The operation.
     pub operation: &'static str,
     /// Its parameters.
@@ -25,9 +25,9 @@ pub struct Asking {
 /// The way to some functions.
 pub trait Functions: fmt::Debug + Send + Sync {
     /// Ask for what there is.
-    fn list(&self) -> Result<Asking>;
+    fn list(&self) -> Result<FunctionRequest>;
     /// Ask for one of them. With `stream`, its values are to come one by one.
-    fn call(&self, name: &str, params: Option<&RawValue>, stream: bool) -> Result<Asking>;
+    fn call(&self, name: &str, params: Option<&RawValue>, stream: bool) -> Result<FunctionRequest>;
     /// What there is, by the answer.
     fn listing(&self, answer: &RawValue) -> Result<Listing>;
     /// What one gave, by the answer.

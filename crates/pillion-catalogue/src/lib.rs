@@ -27,17 +27,17 @@ pub use activity::{Activity, Lease};
 pub use catalogue::{Catalogue, MAX_ANSWER, Operations, params_hint};
 pub use context::{Context, Door, Part, Request};
 pub use definition::{Arguments, Definition, Printed, Readable};
-pub use functions::{Asking, Failed, Function, Functions, Given, Listing};
+pub use functions::{Failed, Function, FunctionRequest, Functions, Given, Listing};
 pub use invalid::{Fault, invalid, invalid_field};
 pub use offer::{
     Body, Errors, Field, First, Limit, Members, Method, Mode, Offer, OldCommand, Prints, Reply,
-    Route, Shown, Stability, Tool, Typed,
+    Route, Shown, Stability, Tool, TypedCommand,
 };
-pub use operation::{Operation, Picture, Safety, Scope, Streams};
+pub use operation::{AnswerPicture, Operation, Safety, Scope, Streams};
 pub use peer::Peer;
 pub use pillion_protocol::{Caller, Code, Error, Format, Result};
 pub use profile::{Profile, SHARED, UNSHOWN};
-pub use room::{Held, Room};
+pub use room::{HeldBytes, Room};
 pub use stats::{OperationStats, Stats};
 pub use talk::{Ends, Frame, Talk};
 pub use tokio_util::sync::CancellationToken;

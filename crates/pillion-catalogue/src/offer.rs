@@ -8,7 +8,7 @@ use crate::Profile;
 #[derive(Debug, Clone, Copy)]
 pub struct Offer {
     /// What people type for it; `AREA VERB` if there is nothing shorter.
-    pub command: Option<Typed>,
+    pub command: Option<TypedCommand>,
     /// What the command line prints.
     pub prints: Prints,
     /// Its tool.
@@ -25,7 +25,7 @@ pub struct Offer {
 
 /// What people type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Typed {
+pub struct TypedCommand {
     /// The word.
     pub name: &'static str,
     /// Its place in the list of commands.
@@ -308,7 +308,7 @@ impl Offer {
     /// People type this word for it.
     #[must_use]
     pub const fn typed(mut self, name: &'static str, place: usize) -> Self {
-        self.command = Some(Typed {
+        self.command = Some(TypedCommand {
             name,
             place,
             is_own: false,
@@ -319,7 +319,7 @@ impl Offer {
     /// People type this word for it, which is a command of its own.
     #[must_use]
     pub const fn typed_by_hand(mut self, name: &'static str, place: usize) -> Self {
-        self.command = Some(Typed {
+        self.command = Some(TypedCommand {
             name,
             place,
             is_own: true,

@@ -45,7 +45,7 @@ pub enum Scope {
 
 /// A picture that is a part of an answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Picture {
+pub struct AnswerPicture {
     /// Its media type, such as `image/png`.
     pub mime: String,
     /// Its bytes in base64.
@@ -82,7 +82,7 @@ pub trait Operation:
 
     /// The pictures of a result, given as JSON, and the result without them: for doors that can
     /// show pictures. `None` if it never has any.
-    fn pictures(_result: &str) -> Option<(String, Vec<Picture>)> {
+    fn pictures(_result: &str) -> Option<(String, Vec<AnswerPicture>)> {
         None
     }
 

@@ -36,7 +36,7 @@ struct Own {
 
 /// Bytes that wait for their reader. Dropping it says that they were taken.
 #[derive(Debug)]
-pub struct Held {
+pub struct HeldBytes {
     own: Option<Arc<Own>>,
     bytes: usize,
 }
@@ -51,8 +51,8 @@ impl Room {
     }
 
     /// So many bytes wait from now on.
-    pub fn hold(&self, bytes: usize) -> Held {
-        let held = Held {
+    pub fn hold(&self, bytes: usize) -> HeldBytes {
+        let held = HeldBytes {
             own: self.0.clone(),
             bytes: bytes.saturating_add(ENTRY),
         };
@@ -98,7 +98,7 @@ impl Room {
     }
 }
 
-impl Drop for Held {
+impl Drop for HeldBytes {
     fn drop(&mut self) {
         if let Some(own) = &self.own {
             let own = own.bytes.fetch_sub(self.bytes, Ordering::Relaxed);

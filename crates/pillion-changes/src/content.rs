@@ -56,13 +56,13 @@ impl Content {
 
 /// A path, and what is there before and after a transaction.
 #[derive(Debug, Clone)]
-pub(crate) struct Change {
+pub(crate) struct PathChange {
     pub path: String,
     pub before: Option<Content>,
     pub after: Option<Content>,
 }
 
-impl Change {
+impl PathChange {
     /// The way back.
     pub(crate) fn reversed(&self) -> Self {
         Self {
@@ -75,14 +75,14 @@ impl Change {
 
 /// What is at a path now.
 #[derive(Debug)]
-pub(crate) enum Held {
+pub(crate) enum PathState {
     Nothing,
     File(Content),
     /// A folder, a link, a device; or a link on the way there.
     Other,
 }
 
-impl Held {
+impl PathState {
     pub(crate) fn is(&self, wanted: Option<&Content>) -> bool {
         match (self, wanted) {
             (Self::Nothing, None) => true,
@@ -94,14 +94,14 @@ impl Held {
 
 /// What is at a path below `root`. Links are not followed: the paths of a change have none,
 /// so one that is there now was put there since, and may lead anywhere.
-pub(crate) fn held(root: &Path, path: &str) -> io::Result<Held> {
+pub(crate) fn held(root: &Path, path: &str) -> io::Result<PathState> {
     for folder in folders_above(path).into_iter().rev() {
         match fs::symlink_metadata(root.join(folder)) {
             Ok(meta) if meta.is_dir() => {}
             // Nothing can lie below a file, but a link may lead out.
-            Ok(meta) if meta.is_symlink() => return Ok(Held::Other),
-            Ok(_) => return Ok(Held::Nothing),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Held::Nothing),
+            Ok(meta) if meta.is_symlink() => return Ok(PathState::Other),
+            Ok(_) => return Ok(PathState::Nothing),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(PathState::Nothing),
             Err(error) => return Err(error),
         }
     }
@@ -109,14 +109,14 @@ pub(crate) fn held(root: &Path, path: &str) -> io::Result<Held> {
 }
 
 /// What is at a path whose folders are known. A link is not followed.
-pub(crate) fn held_at(at: &Path) -> io::Result<Held> {
+pub(crate) fn held_at(at: &Path) -> io::Result<PathState> {
     let read = match fs::symlink_metadata(at) {
-        Ok(meta) if meta.is_file() => read(at).map(Held::File),
-        Ok(_) => return Ok(Held::Other),
+        Ok(meta) if meta.is_file() => read(at).map(PathState::File),
+        Ok(_) => return Ok(PathState::Other),
         Err(error) => Err(error),
     };
     match read {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Held::Nothing),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(PathState::Nothing),
         other => other,
     }
 }

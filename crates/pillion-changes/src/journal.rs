@@ -9,12 +9,12 @@ use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
 use pillion_catalogue::{Code, Error, Result};
-use pillion_process::private;
+use pillion_process::private_folder;
 use pillion_runtime::Dirs;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::content::{Change, hash};
+use super::content::{PathChange, hash};
 use super::manifest::{Manifest, sync_folder};
 use super::set::ChangeSet;
 use super::swap::Swap;
@@ -147,7 +147,7 @@ impl Journal {
         };
         let (manifest, changes) =
             load().map_err(|error| unwritten("the transaction cannot be read", &error))?;
-        let back = changes.iter().map(Change::reversed).collect();
+        let back = changes.iter().map(PathChange::reversed).collect();
         let title = format!("undo: {}", manifest.title);
         let applied = self.transact(back, &title, Some(&manifest), &mut || Ok(()));
         drop(lock);
@@ -174,7 +174,7 @@ impl Journal {
         let state = self.dirs.writable_state();
         let state = state
             .map_err(|error| Error::new(Code::WriteFailed, error.to_string()).hint(error.hint()))?;
-        private::ensure(&self.folder)
+        private_folder::ensure(&self.folder)
             .map_err(|error| Error::new(Code::WriteFailed, error.to_string()))?;
         let above = self.folder.ancestors().skip(1);
         for folder in above.take_while(|folder| folder.starts_with(&state)) {

@@ -13,7 +13,7 @@
 //! one known state to another, and a path in neither state belongs to somebody else and is
 //! left alone.
 
-mod carry;
+mod apply;
 mod content;
 mod diff;
 mod journal;

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::content::{Change, Content, folder_mode, folders_above, hash};
+use super::content::{Content, PathChange, folder_mode, folders_above, hash};
 
 const MANIFEST: &str = "manifest.json";
 const CONTENTS: &str = "contents";
@@ -73,7 +73,7 @@ impl Manifest {
         folder: &Path,
         root: &Path,
         label: Label,
-        changes: &[Change],
+        changes: &[PathChange],
     ) -> io::Result<Self> {
         fs::create_dir(folder)?;
         let mut contents = Vec::new();
@@ -129,14 +129,14 @@ impl Manifest {
     }
 
     /// What it changes, with the bytes.
-    pub(super) fn changes(&self, folder: &Path) -> io::Result<Vec<Change>> {
+    pub(super) fn changes(&self, folder: &Path) -> io::Result<Vec<PathChange>> {
         let contents = fs::read(folder.join(CONTENTS))?;
         let get = |kept: &Option<Kept>| match kept {
             Some(kept) => take(&contents, kept).map(Some),
             None => Ok(None),
         };
         let change = |step: &Step| {
-            Ok(Change {
+            Ok(PathChange {
                 path: step.path.clone(),
                 before: get(&step.before)?,
                 after: get(&step.after)?,

@@ -8,7 +8,7 @@ use pillion_index::text::{Text, location};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::content::{Change, Content};
+use super::content::{Content, PathChange};
 use super::diff::{self, Fate};
 use super::set::{ChangeSet, LeftAlone, Planned};
 
@@ -171,7 +171,10 @@ impl ChangeSet {
 
     /// The files that can be shown as renamed: nothing was where they go, and nothing takes
     /// their place. By their new names.
-    fn renames<'a>(&'a self, changes: &'a [Change]) -> BTreeMap<&'a str, (&'a str, &'a Content)> {
+    fn renames<'a>(
+        &'a self,
+        changes: &'a [PathChange],
+    ) -> BTreeMap<&'a str, (&'a str, &'a Content)> {
         let find = |path: &str| {
             let at = changes.binary_search_by(|change| change.path.as_str().cmp(path));
             at.ok().map(|at| &changes[at])

@@ -6,7 +6,7 @@ use std::path::{Component, Path, PathBuf};
 use pillion_catalogue::{Code, Error, Result};
 use pillion_index::place;
 
-use super::content::{Content, Held, held};
+use super::content::{Content, PathState, held};
 
 /// A path as it is written, relative to the root, without `.` and `..`. Links are not seen.
 pub(super) fn tidy(root: &Path, path: &str) -> Result<String> {
@@ -30,8 +30,8 @@ pub(super) fn tidy(root: &Path, path: &str) -> Result<String> {
 pub(super) fn existing(root: &Path, path: &str) -> Result<(String, Content)> {
     let found = place::inside(root, Path::new(path))?;
     match held(root, &found) {
-        Ok(Held::File(content)) => Ok((found, content)),
-        Ok(Held::Nothing | Held::Other) => Err(no_file(path)),
+        Ok(PathState::File(content)) => Ok((found, content)),
+        Ok(PathState::Nothing | PathState::Other) => Err(no_file(path)),
         Err(error) => Err(Error::new(
             Code::NotFound,
             format!("`{path}` cannot be read: {error}"),

@@ -12,7 +12,7 @@ use pillion_index::source::{LineColumn, Source, Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::content::{Change, Content};
+use super::content::{Content, PathChange};
 use super::place;
 use super::splice::{self, Splice};
 
@@ -284,7 +284,7 @@ impl ChangeSet {
     }
 
     /// What is at each path before and after; paths where that is the same are left out.
-    pub(super) fn changes(&self) -> Result<Vec<Change>> {
+    pub(super) fn changes(&self) -> Result<Vec<PathChange>> {
         let mut all: BTreeMap<&str, (Option<Content>, Option<Content>)> = BTreeMap::new();
         for (path, content) in &self.deleted {
             all.entry(path).or_default().0 = Some(content.clone());
@@ -301,7 +301,7 @@ impl ChangeSet {
             })?;
             all.entry(path).or_default().1 = Some(after);
         }
-        let changes = all.into_iter().map(|(path, (before, after))| Change {
+        let changes = all.into_iter().map(|(path, (before, after))| PathChange {
             path: path.to_owned(),
             before,
             after,
@@ -310,7 +310,7 @@ impl ChangeSet {
             (Some(before), Some(after)) => !before.is_same(after),
             _ => true,
         });
-        let changes: Vec<Change> = changes.collect();
+        let changes: Vec<PathChange> = changes.collect();
         let contents = changes
             .iter()
             .flat_map(|change| [&change.before, &change.after]);

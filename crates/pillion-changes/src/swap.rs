@@ -20,10 +20,10 @@ use pillion_process::is_open_for_writing;
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 use rustix::io::Errno;
 
-use super::content::{Content, Held, held_at};
+use super::content::{Content, PathState, held_at};
 
 /// How long a program that has a file open may take to close it.
-const PATIENCE: Duration = Duration::from_millis(500);
+const WRITER_TIMEOUT: Duration = Duration::from_millis(500);
 /// How long a program may take from finding a file under its name to having it open.
 pub(super) const OPENING: Duration = Duration::from_millis(10);
 /// How often that is looked at.
@@ -140,7 +140,7 @@ pub(super) fn settled(aside: &Path, known: &[Option<&Content>]) -> io::Result<Se
         known.iter().any(|known| found.is(*known))
     };
     loop {
-        if matches!(held_at(aside)?, Held::Nothing) {
+        if matches!(held_at(aside)?, PathState::Nothing) {
             return Ok(Settled::Same);
         }
         if !is_known() {
@@ -153,7 +153,7 @@ pub(super) fn settled(aside: &Path, known: &[Option<&Content>]) -> io::Result<Se
                 false => Settled::Changed,
             });
         }
-        if began.elapsed() > PATIENCE {
+        if began.elapsed() > WRITER_TIMEOUT {
             return Ok(Settled::Open);
         }
         std::thread::sleep(LOOK);
@@ -161,11 +161,11 @@ pub(super) fn settled(aside: &Path, known: &[Option<&Content>]) -> io::Result<Se
 }
 
 /// What a file holds once nobody can write to it any more; nothing if somebody still can.
-fn at_rest(path: &Path) -> Option<Held> {
+fn at_rest(path: &Path) -> Option<PathState> {
     let closed = || {
         let began = Instant::now();
         while File::open(path).is_ok_and(|file| is_open_for_writing(&file) == Some(true)) {
-            if began.elapsed() > PATIENCE {
+            if began.elapsed() > WRITER_TIMEOUT {
                 return false;
             }
             std::thread::sleep(LOOK);
@@ -181,8 +181,8 @@ fn at_rest(path: &Path) -> Option<Held> {
 }
 
 /// What is at a path. What cannot be read is nothing that anybody knows.
-fn look(path: &Path) -> Held {
-    held_at(path).unwrap_or(Held::Other)
+fn look(path: &Path) -> PathState {
+    held_at(path).unwrap_or(PathState::Other)
 }
 
 /// Rename to a name that must be free.
@@ -203,7 +203,7 @@ fn is_unknown(error: Errno) -> bool {
     [Errno::INVAL, Errno::NOSYS, Errno::OPNOTSUPP].contains(&error)
 }
 
-impl Held {
+impl PathState {
     /// Whether two looks saw the same.
     fn is_like(&self, other: &Self) -> bool {
         match (self, other) {

@@ -10,13 +10,13 @@ use jiff::Timestamp;
 use pillion_catalogue::{Code, Error, Result};
 use serde_json::json;
 
-use super::carry::{Carry, Failed, Why};
-use super::content::{Change, Held, held};
+use super::apply::{Carry, Failed, Why};
+use super::content::{PathChange, PathState, held};
 use super::journal::{Applied, Journal, Recovered, unwritten};
 use super::manifest::{Label, Manifest};
 
 /// How long another transaction may take.
-const PATIENCE: Duration = Duration::from_secs(20);
+const LOCK_TIMEOUT: Duration = Duration::from_secs(20);
 /// How often the lock is tried.
 const LOOK: Duration = Duration::from_millis(5);
 /// What is being removed has this before its name: it does not count any more, and whoever
@@ -36,7 +36,7 @@ impl Journal {
         loop {
             match file.try_lock() {
                 Ok(()) => return Ok(file),
-                Err(TryLockError::WouldBlock) if began.elapsed() < PATIENCE => {
+                Err(TryLockError::WouldBlock) if began.elapsed() < LOCK_TIMEOUT => {
                     std::thread::sleep(LOOK);
                 }
                 Err(TryLockError::WouldBlock) => {
@@ -56,7 +56,7 @@ impl Journal {
     /// Carry changes out; `undoes` is the transaction that they take back.
     pub(super) fn transact(
         &self,
-        mut changes: Vec<Change>,
+        mut changes: Vec<PathChange>,
         title: &str,
         undoes: Option<&Manifest>,
         step: &mut dyn FnMut() -> io::Result<()>,
@@ -100,14 +100,14 @@ impl Journal {
     }
 
     /// See that every file is as the changes expect it, and note what is really there.
-    fn check(&self, changes: &mut [Change]) -> Result<()> {
+    fn check(&self, changes: &mut [PathChange]) -> Result<()> {
         let mut different = Vec::new();
         for change in changes {
             let found = held(&self.root, &change.path)
                 .map_err(|e| unwritten(&format!("`{}` cannot be read", change.path), &e))?;
             if !found.is(change.before.as_ref()) {
                 different.push(change.path.clone());
-            } else if let Held::File(content) = found {
+            } else if let PathState::File(content) = found {
                 change.before = Some(content);
             }
         }
@@ -164,7 +164,7 @@ impl Journal {
         Ok(recovered)
     }
 
-    fn complete(&self, manifest: &Manifest, changes: &[Change], recovered: &mut Recovered) {
+    fn complete(&self, manifest: &Manifest, changes: &[PathChange], recovered: &mut Recovered) {
         let carry = self.carry(manifest);
         recovered.left.extend(carry.reclaim(changes));
         let (mut old, mut new) = (Vec::new(), Vec::new());

@@ -138,7 +138,7 @@ fn resolve(instance: Option<&str>) -> Endpoint {
     Endpoint::resolve(
         None,
         instance,
-        pillion_process::private::variable,
+        pillion_process::private_folder::variable,
         effective_uid(),
     )
 }

@@ -11,10 +11,10 @@ use std::time::Duration;
 
 use futures::{StreamExt, stream};
 use pillion_catalogue::{Caller, Code, Error, Result};
-use pillion_engines::surroundings::{Id, Pythons};
+use pillion_engines::surroundings::{Pythons, SurroundingsId};
 use pillion_index::language::Language;
 use pillion_map::{Graph, Meaning, NodeId, Open, OpenSite, Types};
-use pillion_symbols::ask::Engine;
+use pillion_symbols::ask::EngineView;
 use pillion_symbols::project::View;
 use pillion_workspace::Clock;
 use pillion_workspace::config::EngineChoice;
@@ -28,7 +28,7 @@ const MAX_FURTHER: usize = 60;
 /// that are everywhere are mostly not meant.
 const MAX_OF_NAME: usize = 20;
 /// How long an engine may take for one answer.
-const PATIENCE: Duration = Duration::from_secs(5);
+const ENGINE_TIMEOUT: Duration = Duration::from_secs(5);
 /// Questions that are asked at the same time.
 const AT_ONCE: usize = 16;
 /// Answers that are remembered; then all are forgotten.
@@ -45,7 +45,7 @@ pub(crate) enum Wanted {
 
 /// What types tell for one question.
 #[derive(Debug, Default)]
-pub(crate) struct Asked {
+pub(crate) struct TypesFound {
     pub(crate) types: Types,
     /// Who was asked.
     pub(crate) engine: Option<&'static str>,
@@ -55,7 +55,7 @@ pub(crate) struct Asked {
     /// Why some were not.
     pub(crate) why: Option<String>,
     /// What the engine depended on beside the files.
-    around: Option<Id>,
+    around: Option<SurroundingsId>,
     /// Whether it would be the same at the next time.
     is_lasting: bool,
 }
@@ -68,11 +68,11 @@ pub(crate) struct Inquiries(Mutex<Remembered>);
 struct Remembered {
     /// What the answers are about.
     moment: Option<(Arc<Graph>, Clock)>,
-    answers: HashMap<Wanted, Arc<Asked>>,
+    answers: HashMap<Wanted, Arc<TypesFound>>,
 }
 
 impl Inquiries {
-    fn recall(&self, graph: &Arc<Graph>, clock: Clock, wanted: &Wanted) -> Option<Arc<Asked>> {
+    fn recall(&self, graph: &Arc<Graph>, clock: Clock, wanted: &Wanted) -> Option<Arc<TypesFound>> {
         let mut kept = self.kept();
         let is_same = |(known, at): &(Arc<Graph>, Clock)| Arc::ptr_eq(known, graph) && *at == clock;
         if !kept.moment.as_ref().is_some_and(is_same) {
@@ -83,7 +83,7 @@ impl Inquiries {
         kept.answers.get(wanted).cloned()
     }
 
-    fn keep(&self, graph: &Arc<Graph>, clock: Clock, wanted: Wanted, asked: Arc<Asked>) {
+    fn keep(&self, graph: &Arc<Graph>, clock: Clock, wanted: Wanted, asked: Arc<TypesFound>) {
         let mut kept = self.kept();
         let is_same = |(known, at): &(Arc<Graph>, Clock)| Arc::ptr_eq(known, graph) && *at == clock;
         if !asked.is_lasting || !kept.moment.as_ref().is_some_and(is_same) {
@@ -109,7 +109,7 @@ impl Inquiries {
         graph: &Arc<Graph>,
         wanted: Wanted,
         caller: &Caller,
-    ) -> Arc<Asked> {
+    ) -> Arc<TypesFound> {
         if graph.language != Language::Python {
             return Arc::default();
         }
@@ -124,11 +124,11 @@ impl Inquiries {
             graph,
             caller,
             engine: None,
-            until: Instant::now() + PATIENCE,
+            until: Instant::now() + ENGINE_TIMEOUT,
             is_over: false,
-            found: Asked {
+            found: TypesFound {
                 is_lasting: true,
-                ..Asked::default()
+                ..TypesFound::default()
             },
         };
         inquiry.run(&wanted).await;
@@ -139,7 +139,7 @@ impl Inquiries {
 }
 
 /// Whether the engine would still look at the same Python and configuration.
-async fn is_current(view: &View, known: &Asked, caller: &Caller) -> bool {
+async fn is_current(view: &View, known: &TypesFound, caller: &Caller) -> bool {
     let Some(id) = known.around else {
         return true;
     };
@@ -153,11 +153,11 @@ struct Inquiry<'a> {
     view: &'a View,
     graph: &'a Arc<Graph>,
     caller: &'a Caller,
-    engine: Option<Engine>,
+    engine: Option<EngineView>,
     until: Instant,
     /// Nothing more can be asked.
     is_over: bool,
-    found: Asked,
+    found: TypesFound,
 }
 
 impl Inquiry<'_> {
@@ -296,7 +296,7 @@ impl Inquiry<'_> {
     }
 
     /// The engine of the workspace, if it need not be fetched.
-    async fn engine(&mut self) -> Result<Engine> {
+    async fn engine(&mut self) -> Result<EngineView> {
         if let Some(engine) = &self.engine {
             return Ok(engine.clone());
         }
@@ -320,7 +320,7 @@ impl Inquiry<'_> {
 }
 
 /// What is meant at a place; nothing if the engine does not know.
-async fn meant(engine: &Engine, graph: &Graph, site: &OpenSite) -> Result<Option<Meaning>> {
+async fn meant(engine: &EngineView, graph: &Graph, site: &OpenSite) -> Result<Option<Meaning>> {
     let Some(file) = graph.files.get(site.file as usize) else {
         return Ok(None);
     };

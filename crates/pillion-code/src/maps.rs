@@ -7,18 +7,18 @@ use std::sync::Arc;
 use pillion_catalogue::{Caller, Result};
 use pillion_index::language::Language;
 use pillion_map::patterns::{Memo, Trees};
-use pillion_map::{Charted, Charts, Files, Graph, Keeper, Mapped};
+use pillion_map::{Graph, LanguageMap, LanguageMaps, MapFiles, MapSnapshot, WorkspaceMap};
 use pillion_runtime::Dirs;
 use pillion_symbols::project::View;
 
-use crate::inquiry::{Asked, Inquiries, Wanted};
+use crate::inquiry::{Inquiries, TypesFound, Wanted};
 
 /// The maps of a workspace, and what was found in them. All of it is made when it is first asked
 /// for, and follows the views it is asked about.
 #[derive(Debug)]
 pub(crate) struct Maps {
-    python: Keeper,
-    others: Charts,
+    python: WorkspaceMap,
+    others: LanguageMaps,
     inquiries: Inquiries,
     pub(crate) patterns: Memo,
     pub(crate) trees: Trees,
@@ -27,8 +27,8 @@ pub(crate) struct Maps {
 impl Maps {
     pub(crate) fn new(root: &Path, dirs: &Dirs) -> Self {
         Self {
-            python: Keeper::new(&dirs.usable_cache(), root),
-            others: Charts::default(),
+            python: WorkspaceMap::new(&dirs.usable_cache(), root),
+            others: LanguageMaps::default(),
             inquiries: Inquiries::default(),
             patterns: Memo::default(),
             trees: Trees::default(),
@@ -53,19 +53,19 @@ impl Deref for MappedView {
 
 impl MappedView {
     /// The map of a language, of what this view sees.
-    pub(crate) async fn map(&self, language: Language) -> Result<Mapped> {
+    pub(crate) async fn map(&self, language: Language) -> Result<MapSnapshot> {
         if language == Language::Python {
             return self.maps.python.follow(&self.index).await;
         }
         let charted = self.chart(language).await?;
-        Ok(Mapped {
+        Ok(MapSnapshot {
             graph: Arc::clone(&charted.graph),
-            files: Files::Other(charted),
+            files: MapFiles::Other(charted),
         })
     }
 
     /// The map of a language other than Python.
-    pub(crate) async fn chart(&self, language: Language) -> Result<Charted> {
+    pub(crate) async fn chart(&self, language: Language) -> Result<LanguageMap> {
         self.maps.others.follow(language, &self.snapshot).await
     }
 
@@ -75,7 +75,7 @@ impl MappedView {
         graph: &Arc<Graph>,
         wanted: Wanted,
         caller: &Caller,
-    ) -> Arc<Asked> {
+    ) -> Arc<TypesFound> {
         let inquiries = &self.maps.inquiries;
         inquiries.types(&self.view, graph, wanted, caller).await
     }

@@ -11,8 +11,8 @@ use pillion_engines::engines::Engines;
 use pillion_project::Projects;
 use pillion_runtime::Dirs;
 use pillion_supervisor::Supervisor;
-use pillion_symbols::project::{Project, View};
-use pillion_workspace::{ClockStatus, Options, root};
+use pillion_symbols::project::{CodeProject, View};
+use pillion_workspace::{ClockStatus, WorkspaceOptions, root};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -40,7 +40,7 @@ pub struct CodeService {
 struct Open {
     /// Nobody named it, and nothing marks it as a project.
     guessed: bool,
-    project: Arc<Project>,
+    project: Arc<CodeProject>,
     maps: Arc<Maps>,
     used: Instant,
 }
@@ -118,14 +118,14 @@ impl CodeService {
 
     /// Take in what changed in the workspaces that are open, as far as that is done in time.
     pub async fn follow(&self, limit: Duration) {
-        let open: Vec<Arc<Project>> = {
+        let open: Vec<Arc<CodeProject>> = {
             let projects = self.projects();
             projects
                 .values()
                 .map(|open| Arc::clone(&open.project))
                 .collect()
         };
-        let views = open.iter().map(Project::view);
+        let views = open.iter().map(CodeProject::view);
         // Whoever asks next goes on where this ended, and is told what went wrong.
         let _ = tokio::time::timeout(limit, futures::future::join_all(views)).await;
     }
@@ -145,7 +145,7 @@ impl CodeService {
         all
     }
 
-    pub(crate) fn project(&self, root: PathBuf, guessed: bool) -> Arc<Project> {
+    pub(crate) fn project(&self, root: PathBuf, guessed: bool) -> Arc<CodeProject> {
         let mut projects = self.projects();
         if let Some(open) = projects.get_mut(&root).filter(|o| guessed || !o.guessed) {
             open.used = Instant::now();
@@ -162,12 +162,12 @@ impl CodeService {
             Arc::clone(&self.supervisor),
             Arc::clone(&self.common),
         );
-        let mut options = Options::default();
+        let mut options = WorkspaceOptions::default();
         if guessed {
             options.max_files = GUESSED_FILES;
         }
         let dirs = self.common.dirs();
-        let project = Arc::new(Project::new(root.clone(), options, engines, dirs));
+        let project = Arc::new(CodeProject::new(root.clone(), options, engines, dirs));
         let open = Open {
             guessed,
             project: Arc::clone(&project),

@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 use pillion_catalogue::{Caller, Code, Error, Result};
 use pillion_engines::engine::Position;
 use pillion_engines::surroundings::Pythons;
-use pillion_process::private;
-use pillion_symbols::ask::Engine;
+use pillion_process::private_folder;
+use pillion_symbols::ask::EngineView;
 use pillion_symbols::project::View;
 
 use crate::CodeService;
@@ -66,7 +66,7 @@ impl CodeService {
     }
 
     /// The engine that reads it, if that need not be fetched first: who types does not wait.
-    async fn reader(&self, unsaved: &Unsaved) -> Result<Engine> {
+    async fn reader(&self, unsaved: &Unsaved) -> Result<EngineView> {
         if unsaved.text.len() > LONGEST {
             let what = format!("a text of more than {LONGEST} bytes is not read");
             return Err(Error::new(Code::InvalidParams, what));
@@ -88,12 +88,12 @@ impl CodeService {
 
     async fn empty_folder(&self) -> Result<View> {
         let folder = self.dirs().usable_cache().join(FOLDER);
-        private::ensure(&folder).map_err(|error| cannot_make(&folder, &error))?;
+        private_folder::ensure(&folder).map_err(|error| cannot_make(&folder, &error))?;
         self.project(folder, false).view().await
     }
 }
 
-fn cannot_make(folder: &Path, error: &private::PrivateDirError) -> Error {
+fn cannot_make(folder: &Path, error: &private_folder::PrivateDirError) -> Error {
     let what = format!("cannot make `{}`: {error}", folder.display());
     Error::new(Code::WriteFailed, what).hint("`PILLION_HOME` names another folder for such things")
 }

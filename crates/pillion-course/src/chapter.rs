@@ -16,7 +16,9 @@ use crate::files::{Bundle, DATASET_BYTES, SCRIPT_BYTES, Text};
 use crate::rules::MOST_RULES;
 use crate::title::title;
 use crate::yaml;
-use crate::{BindingRule, Chapter, ChapterId, Consultation, Error, Registry, SourceFile, tasks};
+use crate::{
+    BindingRule, Chapter, ChapterId, ConsultationRules, CopiedFile, Error, ExpertRegistry, tasks,
+};
 
 /// Files that every chapter has.
 pub const REQUIRED: [&str; 3] = [
@@ -69,12 +71,12 @@ const MOST_EXPERTS: usize = 50;
 
 /// A folder of a bundle that may have a chapter's files.
 #[derive(Debug, Clone)]
-pub(crate) struct Place {
+pub(crate) struct ChapterFolder {
     pub(crate) bundle: Bundle,
     pub(crate) folder: PathBuf,
 }
 
-impl Place {
+impl ChapterFolder {
     /// The folder as it is told to people.
     pub(crate) fn shown(&self) -> PathBuf {
         self.bundle.shown(&self.folder)
@@ -104,17 +106,17 @@ impl Place {
 
 /// Where the files of a chapter are looked for.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Places {
+pub(crate) struct ChapterFolders {
     /// The chapter's own places.
-    pub(crate) chapter: Vec<Place>,
+    pub(crate) chapter: Vec<ChapterFolder>,
     /// The application's, then the machine's resources for all chapters.
-    pub(crate) agents: Vec<Place>,
+    pub(crate) agents: Vec<ChapterFolder>,
     /// Texts for chapters that have none.
-    pub(crate) templates: Vec<Place>,
+    pub(crate) templates: Vec<ChapterFolder>,
 }
 
 fn first<'a>(
-    places: impl IntoIterator<Item = &'a Place>,
+    places: impl IntoIterator<Item = &'a ChapterFolder>,
     name: &str,
 ) -> Result<Option<Text>, Error> {
     for place in places {
@@ -126,11 +128,15 @@ fn first<'a>(
 }
 
 /// Read a chapter from its places. The caller made sure that one of them has a chapter.
-pub(crate) fn read(id: &ChapterId, places: &Places, registry: &Registry) -> Result<Chapter, Error> {
+pub(crate) fn read(
+    id: &ChapterId,
+    places: &ChapterFolders,
+    registry: &ExpertRegistry,
+) -> Result<Chapter, Error> {
     let required = |name: &str| -> Result<Text, Error> {
         first(&places.chapter, name)?.ok_or_else(|| Error::NotFound {
             what: format!("`{name}` of chapter `{id}`"),
-            looked: places.chapter.iter().map(Place::shown).collect(),
+            looked: places.chapter.iter().map(ChapterFolder::shown).collect(),
         })
     };
     let context = required("chapter_context.md")?.text;
@@ -158,7 +164,7 @@ pub(crate) fn read(id: &ChapterId, places: &Places, registry: &Registry) -> Resu
         }
     }
 
-    let mut consultation = Consultation::default();
+    let mut consultation = ConsultationRules::default();
     if let Some(source) = first(own(), "consultation_config.yaml")? {
         let (found, flaws) = consultation_config(&source)?;
         consultation = found;
@@ -213,9 +219,9 @@ pub(crate) fn twice(id: &str) -> String {
 }
 
 /// Read `consultation_config.yaml`. What cannot be used is left out and told.
-pub(crate) fn consultation_config(source: &Text) -> Result<(Consultation, Flaws), Error> {
+pub(crate) fn consultation_config(source: &Text) -> Result<(ConsultationRules, Flaws), Error> {
     let value = yaml::parse(&source.path, &source.text, 1)?;
-    let mut found = Consultation::default();
+    let mut found = ConsultationRules::default();
     let mut flaws: Flaws = Vec::new();
     let line_of = |word: &str| yaml::line_of(&source.text, word);
     let fields = match value {
@@ -320,11 +326,11 @@ pub(crate) fn is_solution(name: &str) -> bool {
 
 /// The files of `scripts/` or `datasets/`, from the first place that has such a folder.
 fn sources(
-    places: &[Place],
+    places: &[ChapterFolder],
     name: &str,
     limit: u64,
     warnings: &mut Vec<String>,
-) -> Result<Vec<SourceFile>, Error> {
+) -> Result<Vec<CopiedFile>, Error> {
     for place in places {
         let folder = place.folder.join(name);
         if !place.bundle.has_folder(&folder)? {
@@ -341,7 +347,7 @@ fn sources(
                 warnings.push(format!("the folder `{}` is left out", path.display()));
                 continue;
             }
-            files.push(SourceFile::of(&shown, item, limit)?);
+            files.push(CopiedFile::of(&shown, item, limit)?);
         }
         if files.len() > MOST_FILES {
             return Err(Error::TooLarge {
@@ -382,7 +388,7 @@ pub fn placeholders(text: &str) -> Vec<(usize, &str)> {
 mod tests {
     use super::*;
 
-    fn config(text: &str) -> (Consultation, Flaws) {
+    fn config(text: &str) -> (ConsultationRules, Flaws) {
         let source = Text {
             path: "consultation_config.yaml".into(),
             text: text.into(),
@@ -401,7 +407,7 @@ mod tests {
         assert_eq!(found.binding_rules.len(), 1);
         let lines: Vec<_> = flaws.iter().map(|(line, _)| line.unwrap()).collect();
         assert_eq!(lines, [11, 4, 10], "{flaws:?}");
-        assert_eq!(config(""), (Consultation::default(), Vec::new()));
+        assert_eq!(config(""), (ConsultationRules::default(), Vec::new()));
         assert_eq!(config("available_experts:\nbinding_rules: []\n").1, []);
         assert_eq!(
             config("available_experts: {a: 1}\n").0.available_experts,

@@ -5,13 +5,14 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 
 use crate::chapter::{
-    self, NO_TASKS, OPTIONAL, PLACEHOLDERS, PROMPTS, Place, REQUIRED, is_solution, placeholders,
+    self, ChapterFolder, NO_TASKS, OPTIONAL, PLACEHOLDERS, PROMPTS, REQUIRED, is_solution,
+    placeholders,
 };
 use crate::experts::{self, FOLDERS, PAGE, PRINCIPLES};
 use crate::files::{Bundle, DATASET_BYTES, Item, SCRIPT_BYTES, Text};
 use crate::resolve::{COURSES, LOOSE};
 use crate::title::title;
-use crate::{Error, Registry, SourceFile, is_plain, listing, tasks, yaml};
+use crate::{CopiedFile, Error, ExpertRegistry, is_plain, listing, tasks, yaml};
 
 /// Problems of one report.
 const MOST_PROBLEMS: usize = 1000;
@@ -32,7 +33,7 @@ pub enum Severity {
 
 /// Something that is wrong.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Problem {
+pub struct ContentProblem {
     /// The file or folder.
     pub path: PathBuf,
     /// Its line, counted from 1, if it is one line's fault.
@@ -47,9 +48,9 @@ pub struct Problem {
 
 /// What a check found.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-pub struct Report {
+pub struct ContentReport {
     /// What is wrong, by file and line.
-    pub problems: Vec<Problem>,
+    pub problems: Vec<ContentProblem>,
     /// Courses that were looked at.
     pub courses: usize,
     /// Chapters that were looked at.
@@ -58,10 +59,10 @@ pub struct Report {
     pub experts: usize,
 }
 
-impl Report {
+impl ContentReport {
     /// How many problems are of this kind.
     pub fn count(&self, severity: Severity) -> usize {
-        let same = |problem: &&Problem| problem.severity == severity;
+        let same = |problem: &&ContentProblem| problem.severity == severity;
         self.problems.iter().filter(same).count()
     }
 }
@@ -71,14 +72,14 @@ impl Report {
 /// Which one it is follows from what is in it: `principles.md` makes an expert, one of the
 /// required files a chapter, `chapters/` a course, and `courses/` or `experts/` a folder of
 /// them. The experts that a chapter names are looked for beside its course.
-pub fn check(path: &Path) -> Report {
+pub fn check(path: &Path) -> ContentReport {
     let mut check = Check::default();
     if let Err(error) = check.folder(path) {
         check.error(path, &error);
     }
     let mut report = check.report;
     report.problems.sort_by(|a, b| {
-        let key = |problem: &Problem| (problem.path.clone(), problem.line, problem.severity);
+        let key = |problem: &ContentProblem| (problem.path.clone(), problem.line, problem.severity);
         key(a).cmp(&key(b))
     });
     report.problems.dedup();
@@ -87,9 +88,9 @@ pub fn check(path: &Path) -> Report {
 
 #[derive(Default)]
 struct Check {
-    report: Report,
+    report: ContentReport,
     /// The experts beside the course; `None` if there is no such folder.
-    experts: Option<Registry>,
+    experts: Option<ExpertRegistry>,
 }
 
 impl Check {
@@ -102,7 +103,7 @@ impl Check {
         hint: impl Into<String>,
     ) {
         if self.report.problems.len() < MOST_PROBLEMS {
-            self.report.problems.push(Problem {
+            self.report.problems.push(ContentProblem {
                 path: path.to_owned(),
                 line,
                 severity,
@@ -158,7 +159,7 @@ impl Check {
             return Ok(());
         };
         self.find_experts(&bundle)?;
-        let place = Place {
+        let place = ChapterFolder {
             bundle: bundle.clone(),
             folder: below.clone(),
         };
@@ -197,7 +198,7 @@ impl Check {
         for loose in LOOSE {
             let folder = below.join(loose);
             for item in folders(bundle, &folder)? {
-                let place = Place {
+                let place = ChapterFolder {
                     bundle: bundle.clone(),
                     folder: folder.join(&item.name),
                 };
@@ -281,7 +282,7 @@ impl Check {
         }
         for item in found {
             self.plain(bundle, &chapters, &item, "chapter");
-            self.chapter(&Place {
+            self.chapter(&ChapterFolder {
                 bundle: bundle.clone(),
                 folder: chapters.join(&item.name),
             });
@@ -289,7 +290,7 @@ impl Check {
         Ok(())
     }
 
-    fn chapter(&mut self, place: &Place) {
+    fn chapter(&mut self, place: &ChapterFolder) {
         self.report.chapters += 1;
         let folder = place.shown();
         for name in REQUIRED {
@@ -402,7 +403,7 @@ impl Check {
     }
 
     /// Files that nobody reads are most likely misspelt.
-    fn names(&mut self, place: &Place) {
+    fn names(&mut self, place: &ChapterFolder) {
         let known = |name: &str| {
             let mut all = REQUIRED.iter().chain(&OPTIONAL).chain(&PROMPTS);
             all.any(|known| *known == name)
@@ -432,7 +433,7 @@ impl Check {
         }
     }
 
-    fn sources(&mut self, place: &Place, name: &str, limit: u64) {
+    fn sources(&mut self, place: &ChapterFolder, name: &str, limit: u64) {
         let folder = place.folder.join(name);
         let shown = place.bundle.shown(&folder);
         let read = place.bundle.list(&folder);
@@ -457,7 +458,7 @@ impl Check {
                 let hint = "they can open .py, .ipynb, .txt and .md; data go to `datasets/`";
                 self.tell(Severity::Warning, &path, None, message, hint);
             }
-            let read = SourceFile::of(&shown, item, limit);
+            let read = CopiedFile::of(&shown, item, limit);
             self.get(&path, read);
         }
     }

@@ -9,7 +9,7 @@ use crate::testing::{Tree, chapter, expert};
 /// Problems as `severity path:line message`.
 fn shown(tree: &Tree, path: &str) -> Vec<String> {
     let report = check(&tree.path(path));
-    let line = |problem: &Problem| {
+    let line = |problem: &ContentProblem| {
         let path = problem.path.strip_prefix(tree.path("")).unwrap();
         let mut text = format!("{:?} {}", problem.severity, path.display());
         if let Some(line) = problem.line {

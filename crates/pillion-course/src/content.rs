@@ -61,15 +61,15 @@ pub struct Chapter {
     /// `socratic_vs_direct.md`, the chapter's or the global one.
     pub socratic_vs_direct: Option<String>,
     /// `consultation_config.yaml`.
-    pub consultation: Consultation,
+    pub consultation: ConsultationRules,
     /// `consultation_guide.md`.
     pub consultation_guide: Option<String>,
     /// Prompts that override the shipped ones, by file name (see [`PROMPTS`](crate::PROMPTS)).
     pub prompts: BTreeMap<String, String>,
     /// Starter files for the session's workspace. `solution.py` is never among them.
-    pub scripts: Vec<SourceFile>,
+    pub scripts: Vec<CopiedFile>,
     /// Files for the session's working files.
-    pub datasets: Vec<SourceFile>,
+    pub datasets: Vec<CopiedFile>,
     /// Those of the available experts that were found and read.
     pub experts: Vec<Expert>,
     /// What was left out, and why: the session can go on without it.
@@ -89,7 +89,7 @@ pub struct Task {
 
 /// Which experts a chapter may ask, and what follows from it.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Consultation {
+pub struct ConsultationRules {
     /// Their ids, as the chapter lists them. None but these may be asked.
     pub available_experts: Vec<String>,
     /// What is set in the packet after a consultation, in this order.
@@ -98,7 +98,7 @@ pub struct Consultation {
 
 /// A file that is copied as it is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct SourceFile {
+pub struct CopiedFile {
     /// Its name; for files of experts the path below the expert's folder.
     pub name: String,
     /// Where it is, links resolved.
@@ -107,7 +107,7 @@ pub struct SourceFile {
     pub size: u64,
 }
 
-impl SourceFile {
+impl CopiedFile {
     /// A file of a listing, if it is not too large.
     pub(crate) fn of(folder: &Path, item: Item, limit: u64) -> Result<Self, Error> {
         if item.size > limit {
@@ -125,7 +125,7 @@ impl SourceFile {
     }
 }
 
-impl SourceFile {
+impl CopiedFile {
     /// Its content: a regular file of at most the size that such a file may have.
     pub fn read(&self) -> Result<Vec<u8>, Error> {
         files::read_bytes(&self.path, files::DATASET_BYTES)
@@ -156,7 +156,7 @@ pub struct Expert {
     /// All its metadata, also what is not known here.
     pub metadata: Map<String, Value>,
     /// All its files, which are kept together.
-    pub files: Vec<SourceFile>,
+    pub files: Vec<CopiedFile>,
 }
 
 /// A text that an expert knows.

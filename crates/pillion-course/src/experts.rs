@@ -15,7 +15,7 @@ use crate::error::Flaws;
 use crate::files::{Bundle, SCRIPT_BYTES, TEXT_BYTES, Text};
 use crate::title::title;
 use crate::yaml;
-use crate::{Bundles, Document, Error, Expert, Roots, Skill, SourceFile, id, is_plain};
+use crate::{Bundles, CopiedFile, Document, Error, Expert, Roots, Skill, id, is_plain};
 
 /// The list of experts that a folder may have.
 pub(crate) const PAGE: &str = "yellow_page.generated.json";
@@ -48,15 +48,15 @@ const SKILL_FIELDS: [&str; 6] = [
 
 /// All experts that are known, whether or not a chapter may ask them.
 #[derive(Debug, Clone, Default)]
-pub struct Registry {
-    entries: BTreeMap<String, Entry>,
+pub struct ExpertRegistry {
+    entries: BTreeMap<String, ExpertEntry>,
     /// What could not be used, and why.
     pub warnings: Vec<String>,
 }
 
 /// An expert that is known.
 #[derive(Debug, Clone)]
-pub struct Entry {
+pub struct ExpertEntry {
     /// Its id.
     pub id: String,
     /// Its name for people.
@@ -68,7 +68,7 @@ pub struct Entry {
     place: Option<(Bundle, PathBuf)>,
 }
 
-impl Entry {
+impl ExpertEntry {
     fn new(id: &str, metadata: Map<String, Value>, place: Option<(Bundle, PathBuf)>) -> Self {
         Self {
             id: id.to_owned(),
@@ -87,14 +87,14 @@ impl Entry {
     }
 }
 
-impl Registry {
+impl ExpertRegistry {
     /// All of them by their ids.
-    pub fn entries(&self) -> impl Iterator<Item = &Entry> {
+    pub fn entries(&self) -> impl Iterator<Item = &ExpertEntry> {
         self.entries.values()
     }
 
     /// One of them.
-    pub fn get(&self, id: &str) -> Option<&Entry> {
+    pub fn get(&self, id: &str) -> Option<&ExpertEntry> {
         self.entries.get(id)
     }
 
@@ -109,7 +109,7 @@ impl Registry {
         load(bundle, folder, entry)
     }
 
-    fn add(&mut self, mut entry: Entry) {
+    fn add(&mut self, mut entry: ExpertEntry) {
         if let Some(earlier) = self.entries.remove(&entry.id) {
             if entry.title.is_empty() {
                 entry.title = earlier.title;
@@ -156,7 +156,7 @@ impl Registry {
                     let own = folder.join(&id);
                     let here = bundle.find(&own.join(PRINCIPLES))?.is_some();
                     let place = here.then(|| (bundle.clone(), own));
-                    self.add(Entry::new(&id, metadata, place));
+                    self.add(ExpertEntry::new(&id, metadata, place));
                 }
                 return Ok(());
             }
@@ -193,7 +193,7 @@ impl Registry {
             return;
         };
         let place = Some((bundle.clone(), folder.to_owned()));
-        let mut entry = Entry::new(id, found.fields, place);
+        let mut entry = ExpertEntry::new(id, found.fields, place);
         if entry.title.is_empty() {
             entry.title = title(&found.body).unwrap_or_else(|| id.to_owned());
         }
@@ -225,11 +225,11 @@ impl Registry {
 }
 
 /// All experts of the folders of this machine and of the bundles for one session.
-pub fn registry(roots: &Roots, bundles: &Bundles) -> Result<Registry, Error> {
+pub fn registry(roots: &Roots, bundles: &Bundles) -> Result<ExpertRegistry, Error> {
     for name in bundles.experts.keys() {
         id::check("expert", name)?;
     }
-    let mut registry = Registry::default();
+    let mut registry = ExpertRegistry::default();
     let courses = bundles.chapter.as_ref().or(roots.curriculum.as_ref());
     if let Some(bundle) = courses
         .map(|root| Bundle::open(root))
@@ -314,7 +314,11 @@ fn description(text: &str) -> String {
     lines.join(" ").chars().take(MOST_DESCRIPTION).collect()
 }
 
-fn load(bundle: &Bundle, folder: &Path, entry: &Entry) -> Result<(Expert, Vec<String>), Error> {
+fn load(
+    bundle: &Bundle,
+    folder: &Path,
+    entry: &ExpertEntry,
+) -> Result<(Expert, Vec<String>), Error> {
     let found = principles(bundle, folder)?;
     let shown = bundle.shown(folder);
     let mut metadata = entry.metadata.clone();
@@ -323,7 +327,7 @@ fn load(bundle: &Bundle, folder: &Path, entry: &Entry) -> Result<(Expert, Vec<St
     }
     let mut files = Vec::new();
     let kept = bundle.find(&folder.join(PRINCIPLES))?;
-    files.extend(kept.map(|path| SourceFile {
+    files.extend(kept.map(|path| CopiedFile {
         name: PRINCIPLES.to_owned(),
         size: path.metadata().map_or(0, |meta| meta.len()),
         path,
@@ -398,7 +402,7 @@ pub(crate) fn sources(
     folder: &Path,
     name: &str,
     most: usize,
-) -> Result<Vec<SourceFile>, Error> {
+) -> Result<Vec<CopiedFile>, Error> {
     let below = folder.join(name);
     let shown = bundle.shown(&below);
     let mut files = Vec::new();
@@ -406,7 +410,7 @@ pub(crate) fn sources(
         if item.is_folder {
             continue;
         }
-        let mut file = SourceFile::of(&shown, item, SCRIPT_BYTES.max(TEXT_BYTES))?;
+        let mut file = CopiedFile::of(&shown, item, SCRIPT_BYTES.max(TEXT_BYTES))?;
         file.name = format!("{name}/{}", file.name);
         files.push(file);
     }
@@ -424,7 +428,7 @@ pub(crate) fn sources(
 pub(crate) fn markdown(
     bundle: &Bundle,
     folder: &Path,
-    file: &SourceFile,
+    file: &CopiedFile,
 ) -> Result<Option<Text>, Error> {
     match file.name.ends_with(".md") {
         true => bundle.text(&folder.join(&file.name)),

@@ -5,7 +5,7 @@ use serde_json::json;
 use super::*;
 use crate::testing::{Tree, expert};
 
-fn found(tree: &Tree, folder: &str) -> Registry {
+fn found(tree: &Tree, folder: &str) -> ExpertRegistry {
     let roots = Roots {
         experts: Some(tree.path(folder)),
         ..Roots::default()
@@ -13,7 +13,7 @@ fn found(tree: &Tree, folder: &str) -> Registry {
     registry(&roots, &Bundles::default()).unwrap()
 }
 
-fn titles(registry: &Registry) -> Vec<(&str, &str)> {
+fn titles(registry: &ExpertRegistry) -> Vec<(&str, &str)> {
     registry
         .entries()
         .map(|entry| (entry.id.as_str(), entry.title.as_str()))

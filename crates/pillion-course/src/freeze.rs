@@ -6,11 +6,13 @@ use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use pillion_process::private;
+use pillion_process::private_folder;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-use crate::overlay::{Kept, MANIFEST, Manifest, Stage, VERSION, hash_file, lock, remove_dead};
+use crate::overlay::{
+    MANIFEST, Manifest, Stage, StoredFile, VERSION, hash_file, lock, remove_dead,
+};
 use crate::{Chapter, Error, Overlay, Verify, experts, files};
 
 /// All files of a chapter and its experts together.
@@ -31,7 +33,8 @@ enum Origin {
 /// If the same content is there already, that is used. If it is damaged, it is made anew.
 /// Any number of processes and threads may do this at once.
 pub fn freeze(chapter: &Chapter, store: &Path) -> Result<Overlay, Error> {
-    private::ensure(store).map_err(|error| Error::unreadable(store, io::Error::other(error)))?;
+    private_folder::ensure(store)
+        .map_err(|error| Error::unreadable(store, io::Error::other(error)))?;
     // What cannot be removed is nobody's trouble now; a sweep tells.
     let _ = remove_dead(store);
     let origins = origins(chapter)?;
@@ -147,8 +150,8 @@ fn describe(chapter: &Chapter, origins: &BTreeMap<String, Origin>) -> Result<Man
     })
 }
 
-fn of_bytes(bytes: &[u8]) -> Kept {
-    Kept {
+fn of_bytes(bytes: &[u8]) -> StoredFile {
+    StoredFile {
         size: bytes.len() as u64,
         sha256: hex::encode(Sha256::digest(bytes)),
     }

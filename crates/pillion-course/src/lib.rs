@@ -49,12 +49,12 @@ mod title;
 mod yaml;
 
 pub use chapter::{OPTIONAL, PLACEHOLDERS, PROMPTS, REQUIRED, placeholders};
-pub use check::{Problem, Report, Severity, check};
+pub use check::{ContentProblem, ContentReport, Severity, check};
 pub use content::{
-    Bundles, Chapter, Consultation, Document, Expert, Roots, Skill, SourceFile, Task,
+    Bundles, Chapter, ConsultationRules, CopiedFile, Document, Expert, Roots, Skill, Task,
 };
 pub use error::Error;
-pub use experts::{Entry, Registry, registry};
+pub use experts::{ExpertEntry, ExpertRegistry, registry};
 pub use freeze::freeze;
 pub use id::{ChapterId, is_plain};
 pub use listing::{ChapterInfo, CourseInfo, chapters, courses};

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use crate::chapter::Place;
+use crate::chapter::ChapterFolder;
 use crate::files::Bundle;
 use crate::resolve::{COURSES, LOOSE};
 use crate::title::title;
@@ -145,7 +145,7 @@ fn in_folder(
 ) -> Result<Vec<ChapterInfo>, Error> {
     let mut found = Vec::new();
     for item in bundle.list(folder)? {
-        let place = Place {
+        let place = ChapterFolder {
             bundle: bundle.clone(),
             folder: folder.join(&item.name),
         };
@@ -158,7 +158,7 @@ fn in_folder(
 
 /// What a list says of a chapter. One that cannot be read is listed, too: whoever begins a
 /// session on it learns why.
-fn info(place: &Place, name: &str, course: Option<&str>) -> ChapterInfo {
+fn info(place: &ChapterFolder, name: &str, course: Option<&str>) -> ChapterInfo {
     let text = |file: &str| place.text(file).ok().flatten().map(|found| found.text);
     let title = text("chapter_context.md").and_then(|text| title(&text));
     let id = course.map_or_else(

@@ -120,7 +120,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::{Bundles, Report, Roots, check, resolve};
+    use crate::{Bundles, ContentReport, Roots, check, resolve};
 
     #[test]
     fn a_new_course_passes_the_check_and_can_be_taken() {
@@ -128,10 +128,10 @@ mod tests {
         let path = temp.path().join("my course");
         let written = new(&path, "Hello, Python: \"easy\"").unwrap();
         assert_eq!(written.len(), 5);
-        let expected = Report {
+        let expected = ContentReport {
             courses: 1,
             chapters: 1,
-            ..Report::default()
+            ..ContentReport::default()
         };
         assert_eq!(check(&path), expected);
         let roots = Roots {

@@ -26,9 +26,9 @@ use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use crate::chapter::{self, Place, Places};
+use crate::chapter::{self, ChapterFolder, ChapterFolders};
 use crate::files::{self, Bundle};
-use crate::{Chapter, ChapterId, Error, Registry};
+use crate::{Chapter, ChapterId, Error, ExpertRegistry};
 
 /// The list of files of an overlay.
 pub(crate) const MANIFEST: &str = "manifest.json";
@@ -76,11 +76,11 @@ pub struct Swept {
 pub(crate) struct Manifest {
     pub(crate) version: u32,
     pub(crate) chapter_id: ChapterId,
-    pub(crate) files: BTreeMap<String, Kept>,
+    pub(crate) files: BTreeMap<String, StoredFile>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Kept {
+pub(crate) struct StoredFile {
     pub(crate) size: u64,
     pub(crate) sha256: String,
 }
@@ -131,14 +131,14 @@ impl Overlay {
         let Some(bundle) = Bundle::open(&self.folder)? else {
             return Err(damaged(&self.folder, "its folder is gone"));
         };
-        let mut registry = Registry::default();
+        let mut registry = ExpertRegistry::default();
         registry.add_entries(&bundle, Path::new("experts"))?;
-        let places = Places {
-            chapter: vec![Place {
+        let places = ChapterFolders {
+            chapter: vec![ChapterFolder {
                 bundle,
                 folder: "chapter".into(),
             }],
-            ..Places::default()
+            ..ChapterFolders::default()
         };
         chapter::read(&self.chapter_id, &places, &registry)
     }
@@ -396,7 +396,7 @@ fn walk(
 }
 
 /// Length and hash of a file.
-pub(crate) fn hash_file(path: &Path) -> Result<Kept, Error> {
+pub(crate) fn hash_file(path: &Path) -> Result<StoredFile, Error> {
     let (mut file, _) = files::open(path)?;
     let unreadable = |error| Error::unreadable(path, error);
     let mut digest = Sha256::new();
@@ -418,7 +418,7 @@ pub(crate) fn hash_file(path: &Path) -> Result<Kept, Error> {
         digest.update(&buffer[..count]);
     }
     let sha256 = hex::encode(digest.finalize());
-    Ok(Kept { size, sha256 })
+    Ok(StoredFile { size, sha256 })
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::chapter::{self, Place, Places};
+use crate::chapter::{self, ChapterFolder, ChapterFolders};
 use crate::files::Bundle;
 use crate::{Bundles, Chapter, ChapterId, Error, Roots, id, registry};
 
@@ -36,16 +36,16 @@ pub fn resolve(roots: &Roots, id: &ChapterId, bundles: &Bundles) -> Result<Chapt
     let chapter = own_places(&bundle, id, course, whole)?;
     let registry = registry(roots, bundles)?;
     let mut warnings = registry.warnings.clone();
-    let mut shared = |path: &Option<PathBuf>| -> Result<Option<Place>, Error> {
+    let mut shared = |path: &Option<PathBuf>| -> Result<Option<ChapterFolder>, Error> {
         let Some(path) = path else { return Ok(None) };
         let bundle = Bundle::open(path)?;
         if bundle.is_none() {
             warnings.push(format!("the folder `{}` does not exist", path.display()));
         }
         let folder = PathBuf::new();
-        Ok(bundle.map(|bundle| Place { bundle, folder }))
+        Ok(bundle.map(|bundle| ChapterFolder { bundle, folder }))
     };
-    let places = Places {
+    let places = ChapterFolders {
         chapter,
         agents: [shared(&bundles.app_agents)?, shared(&roots.agents)?]
             .into_iter()
@@ -72,12 +72,12 @@ fn own_places(
     id: &ChapterId,
     course: Option<&str>,
     whole: bool,
-) -> Result<Vec<Place>, Error> {
-    let place = |folder: PathBuf| Place {
+) -> Result<Vec<ChapterFolder>, Error> {
+    let place = |folder: PathBuf| ChapterFolder {
         bundle: bundle.clone(),
         folder,
     };
-    let mut places: Vec<Place> = Vec::new();
+    let mut places: Vec<ChapterFolder> = Vec::new();
     if let Some(course) = course {
         let folders = COURSES
             .iter()
@@ -95,11 +95,14 @@ fn own_places(
     }
     match any(&places)? {
         true => Ok(places),
-        false => Err(unknown(id, places.iter().map(Place::shown).collect())),
+        false => Err(unknown(
+            id,
+            places.iter().map(ChapterFolder::shown).collect(),
+        )),
     }
 }
 
-fn any(places: &[Place]) -> Result<bool, Error> {
+fn any(places: &[ChapterFolder]) -> Result<bool, Error> {
     for place in places {
         if place.has_chapter()? {
             return Ok(true);
@@ -113,11 +116,11 @@ fn in_course(courses: &str, course: &str, name: &str) -> PathBuf {
 }
 
 /// The place of a chapter whose course was not named, if only one course has it.
-fn only_course(bundle: &Bundle, name: &str) -> Result<Option<Place>, Error> {
-    let mut found: Vec<(String, Place)> = Vec::new();
+fn only_course(bundle: &Bundle, name: &str) -> Result<Option<ChapterFolder>, Error> {
+    let mut found: Vec<(String, ChapterFolder)> = Vec::new();
     for courses in COURSES {
         for course in bundle.list(Path::new(courses))? {
-            let place = Place {
+            let place = ChapterFolder {
                 bundle: bundle.clone(),
                 folder: in_course(courses, &course.name, name),
             };

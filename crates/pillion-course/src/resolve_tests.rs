@@ -195,7 +195,7 @@ fn starter_files_and_datasets_are_found_and_solutions_are_not() {
     tree.write("b/scripts/__pycache__/start.pyc", "");
     tree.write("b/datasets/sales.csv", "a,b\n1,2\n");
     let found = from_bundle(&tree, "ch").unwrap();
-    let names = |files: &[crate::SourceFile]| -> Vec<String> {
+    let names = |files: &[crate::CopiedFile]| -> Vec<String> {
         files.iter().map(|file| file.name.clone()).collect()
     };
     assert_eq!(names(&found.scripts), ["start.py"]);

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use pillion_catalogue::{Code, Error, Result};
-use pillion_process::private;
+use pillion_process::private_folder;
 use pillion_protocol::endpoint::{Endpoint, MAX_PATH};
 use tokio::net::UnixListener;
 
@@ -40,7 +40,7 @@ impl From<Error> for BindError {
 
 /// A socket that is listened on. Dropping it removes what is ours from the file system.
 #[derive(Debug)]
-pub struct Bound {
+pub struct BoundSocket {
     endpoint: Endpoint,
     listener: Option<UnixListener>,
     /// Device and inode of our socket: what is at the path later may be another's.
@@ -48,7 +48,7 @@ pub struct Bound {
     _lock: File,
 }
 
-impl Bound {
+impl BoundSocket {
     /// Take the lock and listen.
     pub fn new(endpoint: Endpoint) -> Result<Self, BindError> {
         if !endpoint.fits() {
@@ -111,13 +111,13 @@ impl Bound {
     }
 }
 
-impl Drop for Bound {
+impl Drop for BoundSocket {
     fn drop(&mut self) {
         self.unlink();
     }
 }
 
-impl Bound {
+impl BoundSocket {
     /// Remove what is ours, and only that, from the file system.
     fn unlink(&self) {
         let ours = fs::symlink_metadata(&self.endpoint.socket)
@@ -159,7 +159,7 @@ pub fn signalled() -> impl Future<Output = &'static str> {
 
 /// See to the folder that holds the socket.
 fn prepare(dir: &Path) -> Result<()> {
-    private::ensure_socket_dir(dir).map_err(|error| {
+    private_folder::ensure_socket_dir(dir).map_err(|error| {
         Error::new(Code::StartFailed, error.to_string()).hint(
             "set XDG_RUNTIME_DIR to a folder of your own, or name a socket with `--socket PATH`",
         )

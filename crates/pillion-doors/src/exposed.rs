@@ -11,7 +11,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use pillion_catalogue::{
-    Asking, Caller, Code, Door, Error, Failed, Functions, Given, Listing, Part, Result, Room,
+    Caller, Code, Door, Error, Failed, FunctionRequest, Functions, Given, Listing, Part, Result,
+    Room,
 };
 use pillion_process::stamp::Stamp;
 use serde_json::value::RawValue;
@@ -53,7 +54,7 @@ impl Exposed {
 
     /// What there is now, or why there is nothing.
     pub async fn list(&self, door: Door) -> Result<Arc<Listing>> {
-        let Asking {
+        let FunctionRequest {
             operation,
             params,
             caller,
@@ -126,7 +127,7 @@ impl Exposed {
     where
         F: Future<Output = bool>,
     {
-        let Asking {
+        let FunctionRequest {
             operation,
             params,
             caller,

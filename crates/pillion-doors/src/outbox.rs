@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
-use pillion_catalogue::{Held, Room};
+use pillion_catalogue::{HeldBytes, Room};
 use tokio::io::{AsyncWrite, AsyncWriteExt};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 
@@ -32,7 +32,7 @@ pub(crate) struct Outbox {
 #[derive(Debug)]
 struct Entry {
     bytes: Bytes,
-    held: Held,
+    held: HeldBytes,
     refusal: Option<OwnedSemaphorePermit>,
 }
 

@@ -10,7 +10,7 @@ use pillion_doors::House;
 use pillion_exec::ExecService;
 use pillion_install::InstallService;
 use pillion_lanes::{Executor, Sessions};
-use pillion_notebook::{NotebookService, Read, Reader, Typed};
+use pillion_notebook::{NotebookService, Read, Reader, TypedText};
 use pillion_project::Projects;
 use pillion_python::PythonService;
 use pillion_runtime::Dirs;
@@ -23,7 +23,7 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use tokio_util::sync::CancellationToken;
 
-use crate::system::{self, KnownOperations, Place, SystemService};
+use crate::system::{self, EngineAddress, KnownOperations, SystemService};
 
 /// How long sidecars may take to end by themselves.
 const STOP: Duration = Duration::from_millis(500);
@@ -36,7 +36,7 @@ pub struct EngineOptions {
     /// The folder that stands for `root` where a request names none.
     pub root: Option<PathBuf>,
     /// Where this engine can be reached, for `system.status`.
-    pub place: Place,
+    pub place: EngineAddress,
     /// Where sessions are kept; among pillion's own data if not given.
     pub sessions: Option<Sessions>,
 }
@@ -187,12 +187,12 @@ fn store(dirs: &Dirs) -> StoreHandle {
     let standard = Retention::default();
     let kept = std::env::var(pillion_protocol::vars::PILLION_JOBS_KEPT);
     let kept = kept.ok().and_then(|kept| kept.parse().ok());
-    let options = pillion_store::Options {
+    let options = pillion_store::StoreOptions {
         retention: Retention {
             jobs: kept.unwrap_or(standard.jobs),
             ..standard
         },
-        ..pillion_store::Options::default()
+        ..pillion_store::StoreOptions::default()
     };
     let dirs = dirs.clone();
     StoreHandle::new(
@@ -241,18 +241,18 @@ impl pillion_lanes::Host for Functions {
 struct CellReader(Arc<CodeService>);
 
 impl Reader for CellReader {
-    fn complete(&self, typed: Typed) -> Read<Vec<String>> {
+    fn complete(&self, typed: TypedText) -> Read<Vec<String>> {
         let code = Arc::clone(&self.0);
         Box::pin(async move { code.complete(&unsaved(typed)).await })
     }
 
-    fn describe(&self, typed: Typed) -> Read<Option<String>> {
+    fn describe(&self, typed: TypedText) -> Read<Option<String>> {
         let code = Arc::clone(&self.0);
         Box::pin(async move { code.describe(&unsaved(typed)).await })
     }
 }
 
-fn unsaved(typed: Typed) -> Unsaved {
+fn unsaved(typed: TypedText) -> Unsaved {
     Unsaved {
         python: typed.python,
         text: typed.text,

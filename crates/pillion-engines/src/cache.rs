@@ -12,7 +12,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::engine::{Hover, Location};
-use crate::surroundings::Id;
+use crate::surroundings::SurroundingsId;
 
 /// Answers that are kept; then all are forgotten.
 const MAX: usize = 4096;
@@ -32,11 +32,11 @@ pub enum About {
 
 /// A question.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct Question {
+pub struct CacheKey {
     /// Which engine was asked.
     pub engine: EngineChoice,
     /// What that engine depended on beside the files.
-    pub around: Id,
+    pub around: SurroundingsId,
     /// What was asked about the place.
     pub about: About,
     /// The file, relative to the root.
@@ -47,7 +47,7 @@ pub struct Question {
 
 /// An answer.
 #[derive(Debug, Clone)]
-pub enum Kept {
+pub enum CachedAnswer {
     /// Definitions or uses, as the engine named them.
     Places(Arc<Vec<Location>>),
     /// Places that may mean the name, too.
@@ -73,14 +73,14 @@ pub struct CacheStatus {
 /// Answers that hold as long as the clock stands still.
 #[derive(Debug, Default)]
 pub struct Cache {
-    answers: Mutex<HashMap<Question, (Clock, Kept)>>,
+    answers: Mutex<HashMap<CacheKey, (Clock, CachedAnswer)>>,
     hits: AtomicU64,
     invalidations: AtomicU64,
 }
 
 impl Cache {
     /// The answer to a question, if it was given at this very moment of the clock.
-    pub fn get(&self, question: &Question, now: Clock) -> Option<Kept> {
+    pub fn get(&self, question: &CacheKey, now: Clock) -> Option<CachedAnswer> {
         let answers = self.answers();
         let (_, kept) = answers.get(question).filter(|(clock, _)| *clock == now)?;
         self.hits.fetch_add(1, Ordering::Relaxed);
@@ -88,7 +88,7 @@ impl Cache {
     }
 
     /// Keep an answer to a question that was asked at this moment of the clock.
-    pub fn keep(&self, question: Question, asked: Clock, answer: Kept) {
+    pub fn keep(&self, question: CacheKey, asked: Clock, answer: CachedAnswer) {
         let mut answers = self.answers();
         if answers.len() >= MAX {
             answers.clear();
@@ -114,7 +114,7 @@ impl Cache {
         }
     }
 
-    fn answers(&self) -> MutexGuard<'_, HashMap<Question, (Clock, Kept)>> {
+    fn answers(&self) -> MutexGuard<'_, HashMap<CacheKey, (Clock, CachedAnswer)>> {
         self.answers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -12,15 +12,15 @@ use pillion_index::source::Source;
 use pillion_index::{Index, is_python};
 use pillion_project::{Projects, Walls, Whereabouts};
 use pillion_runtime::Dirs;
-use pillion_runtime::managed::{Silent, State};
+use pillion_runtime::managed::{EnvironmentState, Silent};
 use pillion_supervisor::Supervisor;
 use pillion_workspace::config::EngineChoice;
-use pillion_workspace::{Change, ChangeKind};
+use pillion_workspace::{ChangeKind, FileChange};
 
 use crate::cache::{Cache, CacheStatus};
 use crate::engine::{self, LanguageServer, Make, basedpyright_program, limits, ty_program};
 use crate::jedi::Jedi;
-use crate::surroundings::{Id, Pythons, Surroundings};
+use crate::surroundings::{Pythons, Surroundings, SurroundingsId};
 use crate::tools;
 
 /// Pythons that engines of one workspace run with at the same time.
@@ -36,7 +36,7 @@ pub struct Engines {
     projects: Arc<Projects>,
     /// Looked at by the first question while the others wait for it.
     surroundings: tokio::sync::Mutex<HashMap<Pythons, Arc<Surroundings>>>,
-    running: Mutex<HashMap<(EngineChoice, Id), Arc<LanguageServer>>>,
+    running: Mutex<HashMap<(EngineChoice, SurroundingsId), Arc<LanguageServer>>>,
     /// Files whose text engines were given because their time stamps prove nothing.
     handed_over: Mutex<BTreeSet<PathBuf>>,
     /// What they answered since a file last changed.
@@ -45,7 +45,7 @@ pub struct Engines {
 
 /// Who answers.
 #[derive(Debug, Clone)]
-pub enum Speaker {
+pub enum EngineHandle {
     /// A language server.
     Server(Arc<LanguageServer>),
     /// Jedi, in a worker of pillion's own.
@@ -110,7 +110,7 @@ impl Engines {
     }
 
     /// End the engines of surroundings that are no more.
-    fn leave(&self, id: Id) {
+    fn leave(&self, id: SurroundingsId) {
         self.running().retain(|(_, around), _| *around != id);
         self.cache.invalidate();
     }
@@ -122,7 +122,7 @@ impl Engines {
         }
         match choice {
             EngineChoice::Ty => match tools::managed(self.dirs()).await {
-                Ok(managed) => matches!(managed.state(), State::Ready { .. }),
+                Ok(managed) => matches!(managed.state(), EnvironmentState::Ready { .. }),
                 Err(_) => false,
             },
             EngineChoice::Basedpyright => true,
@@ -136,16 +136,16 @@ impl Engines {
         choice: EngineChoice,
         around: &Surroundings,
         index: &Index,
-    ) -> Result<Speaker> {
+    ) -> Result<EngineHandle> {
         if choice != EngineChoice::Ty && !around.project.is_trusted() {
             self.check_own(choice, around)?;
         }
         if choice == EngineChoice::Jedi {
             let jedi = Jedi::new(&self.root, around, &self.supervisor, self.dirs()).await?;
-            return Ok(Speaker::Jedi(Arc::new(jedi)));
+            return Ok(EngineHandle::Jedi(Arc::new(jedi)));
         }
         if let Some(server) = self.running().get(&(choice, around.id)) {
-            return Ok(Speaker::Server(Arc::clone(server)));
+            return Ok(EngineHandle::Server(Arc::clone(server)));
         }
         let make = self.make(choice, around).await?;
         let mut running = self.running();
@@ -156,7 +156,7 @@ impl Engines {
             foreign.for_each(|(path, _)| hand_over(&server, &self.root.join(&**path)));
             Arc::new(server)
         });
-        Ok(Speaker::Server(Arc::clone(server)))
+        Ok(EngineHandle::Server(Arc::clone(server)))
     }
 
     /// These engines run the project's Python, or are programs of its environment. Neither may
@@ -186,11 +186,11 @@ impl Engines {
             EngineChoice::Basedpyright => {
                 let path = std::env::var_os("PATH").unwrap_or_default();
                 let program = basedpyright_program(python.as_ref(), &path)?;
-                (engine::Engine::Basedpyright, program)
+                (engine::ServerKind::Basedpyright, program)
             }
             EngineChoice::Ty | EngineChoice::Jedi => {
                 let managed = tools::managed(self.dirs()).await?;
-                (engine::Engine::Ty, ty_program(&managed, &Silent).await?)
+                (engine::ServerKind::Ty, ty_program(&managed, &Silent).await?)
             }
         };
         let config = &around.project.config.code;
@@ -211,9 +211,9 @@ impl Engines {
     /// Tell the engines what changed, before the next question. An engine believes that a
     /// file is unchanged while its modification time is the same; where that proves nothing
     /// it is handed the text instead.
-    pub fn changed(&self, changes: &[Change], before: &Index, now: &Index) {
+    pub fn changed(&self, changes: &[FileChange], before: &Index, now: &Index) {
         let relevant = changes.iter().filter(|change| matters(&change.path));
-        let relevant: Vec<&Change> = relevant.collect();
+        let relevant: Vec<&FileChange> = relevant.collect();
         if relevant.is_empty() {
             return;
         }
@@ -280,7 +280,9 @@ impl Engines {
         self.cache.status()
     }
 
-    fn running(&self) -> MutexGuard<'_, HashMap<(EngineChoice, Id), Arc<LanguageServer>>> {
+    fn running(
+        &self,
+    ) -> MutexGuard<'_, HashMap<(EngineChoice, SurroundingsId), Arc<LanguageServer>>> {
         self.running.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -56,17 +56,17 @@ impl Jedi {
     }
 
     /// Where the name at a place is defined.
-    pub async fn definition(&self, ask: &Asked<'_>) -> Result<Vec<Location>> {
+    pub async fn definition(&self, ask: &JediQuestion<'_>) -> Result<Vec<Location>> {
         self.places("definition", ask).await
     }
 
     /// Every use of the name at a place.
-    pub async fn references(&self, ask: &Asked<'_>) -> Result<Vec<Location>> {
+    pub async fn references(&self, ask: &JediQuestion<'_>) -> Result<Vec<Location>> {
         self.places("references", ask).await
     }
 
     /// What is known about the name at a place, for people.
-    pub async fn hover(&self, ask: &Asked<'_>) -> Result<Option<Hover>> {
+    pub async fn hover(&self, ask: &JediQuestion<'_>) -> Result<Option<Hover>> {
         let text: Option<String> = self.ask("hover", ask).await?;
         Ok(text.map(|text| Hover {
             text,
@@ -75,7 +75,7 @@ impl Jedi {
         }))
     }
 
-    async fn places(&self, function: &str, ask: &Asked<'_>) -> Result<Vec<Location>> {
+    async fn places(&self, function: &str, ask: &JediQuestion<'_>) -> Result<Vec<Location>> {
         let places: Vec<Place> = self.ask(function, ask).await?;
         let places = places.into_iter().map(|place| Location {
             path: place.path,
@@ -88,7 +88,11 @@ impl Jedi {
         Ok(places.collect())
     }
 
-    async fn ask<T: DeserializeOwned>(&self, function: &str, asked: &Asked<'_>) -> Result<T> {
+    async fn ask<T: DeserializeOwned>(
+        &self,
+        function: &str,
+        asked: &JediQuestion<'_>,
+    ) -> Result<T> {
         let params = json!({
             "function": format!("pillion.jedi_engine:{function}"),
             "params": {
@@ -118,7 +122,7 @@ impl Jedi {
 
 /// A question to Jedi.
 #[derive(Debug)]
-pub struct Asked<'a> {
+pub struct JediQuestion<'a> {
     /// The moment that it is asked about.
     pub clock: Clock,
     /// The file, as an absolute path.

@@ -7,13 +7,13 @@ use pillion_catalogue::Caller;
 use pillion_project::{Project, Proven};
 
 /// Tells surroundings apart.
-pub type Id = u64;
+pub type SurroundingsId = u64;
 
 /// What engines depend on beside the files of the workspace.
 #[derive(Debug)]
 pub struct Surroundings {
     /// Tells them apart from others of the same workspace.
-    pub id: Id,
+    pub id: SurroundingsId,
     /// The project, with its configuration.
     pub project: Arc<Project>,
     /// The Python, or why there is none.

@@ -8,7 +8,7 @@ use pillion_catalogue::{Code, Error, Result};
 use pillion_process::Launch;
 use pillion_runtime::managed::Silent;
 use pillion_runtime::{Dirs, Interpreter, Managed, bytecode, worker_dir};
-use pillion_supervisor::{Dialect, Kind, Limits, Pool, Spec, Supervisor};
+use pillion_supervisor::{Dialect, Kind, Pool, SidecarLimits, Spec, Supervisor};
 use pillion_workspace::config::CodeConfig;
 
 /// The environment with pillion's own tools.
@@ -34,7 +34,7 @@ pub async fn ruff(dirs: &Dirs) -> Result<PathBuf> {
 pub async fn worker(
     name: &str,
     root: &Path,
-    limits: Limits,
+    limits: SidecarLimits,
     supervisor: &Supervisor,
     dirs: &Dirs,
 ) -> Result<Arc<Pool>> {
@@ -75,11 +75,11 @@ pub async fn worker(
 }
 
 /// What such a worker may use.
-pub fn limits(config: &CodeConfig) -> Limits {
-    Limits {
+pub fn limits(config: &CodeConfig) -> SidecarLimits {
+    SidecarLimits {
         memory_soft: Some(config.memory_soft_mb << 20),
         memory_hard: Some(config.memory_hard_mb << 20),
         idle: Some(Duration::from_secs_f64(config.idle_minutes * 60.0)),
-        ..Limits::default()
+        ..SidecarLimits::default()
     }
 }

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use pillion_catalogue::{Error, Lease, Peer, Result};
-use pillion_lanes::{Outcome, Program, Reply, Request};
-use pillion_store::{End, Job, NewJob};
+use pillion_lanes::{Outcome, Program, Reply, RunRequest};
+use pillion_store::{Job, JobEnd, NewJob};
 use serde_json::value::RawValue;
 use tokio::sync::OwnedSemaphorePermit;
 
@@ -18,7 +18,7 @@ const LABEL: usize = 80;
 /// Put a run into the queue. What was asked for is kept as `asked`.
 pub(crate) async fn start(
     service: &Arc<ExecService>,
-    request: Request,
+    request: RunRequest,
     asked: Box<RawValue>,
     peer: &Peer,
 ) -> Result<Job> {
@@ -37,7 +37,7 @@ pub(crate) async fn start(
 
 async fn create(
     service: Arc<ExecService>,
-    request: Request,
+    request: RunRequest,
     asked: Box<RawValue>,
     place: OwnedSemaphorePermit,
     lease: Lease,
@@ -71,7 +71,7 @@ async fn carry_out(
     service: &Arc<ExecService>,
     id: &str,
     live: &Live,
-    request: Request,
+    request: RunRequest,
     place: OwnedSemaphorePermit,
 ) -> Result<()> {
     let jobs = service.jobs();
@@ -85,7 +85,7 @@ async fn carry_out(
     let (_among_jobs, among_runs) = tokio::select! {
         biased;
         () = live.cancel.cancelled() => {
-            store.finish(id, End::Cancelled, None).await?;
+            store.finish(id, JobEnd::Cancelled, None).await?;
             return Ok(());
         }
         turn = turn => turn?,
@@ -102,11 +102,11 @@ async fn carry_out(
         .await;
     let reply = reply.unwrap_or_else(|error| Reply::never_ran(lane, &error));
     let end = match reply.outcome {
-        Outcome::Ok => End::Succeeded,
-        Outcome::Cancelled => End::Cancelled,
-        _ => End::Failed,
+        Outcome::Ok => JobEnd::Succeeded,
+        Outcome::Cancelled => JobEnd::Cancelled,
+        _ => JobEnd::Failed,
     };
-    let result = jobs::fitting::fit(reply)?;
+    let result = jobs::result_limit::fit(reply)?;
     store.finish(id, end, Some(result)).await?;
     Ok(())
 }
@@ -114,7 +114,7 @@ async fn carry_out(
 /// Say of a job that it does not go on, if that can be said.
 async fn give_up(service: &ExecService, id: &str) {
     if let Ok(store) = service.jobs().store.store().await {
-        let _ = store.finish(id, End::Cancelled, None).await;
+        let _ = store.finish(id, JobEnd::Cancelled, None).await;
     }
 }
 

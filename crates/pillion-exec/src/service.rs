@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use pillion_catalogue::{Result, work};
-use pillion_lanes::{Executor, Listener, Reply, Request};
+use pillion_lanes::{Executor, OutputListener, Reply, RunRequest};
 use pillion_runtime::Dirs;
 use pillion_store::StoreHandle;
 use tokio::sync::SemaphorePermit;
@@ -54,9 +54,9 @@ impl ExecService {
     /// Run it, and write down that it ran; `listener` hears its output as it comes.
     pub(crate) async fn perform(
         &self,
-        request: Request,
+        request: RunRequest,
         cancel: CancellationToken,
-        listener: &mut impl Listener,
+        listener: &mut impl OutputListener,
         ticket: Ticket<'_>,
     ) -> Result<Reply> {
         let admitted = self.executor.admit(request, cancel, ticket.turn).await?;

@@ -44,7 +44,7 @@ pub(crate) const RESULT: &str = "result.json";
 /// How a consultation stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Status {
+pub enum ConsultationStatus {
     /// It has not ended, or the process that did it is gone.
     Lost,
     /// Its report is there.
@@ -211,15 +211,16 @@ pub(crate) fn free_name(wanted: &str, taken: impl Fn(&str) -> bool) -> String {
 }
 
 /// How the consultation `id` stands, by what its folder says. Blocks.
-pub fn status(expert_workspace: &Path, id: &str) -> Option<Status> {
+pub fn status(expert_workspace: &Path, id: &str) -> Option<ConsultationStatus> {
     #[derive(Deserialize)]
     struct Said {
-        status: Status,
+        status: ConsultationStatus,
     }
     number(id)?;
     let folder = expert_workspace.join(CONSULTATIONS).join(id);
     let is_folder = folder.symlink_metadata().is_ok_and(|meta| meta.is_dir());
-    let said = read::<Said>(&folder.join(RESULT)).map_or(Status::Lost, |said| said.status);
+    let said =
+        read::<Said>(&folder.join(RESULT)).map_or(ConsultationStatus::Lost, |said| said.status);
     is_folder.then_some(said)
 }
 

@@ -97,9 +97,16 @@ fn a_folder_says_itself_that_its_process_is_gone() {
         write(claim.path(), RESULT, text.as_bytes()).unwrap();
         status(home.path(), &id)
     };
-    assert_eq!(status(home.path(), &id), Some(Status::Lost), "no result");
-    assert_eq!(says(r#"{"status": "compl"#), Some(Status::Lost));
-    assert_eq!(says(r#"{"status": "complete"}"#), Some(Status::Complete));
+    assert_eq!(
+        status(home.path(), &id),
+        Some(ConsultationStatus::Lost),
+        "no result"
+    );
+    assert_eq!(says(r#"{"status": "compl"#), Some(ConsultationStatus::Lost));
+    assert_eq!(
+        says(r#"{"status": "complete"}"#),
+        Some(ConsultationStatus::Complete)
+    );
     for id in ["consult_0009", "../consultations/consult_0001", "..", ""] {
         assert_eq!(status(home.path(), id), None, "{id}");
     }

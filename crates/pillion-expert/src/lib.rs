@@ -37,6 +37,6 @@ mod text;
 
 pub use consult::Consultations;
 pub use error::Error;
-pub use folder::{Status, discard, status, sweep};
-pub use model::{Asking, Consultant};
-pub use order::{Consultation, ConsultationRequest, Limits, Order, Places};
+pub use folder::{ConsultationStatus, discard, status, sweep};
+pub use model::{Consultant, PendingCompletion};
+pub use order::{Consultation, ConsultationLimits, ConsultationRequest, Order, SessionFolders};

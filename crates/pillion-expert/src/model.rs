@@ -3,20 +3,20 @@
 use std::pin::Pin;
 
 use pillion_catalogue::Code;
-use pillion_model::{Answer, Kind, Model, Prompt, Usage};
+use pillion_model::{Completion, ErrorKind, Model, Prompt, Usage};
 
 /// An answer on its way.
-pub type Asking<'a> =
-    Pin<Box<dyn Future<Output = Result<Answer, pillion_model::Error>> + Send + 'a>>;
+pub type PendingCompletion<'a> =
+    Pin<Box<dyn Future<Output = Result<Completion, pillion_model::Error>> + Send + 'a>>;
 
 /// Something that answers as an expert. Dropping what it returned ends the call.
 pub trait Consultant: std::fmt::Debug + Send + Sync {
     /// Ask.
-    fn ask<'a>(&'a self, prompt: &'a Prompt) -> Asking<'a>;
+    fn ask<'a>(&'a self, prompt: &'a Prompt) -> PendingCompletion<'a>;
 }
 
 impl Consultant for Model {
-    fn ask<'a>(&'a self, prompt: &'a Prompt) -> Asking<'a> {
+    fn ask<'a>(&'a self, prompt: &'a Prompt) -> PendingCompletion<'a> {
         // Nobody hears it as it comes: a report is whole or none.
         Box::pin(async move { self.ask(prompt, &mut |_| {}).await })
     }
@@ -30,15 +30,15 @@ pub(crate) fn add(to: &mut Usage, more: Usage) {
 }
 
 /// The word that programs branch on, for why a model gave no answer.
-pub(crate) fn code(kind: Kind) -> Code {
+pub(crate) fn code(kind: ErrorKind) -> Code {
     match kind {
-        Kind::Settings | Kind::Script => Code::InvalidConfig,
-        Kind::Unauthorized => Code::Unauthorized,
-        Kind::RateLimited | Kind::Overloaded => Code::Busy,
-        Kind::Unreachable | Kind::Refused => Code::Unreachable,
-        Kind::Timeout => Code::Timeout,
-        Kind::BadAnswer => Code::InvalidResult,
-        Kind::TooLarge => Code::ResponseTooLarge,
-        Kind::Cancelled => Code::Cancelled,
+        ErrorKind::Settings | ErrorKind::Script => Code::InvalidConfig,
+        ErrorKind::Unauthorized => Code::Unauthorized,
+        ErrorKind::RateLimited | ErrorKind::Overloaded => Code::Busy,
+        ErrorKind::Unreachable | ErrorKind::Refused => Code::Unreachable,
+        ErrorKind::Timeout => Code::Timeout,
+        ErrorKind::BadAnswer => Code::InvalidResult,
+        ErrorKind::TooLarge => Code::ResponseTooLarge,
+        ErrorKind::Cancelled => Code::Cancelled,
     }
 }

@@ -31,7 +31,7 @@ pub struct ConsultationRequest {
 
 /// The folders of the session.
 #[derive(Debug, Clone, Default)]
-pub struct Places {
+pub struct SessionFolders {
     /// Where consultations are kept, in `consultations/`.
     pub expert_workspace: PathBuf,
     /// Data and uploads.
@@ -42,7 +42,7 @@ pub struct Places {
 
 /// What a consultation may use up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Limits {
+pub struct ConsultationLimits {
     /// How often the model is asked.
     pub rounds: u32,
     /// How many skills run, with those before the model is asked.
@@ -55,7 +55,7 @@ pub struct Limits {
     pub output_tokens: u32,
 }
 
-impl Default for Limits {
+impl Default for ConsultationLimits {
     fn default() -> Self {
         Self {
             rounds: 8,
@@ -71,7 +71,7 @@ impl Default for Limits {
 #[derive(Debug, Clone)]
 pub struct Order {
     /// The folders of the session.
-    pub places: Places,
+    pub places: SessionFolders,
     /// Who is asked.
     pub expert: Expert,
     /// What is asked.
@@ -83,7 +83,7 @@ pub struct Order {
     /// Ends it, and leaves nothing of it.
     pub cancel: CancellationToken,
     /// What it may use up.
-    pub limits: Limits,
+    pub limits: ConsultationLimits,
 }
 
 /// A consultation that is complete.

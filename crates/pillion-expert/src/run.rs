@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use pillion_catalogue::{CancellationToken, Code, Peer, work};
 use pillion_lanes::{
-    Asked, Executor, FileOut, Lane, Listener, Outcome, Program, Readable, Reply, Request, Tools,
-    ToolsGiven, Whereabouts, Which,
+    Asked, Executor, FileOut, Lane, Outcome, OutputListener, OutputStream, Program, Readable,
+    Reply, RunRequest, Tools, ToolsGiven, Whereabouts,
 };
 use serde_json::value::RawValue;
 
@@ -58,8 +58,8 @@ pub(crate) struct Ran {
 /// Nobody listens: what a skill prints is in the reply.
 struct Unheard;
 
-impl Listener for Unheard {
-    async fn hear(&mut self, _: Which, _: String) {}
+impl OutputListener for Unheard {
+    async fn hear(&mut self, _: OutputStream, _: String) {}
 }
 
 impl Setting {
@@ -74,7 +74,7 @@ impl Setting {
         let lane = |error| self.lane_error(error);
         let arguments =
             RawValue::from_string(arguments).map_err(|error| Error::Internal(error.to_string()))?;
-        let request = Request {
+        let request = RunRequest {
             lane: Lane::Expert,
             program: Program::Function {
                 function: format!("{}:run", skill.module),

@@ -5,7 +5,7 @@ use std::io::{self, Read};
 use std::path::Path;
 
 use pillion_course::{Expert, Skill};
-use pillion_model::Tool;
+use pillion_model::ToolSpec;
 use serde_json::{Value, json};
 
 use crate::error::Error;
@@ -41,7 +41,7 @@ type Files = Vec<(String, Vec<u8>)>;
 /// A skill that can be run.
 #[derive(Debug, Clone)]
 pub(crate) struct Runnable {
-    pub(crate) tool: Tool,
+    pub(crate) tool: ToolSpec,
     pub(crate) allowed: Allowed,
     pub(crate) auto: bool,
     /// The module whose `run` is called.
@@ -91,7 +91,7 @@ fn is_callable(name: &str) -> bool {
     !name.is_empty() && name.len() <= NAME && name.chars().all(is_plain)
 }
 
-fn tool(skill: &Skill) -> Result<Tool, &'static str> {
+fn tool(skill: &Skill) -> Result<ToolSpec, &'static str> {
     let none = || json!({"type": "object", "properties": {}});
     let parameters = match &skill.parameters {
         None | Some(Value::Null) => none(),
@@ -101,7 +101,7 @@ fn tool(skill: &Skill) -> Result<Tool, &'static str> {
     if parameters.to_string().len() > SCHEMA {
         return Err("has `parameters` that are too long");
     }
-    Ok(Tool {
+    Ok(ToolSpec {
         name: skill.name.clone(),
         description: text::line(&skill.description, DESCRIPTION),
         parameters,

@@ -7,12 +7,12 @@ use std::time::Duration;
 
 use pillion_catalogue::work;
 use pillion_lanes::Executor;
-use pillion_model::{Answer, Message, Prompt, ToolCall, Usage};
+use pillion_model::{ChatMessage, Completion, Prompt, ToolCall, Usage};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use crate::error::Error;
-use crate::folder::{self, Claim, Status};
+use crate::folder::{self, Claim, ConsultationStatus};
 use crate::inputs;
 use crate::model::{self, Consultant};
 use crate::order::{Consultation, Order};
@@ -108,7 +108,7 @@ impl Talk {
         let mut prompt = Prompt {
             agent: "EXPERT".to_owned(),
             system: prompt::system(expert),
-            messages: vec![Message::User(letter)],
+            messages: vec![ChatMessage::User(letter)],
             tools: skills.iter().map(|skill| skill.tool.clone()).collect(),
             max_output_tokens: Some(self.order.limits.output_tokens),
             facts: BTreeMap::from([
@@ -136,7 +136,7 @@ impl Talk {
                 break;
             }
             answer.tool_calls.truncate(CALLS_AT_ONCE);
-            prompt.messages.push(Message::Assistant {
+            prompt.messages.push(ChatMessage::Assistant {
                 text: answer.text,
                 tool_calls: answer.tool_calls.clone(),
             });
@@ -148,7 +148,7 @@ impl Talk {
                     told.text
                         .push_str("\n\nThat was the last call. Write the report now.");
                 }
-                prompt.messages.push(Message::ToolResult {
+                prompt.messages.push(ChatMessage::ToolResult {
                     id,
                     content: told.text,
                     is_error: told.is_error,
@@ -165,7 +165,7 @@ impl Talk {
         Ok(())
     }
 
-    async fn ask(&mut self, model: &dyn Consultant, prompt: &Prompt) -> Result<Answer, Error> {
+    async fn ask(&mut self, model: &dyn Consultant, prompt: &Prompt) -> Result<Completion, Error> {
         let began = Instant::now();
         let asked = model.ask(prompt).await;
         let duration_ms = milliseconds(began);
@@ -379,7 +379,7 @@ impl Talk {
             }
         }
         let report = format!("{}\n", self.report.trim_end());
-        let result = self.result(Status::Complete, "ok", "");
+        let result = self.result(ConsultationStatus::Complete, "ok", "");
         self.write(
             move |folder| folder::write(folder, folder::REPORT, report.as_bytes()),
             folder::REPORT,
@@ -409,7 +409,11 @@ impl Talk {
         if matches!(error, Error::Cancelled) {
             return error;
         }
-        let result = self.result(Status::Failed, error.code().as_str(), &error.to_string());
+        let result = self.result(
+            ConsultationStatus::Failed,
+            error.code().as_str(),
+            &error.to_string(),
+        );
         let written = self
             .write(
                 move |folder| {
@@ -427,7 +431,7 @@ impl Talk {
         error
     }
 
-    fn result(&self, status: Status, outcome: &str, message: &str) -> Value {
+    fn result(&self, status: ConsultationStatus, outcome: &str, message: &str) -> Value {
         let files: Vec<Value> = self
             .files
             .iter()
@@ -457,7 +461,7 @@ fn begin(claim: &Claim, order: &Order, letter: &str, started: &str) -> Result<()
     request["turn_index"] = json!(order.turn_index);
     request["asked_at"] = json!(started);
     let lost = json!({
-        "consultation_id": claim.id(), "expert_id": order.expert.id, "status": Status::Lost,
+        "consultation_id": claim.id(), "expert_id": order.expert.id, "status": ConsultationStatus::Lost,
         "outcome": "lost", "started_at": started,
         "message": "the consultation goes on, or its process ended before it did",
     });

@@ -32,6 +32,7 @@ pub mod syntax;
 pub mod text;
 
 pub use index::{
-    Entry, Facts, Found, Import, Index, Kind, MAX_ERRORS, MAX_FILE, Mention, ParseError, Store,
-    Symbol, content_hash, extract_facts, facts, is_python, mentions_in, offered, preview,
+    Facts, FoundSymbol, Import, Index, IndexEntry, IndexStore, Kind, MAX_ERRORS, MAX_FILE, Mention,
+    ParseError, Symbol, content_hash, extract_facts, facts, is_python, mentions_in, offered,
+    preview,
 };

@@ -18,7 +18,7 @@ pub struct Syntax<'a> {
 
 /// What the token at a place is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Word {
+pub enum WordKind {
     /// A name.
     Name,
     /// A keyword, also one that is a keyword only there.
@@ -53,19 +53,19 @@ impl<'a> Syntax<'a> {
     }
 
     /// What the token under or right before a cursor is.
-    pub fn word(&self, at: Position) -> Word {
+    pub fn word(&self, at: Position) -> WordKind {
         let Some(offset) = self.offset(at) else {
-            return Word::Other;
+            return WordKind::Other;
         };
         let touching = |token: &&ruff_python_ast::token::Token| {
             token.start() <= offset && offset <= token.end()
         };
         parsed(self.source.text(), self.path, |parsed| {
-            let mut best = Word::Other;
+            let mut best = WordKind::Other;
             for token in parsed.tokens().iter().filter(touching) {
                 match token.kind() {
-                    TokenKind::Name => return Word::Name,
-                    kind if kind.is_keyword() => best = Word::Keyword,
+                    TokenKind::Name => return WordKind::Name,
+                    kind if kind.is_keyword() => best = WordKind::Keyword,
                     _ => {}
                 }
             }
@@ -206,10 +206,10 @@ mod tests {
         assert_eq!(syntax.kind(at(1, 6)), Some(Kind::Type));
         assert_eq!(syntax.kind(at(7, 5)), Some(Kind::Variable));
         assert_eq!(syntax.kind(at(8, 20)), Some(Kind::Parameter));
-        assert_eq!(syntax.word(at(1, 1)), Word::Keyword);
-        assert_eq!(syntax.word(at(1, 4)), Word::Name);
-        assert_eq!(syntax.word(at(2, 8)), Word::Other);
-        assert_eq!(syntax.word(at(99, 0)), Word::Other);
+        assert_eq!(syntax.word(at(1, 1)), WordKind::Keyword);
+        assert_eq!(syntax.word(at(1, 4)), WordKind::Name);
+        assert_eq!(syntax.word(at(2, 8)), WordKind::Other);
+        assert_eq!(syntax.word(at(99, 0)), WordKind::Other);
         assert_eq!(syntax.docstring(None).as_deref(), Some("The module."));
         assert_eq!(
             syntax.docstring(Some(at(1, 4))).as_deref(),

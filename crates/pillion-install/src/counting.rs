@@ -2,7 +2,7 @@
 
 use std::io::{self, Read};
 
-use pillion_runtime::managed::Progress;
+use pillion_runtime::managed::ProgressListener;
 
 /// So many bytes pass between two pieces of news.
 const STEP: u64 = 1 << 20;
@@ -10,7 +10,7 @@ const STEP: u64 = 1 << 20;
 /// A reader that tells how much went through it.
 pub(crate) struct Counting<'a, R> {
     inner: R,
-    progress: &'a dyn Progress,
+    progress: &'a dyn ProgressListener,
     done: u64,
     told: u64,
     total: Option<u64>,
@@ -18,7 +18,7 @@ pub(crate) struct Counting<'a, R> {
 
 impl<'a, R> Counting<'a, R> {
     /// Tell of what is read from `inner`.
-    pub(crate) fn new(inner: R, total: Option<u64>, progress: &'a dyn Progress) -> Self {
+    pub(crate) fn new(inner: R, total: Option<u64>, progress: &'a dyn ProgressListener) -> Self {
         Self {
             inner,
             progress,

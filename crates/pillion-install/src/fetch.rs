@@ -11,15 +11,15 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use pillion_bundle::registry::{self, Artifact};
-use pillion_bundle::{Digest, Limits, parse_checksum, signature};
-use pillion_runtime::managed::Progress;
+use pillion_bundle::{BundleLimits, Digest, parse_checksum, signature};
+use pillion_runtime::managed::ProgressListener;
 use reqwest::header::{CONTENT_RANGE, ETAG, HeaderValue, IF_RANGE, LAST_MODIFIED, RANGE};
 use reqwest::redirect::Policy;
 use reqwest::{Client, Response, StatusCode, Url};
 use tokio::io::AsyncWriteExt;
 
 use crate::error::{Error, Result};
-use crate::store::{Source, Store, Which};
+use crate::store::{ArchiveFile, BundleStore, VersionFilter};
 
 /// So often it is tried.
 const ATTEMPTS: u32 = 5;
@@ -34,14 +34,14 @@ const REDIRECTS: usize = 5;
 
 /// Where an archive is: a file, or an address.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Place {
+pub enum ArchiveLocation {
     /// A file of this machine.
     File(PathBuf),
     /// An address.
     Url(Url),
 }
 
-impl Place {
+impl ArchiveLocation {
     /// What a text means: `https://...`, `file://...`, or a path seen from a folder.
     pub fn parse(text: &str, from: &Path) -> Result<Self> {
         let is_address = ["http://", "https://", "file://"]
@@ -66,7 +66,7 @@ impl Place {
     }
 }
 
-impl Place {
+impl ArchiveLocation {
     /// Whether it is that of a registry's list, or of the folder that one is in.
     pub fn is_list(&self) -> bool {
         match self {
@@ -110,10 +110,13 @@ impl Place {
 }
 
 /// The artifact that fits best of a registry's list, and where it is.
-pub async fn choose(place: &Place, which: &Which) -> Result<(Place, Artifact)> {
+pub async fn choose(
+    place: &ArchiveLocation,
+    which: &VersionFilter,
+) -> Result<(ArchiveLocation, Artifact)> {
     let place = place.list();
     let registry = match &place {
-        Place::File(path) => {
+        ArchiveLocation::File(path) => {
             let path = path.clone();
             let read = pillion_catalogue::work(move |_| crate::registry::read_file(&path)).await;
             read.map_err(|error| Error::Input {
@@ -121,7 +124,7 @@ pub async fn choose(place: &Place, which: &Which) -> Result<(Place, Artifact)> {
                 hint: "try again".to_owned(),
             })??
         }
-        Place::Url(url) => {
+        ArchiveLocation::Url(url) => {
             let text = small(&client(url).await?, url, registry::MAX_SIZE).await?;
             let text = text.ok_or_else(|| failed(url, &StatusCode::NOT_FOUND))?;
             crate::registry::parse(text.as_bytes(), url.path())?
@@ -132,17 +135,21 @@ pub async fn choose(place: &Place, which: &Which) -> Result<(Place, Artifact)> {
 }
 
 /// Bring an archive here, with what lies beside it. A file is where it is already.
-pub async fn fetch(place: &Place, store: &Store, progress: &dyn Progress) -> Result<Source> {
+pub async fn fetch(
+    place: &ArchiveLocation,
+    store: &BundleStore,
+    progress: &dyn ProgressListener,
+) -> Result<ArchiveFile> {
     let url = match place {
-        Place::File(path) => {
+        ArchiveLocation::File(path) => {
             let path = path.clone();
-            let read = pillion_catalogue::work(move |_| Source::beside(&path)).await;
+            let read = pillion_catalogue::work(move |_| ArchiveFile::beside(&path)).await;
             return read.map_err(|error| Error::Input {
                 what: error.to_string(),
                 hint: "try again".to_owned(),
             })?;
         }
-        Place::Url(url) => url,
+        ArchiveLocation::Url(url) => url,
     };
     let client = client(url).await?;
     let name = url.path_segments().and_then(|mut parts| parts.next_back());
@@ -159,7 +166,7 @@ pub async fn fetch(place: &Place, store: &Store, progress: &dyn Progress) -> Res
     .await?;
     progress.step(&format!("downloading {name}"));
     let path = download(&client, url, &store.downloads(), progress).await?;
-    Ok(Source {
+    Ok(ArchiveFile {
         path,
         name: name.to_owned(),
         signature,
@@ -168,8 +175,8 @@ pub async fn fetch(place: &Place, store: &Store, progress: &dyn Progress) -> Res
 }
 
 /// Forget a download that is installed or refused by now.
-pub fn done(place: &Place, source: &Source) {
-    if matches!(place, Place::Url(_)) {
+pub fn done(place: &ArchiveLocation, source: &ArchiveFile) {
+    if matches!(place, ArchiveLocation::Url(_)) {
         let _ = std::fs::remove_file(&source.path);
         let _ = std::fs::remove_file(tag_of(&source.path));
         let _ = std::fs::remove_file(lock_of(&source.path));
@@ -269,7 +276,7 @@ async fn download(
     client: &Client,
     url: &Url,
     folder: &Path,
-    progress: &dyn Progress,
+    progress: &dyn ProgressListener,
 ) -> Result<PathBuf> {
     std::fs::create_dir_all(folder).map_err(Error::io("make", folder))?;
     let path = folder.join(format!("{}.part", Digest::of(url.as_str().as_bytes())));
@@ -297,8 +304,8 @@ async fn download(
     Err(failed(url, &last))
 }
 
-async fn once(client: &Client, url: &Url, path: &Path, progress: &dyn Progress) -> Attempt {
-    let limit = Limits::default().packed;
+async fn once(client: &Client, url: &Url, path: &Path, progress: &dyn ProgressListener) -> Attempt {
+    let limit = BundleLimits::default().packed;
     let have = path.metadata().map_or(0, |meta| meta.len());
     let tag = std::fs::read_to_string(tag_of(path)).ok();
     let tag = tag.and_then(|tag| HeaderValue::from_str(&tag).ok());
@@ -490,14 +497,21 @@ mod tests {
     #[test]
     fn a_place_is_a_path_or_an_address() {
         let here = Path::new("/here");
-        let place = |text: &str| Place::parse(text, here).unwrap();
-        assert_eq!(place("a.tar.zst"), Place::File("/here/a.tar.zst".into()));
-        assert_eq!(place("/a.tar.zst"), Place::File("/a.tar.zst".into()));
+        let place = |text: &str| ArchiveLocation::parse(text, here).unwrap();
+        assert_eq!(
+            place("a.tar.zst"),
+            ArchiveLocation::File("/here/a.tar.zst".into())
+        );
+        assert_eq!(
+            place("/a.tar.zst"),
+            ArchiveLocation::File("/a.tar.zst".into())
+        );
         assert_eq!(
             place("file:///b%20c.tar.gz"),
-            Place::File("/b c.tar.gz".into())
+            ArchiveLocation::File("/b c.tar.gz".into())
         );
-        let Place::Url(url) = place("https://user:secret@host/x/a.tar.zst?token=t") else {
+        let ArchiveLocation::Url(url) = place("https://user:secret@host/x/a.tar.zst?token=t")
+        else {
             panic!("an address");
         };
         assert_eq!(beside(&url, ".sha256").path(), "/x/a.tar.zst.sha256");
@@ -506,6 +520,6 @@ mod tests {
             !told.contains("secret") && !told.contains("token=t"),
             "{told}"
         );
-        assert!(Place::parse("http://", here).is_err());
+        assert!(ArchiveLocation::parse("http://", here).is_err());
     }
 }

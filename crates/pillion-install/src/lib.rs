@@ -2,14 +2,14 @@
 //!
 //! # Theory of operation
 //!
-//! A [`Store`] is a folder of installed bundles, `TYPE/SCOPE/VERSION/`, and the list of which
+//! A [`BundleStore`] is a folder of installed bundles, `TYPE/SCOPE/VERSION/`, and the list of which
 //! versions are active, `active_index.json`. To install is to copy the archive into the store's
 //! own staging folder, to check and unpack it there, to move the whole tree to its place by one
 //! rename, and to replace the list by another rename. Until that last step the old version is
 //! active, whatever happens: what a crash leaves is in the staging folder, and goes with the
 //! next change. One lock for each store keeps changes apart; readers need none.
 //!
-//! The archive is kept ([`Store::repair`]): what is damaged later is made anew from it, after it
+//! The archive is kept ([`BundleStore::repair`]): what is damaged later is made anew from it, after it
 //! was checked again against the hash that the list has.
 //!
 //! - [`store`] does this, on files only; [`fetch`] brings archives from other hosts;
@@ -30,4 +30,4 @@ pub mod store;
 pub mod trust;
 
 pub use service::InstallService;
-pub use store::Store;
+pub use store::BundleStore;

@@ -4,27 +4,27 @@ use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use pillion_bundle::registry::{Artifact, FORMAT_VERSION, MAX_SIZE, NAME, Question, Registry};
+use pillion_bundle::registry::{Artifact, ArtifactQuery, FORMAT_VERSION, MAX_SIZE, NAME, Registry};
 use pillion_bundle::{BundleType, Compression, Platform, Version};
-use pillion_runtime::managed::Progress;
+use pillion_runtime::managed::ProgressListener;
 
 use crate::error::{Error, Result};
-use crate::store::{self, Expected, Source, Which};
-use crate::trust::Trust;
+use crate::store::{self, ArchiveFile, Expected, VersionFilter};
+use crate::trust::TrustPolicy;
 
 /// Check every artifact of a folder and write the list of them.
 ///
 /// What is not signed by a trusted key is refused as when it is installed: a list is a promise.
 pub fn build(
     folder: &Path,
-    trust: &Trust,
+    trust: &TrustPolicy,
     mandatory: &[Version],
     preview: bool,
-    progress: &dyn Progress,
+    progress: &dyn ProgressListener,
 ) -> Result<Registry> {
     let mut bundles = Vec::new();
     for path in artifacts(folder)? {
-        let source = Source::beside(&path)?;
+        let source = ArchiveFile::beside(&path)?;
         let checked = store::check(&source, trust, &Expected::default(), progress)?;
         let mut artifact = Artifact::of(&checked.verified, &source.name, source.signature);
         artifact.mandatory = mandatory.contains(&artifact.version);
@@ -77,11 +77,11 @@ pub(crate) fn parse(bytes: &[u8], name: &str) -> Result<Registry> {
 
 /// The newest artifact of a list that this machine can install: a runtime, unless another type is
 /// meant.
-pub(crate) fn fitting(mut registry: Registry, which: &Which) -> Result<Artifact> {
+pub(crate) fn fitting(mut registry: Registry, which: &VersionFilter) -> Result<Artifact> {
     let version = which.version.as_ref();
     let is_meant = |one: &Artifact| version.is_none_or(|version| one.version == *version);
     registry.bundles.retain(is_meant);
-    let question = Question {
+    let question = ArtifactQuery {
         bundle_type: which.kind.unwrap_or(BundleType::PythonRuntime),
         scope_id: which.scope.as_deref(),
         platform: Platform::here(),

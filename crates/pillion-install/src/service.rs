@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 
 use pillion_runtime::{Dirs, bundle};
 
-use crate::Store;
+use crate::BundleStore;
 use crate::error::Result;
-use crate::trust::Trust;
+use crate::trust::TrustPolicy;
 
 /// The service behind `bundle.*` and `registry.*`.
 #[derive(Debug)]
@@ -21,16 +21,21 @@ impl InstallService {
     }
 
     /// The store that is meant: the one that is named, seen from a folder, else the user's.
-    pub fn store(&self, named: Option<&Path>, from: &Path) -> Store {
+    pub fn store(&self, named: Option<&Path>, from: &Path) -> BundleStore {
         let root: PathBuf = match named {
             Some(named) => from.join(named),
             None => bundle::default_store(&self.dirs),
         };
-        Store::new(root)
+        BundleStore::new(root)
     }
 
     /// Whose bundles are taken.
-    pub fn trust(&self, named: &[String], from: &Path, allow_unsigned: bool) -> Result<Trust> {
-        Trust::of(&self.dirs, named, from, allow_unsigned)
+    pub fn trust(
+        &self,
+        named: &[String],
+        from: &Path,
+        allow_unsigned: bool,
+    ) -> Result<TrustPolicy> {
+        TrustPolicy::of(&self.dirs, named, from, allow_unsigned)
     }
 }

@@ -3,7 +3,7 @@
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-use pillion_bundle::signature::{MAX_SIZE, Trusted};
+use pillion_bundle::signature::{MAX_SIZE, TrustedKeys};
 use pillion_runtime::Dirs;
 use serde::Deserialize;
 
@@ -28,17 +28,17 @@ struct Bundles {
 
 /// Whose bundles are taken.
 #[derive(Debug, Clone, Default)]
-pub struct Trust {
+pub struct TrustPolicy {
     /// The keys.
-    pub keys: Trusted,
+    pub keys: TrustedKeys,
     /// Also those that nobody signed.
     pub allow_unsigned: bool,
 }
 
-impl Trust {
+impl TrustPolicy {
     /// The keys of the configuration and these, which are keys or the files of keys.
     pub fn of(dirs: &Dirs, named: &[String], from: &Path, allow_unsigned: bool) -> Result<Self> {
-        let mut keys = Trusted::default();
+        let mut keys = TrustedKeys::default();
         let path = config_file(dirs);
         for key in configured(&path)? {
             keys.add(&key).map_err(|error| Error::Config {
@@ -94,7 +94,7 @@ mod tests {
     fn keys_come_from_the_configuration_files_and_words() {
         let home = tempfile::tempdir().unwrap();
         let dirs = Dirs::under(home.path());
-        let of = |named: &[String]| Trust::of(&dirs, named, home.path(), false);
+        let of = |named: &[String]| TrustPolicy::of(&dirs, named, home.path(), false);
         assert!(of(&[]).unwrap().keys.is_empty());
         let pair = Pair::generate(None).unwrap();
         std::fs::write(home.path().join("our.pub"), &pair.public).unwrap();

@@ -10,9 +10,9 @@ use std::time::Duration;
 use pillion_catalogue::{Code, Error, Result};
 use serde_json::{Value, json};
 
-use crate::client::Client;
+use crate::client::KernelClient;
 use crate::connection::ConnectionFile;
-use crate::heard::{Channel, Heard};
+use crate::received::{Channel, Heard};
 
 /// How long a kernel may take to answer what is no cell, and to let us in.
 const SOON: Duration = Duration::from_secs(20);
@@ -20,7 +20,7 @@ const SOON: Duration = Duration::from_secs(20);
 /// A kernel that somebody else started.
 #[derive(Debug)]
 pub struct Attached {
-    client: Client,
+    client: KernelClient,
     about: String,
     /// What its cell asks, and nobody has answered yet.
     question: Mutex<Option<Heard>>,
@@ -29,7 +29,7 @@ pub struct Attached {
 impl Attached {
     /// Connect to the kernel of a connection file.
     pub async fn to(file: &ConnectionFile) -> io::Result<Self> {
-        let client = Client::attach(&file.places, &file.key);
+        let client = KernelClient::attach(&file.places, &file.key);
         let client = tokio::time::timeout(SOON, client).await??;
         Ok(Self {
             client,
@@ -48,7 +48,7 @@ impl Attached {
         self.client.is_over()
     }
 
-    pub(crate) fn client(&self) -> &Client {
+    pub(crate) fn client(&self) -> &KernelClient {
         &self.client
     }
 

@@ -13,9 +13,9 @@ use tokio_util::sync::CancellationToken;
 
 use crate::attach::Attached;
 use crate::failures::{ASK_AGAIN, Failures, TURNED_AWAY, Turn};
-use crate::heard::{Channel, Heard};
 use crate::interrupt::{GRACE, Unattended};
-use crate::kernel::{Kernel, Ready};
+use crate::kernel::{Kernel, ReadyKernel};
+use crate::received::{Channel, Heard};
 
 /// How long a kernel may say nothing after a reply, before the outputs that are missing are given
 /// up.
@@ -25,7 +25,7 @@ const LATEST: Duration = Duration::from_secs(60);
 
 /// What is to be run.
 #[derive(Debug, Clone)]
-pub struct Cell {
+pub struct ExecuteRequest {
     /// The code.
     pub code: String,
     /// Nothing of it is counted, shown or kept.
@@ -40,7 +40,7 @@ pub struct Cell {
     pub output: u64,
 }
 
-impl Cell {
+impl ExecuteRequest {
     fn request(&self) -> Value {
         json!({
             "code": self.code,
@@ -54,7 +54,7 @@ impl Cell {
 }
 
 /// Hears what a cell does while it runs.
-pub trait Listener {
+pub trait CellListener {
     /// An output, a question, or the beginning of its work.
     fn hear(&mut self, heard: &Heard) -> impl Future<Output = ()> + Send;
 }
@@ -232,10 +232,10 @@ impl Kernel {
     /// more the cell is interrupted.
     pub async fn run(
         self: &Arc<Self>,
-        ready: &Ready,
-        cell: Cell,
+        ready: &ReadyKernel,
+        cell: ExecuteRequest,
         cancel: &CancellationToken,
-        listener: &mut impl Listener,
+        listener: &mut impl CellListener,
     ) -> Result<Ran> {
         let failures = ready.client.failures();
         let asked = Instant::now();
@@ -261,10 +261,10 @@ impl Kernel {
 
     async fn run_once(
         self: &Arc<Self>,
-        ready: &Ready,
-        cell: &Cell,
+        ready: &ReadyKernel,
+        cell: &ExecuteRequest,
         cancel: &CancellationToken,
-        listener: &mut impl Listener,
+        listener: &mut impl CellListener,
         turn: &mut Turn,
     ) -> Result<Ran> {
         let failures = ready.client.failures();
@@ -362,7 +362,11 @@ async fn finished(ending: &mut Option<Ending<'_>>) -> bool {
 impl Attached {
     /// Run a cell, and wait for its end. It has no limits here: whose kernel it is decides. What
     /// is more than `cell.output` is not shown.
-    pub async fn run(&self, cell: &Cell, listener: &mut impl Listener) -> Result<Ran> {
+    pub async fn run(
+        &self,
+        cell: &ExecuteRequest,
+        listener: &mut impl CellListener,
+    ) -> Result<Ran> {
         let failures = self.client().failures();
         let asked = Instant::now();
         let mut turn = failures.turn().await;
@@ -377,8 +381,8 @@ impl Attached {
 
     async fn run_once(
         &self,
-        cell: &Cell,
-        listener: &mut impl Listener,
+        cell: &ExecuteRequest,
+        listener: &mut impl CellListener,
         turn: &mut Turn,
     ) -> Result<Ran> {
         let client = self.client();

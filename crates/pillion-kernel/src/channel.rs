@@ -9,7 +9,7 @@ use pillion_protocol::zmtp::{self, Decoder, Socket};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpStream, UnixStream};
 
-use crate::connection::Place;
+use crate::connection::SocketAddress;
 pub(crate) use crate::sys::reach;
 
 /// What is read at once.
@@ -50,17 +50,17 @@ pub(crate) async fn connect(
 
 /// The same for a socket of a kernel that somebody else started.
 pub(crate) async fn connect_to(
-    place: &Place,
+    place: &SocketAddress,
     socket: Socket,
     identity: &str,
     signer: &Signer,
 ) -> io::Result<(Sender, Receiver)> {
     match place {
-        Place::Ipc(path) => {
+        SocketAddress::Ipc(path) => {
             let (read, write) = UnixStream::connect(path).await?.into_split();
             greet(Box::new(read), Box::new(write), socket, identity, signer).await
         }
-        Place::Tcp(host, port) => {
+        SocketAddress::Tcp(host, port) => {
             let stream = TcpStream::connect((host.as_str(), *port)).await?;
             stream.set_nodelay(true)?;
             let (read, write) = stream.into_split();

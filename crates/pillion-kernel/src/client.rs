@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use pillion_process::Secret;
 use pillion_protocol::jupyter::{Header, Message, Signer, VERSION};
-use pillion_protocol::websocket::Said;
+use pillion_protocol::websocket::ClientMessage;
 use pillion_protocol::zmtp::Socket;
 use serde::Serialize;
 use serde_json::Value;
@@ -19,10 +19,10 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 
 use crate::channel::{self, Receiver, Sender};
-use crate::connection::Places;
+use crate::connection::SocketAddresses;
 use crate::failures::Failures;
-use crate::heard::{Channel, Heard};
 use crate::listening::{Listening, News, Queue};
+use crate::received::{Channel, Heard};
 
 /// Bytes that may wait for one who asked. What is over it is dropped, except for states, replies
 /// and questions: who waits waits for them.
@@ -37,7 +37,7 @@ const CONTROL_TRIES: u64 = 4;
 
 /// How far a cell is, as the kernel tells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Progress {
+pub(crate) enum CellProgress {
     /// It waits for its turn.
     Waiting,
     /// The kernel works on it.
@@ -48,7 +48,7 @@ pub(crate) enum Progress {
 
 /// A client of one process of a kernel. Dropping the last handle hangs up.
 #[derive(Debug)]
-pub struct Client {
+pub struct KernelClient {
     shell: tokio::sync::Mutex<Sender>,
     control: tokio::sync::Mutex<Sender>,
     stdin: tokio::sync::Mutex<Sender>,
@@ -70,7 +70,7 @@ struct Shared {
     /// Who hears everything, as long as they are there.
     everything: Mutex<Vec<Weak<Queue>>>,
     /// Our cells that have not ended, whether anybody waits for them or not.
-    cells: Mutex<HashMap<String, Progress>>,
+    cells: Mutex<HashMap<String, CellProgress>>,
     /// The cell that it is at work on, whoever asked for it, as it said last.
     running: Mutex<Option<String>>,
     /// Which cells have failed, and whether one has run since.
@@ -92,7 +92,7 @@ struct Waiting {
 
 /// What comes back for one request, in its order. Dropping it stops listening.
 #[derive(Debug)]
-pub struct Answer {
+pub struct ReplyStream {
     id: String,
     from: mpsc::UnboundedReceiver<Heard>,
     bytes: Arc<AtomicUsize>,
@@ -100,7 +100,7 @@ pub struct Answer {
     shared: Arc<Shared>,
 }
 
-impl Answer {
+impl ReplyStream {
     /// The id of the request.
     pub fn id(&self) -> &str {
         &self.id
@@ -135,7 +135,7 @@ impl Answer {
     }
 }
 
-impl Drop for Answer {
+impl Drop for ReplyStream {
     fn drop(&mut self) {
         self.shared.asked().remove(&self.id);
     }
@@ -194,7 +194,7 @@ impl Shared {
         });
     }
 
-    fn cells(&self) -> MutexGuard<'_, HashMap<String, Progress>> {
+    fn cells(&self) -> MutexGuard<'_, HashMap<String, CellProgress>> {
         self.cells.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -204,7 +204,7 @@ impl Shared {
 
     fn begin_cell(&self, id: &str) {
         if let Some(progress) = self.cells().get_mut(id) {
-            *progress = Progress::Running;
+            *progress = CellProgress::Running;
         }
     }
 
@@ -232,7 +232,7 @@ impl Shared {
     }
 }
 
-impl Client {
+impl KernelClient {
     /// Connect to the sockets `PREFIX-N` in `folder`.
     pub(crate) async fn connect(
         folder: OwnedFd,
@@ -259,7 +259,7 @@ impl Client {
     }
 
     /// Connect to the sockets at these places.
-    pub(crate) async fn attach(places: &Places, key: &Arc<Secret>) -> io::Result<Self> {
+    pub(crate) async fn attach(places: &SocketAddresses, key: &Arc<Secret>) -> io::Result<Self> {
         let name = Secret::random()?.expose().to_owned();
         let signer = Signer::new(key.expose().as_bytes());
         let open = |place, socket| channel::connect_to(place, socket, &name, &signer);
@@ -358,11 +358,13 @@ impl Client {
         channel: Channel,
         kind: &str,
         content: &impl Serialize,
-    ) -> io::Result<Answer> {
+    ) -> io::Result<ReplyStream> {
         let id = self.new_id();
         let header = serde_json::to_value(self.header(&id, kind))?;
         if kind == "execute_request" {
-            self.shared.cells().insert(id.clone(), Progress::Waiting);
+            self.shared
+                .cells()
+                .insert(id.clone(), CellProgress::Waiting);
         }
         self.ask_as(channel, id, &header, content).await
     }
@@ -373,7 +375,7 @@ impl Client {
         subshell: &str,
         kind: &str,
         content: &impl Serialize,
-    ) -> io::Result<Answer> {
+    ) -> io::Result<ReplyStream> {
         let id = self.new_id();
         let mut header = serde_json::to_value(self.header(&id, kind))?;
         header["subshell_id"] = subshell.into();
@@ -386,7 +388,7 @@ impl Client {
         id: String,
         header: &Value,
         content: &impl Serialize,
-    ) -> io::Result<Answer> {
+    ) -> io::Result<ReplyStream> {
         let (to, from) = mpsc::unbounded_channel();
         let (bytes, dropped) = (Arc::<AtomicUsize>::default(), Arc::<AtomicU64>::default());
         let waiting = Waiting {
@@ -395,7 +397,7 @@ impl Client {
             dropped: Arc::clone(&dropped),
         };
         self.shared.asked().insert(id.clone(), waiting);
-        let answer = Answer {
+        let answer = ReplyStream {
             id,
             from,
             bytes,
@@ -451,7 +453,7 @@ impl Client {
     }
 
     /// Send somebody's message, as it is; what answers it is theirs to hear.
-    pub async fn send_for(&self, listening: &Listening, message: &Said) -> io::Result<()> {
+    pub async fn send_for(&self, listening: &Listening, message: &ClientMessage) -> io::Result<()> {
         let channel = Channel::to_speak_on(&message.channel)
             .ok_or_else(|| io::Error::other(format!("nobody speaks on `{}`", message.channel)))?;
         listening.asks(&message.header.msg_id);
@@ -486,9 +488,9 @@ impl Client {
     }
 
     /// How far one of our cells is.
-    pub(crate) fn progress(&self, cell: &str) -> Progress {
+    pub(crate) fn progress(&self, cell: &str) -> CellProgress {
         let progress = self.shared.cells().get(cell).copied();
-        progress.unwrap_or(Progress::Ended)
+        progress.unwrap_or(CellProgress::Ended)
     }
 
     /// The cell that it said last to work on, whoever asked for it.
@@ -528,7 +530,7 @@ impl Client {
     }
 }
 
-impl Drop for Client {
+impl Drop for KernelClient {
     fn drop(&mut self) {
         self.reading.iter().for_each(JoinHandle::abort);
     }

@@ -17,7 +17,7 @@ pub(crate) const SCHEME: &str = "hmac-sha256";
 /// What a connection file says.
 #[derive(Debug)]
 pub struct ConnectionFile {
-    pub(crate) places: Places,
+    pub(crate) places: SocketAddresses,
     /// What messages are signed with.
     pub key: Arc<Secret>,
     /// What and where the kernel is, in a few words.
@@ -26,17 +26,17 @@ pub struct ConnectionFile {
 
 /// Where the sockets of a kernel are.
 #[derive(Debug)]
-pub(crate) struct Places {
-    pub(crate) shell: Place,
-    pub(crate) iopub: Place,
-    pub(crate) stdin: Place,
-    pub(crate) control: Place,
-    pub(crate) heartbeat: Place,
+pub(crate) struct SocketAddresses {
+    pub(crate) shell: SocketAddress,
+    pub(crate) iopub: SocketAddress,
+    pub(crate) stdin: SocketAddress,
+    pub(crate) control: SocketAddress,
+    pub(crate) heartbeat: SocketAddress,
 }
 
 /// Where a socket is.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum SocketAddress {
     /// A file.
     Ipc(PathBuf),
     /// A port of a host.
@@ -104,13 +104,13 @@ impl ConnectionFile {
             ));
         }
         let place = |port: u16| match written.transport {
-            Transport::Tcp => Place::Tcp(written.ip.clone(), port),
+            Transport::Tcp => SocketAddress::Tcp(written.ip.clone(), port),
             Transport::Ipc => {
                 let path = PathBuf::from(format!("{}-{port}", written.ip));
-                Place::Ipc(folder.join(path))
+                SocketAddress::Ipc(folder.join(path))
             }
         };
-        let places = Places {
+        let places = SocketAddresses {
             shell: place(written.shell_port),
             iopub: place(written.iopub_port),
             stdin: place(written.stdin_port),
@@ -148,13 +148,22 @@ mod tests {
     #[test]
     fn a_connection_file_says_where_and_how() {
         let tcp = parse("\"ip\": \"127.0.0.1\", \"signature_scheme\": \"hmac-sha256\"").unwrap();
-        assert_eq!(tcp.places.iopub, Place::Tcp("127.0.0.1".to_owned(), 2));
-        assert_eq!(tcp.places.heartbeat, Place::Tcp("127.0.0.1".to_owned(), 5));
+        assert_eq!(
+            tcp.places.iopub,
+            SocketAddress::Tcp("127.0.0.1".to_owned(), 2)
+        );
+        assert_eq!(
+            tcp.places.heartbeat,
+            SocketAddress::Tcp("127.0.0.1".to_owned(), 5)
+        );
         assert_eq!(tcp.key.expose(), "k");
         let ipc = parse("\"ip\": \"kernel-ipc\", \"transport\": \"ipc\"").unwrap();
-        assert_eq!(ipc.places.control, Place::Ipc("/run/x/kernel-ipc-4".into()));
+        assert_eq!(
+            ipc.places.control,
+            SocketAddress::Ipc("/run/x/kernel-ipc-4".into())
+        );
         let ipc = parse("\"ip\": \"/tmp/k\", \"transport\": \"ipc\"").unwrap();
-        assert_eq!(ipc.places.shell, Place::Ipc("/tmp/k-1".into()));
+        assert_eq!(ipc.places.shell, SocketAddress::Ipc("/tmp/k-1".into()));
     }
 
     #[test]

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use tokio::sync::{Mutex, OwnedMutexGuard};
 
-use crate::heard::{Channel, Heard};
+use crate::received::{Channel, Heard};
 
 /// How long it is waited before a cell that was turned away is asked again.
 pub(crate) const ASK_AGAIN: Duration = Duration::from_millis(5);

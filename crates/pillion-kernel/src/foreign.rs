@@ -12,12 +12,12 @@ use pillion_catalogue::{Code, Error, Result, work};
 use pillion_lanes::Ground;
 use pillion_project::{Project, Walls};
 use pillion_runtime::Dirs;
-use pillion_runtime::managed::Progress;
+use pillion_runtime::managed::ProgressListener;
 use pillion_runtime::view::{leads_away, links, shown};
 use pillion_sandbox::Level;
 
 use crate::packages::Packages;
-use crate::specs::{Found, InterruptMode, PYTHON, SearchPath, Specs};
+use crate::specs::{InstalledSpec, InterruptMode, PYTHON, SearchPath, Specs};
 
 /// Words by which a kernelspec means the Python of whoever reads it.
 const PYTHONS: [&str; 2] = ["python", "python3"];
@@ -28,14 +28,14 @@ const MORE_PARTS: [&str; 2] = ["libexec", "share"];
 
 /// Which kernel somebody wants.
 #[derive(Debug, Clone, Default)]
-pub struct Wanted {
+pub struct KernelChoice {
     /// Its name; without one it is what the session had before, or Python.
     pub name: Option<String>,
     /// Where it is looked for.
     pub search: SearchPath,
 }
 
-impl Wanted {
+impl KernelChoice {
     /// The name as it is compared.
     fn name(&self) -> Option<String> {
         let name = self.name.as_deref().unwrap_or_default().to_lowercase();
@@ -60,10 +60,10 @@ pub(crate) enum Program {
 impl Program {
     /// What is wanted, for a project.
     pub(crate) async fn find(
-        wanted: &Wanted,
+        wanted: &KernelChoice,
         ground: &Ground,
         dirs: &Dirs,
-        progress: &dyn Progress,
+        progress: &dyn ProgressListener,
     ) -> Result<Self> {
         if let Some(name) = wanted.name().filter(|name| name != PYTHON) {
             let specs = Specs::of_project(&ground.project, &wanted.search).await?;
@@ -105,7 +105,7 @@ impl Specs {
     }
 
     /// The one of this name.
-    pub fn get(&self, name: &str) -> Result<&Found> {
+    pub fn get(&self, name: &str) -> Result<&InstalledSpec> {
         if let Some(found) = self.found.get(name) {
             return Ok(found);
         }
@@ -129,7 +129,7 @@ impl Specs {
 }
 
 /// Whether a kernelspec means the kernel that is there without it.
-fn is_ipykernel(found: &Found, ground: &Ground) -> bool {
+fn is_ipykernel(found: &InstalledSpec, ground: &Ground) -> bool {
     let argv: Vec<&str> = found.spec.argv.iter().map(String::as_str).collect();
     match argv.as_slice() {
         [python, "-m", module, ..] if IPYKERNEL.contains(module) => {
@@ -162,7 +162,7 @@ pub(crate) struct Foreign {
 }
 
 impl Foreign {
-    fn new(found: &Found, ground: &Ground, search: &SearchPath) -> Result<Self> {
+    fn new(found: &InstalledSpec, ground: &Ground, search: &SearchPath) -> Result<Self> {
         let (name, spec) = (&found.name, &found.spec);
         let not = |why: &str| {
             let what = format!("the kernel `{name}` is not started: {why}");

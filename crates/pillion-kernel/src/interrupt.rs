@@ -8,10 +8,10 @@ use pillion_catalogue::Result;
 use pillion_sandbox::message;
 use serde_json::json;
 
-use crate::client::Progress;
+use crate::client::CellProgress;
 use crate::foreign::Program;
-use crate::heard::Channel;
-use crate::kernel::{Kernel, Ready, gone};
+use crate::kernel::{Kernel, ReadyKernel, gone};
+use crate::received::Channel;
 use crate::specs::InterruptMode;
 use crate::start::ANSWER_TIMEOUT;
 
@@ -31,7 +31,7 @@ const LOOK: Duration = Duration::from_millis(10);
 
 impl Kernel {
     /// Interrupt what it does. It is sent again if the same cell goes on.
-    pub async fn interrupt(&self, ready: &Ready) -> Result<()> {
+    pub async fn interrupt(&self, ready: &ReadyKernel) -> Result<()> {
         let cell = ready.client.running();
         self.ask_to_stop(ready, None).await?;
         let Some(cell) = cell else {
@@ -55,7 +55,7 @@ impl Kernel {
     }
 
     /// Interrupt this cell, and wait for its end. Says whether that came in time.
-    pub(crate) async fn end_cell(&self, ready: &Ready, cell: &str) -> bool {
+    pub(crate) async fn end_cell(&self, ready: &ReadyKernel, cell: &str) -> bool {
         let since = Instant::now();
         let mut shown = since;
         let mut sent = 0;
@@ -83,12 +83,12 @@ impl Kernel {
 
     /// End a cell that nobody waits for any more, as soon as it runs, and the kernel with it if it
     /// does not listen. Who comes meanwhile waits until that is done.
-    pub(crate) fn abandon(self: Arc<Self>, ready: Ready, cell: String) {
+    pub(crate) fn abandon(self: Arc<Self>, ready: ReadyKernel, cell: String) {
         // Who waits for this does not hold us up: he may wait for a cell that is behind ours.
         let quiet = Arc::clone(&self.quiet).try_read_owned();
         tokio::spawn(async move {
             // Those before it are other people's.
-            while ready.client.progress(&cell) == Progress::Waiting && !ready.client.is_over() {
+            while ready.client.progress(&cell) == CellProgress::Waiting && !ready.client.is_over() {
                 tokio::time::sleep(LOOK).await;
             }
             if !self.end_cell(&ready, &cell).await {
@@ -100,7 +100,7 @@ impl Kernel {
 
     /// Ask it to end what it does, or one cell only, and say whether it was asked that before.
     /// The answer is whether that cell's code has ended already, as far as the kernel tells.
-    async fn ask_to_stop(&self, ready: &Ready, cell: Option<(&str, bool)>) -> Result<bool> {
+    async fn ask_to_stop(&self, ready: &ReadyKernel, cell: Option<(&str, bool)>) -> Result<bool> {
         let content = match &self.make.program {
             Program::Ipykernel(_) => match cell {
                 Some((cell, again)) => json!({ "cell": cell, "again": again }),
@@ -134,16 +134,16 @@ async fn within(time: Duration, is_so: impl Fn() -> bool) -> bool {
     is_so()
 }
 
-fn has_ended(ready: &Ready, cell: &str) -> bool {
-    ready.client.progress(cell) == Progress::Ended || ready.client.is_over()
+fn has_ended(ready: &ReadyKernel, cell: &str) -> bool {
+    ready.client.progress(cell) == CellProgress::Ended || ready.client.is_over()
 }
 
 /// Ends a cell if it is dropped before that has ended.
 #[derive(Debug)]
-pub(crate) struct Unattended(Option<(Arc<Kernel>, Ready, String)>);
+pub(crate) struct Unattended(Option<(Arc<Kernel>, ReadyKernel, String)>);
 
 impl Unattended {
-    pub(crate) fn new(kernel: &Arc<Kernel>, ready: &Ready, cell: &str) -> Self {
+    pub(crate) fn new(kernel: &Arc<Kernel>, ready: &ReadyKernel, cell: &str) -> Self {
         Self(Some((Arc::clone(kernel), ready.clone(), cell.to_owned())))
     }
 

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use pillion_catalogue::{Code, Error, Result};
-use pillion_lanes::{Executor, Lane, Place};
+use pillion_lanes::{Executor, Lane, RunFolder};
 use pillion_project::Walls;
 use pillion_supervisor::{Cause, Ended, Hold, Pool, Supervisor};
 use pillion_workspace::config::NotebookConfig;
@@ -15,10 +15,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use tokio::task::JoinHandle;
 
-use crate::client::Client;
-use crate::foreign::{Program, Wanted};
-use crate::heard::Channel;
+use crate::client::KernelClient;
+use crate::foreign::{KernelChoice, Program};
 use crate::packages::Source;
+use crate::received::Channel;
 use crate::spare::Spares;
 use crate::start::{ANSWER_TIMEOUT, Make, connect};
 
@@ -43,11 +43,11 @@ pub enum Life {
 
 /// A kernel that can be asked, for as long as this is held.
 #[derive(Debug, Clone)]
-pub struct Ready {
+pub struct ReadyKernel {
     /// What keeps it.
     pub hold: Hold,
     /// Who speaks with it.
-    pub client: Arc<Client>,
+    pub client: Arc<KernelClient>,
     /// What happened to the one before, if this one is new and that one was not asked to end.
     pub lost: Option<String>,
 }
@@ -64,16 +64,16 @@ pub struct Kernel {
     /// Shared by those who end cells that nobody waits for: the next cell would be ended with one.
     pub(crate) quiet: Arc<tokio::sync::RwLock<()>>,
     state: tokio::sync::Mutex<State>,
-    current: std::sync::Mutex<Option<Arc<Client>>>,
+    current: std::sync::Mutex<Option<Arc<KernelClient>>>,
     /// Where other programs find the sockets of this process of it.
     pub(crate) file: tokio::sync::Mutex<Option<(u64, PathBuf)>>,
 }
 
 #[derive(Debug, Default)]
 struct State {
-    client: Option<(u64, Arc<Client>)>,
+    client: Option<(u64, Arc<KernelClient>)>,
     /// Nobody empties its folder while it lives.
-    place: Option<Place>,
+    place: Option<RunFolder>,
     /// Hears how its process ends.
     ending: Option<JoinHandle<Option<Ended>>>,
     /// How the one before ended.
@@ -123,7 +123,7 @@ impl Kernel {
     }
 
     /// What was asked for when it was made.
-    pub(crate) fn wanted(&self) -> &Wanted {
+    pub(crate) fn wanted(&self) -> &KernelChoice {
         &self.make.wanted
     }
 
@@ -185,12 +185,12 @@ impl Kernel {
     }
 
     /// Have it, starting it if there is none.
-    pub async fn ready(&self) -> Result<Ready> {
+    pub async fn ready(&self) -> Result<ReadyKernel> {
         drop(self.quiet.write().await);
         self.have().await
     }
 
-    async fn have(&self) -> Result<Ready> {
+    async fn have(&self) -> Result<ReadyKernel> {
         let mut state = self.state.lock().await;
         let had = state
             .client
@@ -208,7 +208,7 @@ impl Kernel {
             if let Some((hold, client)) = self.take_spare().await {
                 let lost = Self::lost(&state);
                 self.note(&mut state, &hold, &client);
-                return Ok(Ready { hold, client, lost });
+                return Ok(ReadyKernel { hold, client, lost });
             }
         }
         let hold = loop {
@@ -225,7 +225,7 @@ impl Kernel {
                 }
                 Some((process, client)) if *process == hold.process() => {
                     let client = Arc::clone(client);
-                    return Ok(Ready {
+                    return Ok(ReadyKernel {
                         hold,
                         client,
                         lost: None,
@@ -248,11 +248,11 @@ impl Kernel {
         let client = Arc::new(client);
         self.note(&mut state, &hold, &client);
         drop(starting);
-        Ok(Ready { hold, client, lost })
+        Ok(ReadyKernel { hold, client, lost })
     }
 
     /// A kernel that has started already, if there is one as this one would be.
-    async fn take_spare(&self) -> Option<(Hold, Arc<Client>)> {
+    async fn take_spare(&self) -> Option<(Hold, Arc<KernelClient>)> {
         if self.make.is_key_given || self.source().is_none() {
             return None;
         }
@@ -269,7 +269,7 @@ impl Kernel {
     }
 
     /// This is its process from now on.
-    fn note(&self, state: &mut State, hold: &Hold, client: &Arc<Client>) {
+    fn note(&self, state: &mut State, hold: &Hold, client: &Arc<KernelClient>) {
         state.client = Some((hold.process(), Arc::clone(client)));
         state.ending = Some(tokio::spawn(hold.ended()));
         state.lost = None;
@@ -278,7 +278,7 @@ impl Kernel {
     }
 
     /// The one that runs, without starting any.
-    pub async fn running(&self) -> Option<Ready> {
+    pub async fn running(&self) -> Option<ReadyKernel> {
         match self.is_alive() {
             true => self.have().await.ok(),
             false => None,
@@ -289,7 +289,7 @@ impl Kernel {
     async fn prepare(&self, state: &mut State) -> Result<()> {
         let level = self.make.ground.level;
         let sessions = self.executor.sessions();
-        let mut place = Place::new(&sessions, Lane::User, Some(self.session()), level)?;
+        let mut place = RunFolder::new(&sessions, Lane::User, Some(self.session()), level)?;
         let before = place.prepare().await?;
         self.make.measured(&before);
         state.place = Some(place);
@@ -355,7 +355,7 @@ impl Kernel {
         self.supervisor.pool(&self.key, 1, || self.make.spec())
     }
 
-    fn current(&self) -> std::sync::MutexGuard<'_, Option<Arc<Client>>> {
+    fn current(&self) -> std::sync::MutexGuard<'_, Option<Arc<KernelClient>>> {
         self.current
             .lock()
             .unwrap_or_else(std::sync::PoisonError::into_inner)

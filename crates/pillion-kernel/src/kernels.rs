@@ -6,11 +6,11 @@ use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError};
 use std::time::Duration;
 
 use pillion_catalogue::{Code, Error, Result, work};
-use pillion_lanes::{Executor, Lane, Place, Throwaway, Whereabouts, session};
+use pillion_lanes::{Executor, Lane, RunFolder, Throwaway, Whereabouts, session};
 use pillion_process::{Secret, fill_random};
-use pillion_runtime::managed::Progress;
+use pillion_runtime::managed::ProgressListener;
 
-use crate::foreign::{Program, Wanted};
+use crate::foreign::{KernelChoice, Program};
 use crate::kernel::Kernel;
 use crate::spare::Spares;
 use crate::specs::{SearchPath, Specs};
@@ -116,9 +116,9 @@ impl Kernels {
         &self,
         session: &str,
         whereabouts: Whereabouts,
-        wanted: &Wanted,
+        wanted: &KernelChoice,
         memory_mb: Option<u64>,
-        progress: &dyn Progress,
+        progress: &dyn ProgressListener,
     ) -> Result<Arc<Kernel>> {
         session::check_id(session)?;
         if let Some(kernel) = self.find(session).filter(|kernel| kernel.is_alive()) {
@@ -134,8 +134,8 @@ impl Kernels {
         &self,
         kernel: &Kernel,
         whereabouts: Whereabouts,
-        wanted: &Wanted,
-        progress: &dyn Progress,
+        wanted: &KernelChoice,
+        progress: &dyn ProgressListener,
     ) -> Result<()> {
         if wanted.is(kernel.name()) {
             return Ok(());
@@ -153,9 +153,9 @@ impl Kernels {
     pub async fn alone(
         &self,
         whereabouts: Whereabouts,
-        wanted: &Wanted,
+        wanted: &KernelChoice,
         memory_mb: Option<u64>,
-        progress: &dyn Progress,
+        progress: &dyn ProgressListener,
     ) -> Result<Alone> {
         let session = Throwaway::new(self.executor.sessions());
         let kernel = self
@@ -183,10 +183,10 @@ impl Kernels {
         whereabouts: Whereabouts,
         key: Arc<Secret>,
         memory_mb: Option<u64>,
-        progress: &dyn Progress,
+        progress: &dyn ProgressListener,
     ) -> Result<Arc<Kernel>> {
         session::check_id(session)?;
-        let python = Wanted::default();
+        let python = KernelChoice::default();
         let key = Some(key);
         self.make(session, whereabouts, &python, key, memory_mb, progress)
             .await
@@ -196,17 +196,17 @@ impl Kernels {
         &self,
         session: &str,
         whereabouts: Whereabouts,
-        wanted: &Wanted,
+        wanted: &KernelChoice,
         given: Option<Arc<Secret>>,
         memory_mb: Option<u64>,
-        progress: &dyn Progress,
+        progress: &dyn ProgressListener,
     ) -> Result<Arc<Kernel>> {
         let ground = self.executor.ground(Lane::User, whereabouts).await?;
         // A session goes on with what it had.
         let before = self.find(session).filter(|_| wanted.name.is_none());
         let wanted = before.map_or_else(|| wanted.clone(), |kernel| kernel.wanted().clone());
         let program = Program::find(&wanted, &ground, self.executor.dirs(), progress).await?;
-        let place = Place::new(
+        let place = RunFolder::new(
             &self.executor.sessions(),
             Lane::User,
             Some(session),

@@ -4,7 +4,7 @@
 //!
 //! A kernel is a sidecar: a process behind the walls of the user lane that the supervisor
 //! starts, watches and ends (`start`). It belongs to a session, and has that session's folder.
-//! When it is ready it hands over the folder with its sockets, and a [`Client`] connects to them
+//! When it is ready it hands over the folder with its sockets, and a [`KernelClient`] connects to them
 //! (`channel`, `client`): one for the life of one process. Who wants something of it holds it
 //! for as long as that takes, so a kernel that nobody holds goes idle and ends like any sidecar.
 //!
@@ -27,19 +27,19 @@
 //! [`Ended`]: pillion_supervisor::Ended
 
 mod attach;
-mod beside;
 mod cell;
 mod channel;
 mod client;
 mod connection;
 mod failures;
 mod foreign;
-mod heard;
 mod interrupt;
 mod kernel;
 mod kernels;
 mod listening;
 mod packages;
+mod queries;
+mod received;
 mod relay;
 mod spare;
 mod specs;
@@ -47,16 +47,17 @@ mod start;
 mod sys;
 
 pub use attach::Attached;
-pub use cell::{Cell, Listener, Ran};
-pub use client::{Answer, Client};
+pub use cell::{CellListener, ExecuteRequest, Ran};
+pub use client::{KernelClient, ReplyStream};
 pub use connection::ConnectionFile;
-pub use foreign::Wanted;
-pub use heard::{Channel, Heard};
-pub use kernel::{Kernel, Life, Ready};
+pub use foreign::KernelChoice;
+pub use kernel::{Kernel, Life, ReadyKernel};
 pub use kernels::{Alone, Kernels, new_id};
 pub use listening::{Listening, News, Silence};
 pub use packages::{Packages, Source};
+pub use received::{Channel, Heard};
 pub use relay::{Listeners, Parent};
 pub use specs::{
-    Found, InterruptMode, KernelSpec, PYTHON, SearchPath, Specs, Unreadable, is_name, user_data,
+    InstalledSpec, InterruptMode, KernelSpec, PYTHON, SearchPath, Specs, Unreadable, is_name,
+    user_data,
 };

@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
 
-use crate::heard::{AROUND, Channel, Heard};
+use crate::received::{AROUND, Channel, Heard};
 
 /// Bytes that may wait before outputs are left out.
 const FULL: usize = 16 << 20;

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use pillion_catalogue::{Code, Error, Result};
 use pillion_lanes::Ground;
 use pillion_project::Walls;
-use pillion_runtime::managed::{Progress, ipykernel_in};
+use pillion_runtime::managed::{ProgressListener, ipykernel_in};
 use pillion_runtime::{Dirs, Managed};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -31,7 +31,11 @@ pub struct Packages {
 
 impl Packages {
     /// The ipykernel for a project. One of pillion's own is built where the project has none.
-    pub async fn find(ground: &Ground, dirs: &Dirs, progress: &dyn Progress) -> Result<Self> {
+    pub async fn find(
+        ground: &Ground,
+        dirs: &Dirs,
+        progress: &dyn ProgressListener,
+    ) -> Result<Self> {
         if ipykernel_in(&ground.runtime.packages).is_some() {
             return Ok(Self {
                 source: Source::Project,

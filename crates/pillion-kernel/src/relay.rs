@@ -17,16 +17,16 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use pillion_catalogue::{Code, Error, Result};
 use pillion_process::stat::Identity;
-use pillion_process::{Secret, private};
+use pillion_process::{Secret, private_folder};
 use pillion_protocol::endpoint;
 use serde_json::json;
 use tokio::io::copy_bidirectional;
 use tokio::net::{TcpListener, UnixListener};
 use tokio::task::JoinSet;
 
-use crate::client::Client;
-use crate::connection::{ConnectionFile, Place, Places, SCHEME};
-use crate::kernel::{Kernel, Ready};
+use crate::client::KernelClient;
+use crate::connection::{ConnectionFile, SCHEME, SocketAddress, SocketAddresses};
+use crate::kernel::{Kernel, ReadyKernel};
 
 /// The sockets of a kernel, in the order of their numbers, from 1.
 const SOCKETS: [&str; 5] = ["shell", "iopub", "stdin", "control", "hb"];
@@ -57,7 +57,7 @@ impl ConnectionFile {
     /// # Errors
     /// If somebody else does, or others than this machine would hear it.
     pub async fn listen(&self) -> io::Result<Listeners> {
-        let Places {
+        let SocketAddresses {
             shell,
             iopub,
             stdin,
@@ -67,11 +67,11 @@ impl ConnectionFile {
         let mut all = Vec::new();
         for place in [shell, iopub, stdin, control, heartbeat] {
             all.push(match place {
-                Place::Tcp(host, port) => {
+                SocketAddress::Tcp(host, port) => {
                     let address = SocketAddr::new(loopback(host)?, *port);
                     Listener::Port(TcpListener::bind(address).await?)
                 }
-                Place::Ipc(path) => Listener::Path(UnixListener::bind(path)?),
+                SocketAddress::Ipc(path) => Listener::Path(UnixListener::bind(path)?),
             });
         }
         Ok(Listeners { all, _folder: None })
@@ -148,7 +148,7 @@ impl Listeners {
 
     /// Pass on what comes until the process of the kernel is gone. Who is connected keeps it
     /// from going idle.
-    pub async fn pass_on(self, kernel: Arc<Kernel>, client: Arc<Client>) {
+    pub async fn pass_on(self, kernel: Arc<Kernel>, client: Arc<KernelClient>) {
         let mut connections = JoinSet::new();
         loop {
             tokio::select! {
@@ -202,7 +202,7 @@ impl Listeners {
 impl Kernel {
     /// A connection file with which other programs of this user join a kernel that is ready.
     /// It is gone when the process of the kernel is.
-    pub async fn connection_file(self: &Arc<Self>, ready: &Ready) -> Result<PathBuf> {
+    pub async fn connection_file(self: &Arc<Self>, ready: &ReadyKernel) -> Result<PathBuf> {
         let mut known = self.file.lock().await;
         let process = ready.hold.process();
         match &*known {
@@ -230,7 +230,7 @@ async fn carry(
     number: u8,
     mut stream: Stream,
     kernel: &Kernel,
-    client: &Arc<Client>,
+    client: &Arc<KernelClient>,
 ) -> io::Result<()> {
     let ready = kernel.running().await;
     let ready = ready.filter(|ready| Arc::ptr_eq(&ready.client, client));
@@ -252,7 +252,7 @@ impl Folder {
         let start = Identity::of(pid).map_or(0, |identity| identity.start);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let name = format!("{pid}.{start}-{number}");
-        let usual = endpoint::runtime_dir(private::variable, uid);
+        let usual = endpoint::runtime_dir(private_folder::variable, uid);
         let fits = |runtime: &Path| {
             let longest = runtime.join(FOLDER).join(&name).join("k-1");
             longest.as_os_str().len() < endpoint::MAX_PATH
@@ -262,9 +262,9 @@ impl Folder {
             true => usual,
             false => PathBuf::from(format!("/tmp/pillion-{uid}")),
         };
-        private::ensure(&runtime).map_err(io::Error::other)?;
+        private_folder::ensure(&runtime).map_err(io::Error::other)?;
         let all = runtime.join(FOLDER);
-        private::ensure(&all).map_err(io::Error::other)?;
+        private_folder::ensure(&all).map_err(io::Error::other)?;
         sweep(&all);
         let folder = all.join(name);
         fs::DirBuilder::new().mode(0o700).create(&folder)?;

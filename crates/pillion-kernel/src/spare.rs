@@ -21,7 +21,7 @@ use pillion_sandbox::{Disk, Level, Named, Settled, TMP, WORK, message};
 use pillion_supervisor::{Hold, Spec};
 use serde_json::json;
 
-use crate::client::Client;
+use crate::client::KernelClient;
 use crate::foreign::Program;
 use crate::start::{ANSWER_TIMEOUT, Make, connect, new_key, not_started};
 
@@ -47,7 +47,7 @@ pub(crate) struct Spare {
     /// How the supervisor knows it.
     key: String,
     process: u64,
-    pub(crate) client: Arc<Client>,
+    pub(crate) client: Arc<KernelClient>,
     life: Arc<Mutex<Life>>,
 }
 

@@ -137,7 +137,7 @@ pub fn is_name(name: &str) -> bool {
 
 /// A kernelspec.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Found {
+pub struct InstalledSpec {
     /// Its name, in small letters.
     pub name: String,
     /// The folder that it is.
@@ -162,7 +162,7 @@ pub struct Unreadable {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Specs {
     /// By name.
-    pub found: BTreeMap<String, Found>,
+    pub found: BTreeMap<String, InstalledSpec>,
     /// What cannot be used.
     pub unreadable: Vec<Unreadable>,
 }
@@ -216,7 +216,7 @@ impl Specs {
         match read(&file) {
             Ok(spec) => {
                 let name = name.to_owned();
-                let found = Found { name, folder, spec };
+                let found = InstalledSpec { name, folder, spec };
                 self.found.insert(found.name.clone(), found);
             }
             Err(error) => self.cannot(Some(name), &file, &error),

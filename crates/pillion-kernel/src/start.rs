@@ -10,16 +10,16 @@ use std::time::Duration;
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use pillion_catalogue::{Code, Error, Result};
-use pillion_lanes::{Ground, Lane, Place, disk, environment, limits, session, ways};
+use pillion_lanes::{Ground, Lane, RunFolder, disk, environment, limits, path_access, session};
 use pillion_process::Secret;
 use pillion_sandbox::walls::seccomp;
-use pillion_sandbox::{Confine, Disk, Folder, Level, Policy, Role, Watch, message};
-use pillion_supervisor::{Dialect, Hold, Kind, Limits, Spec, Start};
+use pillion_sandbox::{BoxRole, Confine, Disk, Folder, Level, Policy, WatchedLimits, message};
+use pillion_supervisor::{Dialect, Hold, Kind, SidecarLimits, Spec, StartMode};
 use serde::Deserialize;
 use serde_json::json;
 
-use crate::client::Client;
-use crate::foreign::{Program, Wanted};
+use crate::client::KernelClient;
+use crate::foreign::{KernelChoice, Program};
 
 /// How long a kernel may take to answer what is no cell.
 pub(crate) const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
@@ -38,7 +38,7 @@ pub(crate) struct Make {
     pub(crate) session: String,
     pub(crate) ground: Ground,
     /// What was asked for, to be asked for again.
-    pub(crate) wanted: Wanted,
+    pub(crate) wanted: KernelChoice,
     pub(crate) program: Program,
     pub(crate) memory_mb: Option<u64>,
     /// Unused for so long, it ends.
@@ -58,7 +58,7 @@ pub(crate) struct Make {
 }
 
 impl Make {
-    pub(crate) fn at(mut self, place: &Place) -> Self {
+    pub(crate) fn at(mut self, place: &RunFolder) -> Self {
         self.seen.clone_from(&place.seen);
         self.tmp.clone_from(&place.tmp);
         self.folder.clone_from(&place.folder);
@@ -108,12 +108,12 @@ impl Make {
             kind: Kind::Kernel,
             workspace: self.ground.project.root.clone(),
             dialect: Dialect::Held,
-            limits: Limits {
+            limits: SidecarLimits {
                 hello: START,
                 close: CLOSE,
                 in_flight: AT_ONCE,
                 idle: Some(self.idle),
-                ..Limits::default()
+                ..SidecarLimits::default()
             },
             launch: Arc::new(move || make.start(None).map_err(|error| not_started(&error))),
             opening: None,
@@ -141,7 +141,7 @@ impl Make {
 
     /// A process of it, told what it needs to know; and where its folder is named, if it is a
     /// spare.
-    pub(crate) fn start(&self, naming: Option<OwnedFd>) -> io::Result<Start> {
+    pub(crate) fn start(&self, naming: Option<OwnedFd>) -> io::Result<StartMode> {
         let policy = self.policy();
         let (channel, theirs) = UnixStream::pair()?;
         let theirs = OwnedFd::from(theirs);
@@ -154,14 +154,14 @@ impl Make {
             Program::Ipykernel(_) => "pillion/lane/kernel.py",
             Program::Foreign(_) => "pillion/lane/foreign.py",
         });
-        let watch = Watch {
+        let watch = WatchedLimits {
             memory: Some(policy.limits.memory),
             processes: Some(policy.limits.processes),
             disk: self.room(),
         };
         let level = self.ground.level;
-        ways::check(level, &[&self.seen, &runtime.worker, &runtime.executable])?;
-        let mut confine = Confine::new(Role::Kernel, level, policy, &runtime.executable)
+        path_access::check(level, &[&self.seen, &runtime.worker, &runtime.executable])?;
+        let mut confine = Confine::new(BoxRole::Kernel, level, policy, &runtime.executable)
             .args(["-s", "-S", "-B", "-X", "utf8"])
             .args([script.to_string_lossy().into_owned(), number])
             .env(self.variables())
@@ -172,7 +172,7 @@ impl Make {
             confine = confine.name_later(naming);
         }
         let confine = Box::new(confine);
-        Ok(Start::Confined { confine, channel })
+        Ok(StartMode::Confined { confine, channel })
     }
 
     fn variables(&self) -> Vec<(String, String)> {
@@ -234,7 +234,7 @@ pub(crate) fn new_key() -> Result<Arc<Secret>> {
 }
 
 /// A client of a process that has started.
-pub(crate) async fn connect(hold: &Hold, make: &Make) -> io::Result<Client> {
+pub(crate) async fn connect(hold: &Hold, make: &Make) -> io::Result<KernelClient> {
     #[derive(Deserialize)]
     struct Sockets {
         prefix: String,
@@ -247,5 +247,5 @@ pub(crate) async fn connect(hold: &Hold, make: &Make) -> io::Result<Client> {
         .into_iter()
         .next()
         .ok_or_else(|| io::Error::other("no folder with sockets"))?;
-    Client::connect(folder, &sockets.prefix, &make.key).await
+    KernelClient::connect(folder, &sockets.prefix, &make.key).await
 }

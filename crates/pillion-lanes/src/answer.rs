@@ -7,7 +7,7 @@ use pillion_sandbox::Level;
 use crate::outcome::Outcome;
 use crate::reply::{FileOut, Limit, Reply, Used};
 use crate::run::Finished;
-use crate::setting::Setting;
+use crate::run_setup::Setting;
 
 /// A run that never began, in time or at all.
 pub(crate) fn not_started(error: &std::io::Error) -> Finished {

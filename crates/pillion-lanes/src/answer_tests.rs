@@ -3,10 +3,10 @@
 use super::*;
 use crate::lane::Lane;
 use crate::order::{Ended, Exception};
-use crate::place::Place;
+use crate::run_folder::RunFolder;
 use crate::runtime::Runtime;
 use crate::session::Survey;
-use pillion_sandbox::{Limits, OutputFile, Said};
+use pillion_sandbox::{InitMessage, Limits, OutputFile};
 use pillion_workspace::LaneConfig;
 use std::io;
 use std::path::Path;
@@ -18,7 +18,7 @@ fn in_setting<T>(level: Level, network: bool, act: impl FnOnce(&Setting<'_>) -> 
         Level::L3 => Lane::Expert,
         _ => Lane::User,
     };
-    let place = Place::new(home.path(), lane, None, level).unwrap();
+    let place = RunFolder::new(home.path(), lane, None, level).unwrap();
     let runtime = Runtime {
         executable: "/python".into(),
         worker: "/worker".into(),
@@ -107,12 +107,12 @@ fn what_was_said_is_in_the_reply() {
         name: name.to_owned(),
         size: 1,
     };
-    let said = Said {
+    let said = InitMessage {
         cpu_ms: 1.5,
         peak_bytes: 2,
         processes: 3,
         outputs: vec![file("a"), file("b")],
-        ..Said::default()
+        ..InitMessage::default()
     };
     let ended = Ended {
         repr: Some("<object>".to_owned()),

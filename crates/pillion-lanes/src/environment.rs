@@ -7,19 +7,19 @@ use std::path::Path;
 use pillion_sandbox::{TMP, WORK};
 
 /// Variables by name.
-pub type Variables = BTreeMap<String, String>;
+pub type VariableMap = BTreeMap<String, String>;
 
 /// Those of a program whose folder is at [`WORK`].
-pub fn of_program() -> Variables {
+pub fn of_program() -> VariableMap {
     at(Path::new(WORK), Path::new(TMP))
 }
 
 /// Those of a program with another folder.
-pub fn at(folder: &Path, tmp: &Path) -> Variables {
+pub fn at(folder: &Path, tmp: &Path) -> VariableMap {
     let folder = folder.to_string_lossy();
     let tmp = tmp.to_string_lossy();
     let config = format!("{tmp}/config");
-    let mut variables: Variables = [
+    let mut variables: VariableMap = [
         ("HOME", folder.as_ref()),
         ("TMPDIR", tmp.as_ref()),
         ("USER", "lane"),
@@ -38,7 +38,7 @@ pub fn at(folder: &Path, tmp: &Path) -> Variables {
 }
 
 /// Those of a zygote.
-pub(crate) fn of_zygote(fixed_hashes: bool) -> Variables {
+pub(crate) fn of_zygote(fixed_hashes: bool) -> VariableMap {
     let mut variables = of_program();
     if fixed_hashes {
         variables.insert("PYTHONHASHSEED".to_owned(), "0".to_owned());
@@ -47,7 +47,7 @@ pub(crate) fn of_zygote(fixed_hashes: bool) -> Variables {
 }
 
 /// Libraries that would take as many threads as there are processors, and memory for each.
-fn small() -> Variables {
+fn small() -> VariableMap {
     [
         ("MALLOC_ARENA_MAX", "2"),
         ("OMP_NUM_THREADS", "1"),

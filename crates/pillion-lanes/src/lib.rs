@@ -4,9 +4,9 @@
 //!
 //! A [`Lane`] is the rules that code runs under; with a project's configuration and Python
 //! ([`Project`], [`Runtime`]) it becomes a policy, which `pillion-sandbox` keeps. Code has a
-//! folder ([`Place`]): in memory, or that of a [`session`], which stays.
+//! folder ([`RunFolder`]): in memory, or that of a [`session`], which stays.
 //!
-//! The [`Executor`] carries out a [`Request`]. A run comes from a **slot**, an interpreter that
+//! The [`Executor`] carries out a [`RunRequest`]. A run comes from a **slot**, an interpreter that
 //! a **zygote** forked and confined ahead (`zygote`, `slot_pool`), or from an interpreter of its
 //! own where that cannot be (`process`). Both are told an `order` and heard at their end in the
 //! same words, so the rest (`run`, `outcome`) does not know the difference: it passes output
@@ -26,18 +26,18 @@ mod lane;
 mod order;
 mod outcome;
 mod output;
+pub mod path_access;
 mod perform;
-mod place;
 mod process;
 mod reply;
 mod run;
+mod run_folder;
+mod run_setup;
 mod runtime;
 pub mod session;
-mod setting;
 mod slot_pool;
 mod sys;
 mod tools;
-pub mod ways;
 mod zygote;
 
 pub use pillion_project::{Project, Whereabouts};
@@ -46,10 +46,10 @@ pub use executor::{Executor, Sessions};
 pub use lane::{LONGEST, Lane, MOST_MEMORY_MB, limits};
 pub use order::{Exception, Program, check_name};
 pub use outcome::Outcome;
-pub use perform::{Admitted, Ground, Request, disk};
-pub use place::{NO_SESSION, Place, Throwaway};
+pub use perform::{Admitted, Ground, RunRequest, disk};
 pub use reply::{FileOut, Limit, Reply, Used, text_or_base64};
-pub use run::{Listener, Which};
+pub use run::{OutputListener, OutputStream};
+pub use run_folder::{NO_SESSION, RunFolder, Throwaway};
 pub use runtime::Runtime;
 pub use session::Artifact;
 pub use tools::{

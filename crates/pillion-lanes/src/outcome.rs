@@ -1,6 +1,6 @@
 //! How a run ended, in the words and numbers of the contract.
 
-use pillion_sandbox::Said;
+use pillion_sandbox::InitMessage;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -60,7 +60,7 @@ impl Outcome {
     /// The word and the return code of a run that ended so.
     pub(crate) fn of(
         stopped: Option<Stopped>,
-        said: Option<&Said>,
+        said: Option<&InitMessage>,
         ended: Option<&Ended>,
     ) -> (Self, i32) {
         match stopped {
@@ -96,12 +96,12 @@ mod tests {
     use super::*;
     use crate::order::Exception;
 
-    fn ended(exit: Option<i32>, signal: Option<i32>, killed: Option<&str>) -> Said {
-        Said {
+    fn ended(exit: Option<i32>, signal: Option<i32>, killed: Option<&str>) -> InitMessage {
+        InitMessage {
             exit,
             signal,
             killed: killed.map(ToOwned::to_owned),
-            ..Said::default()
+            ..InitMessage::default()
         }
     }
 

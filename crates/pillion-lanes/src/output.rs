@@ -14,7 +14,7 @@ const CHUNK: usize = 32 << 10;
 
 /// One of a program's streams.
 #[derive(Debug)]
-pub(crate) struct Stream {
+pub(crate) struct ProgramStream {
     reader: pipe::Receiver,
     printed: Printed,
 }
@@ -27,7 +27,7 @@ pub(crate) struct Printed {
     half: Vec<u8>,
 }
 
-impl Stream {
+impl ProgramStream {
     /// Read from this end of a pipe.
     pub(crate) fn new(reader: OwnedFd) -> io::Result<Self> {
         Ok(Self {

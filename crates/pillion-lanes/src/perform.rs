@@ -8,26 +8,26 @@ use std::time::{Duration, Instant};
 use pillion_catalogue::{Code, Error, Lease, Peer, Result};
 use pillion_project::{Project, Whereabouts};
 use pillion_sandbox::walls::rlimits;
-use pillion_sandbox::{Disk, Level, Limits, Means, Outputs, WORK, Watch};
+use pillion_sandbox::{Disk, Level, Limits, Means, OutputsSpec, WORK, WatchedLimits};
 use pillion_workspace::LaneConfig;
 use tokio::sync::SemaphorePermit;
 use tokio_util::sync::CancellationToken;
 
 use crate::lane::{self, Lane};
 use crate::order::{FileIn, Order, Program};
-use crate::place::Place;
 use crate::process::{Ends, Process, Terms};
 use crate::reply::Reply;
-use crate::run::{self, Bounds, Listener};
+use crate::run::{self, Bounds, OutputListener};
+use crate::run_folder::RunFolder;
+use crate::run_setup::Setting;
 use crate::runtime::Runtime;
-use crate::setting::Setting;
 use crate::slot_pool::How;
 use crate::tools::{self, Calls};
-use crate::{Executor, answer, environment, session, ways};
+use crate::{Executor, answer, environment, path_access, session};
 
 /// What is to be run, with everything checked.
 #[derive(Debug, Clone)]
-pub struct Request {
+pub struct RunRequest {
     /// The rules it runs under.
     pub lane: Lane,
     /// What is run.
@@ -72,7 +72,7 @@ const KEPT_FILES: u64 = 10;
 #[derive(Debug)]
 pub struct Admitted<'a> {
     executor: &'a Arc<Executor>,
-    request: Request,
+    request: RunRequest,
     asked: Instant,
     project: Arc<Project>,
     config: LaneConfig,
@@ -89,7 +89,7 @@ impl Executor {
     /// runs from now on.
     pub async fn admit<'a>(
         self: &'a Arc<Self>,
-        request: Request,
+        request: RunRequest,
         cancel: CancellationToken,
         turn: Option<SemaphorePermit<'a>>,
     ) -> Result<Admitted<'a>> {
@@ -137,13 +137,13 @@ impl Executor {
 
 impl Admitted<'_> {
     /// What is to be run.
-    pub fn request(&self) -> &Request {
+    pub fn request(&self) -> &RunRequest {
         &self.request
     }
 
     /// Run it; `listener` hears its output as it comes. Says how it ended, and which tools it
     /// asked for.
-    pub async fn run(self, listener: &mut impl Listener) -> Result<(Reply, Calls)> {
+    pub async fn run(self, listener: &mut impl OutputListener) -> Result<(Reply, Calls)> {
         let Self {
             executor,
             request,
@@ -154,7 +154,7 @@ impl Admitted<'_> {
             bounds,
             ..
         } = self;
-        let mut place = Place::new(
+        let mut place = RunFolder::new(
             &executor.sessions(),
             request.lane,
             request.session.as_deref(),
@@ -224,7 +224,7 @@ impl Executor {
         let config = lane.config(&project.config.lanes).clone();
         let runtime = Runtime::of_project(&project, self.dirs()).await?;
         let level = level(self.means().await, lane, &config)?;
-        ways::open(self.dirs(), level);
+        path_access::open(self.dirs(), level);
         Ok(Ground {
             project,
             config,
@@ -268,7 +268,7 @@ fn level(means: &Means, lane: Lane, config: &LaneConfig) -> Result<Level> {
 
 async fn start(
     executor: &Arc<Executor>,
-    request: &Request,
+    request: &RunRequest,
     setting: &Setting<'_>,
 ) -> io::Result<(Process, Ends, &'static str)> {
     let (lane, place) = (request.lane, setting.place);
@@ -279,7 +279,7 @@ async fn start(
         place.folder.clone(),
     );
     let terms = Terms {
-        watch: Watch {
+        watch: WatchedLimits {
             memory: Some(setting.limits.memory),
             processes: Some(setting.limits.processes),
             disk: place
@@ -287,7 +287,7 @@ async fn start(
                 .as_ref()
                 .map(|_| disk(&setting.limits, &place.seen, setting.before, policy.network)),
         },
-        outputs: Outputs {
+        outputs: OutputsSpec {
             names: request.outputs.clone(),
             bytes: OUTPUT_BYTES,
             files: OUTPUT_FILES,
@@ -323,8 +323,8 @@ async fn start(
         session::survey(&place.tmp, session::Purpose::Run)?;
     }
     let runtime = setting.runtime;
-    ways::open(executor.dirs(), setting.level);
-    ways::check(
+    path_access::open(executor.dirs(), setting.level);
+    path_access::check(
         setting.level,
         &[&place.seen, &runtime.worker, &runtime.executable],
     )?;
@@ -352,7 +352,7 @@ pub fn disk(limits: &Limits, seen: &Path, before: &session::Survey, network: boo
     }
 }
 
-fn order(request: &Request, setting: &Setting<'_>) -> Order {
+fn order(request: &RunRequest, setting: &Setting<'_>) -> Order {
     let place = setting.place;
     let mut path = vec![place.seen.clone()];
     path.extend(setting.runtime.packages.iter().cloned());

@@ -3,8 +3,8 @@
 use super::*;
 use crate::tools::{Readable, Tools, ToolsGiven};
 
-fn request() -> Request {
-    Request {
+fn request() -> RunRequest {
+    RunRequest {
         lane: Lane::Expert,
         program: Program::Code("1".to_owned()),
         name: "<string>".to_owned(),
@@ -48,7 +48,7 @@ fn in_setting<T>(
     act: impl FnOnce(&Setting<'_>) -> T,
 ) -> T {
     let home = tempfile::tempdir().unwrap();
-    let place = Place::new(home.path(), lane, Some("s"), level).unwrap();
+    let place = RunFolder::new(home.path(), lane, Some("s"), level).unwrap();
     act(&Setting {
         root: Path::new("/project"),
         runtime: &runtime(),
@@ -130,7 +130,7 @@ fn a_program_is_told_its_own_folder_first_and_then_the_packages() {
 #[test]
 fn only_who_was_given_tools_is_told_of_them() {
     let mut request = request();
-    let told = |request: &Request| {
+    let told = |request: &RunRequest| {
         let order = in_setting(STRICT, &session::Survey::default(), |setting| {
             order(request, setting)
         });

@@ -7,8 +7,10 @@ use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 
 use pillion_catalogue::work;
-use pillion_process::{Pipe, Stream};
-use pillion_sandbox::{Confine, Held, Outputs, Policy, Role, Said, Watch, message};
+use pillion_process::{Pipe, StreamTarget};
+use pillion_sandbox::{
+    BoxRole, Confine, InitMessage, Keepalive, OutputsSpec, Policy, WatchedLimits, message,
+};
 use serde_json::json;
 use tokio::io::AsyncReadExt;
 
@@ -24,8 +26,8 @@ const EVERY_MS: u32 = 50;
 /// What a program is watched for, and what is brought back.
 #[derive(Debug, Clone)]
 pub(crate) struct Terms {
-    pub(crate) watch: Watch,
-    pub(crate) outputs: Outputs,
+    pub(crate) watch: WatchedLimits,
+    pub(crate) outputs: OutputsSpec,
 }
 
 /// Our ends of a program's streams.
@@ -72,7 +74,7 @@ fn ends(with_input: bool, with_tools: bool) -> io::Result<(Ends, Theirs)> {
         tools,
     };
     // Whoever opens `/dev/stdout` opens the pipe anew, and must be allowed to.
-    if let Some(id) = pillion_sandbox::stranger() {
+    if let Some(id) = pillion_sandbox::run_user() {
         let (uid, gid) = (rustix::fs::Uid::from_raw(id), rustix::fs::Gid::from_raw(id));
         for end in [&stdout.write, &stderr.write] {
             rustix::fs::fchown(end, Some(uid), Some(gid))?;
@@ -102,7 +104,7 @@ type InitStream = tokio::net::UnixStream;
 #[derive(Debug)]
 pub(crate) enum Hold {
     Slot(SlotInit),
-    Spawned(Held),
+    Spawned(Keepalive),
 }
 
 impl Hold {
@@ -190,7 +192,7 @@ impl Process {
             env.insert("PYTHONHASHSEED".to_owned(), "0".to_owned());
         }
         let script = runtime.worker.join("pillion/lane/runner.py");
-        let mut confine = Confine::new(Role::Program, level, policy, &runtime.executable)
+        let mut confine = Confine::new(BoxRole::Program, level, policy, &runtime.executable)
             .args(["-s", "-S", "-B", "-X", "utf8"])
             .args([
                 script.to_string_lossy().into_owned(),
@@ -198,7 +200,10 @@ impl Process {
             ])
             .env(env.into_iter().collect())
             .cwd(&order.folder)
-            .stdio([theirs.stdin, theirs.stdout, theirs.stderr].map(|fd| Stream::File(fd.into())))
+            .stdio(
+                [theirs.stdin, theirs.stdout, theirs.stderr]
+                    .map(|fd| StreamTarget::File(fd.into())),
+            )
             .watch(terms.watch.clone())
             .outputs(terms.outputs.clone())
             .keep(their_orders)
@@ -219,8 +224,8 @@ impl Process {
 }
 
 /// How a program ended, and the files it leaves. An error if it was killed.
-pub(crate) async fn end(mut ctl: InitStream) -> io::Result<(Said, Vec<Vec<u8>>)> {
-    let said: Said = hear(&mut ctl).await?;
+pub(crate) async fn end(mut ctl: InitStream) -> io::Result<(InitMessage, Vec<Vec<u8>>)> {
+    let said: InitMessage = hear(&mut ctl).await?;
     let mut contents = Vec::new();
     for file in &said.outputs {
         let mut bytes = Vec::new();
@@ -241,7 +246,7 @@ fn write_order(
 ) -> io::Result<()> {
     use std::io::Write;
     let sent = message::send_first(socket, order, fds)?;
-    let mut stream = message::Stream(socket);
+    let mut stream = message::SocketStream(socket);
     stream.write_all(order.get(sent..).unwrap_or_default())?;
     files.iter().try_for_each(|file| stream.write_all(file))
 }
@@ -269,7 +274,7 @@ mod tests {
     }
 
     /// What an init says, and the bytes behind it, as a daemon hears them.
-    async fn heard(said: &Said, bytes: &[u8]) -> io::Result<(Said, Vec<Vec<u8>>)> {
+    async fn heard(said: &InitMessage, bytes: &[u8]) -> io::Result<(InitMessage, Vec<Vec<u8>>)> {
         let (ours, mut theirs) = UnixStream::pair()?;
         message::send(&theirs, said, &[])?;
         theirs.write_all(bytes)?;
@@ -278,14 +283,14 @@ mod tests {
         end(InitStream::from_std(ours)?).await
     }
 
-    fn with_outputs(sizes: &[u64]) -> Said {
+    fn with_outputs(sizes: &[u64]) -> InitMessage {
         let file = |size: &u64| pillion_sandbox::OutputFile {
             name: "file".to_owned(),
             size: *size,
         };
-        Said {
+        InitMessage {
             outputs: sizes.iter().map(file).collect(),
-            ..Said::default()
+            ..InitMessage::default()
         }
     }
 

@@ -4,14 +4,14 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
-use pillion_sandbox::Said;
+use pillion_sandbox::InitMessage;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::unix::pipe;
 use tokio_util::sync::CancellationToken;
 
 use crate::order::Ended;
 use crate::outcome::{Outcome, Stopped};
-use crate::output::Stream;
+use crate::output::ProgramStream;
 use crate::process::{self, Ends, Process};
 
 /// What a runner may say about its result.
@@ -21,14 +21,14 @@ const DRAIN: Duration = Duration::from_secs(2);
 
 /// Which of its streams a program wrote to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Which {
+pub enum OutputStream {
     /// Its output.
     Stdout,
     /// Its error stream.
     Stderr,
 }
 
-impl Which {
+impl OutputStream {
     /// As it is written.
     pub fn name(self) -> &'static str {
         match self {
@@ -39,9 +39,9 @@ impl Which {
 }
 
 /// Somebody who wants the output as it comes.
-pub trait Listener {
+pub trait OutputListener {
     /// A piece of output. Waits while the listener is slow.
-    fn hear(&mut self, which: Which, text: String) -> impl Future<Output = ()> + Send;
+    fn hear(&mut self, which: OutputStream, text: String) -> impl Future<Output = ()> + Send;
 }
 
 /// The bounds that the daemon itself keeps.
@@ -60,7 +60,7 @@ pub(crate) struct Finished {
     pub(crate) stdout: String,
     pub(crate) stderr: String,
     pub(crate) truncated: bool,
-    pub(crate) said: Option<Said>,
+    pub(crate) said: Option<InitMessage>,
     pub(crate) outputs: Vec<Vec<u8>>,
     pub(crate) ended: Option<Ended>,
 }
@@ -71,10 +71,10 @@ pub(crate) async fn follow(
     ends: Ends,
     input: Option<Vec<u8>>,
     bounds: &Bounds,
-    listener: &mut impl Listener,
+    listener: &mut impl OutputListener,
 ) -> io::Result<Finished> {
-    let mut stdout = Stream::new(ends.stdout)?;
-    let mut stderr = Stream::new(ends.stderr)?;
+    let mut stdout = ProgramStream::new(ends.stdout)?;
+    let mut stderr = ProgramStream::new(ends.stderr)?;
     let result = tokio::spawn(read_result(ends.result));
     let feeding = ends
         .stdin
@@ -90,8 +90,8 @@ pub(crate) async fn follow(
             biased;
             () = bounds.cancel.cancelled(), if stopped.is_none() => { stopped = Some(Stopped::Cancelled); None }
             () = tokio::time::sleep_until(bounds.deadline.into()), if stopped.is_none() => { stopped = Some(Stopped::Timeout); None }
-            text = stdout.next(), if out_open && stopped.is_none() => { out_open = text.is_some(); text.map(|text| (Which::Stdout, text)) }
-            text = stderr.next(), if err_open && stopped.is_none() => { err_open = text.is_some(); text.map(|text| (Which::Stderr, text)) }
+            text = stdout.next(), if out_open && stopped.is_none() => { out_open = text.is_some(); text.map(|text| (OutputStream::Stdout, text)) }
+            text = stderr.next(), if err_open && stopped.is_none() => { err_open = text.is_some(); text.map(|text| (OutputStream::Stderr, text)) }
             said = &mut ending => { end = Some(said.ok()); None }
         };
         if stopped.is_none() && stdout.total() + stderr.total() > bounds.output {
@@ -113,10 +113,10 @@ pub(crate) async fn follow(
     if stopped != Some(Stopped::Output) {
         let rest = async {
             while let Some(text) = stdout.next().await {
-                listener.hear(Which::Stdout, text).await;
+                listener.hear(OutputStream::Stdout, text).await;
             }
             while let Some(text) = stderr.next().await {
-                listener.hear(Which::Stderr, text).await;
+                listener.hear(OutputStream::Stderr, text).await;
             }
         };
         let _ = tokio::time::timeout(DRAIN, rest).await;

@@ -4,7 +4,7 @@
 use std::fs::File;
 use std::os::unix::net::UnixStream;
 
-use pillion_process::{Launch, Pipe, Running, Stream as Stdio};
+use pillion_process::{Launch, Pipe, Running, StreamTarget as Stdio};
 use pillion_sandbox::message;
 use serde_json::json;
 
@@ -14,16 +14,16 @@ use crate::zygote::SlotInit;
 
 /// Hears everything, in the order it comes.
 #[derive(Default)]
-struct Heard(Vec<(Which, String)>);
+struct Heard(Vec<(OutputStream, String)>);
 
-impl Listener for Heard {
-    async fn hear(&mut self, which: Which, text: String) {
+impl OutputListener for Heard {
+    async fn hear(&mut self, which: OutputStream, text: String) {
         self.0.push((which, text));
     }
 }
 
 impl Heard {
-    fn all(&self, of: Which) -> String {
+    fn all(&self, of: OutputStream) -> String {
         let pieces = self.0.iter().filter(|(which, _)| *which == of);
         pieces.map(|(_, text)| text.as_str()).collect()
     }
@@ -32,8 +32,8 @@ impl Heard {
 /// Takes the first piece and never comes back.
 struct Stuck;
 
-impl Listener for Stuck {
-    async fn hear(&mut self, _: Which, _: String) {
+impl OutputListener for Stuck {
+    async fn hear(&mut self, _: OutputStream, _: String) {
         std::future::pending::<()>().await;
     }
 }
@@ -51,10 +51,10 @@ struct World {
 impl World {
     fn new(script: &str, result: &[u8]) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let said = Said {
+        let said = InitMessage {
             exit: Some(3),
             processes: 2,
-            ..Said::default()
+            ..InitMessage::default()
         };
         let file = folder.path().join("said");
         std::fs::write(&file, message::encode(&said).unwrap()).unwrap();
@@ -93,7 +93,7 @@ impl World {
     }
 
     /// Follow it; the shell is gone afterwards.
-    async fn follow(mut self, bounds: &Bounds, listener: &mut impl Listener) -> Finished {
+    async fn follow(mut self, bounds: &Bounds, listener: &mut impl OutputListener) -> Finished {
         let finished = follow(self.process, self.ends, None, bounds, listener).await;
         self.shell.wait().await;
         finished.unwrap()
@@ -124,7 +124,10 @@ async fn what_a_program_wrote_and_returned_is_brought_together() {
     assert_eq!(finished.ended.unwrap().value.unwrap().get(), "[1]");
     assert_eq!(finished.said.unwrap().processes, 2);
     assert_eq!(
-        (heard.all(Which::Stdout), heard.all(Which::Stderr)),
+        (
+            heard.all(OutputStream::Stdout),
+            heard.all(OutputStream::Stderr)
+        ),
         ("out\n".into(), "err\n".into())
     );
 }
@@ -136,7 +139,7 @@ async fn nothing_is_lost_of_what_was_written_before_the_end_was_said() {
     let finished = World::new(script, b"").follow(&bounds(), &mut heard).await;
     let zeros = "0".repeat(50_000);
     assert!(finished.stdout == zeros && finished.stderr == zeros);
-    assert!(heard.all(Which::Stdout) == zeros && heard.all(Which::Stderr) == zeros);
+    assert!(heard.all(OutputStream::Stdout) == zeros && heard.all(OutputStream::Stderr) == zeros);
 }
 
 #[tokio::test]

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use pillion_catalogue::{Code, Error, Result};
 use pillion_project::{Project, Stamps, Walls};
-use pillion_runtime::discovery::{self, Request};
+use pillion_runtime::discovery::{self, DiscoveryRequest};
 use pillion_runtime::view::{leads_away, links, shown};
 use pillion_runtime::{Dirs, Interpreter, bytecode, worker_dir};
 
@@ -24,7 +24,7 @@ pub(crate) fn demand(project: &Project) -> Result<()> {
 /// it where there is one of the same kind.
 async fn compile_by_another(python: &Interpreter, worker: &Path, dirs: &Dirs) {
     let nowhere = std::env::temp_dir();
-    let own = discovery::find(Request::new(&nowhere), dirs).await;
+    let own = discovery::find(DiscoveryRequest::new(&nowhere), dirs).await;
     if let Ok(own) = own
         && own.interpreter.cache_tag == python.cache_tag
     {
@@ -114,14 +114,14 @@ impl Runtime {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use pillion_runtime::Version;
+    use pillion_runtime::PythonVersion;
     use std::fs;
     use std::os::unix::fs::symlink;
 
     fn interpreter(prefix: &Path, site_packages: Vec<PathBuf>) -> Interpreter {
         Interpreter {
             executable: prefix.join("bin/python"),
-            version: Version::new(3, 12, 1),
+            version: PythonVersion::new(3, 12, 1),
             prefix: prefix.to_owned(),
             base_prefix: prefix.to_owned(),
             implementation: "cpython".to_owned(),

@@ -10,10 +10,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use pillion_catalogue::{Code, Error, Result};
-use pillion_process::private;
+use pillion_process::private_folder;
 use pillion_process::stamp::Stamp;
 use pillion_process::stat::Identity;
-use pillion_sandbox::{Found, Unseen, Walk};
+use pillion_sandbox::{Unseen, Walk, WalkEntry};
 use rustix::fs::{
     AtFlags, FileType, FlockOperation, Gid, Mode, OFlags, Timespec, Timestamps, Uid, chownat, fstat,
 };
@@ -119,40 +119,40 @@ pub fn folder(root: &Path, id: &str) -> Result<PathBuf> {
 
 /// A folder of ours that leads to one of whoever runs code: nobody else can list it, and where
 /// code runs as another user, that one can pass through.
-pub fn passage(path: &Path) -> Result<(), private::PrivateDirError> {
-    let stranger = pillion_sandbox::stranger();
-    let io = |source| private::PrivateDirError::Io {
+pub fn passage(path: &Path) -> Result<(), private_folder::PrivateDirError> {
+    let run_user = pillion_sandbox::run_user();
+    let io = |source| private_folder::PrivateDirError::Io {
         path: path.to_owned(),
         source,
     };
     let mode = |path: &Path| {
         let meta = std::fs::symlink_metadata(path).ok()?;
         // An older pillion gave the root of all sessions away.
-        let known = meta.uid() == pillion_process::effective_uid() || Some(meta.uid()) == stranger;
+        let known = meta.uid() == pillion_process::effective_uid() || Some(meta.uid()) == run_user;
         (meta.is_dir() && known).then(|| meta.mode() & 0o777)
     };
-    let wanted = if stranger.is_some() { 0o711 } else { 0o700 };
+    let wanted = if run_user.is_some() { 0o711 } else { 0o700 };
     if mode(path) == Some(wanted) {
         return Ok(());
     }
     if mode(path).is_none() {
-        private::ensure(path)?;
+        private_folder::ensure(path)?;
     }
     std::fs::set_permissions(path, std::fs::Permissions::from_mode(wanted)).map_err(io)
 }
 
 /// A folder for whoever runs code, and nobody else.
-fn private_for_lanes(path: &Path) -> Result<(), private::PrivateDirError> {
-    let stranger = pillion_sandbox::stranger();
+fn private_for_lanes(path: &Path) -> Result<(), private_folder::PrivateDirError> {
+    let run_user = pillion_sandbox::run_user();
     let given = |path: &Path| {
         let meta = std::fs::symlink_metadata(path);
-        meta.is_ok_and(|meta| meta.is_dir() && Some(meta.uid()) == stranger)
+        meta.is_ok_and(|meta| meta.is_dir() && Some(meta.uid()) == run_user)
     };
     if !given(path) {
-        private::ensure(path)?;
+        private_folder::ensure(path)?;
     }
     // A program may close its own folder.
-    let io = |source| private::PrivateDirError::Io {
+    let io = |source| private_folder::PrivateDirError::Io {
         path: path.to_owned(),
         source,
     };
@@ -161,7 +161,7 @@ fn private_for_lanes(path: &Path) -> Result<(), private::PrivateDirError> {
         let open = std::fs::Permissions::from_mode(0o700);
         std::fs::set_permissions(path, open).map_err(io)?;
     }
-    let Some(id) = stranger.filter(|_| !given(path)) else {
+    let Some(id) = run_user.filter(|_| !given(path)) else {
         return Ok(());
     };
     std::os::unix::fs::lchown(path, Some(id), Some(id)).map_err(io)
@@ -232,7 +232,7 @@ pub(crate) fn lock_for_run(folder: &Path) -> io::Result<Option<InUse>> {
 
 /// A session that there is.
 #[derive(Debug)]
-pub struct Kept {
+pub struct StoredSession {
     /// Its name.
     pub id: String,
     /// When it was last used, in seconds since 1970.
@@ -240,16 +240,16 @@ pub struct Kept {
 }
 
 /// All sessions, the one that was used last first.
-pub fn all(root: &Path) -> Vec<Kept> {
+pub fn all(root: &Path) -> Vec<StoredSession> {
     let entries = std::fs::read_dir(root).into_iter().flatten().flatten();
-    let mut all: Vec<Kept> = entries
+    let mut all: Vec<StoredSession> = entries
         .filter_map(|entry| {
             let id = entry.file_name().into_string().ok()?;
             check_id(&id).ok()?;
             let meta = std::fs::symlink_metadata(entry.path().join(WORKSPACE)).ok();
             let meta = meta.filter(std::fs::Metadata::is_dir)?;
             let used = meta.mtime();
-            Some(Kept { id, used })
+            Some(StoredSession { id, used })
         })
         .collect();
     all.sort_by(|a, b| b.used.cmp(&a.used).then_with(|| a.id.cmp(&b.id)));
@@ -348,7 +348,7 @@ pub struct Survey {
 /// may be changing it meanwhile.
 pub fn survey(folder: &Path, purpose: Purpose) -> io::Result<Survey> {
     let mut survey = Survey::default();
-    let id = pillion_sandbox::stranger().filter(|_| purpose == Purpose::Run);
+    let id = pillion_sandbox::run_user().filter(|_| purpose == Purpose::Run);
     let owner = id.map(|id| (Uid::from_raw(id), Gid::from_raw(id)));
     let mut walk = Walk::open(folder)?;
     if let Some((uid, gid)) = owner
@@ -410,7 +410,7 @@ pub fn survey(folder: &Path, purpose: Purpose) -> io::Result<Survey> {
 
 /// A file that is the same has the same mark. A run may set its times as it likes, but for the
 /// one of the last change.
-fn mark(walk: &Walk, found: &Found) -> u64 {
+fn mark(walk: &Walk, found: &WalkEntry) -> u64 {
     use std::hash::{DefaultHasher, Hash, Hasher};
     let mut hasher = DefaultHasher::new();
     walk.path(&found.name).hash(&mut hasher);

@@ -14,9 +14,9 @@ use base64::prelude::BASE64_STANDARD;
 use pillion_catalogue::{Code, Error};
 use pillion_sandbox::walls::{landlock, rlimits, seccomp};
 use pillion_sandbox::{
-    Confine, HANDED, Level, Policy, Role, SHM_BYTES, TMP, TMP_BYTES, WORK, message,
+    BoxRole, Confine, HANDED, Level, Policy, SHM_BYTES, TMP, TMP_BYTES, WORK, message,
 };
-use pillion_supervisor::{Dialect, Hold, Kind, Limits, Spec, Start};
+use pillion_supervisor::{Dialect, Hold, Kind, SidecarLimits, Spec, StartMode};
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -70,13 +70,13 @@ impl Make {
             kind: Kind::Zygote,
             workspace: self.root.clone(),
             dialect: Dialect::Held,
-            limits: Limits {
+            limits: SidecarLimits {
                 hello: START,
                 in_flight: AT_ONCE,
                 memory_soft: Some(LARGE),
                 idle: Some(self.idle),
                 calls: Some(RUNS),
-                ..Limits::default()
+                ..SidecarLimits::default()
             },
             launch: Arc::new(move || make.start().map_err(not_started)),
             opening: None,
@@ -84,7 +84,7 @@ impl Make {
     }
 
     /// A process of it, told what its slots will be confined by.
-    fn start(&self) -> io::Result<Start> {
+    fn start(&self) -> io::Result<StartMode> {
         let (channel, theirs) = UnixStream::pair()?;
         let theirs = OwnedFd::from(theirs);
         // It fits, and must not wait for a reader that is not there yet.
@@ -99,15 +99,15 @@ impl Make {
             ..self.policy.clone()
         };
         let executable = &self.runtime.executable;
-        let confine = Confine::new(Role::Zygote, Level::L3, policy, executable)
+        let confine = Confine::new(BoxRole::Zygote, Level::L3, policy, executable)
             .args(["-s", "-S", "-B", "-X", "utf8"])
             .args([script.to_string_lossy().into_owned(), number])
             .env(env.into_iter().collect())
-            .watch(pillion_sandbox::Watch::default())
+            .watch(pillion_sandbox::WatchedLimits::default())
             .hand(self.handed.clone())
             .keep(theirs);
         let confine = Box::new(confine);
-        Ok(Start::Confined { confine, channel })
+        Ok(StartMode::Confined { confine, channel })
     }
 }
 
@@ -140,7 +140,7 @@ pub(crate) async fn fork(
     ctl.set_nonblocking(true)?;
     let mut ctl = tokio::net::UnixStream::from_std(ctl)?;
     let heard = tokio::time::timeout(SLOT, message::hear(&mut ctl)).await?;
-    let (said, mut fds): (pillion_sandbox::Said, _) = heard?;
+    let (said, mut fds): (pillion_sandbox::InitMessage, _) = heard?;
     match (said.failed, fds.pop()) {
         (None, Some(pidfd)) => Ok(Slot {
             init: SlotInit {

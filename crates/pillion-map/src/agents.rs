@@ -15,7 +15,7 @@ use serde_json::Value;
 use tokio::net::TcpStream;
 
 /// How long all of it may take.
-const PATIENCE: Duration = Duration::from_secs(5);
+const MODEL_TIMEOUT: Duration = Duration::from_secs(5);
 /// A longer answer is not read.
 const MAX_BYTES: usize = 4 << 20;
 /// Projects whose reservations are asked for.
@@ -37,8 +37,8 @@ pub struct Known {
 /// Ask the service at an address. What goes wrong is a part of the answer.
 pub async fn ask(url: &str) -> Known {
     let mut known = Known::default();
-    let seconds = PATIENCE.as_secs();
-    match tokio::time::timeout(PATIENCE, fill(url, &mut known)).await {
+    let seconds = MODEL_TIMEOUT.as_secs();
+    match tokio::time::timeout(MODEL_TIMEOUT, fill(url, &mut known)).await {
         Ok(Ok(())) => {}
         Ok(Err(why)) => known.error = Some(why),
         Err(_) => known.error = Some(format!("`{url}` did not answer within {seconds} s")),

@@ -6,7 +6,7 @@ use std::collections::HashSet;
 use pillion_index::Facts;
 use pillion_index::source::Source;
 
-use crate::git::{Changed, Status};
+use crate::git::{Changed, FileStatus};
 
 /// A file that changed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -49,10 +49,10 @@ impl ChangedFile {
     pub fn of(changed: &Changed, now: Option<(&Source, &Facts)>) -> Self {
         let mut file = Self::whole(&changed.path);
         file.gone = match changed.status {
-            Status::Deleted => Some(changed.path.clone()),
+            FileStatus::Deleted => Some(changed.path.clone()),
             _ => changed.old_path.clone(),
         };
-        let is_known = changed.status != Status::Added;
+        let is_known = changed.status != FileStatus::Added;
         let Some((source, facts)) = now.filter(|_| is_known) else {
             return file;
         };
@@ -162,7 +162,7 @@ mod tests {
         let changed = Changed {
             path: "a.py".to_owned(),
             old_path: None,
-            status: Status::Modified,
+            status: FileStatus::Modified,
             hunks: hunks.collect(),
         };
         ChangedFile::of(&changed, Some((&source, &facts)))

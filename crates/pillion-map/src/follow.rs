@@ -15,7 +15,7 @@ use super::keys::{Key, fingerprints};
 use super::link::{Links, links};
 use super::modules::{Modules, is_init};
 use super::read::sketch;
-use super::regraph::{Linked, Places};
+use super::regraph::{Linked, NodePlaces};
 use super::sketch::Sketch;
 use super::world::{Sketched, World};
 
@@ -27,7 +27,7 @@ struct Known {
 }
 
 /// Sketches from an earlier life, each with the hash of its file.
-pub(crate) type Kept = BTreeMap<Box<str>, ([u8; 16], Sketch)>;
+pub(crate) type SavedSketches = BTreeMap<Box<str>, ([u8; 16], Sketch)>;
 
 /// The graph, and all that is needed to keep it in step.
 #[derive(Debug, Clone, Default)]
@@ -36,7 +36,7 @@ pub(crate) struct Map {
     modules: Arc<Modules>,
     graph: Arc<Graph>,
     /// Where the nodes of the graph are.
-    places: Places,
+    places: NodePlaces,
 }
 
 /// What following took.
@@ -65,7 +65,7 @@ impl Map {
         &mut self,
         index: &Index,
         root: &Path,
-        kept: &mut Kept,
+        kept: &mut SavedSketches,
         token: &CancellationToken,
     ) -> Result<Followed> {
         let mut followed = Followed::default();
@@ -209,7 +209,7 @@ impl Map {
             Relink::These { .. } => self.places.follow(&self.graph, &all, &todo),
         };
         self.graph = Arc::new(followed.unwrap_or_else(|| {
-            self.places = Places::of(&all);
+            self.places = NodePlaces::of(&all);
             Graph::of(all)
         }));
         Ok(todo.len())
@@ -253,7 +253,7 @@ fn differences(old: &Sketched, new: &Sketched) -> Vec<Key> {
 }
 
 /// Sketches for the next time.
-fn keep(sketches: Vec<Arc<Sketched>>, kept: &mut Kept) {
+fn keep(sketches: Vec<Arc<Sketched>>, kept: &mut SavedSketches) {
     for one in sketches {
         let (path, hash) = ((&*one.path).into(), one.hash);
         let sketch = Arc::try_unwrap(one).map_or_else(|one| one.sketch.clone(), |one| one.sketch);

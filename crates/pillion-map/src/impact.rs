@@ -56,7 +56,7 @@ pub struct User {
 
 /// A node with those who use it.
 #[derive(Debug)]
-pub struct Tree {
+pub struct ImpactTree {
     /// The node.
     pub node: NodeId,
     /// How it leads to the one above; nothing for the first.
@@ -64,7 +64,7 @@ pub struct Tree {
     /// How many use it.
     pub count: usize,
     /// Those who use it, each with its own users.
-    pub users: Vec<Tree>,
+    pub users: Vec<ImpactTree>,
     /// Whether some of those are not shown here.
     pub is_cut: bool,
 }
@@ -138,7 +138,7 @@ impl Graph {
 
     /// The trees of users of some nodes, up to a depth. A node that was shown with its users
     /// elsewhere is cut.
-    pub fn impact(&self, targets: &[NodeId], depth: usize, types: &Types) -> Vec<Tree> {
+    pub fn impact(&self, targets: &[NodeId], depth: usize, types: &Types) -> Vec<ImpactTree> {
         let mut planter = Planter {
             graph: self,
             types,
@@ -161,13 +161,13 @@ struct Planter<'g> {
 }
 
 impl Planter<'_> {
-    fn tree(&mut self, node: NodeId, user: Option<User>, depth: usize) -> Tree {
+    fn tree(&mut self, node: NodeId, user: Option<User>, depth: usize) -> ImpactTree {
         // Of those who only may use it, everything is possible anyway.
         let all = match user.is_none_or(|user| user.is_sure) {
             true => self.graph.possible_users(node, self.types),
             false => self.graph.users_with(node, self.types),
         };
-        let mut tree = Tree {
+        let mut tree = ImpactTree {
             node,
             user,
             count: all.len(),

@@ -6,9 +6,9 @@
 //! is used in them (`read`). `link` resolves the uses of one file by looking into the sketches of
 //! others (`eval`, `classes`, `modules`) and notes every name it looked up. When a file changes,
 //! `follow` compares what its names meant before and after (`keys`), and only files that looked at
-//! one of those are linked anew. The [`Graph`] is then put together from numbers. The [`Keeper`]
+//! one of those are linked anew. The [`Graph`] is then put together from numbers. The [`WorkspaceMap`]
 //! holds all of it for a workspace. The maps of other languages than Python are made of the same
-//! graph ([`Charts`]).
+//! graph ([`LanguageMaps`]).
 //!
 //! The graph is made of the code's own words and knows of no engine. Where those leave open what
 //! is meant, it names the places ([`Open`]), and whoever has an engine lays its answers over the
@@ -29,7 +29,6 @@ mod follow;
 pub mod git;
 mod graph;
 mod impact;
-mod keeper;
 mod keys;
 mod languages;
 mod layers;
@@ -54,17 +53,18 @@ mod tests_of;
 mod typed;
 mod vocabulary;
 mod web;
+mod workspace_map;
 mod world;
 
 pub use changes::ChangedFile;
 pub use folders::{FolderCalls, Layer, Layers};
 pub use graph::{Graph, GraphFile};
-pub use impact::Tree;
-pub use keeper::{Files, Keeper, Mapped};
-pub use languages::{Charted, Charts, Def, DefKind, MAX_TEXT, Outline, Path};
+pub use impact::ImpactTree;
+pub use languages::{Def, DefKind, LanguageMap, LanguageMaps, MAX_TEXT, Outline, Path};
 pub use languages::{changed as changed_in, command, outline, quoted};
 pub use read::{template_words, try_text};
 pub use typed::{Meaning, Open, OpenSite, Types};
+pub use workspace_map::{MapFiles, MapSnapshot, WorkspaceMap};
 pub use world::{MODULE_NODE, NodeId, NodeKind};
 
 #[cfg(test)]

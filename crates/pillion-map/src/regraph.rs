@@ -25,14 +25,14 @@ pub(super) type Linked = Vec<(Arc<Sketched>, Arc<Links>)>;
 
 /// Where the nodes of a graph are, for the next one.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Places {
+pub(super) struct NodePlaces {
     /// The file of each node, and its place in it.
     ids: ByKey<(u32, u32)>,
     /// What files use, and is not there: should it come, they have to be looked at.
     lost: HashSet<Key>,
 }
 
-impl Places {
+impl NodePlaces {
     /// The places of the nodes of files.
     pub(super) fn of(files: &Linked) -> Self {
         let total = files.iter().map(|(file, _)| file.nodes.len()).sum();

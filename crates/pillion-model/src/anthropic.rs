@@ -3,9 +3,9 @@
 use serde_json::{Map, Value, json};
 
 use crate::draft::{Draft, Hear};
-use crate::error::{Error, Kind};
-use crate::options::Options;
-use crate::prompt::{Message, Prompt, Stop};
+use crate::error::{Error, ErrorKind};
+use crate::options::RequestOptions;
+use crate::prompt::{ChatMessage, Prompt, Stop};
 use crate::schema;
 
 /// The version of the interface, a header of every request.
@@ -15,9 +15,13 @@ pub(crate) const VERSION: &str = "2023-06-01";
 const USUAL_MAX_TOKENS: u32 = 8192;
 
 /// The request's body, and which options are in it.
-pub(crate) fn request(prompt: &Prompt, model: &str, without: Options) -> (Value, Options) {
+pub(crate) fn request(
+    prompt: &Prompt,
+    model: &str,
+    without: RequestOptions,
+) -> (Value, RequestOptions) {
     let mut body = Map::new();
-    let mut sent = Options::default();
+    let mut sent = RequestOptions::default();
     body.insert("model".into(), model.into());
     let limit = prompt.max_output_tokens.unwrap_or(USUAL_MAX_TOKENS);
     body.insert("max_tokens".into(), limit.into());
@@ -32,9 +36,9 @@ pub(crate) fn request(prompt: &Prompt, model: &str, without: Options) -> (Value,
         .as_ref()
         .and_then(|wanted| schema::closed(&wanted.schema));
     if let Some(schema) = closed
-        && !without.has(Options::FORMAT)
+        && !without.has(RequestOptions::FORMAT)
     {
-        sent = sent | Options::FORMAT;
+        sent = sent | RequestOptions::FORMAT;
         let format = json!({"format": {"type": "json_schema", "schema": schema}});
         body.insert("output_config".into(), format);
     }
@@ -49,9 +53,9 @@ pub(crate) fn request(prompt: &Prompt, model: &str, without: Options) -> (Value,
         body.insert("tools".into(), tools.collect());
     }
     if let Some(temperature) = prompt.temperature
-        && !without.has(Options::TEMPERATURE)
+        && !without.has(RequestOptions::TEMPERATURE)
     {
-        sent = sent | Options::TEMPERATURE;
+        sent = sent | RequestOptions::TEMPERATURE;
         body.insert("temperature".into(), temperature.clamp(0.0, 1.0).into());
     }
     (Value::Object(body), sent)
@@ -63,11 +67,11 @@ fn messages(prompt: &Prompt) -> Value {
     for message in &prompt.messages {
         let mut blocks = Vec::new();
         let role = match message {
-            Message::User(text) => {
+            ChatMessage::User(text) => {
                 blocks.extend(text_block(text));
                 "user"
             }
-            Message::Assistant { text, tool_calls } => {
+            ChatMessage::Assistant { text, tool_calls } => {
                 blocks.extend(text_block(text));
                 blocks.extend(tool_calls.iter().map(|call| {
                     let input = Some(&call.arguments).filter(|value| value.is_object());
@@ -76,7 +80,7 @@ fn messages(prompt: &Prompt) -> Value {
                 }));
                 "assistant"
             }
-            Message::ToolResult {
+            ChatMessage::ToolResult {
                 id,
                 content,
                 is_error,
@@ -118,7 +122,7 @@ fn text_block(text: &str) -> Option<Value> {
 /// Take one event.
 pub(crate) fn event(data: &str, draft: &mut Draft, hear: &mut Hear<'_>) -> Result<(), Error> {
     let event: Value = serde_json::from_str(data)
-        .map_err(|_| Error::new(Kind::BadAnswer, "the model's answer is not JSON"))?;
+        .map_err(|_| Error::new(ErrorKind::BadAnswer, "the model's answer is not JSON"))?;
     let at = |pointer: &str| event.pointer(pointer);
     let text = |pointer: &str| at(pointer).and_then(Value::as_str).unwrap_or("");
     let number = |pointer: &str| at(pointer).and_then(Value::as_u64);
@@ -175,14 +179,14 @@ pub(crate) fn event(data: &str, draft: &mut Draft, hear: &mut Hear<'_>) -> Resul
 fn reported(word: &str) -> Error {
     match word {
         "rate_limit_error" => Error::new(
-            Kind::RateLimited,
+            ErrorKind::RateLimited,
             "the model's provider limits how often it is asked",
         ),
         "invalid_request_error" => {
-            Error::new(Kind::Refused, "the model's provider refused to go on")
+            Error::new(ErrorKind::Refused, "the model's provider refused to go on")
         }
         _ => Error::new(
-            Kind::Overloaded,
+            ErrorKind::Overloaded,
             "the model's provider has a problem of its own",
         ),
     }
@@ -200,22 +204,22 @@ mod tests {
             name: "f".into(),
             arguments: json!("not an object"),
         };
-        let result = |id: &str| Message::ToolResult {
+        let result = |id: &str| ChatMessage::ToolResult {
             id: id.into(),
             content: "r".into(),
             is_error: false,
         };
         let prompt = Prompt {
             messages: vec![
-                Message::User("u".into()),
-                Message::User(String::new()),
-                Message::Assistant {
+                ChatMessage::User("u".into()),
+                ChatMessage::User(String::new()),
+                ChatMessage::Assistant {
                     text: String::new(),
                     tool_calls: vec![call("1"), call("2")],
                 },
                 result("1"),
                 result("2"),
-                Message::User("and?".into()),
+                ChatMessage::User("and?".into()),
             ],
             schema: Some(Schema {
                 name: "n".into(),
@@ -224,7 +228,7 @@ mod tests {
             temperature: Some(1.5),
             ..Prompt::default()
         };
-        let (body, sent) = request(&prompt, "m", Options::default());
+        let (body, sent) = request(&prompt, "m", RequestOptions::default());
         let roles: Vec<_> = body["messages"]
             .as_array()
             .unwrap()
@@ -243,7 +247,7 @@ mod tests {
         assert_eq!(body["max_tokens"], 8192);
         let (body, left) = request(&prompt, "m", sent);
         assert!(left.is_empty() && body.get("output_config").is_none());
-        let (body, _) = request(&Prompt::default(), "m", Options::default());
+        let (body, _) = request(&Prompt::default(), "m", RequestOptions::default());
         assert_eq!(body["messages"][0]["role"], "user");
     }
 
@@ -274,6 +278,6 @@ mod tests {
         assert_eq!(answer.stop, Stop::ToolCalls);
         let overloaded = r#"{"type":"error","error":{"type":"overloaded_error","message":"x"}}"#;
         let error = event(overloaded, &mut Draft::new(9), &mut |_| {}).unwrap_err();
-        assert_eq!(error.kind, Kind::Overloaded);
+        assert_eq!(error.kind, ErrorKind::Overloaded);
     }
 }

@@ -2,8 +2,8 @@
 
 use serde_json::{Map, Value};
 
-use crate::error::{Error, Kind};
-use crate::prompt::{Answer, Prompt, Stop, ToolCall, Usage};
+use crate::error::{Error, ErrorKind};
+use crate::prompt::{Completion, Prompt, Stop, ToolCall, Usage};
 
 /// The most tool calls in one answer.
 const MAX_TOOL_CALLS: usize = 64;
@@ -83,7 +83,7 @@ impl Draft {
             Some(at) => at,
             None if self.calls.len() >= MAX_TOOL_CALLS => {
                 return Err(Error::new(
-                    Kind::TooLarge,
+                    ErrorKind::TooLarge,
                     format!("the model made more than {MAX_TOOL_CALLS} tool calls at once"),
                 ));
             }
@@ -109,7 +109,7 @@ impl Draft {
     }
 
     /// The answer, now that all of it came.
-    pub(crate) fn finish(self, prompt: &Prompt) -> Answer {
+    pub(crate) fn finish(self, prompt: &Prompt) -> Completion {
         let mut written = self.text.clone();
         for call in &self.calls {
             written.push_str(&call.arguments);
@@ -122,7 +122,7 @@ impl Draft {
             Stop::End if !tool_calls.is_empty() => Stop::ToolCalls,
             stop => stop,
         };
-        Answer {
+        Completion {
             text: self.text,
             tool_calls,
             usage,
@@ -132,7 +132,10 @@ impl Draft {
 
     fn take_room(&mut self, bytes: usize) -> Result<(), Error> {
         self.room = self.room.checked_sub(bytes).ok_or_else(|| {
-            Error::new(Kind::TooLarge, "the model's answer is longer than allowed")
+            Error::new(
+                ErrorKind::TooLarge,
+                "the model's answer is longer than allowed",
+            )
         })?;
         Ok(())
     }

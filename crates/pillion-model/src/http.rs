@@ -20,11 +20,11 @@ use tokio::sync::{OnceCell, oneshot};
 use tokio::time::{Instant, timeout, timeout_at};
 
 use crate::draft::{Draft, Hear};
-use crate::error::{Error, Kind};
-use crate::options::{self, Options};
-use crate::prompt::{Answer, Prompt};
+use crate::error::{Error, ErrorKind};
+use crate::options::{self, RequestOptions};
+use crate::prompt::{Completion, Prompt};
 use crate::redact::Redactor;
-use crate::settings::{Limits, Provider, Settings, is_loopback};
+use crate::settings::{ModelLimits, ModelSettings, Provider, is_loopback};
 use crate::sse::{self, SseError};
 use crate::{anthropic, openai, retry};
 
@@ -52,10 +52,10 @@ pub(crate) struct Endpoint {
     url: Url,
     host: String,
     key: Option<Secret>,
-    limits: Limits,
+    limits: ModelLimits,
     redactor: Redactor,
     client: OnceCell<Client>,
-    /// What this server does not take, see [`Options`].
+    /// What this server does not take, see [`RequestOptions`].
     without: AtomicU8,
 }
 
@@ -65,7 +65,7 @@ struct Failure {
     /// Whether another attempt makes sense: the reason may pass, and nothing was heard.
     again: bool,
     /// What the server does not take; without it, it is asked again.
-    leave_out: Options,
+    leave_out: RequestOptions,
 }
 
 impl From<Error> for Failure {
@@ -73,7 +73,7 @@ impl From<Error> for Failure {
         Self {
             again: error.kind.is_passing(),
             error,
-            leave_out: Options::default(),
+            leave_out: RequestOptions::default(),
         }
     }
 }
@@ -82,16 +82,16 @@ impl From<SseError> for Error {
     fn from(error: SseError) -> Self {
         match error {
             SseError::TooLarge => Self::new(
-                Kind::TooLarge,
+                ErrorKind::TooLarge,
                 "a piece of the model's answer is longer than allowed",
             ),
-            SseError::NotUtf8 => Self::new(Kind::BadAnswer, "the model's answer is not text"),
+            SseError::NotUtf8 => Self::new(ErrorKind::BadAnswer, "the model's answer is not text"),
         }
     }
 }
 
 impl Endpoint {
-    pub(crate) fn new(settings: &Settings) -> Result<Self, Error> {
+    pub(crate) fn new(settings: &ModelSettings) -> Result<Self, Error> {
         let url = settings.url()?;
         let mut host = url.host_str().unwrap_or_default().to_owned();
         if let Some(port) = url.port() {
@@ -117,7 +117,11 @@ impl Endpoint {
     }
 
     /// Ask until it answers, within the limits.
-    pub(crate) async fn ask(&self, prompt: &Prompt, hear: &mut Hear<'_>) -> Result<Answer, Error> {
+    pub(crate) async fn ask(
+        &self,
+        prompt: &Prompt,
+        hear: &mut Hear<'_>,
+    ) -> Result<Completion, Error> {
         let deadline = Instant::now() + self.limits.whole;
         let attempts = Box::pin(self.attempts(prompt, deadline, hear));
         match timeout_at(deadline, attempts).await {
@@ -131,8 +135,8 @@ impl Endpoint {
         prompt: &Prompt,
         deadline: Instant,
         hear: &mut Hear<'_>,
-    ) -> Result<Answer, Error> {
-        let known = Options::from_bits(self.without.load(Ordering::Relaxed));
+    ) -> Result<Completion, Error> {
+        let known = RequestOptions::from_bits(self.without.load(Ordering::Relaxed));
         let mut without = known;
         let mut repeated = 0;
         loop {
@@ -175,9 +179,9 @@ impl Endpoint {
     async fn attempt(
         &self,
         prompt: &Prompt,
-        without: Options,
+        without: RequestOptions,
         hear: &mut Hear<'_>,
-    ) -> Result<Answer, Failure> {
+    ) -> Result<Completion, Failure> {
         let (body, sent) = match self.provider {
             Provider::Anthropic => anthropic::request(prompt, &self.model, without),
             provider => openai::request(prompt, provider, &self.model, without),
@@ -206,7 +210,7 @@ impl Endpoint {
             Err(error) => Err(Failure {
                 again: error.kind.is_passing() && !draft.was_heard(),
                 error,
-                leave_out: Options::default(),
+                leave_out: RequestOptions::default(),
             }),
         }
     }
@@ -228,7 +232,7 @@ impl Endpoint {
             Provider::Anthropic => anthropic::event(data, draft, hear),
             _ => openai::event(data, draft, hear),
         };
-        let mut decoder = sse::Decoder::new();
+        let mut decoder = sse::EventDecoder::new();
         let mut body = Vec::new();
         let mut deadline = first_byte;
         let mut begun = false;
@@ -266,7 +270,7 @@ impl Endpoint {
         } else if let Ok(Some(rest)) = decoder.rest() {
             match event(&rest, draft, hear) {
                 // Half an event: the stream was cut off, which is told below.
-                Err(error) if error.kind == Kind::BadAnswer => {}
+                Err(error) if error.kind == ErrorKind::BadAnswer => {}
                 taken => taken?,
             }
         }
@@ -275,7 +279,7 @@ impl Endpoint {
             // Such as a page for people: the address is wrong, and stays so.
             None if !is_stream && !draft.was_heard() => Err(self.no_sense()),
             None => Err(Error::new(
-                Kind::Unreachable,
+                ErrorKind::Unreachable,
                 format!("`{}` broke off in the middle of the answer", self.host),
             )),
         }
@@ -287,7 +291,7 @@ impl Endpoint {
         headers.insert(ACCEPT_ENCODING, HeaderValue::from_static(PLAIN));
         let secret = |text: &str| {
             let mut value = HeaderValue::from_str(text)
-                .map_err(|_| Error::new(Kind::Settings, "LLM_API_KEY cannot be sent"))?;
+                .map_err(|_| Error::new(ErrorKind::Settings, "LLM_API_KEY cannot be sent"))?;
             value.set_sensitive(true);
             Ok::<_, Error>(value)
         };
@@ -313,8 +317,11 @@ impl Endpoint {
             let _ = sender.send(client(encrypted, direct, connect));
         };
         let failed = || {
-            Error::new(Kind::Unreachable, "cannot prepare connections to the model")
-                .hint("check the certificates of this system, and the proxy's variables")
+            Error::new(
+                ErrorKind::Unreachable,
+                "cannot prepare connections to the model",
+            )
+            .hint("check the certificates of this system, and the proxy's variables")
         };
         std::thread::Builder::new()
             .name("model-client".to_owned())
@@ -328,7 +335,7 @@ impl Endpoint {
     }
 
     /// What an answer that is none means.
-    async fn refusal(&self, mut response: Response, sent: Options) -> Failure {
+    async fn refusal(&self, mut response: Response, sent: RequestOptions) -> Failure {
         let status = response.status();
         let asked = asked_wait(response.headers());
         let mut body = Vec::new();
@@ -354,9 +361,9 @@ impl Endpoint {
             error = error.hint(format!("it wants to be asked again in {minutes} minutes"));
         }
         let mut again = error.kind.is_passing();
-        let mut leave_out = Options::default();
+        let mut leave_out = RequestOptions::default();
         if matches!(status.as_u16(), 400 | 422) {
-            leave_out = Options::refused(sent, &lower);
+            leave_out = RequestOptions::refused(sent, &lower);
         }
         if lower.contains("insufficient_quota") {
             again = false;
@@ -374,44 +381,44 @@ impl Endpoint {
         let code = status.as_u16();
         match code {
             401 | 403 => Error::new(
-                Kind::Unauthorized,
+                ErrorKind::Unauthorized,
                 format!("`{host}` does not accept the key (HTTP {code})"),
             ),
             408 => Error::new(
-                Kind::Timeout,
+                ErrorKind::Timeout,
                 format!("`{host}` waited too long (HTTP 408)"),
             ),
             429 => Error::new(
-                Kind::RateLimited,
+                ErrorKind::RateLimited,
                 format!("`{host}` limits how often it is asked (HTTP 429)"),
             ),
             500.. => Error::new(
-                Kind::Overloaded,
+                ErrorKind::Overloaded,
                 format!("`{host}` has a problem of its own (HTTP {code})"),
             ),
             413 => Error::new(
-                Kind::TooLarge,
+                ErrorKind::TooLarge,
                 format!("the question is too long for `{host}`"),
             ),
             300..=399 => Error::new(
-                Kind::Refused,
+                ErrorKind::Refused,
                 format!("`{host}` points to another address (HTTP {code})"),
             )
             .hint("set LLM_BASE_URL to the address that it points to"),
             _ if options::about_length(lower) => Error::new(
-                Kind::TooLarge,
+                ErrorKind::TooLarge,
                 format!("the conversation is too long for `{}`", self.model),
             )
             .hint("choose a model with a longer context, or begin a new session"),
             404 => Error::new(
-                Kind::Refused,
+                ErrorKind::Refused,
                 format!(
                     "`{host}` does not know the model `{}` or the address (HTTP 404)",
                     self.model
                 ),
             ),
             _ => Error::new(
-                Kind::Refused,
+                ErrorKind::Refused,
                 format!("`{host}` refused the request (HTTP {code})"),
             ),
         }
@@ -427,13 +434,13 @@ impl Endpoint {
         } else {
             "lost the connection to"
         };
-        Error::new(Kind::Unreachable, format!("{what} `{}`", self.host))
+        Error::new(ErrorKind::Unreachable, format!("{what} `{}`", self.host))
     }
 
     fn broken(&self, error: &reqwest::Error) -> Error {
         self.log(error);
         Error::new(
-            Kind::Unreachable,
+            ErrorKind::Unreachable,
             format!(
                 "the connection to `{}` broke in the middle of the answer",
                 self.host
@@ -447,7 +454,7 @@ impl Endpoint {
 
     fn no_sense(&self) -> Error {
         Error::new(
-            Kind::BadAnswer,
+            ErrorKind::BadAnswer,
             format!(
                 "`{}` answered something that is no model's answer",
                 self.host
@@ -457,7 +464,7 @@ impl Endpoint {
 
     fn compressed(&self) -> Error {
         Error::new(
-            Kind::BadAnswer,
+            ErrorKind::BadAnswer,
             format!(
                 "`{}` compressed its answer, and was asked not to",
                 self.host
@@ -468,7 +475,10 @@ impl Endpoint {
 
     fn timed_out(&self, what: &str, time: Duration) -> Error {
         let seconds = time.as_secs_f64();
-        Error::new(Kind::Timeout, format!("`{}` {what} {seconds} s", self.host))
+        Error::new(
+            ErrorKind::Timeout,
+            format!("`{}` {what} {seconds} s", self.host),
+        )
     }
 
     fn log(&self, error: &reqwest::Error) {

@@ -2,7 +2,7 @@
 //!
 //! # Theory of operation
 //!
-//! [`Settings`] say which endpoint answers; a [`Model`] is made of them and cloned to whoever
+//! [`ModelSettings`] say which endpoint answers; a [`Model`] is made of them and cloned to whoever
 //! asks. Making one opens no connection and reads no certificates: the first question does.
 //!
 //! [`Model::ask`] is one future. All of a request belongs to it, so dropping it closes the
@@ -11,7 +11,7 @@
 //! since the listener cannot unhear it.
 //!
 //! What an endpoint sends is bytes of unknown cut: [`sse`] makes events of them, a dialect
-//! (OpenAI's or Anthropic's) folds the events into an [`Answer`]. Both are pure. Options that a
+//! (OpenAI's or Anthropic's) folds the events into an [`Completion`]. Both are pure. Options that a
 //! server refuses are left out from then on.
 //!
 //! Without a key there is the scripted model: rules in a small file, an embedded one by default,
@@ -38,7 +38,7 @@ mod scripted;
 mod settings;
 pub mod sse;
 
-pub use error::{Error, Kind};
+pub use error::{Error, ErrorKind};
 pub use model::Model;
-pub use prompt::{Answer, Message, Prompt, Schema, Stop, Tool, ToolCall, Usage};
-pub use settings::{Limits, Provider, Settings, VARIABLES};
+pub use prompt::{ChatMessage, Completion, Prompt, Schema, Stop, ToolCall, ToolSpec, Usage};
+pub use settings::{ModelLimits, ModelSettings, Provider, VARIABLES};

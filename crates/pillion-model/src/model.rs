@@ -4,14 +4,14 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use crate::draft::Hear;
-use crate::error::{Error, Kind};
+use crate::error::{Error, ErrorKind};
 use crate::http::Endpoint;
-use crate::prompt::{Answer, Prompt};
+use crate::prompt::{Completion, Prompt};
 use crate::record::{Exchange, Recorder};
 use crate::redact::Redactor;
 use crate::replay::Replay;
 use crate::scripted::Script;
-use crate::settings::{Provider, Settings};
+use crate::settings::{ModelSettings, Provider};
 
 /// A model that can be asked. Clones share connections, scripts and records.
 #[derive(Debug, Clone)]
@@ -35,7 +35,7 @@ enum Source {
 impl Model {
     /// A model with these settings. Opens no connection; a script or a recorded file that is
     /// named is read at once, so that a wrong one is told at once.
-    pub fn new(settings: Settings) -> Result<Self, Error> {
+    pub fn new(settings: ModelSettings) -> Result<Self, Error> {
         let (label, source) = if let Some(path) = &settings.replay {
             let name = path.file_name().unwrap_or(path.as_os_str());
             let label = format!("replay of {}", name.to_string_lossy());
@@ -76,7 +76,7 @@ impl Model {
         &self,
         prompt: &Prompt,
         hear: &mut (dyn FnMut(&str) + Send),
-    ) -> Result<Answer, Error> {
+    ) -> Result<Completion, Error> {
         let Some(recorder) = &self.0.recorder else {
             return self.0.answer(prompt, hear).await;
         };
@@ -100,7 +100,7 @@ impl Model {
 }
 
 impl Inner {
-    async fn answer(&self, prompt: &Prompt, hear: &mut Hear<'_>) -> Result<Answer, Error> {
+    async fn answer(&self, prompt: &Prompt, hear: &mut Hear<'_>) -> Result<Completion, Error> {
         match &self.source {
             Source::Endpoint(endpoint) => endpoint.ask(prompt, hear).await,
             Source::Script(script) => script.answer(prompt, hear).await,
@@ -118,7 +118,7 @@ struct Pending<'a> {
 impl Drop for Pending<'_> {
     fn drop(&mut self) {
         if let Some(exchange) = self.exchange.take() {
-            let cancelled = Error::new(Kind::Cancelled, "whoever asked went away");
+            let cancelled = Error::new(ErrorKind::Cancelled, "whoever asked went away");
             self.recorder.leave(exchange.ended(&Err(cancelled)));
         }
     }
@@ -130,7 +130,7 @@ mod tests {
 
     #[tokio::test]
     async fn without_a_key_the_script_answers_always_the_same() {
-        let settings = Settings::from_vars(|_| None).unwrap();
+        let settings = ModelSettings::from_vars(|_| None).unwrap();
         let model = Model::new(settings).unwrap();
         assert_eq!(model.label(), "scripted (offline)");
         assert!(model.is_offline());

@@ -4,9 +4,9 @@
 use serde_json::{Map, Value, json};
 
 use crate::draft::{Draft, Hear};
-use crate::error::{Error, Kind};
-use crate::options::Options;
-use crate::prompt::{Message, Prompt, Stop};
+use crate::error::{Error, ErrorKind};
+use crate::options::RequestOptions;
+use crate::prompt::{ChatMessage, Prompt, Stop};
 use crate::schema;
 use crate::settings::Provider;
 
@@ -15,21 +15,21 @@ pub(crate) fn request(
     prompt: &Prompt,
     provider: Provider,
     model: &str,
-    without: Options,
-) -> (Value, Options) {
+    without: RequestOptions,
+) -> (Value, RequestOptions) {
     let mut body = Map::new();
-    let mut sent = Options::default();
+    let mut sent = RequestOptions::default();
     body.insert("model".into(), model.into());
     body.insert("messages".into(), messages(prompt));
     body.insert("stream".into(), true.into());
-    if !without.has(Options::USAGE) {
-        sent = sent | Options::USAGE;
+    if !without.has(RequestOptions::USAGE) {
+        sent = sent | RequestOptions::USAGE;
         body.insert("stream_options".into(), json!({"include_usage": true}));
     }
     if let Some(wanted) = &prompt.schema
-        && !without.has(Options::FORMAT)
+        && !without.has(RequestOptions::FORMAT)
     {
-        sent = sent | Options::FORMAT;
+        sent = sent | RequestOptions::FORMAT;
         let closed = schema::closed(&wanted.schema).filter(schema::all_required);
         let strict = closed.is_some();
         body.insert(
@@ -52,9 +52,9 @@ pub(crate) fn request(
         body.insert("tools".into(), tools.collect());
     }
     if let Some(limit) = prompt.max_output_tokens {
-        sent = sent | Options::LIMIT_NAME;
+        sent = sent | RequestOptions::LIMIT_NAME;
         // OpenAI's newer models refuse the old name, local servers do not know the new one.
-        let new_name = (provider == Provider::OpenAi) != without.has(Options::LIMIT_NAME);
+        let new_name = (provider == Provider::OpenAi) != without.has(RequestOptions::LIMIT_NAME);
         let name = if new_name {
             "max_completion_tokens"
         } else {
@@ -63,9 +63,9 @@ pub(crate) fn request(
         body.insert(name.into(), limit.into());
     }
     if let Some(temperature) = prompt.temperature
-        && !without.has(Options::TEMPERATURE)
+        && !without.has(RequestOptions::TEMPERATURE)
     {
-        sent = sent | Options::TEMPERATURE;
+        sent = sent | RequestOptions::TEMPERATURE;
         body.insert("temperature".into(), temperature.into());
     }
     (Value::Object(body), sent)
@@ -78,11 +78,11 @@ fn messages(prompt: &Prompt) -> Value {
     }
     for message in &prompt.messages {
         messages.push(match message {
-            Message::User(text) => json!({"role": "user", "content": text}),
-            Message::Assistant { text, tool_calls } if tool_calls.is_empty() => {
+            ChatMessage::User(text) => json!({"role": "user", "content": text}),
+            ChatMessage::Assistant { text, tool_calls } if tool_calls.is_empty() => {
                 json!({"role": "assistant", "content": text})
             }
-            Message::Assistant { text, tool_calls } => {
+            ChatMessage::Assistant { text, tool_calls } => {
                 let calls = tool_calls.iter().map(|call| {
                     json!({"id": call.id, "type": "function", "function": {
                         "name": call.name,
@@ -96,7 +96,7 @@ fn messages(prompt: &Prompt) -> Value {
                     "tool_calls": calls.collect::<Value>(),
                 })
             }
-            Message::ToolResult {
+            ChatMessage::ToolResult {
                 id,
                 content,
                 is_error,
@@ -125,7 +125,7 @@ pub(crate) fn event(data: &str, draft: &mut Draft, hear: &mut Hear<'_>) -> Resul
         return Ok(());
     }
     let event: Value = serde_json::from_str(data)
-        .map_err(|_| Error::new(Kind::BadAnswer, "the model's answer is not JSON"))?;
+        .map_err(|_| Error::new(ErrorKind::BadAnswer, "the model's answer is not JSON"))?;
     if let Some(error) = event.get("error").filter(|error| !error.is_null()) {
         return Err(reported(error));
     }
@@ -182,14 +182,14 @@ fn reported(error: &Value) -> Error {
     let words = format!("{} {}", word("type"), word("code"));
     if status == 429 || words.contains("rate_limit") {
         Error::new(
-            Kind::RateLimited,
+            ErrorKind::RateLimited,
             "the model's provider limits how often it is asked",
         )
     } else if status == 0 && words.contains("invalid") {
-        Error::new(Kind::Refused, "the model's provider refused to go on")
+        Error::new(ErrorKind::Refused, "the model's provider refused to go on")
     } else {
         Error::new(
-            Kind::Overloaded,
+            ErrorKind::Overloaded,
             "the model's provider has a problem of its own",
         )
     }
@@ -198,14 +198,14 @@ fn reported(error: &Value) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::prompt::{Schema, Tool, ToolCall};
+    use crate::prompt::{Schema, ToolCall, ToolSpec};
 
     fn prompt() -> Prompt {
         Prompt {
             system: "s".into(),
             messages: vec![
-                Message::User("u".into()),
-                Message::Assistant {
+                ChatMessage::User("u".into()),
+                ChatMessage::Assistant {
                     text: String::new(),
                     tool_calls: vec![ToolCall {
                         id: "1".into(),
@@ -213,7 +213,7 @@ mod tests {
                         arguments: json!({"a": 1}),
                     }],
                 },
-                Message::ToolResult {
+                ChatMessage::ToolResult {
                     id: "1".into(),
                     content: "no".into(),
                     is_error: true,
@@ -223,7 +223,7 @@ mod tests {
                 name: "n".into(),
                 schema: json!({"type": "object", "properties": {"a": {}}, "required": ["a"]}),
             }),
-            tools: vec![Tool {
+            tools: vec![ToolSpec {
                 name: "f".into(),
                 description: "d".into(),
                 parameters: json!({"type": "object"}),
@@ -236,7 +236,7 @@ mod tests {
 
     #[test]
     fn the_request_has_everything_and_leaves_out_what_it_must() {
-        let (body, sent) = request(&prompt(), Provider::OpenAi, "m", Options::default());
+        let (body, sent) = request(&prompt(), Provider::OpenAi, "m", RequestOptions::default());
         assert_eq!(body["max_completion_tokens"], 5);
         assert_eq!(body["response_format"]["json_schema"]["strict"], true);
         assert_eq!(
@@ -255,7 +255,7 @@ mod tests {
             assert_eq!(body.get(gone), None, "{gone}");
         }
         assert_eq!(body["max_tokens"], 5);
-        assert_eq!(left, Options::LIMIT_NAME);
+        assert_eq!(left, RequestOptions::LIMIT_NAME);
     }
 
     #[test]
@@ -291,22 +291,22 @@ mod tests {
         for (data, kind) in [
             (
                 r#"{"error":{"message":"SECRET","type":"rate_limit_exceeded"}}"#,
-                Kind::RateLimited,
+                ErrorKind::RateLimited,
             ),
             (
                 r#"{"error":{"message":"SECRET","code":429}}"#,
-                Kind::RateLimited,
+                ErrorKind::RateLimited,
             ),
             (
                 r#"{"error":{"message":"SECRET","type":"server_error"}}"#,
-                Kind::Overloaded,
+                ErrorKind::Overloaded,
             ),
-            (r#"{"error":"SECRET"}"#, Kind::Overloaded),
+            (r#"{"error":"SECRET"}"#, ErrorKind::Overloaded),
             (
                 r#"{"error":{"message":"SECRET","type":"invalid_request_error"}}"#,
-                Kind::Refused,
+                ErrorKind::Refused,
             ),
-            ("{SECRET", Kind::BadAnswer),
+            ("{SECRET", ErrorKind::BadAnswer),
         ] {
             let error = event(data, &mut Draft::new(9), &mut |_| {}).unwrap_err();
             assert_eq!(error.kind, kind, "{data}");

@@ -7,9 +7,9 @@ use std::ops::{BitAnd, BitOr, Not};
 
 /// A set of options.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Options(u8);
+pub(crate) struct RequestOptions(u8);
 
-impl Options {
+impl RequestOptions {
     /// That the usage is told at the end of a stream.
     pub(crate) const USAGE: Self = Self(1);
     /// The form of the answer.
@@ -87,7 +87,7 @@ pub(crate) fn about_length(lower: &str) -> bool {
     .any(|words| lower.contains(words))
 }
 
-impl BitOr for Options {
+impl BitOr for RequestOptions {
     type Output = Self;
 
     fn bitor(self, other: Self) -> Self {
@@ -95,7 +95,7 @@ impl BitOr for Options {
     }
 }
 
-impl BitAnd for Options {
+impl BitAnd for RequestOptions {
     type Output = Self;
 
     fn bitand(self, other: Self) -> Self {
@@ -103,7 +103,7 @@ impl BitAnd for Options {
     }
 }
 
-impl Not for Options {
+impl Not for RequestOptions {
     type Output = Self;
 
     fn not(self) -> Self {
@@ -117,17 +117,20 @@ mod tests {
 
     #[test]
     fn named_options_go_first_and_length_is_no_option() {
-        let all = Options::USAGE | Options::FORMAT | Options::TEMPERATURE | Options::LIMIT_NAME;
+        let all = RequestOptions::USAGE
+            | RequestOptions::FORMAT
+            | RequestOptions::TEMPERATURE
+            | RequestOptions::LIMIT_NAME;
         assert_eq!(
-            Options::refused(all, "Unknown: STREAM_OPTIONS"),
-            Options::USAGE
+            RequestOptions::refused(all, "Unknown: STREAM_OPTIONS"),
+            RequestOptions::USAGE
         );
-        assert_eq!(Options::refused(all, "no"), Options::GUESSED);
+        assert_eq!(RequestOptions::refused(all, "no"), RequestOptions::GUESSED);
         assert_eq!(
-            Options::refused(Options::FORMAT, "temperature"),
-            Options::FORMAT
+            RequestOptions::refused(RequestOptions::FORMAT, "temperature"),
+            RequestOptions::FORMAT
         );
-        assert!(Options::refused(Options::default(), "temperature").is_empty());
-        assert!(Options::refused(all, "context_length_exceeded: max_tokens").is_empty());
+        assert!(RequestOptions::refused(RequestOptions::default(), "temperature").is_empty());
+        assert!(RequestOptions::refused(all, "context_length_exceeded: max_tokens").is_empty());
     }
 }

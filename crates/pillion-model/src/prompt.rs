@@ -17,11 +17,11 @@ pub struct Prompt {
     /// The instructions.
     pub system: String,
     /// The conversation, oldest first.
-    pub messages: Vec<Message>,
+    pub messages: Vec<ChatMessage>,
     /// The form that the answer's text should have, if it is JSON.
     pub schema: Option<Schema>,
     /// What the model may call.
-    pub tools: Vec<Tool>,
+    pub tools: Vec<ToolSpec>,
     /// The longest answer.
     pub max_output_tokens: Option<u32>,
     /// How much chance there is in the answer.
@@ -35,14 +35,14 @@ impl Prompt {
     /// An estimate of how many tokens are sent.
     pub(crate) fn estimated_tokens(&self) -> u64 {
         let messages = self.messages.iter().map(|message| match message {
-            Message::User(text) => text.chars().count(),
-            Message::Assistant { text, tool_calls } => {
+            ChatMessage::User(text) => text.chars().count(),
+            ChatMessage::Assistant { text, tool_calls } => {
                 let calls = tool_calls
                     .iter()
                     .map(|call| call.arguments.to_string().len());
                 text.chars().count() + calls.sum::<usize>()
             }
-            Message::ToolResult { content, .. } => content.chars().count(),
+            ChatMessage::ToolResult { content, .. } => content.chars().count(),
         });
         tokens(self.system.chars().count() + messages.sum::<usize>())
     }
@@ -51,7 +51,7 @@ impl Prompt {
 /// One message of the conversation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Message {
+pub enum ChatMessage {
     /// What the person, or the program in their place, says.
     User(String),
     /// What the model said before.
@@ -83,7 +83,7 @@ pub struct Schema {
 
 /// A function that the model may call.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Tool {
+pub struct ToolSpec {
     /// Its name: letters, digits, `_` and `-`.
     pub name: String,
     /// When and what for.
@@ -105,7 +105,7 @@ pub struct ToolCall {
 
 /// What a model answered.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Answer {
+pub struct Completion {
     /// The whole text, as it was heard.
     pub text: String,
     /// What it wants called.

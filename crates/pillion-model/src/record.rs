@@ -16,8 +16,8 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 use tokio::sync::oneshot;
 
-use crate::error::{Error, Kind};
-use crate::prompt::{Answer, Prompt};
+use crate::error::{Error, ErrorKind};
+use crate::prompt::{Completion, Prompt};
 use crate::redact::Redactor;
 
 /// Nothing is added to a file of this size.
@@ -44,14 +44,14 @@ pub(crate) struct Exchange {
     prompt: Option<Value>,
     /// What was heard: after how many milliseconds, and the text.
     pub(crate) chunks: Vec<(u64, String)>,
-    pub(crate) answer: Option<Answer>,
+    pub(crate) answer: Option<Completion>,
     pub(crate) error: Option<RecordedError>,
 }
 
 /// An error, as it is in the file.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct RecordedError {
-    pub(crate) kind: Kind,
+    pub(crate) kind: ErrorKind,
     pub(crate) message: String,
 }
 
@@ -82,7 +82,7 @@ impl Exchange {
         }
     }
 
-    pub(crate) fn ended(mut self, result: &Result<Answer, Error>) -> Self {
+    pub(crate) fn ended(mut self, result: &Result<Completion, Error>) -> Self {
         match result {
             Ok(answer) => self.answer = Some(answer.clone()),
             Err(error) => {

@@ -7,9 +7,9 @@ use std::time::Duration;
 use pillion_process::Secret;
 use reqwest::Url;
 
-use crate::error::{Error, Kind};
+use crate::error::{Error, ErrorKind};
 
-/// The variables that [`Settings::from_vars`] reads, each with what it is for.
+/// The variables that [`ModelSettings::from_vars`] reads, each with what it is for.
 pub const VARIABLES: &[(&str, &str)] = &[
     (
         "LLM_PROVIDER",
@@ -68,7 +68,7 @@ impl Provider {
         let found = all.into_iter().find(|provider| provider.name() == lower);
         found.ok_or_else(|| {
             Error::new(
-                Kind::Settings,
+                ErrorKind::Settings,
                 "LLM_PROVIDER names no provider that is known",
             )
             .hint("use `custom`, `openai`, `anthropic` or `scripted`")
@@ -105,7 +105,7 @@ impl Provider {
 
 /// How long and how much an answer may take.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Limits {
+pub struct ModelLimits {
     /// Until a connection is made.
     pub connect: Duration,
     /// From the request to the first byte of the answer. Local servers load a model in it.
@@ -122,7 +122,7 @@ pub struct Limits {
     pub max_answer_bytes: usize,
 }
 
-impl Default for Limits {
+impl Default for ModelLimits {
     fn default() -> Self {
         Self {
             connect: Duration::from_secs(10),
@@ -138,7 +138,7 @@ impl Default for Limits {
 
 /// Which model answers.
 #[derive(Debug, Clone)]
-pub struct Settings {
+pub struct ModelSettings {
     /// Who answers.
     pub provider: Provider,
     /// The model's name there.
@@ -148,7 +148,7 @@ pub struct Settings {
     /// The key.
     pub key: Option<Secret>,
     /// How long and how much an answer may take.
-    pub limits: Limits,
+    pub limits: ModelLimits,
     /// The rules of the scripted model, if not the embedded ones.
     pub script: Option<PathBuf>,
     /// A file to which every exchange is added.
@@ -157,7 +157,7 @@ pub struct Settings {
     pub replay: Option<PathBuf>,
 }
 
-impl Default for Settings {
+impl Default for ModelSettings {
     /// The scripted model with its embedded script.
     fn default() -> Self {
         Self {
@@ -165,7 +165,7 @@ impl Default for Settings {
             model: Provider::Scripted.usual_model().to_owned(),
             base_url: None,
             key: None,
-            limits: Limits::default(),
+            limits: ModelLimits::default(),
             script: None,
             record: None,
             replay: None,
@@ -173,7 +173,7 @@ impl Default for Settings {
     }
 }
 
-impl Settings {
+impl ModelSettings {
     /// What the environment says, see [`VARIABLES`]. An empty value counts as unset. Where there
     /// is neither a key nor a server, the scripted model answers, whoever is named.
     pub fn from_vars(get: impl Fn(&str) -> Option<String>) -> Result<Self, Error> {
@@ -200,7 +200,7 @@ impl Settings {
             model: model.unwrap_or_else(|| provider.usual_model().to_owned()),
             base_url,
             key: key.map(Secret::new),
-            limits: Limits::default(),
+            limits: ModelLimits::default(),
             script: var("PILLION_MODEL_SCRIPT").map(PathBuf::from),
             record: var("PILLION_MODEL_RECORD").map(PathBuf::from),
             replay: var("PILLION_MODEL_REPLAY").map(PathBuf::from),
@@ -213,11 +213,11 @@ impl Settings {
 
     /// Where questions are sent. Checks the address and the key.
     pub(crate) fn url(&self) -> Result<Url, Error> {
-        let wrong = |what: &str| Error::new(Kind::Settings, format!("LLM_BASE_URL {what}"));
+        let wrong = |what: &str| Error::new(ErrorKind::Settings, format!("LLM_BASE_URL {what}"));
         let example = "use an address such as `http://127.0.0.1:11434/v1`";
         let base = self.base_url.as_deref().or(self.provider.usual_base());
         let base = base.ok_or_else(|| {
-            Error::new(Kind::Settings, "provider `custom` needs LLM_BASE_URL").hint(example)
+            Error::new(ErrorKind::Settings, "provider `custom` needs LLM_BASE_URL").hint(example)
         })?;
         let mut url = Url::parse(base).map_err(|_| wrong("is not an address").hint(example))?;
         if !matches!(url.scheme(), "http" | "https") || url.host_str().is_none() {
@@ -237,13 +237,16 @@ impl Settings {
         url.set_path(&(path + self.provider.path()));
         match &self.key {
             None if !is_loopback(&url) || self.provider == Provider::Anthropic => {
-                Err(Error::new(Kind::Settings, "LLM_API_KEY is not set")
+                Err(Error::new(ErrorKind::Settings, "LLM_API_KEY is not set")
                     .hint("set it; a server that needs none takes any text"))
             }
-            Some(key) if !key.expose().bytes().all(|byte| byte.is_ascii_graphic()) => Err(
-                Error::new(Kind::Settings, "LLM_API_KEY has characters that no key has")
-                    .hint("copy the key again, without blanks and quotes"),
-            ),
+            Some(key) if !key.expose().bytes().all(|byte| byte.is_ascii_graphic()) => {
+                Err(Error::new(
+                    ErrorKind::Settings,
+                    "LLM_API_KEY has characters that no key has",
+                )
+                .hint("copy the key again, without blanks and quotes"))
+            }
             _ => Ok(url),
         }
     }
@@ -263,8 +266,8 @@ pub(crate) fn is_loopback(url: &Url) -> bool {
 mod tests {
     use super::*;
 
-    fn of(vars: &[(&str, &str)]) -> Result<Settings, Error> {
-        Settings::from_vars(|name| {
+    fn of(vars: &[(&str, &str)]) -> Result<ModelSettings, Error> {
+        ModelSettings::from_vars(|name| {
             let found = vars.iter().find(|(var, _)| *var == name);
             found.map(|(_, value)| (*value).to_owned())
         })
@@ -346,7 +349,7 @@ mod tests {
             &[("LLM_BASE_URL", "http://localhost.example.com/v1")],
         ] {
             let error = of(vars).unwrap_err();
-            assert_eq!(error.kind, Kind::Settings, "{vars:?}");
+            assert_eq!(error.kind, ErrorKind::Settings, "{vars:?}");
             assert!(!format!("{error:?}").contains("secret"), "{error:?}");
         }
     }

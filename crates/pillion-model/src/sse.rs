@@ -21,7 +21,7 @@ pub enum SseError {
 
 /// Takes bytes, gives the data of events.
 #[derive(Debug, Default)]
-pub struct Decoder {
+pub struct EventDecoder {
     /// The line that has not ended yet.
     line: Vec<u8>,
     /// The data of the event that has not ended yet.
@@ -34,7 +34,7 @@ pub struct Decoder {
     begun: bool,
 }
 
-impl Decoder {
+impl EventDecoder {
     /// A decoder at the beginning of a stream.
     pub fn new() -> Self {
         Self::default()
@@ -128,7 +128,7 @@ mod tests {
     use super::*;
 
     fn decode<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> Result<Vec<String>, SseError> {
-        let mut decoder = Decoder::new();
+        let mut decoder = EventDecoder::new();
         let mut events = Vec::new();
         for piece in pieces {
             decoder.push(piece, |data| {
@@ -157,12 +157,12 @@ mod tests {
             ("data: a\n\n: bye", None),
             ("", None),
         ] {
-            let mut decoder = Decoder::new();
+            let mut decoder = EventDecoder::new();
             let pushed = decoder.push(stream.as_bytes(), |_| Ok::<_, SseError>(()));
             pushed.unwrap();
             assert_eq!(decoder.rest().unwrap().as_deref(), expected, "{stream:?}");
         }
-        let mut decoder = Decoder::new();
+        let mut decoder = EventDecoder::new();
         let pushed = decoder.push(b"data: \xc3", |_| Ok::<_, SseError>(()));
         pushed.unwrap();
         assert_eq!(decoder.rest(), Err(SseError::NotUtf8));

@@ -1,13 +1,13 @@
 //! Cells on a kernel that somebody else started: the same events and replies, without a session.
 
 use pillion_catalogue::Result;
-use pillion_kernel::{Attached, Cell, Channel, Heard, Listener};
+use pillion_kernel::{Attached, CellListener, Channel, ExecuteRequest, Heard};
 use serde_json::json;
 use tokio::sync::mpsc;
 
-use crate::course::{Event, Showing};
 use crate::operations::Completions;
 use crate::reply::CellReply;
+use crate::running_cell::{Event, Showing};
 
 /// Bytes that one cell may show.
 const MOST_OUTPUT: u64 = 64 << 20;
@@ -20,7 +20,7 @@ pub async fn run_attached(
     code: &str,
     mut tell: impl FnMut(Event),
 ) -> Result<CellReply> {
-    let cell = Cell {
+    let cell = ExecuteRequest {
         code: code.to_owned(),
         silent: false,
         allow_stdin: true,
@@ -71,7 +71,7 @@ struct Following<'a> {
     to: mpsc::Sender<Event>,
 }
 
-impl Listener for Following<'_> {
+impl CellListener for Following<'_> {
     async fn hear(&mut self, heard: &Heard) {
         let content = heard.content();
         let events = match heard.kind() {

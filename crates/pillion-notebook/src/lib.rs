@@ -5,9 +5,9 @@
 //!
 //! What starts, watches and speaks with kernels is `pillion-kernel`; here is what callers see of
 //! it. A session has one kernel, which starts with its first cell. A cell's messages become
-//! outputs as notebook files have them (`course`), which are shown as they come and are in the
+//! outputs as notebook files have them (`running_cell`), which are shown as they come and are in the
 //! reply at the end. A kernel that died is replaced by the next cell, which says so. A whole
-//! notebook has a kernel of its own, which goes away with its run (`whole`).
+//! notebook has a kernel of its own, which goes away with its run (`run_notebook`).
 //!
 //! [`mod@file`] is all about `.ipynb` files and knows no kernel: reading and writing them without
 //! touching what was not changed, checking and repairing, editing, outputs, comparing, and a
@@ -20,21 +20,21 @@
 
 mod attached;
 mod cell_ref;
-mod course;
 pub mod file;
 mod gateway;
+mod jupyter_channels;
 pub mod operations;
 mod questions;
 mod replay;
 mod reply;
+mod run_notebook;
+mod running_cell;
 mod service;
 mod step;
-mod talk;
-mod typed;
-mod whole;
+mod typed_cells;
 mod widgets;
 
 pub use attached::{complete_attached, run_attached};
-pub use course::Event;
+pub use running_cell::Event;
 pub use service::NotebookService;
-pub use typed::{Read, Reader, Typed};
+pub use typed_cells::{Read, Reader, TypedText};

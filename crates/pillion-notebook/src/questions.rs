@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use pillion_catalogue::{Code, Error, Result};
-use pillion_kernel::{Client, Heard};
+use pillion_kernel::{Heard, KernelClient};
 
 /// The questions, by session.
 #[derive(Debug, Default)]
@@ -13,13 +13,13 @@ pub(crate) struct Questions(Mutex<HashMap<String, Question>>);
 /// A question of a cell.
 #[derive(Debug, Clone)]
 struct Question {
-    client: Arc<Client>,
+    client: Arc<KernelClient>,
     heard: Heard,
 }
 
 impl Questions {
     /// Note a question that somebody has to answer.
-    pub(crate) fn note(&self, session: &str, client: &Arc<Client>, heard: &Heard) {
+    pub(crate) fn note(&self, session: &str, client: &Arc<KernelClient>, heard: &Heard) {
         let question = Question {
             client: Arc::clone(client),
             heard: heard.clone(),

@@ -9,13 +9,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use pillion_catalogue::{Code, Error, Result};
-use pillion_kernel::{Cell, Client, Kernel, Ready};
+use pillion_kernel::{ExecuteRequest, Kernel, KernelClient, ReadyKernel};
 use pillion_lanes::Outcome;
 use tokio_util::sync::CancellationToken;
 
-use crate::course::{Course, Event, Told};
 use crate::questions::Questions;
 use crate::reply::word;
+use crate::running_cell::{Event, RunningCell, Told};
 
 /// Cells of a session that are kept, and bytes of their code; the oldest are let go.
 const MOST_CELLS: usize = 1000;
@@ -36,7 +36,7 @@ struct Past {
     /// Cells that were let go.
     let_go: u64,
     /// The process that ran the last of them, and whether it ran all.
-    process: Weak<Client>,
+    process: Weak<KernelClient>,
     whole: bool,
     /// Held by who runs them again.
     gate: Arc<tokio::sync::Mutex<()>>,
@@ -69,11 +69,11 @@ impl Past {
         }
     }
 
-    fn is_of(&self, client: &Arc<Client>) -> bool {
+    fn is_of(&self, client: &Arc<KernelClient>) -> bool {
         std::ptr::eq(self.process.as_ptr(), Arc::as_ptr(client))
     }
 
-    fn add(&mut self, client: &Arc<Client>, cell: PastCell) {
+    fn add(&mut self, client: &Arc<KernelClient>, cell: PastCell) {
         if !self.is_of(client) {
             self.whole = self.cells.is_empty() && self.let_go == 0;
             self.process = Arc::downgrade(client);
@@ -126,7 +126,7 @@ impl Replays {
     }
 
     /// A cell ended well.
-    pub(crate) fn add(&self, session: &str, client: &Arc<Client>, cell: PastCell) {
+    pub(crate) fn add(&self, session: &str, client: &Arc<KernelClient>, cell: PastCell) {
         self.with(session, |past| past.add(client, cell));
     }
 
@@ -144,7 +144,7 @@ impl Replays {
     }
 
     /// What this process has not run, if there is something.
-    fn due(&self, session: &str, client: &Arc<Client>) -> Option<Due> {
+    fn due(&self, session: &str, client: &Arc<KernelClient>) -> Option<Due> {
         self.with(session, |past| {
             let has_run_all = past.is_of(client) && past.whole;
             let is_due = !has_run_all && !past.cells.is_empty();
@@ -156,7 +156,7 @@ impl Replays {
     }
 
     /// This process has run all of them.
-    fn done(&self, session: &str, client: &Arc<Client>) {
+    fn done(&self, session: &str, client: &Arc<KernelClient>) {
         self.with(session, |past| {
             past.process = Arc::downgrade(client);
             past.whole = true;
@@ -181,7 +181,7 @@ pub(crate) async fn replay(
     replays: &Replays,
     questions: &Questions,
     kernel: &Arc<Kernel>,
-    ready: &Ready,
+    ready: &ReadyKernel,
     cancel: &CancellationToken,
 ) -> Result<Option<String>> {
     let session = kernel.session();
@@ -208,11 +208,11 @@ pub(crate) async fn replay(
 async fn run_again(
     questions: &Questions,
     kernel: &Arc<Kernel>,
-    ready: &Ready,
+    ready: &ReadyKernel,
     cell: PastCell,
     cancel: &CancellationToken,
 ) -> std::result::Result<(), String> {
-    let order = Cell {
+    let order = ExecuteRequest {
         code: cell.code,
         silent: false,
         allow_stdin: !cell.inputs.is_empty(),
@@ -221,7 +221,7 @@ async fn run_again(
         output: kernel.most_output(),
     };
     let mut nobody = Nobody;
-    let mut course = Course::new(questions, kernel, ready, &mut nobody, order.output);
+    let mut course = RunningCell::new(questions, kernel, ready, &mut nobody, order.output);
     course.inputs = cell.inputs.into();
     let ran = kernel.run(ready, order, cancel, &mut course).await;
     let ran = ran.map_err(|error| error.message)?;

@@ -5,16 +5,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use pillion_catalogue::{Code, Context, Error, Result};
-use pillion_kernel::{Cell, Kernel, Kernels, Ready, SearchPath, Wanted};
+use pillion_kernel::{ExecuteRequest, Kernel, KernelChoice, Kernels, ReadyKernel, SearchPath};
 use pillion_lanes::{Executor, NO_SESSION, Whereabouts};
 use pillion_runtime::managed::{Silent, ToCaller};
 
-use crate::course::{Course, Event, Told};
 use crate::gateway::{Gateway, Model, Served, is_own};
 use crate::questions::Questions;
 use crate::replay::{PastCell, Replays, replay};
 use crate::reply::CellReply;
-use crate::typed::{Reader, Typed};
+use crate::running_cell::{Event, RunningCell, Told};
+use crate::typed_cells::{Reader, TypedText};
 
 /// Characters of one cell.
 const LONGEST_CODE: usize = 1 << 20;
@@ -86,10 +86,15 @@ impl NotebookService {
     }
 
     /// A cell that is being typed for a kernel, if it is of a kind that is read.
-    pub(crate) async fn typed(&self, kernel: &Kernel, code: &str, cursor: usize) -> Option<Typed> {
+    pub(crate) async fn typed(
+        &self,
+        kernel: &Kernel,
+        code: &str,
+        cursor: usize,
+    ) -> Option<TypedText> {
         let python = kernel.python().await?;
         let past = self.replays.codes(kernel.session());
-        Typed::new(Some(python), &past, code, cursor)
+        TypedText::new(Some(python), &past, code, cursor)
     }
 
     /// What the cells of a session made is given up: none of them is run again.
@@ -103,7 +108,7 @@ impl NotebookService {
     }
 
     /// A kernel under an id, ready to be asked: the one that runs, or a new one made as it was.
-    pub(crate) async fn ready_again(&self, served: &Served) -> Result<Ready> {
+    pub(crate) async fn ready_again(&self, served: &Served) -> Result<ReadyKernel> {
         let kernel = match &served.whereabouts {
             Some(place) => {
                 self.kernels
@@ -164,7 +169,7 @@ impl NotebookService {
         session: Option<&str>,
         kernel: Option<&str>,
         memory_mb: Option<u64>,
-    ) -> Result<(Arc<Kernel>, Ready)> {
+    ) -> Result<(Arc<Kernel>, ReadyKernel)> {
         if let Some(session) = session {
             self.kernels.executor().check_session(session)?;
         }
@@ -207,7 +212,7 @@ impl NotebookService {
         };
         let config = kernel.config();
         let timeout = timeout.or(config.timeout_s.map(Duration::from_secs_f64));
-        let cell = Cell {
+        let cell = ExecuteRequest {
             code: order.code,
             silent: false,
             allow_stdin: order.is_followed || !order.inputs.is_empty(),
@@ -227,7 +232,7 @@ impl NotebookService {
             code: cell.code.clone(),
             inputs: order.inputs.clone(),
         };
-        let mut course = Course::new(&self.questions, &kernel, &ready, told, cell.output);
+        let mut course = RunningCell::new(&self.questions, &kernel, &ready, told, cell.output);
         course.inputs = order.inputs.into();
         course.is_followed = order.is_followed;
         let ran = kernel.run(&ready, cell, &cancel, &mut course).await;
@@ -250,11 +255,11 @@ pub(crate) fn variable<S>(cx: &Context<S>, name: &str) -> Option<OsString> {
 }
 
 /// The kernel of this name, looked for where the caller's own Jupyter would.
-pub(crate) fn wanted<S>(cx: &Context<S>, name: Option<&str>) -> Wanted {
+pub(crate) fn wanted<S>(cx: &Context<S>, name: Option<&str>) -> KernelChoice {
     match name {
         // Nothing is looked for.
-        None | Some("") => Wanted::default(),
-        Some(name) => Wanted {
+        None | Some("") => KernelChoice::default(),
+        Some(name) => KernelChoice {
             name: Some(name.to_owned()),
             search: SearchPath::of(|name| variable(cx, name)),
         },
@@ -262,7 +267,7 @@ pub(crate) fn wanted<S>(cx: &Context<S>, name: Option<&str>) -> Wanted {
 }
 
 /// What whoever runs a cell should know of its kernel: that it is a new one, and what that knows.
-fn before(ready: &Ready, replayed: Option<String>) -> Option<String> {
+fn before(ready: &ReadyKernel, replayed: Option<String>) -> Option<String> {
     match (&ready.lost, replayed) {
         (Some(lost), Some(again)) => Some(format!("{lost}: this is a new one, on which {again}")),
         (Some(lost), None) => Some(format!(

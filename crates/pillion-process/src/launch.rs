@@ -38,7 +38,7 @@ pub enum LaunchError {
 
 /// Where one of a child's standard streams goes.
 #[derive(Debug)]
-pub enum Stream {
+pub enum StreamTarget {
     /// Nowhere.
     Null,
     /// To the owner, as a pipe.
@@ -49,13 +49,13 @@ pub enum Stream {
     File(File),
 }
 
-impl From<Stream> for Stdio {
-    fn from(stream: Stream) -> Self {
+impl From<StreamTarget> for Stdio {
+    fn from(stream: StreamTarget) -> Self {
         match stream {
-            Stream::Null => Self::null(),
-            Stream::Piped => Self::piped(),
-            Stream::Inherit => Self::inherit(),
-            Stream::File(file) => file.into(),
+            StreamTarget::Null => Self::null(),
+            StreamTarget::Piped => Self::piped(),
+            StreamTarget::Inherit => Self::inherit(),
+            StreamTarget::File(file) => file.into(),
         }
     }
 }
@@ -70,9 +70,9 @@ pub struct Launch {
     pass_env: Vec<String>,
     variables: Option<Variables>,
     writable: Option<Vec<PathBuf>>,
-    stdin: Stream,
-    stdout: Stream,
-    stderr: Stream,
+    stdin: StreamTarget,
+    stdout: StreamTarget,
+    stderr: StreamTarget,
     inherit: Vec<OwnedFd>,
     guarded: bool,
     life: Option<OwnedFd>,
@@ -91,9 +91,9 @@ impl Launch {
             pass_env: Vec::new(),
             variables: None,
             writable: None,
-            stdin: Stream::Null,
-            stdout: Stream::Null,
-            stderr: Stream::Null,
+            stdin: StreamTarget::Null,
+            stdout: StreamTarget::Null,
+            stderr: StreamTarget::Null,
             inherit: Vec::new(),
             guarded: true,
             life: None,
@@ -176,21 +176,21 @@ impl Launch {
 
     /// Where its standard input comes from.
     #[must_use]
-    pub fn stdin(mut self, stream: Stream) -> Self {
+    pub fn stdin(mut self, stream: StreamTarget) -> Self {
         self.stdin = stream;
         self
     }
 
     /// Where its standard output goes.
     #[must_use]
-    pub fn stdout(mut self, stream: Stream) -> Self {
+    pub fn stdout(mut self, stream: StreamTarget) -> Self {
         self.stdout = stream;
         self
     }
 
     /// Where its standard error goes.
     #[must_use]
-    pub fn stderr(mut self, stream: Stream) -> Self {
+    pub fn stderr(mut self, stream: StreamTarget) -> Self {
         self.stderr = stream;
         self
     }

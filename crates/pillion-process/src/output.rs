@@ -4,14 +4,14 @@ use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncReadExt};
 
-use crate::{Exit, Launch, LaunchError, Stream};
+use crate::{Exit, Launch, LaunchError, StreamTarget};
 
 /// How much of each output stream is kept.
 const KEEP: usize = 4 << 20;
 
 /// What a finished program left.
 #[derive(Debug)]
-pub struct Output {
+pub struct ProgramOutput {
     /// How it ended.
     pub exit: Exit,
     /// The first 4 MiB of its standard output, bytes that are no UTF-8 replaced.
@@ -24,15 +24,18 @@ pub struct Output {
 
 impl Launch {
     /// Run to the end, at most `limit`; then it is killed with all its children.
-    pub async fn output(self, limit: Duration) -> Result<Output, LaunchError> {
+    pub async fn output(self, limit: Duration) -> Result<ProgramOutput, LaunchError> {
         let program = self.program().to_owned();
-        let mut running = self.stdout(Stream::Piped).stderr(Stream::Piped).spawn()?;
+        let mut running = self
+            .stdout(StreamTarget::Piped)
+            .stderr(StreamTarget::Piped)
+            .spawn()?;
         let stdout = running.take_stdout();
         let stderr = running.take_stderr();
         let all = async {
             let (stdout, stderr) = tokio::join!(read(stdout), read(stderr));
             let exit = running.wait().await;
-            Output {
+            ProgramOutput {
                 exit,
                 is_cut: stdout.1,
                 stdout: stdout.0,

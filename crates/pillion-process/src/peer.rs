@@ -15,7 +15,7 @@
 //!
 //! Everything is looked at by a handle of the process, not by its number, and the kernel is
 //! asked again at the end: the same two sockets must still be connected then. What cannot be
-//! seen (other systems, a `/proc` that hides, a process that has ended) is [`Peer::Unknown`].
+//! seen (other systems, a `/proc` that hides, a process that has ended) is [`ConnectionPeer::Unknown`].
 
 #[cfg(target_os = "linux")]
 mod sockets;
@@ -24,7 +24,7 @@ use std::net::SocketAddr;
 
 /// What the kernel says about the other end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Peer {
+pub enum ConnectionPeer {
     /// A process of our user that nothing confines.
     Ours {
         /// Which one.
@@ -38,7 +38,7 @@ pub enum Peer {
 
 /// One end of a connection: ours.
 #[derive(Debug, Clone, Copy)]
-pub struct End {
+pub struct ConnectionEnd {
     /// The inode of our socket.
     pub inode: u64,
     /// Our address.
@@ -50,13 +50,13 @@ pub struct End {
 /// Who is at the other end of this connection. `likely` are processes to look at first.
 ///
 /// Reads a good part of `/proc`: for a thread that may block.
-pub fn of(end: &End, likely: &[u32]) -> Peer {
+pub fn of(end: &ConnectionEnd, likely: &[u32]) -> ConnectionPeer {
     #[cfg(target_os = "linux")]
     return linux::of(end, likely);
     #[cfg(not(target_os = "linux"))]
     {
         let _ = (end, likely);
-        Peer::Unknown
+        ConnectionPeer::Unknown
     }
 }
 
@@ -69,23 +69,23 @@ mod linux {
     use rustix::fs::{CWD, Dir, Mode, OFlags, openat, readlinkat};
 
     use super::sockets::other_socket;
-    use super::{End, Peer};
+    use super::{ConnectionEnd, ConnectionPeer};
     use crate::effective_uid;
 
-    pub(super) fn of(end: &End, likely: &[u32]) -> Peer {
+    pub(super) fn of(end: &ConnectionEnd, likely: &[u32]) -> ConnectionPeer {
         if !end.remote.ip().to_canonical().is_loopback() {
-            return Peer::Unknown;
+            return ConnectionPeer::Unknown;
         }
         let Some(socket) = other_socket(end) else {
-            return Peer::Unknown;
+            return ConnectionPeer::Unknown;
         };
         if socket.uid != effective_uid() {
-            return Peer::OtherUser;
+            return ConnectionPeer::OtherUser;
         }
         match holder(socket.inode, likely) {
             // A row that is still there belonged to this connection all the time.
-            Some(pid) if other_socket(end) == Some(socket) => Peer::Ours { pid },
-            _ => Peer::Unknown,
+            Some(pid) if other_socket(end) == Some(socket) => ConnectionPeer::Ours { pid },
+            _ => ConnectionPeer::Unknown,
         }
     }
 
@@ -196,9 +196,9 @@ mod linux {
         use std::net::{TcpListener, TcpStream};
         use std::os::unix::fs::MetadataExt;
 
-        fn end(stream: &TcpStream) -> End {
+        fn end(stream: &TcpStream) -> ConnectionEnd {
             let file = File::from(stream.as_fd().try_clone_to_owned().unwrap());
-            End {
+            ConnectionEnd {
                 inode: file.metadata().unwrap().ino(),
                 local: stream.local_addr().unwrap(),
                 remote: stream.peer_addr().unwrap(),
@@ -213,7 +213,7 @@ mod linux {
 
         /// A child that another test just forks has our sockets, too, until it is a program.
         fn asked(here: &TcpStream, hints: &[u32], pid: u32) {
-            while of(&end(here), hints) != (Peer::Ours { pid }) {
+            while of(&end(here), hints) != (ConnectionPeer::Ours { pid }) {
                 std::thread::sleep(std::time::Duration::from_millis(5));
             }
         }
@@ -228,18 +228,18 @@ mod linux {
             asked(&here, &[], me);
             let ours = end(&here);
             drop(there);
-            assert_eq!(of(&ours, &[]), Peer::Unknown);
+            assert_eq!(of(&ours, &[]), ConnectionPeer::Unknown);
         }
 
         /// Another socket with the same addresses is another connection.
         #[test]
         fn our_own_end_must_be_the_one_that_was_accepted() {
             let (here, _there) = pair();
-            let wrong = End {
+            let wrong = ConnectionEnd {
                 inode: 1,
                 ..end(&here)
             };
-            assert_eq!(of(&wrong, &[]), Peer::Unknown);
+            assert_eq!(of(&wrong, &[]), ConnectionPeer::Unknown);
         }
 
         #[test]

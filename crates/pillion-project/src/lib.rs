@@ -24,18 +24,18 @@
 //! Invariant: **nothing of the folder runs for opening it.** Only [`Project::python`] starts
 //! something, and services ask for it after their own [`Project::demand`].
 
+mod caller_folder;
 mod project;
 mod projects;
 mod roots;
 mod search;
-mod whereabouts;
 
+pub use caller_folder::Whereabouts;
 pub use pillion_process::stamp::{Stamp, Stamps};
 pub use pillion_runtime::discovery::Proven;
 pub use project::Project;
 pub use projects::Projects;
 pub use search::Walls;
-pub use whereabouts::Whereabouts;
 
 /// Projects that are remembered; a forgotten one is opened again.
 pub const MAX_PROJECTS: usize = 256;

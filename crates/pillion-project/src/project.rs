@@ -11,11 +11,11 @@ use pillion_process::stamp::{Look, Stamps};
 use pillion_process::watch::Watched;
 use pillion_runtime::Dirs;
 use pillion_runtime::discovery::Proven;
-use pillion_runtime::trust::{self, Trust};
+use pillion_runtime::trust::{self, TrustRecords};
 use pillion_workspace::{Config, config};
 
+use crate::caller_folder::Whereabouts;
 use crate::search::{self, Search, Walls};
-use crate::whereabouts::Whereabouts;
 
 /// A project as it was found, and what says whether it still is so.
 #[derive(Debug)]
@@ -47,7 +47,7 @@ impl Project {
 
     fn read(place: Whereabouts, dirs: Dirs) -> Result<Self> {
         let root = place.root.clone();
-        let trust = Trust::new(&dirs);
+        let trust = TrustRecords::new(&dirs);
         // Stamps are taken before what they prove is read.
         let look = Look::now(true);
         let stamps = Stamps::of([root.join(config::FILE), trust.record(&root)]);

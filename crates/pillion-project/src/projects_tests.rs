@@ -185,7 +185,7 @@ async fn trust_is_in_the_text_that_was_read() {
     let demand = |project: &Project| project.demand(&project.config.python.demands(false));
     let project = world.projects.open(place.clone()).await.unwrap();
     assert!(!project.is_trusted() && demand(&project).is_err());
-    let trust = pillion_runtime::trust::Trust::new(world.projects.dirs());
+    let trust = pillion_runtime::trust::TrustRecords::new(world.projects.dirs());
     trust.give(&place.root, &config).unwrap();
     let project = world.projects.open(place.clone()).await.unwrap();
     assert!(project.is_trusted() && demand(&project).is_ok());

@@ -5,10 +5,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use pillion_runtime::Dirs;
-use pillion_runtime::discovery::{Proven, Request};
+use pillion_runtime::discovery::{DiscoveryRequest, Proven};
 use pillion_workspace::Config;
 
-use crate::whereabouts::Whereabouts;
+use crate::caller_folder::Whereabouts;
 
 /// How a Python is asked who it is that comes with the folder, or that the folder names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,7 +38,7 @@ impl Search {
     /// `lasting` says that it may stand for as long as nothing changed.
     pub(crate) async fn python(
         &self,
-        request: Request<'_>,
+        request: DiscoveryRequest<'_>,
         dirs: &Dirs,
         lasting: bool,
     ) -> Arc<Proven> {
@@ -79,13 +79,13 @@ pub(crate) fn request<'a>(
     config: &'a Config,
     place: &'a Whereabouts,
     walled: bool,
-) -> Request<'a> {
-    Request {
+) -> DiscoveryRequest<'a> {
+    DiscoveryRequest {
         explicit: place.python.as_deref(),
         configured: config.python.interpreter.as_deref(),
         virtual_env: place.virtual_env.as_deref(),
         conda_prefix: place.conda_prefix.as_deref(),
         walled,
-        ..Request::new(root)
+        ..DiscoveryRequest::new(root)
     }
 }

@@ -56,15 +56,15 @@ impl<'de> Deserialize<'de> for Id {
 
 /// The version marker: only `"2.0"` is read.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Version;
+pub struct VersionMarker;
 
-impl Serialize for Version {
+impl Serialize for VersionMarker {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str("2.0")
     }
 }
 
-impl<'de> Deserialize<'de> for Version {
+impl<'de> Deserialize<'de> for VersionMarker {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = std::borrow::Cow::<'de, str>::deserialize(deserializer)?;
         if text == "2.0" {
@@ -80,7 +80,7 @@ impl<'de> Deserialize<'de> for Version {
 pub struct Request {
     /// Always `"2.0"`.
     #[serde(rename = "jsonrpc")]
-    pub version: Version,
+    pub version: VersionMarker,
     /// What is asked for.
     pub method: String,
     /// With what.
@@ -205,7 +205,7 @@ impl From<ErrorMember> for Error {
 pub struct Response {
     /// Always `"2.0"`.
     #[serde(rename = "jsonrpc")]
-    pub version: Version,
+    pub version: VersionMarker,
     /// The result, if it went well. A `null` result is a result.
     #[serde(
         default,
@@ -235,7 +235,7 @@ impl Response {
             Err(error) => (None, Some(ErrorMember::from(&error))),
         };
         Self {
-            version: Version,
+            version: VersionMarker,
             result,
             error,
             id,
@@ -257,7 +257,7 @@ impl Response {
 pub struct Notification {
     /// Always `"2.0"`.
     #[serde(rename = "jsonrpc")]
-    pub version: Version,
+    pub version: VersionMarker,
     /// Which kind.
     pub method: String,
     /// Its content.

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use sha2::Sha256;
 
-use crate::zmtp::Part;
+use crate::zmtp::MessagePart;
 
 /// Between identities and the message proper.
 const DELIMITER: &[u8] = b"<IDS|MSG>";
@@ -117,8 +117,8 @@ pub fn encode(signer: &Signer, texts: [&str; 4], buffers: &[Bytes]) -> Vec<Bytes
 }
 
 /// The message that these parts are.
-pub fn decode(signer: &Signer, parts: &[Part]) -> Result<Message, MessageError> {
-    let is_delimiter = |part: &Part| part.bytes().is_some_and(|bytes| bytes == DELIMITER);
+pub fn decode(signer: &Signer, parts: &[MessagePart]) -> Result<Message, MessageError> {
+    let is_delimiter = |part: &MessagePart| part.bytes().is_some_and(|bytes| bytes == DELIMITER);
     let delimiter = parts
         .iter()
         .position(is_delimiter)
@@ -127,7 +127,8 @@ pub fn decode(signer: &Signer, parts: &[Part]) -> Result<Message, MessageError> 
     let [signature, header, parent, metadata, content, buffers @ ..] = rest else {
         return Err(MessageError::Missing("a part"));
     };
-    let short = |part: &Part, what| part.bytes().cloned().ok_or(MessageError::Unreadable(what));
+    let short =
+        |part: &MessagePart, what| part.bytes().cloned().ok_or(MessageError::Unreadable(what));
     let signature = short(signature, "signature")?;
     let header = short(header, "header")?;
     let parent = short(parent, "parent header")?;
@@ -182,11 +183,11 @@ mod tests {
     const HEADER: &str = r#"{"msg_id":"1","msg_type":"stream","session":"s","extra":1}"#;
     const CONTENT: &str = r#"{"name":"stdout","text":"ä","big":123456789012345678901234567890}"#;
 
-    fn parts(signer: &Signer) -> Vec<Part> {
-        let mut parts = vec![Part::Whole(Bytes::from_static(b"topic"))];
+    fn parts(signer: &Signer) -> Vec<MessagePart> {
+        let mut parts = vec![MessagePart::Whole(Bytes::from_static(b"topic"))];
         let texts = [HEADER, r#"{"msg_id":"7"}"#, "{}", CONTENT];
         let encoded = encode(signer, texts, &[Bytes::from_static(b"\0\xff")]);
-        parts.extend(encoded.into_iter().map(Part::Whole));
+        parts.extend(encoded.into_iter().map(MessagePart::Whole));
         parts
     }
 
@@ -216,7 +217,7 @@ mod tests {
         );
         assert!(decode(&Signer::new(b""), &unsigned).is_ok());
         let mut changed = parts(&signer);
-        changed[6] = Part::Whole(Bytes::from_static(b"{}"));
+        changed[6] = MessagePart::Whole(Bytes::from_static(b"{}"));
         assert_eq!(
             decode(&signer, &changed).unwrap_err(),
             MessageError::Signature
@@ -238,7 +239,7 @@ mod tests {
     fn what_was_passed_by_leaves_the_rest_of_its_message() {
         let signer = Signer::new(b"key");
         let mut large = parts(&signer);
-        large[6] = Part::PassedBy(100 << 20);
+        large[6] = MessagePart::PassedBy(100 << 20);
         let message = decode(&signer, &large).unwrap();
         assert!(message.content.is_none());
         assert_eq!(message.parent_id.as_deref(), Some("7"));
@@ -249,7 +250,7 @@ mod tests {
         let signer = Signer::new(b"");
         let with = |at: usize, bytes: &'static [u8]| {
             let mut parts = parts(&signer);
-            parts[at] = Part::Whole(Bytes::from_static(bytes));
+            parts[at] = MessagePart::Whole(Bytes::from_static(bytes));
             decode(&signer, &parts).unwrap_err()
         };
         assert_eq!(with(1, b"x"), MessageError::Missing("its delimiter"));

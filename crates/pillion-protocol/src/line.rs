@@ -41,11 +41,11 @@ pub struct Request {
 }
 
 /// What is wrong with a request line, and the id to say it under.
-pub type Refusal = (Option<Box<RawValue>>, Error);
+pub type RefusedLine = (Option<Box<RawValue>>, Error);
 
 /// Read a request line; what is wrong becomes the answer to send, under the line's own id if
 /// it has one: a host waits for it.
-pub fn read(line: &[u8]) -> Result<Request, Refusal> {
+pub fn read(line: &[u8]) -> Result<Request, RefusedLine> {
     let nobody = |code, what: String| (None, Error::new(code, what));
     let text = std::str::from_utf8(line)
         .map_err(|error| nobody(Code::InvalidJson, format!("the line is not UTF-8: {error}")))?;
@@ -73,7 +73,7 @@ fn id_of(object: &RawValue) -> Option<Box<RawValue>> {
 
 /// The `error` member of an answer line: the error object, and `type` for old hosts.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct ErrorMember {
+pub struct LineError {
     /// The class name of an exception.
     #[serde(default, rename = "type", skip_serializing_if = "Option::is_none")]
     pub type_name: Option<String>,
@@ -101,7 +101,7 @@ fn internal_code() -> Code {
     Code::InternalError
 }
 
-impl From<Error> for ErrorMember {
+impl From<Error> for LineError {
     fn from(error: Error) -> Self {
         let type_name = match &error.code {
             Code::InvalidJson => Some("InvalidJSON".to_owned()),
@@ -119,8 +119,8 @@ impl From<Error> for ErrorMember {
     }
 }
 
-impl From<ErrorMember> for Error {
-    fn from(member: ErrorMember) -> Self {
+impl From<LineError> for Error {
+    fn from(member: LineError) -> Self {
         let kind = member.kind.unwrap_or_else(|| member.code.kind());
         let data = match (member.data, member.type_name) {
             (None, Some(name)) => Some(Box::new(serde_json::json!({ "type": name }))),
@@ -139,7 +139,7 @@ impl From<ErrorMember> for Error {
 
 /// An answer line.
 #[derive(Debug, Serialize)]
-pub struct Reply<'a> {
+pub struct ReplyLine<'a> {
     /// The request's id as it came, or null.
     pub id: Option<&'a RawValue>,
     /// What happened to it.
@@ -154,7 +154,7 @@ pub enum ReplyBody<'a> {
     /// It went well.
     Result(&'a RawValue),
     /// It did not.
-    Error(ErrorMember),
+    Error(LineError),
     /// How far the work is.
     Progress(&'a RawValue),
     /// The next item of a stream.
@@ -172,7 +172,7 @@ pub struct FromSidecar<'a> {
     pub result: Option<&'a RawValue>,
     /// It did not.
     #[serde(default)]
-    pub error: Option<ErrorMember>,
+    pub error: Option<LineError>,
     /// The next item of a stream.
     #[serde(default, borrow, deserialize_with = "raw_present")]
     pub item: Option<&'a RawValue>,
@@ -245,7 +245,7 @@ mod tests {
     fn an_answer_has_its_id_first_and_the_old_shape() {
         let result = RawValue::from_string("{\"a\":1}".into()).unwrap();
         let id = RawValue::from_string("\"x\"".into()).unwrap();
-        let reply = Reply {
+        let reply = ReplyLine {
             id: Some(&id),
             body: ReplyBody::Result(&result),
         };
@@ -254,7 +254,7 @@ mod tests {
             r#"{"id":"x","result":{"a":1}}"#
         );
         let error = Error::new(Code::InvalidJson, "no");
-        let reply = Reply {
+        let reply = ReplyLine {
             id: None,
             body: ReplyBody::Error(error.into()),
         };

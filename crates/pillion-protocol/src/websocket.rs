@@ -21,7 +21,7 @@ const PARTS: usize = 5;
 
 /// Why a frame is no message.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum FrameError {
+pub enum WebSocketError {
     /// Its parts are not where it says.
     #[error("its parts are not where it says")]
     Places,
@@ -53,7 +53,7 @@ pub enum Framed {
 
 /// What a client says to a kernel.
 #[derive(Debug, Clone)]
-pub struct Said {
+pub struct ClientMessage {
     /// The name of the channel it goes to.
     pub channel: String,
     /// What it is.
@@ -92,12 +92,12 @@ struct Shown<'a> {
 }
 
 /// The message of a client that a frame holds.
-pub fn decode(form: Form, frame: &Framed) -> Result<Said, FrameError> {
+pub fn decode(form: Form, frame: &Framed) -> Result<ClientMessage, WebSocketError> {
     match (form, frame) {
         (Form::Json, Framed::Text(text)) => plain(text.as_bytes(), Vec::new()),
         (Form::Json, Framed::Binary(bytes)) => {
             let mut parts = older_parts(bytes)?.into_iter();
-            let message = parts.next().ok_or(FrameError::Places)?;
+            let message = parts.next().ok_or(WebSocketError::Places)?;
             plain(&message, parts.collect())
         }
         (Form::V1, Framed::Binary(bytes)) => newer(bytes),
@@ -113,7 +113,7 @@ pub fn encode(
     channel: &str,
     texts: [&RawValue; 4],
     buffers: &[Bytes],
-) -> Result<Framed, FrameError> {
+) -> Result<Framed, WebSocketError> {
     match form {
         Form::V1 => {
             let texts = texts.map(|text| text.get().as_bytes());
@@ -137,7 +137,7 @@ pub fn encode(
                 channel,
             };
             let text =
-                serde_json::to_string(&shown).map_err(|_| FrameError::Unreadable("content"))?;
+                serde_json::to_string(&shown).map_err(|_| WebSocketError::Unreadable("content"))?;
             if buffers.is_empty() {
                 return Ok(Framed::Text(text));
             }
@@ -148,8 +148,8 @@ pub fn encode(
     }
 }
 
-fn plain(text: &[u8], buffers: Vec<Bytes>) -> Result<Said, FrameError> {
-    let unreadable = |_| FrameError::Unreadable("JSON");
+fn plain(text: &[u8], buffers: Vec<Bytes>) -> Result<ClientMessage, WebSocketError> {
+    let unreadable = |_| WebSocketError::Unreadable("JSON");
     let message: Plain<'_> = serde_json::from_slice(text).map_err(unreadable)?;
     let nothing = || RawValue::from_string("{}".to_owned()).map_err(unreadable);
     let part = |raw: Option<&RawValue>, what| match raw.map(RawValue::get) {
@@ -167,23 +167,24 @@ fn plain(text: &[u8], buffers: Vec<Bytes>) -> Result<Said, FrameError> {
     said(channel, texts, buffers)
 }
 
-fn newer(bytes: &Bytes) -> Result<Said, FrameError> {
+fn newer(bytes: &Bytes) -> Result<ClientMessage, WebSocketError> {
     let mut head = bytes.clone();
     let mut number = || {
-        let here = head.try_get_u64_le().map_err(|_| FrameError::Places)?;
-        usize::try_from(here).map_err(|_| FrameError::Places)
+        let here = head.try_get_u64_le().map_err(|_| WebSocketError::Places)?;
+        usize::try_from(here).map_err(|_| WebSocketError::Places)
     };
     let places = number()?;
     if places > PARTS + 1 + MAX_BUFFERS {
-        return Err(FrameError::Buffers);
+        return Err(WebSocketError::Buffers);
     }
     let places = (0..places)
         .map(|_| number())
         .collect::<Result<Vec<_>, _>>()?;
     let mut parts = cut(bytes, &places)?.into_iter();
-    let mut part = || parts.next().ok_or(FrameError::Places);
+    let mut part = || parts.next().ok_or(WebSocketError::Places);
     let channel = part()?;
-    let channel = std::str::from_utf8(&channel).map_err(|_| FrameError::Unreadable("channel"))?;
+    let channel =
+        std::str::from_utf8(&channel).map_err(|_| WebSocketError::Unreadable("channel"))?;
     let texts = [
         object(&part()?, "header")?,
         object(&part()?, "parent header")?,
@@ -197,11 +198,11 @@ fn said(
     channel: String,
     texts: [Box<RawValue>; 4],
     buffers: Vec<Bytes>,
-) -> Result<Said, FrameError> {
+) -> Result<ClientMessage, WebSocketError> {
     let header: Header = read(&texts[0])?;
     match header.msg_id.is_empty() || header.msg_type.is_empty() {
-        true => Err(FrameError::Unreadable("header")),
-        false => Ok(Said {
+        true => Err(WebSocketError::Unreadable("header")),
+        false => Ok(ClientMessage {
             channel,
             header,
             texts,
@@ -211,15 +212,15 @@ fn said(
 }
 
 /// The parts of an older frame: so many, where each begins, and they themselves.
-fn older_parts(bytes: &Bytes) -> Result<Vec<Bytes>, FrameError> {
+fn older_parts(bytes: &Bytes) -> Result<Vec<Bytes>, WebSocketError> {
     let mut head = bytes.clone();
     let mut number = || {
-        let here = head.try_get_u32().map_err(|_| FrameError::Places)?;
-        usize::try_from(here).map_err(|_| FrameError::Places)
+        let here = head.try_get_u32().map_err(|_| WebSocketError::Places)?;
+        usize::try_from(here).map_err(|_| WebSocketError::Places)
     };
     let parts = number()?;
     if parts > 1 + MAX_BUFFERS {
-        return Err(FrameError::Buffers);
+        return Err(WebSocketError::Buffers);
     }
     let mut places = (0..parts)
         .map(|_| number())
@@ -229,8 +230,8 @@ fn older_parts(bytes: &Bytes) -> Result<Vec<Bytes>, FrameError> {
     cut(bytes, &places)
 }
 
-fn older_bytes(parts: &[&[u8]]) -> Result<Bytes, FrameError> {
-    let long = |number: usize| u32::try_from(number).map_err(|_| FrameError::Places);
+fn older_bytes(parts: &[&[u8]]) -> Result<Bytes, WebSocketError> {
+    let long = |number: usize| u32::try_from(number).map_err(|_| WebSocketError::Places);
     let length: usize = parts.iter().map(|part| part.len() + 4).sum();
     let mut out = BytesMut::with_capacity(length + 4);
     out.put_u32(long(parts.len())?);
@@ -259,16 +260,16 @@ fn newer_bytes(parts: &[&[u8]]) -> Bytes {
 }
 
 /// What lies between each two places. They are a client's word.
-fn cut(bytes: &Bytes, places: &[usize]) -> Result<Vec<Bytes>, FrameError> {
+fn cut(bytes: &Bytes, places: &[usize]) -> Result<Vec<Bytes>, WebSocketError> {
     let between = |pair: &[usize]| match pair {
         [from, to] if from <= to && *to <= bytes.len() => Ok(bytes.slice(*from..*to)),
-        _ => Err(FrameError::Places),
+        _ => Err(WebSocketError::Places),
     };
     places.windows(2).map(between).collect()
 }
 
-fn object(bytes: &[u8], what: &'static str) -> Result<Box<RawValue>, FrameError> {
-    let unreadable = || FrameError::Unreadable(what);
+fn object(bytes: &[u8], what: &'static str) -> Result<Box<RawValue>, WebSocketError> {
+    let unreadable = || WebSocketError::Unreadable(what);
     let text = std::str::from_utf8(bytes).map_err(|_| unreadable())?;
     let raw = RawValue::from_string(text.trim().to_owned()).map_err(|_| unreadable())?;
     match raw.get().starts_with('{') {
@@ -277,8 +278,8 @@ fn object(bytes: &[u8], what: &'static str) -> Result<Box<RawValue>, FrameError>
     }
 }
 
-fn read(header: &RawValue) -> Result<Header, FrameError> {
-    serde_json::from_str(header.get()).map_err(|_| FrameError::Unreadable("header"))
+fn read(header: &RawValue) -> Result<Header, WebSocketError> {
+    serde_json::from_str(header.get()).map_err(|_| WebSocketError::Unreadable("header"))
 }
 
 #[cfg(test)]
@@ -336,19 +337,25 @@ mod tests {
     #[test]
     fn frames_that_are_no_message_are_told_apart() {
         let text = |text: &str| decode(Form::Json, &Framed::Text(text.to_owned())).unwrap_err();
-        assert_eq!(text("[]"), FrameError::Unreadable("JSON"));
-        assert_eq!(text(r#"{"header": []}"#), FrameError::Unreadable("header"));
-        assert_eq!(text(r#"{"header": {}}"#), FrameError::Unreadable("header"));
+        assert_eq!(text("[]"), WebSocketError::Unreadable("JSON"));
+        assert_eq!(
+            text(r#"{"header": []}"#),
+            WebSocketError::Unreadable("header")
+        );
+        assert_eq!(
+            text(r#"{"header": {}}"#),
+            WebSocketError::Unreadable("header")
+        );
         let bytes = |form, bytes: &[u8]| {
             decode(form, &Framed::Binary(Bytes::copy_from_slice(bytes))).unwrap_err()
         };
-        assert_eq!(bytes(Form::Json, &[0, 0]), FrameError::Places);
-        assert_eq!(bytes(Form::Json, &[0, 0, 0, 0]), FrameError::Places);
-        assert_eq!(bytes(Form::Json, &[0xff; 8]), FrameError::Buffers);
-        assert_eq!(bytes(Form::V1, &[0xff; 8]), FrameError::Buffers);
-        assert_eq!(bytes(Form::V1, &[0; 8]), FrameError::Places);
+        assert_eq!(bytes(Form::Json, &[0, 0]), WebSocketError::Places);
+        assert_eq!(bytes(Form::Json, &[0, 0, 0, 0]), WebSocketError::Places);
+        assert_eq!(bytes(Form::Json, &[0xff; 8]), WebSocketError::Buffers);
+        assert_eq!(bytes(Form::V1, &[0xff; 8]), WebSocketError::Buffers);
+        assert_eq!(bytes(Form::V1, &[0; 8]), WebSocketError::Places);
         let backwards = [2_u64, 24, 8].map(u64::to_le_bytes).concat();
-        assert_eq!(bytes(Form::V1, &backwards), FrameError::Places);
+        assert_eq!(bytes(Form::V1, &backwards), WebSocketError::Places);
     }
 
     proptest! {

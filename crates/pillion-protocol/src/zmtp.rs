@@ -43,14 +43,14 @@ pub enum Socket {
 
 /// One part of a message.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Part {
+pub enum MessagePart {
     /// As it came.
     Whole(Bytes),
     /// It had so many bytes and was passed by.
     PassedBy(u64),
 }
 
-impl Part {
+impl MessagePart {
     /// Its bytes, if it has not been passed by.
     pub fn bytes(&self) -> Option<&Bytes> {
         match self {
@@ -142,7 +142,7 @@ enum State {
 #[derive(Debug)]
 pub struct Decoder {
     state: State,
-    parts: Vec<Part>,
+    parts: Vec<MessagePart>,
     bytes: usize,
     is_ready: bool,
 }
@@ -165,7 +165,7 @@ impl Decoder {
     }
 
     /// Take the next message from the front of `buffer`, if it is there in full.
-    pub fn next(&mut self, buffer: &mut BytesMut) -> Result<Option<Vec<Part>>, ZmtpError> {
+    pub fn next(&mut self, buffer: &mut BytesMut) -> Result<Option<Vec<MessagePart>>, ZmtpError> {
         loop {
             match self.state {
                 State::Greeting => {
@@ -189,7 +189,7 @@ impl Decoder {
                         self.state = State::Passing { more, size, left };
                         return Ok(None);
                     }
-                    if let Some(whole) = self.end_part(Part::PassedBy(size), more) {
+                    if let Some(whole) = self.end_part(MessagePart::PassedBy(size), more) {
                         return Ok(Some(whole));
                     }
                 }
@@ -202,7 +202,8 @@ impl Decoder {
                     if flags & COMMAND != 0 {
                         self.command(&body)?;
                         self.state = State::Flags;
-                    } else if let Some(whole) = self.end_part(Part::Whole(body), flags & MORE != 0)
+                    } else if let Some(whole) =
+                        self.end_part(MessagePart::Whole(body), flags & MORE != 0)
                     {
                         return Ok(Some(whole));
                     }
@@ -252,7 +253,7 @@ impl Decoder {
     }
 
     /// A part is complete; gives the message if that is, too.
-    fn end_part(&mut self, part: Part, more: bool) -> Option<Vec<Part>> {
+    fn end_part(&mut self, part: MessagePart, more: bool) -> Option<Vec<MessagePart>> {
         self.bytes += part.bytes().map_or(0, Bytes::len);
         self.parts.push(part);
         self.state = State::Flags;
@@ -305,7 +306,7 @@ mod tests {
         opening(Socket::Dealer, b"").to_vec()
     }
 
-    fn decode(decoder: &mut Decoder, bytes: &[u8]) -> Result<Vec<Vec<Part>>, ZmtpError> {
+    fn decode(decoder: &mut Decoder, bytes: &[u8]) -> Result<Vec<Vec<MessagePart>>, ZmtpError> {
         let mut buffer = BytesMut::from(bytes);
         let mut all = Vec::new();
         while let Some(message) = decoder.next(&mut buffer)? {
@@ -349,11 +350,11 @@ mod tests {
             assert!(decode(&mut decoder, &piece).unwrap().is_empty());
         }
         let got = decode(&mut decoder, b"\0\0\x01b\0\x01c").unwrap();
-        let whole = |text: &'static [u8]| Part::Whole(Bytes::from_static(text));
+        let whole = |text: &'static [u8]| MessagePart::Whole(Bytes::from_static(text));
         assert_eq!(
             got,
             [
-                vec![whole(b"a"), Part::PassedBy(size), whole(b"b")],
+                vec![whole(b"a"), MessagePart::PassedBy(size), whole(b"b")],
                 vec![whole(b"c")]
             ]
         );

@@ -2,7 +2,9 @@
 
 use std::path::PathBuf;
 
-use pillion_catalogue::{Asking, Caller, Error, Functions, Given, Listing, Operation, Result};
+use pillion_catalogue::{
+    Caller, Error, FunctionRequest, Functions, Given, Listing, Operation, Result,
+};
 use serde_json::value::{RawValue, to_raw_value};
 
 use crate::operations::{Expose, Invoke};
@@ -19,8 +21,8 @@ pub struct ExposedModules {
 }
 
 impl ExposedModules {
-    fn asking<O: Operation>(&self, operation: &O) -> Result<Asking> {
-        Ok(Asking {
+    fn asking<O: Operation>(&self, operation: &O) -> Result<FunctionRequest> {
+        Ok(FunctionRequest {
             operation: O::NAME,
             params: to_raw_value(operation).map_err(Error::internal)?,
             caller: self.caller.clone(),
@@ -29,14 +31,14 @@ impl ExposedModules {
 }
 
 impl Functions for ExposedModules {
-    fn list(&self) -> Result<Asking> {
+    fn list(&self) -> Result<FunctionRequest> {
         self.asking(&Expose {
             modules: self.modules.clone(),
             path: self.path.clone(),
         })
     }
 
-    fn call(&self, name: &str, params: Option<&RawValue>, stream: bool) -> Result<Asking> {
+    fn call(&self, name: &str, params: Option<&RawValue>, stream: bool) -> Result<FunctionRequest> {
         self.asking(&Invoke {
             name: name.to_owned(),
             params: params.map(ToOwned::to_owned),

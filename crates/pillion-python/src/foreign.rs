@@ -8,7 +8,7 @@ use pillion_catalogue::{Code, Error, Result};
 use pillion_process::Launch;
 use pillion_process::environment::Variables;
 use pillion_project::Project;
-use pillion_supervisor::{Dialect, Kind, Limits, Spec};
+use pillion_supervisor::{Dialect, Kind, SidecarLimits, Spec};
 use pillion_workspace::config::Foreign;
 
 /// A foreign sidecar cannot be told to stop one call, so a hanging one is given longer.
@@ -35,11 +35,11 @@ pub(crate) fn find<'a>(project: &'a Project, name: &str) -> Result<&'a Foreign> 
 
 /// Its make, with the variables that it gets.
 pub(crate) fn spec(project: &Project, name: &str, foreign: &Foreign, variables: Variables) -> Spec {
-    let limits = Limits {
+    let limits = SidecarLimits {
         hello: Duration::from_secs_f64(foreign.ready_s),
         grace: GRACE,
         memory_hard: foreign.memory_hard_mb.map(|mb| mb << 20),
-        ..Limits::default()
+        ..SidecarLimits::default()
     };
     let (root, made) = (project.root.clone(), foreign.clone());
     Spec {
@@ -77,7 +77,7 @@ fn launch(root: &Path, foreign: &Foreign, variables: &Variables) -> Result<Launc
 mod tests {
     use super::*;
     use crate::world::{World, map};
-    use pillion_supervisor::Start;
+    use pillion_supervisor::StartMode;
     use std::fs;
     use std::os::unix::fs::PermissionsExt;
 
@@ -98,11 +98,11 @@ mod tests {
         let project = world.project(root).await;
         let made = find(&project, "it").unwrap();
         match (spec(&project, "it", made, variables()).launch)()? {
-            Start::Plain(launch) => {
+            StartMode::Plain(launch) => {
                 let output = launch.output(Duration::from_secs(60)).await.unwrap();
                 Ok(output.stdout)
             }
-            Start::Confined { .. } => panic!("a sidecar of the user's own is not confined"),
+            StartMode::Confined { .. } => panic!("a sidecar of the user's own is not confined"),
         }
     }
 

@@ -36,9 +36,9 @@ impl PythonService {
     /// A service whose sidecars are kept by `supervisor`. Those of a project that changed end
     /// when they are done, whoever saw it.
     pub fn new(supervisor: Arc<Supervisor>, projects: Arc<Projects>) -> Self {
-        let keeper = Arc::clone(&supervisor);
+        let sidecars = Arc::clone(&supervisor);
         projects.on_leaving(move |project| {
-            keeper.retire(Some(&project.root));
+            sidecars.retire(Some(&project.root));
         });
         Self {
             supervisor,

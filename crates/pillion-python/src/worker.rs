@@ -8,7 +8,7 @@ use pillion_catalogue::{Code, Error, Result};
 use pillion_process::Launch;
 use pillion_process::environment::Variables;
 use pillion_runtime::{Dirs, bytecode, worker_dir};
-use pillion_supervisor::{Dialect, Kind, Limits, Spec};
+use pillion_supervisor::{Dialect, Kind, SidecarLimits, Spec};
 
 use crate::project::PythonProject;
 
@@ -20,12 +20,12 @@ pub(crate) fn spec(
     dirs: &Dirs,
 ) -> Spec {
     let config = &project.common.config.python;
-    let limits = Limits {
+    let limits = SidecarLimits {
         queue: config.queue,
         memory_soft: Some(config.memory_soft_mb << 20),
         memory_hard: Some(config.memory_hard_mb << 20),
         idle: Some(Duration::from_secs_f64(config.idle_minutes * 60.0)),
-        ..Limits::default()
+        ..SidecarLimits::default()
     };
     let (for_launch, dirs) = (Arc::clone(project), dirs.clone());
     Spec {
@@ -117,10 +117,12 @@ mod tests {
     }
 
     fn started(spec: &Spec) -> Started {
-        let pillion_supervisor::Start::Plain(launch) = (spec.launch)().unwrap() else {
+        let pillion_supervisor::StartMode::Plain(launch) = (spec.launch)().unwrap() else {
             panic!("a worker is not confined");
         };
-        let launch = launch.stdin(pillion_process::Stream::Piped).unguarded();
+        let launch = launch
+            .stdin(pillion_process::StreamTarget::Piped)
+            .unguarded();
         let running = launch.spawn().unwrap();
         let process = format!("/proc/{}", running.id().unwrap());
         let texts = |name: &str| -> Vec<String> {
@@ -157,7 +159,7 @@ mod tests {
         assert_eq!((spec.name.as_str(), spec.kind), ("worker", Kind::Worker));
         assert!(matches!(spec.dialect, Dialect::Worker) && spec.opening.is_none());
         assert_eq!(spec.workspace, project.common.root);
-        let Limits {
+        let SidecarLimits {
             queue,
             memory_soft,
             memory_hard,

@@ -8,7 +8,7 @@ use pillion_catalogue::{Activity, Catalogue, Door, Peer, Request, Result};
 use pillion_process::environment::Map;
 use pillion_project::{Project, Projects, Whereabouts};
 use pillion_runtime::Dirs;
-use pillion_runtime::trust::Trust;
+use pillion_runtime::trust::TrustRecords;
 use pillion_supervisor::Supervisor;
 use serde::Serialize;
 use serde_json::Value;
@@ -55,7 +55,7 @@ impl World {
     /// A folder with this `pillion.toml`, which is trusted.
     pub(crate) fn trusted(&self, name: &str, config: &str) -> PathBuf {
         let root = self.folder(name, config);
-        let trust = Trust::new(self.projects.dirs());
+        let trust = TrustRecords::new(self.projects.dirs());
         trust.give(&root, &root.join("pillion.toml")).unwrap();
         root
     }

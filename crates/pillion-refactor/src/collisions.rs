@@ -13,11 +13,11 @@ use pillion_index::modules::{self, Modules, join};
 use pillion_index::scopes::Scopes;
 use pillion_index::source::Span;
 use pillion_index::{Facts, Kind, Mention, mentions_in};
-use pillion_symbols::arrivals;
-use pillion_symbols::ask::Engine;
+use pillion_symbols::ask::EngineView;
 use pillion_symbols::closure;
-use pillion_symbols::desk::Desk;
+use pillion_symbols::keyword_arguments;
 use pillion_symbols::occurrences::{Sort, is_of_attrs};
+use pillion_symbols::open_files::OpenFiles;
 use ruff_text_size::{TextRange, TextSize};
 use serde_json::json;
 
@@ -25,49 +25,49 @@ use super::strings;
 use super::subject::{Subject, absolute};
 
 /// Refuse a name that is taken where the subject is known.
-pub(super) async fn check(engine: &Engine, subject: &Subject) -> Result<()> {
-    let mut desk = Desk::new(&engine.view);
+pub(super) async fn check(engine: &EngineView, subject: &Subject) -> Result<()> {
+    let mut opened = OpenFiles::new(&engine.view);
     if subject.sort == Sort::Parameter {
-        let passed = arrivals::passed(engine, &subject.new_name, &subject.target).await?;
+        let passed = keyword_arguments::passed(engine, &subject.new_name, &subject.target).await?;
         if let Some((path, taken)) = passed {
-            return Err(conflict(&mut desk, subject, &path, taken));
+            return Err(conflict(&mut opened, subject, &path, taken));
         }
     }
     if subject.sort != Sort::Member {
-        in_scopes(engine, &mut desk, subject)?;
+        in_scopes(engine, &mut opened, subject)?;
     }
     if subject.alias {
-        return in_modules(engine, &mut desk, subject);
+        return in_modules(engine, &mut opened, subject);
     }
     for (path, span) in &subject.found.places {
-        let defined = desk.defined_at(path, span.start);
+        let defined = opened.defined_at(path, span.start);
         match defined {
-            Some(defined) if defined.is_member => in_classes(&mut desk, subject)?,
+            Some(defined) if defined.is_member => in_classes(&mut opened, subject)?,
             Some(defined) => {
-                in_modules(engine, &mut desk, subject)?;
+                in_modules(engine, &mut opened, subject)?;
                 if !defined.name_path.contains('/') {
-                    in_stars(engine, &mut desk, subject)?;
-                    in_packages(engine, &mut desk, subject)?;
+                    in_stars(engine, &mut opened, subject)?;
+                    in_packages(engine, &mut opened, subject)?;
                 }
             }
-            None => in_scope(engine, &mut desk, subject)?,
+            None => in_scope(engine, &mut opened, subject)?,
         }
     }
     Ok(())
 }
 
 /// A member: no class that has it, is above one that has it or below may have the new name.
-fn in_classes(desk: &mut Desk, subject: &Subject) -> Result<()> {
+fn in_classes(opened: &mut OpenFiles, subject: &Subject) -> Result<()> {
     let family = &subject.family;
     if closure::is_mangled(&subject.new_name) {
-        return hidden(desk, subject);
+        return hidden(opened, subject);
     }
     let is_field = !subject.target.classes.is_empty();
     let bare = |name: &str| name.len() - name.trim_start_matches('_').len();
     if bare(&subject.new_name) > bare(&subject.name) && is_field {
         let mut classes = family.classes.iter();
-        if let Some((path, at)) = classes.find(|class| is_of_attrs(desk, class)) {
-            let location = desk.location(path, *at);
+        if let Some((path, at)) = classes.find(|class| is_of_attrs(opened, class)) {
+            let location = opened.location(path, *at);
             let what = format!(
                 "attrs would still take `{}` without its underscore: {}:{}",
                 subject.new_name, location.file, location.line
@@ -78,29 +78,29 @@ fn in_classes(desk: &mut Desk, subject: &Subject) -> Result<()> {
         }
     }
     for class in family.classes.iter().chain(&family.above) {
-        let taken = closure::members_named(desk, class, &subject.new_name);
+        let taken = closure::members_named(opened, class, &subject.new_name);
         if let Some((path, taken)) = taken.first() {
-            return Err(conflict(desk, subject, path, *taken));
+            return Err(conflict(opened, subject, path, *taken));
         }
     }
     Ok(())
 }
 
 /// A name that Python hides in its class: all that use it must be in there.
-fn hidden(desk: &mut Desk, subject: &Subject) -> Result<()> {
+fn hidden(opened: &mut OpenFiles, subject: &Subject) -> Result<()> {
     let own = subject.closure.iter().find_map(|(path, at)| {
-        let class = closure::class_around(desk, path, at.start)?;
-        let whole = desk.defined_at(&class.0, class.1.start)?.span;
+        let class = closure::class_around(opened, path, at.start)?;
+        let whole = opened.defined_at(&class.0, class.1.start)?.span;
         Some((class.0, whole))
     });
     for (file, spans) in &subject.places {
-        let path = desk.root().join(file);
+        let path = opened.root().join(file);
         for span in spans {
             let is_in = own
                 .as_ref()
                 .is_some_and(|(own, whole)| *own == path && whole.holds(span));
             if !is_in {
-                let location = desk.location(&path, *span);
+                let location = opened.location(&path, *span);
                 let what = format!(
                     "`{}` would not be known outside of the class: {}:{}",
                     subject.new_name, location.file, location.line
@@ -115,7 +115,7 @@ fn hidden(desk: &mut Desk, subject: &Subject) -> Result<()> {
 }
 
 /// Names that stand for themselves: in each file the new one must mean what the old one did.
-fn in_scopes(engine: &Engine, desk: &mut Desk, subject: &Subject) -> Result<()> {
+fn in_scopes(engine: &EngineView, opened: &mut OpenFiles, subject: &Subject) -> Result<()> {
     for (file, spans) in &subject.places {
         let Some(source) = engine.view.source(Path::new(file)) else {
             continue;
@@ -133,19 +133,19 @@ fn in_scopes(engine: &Engine, desk: &mut Desk, subject: &Subject) -> Result<()> 
                 end: source.position(range.end().to_usize()),
             };
             let path = absolute(engine, file);
-            return Err(conflict(desk, subject, &path, taken));
+            return Err(conflict(opened, subject, &path, taken));
         }
     }
     Ok(())
 }
 
 /// A name of a module: in every file that knows it, the new name must be free.
-fn in_modules(engine: &Engine, desk: &mut Desk, subject: &Subject) -> Result<()> {
+fn in_modules(engine: &EngineView, opened: &mut OpenFiles, subject: &Subject) -> Result<()> {
     for (file, spans) in &subject.places {
         let path = absolute(engine, file);
-        let taken = desk.with_facts(&path, |facts| top_level(facts, &subject.new_name));
+        let taken = opened.with_facts(&path, |facts| top_level(facts, &subject.new_name));
         if let Some(taken) = taken {
-            return Err(conflict(desk, subject, &path, taken));
+            return Err(conflict(opened, subject, &path, taken));
         }
         // A local name of a function would hide the new one inside of it.
         let around: BTreeSet<Option<Span>> = spans
@@ -156,7 +156,7 @@ fn in_modules(engine: &Engine, desk: &mut Desk, subject: &Subject) -> Result<()>
             if let Some(own) = scope(engine, file, mention.span)
                 && around.contains(&Some(own))
             {
-                return Err(conflict(desk, subject, &path, mention.span));
+                return Err(conflict(opened, subject, &path, mention.span));
             }
         }
     }
@@ -165,7 +165,7 @@ fn in_modules(engine: &Engine, desk: &mut Desk, subject: &Subject) -> Result<()>
 
 /// A name that goes from module to module by `import *`: what comes along must not have the new
 /// one already, and `*` passes over names with an underscore.
-fn in_stars(engine: &Engine, desk: &mut Desk, subject: &Subject) -> Result<()> {
+fn in_stars(engine: &EngineView, opened: &mut OpenFiles, subject: &Subject) -> Result<()> {
     let index = &engine.view.index;
     let modules = Modules::of(index);
     let new_name = &*subject.new_name;
@@ -184,7 +184,7 @@ fn in_stars(engine: &Engine, desk: &mut Desk, subject: &Subject) -> Result<()> {
                 && offered.all.is_none()
                 && top_level(offered, &subject.name).is_some();
             if is_hidden && known(&from) && known(file) {
-                let location = desk.location(&absolute(engine, file), star.span);
+                let location = opened.location(&absolute(engine, file), star.span);
                 let what = format!(
                     "`import *` would pass over `{new_name}`: {}:{}",
                     location.file, location.line
@@ -203,7 +203,7 @@ fn in_stars(engine: &Engine, desk: &mut Desk, subject: &Subject) -> Result<()> {
                 && !known(&from)
                 && let Some(taken) = top_level(offered, new_name)
             {
-                return Err(conflict(desk, subject, &absolute(engine, &from), taken));
+                return Err(conflict(opened, subject, &absolute(engine, &from), taken));
             }
         }
     }
@@ -211,7 +211,7 @@ fn in_stars(engine: &Engine, desk: &mut Desk, subject: &Subject) -> Result<()> {
 }
 
 /// A name of a package: a module in it that has the new name would be hidden.
-fn in_packages(engine: &Engine, desk: &mut Desk, subject: &Subject) -> Result<()> {
+fn in_packages(engine: &EngineView, opened: &mut OpenFiles, subject: &Subject) -> Result<()> {
     let index = &engine.view.index;
     let packages = subject.places.keys().filter(|file| modules::is_init(file));
     for file in packages {
@@ -223,7 +223,7 @@ fn in_packages(engine: &Engine, desk: &mut Desk, subject: &Subject) -> Result<()
         let taken = ends.iter().find(|path| index.get(path).is_some());
         if let Some(taken) = taken.filter(|_| bound.is_some()) {
             return Err(conflict(
-                desk,
+                opened,
                 subject,
                 &absolute(engine, taken),
                 Span::default(),
@@ -253,7 +253,7 @@ fn top_level(facts: &Facts, name: &str) -> Option<Span> {
 }
 
 /// A local name: nothing in the same function may have the new one.
-fn in_scope(engine: &Engine, desk: &mut Desk, subject: &Subject) -> Result<()> {
+fn in_scope(engine: &EngineView, opened: &mut OpenFiles, subject: &Subject) -> Result<()> {
     for (file, spans) in &subject.places {
         let around: BTreeSet<Option<Span>> = spans
             .iter()
@@ -262,7 +262,7 @@ fn in_scope(engine: &Engine, desk: &mut Desk, subject: &Subject) -> Result<()> {
         for mention in plain_mentions(engine, file, &subject.new_name) {
             if around.contains(&scope(engine, file, mention.span)) {
                 let path = absolute(engine, file);
-                return Err(conflict(desk, subject, &path, mention.span));
+                return Err(conflict(opened, subject, &path, mention.span));
             }
         }
     }
@@ -270,7 +270,7 @@ fn in_scope(engine: &Engine, desk: &mut Desk, subject: &Subject) -> Result<()> {
 }
 
 /// The outermost function around a place.
-pub(super) fn scope(engine: &Engine, file: &str, span: Span) -> Option<Span> {
+pub(super) fn scope(engine: &EngineView, file: &str, span: Span) -> Option<Span> {
     let facts = engine.view.index.get(file)?;
     let mut next = facts.enclosing(span.start);
     let mut outermost = None;
@@ -287,7 +287,7 @@ pub(super) fn scope(engine: &Engine, file: &str, span: Span) -> Option<Span> {
 }
 
 /// Where a file uses a name that stands for itself.
-fn plain_mentions(engine: &Engine, file: &str, name: &str) -> Vec<Mention> {
+fn plain_mentions(engine: &EngineView, file: &str, name: &str) -> Vec<Mention> {
     let Some(source) = engine.view.source(Path::new(file)) else {
         return Vec::new();
     };
@@ -298,8 +298,8 @@ fn plain_mentions(engine: &Engine, file: &str, name: &str) -> Vec<Mention> {
         .collect()
 }
 
-fn conflict(desk: &mut Desk, subject: &Subject, path: &Path, taken: Span) -> Error {
-    let location = desk.location(path, taken);
+fn conflict(opened: &mut OpenFiles, subject: &Subject, path: &Path, taken: Span) -> Error {
+    let location = opened.location(path, taken);
     Error::new(
         Code::Conflict,
         format!(

@@ -12,17 +12,17 @@
 pub mod codemod;
 mod collisions;
 mod dynamic;
-mod ends;
-mod left;
+mod left_alone;
+mod line_ends;
 mod lookups;
 pub mod moving;
 mod names;
 pub mod organize;
+mod parse_check;
 pub mod range;
 pub mod rename;
 pub mod rope;
 pub mod signature;
-mod sound;
 pub mod strings;
 mod subject;
 

@@ -12,7 +12,7 @@ use pillion_catalogue::{Code, Error, Result, work};
 use pillion_engines::ruff;
 use pillion_engines::tools;
 use pillion_index::source::Source;
-use pillion_process::{Launch, Stream};
+use pillion_process::{Launch, StreamTarget};
 use pillion_runtime::Dirs;
 use serde::Deserialize;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -171,9 +171,9 @@ impl Organize {
         let launch = self
             .launch(unused)
             .args(["--fix-only", "--stdin-filename", file, "-"])
-            .stdin(Stream::Piped)
-            .stdout(Stream::Piped)
-            .stderr(Stream::Piped);
+            .stdin(StreamTarget::Piped)
+            .stdout(StreamTarget::Piped)
+            .stderr(StreamTarget::Piped);
         let mut running = launch.spawn().map_err(|error| failed(&error.to_string()))?;
         let (stdin, stdout, stderr) = (
             running.take_stdin(),

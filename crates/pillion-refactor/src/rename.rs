@@ -12,36 +12,36 @@ use pillion_catalogue::{Code, Error, Result};
 use pillion_changes::{ChangeSet, LeftAlone, TextEdit};
 use pillion_index::answers::Location;
 use pillion_index::source::Span;
-use pillion_symbols::ask::Engine;
+use pillion_symbols::ask::EngineView;
 use pillion_symbols::closure;
 use pillion_symbols::definitions;
-use pillion_symbols::desk::{self, Desk};
 use pillion_symbols::occurrences::{self, Sort};
+use pillion_symbols::open_files::{self, OpenFiles};
 use pillion_symbols::spotted::{Spotted, nothing_here};
 
-use super::left;
-pub use super::left::Included;
-use super::moving::{self, Wanted};
+use super::left_alone;
+pub use super::left_alone::Included;
+use super::moving::{self, ModuleDestination};
 use super::names::check_name;
 use super::subject::{Subject, absolute, relative};
-use super::{collisions, lookups, sound, strings};
+use super::{collisions, lookups, parse_check, strings};
 
 /// The change that renames what stands at a place.
 pub async fn rename(
-    engine: &Engine,
+    engine: &EngineView,
     spot: &Spotted,
     new_name: &str,
     included: Included,
 ) -> Result<ChangeSet> {
     check_name(new_name)?;
     if let Some(module) = module_at(engine, spot).await? {
-        return moving::relocate(&engine.view, &module, Wanted::Named(new_name)).await;
+        return moving::relocate(&engine.view, &module, ModuleDestination::Named(new_name)).await;
     }
     let mut subject = subject(engine, spot, new_name).await?;
     let settled = lookups::settle(engine, &subject).await?;
     subject.take(settled.ours.iter().cloned());
     collisions::check(engine, &subject).await?;
-    let sorted = left::sort(engine, &subject, &settled, included).await?;
+    let sorted = left_alone::sort(engine, &subject, &settled, included).await?;
     subject.take(sorted.taken);
     let mut set = ChangeSet::new(engine.view.root().to_owned());
     for (file, spans) in &subject.places {
@@ -54,7 +54,7 @@ pub async fn rename(
         });
         set.edit(file, edits.collect())?;
     }
-    sound::check(&engine.view.index, &set, "the rename")?;
+    parse_check::check(&engine.view.index, &set, "the rename")?;
     for left in sorted.left {
         set.leave(left);
     }
@@ -75,16 +75,16 @@ pub async fn rename(
 }
 
 /// List where a renamed name is printed with its value: `f"{name=}"`.
-fn printed(engine: &Engine, subject: &Subject, set: &mut ChangeSet) {
-    let mut desk = Desk::new(&engine.view);
+fn printed(engine: &EngineView, subject: &Subject, set: &mut ChangeSet) {
+    let mut opened = OpenFiles::new(&engine.view);
     for (file, spans) in &subject.places {
         let path = absolute(engine, file);
-        let Some(source) = desk.source(&path) else {
+        let Some(source) = opened.source(&path) else {
             continue;
         };
         for span in strings::printed(&source, file, spans) {
             set.leave(LeftAlone {
-                location: desk.location(&path, span),
+                location: opened.location(&path, span),
                 why: "its name is printed with its value".into(),
             });
         }
@@ -93,14 +93,14 @@ fn printed(engine: &Engine, subject: &Subject, set: &mut ChangeSet) {
 
 /// The strings that mean what is defined at a place, or may: those by which it is looked up,
 /// also those that its name is put together of.
-pub(super) async fn looked_up(engine: &Engine, spot: &Spotted) -> Result<Vec<(String, Span)>> {
+pub(super) async fn looked_up(engine: &EngineView, spot: &Spotted) -> Result<Vec<(String, Span)>> {
     // Any other name does: nothing is renamed.
     let Ok(subject) = subject(engine, spot, "").await else {
         return Ok(Vec::new());
     };
     let settled = lookups::settle(engine, &subject).await?;
     let possible = settled.possible.into_keys();
-    let together = left::put_together(engine, &subject).await?;
+    let together = left_alone::put_together(engine, &subject).await?;
     let found = settled.ours.into_iter().chain(possible);
     Ok(found.chain(together).collect())
 }
@@ -119,7 +119,7 @@ impl Subject {
 }
 
 /// The file of the module that is named at a place by its own name.
-async fn module_at(engine: &Engine, spot: &Spotted) -> Result<Option<String>> {
+async fn module_at(engine: &EngineView, spot: &Spotted) -> Result<Option<String>> {
     if spot.is_module {
         return Ok(Some(spot.path.clone()));
     }
@@ -130,11 +130,11 @@ async fn module_at(engine: &Engine, spot: &Spotted) -> Result<Option<String>> {
     let [(path, span)] = &*found.places else {
         return Ok(None);
     };
-    let is_module = *span == Span::default() && desk::module_name(path) == name;
+    let is_module = *span == Span::default() && open_files::module_name(path) == name;
     if !is_module {
         return Ok(None);
     }
-    match desk::inside(engine.view.root(), &engine.view.index, path) {
+    match open_files::inside(engine.view.root(), &engine.view.index, path) {
         Some(file) => Ok(Some(file)),
         None => Err(outside(name, &found.locations[0])),
     }
@@ -152,8 +152,8 @@ fn outside(name: &str, location: &Location) -> Error {
 }
 
 /// What overrides the method of another keeps its name.
-fn overrides(engine: &Engine, name: &str, path: &Path, span: Span) -> Error {
-    let above = Desk::new(&engine.view).definition(path, span);
+fn overrides(engine: &EngineView, name: &str, path: &Path, span: Span) -> Error {
+    let above = OpenFiles::new(&engine.view).definition(path, span);
     Error::new(
         Code::Conflict,
         format!(
@@ -165,7 +165,7 @@ fn overrides(engine: &Engine, name: &str, path: &Path, span: Span) -> Error {
     .data(serde_json::json!({ "location": above }))
 }
 
-async fn subject(engine: &Engine, spot: &Spotted, new_name: &str) -> Result<Subject> {
+async fn subject(engine: &EngineView, spot: &Spotted, new_name: &str) -> Result<Subject> {
     let Some((name, _)) = spot.word().filter(|_| spot.exists()) else {
         return Err(nothing_here("there is no name at this position"));
     };
@@ -184,7 +184,7 @@ async fn subject(engine: &Engine, spot: &Spotted, new_name: &str) -> Result<Subj
     // What something is called in one file is that file's own business.
     let definitions = found.places.iter().zip(&found.locations);
     for ((path, _), location) in definitions.filter(|_| !alias) {
-        if desk::inside(engine.view.root(), &engine.view.index, path).is_none() {
+        if open_files::inside(engine.view.root(), &engine.view.index, path).is_none() {
             return Err(outside(name, location));
         }
     }

@@ -12,12 +12,12 @@ use pillion_catalogue::{Code, Error, Result};
 use pillion_engines::tools;
 use pillion_index::source::{Position, Source};
 use pillion_runtime::Dirs;
-use pillion_supervisor::{Ask, Call, Limits, Pool, Supervisor};
+use pillion_supervisor::{Ask, Call, Pool, SidecarLimits, Supervisor};
 use serde::Deserialize;
 use serde_json::value::to_raw_value;
 use serde_json::{Value, json};
 
-use super::ends::Plain;
+use super::line_ends::Plain;
 use super::names::check_name;
 use super::range::{Asked, expression};
 use super::{NewText, Refactored, still_parses};
@@ -71,7 +71,7 @@ impl Rope {
     /// Rope for the workspace at `root`; its worker starts with the first question.
     pub async fn new(
         root: &Path,
-        limits: Limits,
+        limits: SidecarLimits,
         supervisor: &Supervisor,
         dirs: &Dirs,
     ) -> Result<Self> {

@@ -9,9 +9,9 @@ use pillion_index::facts::name_hash;
 use pillion_index::parsed::parsed;
 use pillion_index::source::{Source, Span};
 use pillion_index::{Index, Kind, mentions_in as names_in};
-use pillion_symbols::ask::Engine;
-use pillion_symbols::desk::Desk;
+use pillion_symbols::ask::EngineView;
 use pillion_symbols::literals::words;
+use pillion_symbols::open_files::OpenFiles;
 use pillion_workspace::Snapshot;
 use rayon::prelude::*;
 use ruff_python_ast::token::TokenKind;
@@ -33,11 +33,11 @@ const DOCUMENTS: &[&str] = &[
 const MAX_DOCUMENT: u64 = 1 << 20;
 
 /// The strings in `__all__` of every file that defines or imports a name under itself.
-pub(super) fn offered(engine: &Engine, subject: &Subject) -> Vec<(String, Span)> {
+pub(super) fn offered(engine: &EngineView, subject: &Subject) -> Vec<(String, Span)> {
     let is_global = subject.alias
         || subject.found.places.iter().all(|(path, span)| {
-            let mut desk = Desk::new(&engine.view);
-            let at_top = desk.with_facts(path, |facts| {
+            let mut opened = OpenFiles::new(&engine.view);
+            let at_top = opened.with_facts(path, |facts| {
                 let index = facts.named_at(span.start)?;
                 facts.symbols[index].container.is_none().then_some(())
             });
@@ -129,13 +129,13 @@ pub(super) fn offers(source: &Source, path: &str, name: &str) -> Vec<TextRange> 
 
 /// Keywords of class patterns, `case Point(x=1)`, that name a renamed attribute.
 pub(super) async fn class_patterns(
-    engine: &Engine,
+    engine: &EngineView,
     subject: &Subject,
 ) -> Result<Vec<(String, Span)>> {
-    let mut desk = Desk::new(&engine.view);
+    let mut opened = OpenFiles::new(&engine.view);
     let mut classes = Vec::new();
     for (path, span) in subject.found.places.iter().filter(|_| !subject.alias) {
-        let class = desk.with_facts(path, |facts| {
+        let class = opened.with_facts(path, |facts| {
             let symbol = &facts.symbols[facts.named_at(span.start)?];
             let class = &facts.symbols[facts.container(symbol)?];
             (class.kind == Kind::Class).then_some(class.name_span)

@@ -10,7 +10,8 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use pillion_bundle::{
-    BundleType, Digest, File, Hashing, Index, Limits, Manifest, Platform, RuntimeManifest,
+    ActiveIndex, BundleFile, BundleLimits, BundleType, Digest, Hashing, Manifest, Platform,
+    RuntimeManifest,
 };
 
 use crate::Dirs;
@@ -31,11 +32,11 @@ pub fn folder_of(store: &Path, kind: BundleType, scope: &str, version: &str) -> 
 }
 
 /// What a store says is installed. A store that is not there has nothing.
-pub fn read_index(store: &Path) -> Result<Index, BundleError> {
-    let path = store.join(Index::NAME);
+pub fn read_index(store: &Path) -> Result<ActiveIndex, BundleError> {
+    let path = store.join(ActiveIndex::NAME);
     let bytes = match read_bounded(&path, MAX_INDEX) {
         Ok(bytes) => bytes,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Index::default()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(ActiveIndex::default()),
         Err(source) => return Err(BundleError::Read { path, source }),
     };
     serde_json::from_slice(&bytes).map_err(|error| BundleError::Index {
@@ -74,7 +75,7 @@ pub struct Damage {
 impl Unpacked {
     /// The bundle in this folder. Only its manifest is read.
     pub fn open(root: &Path) -> Result<Self, BundleError> {
-        let limits = Limits::default();
+        let limits = BundleLimits::default();
         for name in [RuntimeManifest::NAME, pillion_bundle::ContentManifest::NAME] {
             let path = root.join(name);
             let bytes = match read_bounded(&path, limits.manifest) {
@@ -141,7 +142,7 @@ impl Unpacked {
         }
     }
 
-    fn check_file(&self, file: &File, depth: Depth, made: SystemTime) -> Result<(), String> {
+    fn check_file(&self, file: &BundleFile, depth: Depth, made: SystemTime) -> Result<(), String> {
         let path = self.root.join(&file.path);
         let meta = path.symlink_metadata().map_err(|error| error.to_string())?;
         if !meta.is_file() {
@@ -325,7 +326,7 @@ impl BundleError {
 /// The store that a version lies in: three folders up.
 fn store_of(root: &Path) -> Option<&Path> {
     let store = root.ancestors().nth(3);
-    store.filter(|store| store.join(Index::NAME).is_file())
+    store.filter(|store| store.join(ActiveIndex::NAME).is_file())
 }
 
 fn is_in_store(root: &Path) -> bool {
@@ -363,13 +364,13 @@ fn read_bounded(path: &Path, most: u64) -> io::Result<Vec<u8>> {
 }
 
 #[cfg(unix)]
-fn has_mode(meta: &fs::Metadata, file: &File) -> bool {
+fn has_mode(meta: &fs::Metadata, file: &BundleFile) -> bool {
     use std::os::unix::fs::PermissionsExt;
     // Who else may read it is the store's business.
     meta.permissions().mode() & 0o100 == file.mode().bits() & 0o100
 }
 
 #[cfg(not(unix))]
-fn has_mode(_: &fs::Metadata, _: &File) -> bool {
+fn has_mode(_: &fs::Metadata, _: &BundleFile) -> bool {
     true
 }

@@ -8,13 +8,13 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-use crate::discovery::{self, Candidate, Choice, Request, Source};
-use crate::managed::{self, Managed, State};
+use crate::discovery::{self, Candidate, CandidateOrigin, Choice, DiscoveryRequest};
+use crate::managed::{self, EnvironmentState, Managed};
 use crate::{Dirs, Interpreter, ProbeCache, worker_files};
 
 /// The whole report.
 #[derive(Debug, Serialize)]
-pub struct Report {
+pub struct DoctorReport {
     /// Every Python that was considered, best first.
     pub candidates: Vec<Considered>,
     /// The one that a call would use.
@@ -32,7 +32,7 @@ pub struct Report {
     /// The folders in use.
     pub folders: Folders,
     /// What should be looked after. Empty is well.
-    pub problems: Vec<Problem>,
+    pub problems: Vec<DoctorProblem>,
 }
 
 /// One Python and what was found out about it.
@@ -41,7 +41,7 @@ pub struct Considered {
     /// Its executable.
     pub path: PathBuf,
     /// Where it comes from.
-    pub source: Source,
+    pub source: CandidateOrigin,
     /// The same in plain words.
     pub why: String,
     /// What came out.
@@ -70,7 +70,7 @@ pub struct ManagedReport {
     pub path: PathBuf,
     /// How it is.
     #[serde(flatten)]
-    pub state: State,
+    pub state: EnvironmentState,
 }
 
 /// Where ipykernel is, or would be.
@@ -82,7 +82,7 @@ pub struct KernelReport {
     pub why: String,
     /// How the environment is, if it is one of pillion's own.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub environment: Option<State>,
+    pub environment: Option<EnvironmentState>,
 }
 
 /// The folders in use.
@@ -98,7 +98,7 @@ pub struct Folders {
 
 /// Something to look after.
 #[derive(Debug, PartialEq, Eq, Serialize)]
-pub struct Problem {
+pub struct DoctorProblem {
     /// What is wrong.
     pub what: String,
     /// What to do.
@@ -106,12 +106,12 @@ pub struct Problem {
 }
 
 /// Look at everything.
-pub async fn report(request: Request<'_>, dirs: &Dirs) -> Report {
+pub async fn report(request: DiscoveryRequest<'_>, dirs: &Dirs) -> DoctorReport {
     let mut problems = Vec::new();
     let choice = match discovery::find(request, dirs).await {
         Ok(choice) => Some(choice),
         Err(error) => {
-            problems.push(Problem {
+            problems.push(DoctorProblem {
                 what: error.to_string(),
                 hint: error.hint(),
             });
@@ -124,7 +124,7 @@ pub async fn report(request: Request<'_>, dirs: &Dirs) -> Report {
         .map(|choice| Managed::new(dirs, &choice.interpreter));
     problems.extend(repaired(&worker_files::damages(dirs)));
     let worker = worker_files::worker_dir(dirs).map_err(|error| {
-        problems.push(Problem {
+        problems.push(DoctorProblem {
             what: error.to_string(),
             hint: error.hint(),
         });
@@ -146,7 +146,7 @@ pub async fn report(request: Request<'_>, dirs: &Dirs) -> Report {
     let kernel = choice
         .as_ref()
         .map(|choice| kernel(&choice.interpreter, dirs));
-    Report {
+    DoctorReport {
         why: choice.as_ref().map(|choice| choice.source.why()),
         candidates,
         choice,
@@ -180,10 +180,10 @@ fn kernel(interpreter: &Interpreter, dirs: &Dirs) -> KernelReport {
 
 /// Probe every candidate, also those behind the chosen one.
 async fn consider(
-    request: Request<'_>,
+    request: DiscoveryRequest<'_>,
     dirs: &Dirs,
     choice: Option<&Choice>,
-    problems: &mut Vec<Problem>,
+    problems: &mut Vec<DoctorProblem>,
 ) -> Vec<Considered> {
     let cache = ProbeCache::new(dirs);
     let mut known: HashSet<PathBuf> = HashSet::new();
@@ -213,7 +213,7 @@ async fn consider(
             Some(Ok(python)) => python,
             Some(Err(error)) => {
                 let reason = error.to_string();
-                problems.push(Problem {
+                problems.push(DoctorProblem {
                     what: format!("{why}: {reason}"),
                     hint: error.hint(),
                 });
@@ -243,8 +243,10 @@ async fn consider(
             Err(error) => {
                 // A Python on `PATH` that is too old is no problem while another serves;
                 // a project's own environment that does not work is one.
-                if choice.is_some() && !matches!(source, Source::Path(_) | Source::Uv) {
-                    problems.push(Problem {
+                if choice.is_some()
+                    && !matches!(source, CandidateOrigin::Path(_) | CandidateOrigin::Uv)
+                {
+                    problems.push(DoctorProblem {
                         what: format!("{why}: {error}"),
                         hint: error.hint(),
                     });
@@ -264,8 +266,8 @@ async fn consider(
     all
 }
 
-fn unwritable(wanted: &Path, used: &Path) -> Option<Problem> {
-    (wanted != used).then(|| Problem {
+fn unwritable(wanted: &Path, used: &Path) -> Option<DoctorProblem> {
+    (wanted != used).then(|| DoctorProblem {
         what: format!(
             "`{}` cannot be written; `{}` is used",
             wanted.display(),
@@ -277,9 +279,9 @@ fn unwritable(wanted: &Path, used: &Path) -> Option<Problem> {
 }
 
 /// Told once: looking after it puts it right.
-fn repaired(damages: &[PathBuf]) -> Option<Problem> {
+fn repaired(damages: &[PathBuf]) -> Option<DoctorProblem> {
     let first = damages.first()?;
-    Some(Problem {
+    Some(DoctorProblem {
         what: match damages.len() {
             1 => format!("`{}` was not as it was written", first.display()),
             more => format!(
@@ -292,13 +294,13 @@ fn repaired(damages: &[PathBuf]) -> Option<Problem> {
     })
 }
 
-fn damaged(managed: &ManagedReport) -> Option<Problem> {
+fn damaged(managed: &ManagedReport) -> Option<DoctorProblem> {
     let what = match &managed.state {
-        State::Absent | State::Ready { .. } => return None,
-        State::Incomplete => "is incomplete".to_owned(),
-        State::Broken { reason } => format!("is broken: {reason}"),
+        EnvironmentState::Absent | EnvironmentState::Ready { .. } => return None,
+        EnvironmentState::Incomplete => "is incomplete".to_owned(),
+        EnvironmentState::Broken { reason } => format!("is broken: {reason}"),
     };
-    Some(Problem {
+    Some(DoctorProblem {
         what: format!(
             "the managed environment in `{}` {what}",
             managed.path.display()

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::Version;
+use crate::PythonVersion;
 
 /// A Python that was run and answered.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -12,7 +12,7 @@ pub struct Interpreter {
     /// Its executable as it calls itself: behind a shim, the real one.
     pub executable: PathBuf,
     /// Its version.
-    pub version: Version,
+    pub version: PythonVersion,
     /// The environment it runs in.
     pub prefix: PathBuf,
     /// The installation it comes from; the same as `prefix` outside of an environment.

@@ -21,11 +21,12 @@
 //!
 //! Invariant: nothing here prints, and nothing here runs a project's code. A probe runs
 //! isolated (`-I -S`), so that neither `sitecustomize` nor a `.pth` file is executed; and a
-//! Python that came with a folder is asked behind walls (`walled`), unless its user has said
+//! Python that came with a folder is asked behind walls (`confined_probe`), unless its user has said
 //! that he trusts the folder ([`trust`]).
 
 pub mod bundle;
 pub mod bytecode;
+mod confined_probe;
 pub mod dirs;
 pub mod discovery;
 pub mod doctor;
@@ -38,15 +39,14 @@ mod shim;
 pub mod trust;
 mod version;
 pub mod view;
-mod walled;
 pub mod worker_files;
 
+pub use confined_probe::most_walls;
 pub use dirs::Dirs;
 pub use file::write_atomically;
 pub use interpreter::Interpreter;
 pub use managed::Managed;
 pub use probe::ProbeError;
 pub use probe_cache::ProbeCache;
-pub use version::Version;
-pub use walled::most_walls;
+pub use version::PythonVersion;
 pub use worker_files::worker_dir;

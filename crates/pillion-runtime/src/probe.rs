@@ -4,9 +4,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use pillion_process::{Launch, LaunchError, Output};
+use pillion_process::{Launch, LaunchError, ProgramOutput};
 
-use crate::{Interpreter, Version, file, walled};
+use crate::{Interpreter, PythonVersion, confined_probe, file};
 
 /// What a Python is asked to run.
 const SCRIPT: &str = include_str!("probe.py");
@@ -47,7 +47,7 @@ pub enum ProbeError {
         /// The executable.
         path: PathBuf,
         /// Its version.
-        version: Version,
+        version: PythonVersion,
     },
     /// It ended without an answer.
     #[error("`{path}` {exit}{}", indented(stderr))]
@@ -145,7 +145,7 @@ impl Interpreter {
         let found = answer
             .and_then(|line| serde_json::from_str::<Self>(line).ok())
             .filter(|found| found.executable.is_absolute())
-            .filter(|found| !walled || walled::is_plausible(found, &probe.path));
+            .filter(|found| !walled || confined_probe::is_plausible(found, &probe.path));
         let Some(found) = found else {
             let said = output.stdout.trim().chars().take(200).collect();
             return Err(ProbeError::Nonsense {
@@ -171,9 +171,9 @@ struct Question<'a> {
 }
 
 impl Question<'_> {
-    async fn ask(&self, args: &[&str]) -> Result<Output, ProbeError> {
+    async fn ask(&self, args: &[&str]) -> Result<ProgramOutput, ProbeError> {
         if self.walled {
-            let asked = walled::ask(&self.path, args, self.limit).await;
+            let asked = confined_probe::ask(&self.path, args, self.limit).await;
             return asked.map_err(|why| ProbeError::NotWalled {
                 path: self.path.clone(),
                 why,
@@ -201,14 +201,14 @@ impl Question<'_> {
     }
 
     /// Why it ended without success: Python 2 does not even know our options.
-    async fn explain(&self, output: &Output) -> ProbeError {
+    async fn explain(&self, output: &ProgramOutput) -> ProbeError {
         let path = self.path.clone();
         let stderr = file::tail(&output.stderr);
         if output.exit.not_started {
             return ProbeError::NotExecutable { path, why: stderr };
         }
         if let Ok(answer) = self.ask(&["--version"]).await
-            && let Some(version) = Version::find_in(&(answer.stdout + &answer.stderr))
+            && let Some(version) = PythonVersion::find_in(&(answer.stdout + &answer.stderr))
             && !version.is_supported()
         {
             return ProbeError::TooOld { path, version };
@@ -253,7 +253,11 @@ fn check_file(path: &Path) -> Result<(), ProbeError> {
 }
 
 fn minimum() -> String {
-    format!("{}.{}", Version::MINIMUM.major, Version::MINIMUM.minor)
+    format!(
+        "{}.{}",
+        PythonVersion::MINIMUM.major,
+        PythonVersion::MINIMUM.minor
+    )
 }
 
 /// A complaint on lines of its own below the sentence.

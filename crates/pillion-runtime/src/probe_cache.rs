@@ -12,7 +12,7 @@ use pillion_process::stamp::Stamp;
 use serde::{Deserialize, Serialize};
 
 use crate::file;
-use crate::{Dirs, Interpreter, ProbeError, probe, shim, walled};
+use crate::{Dirs, Interpreter, ProbeError, confined_probe, probe, shim};
 
 /// How many results are kept; the oldest go first.
 const ENTRIES: usize = 64;
@@ -73,7 +73,9 @@ impl ProbeCache {
         let before = evidence(&path);
         let known = before.as_ref().and_then(|proof| self.recall(&path, proof));
         // What it once said without walls may be anything.
-        if let Some(found) = known.filter(|found| !walled || walled::is_plausible(found, &path)) {
+        if let Some(found) =
+            known.filter(|found| !walled || confined_probe::is_plausible(found, &path))
+        {
             return Ok(found);
         }
         let found = Interpreter::probe_in(&path, Some(folder), probe::LIMIT, walled).await?;
@@ -167,13 +169,13 @@ fn now() -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Version;
+    use crate::PythonVersion;
 
     fn entry(number: u64) -> Entry {
         let path = PathBuf::from(format!("/python/{number}"));
         let interpreter = Interpreter {
             executable: path.clone(),
-            version: Version::MINIMUM,
+            version: PythonVersion::MINIMUM,
             prefix: "/python".into(),
             base_prefix: "/python".into(),
             implementation: "cpython".into(),

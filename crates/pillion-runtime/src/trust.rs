@@ -18,20 +18,20 @@ use crate::file;
 
 /// The records of one user.
 #[derive(Debug, Clone)]
-pub struct Trust {
+pub struct TrustRecords {
     folder: PathBuf,
 }
 
 /// A folder that was trusted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Trusted {
+pub struct TrustedFolder {
     /// The folder.
     pub root: PathBuf,
     /// The hash of its `pillion.toml`, or of none.
     hash: String,
 }
 
-impl Trust {
+impl TrustRecords {
     /// The records in these folders.
     pub fn new(dirs: &Dirs) -> Self {
         Self {
@@ -63,7 +63,7 @@ impl Trust {
             path: config.to_owned(),
             source,
         })?;
-        let record = Trusted {
+        let record = TrustedFolder {
             root: root.to_owned(),
             hash: hash(found.as_deref()),
         };
@@ -87,9 +87,9 @@ impl Trust {
     }
 
     /// Every folder that was trusted, sorted.
-    pub fn list(&self) -> Vec<Trusted> {
+    pub fn list(&self) -> Vec<TrustedFolder> {
         let entries = self.folder.read_dir().into_iter().flatten().flatten();
-        let mut all: Vec<Trusted> = entries
+        let mut all: Vec<TrustedFolder> = entries
             .filter_map(|entry| self.read(&entry.path()))
             .collect();
         all.sort_by(|one, other| one.root.cmp(&other.root));
@@ -104,7 +104,7 @@ impl Trust {
     }
 
     /// A record, if nobody else can have written it.
-    fn read(&self, path: &Path) -> Option<Trusted> {
+    fn read(&self, path: &Path) -> Option<TrustedFolder> {
         let us = pillion_process::effective_uid();
         let ours = [self.folder.as_path(), path].iter().all(|path| {
             path.symlink_metadata().is_ok_and(|found| {
@@ -178,7 +178,7 @@ mod tests {
     #[test]
     fn trust_is_in_a_folder_with_what_it_said() {
         let home = tempfile::tempdir().unwrap();
-        let trust = Trust::new(&Dirs::under(home.path().join("pillion")));
+        let trust = TrustRecords::new(&Dirs::under(home.path().join("pillion")));
         let root = home.path().join("project");
         std::fs::create_dir(&root).unwrap();
         let config = root.join("pillion.toml");

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 /// A version of Python; written and serialised as `3.11.7`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
-pub struct Version {
+pub struct PythonVersion {
     /// The 3 of 3.11.7.
     pub major: u32,
     /// The 11 of 3.11.7.
@@ -17,7 +17,7 @@ pub struct Version {
     pub micro: u32,
 }
 
-impl Version {
+impl PythonVersion {
     /// The oldest Python that pillion's worker runs on.
     pub const MINIMUM: Self = Self::new(3, 10, 0);
 
@@ -43,7 +43,7 @@ impl Version {
     }
 }
 
-impl fmt::Display for Version {
+impl fmt::Display for PythonVersion {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}.{}.{}", self.major, self.minor, self.micro)
     }
@@ -54,7 +54,7 @@ impl fmt::Display for Version {
 #[error("`{0}` is no version such as 3.11.7")]
 pub struct NotAVersion(String);
 
-impl FromStr for Version {
+impl FromStr for PythonVersion {
     type Err = NotAVersion;
 
     /// The last part may be missing.
@@ -72,13 +72,13 @@ impl FromStr for Version {
     }
 }
 
-impl From<Version> for String {
-    fn from(version: Version) -> Self {
+impl From<PythonVersion> for String {
+    fn from(version: PythonVersion) -> Self {
         version.to_string()
     }
 }
 
-impl TryFrom<String> for Version {
+impl TryFrom<String> for PythonVersion {
     type Error = NotAVersion;
 
     fn try_from(text: String) -> Result<Self, Self::Error> {
@@ -92,25 +92,25 @@ mod tests {
 
     #[test]
     fn versions_are_ordered_by_number() {
-        let parse = |text: &str| text.parse::<Version>().unwrap();
+        let parse = |text: &str| text.parse::<PythonVersion>().unwrap();
         assert!(parse("3.9.18") < parse("3.10.0"));
         assert!(parse("3.10").is_supported() && !parse("3.9.99").is_supported());
         assert_eq!(parse("3.11.7").to_string(), "3.11.7");
         for wrong in ["", "3", "3.x", "3.1.2.3", "three"] {
-            assert!(wrong.parse::<Version>().is_err(), "{wrong}");
+            assert!(wrong.parse::<PythonVersion>().is_err(), "{wrong}");
         }
     }
 
     #[test]
     fn a_version_is_found_in_a_sentence() {
         assert_eq!(
-            Version::find_in("Python 2.7.18\n"),
-            Some(Version::new(2, 7, 18))
+            PythonVersion::find_in("Python 2.7.18\n"),
+            Some(PythonVersion::new(2, 7, 18))
         );
         assert_eq!(
-            Version::find_in("cpython-3.12.1-linux-x86_64"),
-            Some(Version::new(3, 12, 1))
+            PythonVersion::find_in("cpython-3.12.1-linux-x86_64"),
+            Some(PythonVersion::new(3, 12, 1))
         );
-        assert_eq!(Version::find_in("no such option"), None);
+        assert_eq!(PythonVersion::find_in("no such option"), None);
     }
 }

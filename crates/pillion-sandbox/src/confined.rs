@@ -5,12 +5,12 @@ use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 
-use pillion_process::{Launch, LaunchError, Pipe, Running, Stream};
+use pillion_process::{Launch, LaunchError, Pipe, Running, StreamTarget};
 use tokio::io::AsyncReadExt;
 
 use crate::level::Level;
 use crate::policy::Policy;
-use crate::spec::{Outputs, Role, Said, Spec, Watch};
+use crate::spec::{BoxRole, InitMessage, OutputsSpec, Spec, WatchedLimits};
 use crate::{NAME, message, sys};
 
 /// Milliseconds between two looks at what a program uses.
@@ -37,14 +37,14 @@ pub enum ConfineError {
 #[derive(Debug)]
 pub struct Confine {
     spec: Spec,
-    stdio: [Stream; 3],
+    stdio: [StreamTarget; 3],
     kept: Vec<OwnedFd>,
 }
 
 impl Confine {
     /// Confine `program` by `policy` at this level.
-    pub fn new(role: Role, level: Level, policy: Policy, program: impl Into<PathBuf>) -> Self {
-        let watch = Watch {
+    pub fn new(role: BoxRole, level: Level, policy: Policy, program: impl Into<PathBuf>) -> Self {
+        let watch = WatchedLimits {
             memory: Some(policy.limits.memory),
             processes: Some(policy.limits.processes),
             disk: None,
@@ -54,7 +54,7 @@ impl Confine {
                 role,
                 level,
                 policy,
-                stranger: sys::stranger(),
+                run_user: sys::run_user(),
                 program: program.into(),
                 args: Vec::new(),
                 env: Vec::new(),
@@ -63,10 +63,10 @@ impl Confine {
                 handed: None,
                 naming: -1,
                 watch,
-                outputs: Outputs::default(),
+                outputs: OutputsSpec::default(),
                 every_ms: EVERY_MS,
             },
-            stdio: [Stream::Null, Stream::Null, Stream::Null],
+            stdio: [StreamTarget::Null, StreamTarget::Null, StreamTarget::Null],
             kept: Vec::new(),
         }
     }
@@ -94,7 +94,7 @@ impl Confine {
 
     /// Its standard streams.
     #[must_use]
-    pub fn stdio(mut self, streams: [Stream; 3]) -> Self {
+    pub fn stdio(mut self, streams: [StreamTarget; 3]) -> Self {
         self.stdio = streams;
         self
     }
@@ -125,14 +125,14 @@ impl Confine {
 
     /// What is watched while it runs, instead of memory and processes as in the policy.
     #[must_use]
-    pub fn watch(mut self, watch: Watch) -> Self {
+    pub fn watch(mut self, watch: WatchedLimits) -> Self {
         self.spec.watch = watch;
         self
     }
 
     /// What is brought back from its folder.
     #[must_use]
-    pub fn outputs(mut self, outputs: Outputs) -> Self {
+    pub fn outputs(mut self, outputs: OutputsSpec) -> Self {
         self.spec.outputs = outputs;
         self
     }
@@ -163,7 +163,7 @@ impl Confine {
         message::send(ours.as_fd(), &self.spec, &[])?;
         ours.set_nonblocking(true)?;
         Ok(Confined {
-            held: Held { running },
+            held: Keepalive { running },
             control: tokio::net::UnixStream::from_std(ours)?,
         })
     }
@@ -173,18 +173,18 @@ impl Confine {
 #[derive(Debug)]
 pub struct Confined {
     /// What keeps it alive.
-    pub held: Held,
-    /// Where its init speaks: [`Said`], twice.
+    pub held: Keepalive,
+    /// Where its init speaks: [`InitMessage`], twice.
     pub control: tokio::net::UnixStream,
 }
 
 /// What keeps a confined program alive.
 #[derive(Debug)]
-pub struct Held {
+pub struct Keepalive {
     running: Running,
 }
 
-impl Held {
+impl Keepalive {
     /// Kill it, and everything it started.
     pub fn kill(&mut self) {
         self.running.kill();
@@ -203,7 +203,7 @@ impl Held {
 
 impl Confined {
     /// What its init says next. Not to be given up half way.
-    pub async fn said(&mut self) -> io::Result<Said> {
+    pub async fn said(&mut self) -> io::Result<InitMessage> {
         let mut head = [0; 4];
         self.control.read_exact(&mut head).await?;
         let mut body = vec![0; message::length(head)?];
@@ -215,7 +215,7 @@ impl Confined {
     pub async fn ready(&mut self) -> Result<(), ConfineError> {
         let said = self.said().await;
         match said {
-            Ok(Said {
+            Ok(InitMessage {
                 failed: Some(why), ..
             }) => Err(ConfineError::Refused(why)),
             Ok(_) => Ok(()),
@@ -243,7 +243,7 @@ mod tests {
                 ..Limits::default()
             },
         };
-        Confine::new(Role::Program, Level::L3, policy, "/bin/true")
+        Confine::new(BoxRole::Program, Level::L3, policy, "/bin/true")
     }
 
     #[test]
@@ -252,7 +252,7 @@ mod tests {
         assert!(spec.env.is_empty() && spec.args.is_empty() && spec.keep.is_empty());
         assert!(kept.is_empty());
         assert_eq!(spec.cwd, PathBuf::from("/"));
-        let Watch {
+        let WatchedLimits {
             memory,
             processes,
             disk,
@@ -299,7 +299,7 @@ mod tests {
     fn a_spec_comes_back_from_its_text() {
         let text = message::encode(&confine(1 << 30, 9).cwd("/lane/work").spec).unwrap();
         let spec: Spec = message::decode(&text[4..]).unwrap();
-        assert_eq!((spec.role, spec.level), (Role::Program, Level::L3));
+        assert_eq!((spec.role, spec.level), (BoxRole::Program, Level::L3));
         assert_eq!(spec.policy, confine(1 << 30, 9).spec.policy);
         assert_eq!(spec.cwd, PathBuf::from("/lane/work"));
     }

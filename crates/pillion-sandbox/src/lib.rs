@@ -41,13 +41,15 @@ pub mod walls;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-pub use confined::{Confine, ConfineError, Confined, Held};
+pub use confined::{Confine, ConfineError, Confined, Keepalive};
 pub use level::{Enforcement, Guarantee, Level, Means};
 pub use policy::{Folder, HANDED, Limits, Policy, SHM_BYTES, TMP, TMP_BYTES, WORK};
 pub use probe::probe;
-pub use spec::{Disk, LeftOut, Named, OutputFile, Outputs, Role, Said, Settled, Watch};
-pub use sys::stranger;
-pub use walk::{Found, Unseen, Walk};
+pub use spec::{
+    BoxRole, Disk, InitMessage, LeftOut, Named, OutputFile, OutputsSpec, Settled, WatchedLimits,
+};
+pub use sys::run_user;
+pub use walk::{Unseen, Walk, WalkEntry};
 
 /// The box's name in process listings.
 const NAME: &str = "pillion-box";

@@ -48,7 +48,7 @@ pub fn decode<T: DeserializeOwned>(body: &[u8]) -> io::Result<T> {
 pub fn send(socket: impl AsFd, message: &impl Serialize, fds: &[BorrowedFd<'_>]) -> io::Result<()> {
     let bytes = encode(message)?;
     let sent = send_first(socket.as_fd(), &bytes, fds)?;
-    Stream(socket.as_fd()).write_all(bytes.get(sent..).unwrap_or_default())
+    SocketStream(socket.as_fd()).write_all(bytes.get(sent..).unwrap_or_default())
 }
 
 /// Send as much of `bytes` as fits, with descriptors on the first of them.
@@ -77,7 +77,7 @@ pub fn receive<T: DeserializeOwned>(socket: impl AsFd) -> io::Result<(T, Vec<Own
     if read == 0 {
         return Err(io::ErrorKind::UnexpectedEof.into());
     }
-    let mut stream = Stream(socket);
+    let mut stream = SocketStream(socket);
     stream.read_exact(head.get_mut(read..).unwrap_or_default())?;
     let mut body = vec![0; length(head)?];
     stream.read_exact(&mut body)?;
@@ -134,9 +134,9 @@ pub fn receive_first(
 }
 
 /// A socket as a blocking stream.
-pub struct Stream<'a>(pub BorrowedFd<'a>);
+pub struct SocketStream<'a>(pub BorrowedFd<'a>);
 
-impl Read for Stream<'_> {
+impl Read for SocketStream<'_> {
     fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
         Ok(rustix::io::retry_on_intr(|| {
             rustix::io::read(self.0, &mut *bytes)
@@ -144,7 +144,7 @@ impl Read for Stream<'_> {
     }
 }
 
-impl Write for Stream<'_> {
+impl Write for SocketStream<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let sent = || rustix::net::send(self.0, bytes, socket::NO_SIGNAL);
         Ok(rustix::io::retry_on_intr(sent)?)

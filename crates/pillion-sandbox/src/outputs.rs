@@ -17,7 +17,7 @@ use std::path::Path;
 use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, fstat, openat, statat};
 use rustix::io::Errno;
 
-use crate::spec::{LeftOut, OutputFile, Outputs};
+use crate::spec::{LeftOut, OutputFile, OutputsSpec};
 
 /// How many names are looked at, and how many refusals are reported.
 const MOST_NAMES: usize = 100_000;
@@ -48,7 +48,7 @@ impl Collected {
 }
 
 /// Read what `wanted` names below `folder`, in the order of the patterns, then of names.
-pub(crate) fn collect(folder: &Path, wanted: &Outputs) -> (Vec<Collected>, Vec<LeftOut>) {
+pub(crate) fn collect(folder: &Path, wanted: &OutputsSpec) -> (Vec<Collected>, Vec<LeftOut>) {
     let mut collecting = Collecting {
         left: wanted.bytes,
         most_files: wanted.files as usize,

@@ -11,8 +11,8 @@ use super::*;
 const CASES: &str = include_str!("patterns.json");
 
 /// What `names` bring back of a folder with room for all of it.
-fn plenty(names: &[&str]) -> Outputs {
-    Outputs {
+fn plenty(names: &[&str]) -> OutputsSpec {
+    OutputsSpec {
         names: names.iter().map(|name| (*name).to_owned()).collect(),
         bytes: 1 << 20,
         files: 100,
@@ -20,7 +20,7 @@ fn plenty(names: &[&str]) -> Outputs {
 }
 
 /// Names that are found, in order, and names with reasons of those that are not.
-fn collected(folder: &Path, wanted: &Outputs) -> (Vec<String>, Vec<(String, String)>) {
+fn collected(folder: &Path, wanted: &OutputsSpec) -> (Vec<String>, Vec<(String, String)>) {
     let (found, left_out) = collect(folder, wanted);
     let left_out = left_out.into_iter().map(|left| (left.name, left.why));
     let found = found.into_iter().map(|file| file.name);
@@ -151,7 +151,7 @@ fn files_come_until_their_bytes_are_used_up_and_small_ones_still_fit() {
     for (name, size) in [("a", 6), ("b", 5), ("c", 4), ("d", 1), ("e", 0)] {
         fs::write(folder.path().join(name), vec![b'x'; size]).unwrap();
     }
-    let wanted = Outputs {
+    let wanted = OutputsSpec {
         bytes: 10,
         ..plenty(&["*"])
     };
@@ -176,14 +176,14 @@ fn files_come_until_their_bytes_are_used_up_and_small_ones_still_fit() {
 #[test]
 fn only_so_many_files_come_and_each_of_them_once() {
     let folder = folder_of(&["a", "b", "c"]);
-    let wanted = Outputs {
+    let wanted = OutputsSpec {
         files: 2,
         ..plenty(&["b", "?", "b"])
     };
     let (found, left_out) = collected(folder.path(), &wanted);
     assert_eq!(found, ["b", "a"]);
     assert_eq!(left_out, said(&[("c", "too many files")]));
-    let none = Outputs {
+    let none = OutputsSpec {
         files: 0,
         ..plenty(&["a"])
     };
@@ -194,7 +194,7 @@ fn only_so_many_files_come_and_each_of_them_once() {
 fn no_more_refusals_are_said_than_anybody_reads() {
     let folder = tempfile::tempdir().unwrap();
     let names: Vec<String> = (0..MOST_LEFT_OUT + 5).map(|n| n.to_string()).collect();
-    let wanted = Outputs {
+    let wanted = OutputsSpec {
         names,
         ..plenty(&[])
     };

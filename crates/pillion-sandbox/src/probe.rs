@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::confined::{Confine, ConfineError};
 use crate::level::{Level, Means};
 use crate::policy::{Folder, Limits, Policy};
-use crate::spec::{Role, Said};
+use crate::spec::{BoxRole, InitMessage};
 
 /// How long a trial may take.
 const TRIAL: Duration = Duration::from_secs(10);
@@ -47,14 +47,14 @@ async fn trial(level: Level) -> Result<(), String> {
         limits: Limits::default(),
     };
     let tried = async {
-        let mut confined = Confine::new(Role::Trial, level, policy, "/").spawn()?;
+        let mut confined = Confine::new(BoxRole::Trial, level, policy, "/").spawn()?;
         let said = confined.said().await?;
         match said {
-            Said {
+            InitMessage {
                 failed: Some(why), ..
             } => Err(ConfineError::Refused(why)),
-            Said { exit: Some(0), .. } => Ok(()),
-            Said { .. } => Err(ConfineError::Refused("the trial was ended".to_owned())),
+            InitMessage { exit: Some(0), .. } => Ok(()),
+            InitMessage { .. } => Err(ConfineError::Refused("the trial was ended".to_owned())),
         }
     };
     match tokio::time::timeout(TRIAL, tried).await {

@@ -12,7 +12,7 @@ use crate::policy::Policy;
 /// What a box is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Role {
+pub enum BoxRole {
     /// One program, once.
     Program,
     /// A Jupyter kernel, which is asked on sockets of its own.
@@ -26,11 +26,11 @@ pub enum Role {
 /// What a box has to do.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Spec {
-    pub(crate) role: Role,
+    pub(crate) role: BoxRole,
     pub(crate) level: Level,
     pub(crate) policy: Policy,
     /// Who to become, where we are root.
-    pub(crate) stranger: Option<u32>,
+    pub(crate) run_user: Option<u32>,
     pub(crate) program: PathBuf,
     pub(crate) args: Vec<String>,
     pub(crate) env: Vec<(String, String)>,
@@ -42,15 +42,15 @@ pub(crate) struct Spec {
     pub(crate) handed: Option<PathBuf>,
     /// Where a folder is named that was not known before.
     pub(crate) naming: RawFd,
-    pub(crate) watch: Watch,
-    pub(crate) outputs: Outputs,
+    pub(crate) watch: WatchedLimits,
+    pub(crate) outputs: OutputsSpec,
     /// Milliseconds between two looks.
     pub(crate) every_ms: u32,
 }
 
 /// What is brought back from the folder of a program.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
-pub struct Outputs {
+pub struct OutputsSpec {
     /// Names or patterns, relative to the folder.
     pub names: Vec<String>,
     /// The most bytes, of all together.
@@ -62,7 +62,7 @@ pub struct Outputs {
 /// What an init says on its control socket.
 #[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Said {
+pub struct InitMessage {
     /// The program is confined, and on its way.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ready: Option<u64>,
@@ -107,7 +107,7 @@ pub struct LeftOut {
 
 /// What is watched.
 #[derive(Debug, Clone, Default, Deserialize, Serialize)]
-pub struct Watch {
+pub struct WatchedLimits {
     /// Bytes of memory.
     pub memory: Option<u64>,
     /// Processes and threads.
@@ -157,15 +157,15 @@ mod tests {
 
     #[test]
     fn an_init_in_python_need_not_say_everything() {
-        let said: Said = serde_json::from_str(r#"{"exit": 3, "killed": "memory"}"#).unwrap();
-        let expected = Said {
+        let said: InitMessage = serde_json::from_str(r#"{"exit": 3, "killed": "memory"}"#).unwrap();
+        let expected = InitMessage {
             exit: Some(3),
             killed: Some("memory".to_owned()),
-            ..Said::default()
+            ..InitMessage::default()
         };
         assert_eq!(said, expected);
         // Nothing said is neither a failure nor a beginning.
-        let nothing: Said = serde_json::from_str("{}").unwrap();
+        let nothing: InitMessage = serde_json::from_str("{}").unwrap();
         assert_eq!((nothing.failed, nothing.ready), (None, None));
     }
 }

@@ -3,7 +3,7 @@
 #[cfg(target_os = "linux")]
 mod platform {
     pub(crate) use crate::boxed::run as run_box;
-    pub use crate::boxed::stranger;
+    pub use crate::boxed::run_user;
 }
 
 /// Checked and linked by `cargo xtask cross`; not run by us.
@@ -13,10 +13,10 @@ mod platform {
 
     /// Nobody else can be become behind a profile: code of others has the rights of our user,
     /// as far as the profile leaves them.
-    pub fn stranger() -> Option<u32> {
+    pub fn run_user() -> Option<u32> {
         None
     }
 }
 
 pub(crate) use platform::run_box;
-pub use platform::stranger;
+pub use platform::run_user;

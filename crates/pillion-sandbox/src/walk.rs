@@ -43,14 +43,14 @@ impl std::fmt::Debug for Walk {
 
 /// What a walk met.
 #[derive(Debug)]
-pub struct Found {
+pub struct WalkEntry {
     /// Its name in its folder.
     pub name: CString,
     /// What it was when it was met; a link is a link.
     pub stat: Stat,
 }
 
-impl Found {
+impl WalkEntry {
     /// Its kind.
     pub fn kind(&self) -> FileType {
         FileType::from_raw_mode(self.stat.st_mode)
@@ -142,7 +142,7 @@ impl Walk {
 }
 
 impl Iterator for Walk {
-    type Item = Result<Found, Unseen>;
+    type Item = Result<WalkEntry, Unseen>;
 
     fn next(&mut self) -> Option<Self::Item> {
         if let Some(name) = self.next.take()
@@ -166,7 +166,7 @@ impl Iterator for Walk {
             else {
                 continue;
             };
-            let found = Found {
+            let found = WalkEntry {
                 name: name.to_owned(),
                 stat,
             };

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use pillion_agents::{MemoryState, Task, initial_packet, initial_state};
 use pillion_catalogue::{Code, Error, Result};
-use pillion_course::{Chapter, Overlay, SourceFile};
+use pillion_course::{Chapter, CopiedFile, Overlay};
 use pillion_lanes::session;
 use rustix::fs::{CWD, RenameFlags};
 use serde::Serialize;
@@ -141,7 +141,7 @@ fn fill(folder: &Path, plan: &Plan) -> io::Result<(Sources, Overlay)> {
 }
 
 /// Copy files of a chapter; the names that they have now.
-fn copy(files: &[SourceFile], to: &Path) -> io::Result<Vec<String>> {
+fn copy(files: &[CopiedFile], to: &Path) -> io::Result<Vec<String>> {
     let mut names = Vec::with_capacity(files.len());
     for file in files {
         let path = to.join(&file.name);

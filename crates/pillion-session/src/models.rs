@@ -6,7 +6,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use pillion_catalogue::{Code, Error, Peer, Result};
-use pillion_model::{Kind, Model, Settings, VARIABLES};
+use pillion_model::{ErrorKind, Model, ModelSettings, VARIABLES};
 
 /// Models that are kept, with their connections.
 const MOST: usize = 8;
@@ -33,7 +33,8 @@ impl Models {
             known.push(found);
             return Ok(model);
         }
-        let settings = Settings::from_vars(|name| get(name)).map_err(|error| failed(&error))?;
+        let settings =
+            ModelSettings::from_vars(|name| get(name)).map_err(|error| failed(&error))?;
         let model = Model::new(settings).map_err(|error| failed(&error))?;
         if known.len() >= MOST {
             known.remove(0);
@@ -48,10 +49,10 @@ impl Models {
 }
 
 /// How a variable is read.
-pub(crate) type Variables = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
+pub(crate) type VariableReader = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
 
 /// How variables of `peer` are read.
-pub(crate) fn variables(peer: &Peer) -> Variables {
+pub(crate) fn variables(peer: &Peer) -> VariableReader {
     match peer.variables() {
         None => Arc::new(|name| std::env::var(name).ok()),
         Some(theirs) => {
@@ -80,10 +81,10 @@ impl Chosen {
 /// What went wrong with a model, as doors tell it.
 pub(crate) fn failed(error: &pillion_model::Error) -> Error {
     let code = match error.kind {
-        Kind::Unauthorized => Code::Unauthorized,
-        Kind::Timeout => Code::Timeout,
-        Kind::Cancelled => Code::Cancelled,
-        Kind::Settings => Code::InvalidConfig,
+        ErrorKind::Unauthorized => Code::Unauthorized,
+        ErrorKind::Timeout => Code::Timeout,
+        ErrorKind::Cancelled => Code::Cancelled,
+        ErrorKind::Settings => Code::InvalidConfig,
         _ => Code::Unreachable,
     };
     Error::new(code, error.message.clone()).hint(error.hint.clone())

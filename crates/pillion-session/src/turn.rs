@@ -9,16 +9,16 @@
 use std::sync::Arc;
 
 use pillion_agents::{
-    Action, Asking, BindingRule, ChapterTexts, ConsultationResult, DEFAULT_BUDGET, ExpertInfo,
-    MemoCommit, Prompts, RecentTurn, Speaker, StreamEvent, TokenUsage, Turn, TurnCommit, TurnEvent,
-    TurnInput, initial_packet,
+    BindingRule, ChapterTexts, ConsultationResult, DEFAULT_BUDGET, ExpertInfo, MemoCommit,
+    ModelRequest, Prompts, RecentTurn, Speaker, StreamEvent, TokenUsage, Turn, TurnAction,
+    TurnCommit, TurnEvent, TurnInput, initial_packet,
 };
 use pillion_catalogue::{Error, Lease, Result, commit};
 use pillion_course::{Chapter, Expert, Roots};
-use pillion_expert::{Consultations, Limits, Order, Places};
+use pillion_expert::{ConsultationLimits, Consultations, Order, SessionFolders};
 use pillion_lanes::Whereabouts;
-use pillion_model::{Message, Model, Prompt, Schema};
-use pillion_sync::{Delivery, Kind, Sync};
+use pillion_model::{ChatMessage, Model, Prompt, Schema};
+use pillion_sync::{Delivery, DeliveryKind, Sync};
 use serde_json::json;
 use serde_json::value::to_raw_value;
 use tokio::sync::OwnedMutexGuard;
@@ -28,7 +28,9 @@ use tokio_util::task::AbortOnDropHandle;
 use crate::content::Contents;
 use crate::create::tasks;
 use crate::files;
-use crate::folder::{Folder, Held, PastTurn, Record, hold, name_of_turn, names, offset, turns};
+use crate::folder::{
+    Folder, LockedFolder, PastTurn, Record, hold, name_of_turn, names, offset, turns,
+};
 use crate::load::{self, Snapshot};
 use crate::log::TurnLog;
 
@@ -38,7 +40,7 @@ const HISTORY: usize = 12;
 /// What a turn begins with, read from the disk.
 #[derive(Debug)]
 pub(crate) struct Loaded {
-    held: Held,
+    held: LockedFolder,
     snapshot: Snapshot,
     chapter: Arc<Chapter>,
     history: Vec<PastTurn>,
@@ -210,7 +212,7 @@ fn expert_info(expert: &Expert) -> ExpertInfo {
 /// The turn at work.
 struct Task {
     running: Running,
-    held: Option<Held>,
+    held: Option<LockedFolder>,
     chapter: Arc<Chapter>,
     snapshot: Snapshot,
     uploads: Vec<String>,
@@ -229,10 +231,10 @@ impl Task {
             let mut todo = None;
             for action in actions {
                 match action {
-                    Action::Emit(event) => self.emit(&event),
-                    Action::Abort => asked_beside = None,
-                    Action::Finish(_) => return,
-                    Action::Ask(asking) if matches!(todo, Some(Action::Commit(_))) => {
+                    TurnAction::Emit(event) => self.emit(&event),
+                    TurnAction::Abort => asked_beside = None,
+                    TurnAction::Finish(_) => return,
+                    TurnAction::Ask(asking) if matches!(todo, Some(TurnAction::Commit(_))) => {
                         let asked = ask_quietly(self.running.model.clone(), *asking);
                         asked_beside = Some(AbortOnDropHandle::new(tokio::spawn(asked)));
                     }
@@ -278,10 +280,10 @@ impl Task {
     }
 
     /// Do one thing; what came of it.
-    async fn perform(&mut self, action: Action, turn: &mut Turn) -> TurnEvent {
+    async fn perform(&mut self, action: TurnAction, turn: &mut Turn) -> TurnEvent {
         let cancel = self.running.cancel.clone();
         match action {
-            Action::Ask(asking) => {
+            TurnAction::Ask(asking) => {
                 let asked = self.ask(*asking, turn);
                 tokio::select! {
                     biased;
@@ -289,37 +291,37 @@ impl Task {
                     event = asked => event,
                 }
             }
-            Action::Consult(request) => self.consult(request).await,
-            Action::Commit(_) if cancel.is_cancelled() => {
+            TurnAction::Consult(request) => self.consult(request).await,
+            TurnAction::Commit(_) if cancel.is_cancelled() => {
                 // Nothing has been written yet, so there is nothing to take back.
                 let _ = turn.step(TurnEvent::Cancelled);
                 TurnEvent::CommitFailed {
                     message: String::new(),
                 }
             }
-            Action::Commit(done) => match self.commit(*done).await {
+            TurnAction::Commit(done) => match self.commit(*done).await {
                 Ok(()) => TurnEvent::Committed,
                 Err(error) => TurnEvent::CommitFailed {
                     message: error.message,
                 },
             },
-            Action::SaveMemo(memo) => match self.save_memo(*memo).await {
+            TurnAction::SaveMemo(memo) => match self.save_memo(*memo).await {
                 Ok(()) => TurnEvent::MemoSaved,
                 Err(error) => {
                     tracing::warn!(%error, "the report of a turn is not saved");
                     TurnEvent::MemoFailed
                 }
             },
-            Action::Emit(_) | Action::Abort | Action::Finish(_) => TurnEvent::Cancelled,
+            TurnAction::Emit(_) | TurnAction::Abort | TurnAction::Finish(_) => TurnEvent::Cancelled,
         }
     }
 
     /// Ask the model. What the companion says is heard as it comes.
-    async fn ask(&self, asking: Asking, turn: &mut Turn) -> TurnEvent {
+    async fn ask(&self, asking: ModelRequest, turn: &mut Turn) -> TurnEvent {
         let log = &self.running.log;
         let mut hear = |text: &str| {
             for action in turn.step(TurnEvent::Text(text.to_owned())) {
-                if let Action::Emit(event) = action {
+                if let TurnAction::Emit(event) = action {
                     log.push(&event);
                 }
             }
@@ -336,7 +338,7 @@ impl Task {
             return TurnEvent::Consulted(Err("there is no such expert".to_owned()));
         };
         let order = Order {
-            places: Places {
+            places: SessionFolders {
                 expert_workspace: running.folder.path(names::EXPERTS),
                 working_files: running.folder.path(names::WORKING_FILES),
                 user_workspace: running.folder.path(pillion_lanes::session::WORKSPACE),
@@ -354,7 +356,7 @@ impl Task {
             turn_index: Some(self.snapshot.state.turn_index),
             whereabouts: running.whereabouts.clone(),
             cancel: running.cancel.clone(),
-            limits: Limits::default(),
+            limits: ConsultationLimits::default(),
         };
         let consultations = &running.consultations;
         let done = Box::pin(consultations.consult(order, &running.model)).await;
@@ -407,8 +409,8 @@ impl Task {
                 });
                 let memory = json!({ "memory": done.memory, "state": done.state });
                 record.deliveries = vec![
-                    delivery(Kind::Turn, done.turn_index, &turn)?,
-                    delivery(Kind::Memory, done.turn_index * 2, &memory)?,
+                    delivery(DeliveryKind::Turn, done.turn_index, &turn)?,
+                    delivery(DeliveryKind::Memory, done.turn_index * 2, &memory)?,
                 ];
             }
             Ok(record)
@@ -443,8 +445,8 @@ impl Task {
                     "memory": memo.memory, "state": self.snapshot.state, "digest": memo.digest,
                 });
                 record.deliveries = vec![
-                    delivery(Kind::Memory, turn * 2 + 1, &memory)?,
-                    delivery(Kind::Report, turn, &report)?,
+                    delivery(DeliveryKind::Memory, turn * 2 + 1, &memory)?,
+                    delivery(DeliveryKind::Report, turn, &report)?,
                 ];
             }
             Ok(record)
@@ -501,7 +503,11 @@ impl Task {
 }
 
 /// Ask a model; `hear` is told what it says as it comes.
-async fn ask(model: &Model, asking: Asking, hear: &mut (dyn FnMut(&str) + Send)) -> TurnEvent {
+async fn ask(
+    model: &Model,
+    asking: ModelRequest,
+    hear: &mut (dyn FnMut(&str) + Send),
+) -> TurnEvent {
     let prompt = prompt(asking);
     match model.ask(&prompt, hear).await {
         Ok(answer) => TurnEvent::Answered {
@@ -522,7 +528,7 @@ async fn ask(model: &Model, asking: Asking, hear: &mut (dyn FnMut(&str) + Send))
 }
 
 /// Ask a model whose words nobody follows.
-async fn ask_quietly(model: Model, asking: Asking) -> TurnEvent {
+async fn ask_quietly(model: Model, asking: ModelRequest) -> TurnEvent {
     ask(&model, asking, &mut |_| {}).await
 }
 
@@ -535,7 +541,11 @@ fn found(summary: &str, report: &str, files: &[String]) -> String {
     text
 }
 
-fn delivery(kind: Kind, number: u64, body: &serde_json::Value) -> serde_json::Result<Delivery> {
+fn delivery(
+    kind: DeliveryKind,
+    number: u64,
+    body: &serde_json::Value,
+) -> serde_json::Result<Delivery> {
     Ok(Delivery {
         kind,
         number: u32::try_from(number).unwrap_or(u32::MAX),
@@ -544,14 +554,14 @@ fn delivery(kind: Kind, number: u64, body: &serde_json::Value) -> serde_json::Re
 }
 
 /// A question to an agent as a question to a model.
-fn prompt(asking: Asking) -> Prompt {
+fn prompt(asking: ModelRequest) -> Prompt {
     let agent = asking.agent.as_str().to_owned();
     let messages = asking
         .messages
         .into_iter()
         .map(|(speaker, text)| match speaker {
-            Speaker::User => Message::User(text),
-            Speaker::Assistant => Message::Assistant {
+            Speaker::User => ChatMessage::User(text),
+            Speaker::Assistant => ChatMessage::Assistant {
                 text,
                 tool_calls: Vec::new(),
             },

@@ -10,7 +10,7 @@ use rusqlite::Connection;
 use tokio::sync::{mpsc, oneshot};
 
 use crate::StoreError;
-use crate::held::{Held, Use};
+use crate::open_connection::{OpenConnection, Use};
 use crate::opening;
 
 /// At most this many commands share a transaction, and with it the sync of the disk.
@@ -51,7 +51,7 @@ impl ConnectionThread {
         let thread = std::thread::Builder::new()
             .name("pillion-store".into())
             .spawn(move || {
-                match Held::open(&place, purpose) {
+                match OpenConnection::open(&place, purpose) {
                     Ok((held, set_aside)) => {
                         let _ = tell.send(Ok(set_aside));
                         work(held, commands);
@@ -155,7 +155,7 @@ impl Transaction<'_> {
     }
 }
 
-fn work(mut held: Held, mut commands: mpsc::Receiver<Command>) {
+fn work(mut held: OpenConnection, mut commands: mpsc::Receiver<Command>) {
     let mut taken = Vec::with_capacity(BATCH);
     while commands.blocking_recv_many(&mut taken, BATCH) > 0 {
         let mut batch = VecDeque::from(std::mem::take(&mut taken));
@@ -167,7 +167,7 @@ fn work(mut held: Held, mut commands: mpsc::Receiver<Command>) {
 }
 
 /// Carry out commands in one transaction, commit it, and answer.
-fn carry_out(held: &mut Held, batch: &mut VecDeque<Command>) {
+fn carry_out(held: &mut OpenConnection, batch: &mut VecDeque<Command>) {
     let path = held.path().to_owned();
     let connection = match held.begin() {
         Ok(connection) => connection,

@@ -4,11 +4,11 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use pillion_process::private::PrivateDirError;
+use pillion_process::private_folder::PrivateDirError;
 use pillion_protocol::{Code, Error};
 use rusqlite::ErrorCode;
 
-use crate::status::Status;
+use crate::status::JobState;
 
 /// Why the store did not do what it was asked for.
 ///
@@ -89,9 +89,9 @@ pub enum StoreError {
         /// The job.
         id: String,
         /// Its state, which it keeps.
-        found: Status,
+        found: JobState,
         /// The state that was asked for.
-        wanted: Status,
+        wanted: JobState,
     },
     /// Too much waits for backends already.
     #[error("{waiting} deliveries would wait, and the outbox takes {limit}, of limited size")]

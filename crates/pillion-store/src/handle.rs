@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use tokio::sync::OnceCell;
 
-use crate::{Filter, Job, JobDetail, Jobs, Options, Store, StoreError, owner};
+use crate::{Job, JobDetail, JobFilter, Jobs, Store, StoreError, StoreOptions, owner};
 
 /// The store's folder and file below the data folder. The folder is the store's own.
 pub const FILE: &str = "jobs/jobs.sqlite";
@@ -21,7 +21,7 @@ struct Shared {
     /// Where the file is. It is asked when the store is opened, not before: the answer may
     /// depend on what can be written then.
     path: Box<dyn Fn() -> PathBuf + Send + Sync>,
-    options: Options,
+    options: StoreOptions,
     store: OnceCell<Store>,
 }
 
@@ -36,7 +36,7 @@ impl std::fmt::Debug for StoreHandle {
 
 impl StoreHandle {
     /// A handle on the store in the file that `path` names.
-    pub fn new(path: impl Fn() -> PathBuf + Send + Sync + 'static, options: Options) -> Self {
+    pub fn new(path: impl Fn() -> PathBuf + Send + Sync + 'static, options: StoreOptions) -> Self {
         Self {
             shared: Arc::new(Shared {
                 path: Box::new(path),
@@ -66,7 +66,7 @@ impl StoreHandle {
     }
 
     /// The newest jobs, and how many there are. Those whose daemons have died are lost by now.
-    pub async fn jobs(&self, filter: Filter) -> Result<Jobs, StoreError> {
+    pub async fn jobs(&self, filter: JobFilter) -> Result<Jobs, StoreError> {
         let store = self.store().await?;
         let found = store.list(filter.clone()).await?;
         if !found.jobs.iter().any(is_orphan) {
@@ -77,7 +77,7 @@ impl StoreHandle {
     }
 }
 
-async fn open(path: PathBuf, options: Options) -> Result<Store, StoreError> {
+async fn open(path: PathBuf, options: StoreOptions) -> Result<Store, StoreError> {
     let store = Store::open(&path, options).await?;
     if let Some(aside) = store.set_aside() {
         tracing::warn!(file = %aside.display(), "the store was damaged: it was put aside");
@@ -113,7 +113,7 @@ mod tests {
             counted.fetch_add(1, Ordering::Relaxed);
             file.clone()
         };
-        let handle = StoreHandle::new(path, Options::default());
+        let handle = StoreHandle::new(path, StoreOptions::default());
         let other = handle.clone();
         assert_eq!(asked.load(Ordering::Relaxed), 0);
         assert!(!folder.path().join(FILE).exists());

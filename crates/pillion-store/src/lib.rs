@@ -16,7 +16,7 @@
 //!
 //! A job belongs to a *life*: the process and the store in it that created the job
 //! ([`owner`]). When a life has ended, what it left unfinished becomes
-//! [`Status::Lost`] by [`Store::lose`].
+//! [`JobState::Lost`] by [`Store::lose`].
 //!
 //! What is kept is bounded by [`Retention`], each time something is added.
 //!
@@ -28,9 +28,9 @@
 mod connection_thread;
 mod error;
 mod handle;
-mod held;
 mod id;
 mod jobs;
+mod open_connection;
 mod opening;
 mod outbox;
 pub mod owner;
@@ -45,14 +45,14 @@ pub use error::StoreError;
 pub use handle::{FILE, StoreHandle};
 pub use id::new_id;
 pub use jobs::{
-    End, Filter, Job, JobDetail, Jobs, MAX_LISTED, MAX_NAME_BYTES, MAX_REQUEST_BYTES,
+    Job, JobDetail, JobEnd, JobFilter, Jobs, MAX_LISTED, MAX_NAME_BYTES, MAX_REQUEST_BYTES,
     MAX_RESULT_BYTES, NewJob,
 };
 pub use outbox::{
-    Delivery, Enqueued, GivenUp, Kind, MAX_BODY_BYTES, MAX_DELAY, MAX_ENQUEUED,
+    Delivery, DeliveryKind, Enqueued, GivenUp, MAX_BODY_BYTES, MAX_DELAY, MAX_ENQUEUED,
     MAX_GIVEN_UP_LISTED, MAX_REASON_BYTES, OutboxCounts, OutboxLimits, Outgoing,
 };
 pub use retention::{Pruned, Retention};
 pub use runs::{MAX_RUN_BYTES, NewRun, Run};
-pub use status::Status;
-pub use store::{Options, Store};
+pub use status::JobState;
+pub use store::{Store, StoreOptions};

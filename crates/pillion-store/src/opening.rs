@@ -7,7 +7,7 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use pillion_process::private::{self, PrivateDirError};
+use pillion_process::private_folder::{self, PrivateDirError};
 use rusqlite::{Connection, OpenFlags};
 
 use crate::{StoreError, schema, time};
@@ -71,7 +71,7 @@ pub(crate) fn suspect(path: &Path) {
 /// The folder is made, and others wait until the lock is dropped.
 fn prepare(path: &Path) -> Result<File, StoreError> {
     let folder = path.parent().unwrap_or(Path::new("."));
-    private::ensure(folder).map_err(|error| match error {
+    private_folder::ensure(folder).map_err(|error| match error {
         PrivateDirError::Io { path, source } => StoreError::file(&path, source),
         other => StoreError::Folder(other.into()),
     })?;

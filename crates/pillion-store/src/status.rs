@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 /// Where a job stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Status {
+pub enum JobState {
     /// It waits for its turn.
     Queued,
     /// It runs.
@@ -23,7 +23,7 @@ pub enum Status {
     Lost,
 }
 
-impl Status {
+impl JobState {
     pub(crate) const ALL: [Self; 6] = [
         Self::Queued,
         Self::Running,
@@ -51,19 +51,19 @@ impl Status {
     }
 }
 
-impl fmt::Display for Status {
+impl fmt::Display for JobState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.word())
     }
 }
 
-impl ToSql for Status {
+impl ToSql for JobState {
     fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
         Ok(self.word().into())
     }
 }
 
-impl FromSql for Status {
+impl FromSql for JobState {
     fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
         let word = value.as_str()?;
         let found = Self::ALL.into_iter().find(|status| status.word() == word);

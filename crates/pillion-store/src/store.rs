@@ -8,8 +8,8 @@ use serde_json::value::RawValue;
 
 use crate::StoreError;
 use crate::connection_thread::ConnectionThread;
-use crate::held::Use;
-use crate::jobs::{self, End, Filter, Job, JobDetail, Jobs, NewJob};
+use crate::jobs::{self, Job, JobDetail, JobEnd, JobFilter, Jobs, NewJob};
+use crate::open_connection::Use;
 use crate::outbox::{self, Delivery, Enqueued, GivenUp, OutboxCounts, OutboxLimits, Outgoing};
 use crate::owner::{self, Life};
 use crate::retention::{self, Pruned, Retention};
@@ -17,7 +17,7 @@ use crate::runs::{self, NewRun, Run};
 
 /// How a store is run.
 #[derive(Debug, Clone, Copy)]
-pub struct Options {
+pub struct StoreOptions {
     /// How much is kept.
     pub retention: Retention,
     /// How much waits for backends.
@@ -29,7 +29,7 @@ pub struct Options {
     pub queue_timeout: Duration,
 }
 
-impl Default for Options {
+impl Default for StoreOptions {
     fn default() -> Self {
         Self {
             retention: Retention::default(),
@@ -60,8 +60,8 @@ impl Store {
     ///
     /// The folder of the file is the store's own: it is made private. A damaged file is
     /// renamed and kept ([`Store::set_aside`]); one that a newer pillion wrote is refused.
-    pub async fn open(path: &Path, options: Options) -> Result<Self, StoreError> {
-        let Options {
+    pub async fn open(path: &Path, options: StoreOptions) -> Result<Self, StoreError> {
+        let StoreOptions {
             retention,
             outbox,
             queue,
@@ -111,7 +111,7 @@ impl Store {
     pub async fn finish(
         &self,
         id: &str,
-        end: End,
+        end: JobEnd,
         result: Option<Box<RawValue>>,
     ) -> Result<Job, StoreError> {
         let (id, keep) = (id.to_owned(), self.retention);
@@ -133,7 +133,7 @@ impl Store {
     }
 
     /// The newest jobs, and how many there are.
-    pub async fn list(&self, filter: Filter) -> Result<Jobs, StoreError> {
+    pub async fn list(&self, filter: JobFilter) -> Result<Jobs, StoreError> {
         self.reader
             .ask(move |transaction| jobs::list(transaction, &filter))
             .await

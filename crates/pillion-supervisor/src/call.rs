@@ -46,7 +46,7 @@ pub struct Call {
 
 /// An answer and where it came from.
 #[derive(Debug)]
-pub struct Answer {
+pub struct CallAnswer {
     /// What the sidecar gave back.
     pub result: Box<RawValue>,
     /// Which process of this sidecar answered: 1 for the first, and so on.

@@ -10,10 +10,10 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use futures::{FutureExt, StreamExt};
 use pillion_catalogue::{Lease, Part};
-use pillion_process::{Exit, Running, Stream};
+use pillion_process::{Exit, Running, StreamTarget};
 use pillion_protocol::line::Ready;
 use pillion_protocol::{Code, Error, Result};
-use pillion_sandbox::{Said, message};
+use pillion_sandbox::{InitMessage, message};
 use tokio::process::{ChildStdin, ChildStdout};
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
@@ -25,7 +25,7 @@ use crate::streams::{
     Control, Deaf, at, control_pair, deliver_held, places, read_control, write_backlog,
 };
 use crate::tail::Tail;
-use crate::{Ended, Events, Notice, Spec, Start};
+use crate::{Ended, Events, Notice, Spec, StartMode};
 
 /// How long the output of an ended process may take to reach its end.
 const LAST_WORDS: Duration = Duration::from_secs(2);
@@ -358,7 +358,7 @@ impl Child {
 
     /// What init says: that the program is on its way, and how it ended. Gives back why it
     /// could not be confined.
-    fn hear_walls(&mut self, said: &Said) -> Option<String> {
+    fn hear_walls(&mut self, said: &InitMessage) -> Option<String> {
         if let Some(why) = &said.failed {
             return Some(format!("could not be confined: {why}"));
         }
@@ -387,7 +387,7 @@ struct Walls {
 }
 
 /// The next message of init; `None` when there are no more. Cancel-safe.
-async fn next_said(walls: &mut Option<Walls>) -> Option<Said> {
+async fn next_said(walls: &mut Option<Walls>) -> Option<InitMessage> {
     let body = walls.as_mut()?.said.next().await?.ok()?;
     message::decode(&body).ok()
 }
@@ -403,13 +403,13 @@ struct Started {
 impl Started {
     fn new(spec: &Spec) -> Result<Self> {
         let stdin = match spec.dialect.is_held() {
-            true => Stream::Null,
-            false => Stream::Piped,
+            true => StreamTarget::Null,
+            false => StreamTarget::Piped,
         };
         let launch = match (spec.launch)()? {
-            Start::Plain(launch) => *launch,
-            Start::Confined { confine, channel } => {
-                let streams = [stdin, Stream::Piped, Stream::Piped];
+            StartMode::Plain(launch) => *launch,
+            StartMode::Confined { confine, channel } => {
+                let streams = [stdin, StreamTarget::Piped, StreamTarget::Piped];
                 let confined = confine.stdio(streams).spawn();
                 let confined = confined.map_err(|e| refused(spec, &e))?;
                 channel
@@ -432,8 +432,8 @@ impl Started {
         };
         let mut launch = launch
             .stdin(stdin)
-            .stdout(Stream::Piped)
-            .stderr(Stream::Piped);
+            .stdout(StreamTarget::Piped)
+            .stderr(StreamTarget::Piped);
         let mut control = None;
         if spec.dialect.has_control() {
             let (ours, theirs) = control_pair().map_err(|e| refused(spec, &e))?;

@@ -2,7 +2,7 @@
 
 use bytes::BytesMut;
 use pillion_protocol::frame::{write_content_length, write_line};
-use pillion_protocol::jsonrpc::{Version, method};
+use pillion_protocol::jsonrpc::{VersionMarker, method};
 use pillion_protocol::worker;
 use serde::Serialize;
 use serde_json::Value;
@@ -37,7 +37,7 @@ struct Command<'a> {
 /// A request of ours, or a notification when it has no id.
 #[derive(Serialize)]
 struct Rpc<'a, P> {
-    jsonrpc: Version,
+    jsonrpc: VersionMarker,
     #[serde(skip_serializing_if = "Option::is_none")]
     id: Option<u64>,
     method: &'a str,
@@ -48,7 +48,7 @@ struct Rpc<'a, P> {
 /// The answer to a request of the server's; its id goes back as it came.
 #[derive(Serialize)]
 struct RpcAnswer<'a> {
-    jsonrpc: Version,
+    jsonrpc: VersionMarker,
     id: &'a RawValue,
     result: &'a Value,
 }
@@ -117,7 +117,7 @@ pub(crate) fn rpc<P: Serialize>(
     out: &mut BytesMut,
 ) {
     let message = Rpc {
-        jsonrpc: Version,
+        jsonrpc: VersionMarker,
         id,
         method,
         params,
@@ -128,7 +128,7 @@ pub(crate) fn rpc<P: Serialize>(
 /// Write the answer to a request of the server's.
 pub(crate) fn rpc_answer(id: &RawValue, result: &Value, out: &mut BytesMut) {
     let message = RpcAnswer {
-        jsonrpc: Version,
+        jsonrpc: VersionMarker,
         id,
         result,
     };

@@ -85,8 +85,8 @@ impl Events {
     }
 
     /// Listen from now on.
-    pub fn listen(&self) -> Listener {
-        Listener {
+    pub fn listen(&self) -> EventListener {
+        EventListener {
             receiver: self.sender.subscribe(),
         }
     }
@@ -94,11 +94,11 @@ impl Events {
 
 /// Someone who listens.
 #[derive(Debug)]
-pub struct Listener {
+pub struct EventListener {
     receiver: broadcast::Receiver<Event>,
 }
 
-impl Listener {
+impl EventListener {
     /// The next event; `None` when there will be no more.
     pub async fn next(&mut self) -> Option<Event> {
         match self.receiver.recv().await {

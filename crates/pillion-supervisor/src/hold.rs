@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use pillion_protocol::Result;
 
-use crate::message::{Grant, Message};
+use crate::message::{ActorMessage, Grant};
 use crate::{Cause, Ended, Sidecar};
 
 /// A running process in the hands of somebody who speaks on its socket himself. To its
@@ -55,7 +55,7 @@ impl Hold {
         let grant = &self.inner.grant;
         if let Some(to_actor) = grant.to_actor.upgrade() {
             let process = grant.process;
-            let _ = to_actor.send(Message::Kill { process, cause });
+            let _ = to_actor.send(ActorMessage::Kill { process, cause });
         }
     }
 

@@ -21,7 +21,7 @@
 //! [`Opening`] tells each fresh process what it cannot know from the disk. What a handle
 //! notifies before it calls is written before the call.
 //!
-//! A zygote or a kernel is one, too: it starts behind walls ([`Start`]), and a call of it is a
+//! A zygote or a kernel is one, too: it starts behind walls ([`StartMode`]), and a call of it is a
 //! [`Hold`], during which somebody else speaks with it. Whatever lives longer than a run is started
 //! here, so that it has a deadline to get ready, a tail of its stderr, an idle life and a
 //! place in the status, and counts in the one cap.
@@ -48,14 +48,14 @@ mod supervisor;
 mod tail;
 
 pub use actor::Sidecar;
-pub use call::{Answer, Ask, Call};
+pub use call::{Ask, Call, CallAnswer};
 pub use dialect::Dialect;
 pub use ended::{Cause, Ended};
-pub use events::{Event, Events, Listener};
+pub use events::{Event, EventListener, Events};
 pub use hold::Hold;
 pub use life::State;
 pub use opening::{Notice, Opening, Replay};
 pub use pool::Pool;
-pub use spec::{Kind, Limits, Spec, Start};
+pub use spec::{Kind, SidecarLimits, Spec, StartMode};
 pub use status::{SidecarStatus, WorkspaceStatus};
 pub use supervisor::Supervisor;

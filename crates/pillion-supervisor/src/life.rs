@@ -68,7 +68,7 @@ pub enum Happening {
 
 /// What to do about it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Action {
+pub enum LifeAction {
     /// Start a process.
     Start,
     /// Close its input, and kill it if that does not end it.
@@ -161,7 +161,7 @@ impl Life {
     }
 
     /// Take in what happened; says what to do, if anything.
-    pub fn step(&mut self, happening: Happening, now: Instant) -> Option<Action> {
+    pub fn step(&mut self, happening: Happening, now: Instant) -> Option<LifeAction> {
         match happening {
             Happening::Demand => self.demand(now),
             Happening::Hello => {
@@ -189,7 +189,7 @@ impl Life {
         }
     }
 
-    fn demand(&mut self, now: Instant) -> Option<Action> {
+    fn demand(&mut self, now: Instant) -> Option<LifeAction> {
         self.wanted = true;
         self.used = now;
         match self.state {
@@ -200,18 +200,18 @@ impl Life {
             }
             State::Broken => {
                 self.wanted = false;
-                Some(Action::FallBack)
+                Some(LifeAction::FallBack)
             }
-            State::Stopped => Some(Action::GiveUp),
+            State::Stopped => Some(LifeAction::GiveUp),
             _ => None,
         }
     }
 
-    fn start(&mut self) -> Option<Action> {
+    fn start(&mut self) -> Option<LifeAction> {
         self.state = State::Starting;
         self.until = None;
         self.closing = false;
-        Some(Action::Start)
+        Some(LifeAction::Start)
     }
 
     fn hello(&mut self, now: Instant) {
@@ -229,7 +229,7 @@ impl Life {
         }
     }
 
-    fn call_ended(&mut self, now: Instant) -> Option<Action> {
+    fn call_ended(&mut self, now: Instant) -> Option<LifeAction> {
         self.calls = self.calls.saturating_sub(1);
         self.used = now;
         if self.calls > 0 {
@@ -242,24 +242,24 @@ impl Life {
             }
             State::Draining if !self.closing => {
                 self.closing = true;
-                Some(Action::Close)
+                Some(LifeAction::Close)
             }
             _ => None,
         }
     }
 
-    fn died(&mut self, now: Instant, give_up: bool) -> Option<Action> {
+    fn died(&mut self, now: Instant, give_up: bool) -> Option<LifeAction> {
         self.calls = 0;
         if std::mem::take(&mut self.closing) || self.state == State::Draining {
             self.state = self.after_close;
             return match self.state {
-                State::Stopped => Some(Action::GiveUp),
+                State::Stopped => Some(LifeAction::GiveUp),
                 _ if self.wanted => self.start(),
                 _ => None,
             };
         }
         if self.state == State::Stopped {
-            return Some(Action::GiveUp);
+            return Some(LifeAction::GiveUp);
         }
         self.deaths.push_back(now);
         self.deaths
@@ -271,7 +271,7 @@ impl Life {
             }
             self.state = State::Broken;
             self.until = Some(now + self.cooldown);
-            return std::mem::take(&mut self.wanted).then_some(Action::FallBack);
+            return std::mem::take(&mut self.wanted).then_some(LifeAction::FallBack);
         }
         self.state = State::Backoff;
         // The first death in a while is answered at once.
@@ -287,7 +287,7 @@ impl Life {
         }
     }
 
-    fn close(&mut self, then: State) -> Option<Action> {
+    fn close(&mut self, then: State) -> Option<LifeAction> {
         if self.state == State::Stopped {
             return None;
         }
@@ -299,7 +299,7 @@ impl Life {
             State::Ready | State::Starting if !self.closing => {
                 self.state = State::Draining;
                 self.closing = true;
-                Some(Action::Close)
+                Some(LifeAction::Close)
             }
             State::Busy => {
                 self.state = State::Draining;
@@ -310,7 +310,7 @@ impl Life {
                 self.until = None;
                 self.state = then;
                 match then {
-                    State::Stopped => Some(Action::GiveUp),
+                    State::Stopped => Some(LifeAction::GiveUp),
                     _ if self.wanted => self.start(),
                     _ => None,
                 }
@@ -319,7 +319,7 @@ impl Life {
         }
     }
 
-    fn tick(&mut self, now: Instant) -> Option<Action> {
+    fn tick(&mut self, now: Instant) -> Option<LifeAction> {
         let due = self.next_tick().is_some_and(|at| now >= at);
         match self.state {
             State::Backoff if due && self.wanted => self.start(),
@@ -341,7 +341,7 @@ impl Life {
                 self.state = State::Draining;
                 self.after_close = State::Idle;
                 self.closing = true;
-                Some(Action::Close)
+                Some(LifeAction::Close)
             }
             _ => None,
         }
@@ -370,17 +370,17 @@ mod tests {
             }
         }
 
-        fn say(&mut self, happening: Happening) -> Option<Action> {
+        fn say(&mut self, happening: Happening) -> Option<LifeAction> {
             self.life.step(happening, self.now)
         }
 
-        fn pass(&mut self, millis: u64) -> Option<Action> {
+        fn pass(&mut self, millis: u64) -> Option<LifeAction> {
             self.now += Duration::from_millis(millis);
             self.say(Happening::Tick)
         }
 
         fn up(&mut self) {
-            assert_eq!(self.say(Happening::Demand), Some(Action::Start));
+            assert_eq!(self.say(Happening::Demand), Some(LifeAction::Start));
             self.say(Happening::Hello);
             self.say(Happening::CallBegan);
             assert_eq!(self.life.state(), State::Busy);
@@ -390,7 +390,7 @@ mod tests {
     #[test]
     fn many_first_callers_make_one_start() {
         let mut fake = Fake::new();
-        assert_eq!(fake.say(Happening::Demand), Some(Action::Start));
+        assert_eq!(fake.say(Happening::Demand), Some(LifeAction::Start));
         for _ in 0..50 {
             assert_eq!(fake.say(Happening::Demand), None);
         }
@@ -403,23 +403,23 @@ mod tests {
         assert_eq!(fake.say(Happening::Died), None);
         assert_eq!(
             fake.say(Happening::Demand),
-            Some(Action::Start),
+            Some(LifeAction::Start),
             "no wait after one death"
         );
         fake.say(Happening::Hello);
         fake.say(Happening::CallBegan);
         assert_eq!(fake.say(Happening::Died), None);
         assert_eq!(fake.say(Happening::Demand), None, "a short wait after two");
-        assert_eq!(fake.pass(50), Some(Action::Start));
+        assert_eq!(fake.pass(50), Some(LifeAction::Start));
         fake.say(Happening::Hello);
         fake.say(Happening::CallBegan);
         assert_eq!(fake.say(Happening::Died), None);
         assert_eq!(fake.life.state(), State::Broken);
-        assert_eq!(fake.say(Happening::Demand), Some(Action::FallBack));
+        assert_eq!(fake.say(Happening::Demand), Some(LifeAction::FallBack));
         fake.pass(5_000);
         assert_eq!(
             fake.say(Happening::Demand),
-            Some(Action::Start),
+            Some(LifeAction::Start),
             "the probe"
         );
         fake.say(Happening::Hello);
@@ -440,16 +440,16 @@ mod tests {
         }
         assert_eq!(fake.life.state(), State::Broken);
         fake.pass(5_000);
-        assert_eq!(fake.say(Happening::Demand), Some(Action::Start));
+        assert_eq!(fake.say(Happening::Demand), Some(LifeAction::Start));
         assert_eq!(
             fake.say(Happening::Died),
-            Some(Action::FallBack),
+            Some(LifeAction::FallBack),
             "the waiting call is served"
         );
         fake.pass(9_999);
-        assert_eq!(fake.say(Happening::Demand), Some(Action::FallBack));
+        assert_eq!(fake.say(Happening::Demand), Some(LifeAction::FallBack));
         fake.pass(1);
-        assert_eq!(fake.say(Happening::Demand), Some(Action::Start));
+        assert_eq!(fake.say(Happening::Demand), Some(LifeAction::Start));
     }
 
     #[test]
@@ -470,7 +470,7 @@ mod tests {
         assert_eq!(fake.pass(600_000), None, "busy is not idle");
         fake.say(Happening::CallEnded);
         assert_eq!(fake.pass(59_999), None);
-        assert_eq!(fake.pass(1), Some(Action::Close));
+        assert_eq!(fake.pass(1), Some(LifeAction::Close));
         assert_eq!(fake.say(Happening::Died), None);
         assert_eq!(
             fake.life.state(),
@@ -483,9 +483,9 @@ mod tests {
     #[test]
     fn one_started_ahead_goes_idle_for_good() {
         let mut fake = Fake::new();
-        assert_eq!(fake.say(Happening::Demand), Some(Action::Start));
+        assert_eq!(fake.say(Happening::Demand), Some(LifeAction::Start));
         fake.say(Happening::Hello);
-        assert_eq!(fake.pass(60_000), Some(Action::Close));
+        assert_eq!(fake.pass(60_000), Some(LifeAction::Close));
         assert_eq!(fake.say(Happening::Died), None, "nobody wants it");
         assert_eq!(fake.life.state(), State::Idle);
     }
@@ -495,9 +495,9 @@ mod tests {
         let mut fake = Fake::new();
         fake.up();
         fake.say(Happening::CallEnded);
-        assert_eq!(fake.pass(60_000), Some(Action::Close));
+        assert_eq!(fake.pass(60_000), Some(LifeAction::Close));
         assert_eq!(fake.say(Happening::Demand), None);
-        assert_eq!(fake.say(Happening::Died), Some(Action::Start));
+        assert_eq!(fake.say(Happening::Died), Some(LifeAction::Start));
     }
 
     #[test]
@@ -506,9 +506,9 @@ mod tests {
         fake.up();
         assert_eq!(fake.say(Happening::Stop), None);
         assert!(!fake.life.takes_calls());
-        assert_eq!(fake.say(Happening::CallEnded), Some(Action::Close));
-        assert_eq!(fake.say(Happening::Died), Some(Action::GiveUp));
-        assert_eq!(fake.say(Happening::Demand), Some(Action::GiveUp));
+        assert_eq!(fake.say(Happening::CallEnded), Some(LifeAction::Close));
+        assert_eq!(fake.say(Happening::Died), Some(LifeAction::GiveUp));
+        assert_eq!(fake.say(Happening::Demand), Some(LifeAction::GiveUp));
     }
 
     #[test]
@@ -521,7 +521,7 @@ mod tests {
         }
         assert_eq!(fake.life.state(), State::Broken);
         fake.say(Happening::Restart);
-        assert_eq!(fake.say(Happening::Demand), Some(Action::Start));
+        assert_eq!(fake.say(Happening::Demand), Some(LifeAction::Start));
     }
 
     /// What a process and its callers could really do next.
@@ -551,12 +551,12 @@ mod tests {
                 let was_closing = fake.life.expects_death();
                 let action = fake.say(happening);
                 match action {
-                    Some(Action::Start) => {
+                    Some(LifeAction::Start) => {
                         prop_assert!(!alive, "two processes at once");
                         prop_assert!(!stopped, "a start after the stop");
                         alive = true;
                     }
-                    Some(Action::Close) => {
+                    Some(LifeAction::Close) => {
                         prop_assert!(alive && !was_closing, "closing what is not open");
                         prop_assert_eq!(calls, 0, "closing during a call");
                     }
@@ -574,18 +574,24 @@ mod tests {
     fn a_cautious_life_gives_up_after_one_failed_start_and_probes_later() {
         let start = Instant::now();
         let mut life = Life::new(start, None).cautious();
-        assert_eq!(life.step(Happening::Demand, start), Some(Action::Start));
+        assert_eq!(life.step(Happening::Demand, start), Some(LifeAction::Start));
         assert_eq!(life.step(Happening::StartFailed, start), None);
         assert_eq!(life.state(), State::Broken);
         // Callers take their other way at once.
-        assert_eq!(life.step(Happening::Demand, start), Some(Action::FallBack));
+        assert_eq!(
+            life.step(Happening::Demand, start),
+            Some(LifeAction::FallBack)
+        );
         let later = start + FIRST_COOLDOWN;
-        assert_eq!(life.step(Happening::Demand, later), Some(Action::Start));
+        assert_eq!(life.step(Happening::Demand, later), Some(LifeAction::Start));
         assert_eq!(life.step(Happening::StartFailed, later), None);
         let again = later + FIRST_COOLDOWN;
-        assert_eq!(life.step(Happening::Demand, again), Some(Action::FallBack));
+        assert_eq!(
+            life.step(Happening::Demand, again),
+            Some(LifeAction::FallBack)
+        );
         let again = later + FIRST_COOLDOWN * 2;
-        assert_eq!(life.step(Happening::Demand, again), Some(Action::Start));
+        assert_eq!(life.step(Happening::Demand, again), Some(LifeAction::Start));
         life.step(Happening::Hello, again);
         // One that has worked may die without that.
         life.step(Happening::Died, again);

@@ -10,11 +10,11 @@ use pillion_catalogue::{Error, Part, Result, Room};
 use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::status::Shared;
-use crate::{Answer, Ask, Cause, Ended, Notice};
+use crate::{Ask, CallAnswer, Cause, Ended, Notice};
 
 /// What handles tell the owner.
 #[derive(Debug)]
-pub(crate) enum Message {
+pub(crate) enum ActorMessage {
     Call(Pending),
     Notify(Notice),
     Cancel(u64),
@@ -51,7 +51,7 @@ pub(crate) struct Pending {
 }
 
 impl Pending {
-    pub(crate) fn answer(self, outcome: Result<Answer>) {
+    pub(crate) fn answer(self, outcome: Result<CallAnswer>) {
         // A caller that went away has cancelled; nobody misses the answer.
         let _ = self.way_back.send(Outcome::Done(outcome));
     }
@@ -77,7 +77,7 @@ impl Pending {
 #[derive(Debug)]
 pub(crate) enum Outcome {
     /// Its answer.
-    Done(Result<Answer>),
+    Done(Result<CallAnswer>),
     /// The process itself, for a while.
     Held(Grant),
     /// Nothing yet: its caller has not read what it asked for before. It comes back when it
@@ -108,7 +108,7 @@ pub(crate) struct Grant {
     pub(crate) process: u64,
     pub(crate) over: watch::Receiver<Option<Ended>>,
     pub(crate) id: u64,
-    pub(crate) to_actor: mpsc::WeakUnboundedSender<Message>,
+    pub(crate) to_actor: mpsc::WeakUnboundedSender<ActorMessage>,
     pub(crate) _load: LoadToken,
 }
 
@@ -117,7 +117,7 @@ impl Drop for Grant {
         // Without a sender the sidecar is over already.
         if let Some(to_actor) = self.to_actor.upgrade() {
             let (process, id) = (self.process, self.id);
-            let _ = to_actor.send(Message::LetGo { process, id });
+            let _ = to_actor.send(ActorMessage::LetGo { process, id });
         }
     }
 }

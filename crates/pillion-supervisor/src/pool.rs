@@ -7,8 +7,8 @@ use std::time::{Duration, SystemTime};
 use pillion_catalogue::Activity;
 use pillion_protocol::Result;
 
-use crate::actor::Surroundings;
-use crate::{Answer, Call, Events, Hold, Notice, Sidecar, SidecarStatus, Spec, State};
+use crate::actor::ActorContext;
+use crate::{Call, CallAnswer, Events, Hold, Notice, Sidecar, SidecarStatus, Spec, State};
 
 /// How long a spare waits before it takes processor time from the successor's start.
 const SPARE_DELAY: Duration = Duration::from_millis(300);
@@ -19,7 +19,7 @@ const SPARE_DELAY: Duration = Duration::from_millis(300);
 pub struct Pool {
     spec: Spec,
     size: usize,
-    around: Surroundings,
+    around: ActorContext,
     started: SystemTime,
     /// How people see it, if not by the name it was made with.
     name: Mutex<Option<String>>,
@@ -31,7 +31,7 @@ pub struct Pool {
 
 impl Pool {
     pub(crate) fn new(spec: Spec, size: usize, events: Events, activity: Activity) -> Self {
-        let around = Surroundings {
+        let around = ActorContext {
             events,
             activity,
             generations: Arc::new(AtomicU64::new(0)),
@@ -48,7 +48,7 @@ impl Pool {
     }
 
     /// Ask one of them something. Dropping the future cancels the call.
-    pub async fn call(&self, call: Call) -> Result<Answer> {
+    pub async fn call(&self, call: Call) -> Result<CallAnswer> {
         let sidecar = self.pick();
         sidecar.call(call).await
     }

@@ -31,7 +31,7 @@ pub enum Kind {
 
 /// What a sidecar may use.
 #[derive(Debug, Clone)]
-pub struct Limits {
+pub struct SidecarLimits {
     /// From start to hello.
     pub hello: Duration,
     /// How long a cancelled call may take to end before the process is killed. A language
@@ -56,7 +56,7 @@ pub struct Limits {
     pub calls: Option<u64>,
 }
 
-impl Default for Limits {
+impl Default for SidecarLimits {
     fn default() -> Self {
         Self {
             hello: Duration::from_secs(20),
@@ -75,7 +75,7 @@ impl Default for Limits {
 
 /// How a child starts.
 #[derive(Debug)]
-pub enum Start {
+pub enum StartMode {
     /// As any program.
     Plain(Box<Launch>),
     /// Behind walls.
@@ -87,7 +87,7 @@ pub enum Start {
     },
 }
 
-impl From<Launch> for Start {
+impl From<Launch> for StartMode {
     fn from(launch: Launch) -> Self {
         Self::Plain(Box::new(launch))
     }
@@ -105,9 +105,9 @@ pub struct Spec {
     /// How to talk to it.
     pub dialect: Dialect,
     /// What it may use.
-    pub limits: Limits,
+    pub limits: SidecarLimits,
     /// How to start it.
-    pub launch: Arc<dyn Fn() -> Result<Start> + Send + Sync>,
+    pub launch: Arc<dyn Fn() -> Result<StartMode> + Send + Sync>,
     /// How a conversation with it begins; only language servers have one.
     pub opening: Option<Arc<dyn Opening>>,
 }

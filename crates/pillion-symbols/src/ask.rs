@@ -5,10 +5,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use pillion_catalogue::{Caller, Code, Error, Result};
-use pillion_engines::cache::{About, Kept, Question};
+use pillion_engines::cache::{About, CacheKey, CachedAnswer};
 use pillion_engines::engine::{self, Hover, LanguageServer, Location};
-use pillion_engines::engines::Speaker;
-use pillion_engines::jedi::Asked;
+use pillion_engines::engines::EngineHandle;
+use pillion_engines::jedi::JediQuestion;
 use pillion_engines::surroundings::{Pythons, Surroundings};
 use pillion_index::source::{Position, Source, Span};
 use pillion_workspace::config::EngineChoice;
@@ -17,12 +17,12 @@ use crate::project::View;
 
 /// An engine, and the moment it is asked about.
 #[derive(Debug, Clone)]
-pub struct Engine {
+pub struct EngineView {
     /// The moment it is asked about.
     pub view: View,
     /// Which engine it is.
     pub choice: EngineChoice,
-    speaker: Speaker,
+    speaker: EngineHandle,
     /// What it depends on beside the files.
     pub around: Arc<Surroundings>,
     pythons: Pythons,
@@ -32,7 +32,7 @@ pub struct Engine {
 
 impl View {
     /// The engine for this view: the one that was asked for, or the workspace's own.
-    pub async fn engine(&self, asked: Option<EngineChoice>, caller: &Caller) -> Result<Engine> {
+    pub async fn engine(&self, asked: Option<EngineChoice>, caller: &Caller) -> Result<EngineView> {
         let pythons = Pythons::of(caller);
         self.engine_with(asked, pythons, caller.timeout_ms).await
     }
@@ -42,7 +42,7 @@ impl View {
         asked: Option<EngineChoice>,
         pythons: Pythons,
         timeout_ms: Option<u64>,
-    ) -> Result<Engine> {
+    ) -> Result<EngineView> {
         let engines = self.project.engines();
         let around = engines.surroundings(&pythons).await?;
         let choice = asked.unwrap_or(around.project.config.code.engine);
@@ -55,7 +55,7 @@ impl View {
             None => Duration::from_secs_f64(around.project.config.code.timeout_s),
         };
         let speaker = engines.speaker(choice, &around, &self.index).await?;
-        Ok(Engine {
+        Ok(EngineView {
             view: self.clone(),
             choice,
             speaker,
@@ -66,7 +66,7 @@ impl View {
     }
 }
 
-impl Engine {
+impl EngineView {
     /// Its name as answers show it.
     pub fn name(&self) -> &'static str {
         self.choice.name()
@@ -88,8 +88,8 @@ impl Engine {
     /// The language server, for questions that only one can answer.
     pub fn server(&self) -> Result<&LanguageServer> {
         match &self.speaker {
-            Speaker::Server(server) => Ok(server),
-            Speaker::Jedi(_) => Err(Error::new(
+            EngineHandle::Server(server) => Ok(server),
+            EngineHandle::Jedi(_) => Err(Error::new(
                 Code::InvalidParams,
                 "jedi does not answer this question",
             )
@@ -116,24 +116,24 @@ impl Engine {
         let question = self.question(about, path, at);
         let clock = self.view.snapshot.clock();
         let cache = &self.view.project.engines().cache;
-        if let Some(Kept::Places(places)) = cache.get(&question, clock) {
+        if let Some(CachedAnswer::Places(places)) = cache.get(&question, clock) {
             return Ok(places);
         }
         let file = self.absolute(path);
         let to = to_engine(at);
         self.prepare(&file);
         let places = match (&self.speaker, about) {
-            (Speaker::Server(server), About::References) => {
+            (EngineHandle::Server(server), About::References) => {
                 server.references(&file, to, true, self.timeout).await?
             }
-            (Speaker::Server(server), _) => server.definition(&file, to, self.timeout).await?,
-            (Speaker::Jedi(jedi), About::References) => {
+            (EngineHandle::Server(server), _) => server.definition(&file, to, self.timeout).await?,
+            (EngineHandle::Jedi(jedi), About::References) => {
                 jedi.references(&self.asked(&file, to)).await?
             }
-            (Speaker::Jedi(jedi), _) => jedi.definition(&self.asked(&file, to)).await?,
+            (EngineHandle::Jedi(jedi), _) => jedi.definition(&self.asked(&file, to)).await?,
         };
         let places = Arc::new(places);
-        cache.keep(question, clock, Kept::Places(Arc::clone(&places)));
+        cache.keep(question, clock, CachedAnswer::Places(Arc::clone(&places)));
         Ok(places)
     }
 
@@ -142,24 +142,25 @@ impl Engine {
         let question = self.question(About::Hover, path, at);
         let clock = self.view.snapshot.clock();
         let cache = &self.view.project.engines().cache;
-        if let Some(Kept::Hover(hover)) = cache.get(&question, clock) {
+        if let Some(CachedAnswer::Hover(hover)) = cache.get(&question, clock) {
             return Ok(hover);
         }
         let file = self.absolute(path);
         let to = to_engine(at);
         self.prepare(&file);
         let hover = match &self.speaker {
-            Speaker::Server(server) => server.hover(&file, to, self.timeout).await?,
-            Speaker::Jedi(jedi) => jedi.hover(&self.asked(&file, to)).await?,
+            EngineHandle::Server(server) => server.hover(&file, to, self.timeout).await?,
+            EngineHandle::Jedi(jedi) => jedi.hover(&self.asked(&file, to)).await?,
         };
         let hover = Arc::new(hover);
-        cache.keep(question, clock, Kept::Hover(Arc::clone(&hover)));
+        cache.keep(question, clock, CachedAnswer::Hover(Arc::clone(&hover)));
         Ok(hover)
     }
 
     /// basedpyright says nothing about files that are not open.
     fn prepare(&self, file: &Path) {
-        if let (Speaker::Server(server), EngineChoice::Basedpyright) = (&self.speaker, self.choice)
+        if let (EngineHandle::Server(server), EngineChoice::Basedpyright) =
+            (&self.speaker, self.choice)
             && let Ok(bytes) = std::fs::read(file)
         {
             server.open_document(file, Source::decode(&bytes).text());
@@ -167,8 +168,8 @@ impl Engine {
     }
 
     /// A question as the cache knows it.
-    pub fn question(&self, about: About, path: &str, at: Position) -> Question {
-        Question {
+    pub fn question(&self, about: About, path: &str, at: Position) -> CacheKey {
+        CacheKey {
             engine: self.choice,
             around: self.around.id,
             about,
@@ -177,8 +178,8 @@ impl Engine {
         }
     }
 
-    fn asked<'a>(&self, path: &'a Path, at: engine::Position) -> Asked<'a> {
-        Asked {
+    fn asked<'a>(&self, path: &'a Path, at: engine::Position) -> JediQuestion<'a> {
+        JediQuestion {
             clock: self.view.snapshot.clock(),
             path,
             at,

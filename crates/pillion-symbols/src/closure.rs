@@ -14,8 +14,8 @@ use pillion_index::facts::name_hash;
 use pillion_index::source::{Position, Span};
 use pillion_index::{Facts, Kind};
 
-use crate::ask::{Engine, span, to_engine};
-use crate::desk::{self, Desk, Place};
+use crate::ask::{EngineView, span, to_engine};
+use crate::open_files::{self, FileSpan, OpenFiles};
 use crate::registered;
 
 /// Classes that are looked at on the way up.
@@ -25,39 +25,39 @@ const MAX_CLASSES: usize = 200;
 #[derive(Debug, Default)]
 pub struct Family {
     /// Where the definitions have their names.
-    pub places: BTreeSet<Place>,
+    pub places: BTreeSet<FileSpan>,
     /// Those that belong to it only because a protocol asks for what they have.
-    pub alike: BTreeSet<Place>,
+    pub alike: BTreeSet<FileSpan>,
     /// The classes whose objects have one of them, by the places of their names.
-    pub classes: BTreeSet<Place>,
+    pub classes: BTreeSet<FileSpan>,
     /// The classes above those, which may use what only the others define.
-    pub above: BTreeSet<Place>,
+    pub above: BTreeSet<FileSpan>,
     /// The protocols among the classes, by their names.
     pub(crate) protocols: BTreeSet<String>,
     /// What has the same name in a class above that is not of this workspace.
-    pub outside: BTreeSet<Place>,
+    pub outside: BTreeSet<FileSpan>,
 }
 
 impl Family {
     /// Whether a definition is one of them. Engines name the assignment of an attribute that
     /// suits them, so each in a class of the family counts.
-    pub fn has(&self, desk: &mut Desk, place: &Place) -> bool {
+    pub fn has(&self, opened: &mut OpenFiles, place: &FileSpan) -> bool {
         self.places.contains(place)
-            || assigned_in(desk, place).is_some_and(|class| self.classes.contains(&class))
+            || assigned_in(opened, place).is_some_and(|class| self.classes.contains(&class))
     }
 }
 
 /// The class in one of whose methods an attribute gets a value: `self.name = ...`.
-fn assigned_in(desk: &mut Desk, (path, span): &Place) -> Option<Place> {
-    let source = desk.source(path)?;
+fn assigned_in(opened: &mut OpenFiles, (path, span): &FileSpan) -> Option<FileSpan> {
+    let source = opened.source(path)?;
     let at = source.offset(span.start)?;
     source.text().get(..at)?.ends_with('.').then_some(())?;
-    class_around(desk, path, span.start)
+    class_around(opened, path, span.start)
 }
 
 /// The innermost class around a place.
-pub fn class_around(desk: &mut Desk, path: &Path, at: Position) -> Option<Place> {
-    let found = desk.with_facts(path, |facts| {
+pub fn class_around(opened: &mut OpenFiles, path: &Path, at: Position) -> Option<FileSpan> {
+    let found = opened.with_facts(path, |facts| {
         let mut next = facts.enclosing(at);
         while let Some(index) = next {
             let symbol = facts.symbols.get(index)?;
@@ -72,42 +72,42 @@ pub fn class_around(desk: &mut Desk, path: &Path, at: Position) -> Option<Place>
 }
 
 /// The class whose own object a name is taken from: `self.name`, `cls.name`, `super().name`.
-pub(crate) fn own_class(desk: &mut Desk, (path, span): &Place) -> Option<Place> {
-    let source = desk.source(path)?;
+pub(crate) fn own_class(opened: &mut OpenFiles, (path, span): &FileSpan) -> Option<FileSpan> {
+    let source = opened.source(path)?;
     let at = source.offset(span.start)?;
     let before = source.text().get(..at)?.trim_end().strip_suffix('.')?;
     if before.ends_with("super()") {
-        return class_around(desk, path, span.start);
+        return class_around(opened, path, span.start);
     }
     let word = before.rsplit(|c: char| c != '_' && !c.is_alphanumeric());
     let word = word.into_iter().next()?;
     let is_alone = !before.strip_suffix(word)?.ends_with('.');
     (is_alone && matches!(word, "self" | "cls")).then_some(())?;
-    class_around(desk, path, span.start)
+    class_around(opened, path, span.start)
 }
 
 /// Finds the family of definitions; more can be added when it turns out that they belong to
 /// it.
 pub struct Grower<'a> {
-    engine: &'a Engine,
+    engine: &'a EngineView,
     /// The files that were read on the way.
-    pub desk: Desk,
+    pub opened: OpenFiles,
     /// What was found so far.
     pub family: Family,
     /// A class with all above it, itself first.
-    lines: BTreeMap<Place, Vec<Place>>,
+    lines: BTreeMap<FileSpan, Vec<FileSpan>>,
     /// Classes of which all below are known.
-    covered: BTreeSet<Place>,
+    covered: BTreeSet<FileSpan>,
     /// Classes with those that were registered as subclasses, if that was looked at.
-    registered: Option<Vec<(Place, Place)>>,
+    registered: Option<Vec<(FileSpan, FileSpan)>>,
 }
 
 impl<'a> Grower<'a> {
     /// Nothing yet; the engine says what belongs to what is added.
-    pub fn new(engine: &'a Engine) -> Self {
+    pub fn new(engine: &'a EngineView) -> Self {
         Self {
             engine,
-            desk: Desk::new(&engine.view),
+            opened: OpenFiles::new(&engine.view),
             family: Family::default(),
             lines: BTreeMap::new(),
             covered: BTreeSet::new(),
@@ -116,14 +116,14 @@ impl<'a> Grower<'a> {
     }
 
     /// Take in a definition and all that belongs to it.
-    pub async fn add(&mut self, place: &Place) -> Result<()> {
+    pub async fn add(&mut self, place: &FileSpan) -> Result<()> {
         let mut open = vec![place.clone()];
         while let Some(place) = open.pop() {
             if !self.family.places.insert(place.clone()) {
                 continue;
             }
             open.extend(self.same(&place));
-            let Some((class, name)) = member(&mut self.desk, &place) else {
+            let Some((class, name)) = member(&mut self.opened, &place) else {
                 continue;
             };
             let class = (place.0.clone(), class);
@@ -145,7 +145,7 @@ impl<'a> Grower<'a> {
 
     /// Take in a definition with what says the same: its stub and its overloads. For those
     /// that are not called in the place of others, such as `__init__`.
-    pub fn add_alone(&mut self, place: &Place) {
+    pub fn add_alone(&mut self, place: &FileSpan) {
         let mut open = vec![place.clone()];
         while let Some(place) = open.pop() {
             if self.family.places.insert(place.clone()) {
@@ -156,9 +156,9 @@ impl<'a> Grower<'a> {
 
     /// Take in what the classes below one define under a name: it takes it from its objects,
     /// although it does not define it.
-    pub(crate) async fn add_below(&mut self, class: &Place, name: &str) -> Result<()> {
+    pub(crate) async fn add_below(&mut self, class: &FileSpan, name: &str) -> Result<()> {
         for below in implementations(self.engine, class).await? {
-            for place in members_named(&mut self.desk, &below, name) {
+            for place in members_named(&mut self.opened, &below, name) {
                 if is_inside(self.engine, &place.0) {
                     self.add(&place).await?;
                 }
@@ -168,10 +168,10 @@ impl<'a> Grower<'a> {
     }
 
     /// The same definition elsewhere: in the stub or source beside it, as an overload.
-    fn same(&mut self, place: &Place) -> Vec<Place> {
-        let mut all = desk::twins(&mut self.desk, &self.engine.view.index, place);
+    fn same(&mut self, place: &FileSpan) -> Vec<FileSpan> {
+        let mut all = open_files::twins(&mut self.opened, &self.engine.view.index, place);
         let (path, span) = place;
-        let others = self.desk.with_facts(path, |facts| {
+        let others = self.opened.with_facts(path, |facts| {
             let own = facts.symbols.get(facts.named_at(span.start)?)?;
             // A variable that gets another value is the same variable: scopes know that.
             if !own.kind.is_callable() && !facts.is_member(own) {
@@ -187,7 +187,7 @@ impl<'a> Grower<'a> {
     }
 
     /// What the classes above and below one have under a name.
-    async fn relatives(&mut self, class: &Place, name: &str) -> Result<Vec<Place>> {
+    async fn relatives(&mut self, class: &FileSpan, name: &str) -> Result<Vec<FileSpan>> {
         let mut found = Vec::new();
         let line = self.line(class).await?;
         let mut having = Vec::new();
@@ -226,9 +226,9 @@ impl<'a> Grower<'a> {
 
     /// What a class has under a name that was registered as a subclass of another, or that
     /// another was registered for.
-    async fn registered(&mut self, class: &Place, name: &str) -> Result<Vec<Place>> {
+    async fn registered(&mut self, class: &FileSpan, name: &str) -> Result<Vec<FileSpan>> {
         if self.registered.is_none() {
-            let pairs = registered::pairs(self.engine, &mut self.desk).await?;
+            let pairs = registered::pairs(self.engine, &mut self.opened).await?;
             self.registered = Some(pairs);
         }
         let line = self.line(class).await?;
@@ -250,8 +250,8 @@ impl<'a> Grower<'a> {
     }
 
     /// What a class has under a name; if it is not of the workspace, that is only noted.
-    fn take(&mut self, class: &Place, name: &str) -> Vec<Place> {
-        let own = members_named(&mut self.desk, class, name);
+    fn take(&mut self, class: &FileSpan, name: &str) -> Vec<FileSpan> {
+        let own = members_named(&mut self.opened, class, name);
         if is_inside(self.engine, &class.0) {
             return own;
         }
@@ -259,8 +259,8 @@ impl<'a> Grower<'a> {
         Vec::new()
     }
 
-    fn base_count(&mut self, (path, span): &Place) -> usize {
-        let count = self.desk.with_facts(path, |facts| {
+    fn base_count(&mut self, (path, span): &FileSpan) -> usize {
+        let count = self.opened.with_facts(path, |facts| {
             let class = facts.symbols.get(facts.named_at(span.start)?)?;
             Some(class.bases.len())
         });
@@ -268,7 +268,7 @@ impl<'a> Grower<'a> {
     }
 
     /// A class and all above it.
-    pub async fn line(&mut self, class: &Place) -> Result<Vec<Place>> {
+    pub async fn line(&mut self, class: &FileSpan) -> Result<Vec<FileSpan>> {
         if let Some(known) = self.lines.get(class) {
             return Ok(known.clone());
         }
@@ -277,7 +277,7 @@ impl<'a> Grower<'a> {
         let at = to_engine(class.1.start);
         let mut open = server.prepare_type_hierarchy(&class.0, at, timeout).await?;
         let mut line = vec![class.clone()];
-        let mut seen: BTreeSet<Place> = BTreeSet::new();
+        let mut seen: BTreeSet<FileSpan> = BTreeSet::new();
         while let Some(item) = open.pop() {
             let place = (item.path.clone(), span(item.range));
             if seen.len() >= MAX_CLASSES || !seen.insert(place.clone()) {
@@ -294,12 +294,12 @@ impl<'a> Grower<'a> {
 
     /// What belongs to a member because of a protocol: from the protocol to the classes that
     /// have all that it asks for, and from such a class to the protocol.
-    async fn alike(&mut self, class: &Place, name: &str) -> Result<Vec<Place>> {
+    async fn alike(&mut self, class: &FileSpan, name: &str) -> Result<Vec<FileSpan>> {
         if is_special(name) {
             return Ok(Vec::new());
         }
         let index = self.engine.view.index.clone();
-        let own = self.desk.with_facts(&class.0, |facts| {
+        let own = self.opened.with_facts(&class.0, |facts| {
             let symbol = facts.symbols.get(facts.named_at(class.1.start)?)?;
             is_protocol(symbol).then(|| symbol.name.to_string())
         });
@@ -333,11 +333,11 @@ impl<'a> Grower<'a> {
     }
 
     /// The names that a protocol asks for.
-    async fn asked_by(&mut self, protocol: &Place) -> Result<BTreeSet<String>> {
+    async fn asked_by(&mut self, protocol: &FileSpan) -> Result<BTreeSet<String>> {
         let mut names = BTreeSet::new();
         for class in self.line(protocol).await? {
             if is_inside(self.engine, &class.0) {
-                names.extend(own_names(&mut self.desk, &class));
+                names.extend(own_names(&mut self.opened, &class));
             }
         }
         names.retain(|name| !is_special(name));
@@ -345,8 +345,8 @@ impl<'a> Grower<'a> {
     }
 
     /// Whether a class, or one below it, has all of these names.
-    async fn gives(&mut self, class: &Place, asked: &BTreeSet<String>) -> Result<bool> {
-        if asked.is_subset(&own_names(&mut self.desk, class)) {
+    async fn gives(&mut self, class: &FileSpan, asked: &BTreeSet<String>) -> Result<bool> {
+        if asked.is_subset(&own_names(&mut self.opened, class)) {
             return Ok(true);
         }
         if asked.len() < 2 {
@@ -357,7 +357,7 @@ impl<'a> Grower<'a> {
         for candidate in candidates {
             let mut names = BTreeSet::new();
             for above in self.line(&candidate).await? {
-                names.extend(own_names(&mut self.desk, &above));
+                names.extend(own_names(&mut self.opened, &above));
             }
             if asked.is_subset(&names) {
                 return Ok(true);
@@ -369,19 +369,19 @@ impl<'a> Grower<'a> {
 
 /// Another definition that the member at `place` stands for or instead of, in the workspace or
 /// outside of it; nothing if it stands for itself, or is no member of a class.
-pub async fn relative(engine: &Engine, place: &Place) -> Result<Option<Location>> {
+pub async fn relative(engine: &EngineView, place: &FileSpan) -> Result<Option<Location>> {
     let mut grower = Grower::new(engine);
-    if member(&mut grower.desk, place).is_none() {
+    if member(&mut grower.opened, place).is_none() {
         return Ok(None);
     }
     grower.add(place).await?;
     let Grower {
-        mut desk, family, ..
+        mut opened, family, ..
     } = grower;
-    let is_other = |other: &&Place| other.0 != place.0 || other.1.start != place.1.start;
+    let is_other = |other: &&FileSpan| other.0 != place.0 || other.1.start != place.1.start;
     let other = family.places.iter().find(is_other);
     let other = other.or_else(|| family.outside.first());
-    Ok(other.map(|(path, span)| desk.definition(path, *span)))
+    Ok(other.map(|(path, span)| opened.definition(path, *span)))
 }
 
 /// Whether a name is one that Python itself looks for.
@@ -407,8 +407,8 @@ fn classes_with(facts: &Facts, name: &str, protocols: bool) -> Vec<(Span, Span)>
 }
 
 /// Whether a class is a protocol.
-pub(crate) fn is_a_protocol(desk: &mut Desk, (path, span): &Place) -> bool {
-    let found = desk.with_facts(path, |facts| {
+pub(crate) fn is_a_protocol(opened: &mut OpenFiles, (path, span): &FileSpan) -> bool {
+    let found = opened.with_facts(path, |facts| {
         let class = facts.symbols.get(facts.named_at(span.start)?)?;
         is_protocol(class).then_some(())
     });
@@ -420,8 +420,8 @@ fn is_protocol(class: &pillion_index::Symbol) -> bool {
     bases.any(|base| base.rsplit('.').next() == Some("Protocol"))
 }
 
-fn own_names(desk: &mut Desk, (path, span): &Place) -> BTreeSet<String> {
-    let names = desk.with_facts(path, |facts| {
+fn own_names(opened: &mut OpenFiles, (path, span): &FileSpan) -> BTreeSet<String> {
+    let names = opened.with_facts(path, |facts| {
         let class = facts.named_at(span.start)?;
         let own = facts.symbols.iter();
         let own = own.filter(|symbol| facts.container(symbol) == Some(class));
@@ -431,8 +431,8 @@ fn own_names(desk: &mut Desk, (path, span): &Place) -> BTreeSet<String> {
 }
 
 /// The members of a class with this name.
-pub fn members_named(desk: &mut Desk, (path, span): &Place, name: &str) -> Vec<Place> {
-    let found = desk.with_facts(path, |facts| {
+pub fn members_named(opened: &mut OpenFiles, (path, span): &FileSpan, name: &str) -> Vec<FileSpan> {
+    let found = opened.with_facts(path, |facts| {
         let class = facts.named_at(span.start)?;
         let own = facts.symbols.iter();
         let own = own.filter(|s| &*s.name == name && facts.container(s) == Some(class));
@@ -443,13 +443,13 @@ pub fn members_named(desk: &mut Desk, (path, span): &Place, name: &str) -> Vec<P
 }
 
 /// Subclasses of a class, or overrides of a method, as the engine knows them.
-pub async fn implementations(engine: &Engine, place: &Place) -> Result<Vec<Place>> {
+pub async fn implementations(engine: &EngineView, place: &FileSpan) -> Result<Vec<FileSpan>> {
     let at = to_engine(place.1.start);
     let found = engine
         .server()?
         .implementation(&place.0, at, engine.timeout)
         .await?;
-    let mut found: Vec<Place> = found
+    let mut found: Vec<FileSpan> = found
         .into_iter()
         .map(|found| (found.path, span(found.range)))
         .collect();
@@ -459,8 +459,8 @@ pub async fn implementations(engine: &Engine, place: &Place) -> Result<Vec<Place
 }
 
 /// The class that a definition is a member of, by the place of its name, and its own name.
-pub fn member(desk: &mut Desk, (path, at): &Place) -> Option<(Span, String)> {
-    desk.with_facts(path, |facts| {
+pub fn member(opened: &mut OpenFiles, (path, at): &FileSpan) -> Option<(Span, String)> {
+    opened.with_facts(path, |facts| {
         let symbol = facts.symbols.get(facts.named_at(at.start)?)?;
         let class = facts.symbols.get(facts.container(symbol)?)?;
         (class.kind == Kind::Class).then(|| (class.name_span, symbol.name.to_string()))
@@ -469,9 +469,9 @@ pub fn member(desk: &mut Desk, (path, at): &Place) -> Option<(Span, String)> {
 
 /// A class outside of the workspace, above the one that a definition is a member of, that has
 /// a member of the same name.
-pub async fn overridden_outside(engine: &Engine, place: &Place) -> Result<Option<Location>> {
+pub async fn overridden_outside(engine: &EngineView, place: &FileSpan) -> Result<Option<Location>> {
     let mut grower = Grower::new(engine);
-    let Some((class, name)) = member(&mut grower.desk, place) else {
+    let Some((class, name)) = member(&mut grower.opened, place) else {
         return Ok(None);
     };
     if is_mangled(&name) {
@@ -481,14 +481,14 @@ pub async fn overridden_outside(engine: &Engine, place: &Place) -> Result<Option
         if is_inside(engine, &above.0) {
             continue;
         }
-        if let Some((path, span)) = members_named(&mut grower.desk, &above, &name).first() {
-            return Ok(Some(grower.desk.definition(path, *span)));
+        if let Some((path, span)) = members_named(&mut grower.opened, &above, &name).first() {
+            return Ok(Some(grower.opened.definition(path, *span)));
         }
     }
     Ok(None)
 }
 
 /// Whether a file belongs to the workspace.
-pub fn is_inside(engine: &Engine, path: &Path) -> bool {
-    desk::inside(engine.view.root(), &engine.view.index, path).is_some()
+pub fn is_inside(engine: &EngineView, path: &Path) -> bool {
+    open_files::inside(engine.view.root(), &engine.view.index, path).is_some()
 }

@@ -7,14 +7,14 @@ use pillion_catalogue::Result;
 use pillion_index::answers::Location;
 use pillion_index::source::{Position, Source, Span};
 
-use crate::ask::{Engine, span, to_engine};
-use crate::desk::{Desk, Place};
+use crate::ask::{EngineView, span, to_engine};
 use crate::dotted;
+use crate::open_files::{FileSpan, OpenFiles};
 use crate::spotted::Spotted;
 
 /// Definitions, and who found them.
 #[derive(Debug)]
-pub struct Found {
+pub struct FoundDefinitions {
     /// The definitions as callers see them.
     pub locations: Vec<Location>,
     /// The same as files and spans of names.
@@ -23,9 +23,9 @@ pub struct Found {
     pub engine: &'static str,
 }
 
-impl Found {
+impl FoundDefinitions {
     /// No definition.
-    pub fn nothing(engine: &Engine) -> Self {
+    pub fn nothing(engine: &EngineView) -> Self {
         Self {
             locations: Vec::new(),
             places: Vec::new(),
@@ -36,7 +36,7 @@ impl Found {
 
 /// Where the name at a place is defined; another engine is asked if the workspace names one
 /// and the first finds nothing.
-pub async fn find_or_fall_back(engine: &Engine, spot: &Spotted) -> Result<Found> {
+pub async fn find_or_fall_back(engine: &EngineView, spot: &Spotted) -> Result<FoundDefinitions> {
     let found = find(engine, spot).await?;
     if found.locations.is_empty()
         && spot.word().is_some()
@@ -48,26 +48,26 @@ pub async fn find_or_fall_back(engine: &Engine, spot: &Spotted) -> Result<Found>
 }
 
 /// Where the name at a place is defined.
-pub async fn find(engine: &Engine, spot: &Spotted) -> Result<Found> {
-    let mut found = Found::nothing(engine);
-    let mut desk = Desk::new(&engine.view);
+pub async fn find(engine: &EngineView, spot: &Spotted) -> Result<FoundDefinitions> {
+    let mut found = FoundDefinitions::nothing(engine);
+    let mut opened = OpenFiles::new(&engine.view);
     if spot.is_module {
         let place = (engine.absolute(&spot.path), Span::default());
-        found.locations.push(desk.definition(&place.0, place.1));
+        found.locations.push(opened.definition(&place.0, place.1));
         found.places.push(place);
     }
     if !spot.exists() {
         return Ok(found);
     }
     let mut targets = engine.definition(&spot.path, spot.at).await?;
-    if let Some(part) = dotted::in_import(engine, &mut desk, spot, &targets).await? {
+    if let Some(part) = dotted::in_import(engine, &mut opened, spot, &targets).await? {
         targets = engine.definition(&spot.path, part).await?;
     }
     let mut places: Vec<(PathBuf, Span)> = Vec::new();
     for target in targets.iter() {
-        let place = name_of_attribute(&mut desk, (target.path.clone(), span(target.range)));
-        for place in behind_import(engine, &mut desk, place).await? {
-            let place = in_source(engine, &mut desk, place);
+        let place = name_of_attribute(&mut opened, (target.path.clone(), span(target.range)));
+        for place in behind_import(engine, &mut opened, place).await? {
+            let place = in_source(engine, &mut opened, place);
             if !places.contains(&place) {
                 places.push(place);
             }
@@ -77,17 +77,17 @@ pub async fn find(engine: &Engine, spot: &Spotted) -> Result<Found> {
     // imports a name only where nobody knows what it imports.
     keep_if_any(&mut places, |(path, _)| !is_bundled(path));
     keep_if_any(&mut places, |(path, span)| {
-        *span == Span::default() || !desk.is_import(path, span.start)
+        *span == Span::default() || !opened.is_import(path, span.start)
     });
     for (path, span) in places {
-        found.locations.push(desk.definition(&path, span));
+        found.locations.push(opened.definition(&path, span));
         found.places.push((path, span));
     }
     Ok(found)
 }
 
 /// The classes that the value of a name belongs to.
-pub async fn classes_of(engine: &Engine, file: &str, at: Position) -> Result<Vec<Place>> {
+pub async fn classes_of(engine: &EngineView, file: &str, at: Position) -> Result<Vec<FileSpan>> {
     let path = engine.absolute(file);
     let found = engine
         .server()?
@@ -101,11 +101,11 @@ pub async fn classes_of(engine: &Engine, file: &str, at: Position) -> Result<Vec
 
 /// Where a name is defined, behind all imports.
 pub async fn meaning(
-    engine: &Engine,
+    engine: &EngineView,
     file: &str,
     source: &Arc<Source>,
     at: usize,
-) -> Result<Vec<Place>> {
+) -> Result<Vec<FileSpan>> {
     let spot = Spotted {
         path: file.to_owned(),
         at: source.position(at),
@@ -118,11 +118,11 @@ pub async fn meaning(
 /// Engines point at all of `self.name` where an attribute gets its first value; a reader
 /// means the name.
 pub(crate) fn name_of_attribute(
-    desk: &mut Desk,
+    opened: &mut OpenFiles,
     (path, mut span): (PathBuf, Span),
 ) -> (PathBuf, Span) {
     if span != Span::default()
-        && let Some(source) = desk.source(&path)
+        && let Some(source) = opened.source(&path)
         && let Some((receiver, name)) = source.slice(span).and_then(|t| t.rsplit_once('.'))
         && let Some((word, place)) = source.word_at(span.end)
         && word == name
@@ -136,12 +136,12 @@ pub(crate) fn name_of_attribute(
 /// What is behind a line that imports: `from .sub import x` in a package also gives it the
 /// name `sub`, and an engine stops there.
 async fn behind_import(
-    engine: &Engine,
-    desk: &mut Desk,
+    engine: &EngineView,
+    opened: &mut OpenFiles,
     (path, at): (PathBuf, Span),
 ) -> Result<Vec<(PathBuf, Span)>> {
     let is_import = at != Span::default()
-        && desk.source(&path).is_some_and(|source| {
+        && opened.source(&path).is_some_and(|source| {
             let line = source.line(at.start.line).unwrap_or_default().trim_start();
             line.starts_with("from ") || line.starts_with("import ")
         });
@@ -167,7 +167,11 @@ fn keep_if_any(places: &mut Vec<(PathBuf, Span)>, mut good: impl FnMut(&(PathBuf
 }
 
 /// The source of what an engine names in a bundled stub, if this Python has it.
-pub fn in_source(engine: &Engine, desk: &mut Desk, place: (PathBuf, Span)) -> (PathBuf, Span) {
+pub fn in_source(
+    engine: &EngineView,
+    opened: &mut OpenFiles,
+    place: (PathBuf, Span),
+) -> (PathBuf, Span) {
     let (path, span) = &place;
     let Some(source) = source_of_stub(engine, path) else {
         return place;
@@ -175,13 +179,13 @@ pub fn in_source(engine: &Engine, desk: &mut Desk, place: (PathBuf, Span)) -> (P
     if *span == Span::default() {
         return (source, *span);
     }
-    let wanted = desk.defined_at(path, span.start);
-    let found = wanted.and_then(|wanted| desk.named(&source, &wanted.name_path));
+    let wanted = opened.defined_at(path, span.start);
+    let found = wanted.and_then(|wanted| opened.named(&source, &wanted.name_path));
     found.map_or(place, |span| (source, span))
 }
 
 /// The source of the module that a bundled stub is of.
-fn source_of_stub(engine: &Engine, path: &Path) -> Option<PathBuf> {
+fn source_of_stub(engine: &EngineView, path: &Path) -> Option<PathBuf> {
     if !is_bundled(path) {
         return None;
     }

@@ -9,15 +9,15 @@ use pillion_engines::engine::Location;
 use pillion_index::Import;
 use pillion_index::source::{Position, Source, Span};
 
-use crate::ask::Engine;
-use crate::desk::Desk;
+use crate::ask::EngineView;
+use crate::open_files::OpenFiles;
 use crate::spotted::Spotted;
 
 /// Where the parts of the dotted name at a place are spelled in an import, if the engine's
 /// own `targets` leave the question open.
 pub(crate) async fn in_import(
-    engine: &Engine,
-    desk: &mut Desk,
+    engine: &EngineView,
+    opened: &mut OpenFiles,
     spot: &Spotted,
     targets: &[Location],
 ) -> Result<Option<Position>> {
@@ -28,7 +28,7 @@ pub(crate) async fn in_import(
         return Ok(None);
     };
     let file = engine.absolute(&spot.path);
-    let place = desk.with_facts(&file, |facts| {
+    let place = opened.with_facts(&file, |facts| {
         facts
             .imports
             .iter()

@@ -12,10 +12,10 @@ use ruff_python_ast::visitor::{self, Visitor};
 use ruff_python_ast::{Expr, Stmt, StmtFunctionDef};
 use ruff_text_size::Ranged;
 
-use crate::ask::Engine;
+use crate::ask::EngineView;
 use crate::definitions::{classes_of, meaning};
-use crate::desk::Place;
 use crate::literals::exact;
+use crate::open_files::FileSpan;
 
 /// Types around that of what a fixture yields.
 const AROUND: &[&str] = &[
@@ -30,7 +30,7 @@ const AROUND: &[&str] = &[
 /// The classes of what tests are given, by the places where a name is taken from it.
 #[derive(Debug, Default)]
 pub(crate) struct Fixtures {
-    classes: BTreeMap<Place, Place>,
+    classes: BTreeMap<FileSpan, FileSpan>,
 }
 
 /// A fixture, by where the type of what it gives can be asked for.
@@ -52,12 +52,15 @@ enum Given {
 
 impl Fixtures {
     /// The class of what stands before the dot of a mention.
-    pub(crate) fn class_of(&self, mention: &Place) -> Option<&Place> {
+    pub(crate) fn class_of(&self, mention: &FileSpan) -> Option<&FileSpan> {
         self.classes.get(mention)
     }
 
     /// Look at the mentions that an engine knows nothing about.
-    pub(crate) async fn of(engine: &Engine, mentions: &[(Mention, Vec<Place>)]) -> Result<Self> {
+    pub(crate) async fn of(
+        engine: &EngineView,
+        mentions: &[(Mention, Vec<FileSpan>)],
+    ) -> Result<Self> {
         let mut all = Self::default();
         let open = mentions.iter();
         let open: Vec<&Mention> = open
@@ -92,7 +95,7 @@ impl Fixtures {
 pub(crate) struct All(Vec<Fixture>);
 
 impl All {
-    pub(crate) fn read(engine: &Engine) -> Self {
+    pub(crate) fn read(engine: &EngineView) -> Self {
         let mut all = Vec::new();
         for file in engine.view.index.files_with("fixture") {
             if let Some(source) = engine.view.source(file.as_ref().as_ref()) {
@@ -105,11 +108,11 @@ impl All {
     /// The class of what the name at a place is taken from, if a fixture gives it.
     pub(crate) async fn class_at(
         &self,
-        engine: &Engine,
+        engine: &EngineView,
         file: &str,
         source: &Source,
         at: usize,
-    ) -> Result<Option<Place>> {
+    ) -> Result<Option<FileSpan>> {
         if self.0.is_empty() {
             return Ok(None);
         }
@@ -132,18 +135,22 @@ impl All {
 
 /// Where a fixture is known by its name.
 #[derive(Debug, Default)]
-pub(crate) struct Asked {
+pub(crate) struct FixtureUses {
     /// Other fixtures of this name: one takes the place of another.
-    pub(crate) fixtures: Vec<Place>,
+    pub(crate) fixtures: Vec<FileSpan>,
     /// Parameters that are given what it returns.
-    pub parameters: Vec<Place>,
+    pub parameters: Vec<FileSpan>,
     /// Strings that name it.
-    pub strings: Vec<Place>,
+    pub strings: Vec<FileSpan>,
 }
 
 /// Who asks for a fixture, if one of these definitions is one.
-pub(crate) fn asked_for(engine: &Engine, name: &str, places: &[Place]) -> Option<Asked> {
-    let mut all = Asked::default();
+pub(crate) fn asked_for(
+    engine: &EngineView,
+    name: &str,
+    places: &[FileSpan],
+) -> Option<FixtureUses> {
+    let mut all = FixtureUses::default();
     for file in engine.view.index.files_with(name) {
         let Some(source) = engine.view.source(file.as_ref().as_ref()) else {
             continue;
@@ -167,7 +174,7 @@ pub(crate) fn asked_for(engine: &Engine, name: &str, places: &[Place]) -> Option
                 let end = source.position(range.end().to_usize());
                 (path.clone(), pillion_index::source::Span { start, end })
             });
-            places.collect::<Vec<Place>>()
+            places.collect::<Vec<FileSpan>>()
         });
         all.fixtures.extend(fixtures);
         all.parameters.extend(parameters);
@@ -180,7 +187,7 @@ pub(crate) fn asked_for(engine: &Engine, name: &str, places: &[Place]) -> Option
 }
 
 /// Whether pytest fills the parameter of this name in the function around a place.
-pub(crate) fn is_filled(engine: &Engine, name: &str, (path, span): &Place) -> bool {
+pub(crate) fn is_filled(engine: &EngineView, name: &str, (path, span): &FileSpan) -> bool {
     let Ok(file) = path.strip_prefix(engine.view.root()) else {
         return false;
     };
@@ -269,7 +276,7 @@ fn is_seen(fixture: &str, test: &str) -> bool {
 }
 
 /// The class of what a fixture gives.
-async fn class(engine: &Engine, fixture: &Fixture) -> Result<Option<Place>> {
+async fn class(engine: &EngineView, fixture: &Fixture) -> Result<Option<FileSpan>> {
     let Some(source) = engine.view.source(fixture.file.as_ref().as_ref()) else {
         return Ok(None);
     };
@@ -278,10 +285,10 @@ async fn class(engine: &Engine, fixture: &Fixture) -> Result<Option<Place>> {
         let found = match given {
             Given::Class(at) => {
                 let found = meaning(engine, &fixture.file, &source, *at).await?;
-                let mut desk = crate::desk::Desk::new(&engine.view);
+                let mut opened = crate::open_files::OpenFiles::new(&engine.view);
                 let mut classes = found.into_iter();
                 classes.find(|(path, span)| {
-                    let defined = desk.defined_at(path, span.start);
+                    let defined = opened.defined_at(path, span.start);
                     defined.is_some_and(|d| d.kind == pillion_index::Kind::Class)
                 })
             }

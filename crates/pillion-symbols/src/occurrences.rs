@@ -15,14 +15,14 @@ use pillion_index::source::Span;
 use pillion_index::{Kind, Mention};
 use serde_json::json;
 
-use crate::arrivals::{self, Doubt, Target};
-use crate::ask::{Engine, span};
+use crate::ask::{EngineView, span};
 use crate::closure::{self, Family, Grower};
-use crate::definitions::{self, Found};
-use crate::desk::{self, Desk, Place};
+use crate::definitions::{self, FoundDefinitions};
 use crate::fixtures::{self, Fixtures};
-use crate::spelled;
+use crate::keyword_arguments::{self, Doubt, KeywordTarget};
+use crate::open_files::{self, FileSpan, OpenFiles};
 use crate::spotted::Spotted;
+use crate::text_uses;
 
 /// What is known about a place where the type of the receiver is not.
 pub(crate) const NO_TYPE: &str = "the type of what stands before the dot is not known";
@@ -47,7 +47,7 @@ pub struct Occurrences {
     /// Those where it is another module's name that is taken under its own.
     pub imported: BTreeSet<(PathBuf, Span)>,
     /// The definitions that belong together.
-    pub closure: Vec<Place>,
+    pub closure: Vec<FileSpan>,
     /// The same with their classes, of a member.
     pub family: Family,
     /// What it is that has the name.
@@ -57,7 +57,7 @@ pub struct Occurrences {
     /// What the caller should know.
     pub warnings: Vec<String>,
     /// Who takes the keyword, of a parameter.
-    pub target: Target,
+    pub target: KeywordTarget,
 }
 
 /// So many definitions are asked about one by one.
@@ -69,7 +69,7 @@ const AT_ONCE: usize = 8;
 const MAX_UNTYPED: usize = 50;
 
 /// Every place that spells the name and means what it means here.
-pub async fn places(engine: &Engine, spot: &Spotted) -> Result<Occurrences> {
+pub async fn places(engine: &EngineView, spot: &Spotted) -> Result<Occurrences> {
     let Some((name, here)) = spot.word() else {
         return Ok(Occurrences::default());
     };
@@ -83,12 +83,12 @@ pub async fn places(engine: &Engine, spot: &Spotted) -> Result<Occurrences> {
             .collect();
     } else {
         let mut grower = Grower::new(engine);
-        let mut target = Target::default();
+        let mut target = KeywordTarget::default();
         for place in &found.places {
             if fixtures::is_filled(engine, name, place) {
-                return Err(filled(&mut grower.desk, name, place));
+                return Err(filled(&mut grower.opened, name, place));
             }
-            if closure::member(&mut grower.desk, place).is_some() {
+            if closure::member(&mut grower.opened, place).is_some() {
                 all.sort = Sort::Member;
                 grower.add(place).await?;
             } else if target.add(engine, place, name).await? {
@@ -106,14 +106,14 @@ pub async fn places(engine: &Engine, spot: &Spotted) -> Result<Occurrences> {
     all.places
         .retain(|(path, _)| closure::is_inside(engine, path));
     // An import under another name leads here, but that name is nobody's but its own.
-    let mut desk = Desk::new(&engine.view);
+    let mut opened = OpenFiles::new(&engine.view);
     all.places.retain(|(path, span)| {
-        let source = desk.source(path);
+        let source = opened.source(path);
         source.is_some_and(|source| source.slice(*span) == Some(name))
     });
     all.places.sort();
     all.places.dedup();
-    let known: BTreeSet<&Place> = all.places.iter().collect();
+    let known: BTreeSet<&FileSpan> = all.places.iter().collect();
     all.possible.retain(|(place, _)| !known.contains(place));
     all.possible.sort();
     all.possible.dedup_by(|a, b| a.0 == b.0);
@@ -122,23 +122,27 @@ pub async fn places(engine: &Engine, spot: &Spotted) -> Result<Occurrences> {
 
 /// The definitions among these that are of the workspace, with their files: what others
 /// define keeps its name, and so do its uses here.
-fn ours(engine: &Engine, places: &BTreeSet<Place>) -> Vec<(String, Place)> {
+fn ours(engine: &EngineView, places: &BTreeSet<FileSpan>) -> Vec<(String, FileSpan)> {
     let mut ours = Vec::new();
     for (path, at) in places {
-        let file = desk::inside(engine.view.root(), &engine.view.index, path);
+        let file = open_files::inside(engine.view.root(), &engine.view.index, path);
         ours.extend(file.map(|file| (file, (path.clone(), *at))));
     }
     ours
 }
 
 /// Who uses each of some definitions, as the engine and as the scopes know it.
-async fn uses(engine: &Engine, ours: &[(String, Place)], all: &mut Occurrences) -> Result<()> {
+async fn uses(
+    engine: &EngineView,
+    ours: &[(String, FileSpan)],
+    all: &mut Occurrences,
+) -> Result<()> {
     for (file, (_, at)) in ours {
         let uses = engine.references(file, at.start).await?;
         all.places
             .extend(uses.iter().map(|u| (u.path.clone(), span(u.range))));
         let (view, file, at) = (engine.view.clone(), file.clone(), *at);
-        let spelled = work(move |_| spelled::find(&view, &file, at)).await?;
+        let spelled = work(move |_| text_uses::find(&view, &file, at)).await?;
         all.places.extend(spelled.places);
         all.imported.extend(spelled.imported);
     }
@@ -147,17 +151,17 @@ async fn uses(engine: &Engine, ours: &[(String, Place)], all: &mut Occurrences) 
 
 /// A name of a module or of a function.
 async fn plain(
-    engine: &Engine,
+    engine: &EngineView,
     name: &str,
     mut grower: Grower<'_>,
     all: &mut Occurrences,
 ) -> Result<()> {
-    let closure: Vec<Place> = grower.family.places.iter().cloned().collect();
+    let closure: Vec<FileSpan> = grower.family.places.iter().cloned().collect();
     if let Some(asked) = fixtures::asked_for(engine, name, &closure) {
         for fixture in &asked.fixtures {
             grower.add_alone(fixture);
         }
-        let parameters: BTreeSet<Place> = asked.parameters.into_iter().collect();
+        let parameters: BTreeSet<FileSpan> = asked.parameters.into_iter().collect();
         all.places.extend(parameters.iter().cloned());
         all.places.extend(asked.strings);
         uses(engine, &ours(engine, &parameters), all).await?;
@@ -173,11 +177,11 @@ async fn plain(
         }
     }
     let is_global = all.closure.iter().any(|(path, at)| {
-        let defined = grower.desk.defined_at(path, at.start);
+        let defined = grower.opened.defined_at(path, at.start);
         defined.is_some_and(|defined| !defined.name_path.contains('/'))
     });
     if is_global {
-        let known: BTreeSet<Place> = all.places.iter().cloned().collect();
+        let known: BTreeSet<FileSpan> = all.places.iter().cloned().collect();
         let asked = asked(engine, name, |mention| {
             mention.is_attribute && !known.contains(&(engine.absolute(&mention.path), mention.span))
         });
@@ -205,12 +209,12 @@ async fn plain(
 /// Take in what other modules have under the name, where an object may be either of them:
 /// `for m in (a, b): m.name`. Whether there is something new.
 async fn taken_for_each_other(
-    engine: &Engine,
+    engine: &EngineView,
     name: &str,
     grower: &mut Grower<'_>,
     all: &mut Occurrences,
 ) -> Result<bool> {
-    let known: BTreeSet<Place> = all.places.iter().cloned().collect();
+    let known: BTreeSet<FileSpan> = all.places.iter().cloned().collect();
     let asked = asked(engine, name, |mention| {
         mention.is_attribute && known.contains(&(engine.absolute(&mention.path), mention.span))
     });
@@ -220,7 +224,7 @@ async fn taken_for_each_other(
             continue;
         }
         for target in targets {
-            let defined = grower.desk.defined_at(&target.0, target.1.start);
+            let defined = grower.opened.defined_at(&target.0, target.1.start);
             let is_other = defined.is_some_and(|d| !d.name_path.contains('/') && d.name == name)
                 && !grower.family.places.contains(&target);
             if !is_other {
@@ -228,7 +232,7 @@ async fn taken_for_each_other(
             }
             if !closure::is_inside(engine, &target.0) {
                 let place = (engine.absolute(&mention.path), mention.span);
-                return Err(shared(&mut grower.desk, name, &place, &target));
+                return Err(shared(&mut grower.opened, name, &place, &target));
             }
             grower.add_alone(&target);
             grew = true;
@@ -239,13 +243,13 @@ async fn taken_for_each_other(
 
 /// A parameter, with those of all functions that are called in the place of its own.
 async fn parameter(
-    engine: &Engine,
+    engine: &EngineView,
     name: &str,
-    mut target: Target,
+    mut target: KeywordTarget,
     all: &mut Occurrences,
 ) -> Result<()> {
     loop {
-        let found = arrivals::find(engine, name, &target).await?;
+        let found = keyword_arguments::find(engine, name, &target).await?;
         let mut grew = false;
         for place in found.joined {
             if !target.own.contains(&place) && target.add(engine, &place, name).await? {
@@ -258,14 +262,14 @@ async fn parameter(
             break;
         }
     }
-    let mut desk = Desk::new(&engine.view);
+    let mut opened = OpenFiles::new(&engine.view);
     for place in &target.own {
-        let class = closure::class_around(&mut desk, &place.0, place.1.start);
+        let class = closure::class_around(&mut opened, &place.0, place.1.start);
         if let Some(class) = class
             && target.names.contains("__call__")
-            && closure::is_a_protocol(&mut desk, &class)
+            && closure::is_a_protocol(&mut opened, &class)
         {
-            return Err(for_functions(&mut desk, name, &class));
+            return Err(for_functions(&mut opened, name, &class));
         }
     }
     let ours = ours(engine, &target.own);
@@ -273,7 +277,7 @@ async fn parameter(
         .extend(ours.iter().map(|(_, place)| place.clone()));
     uses(engine, &ours, all).await?;
     if let Some((path, at)) = target.outside.first() {
-        let above = desk.definition(path, *at);
+        let above = opened.definition(path, *at);
         all.warnings.push(format!(
             "it overrides what `{}` defines outside of this workspace, where it may be passed by name",
             above.file
@@ -286,7 +290,7 @@ async fn parameter(
 
 /// What the mentions of a member mean.
 pub struct Mentioned {
-    mentions: Vec<(Mention, Vec<Place>)>,
+    mentions: Vec<(Mention, Vec<FileSpan>)>,
     /// Those that mean one of the family, by their numbers.
     confirmed: BTreeSet<usize>,
     fixtures: Fixtures,
@@ -294,14 +298,18 @@ pub struct Mentioned {
 
 /// Look at every mention of a member's name, and take in what is meant together with one of
 /// its family.
-pub async fn mentioned(engine: &Engine, name: &str, grower: &mut Grower<'_>) -> Result<Mentioned> {
+pub async fn mentioned(
+    engine: &EngineView,
+    name: &str,
+    grower: &mut Grower<'_>,
+) -> Result<Mentioned> {
     let mut mentions = asked(engine, name, |_| true).await?;
     for (_, targets) in &mut mentions {
         for target in targets.iter_mut() {
-            *target = definitions::name_of_attribute(&mut grower.desk, target.clone());
+            *target = definitions::name_of_attribute(&mut grower.opened, target.clone());
         }
         targets.retain(|(path, span)| {
-            let source = grower.desk.source(path);
+            let source = grower.opened.source(path);
             source.is_some_and(|source| source.slice(*span) == Some(name))
         });
     }
@@ -316,21 +324,21 @@ pub async fn mentioned(engine: &Engine, name: &str, grower: &mut Grower<'_>) -> 
             let place = (engine.absolute(&mention.path), mention.span);
             let is_ours = targets
                 .iter()
-                .any(|target| grower.family.has(&mut grower.desk, target));
+                .any(|target| grower.family.has(&mut grower.opened, target));
             if is_ours {
                 confirmed.insert(at);
                 grew = true;
                 for target in targets {
-                    if grower.family.has(&mut grower.desk, target) {
+                    if grower.family.has(&mut grower.opened, target) {
                         continue;
                     }
                     if !closure::is_inside(engine, &target.0) {
-                        return Err(shared(&mut grower.desk, name, &place, target));
+                        return Err(shared(&mut grower.opened, name, &place, target));
                     }
                     grower.add(target).await?;
                 }
             } else if targets.is_empty() && mention.is_attribute {
-                let own = closure::own_class(&mut grower.desk, &place);
+                let own = closure::own_class(&mut grower.opened, &place);
                 if let Some(class) = own
                     && (grower.family.above.contains(&class)
                         || grower.family.classes.contains(&class))
@@ -359,7 +367,7 @@ pub async fn mentioned(engine: &Engine, name: &str, grower: &mut Grower<'_>) -> 
 
 /// A member of a class.
 async fn member(
-    engine: &Engine,
+    engine: &EngineView,
     name: &str,
     mut grower: Grower<'_>,
     all: &mut Occurrences,
@@ -386,20 +394,20 @@ async fn member(
     }
     let (classes, loose) = made_of_fields(engine, name, &mut grower).await?;
     if !classes.is_empty() || !loose.is_empty() {
-        let target = Target {
+        let target = KeywordTarget {
             own: grower.family.places.clone(),
             classes,
             loose,
             is_field: true,
-            ..Target::default()
+            ..KeywordTarget::default()
         };
-        let found = arrivals::find(engine, name, &target).await?;
+        let found = keyword_arguments::find(engine, name, &target).await?;
         all.places.extend(found.certain);
         all.possible.extend(found.possible);
         let mut classes = target.classes.iter();
         let bare = name.trim_start_matches('_');
-        if bare != name && classes.any(|class| is_of_attrs(&mut grower.desk, class)) {
-            let found = arrivals::find(engine, bare, &target).await?;
+        if bare != name && classes.any(|class| is_of_attrs(&mut grower.opened, class)) {
+            let found = keyword_arguments::find(engine, bare, &target).await?;
             let why = format!("attrs takes `{name}` by this name, without its underscore");
             let places = found.certain.into_iter();
             let places = places.chain(found.possible.into_iter().map(|(place, _)| place));
@@ -421,11 +429,11 @@ async fn member(
 
 /// Whether attrs makes the `__init__` of a class, which takes fields without the underscores in
 /// front of their names.
-pub fn is_of_attrs(desk: &mut Desk, (path, at): &Place) -> bool {
-    let Some(source) = desk.source(path) else {
+pub fn is_of_attrs(opened: &mut OpenFiles, (path, at): &FileSpan) -> bool {
+    let Some(source) = opened.source(path) else {
         return false;
     };
-    let head = desk.defined_at(path, at.start).and_then(|defined| {
+    let head = opened.defined_at(path, at.start).and_then(|defined| {
         let start = source.offset(defined.span.start)?;
         source.text().get(start..source.offset(at.start)?)
     });
@@ -441,14 +449,14 @@ pub fn is_of_attrs(desk: &mut Desk, (path, at): &Place) -> bool {
 /// of the class, and no `__init__` of the workspace takes the arguments. And those whose
 /// `__init__` takes keywords of any name, which may become attributes.
 async fn made_of_fields(
-    engine: &Engine,
+    engine: &EngineView,
     name: &str,
     grower: &mut Grower<'_>,
-) -> Result<(BTreeSet<Place>, BTreeSet<Place>)> {
+) -> Result<(BTreeSet<FileSpan>, BTreeSet<FileSpan>)> {
     let is_declared = grower.family.places.iter().any(|(path, at)| {
-        let defined = grower.desk.defined_at(path, at.start);
+        let defined = grower.opened.defined_at(path, at.start);
         let is_attribute = defined.is_some_and(|defined| defined.kind == Kind::Attribute);
-        let source = grower.desk.source(path).filter(|_| is_attribute);
+        let source = grower.opened.source(path).filter(|_| is_attribute);
         let before = source.and_then(|source| {
             let start = source.offset(at.start)?;
             source.text().get(..start).map(|text| text.ends_with('.'))
@@ -459,18 +467,18 @@ async fn made_of_fields(
     if !is_declared {
         return Ok((made, loose));
     }
-    let classes: Vec<Place> = grower.family.classes.iter().cloned().collect();
+    let classes: Vec<FileSpan> = grower.family.classes.iter().cloned().collect();
     for class in classes {
         let line = grower.line(&class).await?;
         let inside = line
             .iter()
             .filter(|above| closure::is_inside(engine, &above.0));
-        let inits: Vec<Place> = inside
-            .flat_map(|above| closure::members_named(&mut grower.desk, above, "__init__"))
+        let inits: Vec<FileSpan> = inside
+            .flat_map(|above| closure::members_named(&mut grower.opened, above, "__init__"))
             .collect();
         if inits.is_empty() {
             made.insert(class);
-        } else if arrivals::take_any(&mut grower.desk, &inits, name) {
+        } else if keyword_arguments::take_any(&mut grower.opened, &inits, name) {
             loose.insert(class);
         }
     }
@@ -478,8 +486,8 @@ async fn made_of_fields(
 }
 
 /// A parameter of a protocol that functions are passed for.
-fn for_functions(desk: &mut Desk, name: &str, class: &Place) -> Error {
-    let location = desk.definition(&class.0, class.1);
+fn for_functions(opened: &mut OpenFiles, name: &str, class: &FileSpan) -> Error {
+    let location = opened.definition(&class.0, class.1);
     let what = format!(
         "functions are passed for the protocol in {}:{}, and nobody knows which: each has to take `{name}`",
         location.file, location.line
@@ -490,18 +498,18 @@ fn for_functions(desk: &mut Desk, name: &str, class: &Place) -> Error {
 }
 
 /// A parameter that pytest fills by its name.
-fn filled(desk: &mut Desk, name: &str, place: &Place) -> Error {
+fn filled(opened: &mut OpenFiles, name: &str, place: &FileSpan) -> Error {
     let what = format!("`{name}` is the name of a fixture: pytest fills the parameter by it");
     Error::new(Code::Conflict, what)
         .hint("rename the fixture where it is defined")
-        .data(json!({ "location": desk.definition(&place.0, place.1) }))
+        .data(json!({ "location": opened.definition(&place.0, place.1) }))
 }
 
 /// Two things of one name that a program takes one for the other, and one is not ours.
-fn shared(desk: &mut Desk, name: &str, place: &Place, target: &Place) -> Error {
+fn shared(opened: &mut OpenFiles, name: &str, place: &FileSpan, target: &FileSpan) -> Error {
     let (here, there) = (
-        desk.location(&place.0, place.1),
-        desk.definition(&target.0, target.1),
+        opened.location(&place.0, place.1),
+        opened.definition(&target.0, target.1),
     );
     let what = format!(
         "`{name}` also means what `{}` defines outside of this workspace: {}:{}",
@@ -514,7 +522,7 @@ fn shared(desk: &mut Desk, name: &str, place: &Place, target: &Place) -> Error {
 
 /// In the body of a class, a name that is read before the class gives it a value is that of
 /// the module around: `limit = limit`. Engines take it for the class's own.
-fn drop_outer_reads(engine: &Engine, name: &str, places: &mut Vec<Place>) {
+fn drop_outer_reads(engine: &EngineView, name: &str, places: &mut Vec<FileSpan>) {
     let mut known: BTreeMap<PathBuf, BTreeSet<Span>> = BTreeMap::new();
     let outer = |path: &Path| {
         let file = path.strip_prefix(engine.view.root()).ok()?;
@@ -536,10 +544,10 @@ fn drop_outer_reads(engine: &Engine, name: &str, places: &mut Vec<Place>) {
 
 /// Mentions of a name, with what the engine says each of them means.
 async fn asked(
-    engine: &Engine,
+    engine: &EngineView,
     name: &str,
     is_asked: impl Fn(&Mention) -> bool,
-) -> Result<Vec<(Mention, Vec<Place>)>> {
+) -> Result<Vec<(Mention, Vec<FileSpan>)>> {
     let view = &engine.view;
     let (index, root, wanted) = (view.index.clone(), view.root().to_owned(), name.to_owned());
     let mut mentions = work(move |token| index.mentions(&root, &wanted, token)).await??;
@@ -547,7 +555,7 @@ async fn asked(
     let asked = stream::iter(mentions).map(|mention| async move {
         let found = engine.definition(&mention.path, mention.span.start).await?;
         let targets = found.iter().map(|l| (l.path.clone(), span(l.range)));
-        let targets: Vec<Place> = targets.collect();
+        let targets: Vec<FileSpan> = targets.collect();
         Ok::<_, Error>((mention, targets))
     });
     let answers: Vec<Result<_>> = asked.buffered(AT_ONCE).collect().await;
@@ -555,13 +563,13 @@ async fn asked(
 }
 
 /// Whether a name is only what something is called here: `import x as name`.
-pub fn is_alias(engine: &Engine, name: &str, found: &Found) -> bool {
-    let mut desk = Desk::new(&engine.view);
+pub fn is_alias(engine: &EngineView, name: &str, found: &FoundDefinitions) -> bool {
+    let mut opened = OpenFiles::new(&engine.view);
     let named_so = found.places.iter().any(|(path, span)| {
         if *span == Span::default() {
-            return desk::module_name(path) == name;
+            return open_files::module_name(path) == name;
         }
-        let source = desk.source(path);
+        let source = opened.source(path);
         source.is_some_and(|source| source.slice(*span) == Some(name))
     });
     !found.places.is_empty() && !named_so

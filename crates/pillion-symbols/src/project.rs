@@ -1,6 +1,6 @@
 //! A workspace with its index and engines, all kept at the same moment of its clock.
 //!
-//! Every question begins with [`Project::view`]: the clock is read, what changed is parsed
+//! Every question begins with [`CodeProject::view`]: the clock is read, what changed is parsed
 //! into the index and told to the engines that run, and only then is the question asked.
 
 use std::path::{Path, PathBuf};
@@ -14,9 +14,9 @@ use pillion_engines::engines::Engines;
 use pillion_index::answers::Unread;
 use pillion_index::language::is_any_source;
 use pillion_index::source::Source;
-use pillion_index::{Index, Store};
+use pillion_index::{Index, IndexStore};
 use pillion_runtime::Dirs;
-use pillion_workspace::{Changes, Clock, Options, Snapshot, Workspace};
+use pillion_workspace::{Changes, Clock, Snapshot, Workspace, WorkspaceOptions};
 use tokio::sync::Mutex;
 
 /// How long after the last change the index is written to disk.
@@ -24,9 +24,9 @@ const SETTLE: Duration = Duration::from_secs(2);
 
 /// A workspace with its index and engines.
 #[derive(Debug)]
-pub struct Project {
+pub struct CodeProject {
     workspace: Workspace,
-    store: Store,
+    store: IndexStore,
     journal: Journal,
     state: Mutex<State>,
     engines: Engines,
@@ -50,18 +50,18 @@ struct State {
 #[derive(Debug, Clone)]
 pub struct View {
     /// The workspace.
-    pub project: Arc<Project>,
+    pub project: Arc<CodeProject>,
     /// Its files.
     pub snapshot: Snapshot,
     /// What is known about those of Python.
     pub index: Index,
 }
 
-impl Project {
+impl CodeProject {
     /// The workspace at `root`; nothing in it is read yet.
-    pub fn new(root: PathBuf, options: Options, engines: Engines, dirs: &Dirs) -> Self {
+    pub fn new(root: PathBuf, options: WorkspaceOptions, engines: Engines, dirs: &Dirs) -> Self {
         Self {
-            store: Store::new(&dirs.usable_cache(), &root),
+            store: IndexStore::new(&dirs.usable_cache(), &root),
             journal: Journal::new(dirs, &root),
             workspace: Workspace::new(root, options),
             state: Mutex::default(),

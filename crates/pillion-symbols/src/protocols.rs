@@ -3,7 +3,7 @@
 use pillion_index::source::Span;
 use pillion_index::{Facts, Kind};
 
-use crate::named::{Definition, Finder, Name};
+use crate::named::{Finder, IndexedDefinition, Name};
 use crate::project::View;
 
 /// Places that implement the protocol, or the member of one, that is defined at a place: files
@@ -85,14 +85,14 @@ fn member_of(
     facts: &Facts,
     class: usize,
     name: &str,
-) -> Option<Definition> {
+) -> Option<IndexedDefinition> {
     let own = facts
         .symbols
         .iter()
         .position(|one| &*one.name == name && facts.container(one) == Some(class));
     if let Some(index) = own {
         let file = path.into();
-        return Some(Definition { file, index });
+        return Some(IndexedDefinition { file, index });
     }
     if facts.symbols[class].bases.is_empty() {
         return None;

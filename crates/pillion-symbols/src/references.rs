@@ -11,15 +11,15 @@ use std::sync::Arc;
 
 use futures::{StreamExt, stream};
 use pillion_catalogue::{Result, work};
-use pillion_engines::cache::{About, Kept};
+use pillion_engines::cache::{About, CachedAnswer};
 use pillion_index::Mention;
 use pillion_index::answers::{Confidence, Reference};
 use pillion_index::source::Span;
 
-use crate::ask::{Engine, span as span_of};
-use crate::definitions::{self, Found};
-use crate::desk::{self, Defined, Desk};
+use crate::ask::{EngineView, span as span_of};
+use crate::definitions::{self, FoundDefinitions};
 use crate::module_uses;
+use crate::open_files::{self, Defined, OpenFiles};
 use crate::spotted::Spotted;
 
 /// Mentions about which the engine is asked; of more, the rest is possible unseen.
@@ -37,16 +37,16 @@ pub struct Uses {
     /// Where the name is defined.
     definitions: Vec<(String, u32, u32)>,
     /// What is defined there.
-    pub found: Found,
+    pub found: FoundDefinitions,
 }
 
 impl Uses {
     /// No uses.
-    pub fn nothing(engine: &Engine) -> Self {
+    pub fn nothing(engine: &EngineView) -> Self {
         Self {
             references: Vec::new(),
             definitions: Vec::new(),
-            found: Found::nothing(engine),
+            found: FoundDefinitions::nothing(engine),
         }
     }
 
@@ -68,7 +68,7 @@ impl Uses {
 }
 
 /// Who uses the name at a place.
-pub async fn find(engine: &Engine, spot: &Spotted, with_possible: bool) -> Result<Uses> {
+pub async fn find(engine: &EngineView, spot: &Spotted, with_possible: bool) -> Result<Uses> {
     if spot.is_module {
         let found = definitions::find(engine, spot).await?;
         return of_module(engine, found, spot.path.clone()).await;
@@ -88,16 +88,16 @@ pub async fn find(engine: &Engine, spot: &Spotted, with_possible: bool) -> Resul
         .iter()
         .map(|place| (place.path.clone(), span_of(place.range)))
         .collect();
-    let mut desk = Desk::new(&engine.view);
-    add_own_name(engine, &mut desk, name, &found, &mut places).await?;
-    add_twins(engine, &mut desk, &found, &mut places).await?;
-    add_other_names(engine, &mut desk, &mut places).await?;
+    let mut opened = OpenFiles::new(&engine.view);
+    add_own_name(engine, &mut opened, name, &found, &mut places).await?;
+    add_twins(engine, &mut opened, &found, &mut places).await?;
+    add_other_names(engine, &mut opened, &mut places).await?;
     places.sort();
     places.dedup();
     let defined: Vec<(PathBuf, Defined)> = found
         .places
         .iter()
-        .filter_map(|(path, span)| Some((path.clone(), desk.defined_at(path, span.start)?)))
+        .filter_map(|(path, span)| Some((path.clone(), opened.defined_at(path, span.start)?)))
         .collect();
     let possible = if with_possible && defined.iter().any(|(_, defined)| defined.is_member) {
         kept_possible(engine, spot, name, &places).await?
@@ -111,22 +111,22 @@ pub async fn find(engine: &Engine, spot: &Spotted, with_possible: bool) -> Resul
         found,
     };
     // Hundreds of files may have to be read: not on the thread that serves everybody.
-    work(move |_| describe(&mut desk, inputs)).await
+    work(move |_| describe(&mut opened, inputs)).await
 }
 
 /// The file of the module that a name means, if it is one of this workspace.
-fn module_of(engine: &Engine, found: &Found) -> Option<String> {
+fn module_of(engine: &EngineView, found: &FoundDefinitions) -> Option<String> {
     let [(path, span)] = &*found.places else {
         return None;
     };
     let view = &engine.view;
-    let file = desk::inside(view.root(), &view.index, path)?;
+    let file = open_files::inside(view.root(), &view.index, path)?;
     (*span == Span::default()).then_some(file)
 }
 
 /// Who uses a module.
-async fn of_module(engine: &Engine, found: Found, file: String) -> Result<Uses> {
-    let (view, mut desk) = (engine.view.clone(), Desk::new(&engine.view));
+async fn of_module(engine: &EngineView, found: FoundDefinitions, file: String) -> Result<Uses> {
+    let (view, mut opened) = (engine.view.clone(), OpenFiles::new(&engine.view));
     let mut places = found.places.clone();
     work(move |_| {
         places.extend(module_uses::find(&view, &file));
@@ -136,7 +136,7 @@ async fn of_module(engine: &Engine, found: Found, file: String) -> Result<Uses> 
             defined: Vec::new(),
             found,
         };
-        describe(&mut desk, inputs)
+        describe(&mut opened, inputs)
     })
     .await
 }
@@ -144,14 +144,14 @@ async fn of_module(engine: &Engine, found: Found, file: String) -> Result<Uses> 
 /// Who stands at `other` of `from module import name as other` asks about `name`: its own uses
 /// count as well.
 async fn add_own_name(
-    engine: &Engine,
-    desk: &mut Desk,
+    engine: &EngineView,
+    opened: &mut OpenFiles,
     name: &str,
-    found: &Found,
+    found: &FoundDefinitions,
     places: &mut Vec<(PathBuf, Span)>,
 ) -> Result<()> {
     for (path, span) in &found.places {
-        let defined = desk.defined_at(path, span.start);
+        let defined = opened.defined_at(path, span.start);
         let is_other = defined.is_some_and(|defined| defined.name != name);
         let Ok(file) = path.strip_prefix(engine.view.root()) else {
             continue;
@@ -172,19 +172,19 @@ async fn add_own_name(
 /// A stub and the source beside it are one definition, but an engine knows each by its own
 /// users: those of the module know the stub, the module itself knows the source.
 async fn add_twins(
-    engine: &Engine,
-    desk: &mut Desk,
-    found: &Found,
+    engine: &EngineView,
+    opened: &mut OpenFiles,
+    found: &FoundDefinitions,
     places: &mut Vec<(PathBuf, Span)>,
 ) -> Result<()> {
     for place in &found.places {
-        let mut same = desk::twins(desk, &engine.view.index, place);
+        let mut same = open_files::twins(opened, &engine.view.index, place);
         if same.is_empty() {
             continue;
         }
         same.push(place.clone());
         for (path, at) in same {
-            let file = desk.name(&path).0;
+            let file = opened.name(&path).0;
             let uses = engine.references(&file, at.start).await?;
             places.push((path, at));
             places.extend(
@@ -198,8 +198,8 @@ async fn add_twins(
 
 /// `from module import name as other` makes every use of `other` a use of `name`.
 pub async fn add_other_names(
-    engine: &Engine,
-    desk: &mut Desk,
+    engine: &EngineView,
+    opened: &mut OpenFiles,
     places: &mut Vec<(PathBuf, Span)>,
 ) -> Result<()> {
     let mut known: HashSet<(PathBuf, Span)> = places.iter().cloned().collect();
@@ -208,7 +208,7 @@ pub async fn add_other_names(
     while next < places.len() && asked < MAX_OTHER_NAMES {
         let (path, span) = &places[next];
         next += 1;
-        let alias = desk.with_facts(path, |facts| {
+        let alias = opened.with_facts(path, |facts| {
             let import = facts.imports.iter().find(|i| i.span.holds(span))?;
             let length = u32::try_from(import.alias.as_ref()?.chars().count()).ok()?;
             let mut place = import.span;
@@ -242,10 +242,10 @@ struct Inputs {
     places: Vec<(PathBuf, Span)>,
     possible: Arc<Vec<(PathBuf, Span)>>,
     defined: Vec<(PathBuf, Defined)>,
-    found: Found,
+    found: FoundDefinitions,
 }
 
-fn describe(desk: &mut Desk, inputs: Inputs) -> Uses {
+fn describe(opened: &mut OpenFiles, inputs: Inputs) -> Uses {
     let Inputs {
         places,
         possible,
@@ -260,7 +260,7 @@ fn describe(desk: &mut Desk, inputs: Inputs) -> Uses {
     let mut references = Vec::new();
     for (places, confidence) in sorts {
         for (path, span) in places {
-            let mut location = desk.location(&path, span);
+            let mut location = opened.location(&path, span);
             location.kind.clone_from(&kind);
             let in_definition = found.places.contains(&(path.clone(), span))
                 || defined
@@ -270,7 +270,7 @@ fn describe(desk: &mut Desk, inputs: Inputs) -> Uses {
                 location,
                 confidence,
                 in_definition,
-                container: desk.enclosing(&path, span.start),
+                container: opened.enclosing(&path, span.start),
             });
         }
     }
@@ -296,7 +296,7 @@ fn describe(desk: &mut Desk, inputs: Inputs) -> Uses {
 /// The same as [`possible`], found once for each moment of the clock: it takes a look into
 /// every file that mentions the name.
 async fn kept_possible(
-    engine: &Engine,
+    engine: &EngineView,
     spot: &Spotted,
     name: &str,
     confirmed: &[(PathBuf, Span)],
@@ -304,17 +304,17 @@ async fn kept_possible(
     let question = engine.question(About::Possible, &spot.path, spot.at);
     let clock = engine.view.snapshot.clock();
     let cache = &engine.view.project.engines().cache;
-    if let Some(Kept::Possible(places)) = cache.get(&question, clock) {
+    if let Some(CachedAnswer::Possible(places)) = cache.get(&question, clock) {
         return Ok(places);
     }
     let places = Arc::new(possible(engine, name, confirmed).await?);
-    cache.keep(question, clock, Kept::Possible(Arc::clone(&places)));
+    cache.keep(question, clock, CachedAnswer::Possible(Arc::clone(&places)));
     Ok(places)
 }
 
 /// Places where a name is taken from something that the engine knows nothing about.
 async fn possible(
-    engine: &Engine,
+    engine: &EngineView,
     name: &str,
     confirmed: &[(PathBuf, Span)],
 ) -> Result<Vec<(PathBuf, Span)>> {

@@ -6,35 +6,38 @@ use pillion_index::parsed::parsed;
 use ruff_python_ast::visitor::{self, Visitor};
 use ruff_python_ast::{Expr, Stmt};
 
-use crate::ask::Engine;
+use crate::ask::EngineView;
 use crate::definitions::meaning;
-use crate::desk::{Desk, Place};
+use crate::open_files::{FileSpan, OpenFiles};
 
 /// The pairs of a class and one that was made a subclass of it.
-pub(crate) async fn pairs(engine: &Engine, desk: &mut Desk) -> Result<Vec<(Place, Place)>> {
+pub(crate) async fn pairs(
+    engine: &EngineView,
+    opened: &mut OpenFiles,
+) -> Result<Vec<(FileSpan, FileSpan)>> {
     let mut pairs = Vec::new();
     for file in engine.view.index.files_with("register") {
-        let Some(source) = desk.source(&engine.absolute(&file)) else {
+        let Some(source) = opened.source(&engine.absolute(&file)) else {
             continue;
         };
         let found = parsed(source.text(), &file, |parsed| named(parsed.body()));
         for (base, other) in found {
             let bases = meaning(engine, &file, &source, base).await?;
-            let Some(base) = class(desk, &bases) else {
+            let Some(base) = class(opened, &bases) else {
                 continue;
             };
             let others = meaning(engine, &file, &source, other).await?;
-            let other = class(desk, &others);
+            let other = class(opened, &others);
             pairs.extend(other.map(|other| (base, other)));
         }
     }
     Ok(pairs)
 }
 
-fn class(desk: &mut Desk, places: &[Place]) -> Option<Place> {
+fn class(opened: &mut OpenFiles, places: &[FileSpan]) -> Option<FileSpan> {
     let mut places = places.iter();
     let found = places.find(|(path, span)| {
-        let defined = desk.defined_at(path, span.start);
+        let defined = opened.defined_at(path, span.start);
         defined.is_some_and(|defined| defined.kind == Kind::Class)
     });
     found.cloned()

@@ -6,7 +6,7 @@ use pillion_catalogue::{Code, Error};
 use pillion_index::ParseError;
 use pillion_index::keywords::may_be_keyword;
 use pillion_index::source::{Position, Source, Span};
-use pillion_index::syntax::{Syntax, Word};
+use pillion_index::syntax::{Syntax, WordKind};
 
 use crate::project::View;
 
@@ -34,17 +34,17 @@ impl Spotted {
 
     /// What the word there is. Names inside of strings, as in annotations, are names too: the
     /// engine decides.
-    pub fn kind_of_word(&self) -> Word {
+    pub fn kind_of_word(&self) -> WordKind {
         match self.word() {
-            None => Word::Other,
+            None => WordKind::Other,
             // Only what spells a keyword is worth a look at the whole file.
             Some((name, _)) if may_be_keyword(name) => {
                 match Syntax::of(&self.source, &self.path).word(self.at) {
-                    Word::Keyword => Word::Keyword,
-                    _ => Word::Name,
+                    WordKind::Keyword => WordKind::Keyword,
+                    _ => WordKind::Name,
                 }
             }
-            Some(_) => Word::Name,
+            Some(_) => WordKind::Name,
         }
     }
 

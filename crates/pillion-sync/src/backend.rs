@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::net::IpAddr;
 
 use pillion_process::Secret;
-use pillion_store::{Kind, MAX_NAME_BYTES};
+use pillion_store::{DeliveryKind, MAX_NAME_BYTES};
 use reqwest::header::HeaderValue;
 use reqwest::{Method, Url};
 
@@ -33,13 +33,13 @@ pub struct Backend {
 impl Backend {
     /// Whether deliveries can be sent there, as far as one can see without trying.
     pub fn check(&self) -> Result<(), SyncError> {
-        Target::new(self).map(drop)
+        BackendTarget::new(self).map(drop)
     }
 }
 
 /// A backend that was looked at.
 #[derive(Debug)]
-pub(crate) struct Target {
+pub(crate) struct BackendTarget {
     /// Without a `/` at its end.
     base: String,
     /// On this machine and without TLS: reached without proxies and certificates.
@@ -49,7 +49,7 @@ pub(crate) struct Target {
     course_id: Option<String>,
 }
 
-impl Target {
+impl BackendTarget {
     pub(crate) fn new(backend: &Backend) -> Result<Self, SyncError> {
         let url = address(&backend.url)?;
         let target = Self {
@@ -79,11 +79,11 @@ impl Target {
     }
 
     /// How and where a delivery of this kind goes.
-    pub(crate) fn route(&self, session: &str, kind: Kind) -> (Method, String) {
+    pub(crate) fn route(&self, session: &str, kind: DeliveryKind) -> (Method, String) {
         let (method, last) = match kind {
-            Kind::Turn => (Method::POST, "turns"),
-            Kind::Memory => (Method::PUT, "memory"),
-            Kind::Report => (Method::PUT, "report"),
+            DeliveryKind::Turn => (Method::POST, "turns"),
+            DeliveryKind::Memory => (Method::PUT, "memory"),
+            DeliveryKind::Report => (Method::PUT, "report"),
         };
         let session = encoded(session);
         (
@@ -102,7 +102,7 @@ impl Target {
 }
 
 /// What the backend knows a delivery by.
-pub(crate) fn key(session: &str, kind: Kind, number: u32) -> String {
+pub(crate) fn key(session: &str, kind: DeliveryKind, number: u32) -> String {
     format!("{}:{kind}:{number}", encoded(session))
 }
 
@@ -173,24 +173,24 @@ mod tests {
         }
     }
 
-    fn target(url: &str) -> Target {
-        Target::new(&backend(url)).unwrap()
+    fn target(url: &str) -> BackendTarget {
+        BackendTarget::new(&backend(url)).unwrap()
     }
 
     #[test]
     fn a_path_is_kept_and_parts_are_encoded() {
         for url in ["https://b.example/api", "https://b.example/api/"] {
-            let (method, url) = target(url).route("a/ü", Kind::Turn);
+            let (method, url) = target(url).route("a/ü", DeliveryKind::Turn);
             assert_eq!(method, Method::POST);
             assert_eq!(url, "https://b.example/api/v1/sessions/a%2F%C3%BC/turns");
         }
-        let (method, url) = target("http://b.example").route("s", Kind::Report);
+        let (method, url) = target("http://b.example").route("s", DeliveryKind::Report);
         assert_eq!(method, Method::PUT);
         assert_eq!(url, "http://b.example/v1/sessions/s/report");
         let (url, body) = target("http://b.example").creation("s");
         assert_eq!(url, "http://b.example/v1/chapters/first/sessions");
         assert_eq!(body, r#"{"course_id":"rust","session_id":"s"}"#);
-        assert_eq!(key("a:b", Kind::Memory, 7), "a%3Ab:memory:7");
+        assert_eq!(key("a:b", DeliveryKind::Memory, 7), "a%3Ab:memory:7");
     }
 
     #[test]

@@ -27,7 +27,7 @@ mod timing;
 
 pub use backend::Backend;
 pub use error::SyncError;
-pub use pillion_store::{Delivery, GivenUp, Kind, OutboxCounts};
-pub use status::{Link, SessionStatus, Status};
+pub use pillion_store::{Delivery, DeliveryKind, GivenUp, OutboxCounts};
+pub use status::{SessionLink, SessionStatus, SyncStatus};
 pub use sync::{MAX_ATTACHED, MAX_REQUESTS, Sync};
 pub use timing::Timing;

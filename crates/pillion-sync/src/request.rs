@@ -10,7 +10,7 @@ use reqwest::{Client, Method};
 use tokio::sync::OnceCell;
 
 use crate::answer::{Verdict, judge};
-use crate::backend::{Target, key};
+use crate::backend::{BackendTarget, key};
 use crate::timing::Timing;
 
 /// This many connections to one backend are kept for the next requests.
@@ -27,7 +27,7 @@ pub(crate) struct Clients {
 }
 
 impl Clients {
-    async fn client(&self, target: &Target, timing: Timing) -> Result<&Client, Verdict> {
+    async fn client(&self, target: &BackendTarget, timing: Timing) -> Result<&Client, Verdict> {
         let is_local = target.is_local;
         let cell = if is_local { &self.local } else { &self.remote };
         let make = || async move {
@@ -61,7 +61,7 @@ fn client(is_local: bool, timing: Timing) -> reqwest::Result<Client> {
 /// Deliver this to the backend. A session that the backend does not know is made first.
 pub(crate) async fn deliver(
     clients: &Clients,
-    target: &Target,
+    target: &BackendTarget,
     timing: Timing,
     outgoing: &Outgoing,
 ) -> Verdict {
@@ -98,7 +98,7 @@ pub(crate) async fn deliver(
 
 async fn send(
     client: &Client,
-    target: &Target,
+    target: &BackendTarget,
     method: Method,
     url: &str,
     key: Option<&str>,

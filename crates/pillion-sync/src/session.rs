@@ -12,9 +12,9 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use crate::answer::{Verdict, backoff};
-use crate::backend::Target;
+use crate::backend::BackendTarget;
 use crate::request::{Clients, deliver};
-use crate::status::{Link, SessionStatus};
+use crate::status::{SessionLink, SessionStatus};
 use crate::timing::Timing;
 
 /// A task that waits looks at the clock this often: a machine that slept does not wait
@@ -46,30 +46,30 @@ pub(crate) struct Session {
     /// There is something new in the outbox, or another backend.
     pub(crate) wake: Notify,
     attached: Mutex<Attached>,
-    seen: Mutex<(Link, Option<String>)>,
+    seen: Mutex<(SessionLink, Option<String>)>,
 }
 
 /// The backend, and how often the session was attached.
 #[derive(Debug, Clone)]
 struct Attached {
-    target: Arc<Target>,
+    target: Arc<BackendTarget>,
     times: u64,
 }
 
 impl Session {
-    pub(crate) fn new(name: &str, target: Target, stop: CancellationToken) -> Self {
+    pub(crate) fn new(name: &str, target: BackendTarget, stop: CancellationToken) -> Self {
         let target = Arc::new(target);
         Self {
             name: name.to_owned(),
             stop,
             wake: Notify::new(),
             attached: Mutex::new(Attached { target, times: 0 }),
-            seen: Mutex::new((Link::Idle, None)),
+            seen: Mutex::new((SessionLink::Idle, None)),
         }
     }
 
     /// From now on this backend: what waits is tried at once.
-    pub(crate) fn attach(&self, target: Target) {
+    pub(crate) fn attach(&self, target: BackendTarget) {
         let mut attached = lock(&self.attached);
         attached.target = Arc::new(target);
         attached.times += 1;
@@ -90,7 +90,7 @@ impl Session {
         }
     }
 
-    fn link(&self, link: Link) {
+    fn link(&self, link: SessionLink) {
         lock(&self.seen).0 = link;
     }
 
@@ -168,12 +168,12 @@ impl Task {
     async fn next_due(&mut self) -> Due {
         loop {
             if self.broken > 0 {
-                self.session.link(Link::Broken);
+                self.session.link(SessionLink::Broken);
                 tokio::time::sleep(self.backoff(self.broken)).await;
             }
             let times = self.session.attached().times;
             if self.refused == Some(times) {
-                self.session.link(Link::Refused);
+                self.session.link(SessionLink::Refused);
                 self.session.wake.notified().await;
                 continue;
             }
@@ -181,7 +181,7 @@ impl Task {
                 Ok(Some(outgoing)) => outgoing,
                 Ok(None) => {
                     self.broken = 0;
-                    self.session.link(Link::Idle);
+                    self.session.link(SessionLink::Idle);
                     self.session.wake.notified().await;
                     continue;
                 }
@@ -194,14 +194,14 @@ impl Task {
             // Another backend than the one that it was put off for has not been asked yet.
             let asked = self.put_off.is_none_or(|put_off| put_off == times);
             if asked && !outgoing.wait.is_zero() {
-                self.session.link(Link::PutOff);
+                self.session.link(SessionLink::PutOff);
                 tokio::select! {
                     () = tokio::time::sleep(outgoing.wait.min(LONGEST_NAP)) => {}
                     () = self.session.wake.notified() => {}
                 }
                 continue;
             }
-            self.session.link(Link::Sending);
+            self.session.link(SessionLink::Sending);
             let permit = Arc::clone(&self.shared.requests).acquire_owned().await;
             return Due {
                 outgoing,

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 /// How deliveries stand. What is in the outbox is asked by `Sync::counts`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-pub struct Status {
+pub struct SyncStatus {
     /// Deliveries that arrived since the start.
     pub delivered: u64,
     /// Tries in vain since the start.
@@ -21,7 +21,7 @@ pub struct SessionStatus {
     /// The session.
     pub session: String,
     /// What its task is doing.
-    pub link: Link,
+    pub link: SessionLink,
     /// What went wrong last, since the last delivery that arrived.
     pub problem: Option<String>,
 }
@@ -29,7 +29,7 @@ pub struct SessionStatus {
 /// What the task of a session is doing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Link {
+pub enum SessionLink {
     /// Nothing waits.
     Idle,
     /// A delivery is being sent, or has its turn next.

@@ -11,10 +11,10 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::SyncError;
-use crate::backend::{self, Backend, Target};
+use crate::backend::{self, Backend, BackendTarget};
 use crate::request::Clients;
 use crate::session::{Session, Shared, run};
-use crate::status::Status;
+use crate::status::SyncStatus;
 use crate::timing::Timing;
 
 /// At most this many requests are under way at a time.
@@ -77,7 +77,7 @@ impl Sync {
     /// in a runtime.
     pub fn attach(&self, session: &str, backend: &Backend) -> Result<(), SyncError> {
         backend::name("the session", session)?;
-        let target = Target::new(backend)?;
+        let target = BackendTarget::new(backend)?;
         let mut sessions = self.sessions();
         if self.ending.is_cancelled() {
             return Err(SyncError::Stopped);
@@ -145,11 +145,11 @@ impl Sync {
     }
 
     /// How deliveries stand, from memory.
-    pub fn status(&self) -> Status {
+    pub fn status(&self) -> SyncStatus {
         let shared = &self.shared;
         let sessions = self.sessions();
         let attached = sessions.values().filter(|entry| !entry.is_detached());
-        Status {
+        SyncStatus {
             delivered: shared.delivered.load(Ordering::Relaxed),
             failed: shared.failed.load(Ordering::Relaxed),
             given_up: shared.given_up.load(Ordering::Relaxed),
@@ -190,7 +190,7 @@ impl Sync {
 mod tests {
     use std::sync::atomic::AtomicBool;
 
-    use pillion_store::Options;
+    use pillion_store::StoreOptions;
     use tokio::sync::Notify;
 
     use super::*;
@@ -212,7 +212,7 @@ mod tests {
             noted.store(true, Ordering::Relaxed);
             path.clone()
         };
-        let store = StoreHandle::new(path, Options::default());
+        let store = StoreHandle::new(path, StoreOptions::default());
         (Sync::new(store, &CancellationToken::new()), asked)
     }
 
@@ -222,7 +222,11 @@ mod tests {
         let waits = Arc::clone(&may_end);
         let stop = sync.ending.child_token();
         let entry = Entry {
-            session: Arc::new(Session::new("s", Target::new(&backend()).unwrap(), stop)),
+            session: Arc::new(Session::new(
+                "s",
+                BackendTarget::new(&backend()).unwrap(),
+                stop,
+            )),
             task: tokio::spawn(async move { waits.notified().await }),
         };
         (entry, may_end)

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
-use pillion_runtime::managed::Progress;
+use pillion_runtime::managed::ProgressListener;
 
 use crate::output;
 
@@ -23,7 +23,7 @@ impl Spinner {
     }
 }
 
-impl Progress for Spinner {
+impl ProgressListener for Spinner {
     fn step(&self, message: &str) {
         if self.0.is_hidden() {
             output::note(message);

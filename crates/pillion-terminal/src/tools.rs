@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use pillion_catalogue::{Code, Error, Result};
 use pillion_process::Launch;
-use pillion_runtime::managed::{ManagedError, Progress};
+use pillion_runtime::managed::{ManagedError, ProgressListener};
 use pillion_runtime::{Dirs, Interpreter, Managed};
 
 use crate::Spinner;

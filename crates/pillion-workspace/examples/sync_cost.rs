@@ -7,7 +7,7 @@
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use pillion_workspace::{Options, Workspace};
+use pillion_workspace::{Workspace, WorkspaceOptions};
 
 /// The median time of something that is done so many times.
 async fn median<F: Future>(times: usize, mut what: impl FnMut(usize) -> F) -> Duration {
@@ -26,9 +26,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let root = PathBuf::from(root).canonicalize()?;
     let runtime = tokio::runtime::Builder::new_current_thread().build()?;
     for watch in [true, false] {
-        let options = Options {
+        let options = WorkspaceOptions {
             watch,
-            ..Options::default()
+            ..WorkspaceOptions::default()
         };
         let new = || Workspace::new(root.clone(), options.clone());
         runtime.block_on(async {

@@ -25,7 +25,7 @@ pub enum ChangeKind {
 
 /// One file that is not what it was.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Change {
+pub struct FileChange {
     /// Relative to the root, with `/`.
     pub path: Arc<str>,
     /// What happened.
@@ -38,13 +38,13 @@ pub enum Changes {
     /// Nothing is known of that moment: look at everything.
     Everything,
     /// These files, one net change for each, ordered by path.
-    These(Vec<Change>),
+    These(Vec<FileChange>),
 }
 
 /// The latest changes, oldest first.
 #[derive(Debug)]
 pub(crate) struct Log {
-    sets: VecDeque<(u64, Vec<Change>)>,
+    sets: VecDeque<(u64, Vec<FileChange>)>,
     changes: usize,
     /// The earliest tick since which all changes are here.
     since: u64,
@@ -60,7 +60,7 @@ impl Log {
     }
 
     /// The changes that led to the moment `clock`.
-    pub(crate) fn push(&mut self, clock: Clock, set: Vec<Change>) {
+    pub(crate) fn push(&mut self, clock: Clock, set: Vec<FileChange>) {
         self.changes += set.len();
         self.sets.push_back((clock.tick(), set));
         while self.changes > REMEMBERED
@@ -88,7 +88,7 @@ impl Log {
             .range(from..)
             .take_while(|(tick, _)| *tick <= now.tick())
         {
-            for Change { path, kind } in set {
+            for FileChange { path, kind } in set {
                 net.entry(path).or_insert((*kind, *kind)).1 = *kind;
             }
         }
@@ -102,7 +102,7 @@ impl Log {
                 (false, false) => return None,
             };
             let path = path.clone();
-            Some(Change { path, kind })
+            Some(FileChange { path, kind })
         });
         Changes::These(changes.collect())
     }
@@ -113,9 +113,9 @@ mod tests {
     use super::ChangeKind::{Created, Deleted, Modified};
     use super::*;
 
-    fn change(path: &str, kind: ChangeKind) -> Change {
+    fn change(path: &str, kind: ChangeKind) -> FileChange {
         let path = path.into();
-        Change { path, kind }
+        FileChange { path, kind }
     }
 
     #[test]

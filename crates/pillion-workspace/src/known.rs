@@ -7,7 +7,7 @@ use std::io::Read;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::changes::{Change, ChangeKind, Log};
+use crate::changes::{ChangeKind, FileChange, Log};
 use crate::clock::Clock;
 use crate::files::{FileEntry, Files};
 
@@ -36,7 +36,7 @@ pub(crate) struct Known {
     unsettled: BTreeMap<Arc<str>, Option<u64>>,
     /// Nobody tells of changes, so contents of unsettled files are compared.
     pub(crate) hashing: bool,
-    pending: Vec<Change>,
+    pending: Vec<FileChange>,
 }
 
 impl Known {
@@ -90,7 +90,7 @@ impl Known {
         }
         if let Some(kind) = change {
             let path = entry.path.clone();
-            self.pending.push(Change { path, kind });
+            self.pending.push(FileChange { path, kind });
         }
         if change.is_some() || known.is_some_and(|known| known.settled != entry.settled) {
             self.files.put(entry);
@@ -102,7 +102,7 @@ impl Known {
         if self.files.remove(path) {
             self.unsettled.remove(path);
             let (path, kind) = (path.into(), ChangeKind::Deleted);
-            self.pending.push(Change { path, kind });
+            self.pending.push(FileChange { path, kind });
         }
     }
 
@@ -141,7 +141,7 @@ impl Known {
                     self.unsettled.insert(path.clone(), seen.flatten());
                 }
                 let kind = ChangeKind::Created;
-                self.pending.push(Change { path, kind });
+                self.pending.push(FileChange { path, kind });
             }
             return;
         }

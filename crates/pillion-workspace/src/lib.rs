@@ -26,10 +26,10 @@ mod workspace;
 
 pub use pillion_process::stamp::Stamp;
 
-pub use changes::{Change, ChangeKind, Changes};
+pub use changes::{ChangeKind, Changes, FileChange};
 pub use clock::{Clock, NoClock};
 pub use config::{Config, LaneConfig, Lanes};
 pub use files::{FileEntry, Files, LeftOut};
-pub use options::Options;
+pub use options::WorkspaceOptions;
 pub use status::{ClockStatus, Mode};
 pub use workspace::{Snapshot, Workspace};

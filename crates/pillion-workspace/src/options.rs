@@ -13,7 +13,7 @@ const RETRY: Duration = Duration::from_secs(60);
 
 /// How a workspace is kept.
 #[derive(Debug, Clone)]
-pub struct Options {
+pub struct WorkspaceOptions {
     /// Whether the kernel may be asked to tell of changes; else everything is looked at
     /// before each read. `PILLION_WATCH=off` overrules it.
     pub watch: bool,
@@ -27,7 +27,7 @@ pub struct Options {
     pub global_excludes: Option<PathBuf>,
 }
 
-impl Default for Options {
+impl Default for WorkspaceOptions {
     fn default() -> Self {
         Self {
             watch: true,
@@ -39,7 +39,7 @@ impl Default for Options {
     }
 }
 
-impl Options {
+impl WorkspaceOptions {
     /// Why nothing is to be watched, given the value of `PILLION_WATCH`.
     pub(crate) fn unwatched(&self, variable: Option<&OsStr>) -> Option<String> {
         if variable.is_some_and(|value| value == "off") {
@@ -56,9 +56,9 @@ mod tests {
     #[test]
     fn the_variable_overrules() {
         let why = |watch, variable: Option<&str>| {
-            let options = Options {
+            let options = WorkspaceOptions {
                 watch,
-                ..Options::default()
+                ..WorkspaceOptions::default()
             };
             options.unwatched(variable.map(AsRef::as_ref))
         };

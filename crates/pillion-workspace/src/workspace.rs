@@ -15,24 +15,24 @@ use pillion_protocol::{Result, vars};
 use crate::changes::{Changes, Log};
 use crate::clock::Clock;
 use crate::files::{Files, LeftOut};
-use crate::options::Options;
-use crate::state::{Finding, Glance, State};
+use crate::options::WorkspaceOptions;
+use crate::state::{Finding, Glance, WorkspaceState};
 use crate::status::{ClockStatus, Mode};
 
 /// A root folder, its files and its clock.
 #[derive(Debug)]
 pub struct Workspace {
     root: PathBuf,
-    state: Arc<tokio::sync::Mutex<State>>,
+    state: Arc<tokio::sync::Mutex<WorkspaceState>>,
     status: Arc<Mutex<ClockStatus>>,
 }
 
 impl Workspace {
     /// The workspace at `root`, an absolute path without links. Nothing is read yet.
-    pub fn new(root: PathBuf, options: Options) -> Self {
+    pub fn new(root: PathBuf, options: WorkspaceOptions) -> Self {
         let variable = std::env::var_os(vars::PILLION_WATCH);
         let unwatched = options.unwatched(variable.as_deref());
-        let state = State::new(root.clone(), options, unwatched);
+        let state = WorkspaceState::new(root.clone(), options, unwatched);
         let status = ClockStatus {
             clock: state.known.clock,
             mode: None,
@@ -82,7 +82,7 @@ impl Workspace {
         status.clone()
     }
 
-    fn report(&self, state: &State, arrived: Instant) -> Snapshot {
+    fn report(&self, state: &WorkspaceState, arrived: Instant) -> Snapshot {
         let mut status = self.status.lock().unwrap_or_else(PoisonError::into_inner);
         status.syncs += 1;
         let known = &state.known;

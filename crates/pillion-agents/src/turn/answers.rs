@@ -6,7 +6,7 @@ use crate::packet::{ConsultationRequest, InstructionPacket};
 use crate::parse::{read_manager, read_memo};
 use crate::rules::{apply_binding_rules, error_summary_due, next_packet};
 use crate::state::TaskStatus;
-use crate::steps::{Action, ConsultationResult, MemoCommit};
+use crate::steps::{ConsultationResult, MemoCommit, TurnAction};
 use crate::stream::{Agent, StreamEvent};
 use crate::words::clip;
 
@@ -15,7 +15,7 @@ const MAX_REPORT: usize = 100_000;
 
 impl Turn {
     /// The manager answered.
-    pub(super) fn managed(&mut self, text: &str, actions: &mut Vec<Action>) {
+    pub(super) fn managed(&mut self, text: &str, actions: &mut Vec<TurnAction>) {
         let consulted = self.stage == Stage::Consulted;
         // Both phases together make one new version.
         let base = InstructionPacket {
@@ -52,7 +52,7 @@ impl Turn {
     }
 
     /// There is no usable answer: what there was before stays.
-    pub(super) fn unmanaged(&mut self, actions: &mut Vec<Action>) {
+    pub(super) fn unmanaged(&mut self, actions: &mut Vec<TurnAction>) {
         self.tell_usage(Agent::Manager, false, actions);
         if self.stage == Stage::Consulted {
             // The first phase was fine, and the expert answered.
@@ -61,7 +61,7 @@ impl Turn {
         self.commit(actions);
     }
 
-    fn consult(&mut self, request: ConsultationRequest, actions: &mut Vec<Action>) {
+    fn consult(&mut self, request: ConsultationRequest, actions: &mut Vec<TurnAction>) {
         let expert = self
             .input
             .experts
@@ -74,11 +74,11 @@ impl Turn {
         };
         let titles = [&request.consulting_letter_title, &expert.title, &expert.id];
         let title = titles.into_iter().find(|title| !title.trim().is_empty());
-        actions.push(Action::Emit(StreamEvent::ConsultationStart {
+        actions.push(TurnAction::Emit(StreamEvent::ConsultationStart {
             expert_id: request.expert_id.clone(),
             title: clip(title.map_or("", String::as_str), 200),
         }));
-        actions.push(Action::Consult(request.clone()));
+        actions.push(TurnAction::Consult(request.clone()));
         self.consultation = Some(request);
         self.stage = Stage::Consulting;
     }
@@ -87,14 +87,14 @@ impl Turn {
     pub(super) fn consulted(
         &mut self,
         result: Result<ConsultationResult, String>,
-        actions: &mut Vec<Action>,
+        actions: &mut Vec<TurnAction>,
     ) {
         let request = self.consultation.clone().unwrap_or_default();
         let expert_id = request.expert_id.clone();
         match result {
             Ok(result) => {
                 self.count(Agent::Manager, result.usage);
-                actions.push(Action::Emit(StreamEvent::ConsultationComplete {
+                actions.push(TurnAction::Emit(StreamEvent::ConsultationComplete {
                     expert_id,
                     consultation_id: result.consultation_id,
                 }));
@@ -110,7 +110,7 @@ impl Turn {
             }
             Err(error) => {
                 self.note("consultation", error.clone());
-                actions.push(Action::Emit(StreamEvent::ConsultationError {
+                actions.push(TurnAction::Emit(StreamEvent::ConsultationError {
                     expert_id,
                     error,
                 }));
@@ -123,7 +123,7 @@ impl Turn {
         }
     }
 
-    fn bind_and_go_on(&mut self, actions: &mut Vec<Action>) {
+    fn bind_and_go_on(&mut self, actions: &mut Vec<TurnAction>) {
         if let Some(request) = &self.consultation {
             let notes = apply_binding_rules(&mut self.packet, &self.input.binding_rules, request);
             self.add_notes(notes);
@@ -132,7 +132,7 @@ impl Turn {
     }
 
     /// The memo agent answered.
-    pub(super) fn remembered(&mut self, text: &str, actions: &mut Vec<Action>) {
+    pub(super) fn remembered(&mut self, text: &str, actions: &mut Vec<TurnAction>) {
         let (memo, notes) = match read_memo(text) {
             Ok(read) => read,
             Err(problem) => {
@@ -174,7 +174,7 @@ impl Turn {
             self.memory.error_summary_turns = turns;
         }
         self.stage = Stage::SavingMemo;
-        actions.push(Action::SaveMemo(Box::new(MemoCommit {
+        actions.push(TurnAction::SaveMemo(Box::new(MemoCommit {
             turn_index,
             report: clip(&memo.updated_report, MAX_REPORT),
             digest,

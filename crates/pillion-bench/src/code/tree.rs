@@ -11,9 +11,9 @@ use pillion_catalogue::{Code, Error, Result};
 use pillion_index::Index;
 use pillion_process::Launch;
 use pillion_runtime::Dirs;
-use pillion_runtime::managed::Progress;
+use pillion_runtime::managed::ProgressListener;
 use pillion_terminal::Spinner;
-use pillion_workspace::{Options, Workspace};
+use pillion_workspace::{Workspace, WorkspaceOptions};
 use sha2::{Digest, Sha256};
 
 use super::super::stage::{Stage, cannot};
@@ -134,7 +134,7 @@ async fn run(launch: Launch) -> Result<()> {
 
 /// Copy a tree as pillion sees it, and index the copy.
 pub(crate) async fn copy(source: &Path, root: &Path) -> Result<Index> {
-    let from = Workspace::new(source.to_owned(), Options::default());
+    let from = Workspace::new(source.to_owned(), WorkspaceOptions::default());
     let files = from.synced().await?;
     for file in files.files().iter() {
         let to = root.join(&*file.path);
@@ -144,7 +144,7 @@ pub(crate) async fn copy(source: &Path, root: &Path) -> Result<Index> {
             .map_err(|error| cannot(&error))?;
     }
     fs::create_dir_all(root).map_err(|error| cannot(&error))?;
-    let copied = Workspace::new(root.to_owned(), Options::default());
+    let copied = Workspace::new(root.to_owned(), WorkspaceOptions::default());
     let snapshot = copied.synced().await?;
     let mut index = Index::default();
     work(move |token| index.follow(&snapshot, token).map(|_| index)).await?

@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use clap::Args;
 use pillion_catalogue::{Code, Error, Result};
-use pillion_process::{Launch, Output};
+use pillion_process::{Launch, ProgramOutput};
 use pillion_terminal::{output, tools};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -375,7 +375,7 @@ fn importable(python: &Path, root: &Path) -> std::io::Result<()> {
 }
 
 /// Run to the end, or say why not.
-async fn done(launch: Launch) -> Result<Output> {
+async fn done(launch: Launch) -> Result<ProgramOutput> {
     let output = launch
         .output(COMMAND_TIMEOUT)
         .await
@@ -391,7 +391,7 @@ async fn done(launch: Launch) -> Result<Output> {
 }
 
 /// The last line that a program said.
-fn last(output: &Output) -> &str {
+fn last(output: &ProgramOutput) -> &str {
     let lines = [&output.stderr, &output.stdout];
     let mut lines = lines
         .into_iter()

@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 use clap::Args;
 use pillion_catalogue::{Code, Error, Result};
 use pillion_process::stat::resident_bytes;
-use pillion_process::{Running, Stream};
+use pillion_process::{Running, StreamTarget};
 use serde_json::{Value, json};
 use tokio::io::AsyncBufReadExt as _;
 
@@ -135,7 +135,7 @@ impl Desktop {
             .env("LLM_API_KEY", "bench")
             .env("LLM_MODEL", "bench")
             .env("NO_PROXY", "127.0.0.1");
-        let launch = launch.unguarded().stdout(Stream::Piped);
+        let launch = launch.unguarded().stdout(StreamTarget::Piped);
         let mut running = launch.spawn().map_err(Error::internal)?;
         let mut said = String::new();
         if let Some(stdout) = running.take_stdout() {

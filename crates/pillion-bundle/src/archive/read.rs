@@ -8,10 +8,10 @@ use tar::{Archive, EntryType, PaxExtensions};
 
 use super::Compression;
 use crate::digest::{Digest, Hashing};
-use crate::entry::{File, Link};
+use crate::entry::{BundleFile, BundleLink};
 use crate::manifest::Manifest;
 use crate::paths::{self, MAX_PATH, Names};
-use crate::{Error, Limits, Result};
+use crate::{BundleLimits, Error, Result};
 
 /// What an archive's own records about an entry may have, such as its long name.
 const MAX_RECORD: u64 = 64 << 10;
@@ -27,10 +27,10 @@ pub trait Sink {
     fn manifest(&mut self, manifest: &Manifest, bytes: &[u8]) -> Result<()>;
 
     /// A file. The content has at most the size that was announced.
-    fn file(&mut self, file: &File, content: &mut dyn Read) -> io::Result<()>;
+    fn file(&mut self, file: &BundleFile, content: &mut dyn Read) -> io::Result<()>;
 
     /// A link.
-    fn link(&mut self, link: &Link) -> io::Result<()>;
+    fn link(&mut self, link: &BundleLink) -> io::Result<()>;
 }
 
 /// Takes nothing: the archive is only checked.
@@ -42,11 +42,11 @@ impl Sink for NoSink {
         Ok(())
     }
 
-    fn file(&mut self, _: &File, content: &mut dyn Read) -> io::Result<()> {
+    fn file(&mut self, _: &BundleFile, content: &mut dyn Read) -> io::Result<()> {
         io::copy(content, &mut io::sink()).map(|_| ())
     }
 
-    fn link(&mut self, _: &Link) -> io::Result<()> {
+    fn link(&mut self, _: &BundleLink) -> io::Result<()> {
         Ok(())
     }
 }
@@ -65,7 +65,7 @@ pub struct Verified {
 }
 
 /// Go through an archive, check everything, and hand it over.
-pub fn read<R: Read>(archive: R, limits: &Limits, sink: &mut dyn Sink) -> Result<Verified> {
+pub fn read<R: Read>(archive: R, limits: &BundleLimits, sink: &mut dyn Sink) -> Result<Verified> {
     let mut source = Source {
         inner: Hashing::new(archive),
         start: Vec::new(),
@@ -126,7 +126,7 @@ pub fn read<R: Read>(archive: R, limits: &Limits, sink: &mut dyn Sink) -> Result
 
 fn unpack<D: Read>(
     decoder: D,
-    limits: &Limits,
+    limits: &BundleLimits,
     sink: &mut dyn Sink,
     packed: fn(&D) -> u64,
 ) -> (Result<Manifest>, D) {
@@ -153,7 +153,7 @@ fn unpack<D: Read>(
 /// All entries, against the manifest, which is the first.
 fn entries<R: Read>(
     archive: &mut Archive<R>,
-    limits: &Limits,
+    limits: &BundleLimits,
     sink: &mut dyn Sink,
 ) -> Result<Manifest> {
     let mut known: Option<Known> = None;
@@ -254,7 +254,7 @@ fn entries<R: Read>(
 }
 
 fn check_file<R: Read>(
-    file: &File,
+    file: &BundleFile,
     entry: &mut tar::Entry<'_, R>,
     sink: &mut dyn Sink,
 ) -> Result<()> {
@@ -397,13 +397,13 @@ impl Known {
         }
     }
 
-    fn file(&self, path: &str) -> Result<&File> {
+    fn file(&self, path: &str) -> Result<&BundleFile> {
         let at = self.files.get(path);
         let file = at.and_then(|at| self.manifest.files().get(*at));
         file.ok_or_else(|| unlisted(path))
     }
 
-    fn link(&self, path: &str) -> Result<&Link> {
+    fn link(&self, path: &str) -> Result<&BundleLink> {
         let at = self.links.get(path);
         let link = at.and_then(|at| self.manifest.links().get(*at));
         link.ok_or_else(|| unlisted(path))
@@ -483,7 +483,7 @@ impl<R: Read> Read for Source<R> {
 struct Unpacked<D> {
     inner: D,
     count: u64,
-    limits: Limits,
+    limits: BundleLimits,
     packed: fn(&D) -> u64,
     refused: Option<Error>,
 }
@@ -504,7 +504,7 @@ impl<D: Read> Read for Unpacked<D> {
                 what: "the unpacked archive".to_owned(),
                 limit: self.limits.unpacked,
             }
-        } else if self.count > Limits::SMALL && self.count / packed > self.limits.ratio {
+        } else if self.count > BundleLimits::SMALL && self.count / packed > self.limits.ratio {
             Error::Bomb {
                 unpacked: self.count,
                 packed,

@@ -8,9 +8,9 @@ use proptest::prelude::*;
 use tar::{Builder, EntryType, Header};
 
 use super::{Compression, NoSink, Sink, read, write};
-use crate::entry::{File, Link};
+use crate::entry::{BundleFile, BundleLink};
 use crate::manifest::tests::runtime;
-use crate::{Digest, Limits, Manifest, Platform, Result, RuntimeManifest};
+use crate::{BundleLimits, Digest, Manifest, Platform, Result, RuntimeManifest};
 
 /// An archive that `write` made.
 fn sound(compression: Compression) -> Vec<u8> {
@@ -23,10 +23,10 @@ fn sound(compression: Compression) -> Vec<u8> {
 }
 
 fn reason(archive: &[u8]) -> &'static str {
-    reason_within(archive, &Limits::default())
+    reason_within(archive, &BundleLimits::default())
 }
 
-fn reason_within(archive: &[u8], limits: &Limits) -> &'static str {
+fn reason_within(archive: &[u8], limits: &BundleLimits) -> &'static str {
     read(archive, limits, &mut NoSink).map_or_else(|error| error.reason(), |_| "fine")
 }
 
@@ -42,14 +42,14 @@ impl Sink for Kept {
         Ok(())
     }
 
-    fn file(&mut self, file: &File, content: &mut dyn Read) -> io::Result<()> {
+    fn file(&mut self, file: &BundleFile, content: &mut dyn Read) -> io::Result<()> {
         let mut bytes = Vec::new();
         content.read_to_end(&mut bytes)?;
         self.files.push((file.path.clone(), bytes));
         Ok(())
     }
 
-    fn link(&mut self, link: &Link) -> io::Result<()> {
+    fn link(&mut self, link: &BundleLink) -> io::Result<()> {
         self.links.push((link.path.clone(), link.target.clone()));
         Ok(())
     }
@@ -61,7 +61,7 @@ fn what_is_written_is_read_and_the_same_each_time() {
         let archive = sound(compression);
         assert_eq!(archive, sound(compression), "the same bytes each time");
         let mut kept = Kept::default();
-        let verified = read(archive.as_slice(), &Limits::default(), &mut kept).unwrap();
+        let verified = read(archive.as_slice(), &BundleLimits::default(), &mut kept).unwrap();
         let (contents, manifest) = runtime(Platform::LinuxX64);
         assert_eq!(verified.manifest, manifest);
         assert_eq!(verified.compression, compression);
@@ -102,7 +102,7 @@ fn any_changed_byte_and_any_missing_end_is_noticed() {
             changed[at] ^= 0x10;
             // A few bits of a compressed archive mean nothing, such as the time in gzip's head.
             // Then the content is sound, and the outer hash is what differs.
-            if let Ok(verified) = read(changed.as_slice(), &Limits::default(), &mut NoSink) {
+            if let Ok(verified) = read(changed.as_slice(), &BundleLimits::default(), &mut NoSink) {
                 assert_ne!(verified.sha256, whole);
                 assert_eq!(verified.manifest, runtime(Platform::LinuxX64).1);
             }
@@ -441,31 +441,31 @@ fn long_names_are_read_and_longer_ones_refused() {
 #[test]
 fn what_is_too_much_is_refused_before_it_is_unpacked() {
     let archive = sound(Compression::Zstd);
-    let limits = Limits::default();
+    let limits = BundleLimits::default();
     for (limits, expected) in [
         (
-            Limits {
+            BundleLimits {
                 packed: 10,
                 ..limits.clone()
             },
             "too_large",
         ),
         (
-            Limits {
+            BundleLimits {
                 unpacked: 10,
                 ..limits.clone()
             },
             "too_large",
         ),
         (
-            Limits {
+            BundleLimits {
                 manifest: 10,
                 ..limits.clone()
             },
             "too_large",
         ),
         (
-            Limits {
+            BundleLimits {
                 entries: 3,
                 ..limits.clone()
             },
@@ -535,7 +535,7 @@ fn a_source_that_fails_is_not_blamed_on_the_archive() {
     }
     let archive = sound(Compression::Zstd);
     let half = Fails(&archive, RefCell::new(archive.len() / 2));
-    let error = read(half, &Limits::default(), &mut NoSink).unwrap_err();
+    let error = read(half, &BundleLimits::default(), &mut NoSink).unwrap_err();
     assert_eq!(error.reason(), "unreadable");
 }
 
@@ -548,7 +548,7 @@ proptest! {
             true => zstd::encode_all(bytes.as_slice(), 1).unwrap(),
             false => bytes,
         };
-        prop_assert!(read(archive.as_slice(), &Limits::default(), &mut NoSink).is_err());
+        prop_assert!(read(archive.as_slice(), &BundleLimits::default(), &mut NoSink).is_err());
     }
 
     #[test]
@@ -564,7 +564,7 @@ proptest! {
         }
         let archive = zstd::encode_all(tar.as_slice(), 1).unwrap();
         let mut kept = Kept::default();
-        if let Ok(verified) = read(archive.as_slice(), &Limits::default(), &mut kept) {
+        if let Ok(verified) = read(archive.as_slice(), &BundleLimits::default(), &mut kept) {
             // Only what is not used may differ: times, owners, the manifest's own texts.
             for (path, content) in kept.files {
                 let file = verified.manifest.files().iter().find(|file| file.path == path).unwrap();

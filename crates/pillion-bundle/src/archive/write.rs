@@ -7,9 +7,9 @@ use tar::{Builder, EntryType, Header};
 
 use super::Compression;
 use crate::digest::Hashing;
-use crate::entry::{File, Mode};
+use crate::entry::{BundleFile, Mode};
 use crate::manifest::Manifest;
-use crate::{Error, Limits, Result};
+use crate::{BundleLimits, Error, Result};
 
 /// How hard zstd tries. Higher levels take many times as long for a few per cent.
 const ZSTD_LEVEL: i32 = 12;
@@ -24,9 +24,9 @@ pub fn write<W: Write, R: Read>(
     to: W,
     compression: Compression,
     manifest: &Manifest,
-    open: impl FnMut(&File) -> io::Result<R>,
+    open: impl FnMut(&BundleFile) -> io::Result<R>,
 ) -> Result<W> {
-    manifest.check(&Limits::default())?;
+    manifest.check(&BundleLimits::default())?;
     match compression {
         Compression::Zstd => {
             let mut encoder = zstd::Encoder::new(to, ZSTD_LEVEL).map_err(Error::Write)?;
@@ -45,7 +45,7 @@ pub fn write<W: Write, R: Read>(
 fn tar<W: Write, R: Read>(
     to: W,
     manifest: &Manifest,
-    mut open: impl FnMut(&File) -> io::Result<R>,
+    mut open: impl FnMut(&BundleFile) -> io::Result<R>,
 ) -> Result<W> {
     let mtime = manifest.created_seconds()?;
     let mut builder = Builder::new(BufWriter::with_capacity(1 << 16, to));
@@ -55,7 +55,7 @@ fn tar<W: Write, R: Read>(
         .append_data(&mut head, manifest.name(), bytes.as_slice())
         .map_err(Error::Write)?;
     enum Entry<'a> {
-        File(&'a File),
+        File(&'a BundleFile),
         Link(&'a str),
     }
     let files = manifest.files().iter();

@@ -9,11 +9,11 @@ use std::time::{Duration, Instant};
 use pillion_catalogue::Code;
 
 use super::*;
-use crate::content::{Content, Held, held_at};
+use crate::content::{Content, PathState, held_at};
 use crate::swap::{Settled, Swap, Swapped, settled};
 
 /// Long enough on any machine.
-const PATIENCE: Duration = Duration::from_secs(60);
+const DEADLINE: Duration = Duration::from_secs(60);
 /// Changes that are to be carried out, and as many to be refused, each way.
 const ROUNDS: usize = 100;
 
@@ -21,7 +21,7 @@ const SWAP: Swap = Swap { can_exchange: true };
 
 fn content(path: &Path) -> Content {
     match held_at(path).unwrap() {
-        Held::File(content) => content,
+        PathState::File(content) => content,
         other => panic!("{other:?}"),
     }
 }
@@ -90,7 +90,7 @@ fn no_edit_is_lost(way: Way) {
                     if text.lines().next() == Some(&*format!("version {n}")) {
                         break;
                     }
-                    assert!(began.elapsed() < PATIENCE, "{n} is lost: {text:?}");
+                    assert!(began.elapsed() < DEADLINE, "{n} is lost: {text:?}");
                     std::thread::yield_now();
                 }
             }

@@ -3,7 +3,7 @@
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 
-use pillion_process::{effective_uid, private};
+use pillion_process::{effective_uid, private_folder};
 use pillion_protocol::endpoint::Endpoint;
 use pillion_protocol::{Code, Error, Result};
 use rustix::fs::{FlockOperation, OFlags, flock};
@@ -20,7 +20,7 @@ impl StartLock {
     pub(crate) fn open(endpoint: &Endpoint) -> Result<Self> {
         // One of pillion's own must be private; one that somebody named with `--socket` may
         // hold other things too, and keeps the rights it has.
-        private::ensure_socket_dir(endpoint.dir()).map_err(|error| {
+        private_folder::ensure_socket_dir(endpoint.dir()).map_err(|error| {
             Error::new(Code::StartFailed, error.to_string())
                 .hint("the daemon's socket needs a folder of your own; choose another with `--socket` or `XDG_RUNTIME_DIR`")
         })?;

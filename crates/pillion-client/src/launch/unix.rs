@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use pillion_process::{Exit, Launch, LaunchError, Stream};
+use pillion_process::{Exit, Launch, LaunchError, StreamTarget};
 use pillion_protocol::{Code, Error, Result, vars};
 use serde_json::json;
 use tokio::time::Instant;
@@ -93,7 +93,7 @@ fn launch(options: &Options, log: Option<&DaemonLog>) -> Result<Launched> {
         .unwrap_or_else(|_| options.endpoint.socket.clone());
     let stderr = log
         .and_then(|log| log.file.try_clone().ok())
-        .map_or(Stream::Null, Stream::File);
+        .map_or(StreamTarget::Null, StreamTarget::File);
     let mut daemon = Launch::new(program)
         .arg("daemon")
         .arg("--socket")

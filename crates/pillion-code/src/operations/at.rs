@@ -3,11 +3,11 @@
 use pillion_catalogue::{Context, Offer, Operation, Result, Safety, Scope};
 use pillion_index::answers::{Answer, Confidence, Hover, Location, Outlined, Reference};
 use pillion_index::outline::{last_line, outlined};
-use pillion_index::syntax::Word;
+use pillion_index::syntax::WordKind;
 use pillion_index::text::{Text, location, rest, shown};
-use pillion_symbols::ask::Engine;
+use pillion_symbols::ask::EngineView;
 use pillion_symbols::definitions;
-use pillion_symbols::desk::Desk;
+use pillion_symbols::open_files::OpenFiles;
 use pillion_symbols::references::{self, Uses};
 use pillion_symbols::spotted::Spotted;
 use schemars::JsonSchema;
@@ -88,8 +88,8 @@ impl Operation for Everything {
     }
 }
 
-async fn everything(engine: Engine, spot: Spotted, asked: &Everything) -> Result<AllAbout> {
-    let is_name = spot.kind_of_word() == Word::Name;
+async fn everything(engine: EngineView, spot: Spotted, asked: &Everything) -> Result<AllAbout> {
+    let is_name = spot.kind_of_word() == WordKind::Name;
     let uses = if is_name {
         let mut uses = references::find(&engine, &spot, true).await?;
         if uses.found.places.is_empty() {
@@ -103,15 +103,15 @@ async fn everything(engine: Engine, spot: Spotted, asked: &Everything) -> Result
     let (confirmed, possible) = uses.counts();
     let mut references = uses.references;
     references.truncate(asked.limit.unwrap_or(USES));
-    let mut desk = Desk::new(&engine.view);
-    let enclosing = desk.with_facts(&engine.absolute(&spot.path), |facts| {
+    let mut opened = OpenFiles::new(&engine.view);
+    let enclosing = opened.with_facts(&engine.absolute(&spot.path), |facts| {
         let index = facts.enclosing(spot.at)?;
         Some(outlined(&spot.path, facts, index))
     });
     let (mut source, mut source_truncated) = (None, false);
     if let Some((path, at)) = uses.found.places.first()
-        && let Some(defined) = desk.defined_at(path, at.start)
-        && let Some(text) = desk.source(path)
+        && let Some(defined) = opened.defined_at(path, at.start)
+        && let Some(text) = opened.source(path)
     {
         let first = defined.span.start.line;
         let last = last_line(defined.span);

@@ -9,9 +9,9 @@ use pillion_index::answers::{Answer, Location, Nothing};
 use pillion_index::language::Language;
 use pillion_index::source::{LineColumn, Position};
 use pillion_index::text::{Text, location, rest, shown};
-use pillion_symbols::ask::{Engine, span, to_engine};
+use pillion_symbols::ask::{EngineView, span, to_engine};
 use pillion_symbols::definitions;
-use pillion_symbols::desk::Desk;
+use pillion_symbols::open_files::OpenFiles;
 use pillion_symbols::spotted::Spotted;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -164,7 +164,12 @@ impl Operation for Callees {
     }
 }
 
-async fn calls(engine: Engine, spot: Spotted, direction: Direction, max: usize) -> Result<Calls> {
+async fn calls(
+    engine: EngineView,
+    spot: Spotted,
+    direction: Direction,
+    max: usize,
+) -> Result<Calls> {
     let server = engine.server()?;
     let file = engine.absolute(&spot.path);
     let items = match spot.exists() {
@@ -180,7 +185,7 @@ async fn calls(engine: Engine, spot: Spotted, direction: Direction, max: usize) 
         true => nothing::but(&engine, &spot, "function").await?,
         false => Nothing::default(),
     };
-    let mut desk = Desk::new(&engine.view);
+    let mut opened = OpenFiles::new(&engine.view);
     let mut all = Vec::new();
     for item in &items {
         let found = match direction {
@@ -192,7 +197,7 @@ async fn calls(engine: Engine, spot: Spotted, direction: Direction, max: usize) 
                 Direction::Callers => site.item.path.clone(),
                 Direction::Callees => item.path.clone(),
             };
-            all.push(calling(&engine, &mut desk, &site, &calls_in));
+            all.push(calling(&engine, &mut opened, &site, &calls_in));
         }
     }
     // What is of the project comes first.
@@ -214,7 +219,7 @@ async fn calls(engine: Engine, spot: Spotted, direction: Direction, max: usize) 
     Ok(Calls {
         function: items
             .first()
-            .map(|item| desk.definition(&item.path, span(item.range))),
+            .map(|item| opened.definition(&item.path, span(item.range))),
         truncated: all.len() < total,
         calls: all,
         possible: Vec::new(),
@@ -267,16 +272,16 @@ async fn users(view: &MappedView, caller: &Caller, found: &Calls) -> Result<Vec<
 }
 
 /// Callers that only the map is sure of: engines count no reading of a property as a call.
-fn unseen(engine: &Engine, found: &mut Calls, sure: Vec<Unseen>, max: usize) {
+fn unseen(engine: &EngineView, found: &mut Calls, sure: Vec<Unseen>, max: usize) {
     let name = found.function.as_ref().and_then(|one| one.name.clone());
     // Of a list that was cut, nobody knows what is missing.
     let Some(name) = name.filter(|_| !found.truncated) else {
         return;
     };
-    let mut desk = Desk::new(&engine.view);
+    let mut opened = OpenFiles::new(&engine.view);
     for PossibleCaller { file, line, .. } in sure.into_iter().map(|one| one.told) {
         let path = engine.absolute(&file);
-        let Some(at) = place_of(&mut desk, &path, line, &name) else {
+        let Some(at) = place_of(&mut opened, &path, line, &name) else {
             continue;
         };
         let facts = engine.view.index.get(&file);
@@ -286,14 +291,14 @@ fn unseen(engine: &Engine, found: &mut Calls, sure: Vec<Unseen>, max: usize) {
         });
         let (span, name_path) = around.unzip();
         // Its own decorator, `@value.setter`, calls nothing of it.
-        let text = desk.source(&path);
+        let text = opened.source(&path);
         let line = text.as_ref().and_then(|source| source.line(at.line));
         let own = format!("@{name}.");
         if line.is_some_and(|line| line.trim_start().starts_with(&own)) {
             continue;
         }
         found.calls.push(Calling {
-            location: desk.definition(&path, span.unwrap_or_default()),
+            location: opened.definition(&path, span.unwrap_or_default()),
             name_path,
             calls_in: file,
             sites: vec![at.into()],
@@ -308,9 +313,9 @@ fn unseen(engine: &Engine, found: &mut Calls, sure: Vec<Unseen>, max: usize) {
 
 /// Where a name is taken from something on a line, else where it stands there, else where the
 /// line begins.
-fn place_of(desk: &mut Desk, path: &Path, line: u32, name: &str) -> Option<Position> {
+fn place_of(opened: &mut OpenFiles, path: &Path, line: u32, name: &str) -> Option<Position> {
     let line = line.checked_sub(1)?;
-    let source = desk.source(path)?;
+    let source = opened.source(path)?;
     let text = source.line(line)?;
     let is_part = |letter: char| letter == '_' || letter.is_alphanumeric();
     let whole: Vec<usize> = text
@@ -329,10 +334,15 @@ fn place_of(desk: &mut Desk, path: &Path, line: u32, name: &str) -> Option<Posit
     Some(Position { line, column })
 }
 
-fn calling(engine: &Engine, desk: &mut Desk, site: &CallSite, calls_in: &Path) -> Calling {
+fn calling(
+    engine: &EngineView,
+    opened: &mut OpenFiles,
+    site: &CallSite,
+    calls_in: &Path,
+) -> Calling {
     let place = (site.item.path.clone(), span(site.item.range));
-    let (path, at) = definitions::in_source(engine, desk, place);
-    let defined = desk.defined_at(&path, at.start);
+    let (path, at) = definitions::in_source(engine, opened, place);
+    let defined = opened.defined_at(&path, at.start);
     let mut sites: Vec<LineColumn> = site
         .calls
         .iter()
@@ -340,9 +350,9 @@ fn calling(engine: &Engine, desk: &mut Desk, site: &CallSite, calls_in: &Path) -
         .collect();
     sites.sort();
     Calling {
-        location: desk.definition(&path, at),
+        location: opened.definition(&path, at),
         name_path: defined.map(|defined| defined.name_path),
-        calls_in: desk.name(calls_in).0,
+        calls_in: opened.name(calls_in).0,
         sites,
     }
 }

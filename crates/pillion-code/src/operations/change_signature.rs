@@ -4,7 +4,7 @@ use pillion_catalogue::{Context, Offer, Operation, Result, Safety, Scope};
 use pillion_changes::Patched;
 use pillion_index::answers::Answer;
 use pillion_index::text::shown;
-use pillion_refactor::signature::{self, AddedParameter, PassedValue, Wanted};
+use pillion_refactor::signature::{self, AddedParameter, PassedValue, SignatureChange};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -71,7 +71,7 @@ impl Operation for ChangeSignature {
 
     async fn run(self, cx: Context<CodeService>) -> Result<Answer<Patched>> {
         let (view, spot) = positions::one(&cx, &self.place.0).await?;
-        let mut wanted = Wanted {
+        let mut wanted = SignatureChange {
             add: self.add,
             remove: self.remove,
             order: self

@@ -3,7 +3,7 @@
 use pillion_catalogue::{Context, Method, Offer, Operation, Result, Route, Safety, Scope};
 use pillion_index::answers::{Answer, Locations, Nothing};
 use pillion_index::text::shown;
-use pillion_symbols::ask::Engine;
+use pillion_symbols::ask::EngineView;
 use pillion_symbols::definitions;
 use pillion_symbols::spotted::Spotted;
 use pillion_workspace::config::EngineChoice;
@@ -51,7 +51,7 @@ impl Operation for Defs {
     }
 }
 
-async fn defs(engine: Engine, spot: Spotted) -> Result<Locations> {
+async fn defs(engine: EngineView, spot: Spotted) -> Result<Locations> {
     let found = definitions::find_or_fall_back(&engine, &spot).await?;
     let nothing = match found.locations.is_empty() {
         true => nothing::at(&engine, &spot),

@@ -11,7 +11,7 @@ use pillion_engines::engines::Engines;
 use pillion_project::Projects;
 use pillion_runtime::Dirs;
 use pillion_supervisor::Supervisor;
-use pillion_symbols::project::Project;
+use pillion_symbols::project::CodeProject;
 
 use super::deliver;
 
@@ -55,14 +55,14 @@ impl World {
         all
     }
 
-    fn open(&self) -> Arc<Project> {
+    fn open(&self) -> Arc<CodeProject> {
         let dirs = Dirs::under(self.folder.path().join("home"));
         let supervisor = Arc::new(Supervisor::new(Activity::default()));
         let projects = Arc::new(Projects::new(dirs.clone()));
         let engines = Engines::new(self.root.clone(), supervisor, projects);
-        Arc::new(Project::new(
+        Arc::new(CodeProject::new(
             self.root.clone(),
-            pillion_workspace::Options::default(),
+            pillion_workspace::WorkspaceOptions::default(),
             engines,
             &dirs,
         ))

@@ -13,7 +13,7 @@ use pillion_index::is_python;
 use pillion_index::place;
 use pillion_index::text::{Text, rest, shown};
 use pillion_map::git;
-use pillion_symbols::ask::{Engine, span};
+use pillion_symbols::ask::{EngineView, span};
 use pillion_symbols::project::View;
 use pillion_workspace::{ChangeKind, Changes, Clock};
 use schemars::JsonSchema;
@@ -233,7 +233,7 @@ fn unread<'a>(view: &'a View, file: &'a Arc<str>) -> impl Iterator<Item = Findin
     })
 }
 
-async fn typed(engine: &Engine, files: &[Arc<str>]) -> Result<Vec<Finding>> {
+async fn typed(engine: &EngineView, files: &[Arc<str>]) -> Result<Vec<Finding>> {
     let server = engine.server()?;
     let found: Vec<Result<Vec<Finding>>> = stream::iter(files.to_vec())
         .map(|file| async move {

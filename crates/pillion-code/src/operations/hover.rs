@@ -4,11 +4,11 @@ use pillion_catalogue::{Context, Method, Offer, Operation, Result, Route, Safety
 use pillion_index::Kind;
 use pillion_index::answers::{Answer, Hover};
 use pillion_index::source::Span;
-use pillion_index::syntax::{Syntax, Word};
+use pillion_index::syntax::{Syntax, WordKind};
 use pillion_index::text::shown;
-use pillion_symbols::ask::Engine;
-use pillion_symbols::definitions::{self, Found};
-use pillion_symbols::desk::Desk;
+use pillion_symbols::ask::EngineView;
+use pillion_symbols::definitions::{self, FoundDefinitions};
+use pillion_symbols::open_files::OpenFiles;
 use pillion_symbols::spotted::Spotted;
 use pillion_workspace::config::EngineChoice;
 use schemars::JsonSchema;
@@ -56,16 +56,20 @@ impl Operation for HoverAt {
     }
 }
 
-async fn hover(engine: Engine, spot: Spotted) -> Result<Hover> {
+async fn hover(engine: EngineView, spot: Spotted) -> Result<Hover> {
     let found = match spot.kind_of_word() {
-        Word::Name => definitions::find_or_fall_back(&engine, &spot).await?,
-        _ => Found::nothing(&engine),
+        WordKind::Name => definitions::find_or_fall_back(&engine, &spot).await?,
+        _ => FoundDefinitions::nothing(&engine),
     };
     about(&engine, &spot, &found).await
 }
 
 /// What is known about the name at a place whose definition has been found.
-pub(super) async fn about(engine: &Engine, spot: &Spotted, found: &Found) -> Result<Hover> {
+pub(super) async fn about(
+    engine: &EngineView,
+    spot: &Spotted,
+    found: &FoundDefinitions,
+) -> Result<Hover> {
     let mut hover = Hover {
         clock: engine.view.clock(),
         engine: found.engine.into(),
@@ -74,35 +78,35 @@ pub(super) async fn about(engine: &Engine, spot: &Spotted, found: &Found) -> Res
     };
     let word = spot.word();
     match spot.kind_of_word() {
-        Word::Keyword => {
+        WordKind::Keyword => {
             hover.name = word.map(|(name, _)| name.to_owned());
             hover.kind = Some("keyword".into());
             return Ok(hover);
         }
-        Word::Other => {
+        WordKind::Other => {
             hover.nothing = nothing::at(engine, spot);
             return Ok(hover);
         }
-        Word::Name => {}
+        WordKind::Name => {}
     }
     let told = engine.hover(&spot.path, spot.at).await?;
     let (head, documentation) = match told.as_ref() {
         Some(told) => parts(&told.text),
         None => (None, None),
     };
-    let mut desk = Desk::new(&engine.view);
+    let mut opened = OpenFiles::new(&engine.view);
     if let (Some(location), Some((path, span))) = (found.locations.first(), found.places.first()) {
-        let defined = desk.defined_at(path, span.start);
+        let defined = opened.defined_at(path, span.start);
         hover.kind.clone_from(&location.kind);
         hover.definition = Some(location.clone());
         let is_module = *span == Span::default();
         if let Some(defined) = &defined {
             hover.name_path = Some(defined.name_path.clone());
             hover.signature.clone_from(&defined.signature);
-            hover.overloads = desk.overloads(path, &defined.name_path);
+            hover.overloads = opened.overloads(path, &defined.name_path);
         }
         if (defined.is_some() || is_module)
-            && let Some(source) = desk.source(path)
+            && let Some(source) = opened.source(path)
         {
             let name = (!is_module).then_some(span.start);
             hover.docstring = Syntax::of(&source, &location.file).docstring(name);

@@ -3,8 +3,8 @@
 use pillion_catalogue::{Context, Offer, Operation, Result, Safety, Scope, work};
 use pillion_index::answers::{Answer, Locations, Nothing};
 use pillion_index::text::shown;
-use pillion_symbols::ask::Engine;
-use pillion_symbols::desk::{self, Desk};
+use pillion_symbols::ask::EngineView;
+use pillion_symbols::open_files::{self, OpenFiles};
 use pillion_symbols::spotted::Spotted;
 use pillion_symbols::{closure, definitions, protocols};
 use schemars::JsonSchema;
@@ -52,7 +52,7 @@ impl Operation for Implementations {
     }
 }
 
-async fn implementations(engine: Engine, spot: Spotted, max: usize) -> Result<Locations> {
+async fn implementations(engine: EngineView, spot: Spotted, max: usize) -> Result<Locations> {
     let definitions = definitions::find(&engine, &spot).await?;
     let nothing = match definitions.places.is_empty() {
         true => nothing::at(&engine, &spot),
@@ -63,7 +63,7 @@ async fn implementations(engine: Engine, spot: Spotted, max: usize) -> Result<Lo
         found.extend(closure::implementations(&engine, place).await?);
         // Nobody has to say that a class implements a protocol.
         let view = engine.view.clone();
-        if let Some(file) = desk::inside(view.root(), &view.index, &place.0) {
+        if let Some(file) = open_files::inside(view.root(), &view.index, &place.0) {
             let at = place.1;
             let structural = work(move |_| protocols::implementations(&view, &file, at)).await?;
             found.extend(
@@ -78,11 +78,11 @@ async fn implementations(engine: Engine, spot: Spotted, max: usize) -> Result<Lo
     // The engine counts what was asked about among them.
     found.retain(|place| !definitions.places.contains(place));
     let total = found.len();
-    let mut desk = Desk::new(&engine.view);
+    let mut opened = OpenFiles::new(&engine.view);
     let locations: Vec<_> = found
         .iter()
         .take(max)
-        .map(|(path, span)| desk.definition(path, *span))
+        .map(|(path, span)| opened.definition(path, *span))
         .collect();
     Ok(Locations {
         truncated: locations.len() < total,

@@ -7,7 +7,7 @@ use pillion_index::answers::{Answer, Confidence, Location, Reference};
 use pillion_index::text::shown;
 use pillion_refactor::rope::File;
 use pillion_refactor::strings;
-use pillion_symbols::desk::Desk;
+use pillion_symbols::open_files::OpenFiles;
 use pillion_symbols::project::View;
 use pillion_symbols::{closure, definitions, references};
 use schemars::JsonSchema;
@@ -185,10 +185,10 @@ fn list_strings(view: &View, home: &Location, set: &mut ChangeSet) {
     let Some(name) = home.name.as_deref() else {
         return;
     };
-    let mut desk = Desk::new(view);
+    let mut opened = OpenFiles::new(view);
     for (path, span) in strings::exactly(&view.index, view.root(), name) {
         set.leave(LeftAlone {
-            location: desk.location(&view.root().join(path), span),
+            location: opened.location(&view.root().join(path), span),
             why: "a string with this name: it may be looked up by it".into(),
         });
     }

@@ -10,9 +10,9 @@ use pillion_index::answers::Answer;
 use pillion_index::place;
 use pillion_index::source::Span;
 use pillion_index::text::shown;
-use pillion_refactor::moving::{self, Moving, Wanted};
+use pillion_refactor::moving::{self, ModuleDestination, Moving};
 use pillion_symbols::definitions;
-use pillion_symbols::desk;
+use pillion_symbols::open_files;
 use pillion_symbols::project::View;
 use pillion_symbols::spotted::{Spotted, nothing_here};
 use schemars::JsonSchema;
@@ -75,7 +75,7 @@ impl Operation for Move {
         let (set, title) = match self.what(&view, cx.caller())? {
             What::Module(file) => {
                 let title = format!("move {file} to {to}");
-                let wanted = Wanted::At {
+                let wanted = ModuleDestination::At {
                     path: &to,
                     allow_cycles: self.allow_cycles,
                 };
@@ -164,7 +164,7 @@ impl Move {
                     return Err(Error::new(Code::InvalidParams, what)
                         .hint("leave the position out, and name its file"));
                 }
-                let Some(file) = desk::inside(view.root(), &view.index, &path) else {
+                let Some(file) = open_files::inside(view.root(), &view.index, &path) else {
                     let what = format!("`{word}` is not defined in this workspace");
                     return Err(Error::new(Code::InvalidParams, what)
                         .hint("only what the workspace defines can be moved"));

@@ -2,18 +2,18 @@
 
 use pillion_catalogue::Result;
 use pillion_index::answers::{Location, Nothing};
-use pillion_index::syntax::Word;
-use pillion_symbols::ask::Engine;
+use pillion_index::syntax::WordKind;
+use pillion_symbols::ask::EngineView;
 use pillion_symbols::definitions;
-use pillion_symbols::desk::Desk;
 use pillion_symbols::named::{self, Finder};
+use pillion_symbols::open_files::OpenFiles;
 use pillion_symbols::spotted::Spotted;
 
 /// Candidates that are told.
 const MOST: usize = 10;
 
 /// Why nothing is known about what stands at a place.
-pub(super) fn at(engine: &Engine, spot: &Spotted) -> Nothing {
+pub(super) fn at(engine: &EngineView, spot: &Spotted) -> Nothing {
     Nothing {
         why: Some(why_nothing(spot)),
         candidates: candidates(engine, spot),
@@ -22,7 +22,7 @@ pub(super) fn at(engine: &Engine, spot: &Spotted) -> Nothing {
 
 /// The same where a name may be known, but be none of what a question is about, such as a
 /// function.
-pub(super) async fn but(engine: &Engine, spot: &Spotted, wanted: &str) -> Result<Nothing> {
+pub(super) async fn but(engine: &EngineView, spot: &Spotted, wanted: &str) -> Result<Nothing> {
     let found = definitions::find_or_fall_back(engine, spot).await?;
     let (Some(place), Some((word, _))) = (found.locations.first(), spot.word()) else {
         return Ok(at(engine, spot));
@@ -53,7 +53,7 @@ fn why_nothing(spot: &Spotted) -> String {
         return format!("line {line} is missing: the file has {count} lines");
     };
     match (spot.kind_of_word(), spot.word()) {
-        (Word::Keyword, Some((word, _))) => format!("`{word}` is a keyword"),
+        (WordKind::Keyword, Some((word, _))) => format!("`{word}` is a keyword"),
         (_, Some((word, span))) => {
             let before = text
                 .chars()
@@ -78,19 +78,19 @@ fn why_nothing(spot: &Spotted) -> String {
 }
 
 /// Definitions of the workspace that have the name at a place.
-fn candidates(engine: &Engine, spot: &Spotted) -> Vec<Location> {
-    let is_name = spot.kind_of_word() == Word::Name;
+fn candidates(engine: &EngineView, spot: &Spotted) -> Vec<Location> {
+    let is_name = spot.kind_of_word() == WordKind::Name;
     let Some((word, _)) = spot.word().filter(|_| is_name) else {
         return Vec::new();
     };
     let Ok(found) = named::definitions(&engine.view, word, None) else {
         return Vec::new();
     };
-    let mut desk = Desk::new(&engine.view);
+    let mut opened = OpenFiles::new(&engine.view);
     let finder = Finder::new(&engine.view);
     let places = found.iter().filter_map(|one| {
         let span = finder.name_span(one)?;
-        Some(desk.definition(&engine.absolute(&one.file), span))
+        Some(opened.definition(&engine.absolute(&one.file), span))
     });
     places.take(MOST).collect()
 }

@@ -3,9 +3,9 @@
 use pillion_catalogue::{Context, Method, Offer, Operation, Result, Route, Safety, Scope, work};
 use pillion_index::answers::{Answer, Locations, Nothing};
 use pillion_index::text::shown;
-use pillion_symbols::ask::Engine;
-use pillion_symbols::desk::Desk;
+use pillion_symbols::ask::EngineView;
 use pillion_symbols::occurrences;
+use pillion_symbols::open_files::OpenFiles;
 use pillion_symbols::spotted::Spotted;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -55,18 +55,18 @@ impl Operation for Occurrences {
     }
 }
 
-async fn occurrences(engine: Engine, spot: Spotted, max: usize) -> Result<Locations> {
+async fn occurrences(engine: EngineView, spot: Spotted, max: usize) -> Result<Locations> {
     let places = occurrences::places(&engine, &spot).await?.places;
     let total = places.len();
     let nothing = match places.is_empty() {
         true => nothing::but(&engine, &spot, "name of the workspace").await?,
         false => Nothing::default(),
     };
-    let mut desk = Desk::new(&engine.view);
+    let mut opened = OpenFiles::new(&engine.view);
     let describe = work(move |_| {
         let shown = places.into_iter().take(max);
         let all: Vec<_> = shown
-            .map(|(path, span)| desk.location(&path, span))
+            .map(|(path, span)| opened.location(&path, span))
             .collect();
         all
     });

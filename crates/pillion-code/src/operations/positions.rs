@@ -8,7 +8,7 @@ use pillion_catalogue::{Caller, Code, Context, Error, Result};
 use pillion_index::answers::{Answer, Outcome};
 use pillion_index::place;
 use pillion_index::text::Text;
-use pillion_symbols::ask::Engine;
+use pillion_symbols::ask::EngineView;
 use pillion_symbols::named;
 use pillion_symbols::project::View;
 use pillion_symbols::spotted::Spotted;
@@ -26,7 +26,7 @@ pub(crate) async fn answer<T, F>(
     caller: &Caller,
     at: &At,
     engine: Option<EngineChoice>,
-    one: impl Fn(Engine, Spotted) -> F,
+    one: impl Fn(EngineView, Spotted) -> F,
 ) -> Result<Answer<T>>
 where
     T: Text,

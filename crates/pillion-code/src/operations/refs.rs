@@ -3,7 +3,7 @@
 use pillion_catalogue::{Context, Method, Offer, Operation, Result, Route, Safety, Scope};
 use pillion_index::answers::{Answer, Nothing, References};
 use pillion_index::text::shown;
-use pillion_symbols::ask::Engine;
+use pillion_symbols::ask::EngineView;
 use pillion_symbols::references;
 use pillion_symbols::spotted::Spotted;
 use pillion_workspace::config::EngineChoice;
@@ -71,7 +71,7 @@ impl Operation for Refs {
     }
 }
 
-async fn refs(engine: Engine, spot: Spotted, asked: &Refs) -> Result<References> {
+async fn refs(engine: EngineView, spot: Spotted, asked: &Refs) -> Result<References> {
     let mut found = references::find(&engine, &spot, !asked.confirmed_only).await?;
     let is_unknown = found.references.is_empty() && found.found.places.is_empty();
     let nothing = match is_unknown {

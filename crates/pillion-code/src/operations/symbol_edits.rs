@@ -14,7 +14,7 @@ use pillion_index::source::{Position, Source, Span};
 use pillion_index::syntax::Syntax;
 use pillion_index::text::{Text, shown};
 use pillion_index::{compiled, place};
-use pillion_symbols::ask::Engine;
+use pillion_symbols::ask::EngineView;
 use pillion_symbols::project::View;
 use pillion_symbols::spotted::Spotted;
 use pillion_symbols::{closure, references};
@@ -29,8 +29,8 @@ use super::symbol_source::{self, Given};
 use crate::CodeService;
 use crate::params::{Asked, Place, Spot};
 use pillion_refactor::moving;
-use pillion_symbols::desk::Desk;
 use pillion_symbols::named::{self, Written};
+use pillion_symbols::open_files::OpenFiles;
 
 /// A change of a definition, and what became of the file's diagnostics.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
@@ -313,7 +313,7 @@ impl Target {
 
     /// Refuse to take away what stands for, or instead of, a definition of another class, and
     /// what Python itself asks for.
-    async fn check_family(&self, engine: &Engine, view: &View, shown: &str) -> Result<()> {
+    async fn check_family(&self, engine: &EngineView, view: &View, shown: &str) -> Result<()> {
         let name = self.name();
         let in_class = self.name_path.contains('/');
         if in_class && name.starts_with("__") && name.ends_with("__") {
@@ -329,7 +329,7 @@ impl Target {
         let entered = moving::entered(view, &self.file, &self.source, self.name_at);
         if let Some(span) = entered {
             let path = view.root().join(&self.file);
-            let location = Desk::new(view).location(&path, span);
+            let location = OpenFiles::new(view).location(&path, span);
             let what = format!(
                 "`{shown}` may be entered somewhere by this: {}:{}:{}",
                 location.file, location.line, location.column

@@ -3,8 +3,8 @@
 use pillion_catalogue::{Context, Offer, Operation, Result, Safety, Scope};
 use pillion_index::answers::{Answer, Location, Nothing};
 use pillion_index::text::{Text, location, rest, shown};
-use pillion_symbols::ask::{Engine, span, to_engine};
-use pillion_symbols::desk::Desk;
+use pillion_symbols::ask::{EngineView, span, to_engine};
+use pillion_symbols::open_files::OpenFiles;
 use pillion_symbols::spotted::Spotted;
 use pillion_symbols::{closure, definitions};
 use schemars::JsonSchema;
@@ -85,7 +85,7 @@ impl Operation for TypeHierarchy {
     }
 }
 
-async fn hierarchy(engine: Engine, spot: Spotted, max: usize) -> Result<Hierarchy> {
+async fn hierarchy(engine: EngineView, spot: Spotted, max: usize) -> Result<Hierarchy> {
     let server = engine.server()?;
     let file = engine.absolute(&spot.path);
     let items = match spot.exists() {
@@ -97,7 +97,7 @@ async fn hierarchy(engine: Engine, spot: Spotted, max: usize) -> Result<Hierarch
         }
         false => Vec::new(),
     };
-    let mut desk = Desk::new(&engine.view);
+    let mut opened = OpenFiles::new(&engine.view);
     let mut answer = Hierarchy {
         class: None,
         supertypes: Vec::new(),
@@ -113,7 +113,7 @@ async fn hierarchy(engine: Engine, spot: Spotted, max: usize) -> Result<Hierarch
         return Ok(answer);
     };
     let class = (item.path.clone(), span(item.range));
-    answer.class = Some(desk.definition(&class.0, class.1));
+    answer.class = Some(opened.definition(&class.0, class.1));
     let mut level = items.clone();
     let mut distance = 0;
     while !level.is_empty() && answer.supertypes.len() < MAX_BASES {
@@ -124,8 +124,8 @@ async fn hierarchy(engine: Engine, spot: Spotted, max: usize) -> Result<Hierarch
         }
         above.retain(|base| {
             let place = (base.path.clone(), span(base.range));
-            let (path, at) = definitions::in_source(&engine, &mut desk, place);
-            let location = desk.definition(&path, at);
+            let (path, at) = definitions::in_source(&engine, &mut opened, place);
+            let location = opened.definition(&path, at);
             let known = answer.supertypes.iter().any(|r| r.location == location);
             if !known {
                 answer.supertypes.push(Relative { location, distance });
@@ -140,7 +140,7 @@ async fn hierarchy(engine: Engine, spot: Spotted, max: usize) -> Result<Hierarch
     answer.subtypes = below
         .iter()
         .take(max)
-        .map(|(path, span)| desk.definition(path, *span))
+        .map(|(path, span)| opened.definition(path, *span))
         .collect();
     answer.truncated = answer.subtypes.len() < answer.total;
     Ok(answer)

@@ -2,7 +2,7 @@
 
 use pillion_engines::engine::{Encoding, Item};
 
-use crate::support::{PATIENCE, World};
+use crate::support::{DEADLINE, World};
 
 const FILES: &[(&str, &str)] = &[
     ("pkg/__init__.py", "from .shapes import Shape, area\n"),
@@ -23,7 +23,7 @@ const FILES: &[(&str, &str)] = &[
 #[tokio::test]
 async fn it_says_what_it_offers() {
     let world = World::new(FILES).await;
-    let offers = world.server.capabilities(PATIENCE).await.unwrap();
+    let offers = world.server.capabilities(DEADLINE).await.unwrap();
     assert!(offers.server.starts_with("ty "), "{offers:?}");
     assert_eq!(offers.encoding, Encoding::Utf32);
     let all = [
@@ -60,21 +60,21 @@ async fn definitions_go_through_imports_to_the_source() {
 
     let path = world.path("app.py");
     let at = world.find("app.py", "    |area(");
-    let found = world.server.definition(&path, at, PATIENCE).await.unwrap();
+    let found = world.server.definition(&path, at, DEADLINE).await.unwrap();
     let whole = found[0].whole.unwrap();
     assert_eq!((whole.start.line, whole.end.line), (7, 9), "all of it");
     let at = world.find("app.py", "(|square, ");
-    let class = world.server.type_definition(&path, at, PATIENCE).await;
+    let class = world.server.type_definition(&path, at, DEADLINE).await;
     assert_eq!(world.short(&class.unwrap()), ["app.py:3:6"]);
     let shapes = world.path("pkg/shapes.py");
     let at = world.find("pkg/shapes.py", "|size");
-    let overrides = world.server.implementation(&shapes, at, PATIENCE).await;
+    let overrides = world.server.implementation(&shapes, at, DEADLINE).await;
     assert!(
         world
             .short(&overrides.unwrap())
             .contains(&own[0].to_owned())
     );
-    let declared = world.server.declaration(&shapes, at, PATIENCE).await;
+    let declared = world.server.declaration(&shapes, at, DEADLINE).await;
     assert_eq!(world.short(&declared.unwrap()), ["pkg/shapes.py:3:8"]);
 }
 
@@ -96,7 +96,7 @@ async fn references_are_complete_on_the_first_ask() {
     assert_eq!(size, ["app.py:5:23", "pkg/shapes.py:9:24"]);
     let shapes = world.path("pkg/shapes.py");
     let at = world.find("pkg/shapes.py", "|unit:");
-    let here = world.server.document_highlight(&shapes, at, PATIENCE).await;
+    let here = world.server.document_highlight(&shapes, at, DEADLINE).await;
     let lines: Vec<_> = here.unwrap().iter().map(|h| h.range.start.line).collect();
     assert_eq!(lines, [7, 9]);
 }
@@ -108,7 +108,7 @@ async fn hovers_and_diagnostics_are_text() {
     let at = world.find("app.py", "    |area(");
     let hover = world
         .server
-        .hover(&path, at, PATIENCE)
+        .hover(&path, at, DEADLINE)
         .await
         .unwrap()
         .unwrap();
@@ -121,10 +121,10 @@ async fn hovers_and_diagnostics_are_text() {
     let documentation = documentation.trim_start_matches('-').trim();
     assert_eq!(documentation, "How large it is.");
     let nothing = world.find("app.py", "|class");
-    let hover = world.server.hover(&path, nothing, PATIENCE).await.unwrap();
+    let hover = world.server.hover(&path, nothing, DEADLINE).await.unwrap();
     assert_eq!(hover, None);
 
-    assert_eq!(world.server.diagnostics(&path, PATIENCE).await.unwrap(), []);
+    assert_eq!(world.server.diagnostics(&path, DEADLINE).await.unwrap(), []);
     let wrong = "def f() -> int:\n    return 'é😀'\n";
     world.edit(
         "wrong.py",
@@ -132,7 +132,7 @@ async fn hovers_and_diagnostics_are_text() {
         pillion_engines::engine::ChangeKind::Created,
     );
     let wrong = world.path("wrong.py");
-    let found = world.server.diagnostics(&wrong, PATIENCE).await.unwrap();
+    let found = world.server.diagnostics(&wrong, DEADLINE).await.unwrap();
     assert_eq!(found.len(), 1);
     assert_eq!(found[0].code.as_deref(), Some("invalid-return-type"));
     assert_eq!((found[0].severity, found[0].range.end.character), (1, 15));
@@ -147,19 +147,19 @@ async fn hierarchies_are_walked() {
 
     let at = world.find("pkg/shapes.py", "|area(");
     let area = server
-        .prepare_call_hierarchy(&shapes, at, PATIENCE)
+        .prepare_call_hierarchy(&shapes, at, DEADLINE)
         .await
         .unwrap();
     assert_eq!(
         (area[0].kind, area[0].detail.as_deref()),
         (12, Some("pkg.shapes"))
     );
-    let callers = server.incoming_calls(&area[0], PATIENCE).await.unwrap();
+    let callers = server.incoming_calls(&area[0], DEADLINE).await.unwrap();
     assert_eq!(callers.len(), 1);
     assert_eq!(callers[0].item.name, "main");
     assert_eq!(callers[0].calls[0].start.line, 9);
     let callees = server
-        .outgoing_calls(&callers[0].item, PATIENCE)
+        .outgoing_calls(&callers[0].item, DEADLINE)
         .await
         .unwrap();
     let callees: Vec<_> = callees.iter().map(|c| &*c.item.name).collect();
@@ -170,11 +170,11 @@ async fn hierarchies_are_walked() {
 
     let at = world.find("pkg/shapes.py", "|Shape:");
     let shape = server
-        .prepare_type_hierarchy(&shapes, at, PATIENCE)
+        .prepare_type_hierarchy(&shapes, at, DEADLINE)
         .await
         .unwrap();
-    let below = server.subtypes(&shape[0], PATIENCE).await.unwrap();
+    let below = server.subtypes(&shape[0], DEADLINE).await.unwrap();
     assert_eq!(names(&below), ["Square"]);
-    let above = server.supertypes(&below[0], PATIENCE).await.unwrap();
+    let above = server.supertypes(&below[0], DEADLINE).await.unwrap();
     assert_eq!(names(&above), ["Shape"]);
 }

@@ -3,7 +3,7 @@
 use pillion_engines::engine::ChangeKind;
 use pillion_process::stat::Identity;
 
-use crate::support::{PATIENCE, World};
+use crate::support::{DEADLINE, World};
 
 #[tokio::test]
 async fn a_killed_process_costs_no_answer() {
@@ -50,7 +50,7 @@ async fn edits_and_questions_at_the_same_time_all_get_answers() {
     let at = world.find("b.py", "\n|target");
     let path = world.path("b.py");
     for round in 0..50 {
-        let asking = (0..8).map(|_| world.server.references(&path, at, true, PATIENCE));
+        let asking = (0..8).map(|_| world.server.references(&path, at, true, DEADLINE));
         let editing = async {
             tokio::task::yield_now().await;
             let text = format!("{}def target(): pass\n", "\n".repeat(round % 3));

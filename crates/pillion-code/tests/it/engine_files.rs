@@ -6,7 +6,7 @@ use pillion_engines::engine::{ChangeKind, Position};
 use pillion_process::Launch;
 use pillion_runtime::Interpreter;
 
-use crate::support::{PATIENCE, World, find, ty, write};
+use crate::support::{DEADLINE, World, find, ty, write};
 
 #[tokio::test]
 async fn an_edit_is_seen_by_the_next_question() {
@@ -63,7 +63,7 @@ async fn files_come_and_go() {
     let absent = world.path("absent.py");
     let found = world
         .server
-        .definition(&absent, Position::new(0, 0), PATIENCE)
+        .definition(&absent, Position::new(0, 0), DEADLINE)
         .await;
     assert_eq!(found.unwrap(), []);
 }
@@ -134,7 +134,7 @@ async fn a_file_outside_utf_8_is_given_as_text() {
         ["latin.py:2:4"]
     );
     let at = find(text, "return |x");
-    let found = world.server.definition(&latin, at, PATIENCE).await.unwrap();
+    let found = world.server.definition(&latin, at, DEADLINE).await.unwrap();
     assert_eq!(world.short(&found), ["latin.py:1:0"]);
 
     // The next process is told as well, and the text can change.

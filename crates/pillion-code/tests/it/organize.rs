@@ -5,7 +5,7 @@ use std::sync::Arc;
 use pillion_refactor::Refactored;
 use pillion_refactor::organize::{Organize, below, program};
 
-use crate::support::{PATIENCE, shared, write};
+use crate::support::{DEADLINE, shared, write};
 
 async fn organize(files: &[(&str, &[u8])], remove_unused: bool) -> Refactored {
     let folder = tempfile::tempdir().unwrap();
@@ -23,7 +23,7 @@ async fn organize(files: &[(&str, &[u8])], remove_unused: bool) -> Refactored {
         root: root.clone(),
         config: Vec::new(),
         remove_unused,
-        timeout: PATIENCE,
+        timeout: DEADLINE,
     };
     let done = organize.run(&names).await.unwrap();
     for (name, bytes) in files {

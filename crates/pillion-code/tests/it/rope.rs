@@ -9,10 +9,10 @@ use pillion_process::Launch;
 use pillion_refactor::Refactored;
 use pillion_refactor::range::Asked;
 use pillion_refactor::rope::{File, FunctionKind, Rope};
-use pillion_runtime::discovery::{self, Request};
-use pillion_supervisor::{Limits, Supervisor};
+use pillion_runtime::discovery::{self, DiscoveryRequest};
+use pillion_supervisor::{SidecarLimits, Supervisor};
 
-use crate::support::{PATIENCE, shared};
+use crate::support::{DEADLINE, shared};
 
 /// Rope for an empty project.
 pub(crate) struct World {
@@ -27,9 +27,9 @@ impl World {
         let folder = tempfile::tempdir().unwrap();
         let supervisor = Arc::new(Supervisor::new(Activity::default()));
         let dirs = shared();
-        let rope = Rope::new(folder.path(), Limits::default(), &supervisor, &dirs);
+        let rope = Rope::new(folder.path(), SidecarLimits::default(), &supervisor, &dirs);
         let nowhere = std::env::temp_dir();
-        let choice = discovery::find(Request::new(&nowhere), &dirs).await;
+        let choice = discovery::find(DiscoveryRequest::new(&nowhere), &dirs).await;
         Self {
             python: choice.unwrap().interpreter.executable,
             rope: rope.await.unwrap(),
@@ -52,7 +52,7 @@ impl World {
             source: &source,
         };
         let rope = &self.rope;
-        let made = rope.extract_method(file, asked, "helper", kind, PATIENCE);
+        let made = rope.extract_method(file, asked, "helper", kind, DEADLINE);
         (text, made.await)
     }
 
@@ -63,7 +63,7 @@ impl World {
             path: "m.py",
             source: &source,
         };
-        let made = self.rope.extract_variable(file, asked, "value", PATIENCE);
+        let made = self.rope.extract_variable(file, asked, "value", DEADLINE);
         (text, made.await)
     }
 
@@ -85,7 +85,7 @@ impl World {
         };
         let at = source.position(offset);
         let names = std::collections::BTreeMap::new();
-        self.rope.inline(file, at, &others, &names, PATIENCE).await
+        self.rope.inline(file, at, &others, &names, DEADLINE).await
     }
 
     /// What a program prints; the files are written to a folder of their own.
@@ -98,7 +98,7 @@ impl World {
         // Without anybody's site-packages it starts at once.
         let launch = Launch::new(&self.python).arg("-S").arg(main);
         let launch = launch.cwd(folder.path());
-        let output = launch.output(PATIENCE).await.unwrap();
+        let output = launch.output(DEADLINE).await.unwrap();
         assert!(output.exit.success(), "{files:?}\n{}", output.stderr);
         assert!(!output.stdout.is_empty(), "a program that says nothing");
         output.stdout
@@ -226,7 +226,7 @@ async fn line_ends_tabs_strings_and_encodings_are_kept() {
     };
     let made = world
         .rope
-        .extract_method(file, asked, "helper", None, PATIENCE)
+        .extract_method(file, asked, "helper", None, DEADLINE)
         .await;
     let after = made.unwrap().files[0].text.clone();
     assert!(
@@ -273,13 +273,13 @@ async fn what_cannot_be_extracted_is_refused_with_a_reason() {
     for name in ["1bad name", "", "class", "a-b"] {
         let made = world
             .rope
-            .extract_method(file, asked, name, None, PATIENCE)
+            .extract_method(file, asked, name, None, DEADLINE)
             .await;
         assert_eq!(made.unwrap_err().code, Code::InvalidParams, "{name}");
     }
     let made = world
         .rope
-        .extract_variable(file, asked, "f", PATIENCE)
+        .extract_variable(file, asked, "f", DEADLINE)
         .await;
     let error = made.unwrap_err();
     assert_eq!(error.code, Code::Conflict);

@@ -6,15 +6,15 @@ use std::time::Duration;
 
 use pillion_catalogue::Activity;
 use pillion_engines::engine::{
-    ChangeKind, Engine, LanguageServer, Location, Make, Position, limits, ty_program,
+    ChangeKind, LanguageServer, Location, Make, Position, ServerKind, limits, ty_program,
 };
-use pillion_runtime::discovery::{self, Request};
+use pillion_runtime::discovery::{self, DiscoveryRequest};
 use pillion_runtime::managed::Silent;
 use pillion_runtime::{Dirs, Interpreter, Managed};
 use pillion_supervisor::Supervisor;
 
 /// Long enough for a busy machine; a test that works never waits for it.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+pub(crate) const DEADLINE: Duration = Duration::from_secs(60);
 
 /// A project with a language server.
 pub(crate) struct World {
@@ -38,7 +38,7 @@ impl World {
             write(&root.join(name), text.as_bytes());
         }
         let make = Make {
-            engine: Engine::Ty,
+            engine: ServerKind::Ty,
             program,
             root: root.clone(),
             python: Some(python),
@@ -74,7 +74,7 @@ impl World {
     pub(crate) async fn definition(&self, name: &str, needle: &str) -> Vec<String> {
         let at = self.find(name, needle);
         let path = self.path(name);
-        let found = self.server.definition(&path, at, PATIENCE).await.unwrap();
+        let found = self.server.definition(&path, at, DEADLINE).await.unwrap();
         self.short(&found)
     }
 
@@ -82,7 +82,7 @@ impl World {
     pub(crate) async fn references(&self, name: &str, needle: &str, own: bool) -> Vec<String> {
         let at = self.find(name, needle);
         let path = self.path(name);
-        let found = self.server.references(&path, at, own, PATIENCE).await;
+        let found = self.server.references(&path, at, own, DEADLINE).await;
         let mut found = self.short(&found.unwrap());
         found.sort();
         found
@@ -132,7 +132,7 @@ pub(crate) fn shared() -> Dirs {
 pub(crate) async fn ty() -> (PathBuf, Interpreter) {
     let dirs = shared();
     let nowhere = std::env::temp_dir();
-    let choice = discovery::find(Request::new(&nowhere), &dirs).await;
+    let choice = discovery::find(DiscoveryRequest::new(&nowhere), &dirs).await;
     let python = choice.unwrap().interpreter;
     let managed = Managed::new(&dirs, &python);
     let program = ty_program(&managed, &Silent).await.unwrap();

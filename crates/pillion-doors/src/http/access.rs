@@ -35,8 +35,8 @@ use std::time::{Duration, Instant};
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
 use pillion_catalogue::{Code, Error, Result, Room, work};
-use pillion_process::peer::{self, End, Peer};
-use pillion_process::{Secret, private};
+use pillion_process::peer::{self, ConnectionEnd, ConnectionPeer};
+use pillion_process::{Secret, private_folder};
 use tokio::net::TcpStream;
 use tokio::sync::{OnceCell, Semaphore};
 
@@ -163,23 +163,23 @@ impl Guarded {
         let browser = self.is_browser(headers);
         let peer = *connection.peer.get_or_init(|| self.look(connection)).await;
         match peer {
-            Peer::Ours { .. } => true,
+            ConnectionPeer::Ours { .. } => true,
             // A cookie goes to every port of this machine: what another user got to see of
             // it does not help them.
-            Peer::OtherUser => false,
-            Peer::Unknown => browser,
+            ConnectionPeer::OtherUser => false,
+            ConnectionPeer::Unknown => browser,
         }
     }
 
     /// Ask the kernel who is at the other end.
-    async fn look(&self, connection: &Connection) -> Peer {
+    async fn look(&self, connection: &Connection) -> ConnectionPeer {
         let (Some(end), Ok(_place)) = (connection.end, self.looks.acquire().await) else {
-            return Peer::Unknown;
+            return ConnectionPeer::Unknown;
         };
         let likely: Vec<u32> = lock(&self.likely).iter().copied().collect();
         let looked = work(move |_| peer::of(&end, &likely)).await;
-        let peer = looked.unwrap_or(Peer::Unknown);
-        if let Peer::Ours { pid } = peer {
+        let peer = looked.unwrap_or(ConnectionPeer::Unknown);
+        if let ConnectionPeer::Ours { pid } = peer {
             let mut likely = lock(&self.likely);
             likely.retain(|known| *known != pid);
             likely.push_front(pid);
@@ -318,8 +318,8 @@ fn no_traces(headers: &mut HeaderMap) {
 /// A connection, and what is known about its other end.
 #[derive(Debug, Clone)]
 pub(super) struct Connection {
-    end: Option<End>,
-    peer: Arc<OnceCell<Peer>>,
+    end: Option<ConnectionEnd>,
+    peer: Arc<OnceCell<ConnectionPeer>>,
     /// A request of it was let in.
     pub(super) admitted: Arc<AtomicBool>,
     /// Where its answers wait.
@@ -333,9 +333,9 @@ impl Connection {
     }
 
     pub(super) fn of(stream: &TcpStream) -> Self {
-        let end = || -> std::io::Result<End> {
+        let end = || -> std::io::Result<ConnectionEnd> {
             let file = File::from(stream.as_fd().try_clone_to_owned()?);
-            Ok(End {
+            Ok(ConnectionEnd {
                 inode: file.metadata()?.ino(),
                 local: stream.local_addr()?,
                 remote: stream.peer_addr()?,
@@ -376,7 +376,7 @@ impl TokenFile {
             Error::new(Code::WriteFailed, what)
                 .hint("set `XDG_RUNTIME_DIR` to a folder of your own, or serve with `--no-token`")
         };
-        private::ensure(folder).map_err(|error| failed(folder, &error))?;
+        private_folder::ensure(folder).map_err(|error| failed(folder, &error))?;
         let path = folder.join(format!("http-{port}.token"));
         let write = || -> std::io::Result<()> {
             // Whoever listened on this port before is gone: it is ours now.
@@ -526,7 +526,7 @@ mod tests {
         // The kernel would say that this one is ours.
         let ours = Connection {
             end: None,
-            peer: Arc::new(OnceCell::from(Peer::Ours { pid: 1 })),
+            peer: Arc::new(OnceCell::from(ConnectionPeer::Ours { pid: 1 })),
             admitted: Arc::default(),
             room: Room::new(),
         };

@@ -9,7 +9,7 @@ use axum::extract::{ConnectInfo, Path, State};
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
 use futures::StreamExt;
-use pillion_catalogue::{Caller, Code, Door, Error, Held, Part, Room};
+use pillion_catalogue::{Caller, Code, Door, Error, HeldBytes, Part, Room};
 use pillion_protocol::caller::HEADER;
 use serde_json::value::RawValue;
 use tokio::sync::{mpsc, oneshot};
@@ -190,7 +190,7 @@ pub(super) async fn answered(
 }
 
 /// A body that counts as waiting until it is all but written.
-fn in_pieces(text: Bytes, held: Held) -> Body {
+fn in_pieces(text: Bytes, held: HeldBytes) -> Body {
     if text.len() <= PIECE {
         return text.into();
     }
@@ -239,7 +239,7 @@ fn stream_from(
     frames: Frames,
     begun: Option<oneshot::Sender<Error>>,
 ) -> Response {
-    let (events, queue) = mpsc::channel::<(String, Held)>(EVENTS);
+    let (events, queue) = mpsc::channel::<(String, HeldBytes)>(EVENTS);
     tokio::spawn(async move {
         let begun = Mutex::new(begun);
         let begin = || begun.lock().unwrap_or_else(PoisonError::into_inner).take();

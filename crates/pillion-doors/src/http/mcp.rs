@@ -23,7 +23,7 @@ use super::MAX_BODY;
 use super::calls::collect;
 use super::refusal::refusal;
 use crate::House;
-use crate::mcp::{Agent, Settings, Shared, exact};
+use crate::mcp::{Agent, McpSettings, Shared, exact};
 
 /// Sessions that may be open at once; one that is idle for 5 minutes ends.
 const MAX_SESSIONS: usize = 1_000;
@@ -31,7 +31,7 @@ const MAX_SESSIONS: usize = 1_000;
 const SESSION: &str = "mcp-session-id";
 
 /// The route.
-pub(crate) fn route(house: House, settings: Settings) -> Router<House> {
+pub(crate) fn route(house: House, settings: McpSettings) -> Router<House> {
     // The door's guard has looked at both already; here nothing is left open either.
     let config = StreamableHttpServerConfig::default()
         .with_allowed_hosts(["localhost", "127.0.0.1", "::1"])

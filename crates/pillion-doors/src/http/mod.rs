@@ -40,7 +40,7 @@ use pillion_catalogue::{Code, Door, Error, Result};
 use tokio::net::TcpListener;
 
 use crate::House;
-use crate::mcp::Settings;
+use crate::mcp::McpSettings;
 use refusal::refusal;
 
 pub use access::Access;
@@ -76,18 +76,18 @@ pub async fn listen_at(host: IpAddr, ports: RangeInclusive<u16>) -> Result<TcpLi
 pub async fn serve(
     listener: TcpListener,
     house: House,
-    agents: Settings,
+    agents: McpSettings,
     access: Access,
 ) -> std::io::Result<()> {
     let ended = house.shutdown.clone().cancelled_owned();
     let router = router(house, agents, Arc::new(access));
     let service = router.into_make_service_with_connect_info::<access::Connection>();
-    axum::serve(wire::Places::new(listener), service)
+    axum::serve(wire::LimitedListener::new(listener), service)
         .with_graceful_shutdown(ended)
         .await
 }
 
-fn router(house: House, agents: Settings, access: Arc<Access>) -> Router {
+fn router(house: House, agents: McpSettings, access: Arc<Access>) -> Router {
     let links = Arc::clone(&access);
     let mut router = Router::new()
         .merge(mcp::route(house.clone(), agents))

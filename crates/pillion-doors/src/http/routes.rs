@@ -114,7 +114,7 @@ fn talker(
                 Ok(asked) => asked,
                 Err(error) => return failure(&error, &route),
             };
-            let asked = talk::Asked {
+            let asked = talk::TalkRequest {
                 operation,
                 protocols,
                 params,

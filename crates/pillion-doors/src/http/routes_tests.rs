@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::House;
 use crate::http::{Access, listen, serve};
-use crate::mcp::Settings;
+use crate::mcp::McpSettings;
 
 /// A route of the session contract.
 const fn detailed(method: Method, path: &'static str) -> Route {
@@ -213,7 +213,7 @@ async fn served(
     let port = listener.local_addr().unwrap().port();
     let shutdown = house.shutdown.clone();
     let access = Access::everybody();
-    let serving = tokio::spawn(serve(listener, house, Settings::default(), access));
+    let serving = tokio::spawn(serve(listener, house, McpSettings::default(), access));
     (port, shutdown, serving)
 }
 

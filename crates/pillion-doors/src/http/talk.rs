@@ -36,7 +36,7 @@ const REASON: usize = 120;
 type Answer = JoinHandle<Result<Box<RawValue>>>;
 
 /// What an operation is asked for.
-pub(super) struct Asked {
+pub(super) struct TalkRequest {
     pub(super) operation: &'static str,
     pub(super) protocols: &'static [&'static str],
     pub(super) params: Option<Box<RawValue>>,
@@ -56,7 +56,7 @@ pub(super) async fn open(
     house: House,
     upgrade: WebSocketUpgrade,
     headers: &HeaderMap,
-    asked: Asked,
+    asked: TalkRequest,
 ) -> Response {
     let protocol = agreed(asked.protocols, headers);
     let (talk, opening) = Talk::offer(protocol);

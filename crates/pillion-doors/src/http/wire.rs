@@ -21,19 +21,19 @@ use super::access::Connection;
 /// Connections at once; further ones wait to be accepted.
 const CONNECTIONS: usize = 512;
 /// How long a connection may take to send a request that is let in.
-const STRANGER: Duration = Duration::from_secs(10);
+const FIRST_REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
 /// A peer that takes nothing for so many looks is given up; for one, if others need the room.
 const STALLED: u32 = 12;
 /// Between two looks.
 const LOOK: Duration = Duration::from_secs(5);
 
 /// A listener with so many places.
-pub(super) struct Places {
+pub(super) struct LimitedListener {
     listener: TcpListener,
     free: Arc<Semaphore>,
 }
 
-impl Places {
+impl LimitedListener {
     pub(super) fn new(listener: TcpListener) -> Self {
         Self {
             listener,
@@ -42,7 +42,7 @@ impl Places {
     }
 }
 
-impl Listener for Places {
+impl Listener for LimitedListener {
     type Io = Wire;
     type Addr = SocketAddr;
 
@@ -60,8 +60,8 @@ impl Listener for Places {
     }
 }
 
-impl Connected<IncomingStream<'_, Places>> for Connection {
-    fn connect_info(stream: IncomingStream<'_, Places>) -> Self {
+impl Connected<IncomingStream<'_, LimitedListener>> for Connection {
+    fn connect_info(stream: IncomingStream<'_, LimitedListener>) -> Self {
         stream.io().connection.clone()
     }
 }
@@ -71,7 +71,7 @@ pub(super) struct Wire {
     stream: TcpStream,
     connection: Connection,
     /// When a connection that nobody was let in by is closed.
-    stranger: Pin<Box<Sleep>>,
+    first_request: Pin<Box<Sleep>>,
     /// When one that takes nothing is looked at next, and how often it was; armed while it
     /// does not.
     stalled: Option<(Pin<Box<Sleep>>, u32)>,
@@ -83,7 +83,9 @@ impl Wire {
         Self {
             connection: Connection::of(&stream),
             stream,
-            stranger: Box::pin(tokio::time::sleep_until(Instant::now() + STRANGER)),
+            first_request: Box::pin(tokio::time::sleep_until(
+                Instant::now() + FIRST_REQUEST_TIMEOUT,
+            )),
             stalled: None,
             _place: place,
         }
@@ -122,7 +124,7 @@ impl AsyncRead for Wire {
         let read = Pin::new(&mut self.stream).poll_read(context, buffer);
         if read.is_pending()
             && !self.connection.admitted.load(Ordering::Relaxed)
-            && self.stranger.as_mut().poll(context).is_ready()
+            && self.first_request.as_mut().poll(context).is_ready()
         {
             return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
         }

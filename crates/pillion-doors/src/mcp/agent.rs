@@ -5,7 +5,7 @@ use std::sync::Arc;
 use pillion_catalogue::Room;
 use tokio::sync::Semaphore;
 
-use super::Settings;
+use super::McpSettings;
 use super::outputs::Outputs;
 use super::roots::Roots;
 use super::tools::Tools;
@@ -17,14 +17,14 @@ const MAX_CALLS: usize = 256;
 /// What all sessions of a door share.
 pub(crate) struct Shared {
     pub(super) house: House,
-    pub(super) settings: Settings,
+    pub(super) settings: McpSettings,
     pub(super) tools: Tools,
     pub(super) outputs: Outputs,
     pub(super) calls: Semaphore,
 }
 
 impl Shared {
-    pub(crate) fn new(house: House, settings: Settings) -> Self {
+    pub(crate) fn new(house: House, settings: McpSettings) -> Self {
         Self {
             tools: Tools::new(&house.catalogue, settings.profile),
             outputs: Outputs::new(),

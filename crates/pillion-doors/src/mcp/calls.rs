@@ -5,8 +5,8 @@ use std::future::Future;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use pillion_catalogue::{
-    Caller, Code, Definition, Door, Error, Part, Picture, Prints, Readable, Result, Scope, Streams,
-    params_hint,
+    AnswerPicture, Caller, Code, Definition, Door, Error, Part, Prints, Readable, Result, Scope,
+    Streams, params_hint,
 };
 use pillion_protocol::caller::META;
 use rmcp::model::{CallToolResult, ContentBlock, ProgressNotificationParam, ProgressToken};
@@ -19,7 +19,7 @@ use tokio::sync::SemaphorePermit;
 use super::agent::Agent;
 use super::outputs::Outputs;
 use super::schemas::WRAPPED;
-use super::tools::{CALL, Entry};
+use super::tools::{CALL, ToolEntry};
 use super::{MAX_OUTPUT, MAX_TEXT, errors};
 use crate::dispatch::{Asked, dispatch};
 
@@ -55,7 +55,7 @@ impl Agent {
     /// Do what a tool does: its result, or its error as the agent reads it.
     pub(super) async fn perform(
         &self,
-        entry: &Entry,
+        entry: &ToolEntry,
         mut arguments: Arguments,
         context: &RequestContext<RoleServer>,
     ) -> CallToolResult {
@@ -72,7 +72,7 @@ impl Agent {
     }
 
     /// An error whose hint an agent can follow: it has no terminal to ask for help on.
-    fn followable(&self, error: Error, entry: &Entry) -> Error {
+    fn followable(&self, error: Error, entry: &ToolEntry) -> Error {
         let operation = entry.definition.name;
         let is_of_terminals = error.hint.as_deref() == Some(&*params_hint(operation));
         match self.shared.tools.finder().filter(|_| is_of_terminals) {
@@ -84,7 +84,7 @@ impl Agent {
     }
 
     /// The operation that `call_operation` names, and its arguments.
-    pub(super) fn named(&self, mut given: Arguments) -> Result<(&Entry, Arguments)> {
+    pub(super) fn named(&self, mut given: Arguments) -> Result<(&ToolEntry, Arguments)> {
         let wrong = |what: String| {
             Error::new(Code::InvalidParams, what)
                 .hint("it takes `operation`, the name of one, and `arguments`, an object")
@@ -122,7 +122,7 @@ impl Agent {
     /// An answer in the shape that is wanted, or as much of it as fits.
     fn show(
         &self,
-        entry: &Entry,
+        entry: &ToolEntry,
         (result, items): (Box<RawValue>, Items),
         shape: Shape,
         context: &RequestContext<RoleServer>,
@@ -157,7 +157,7 @@ impl Agent {
 
     async fn answer(
         &self,
-        entry: &Entry,
+        entry: &ToolEntry,
         mut arguments: Arguments,
         context: &RequestContext<RoleServer>,
     ) -> Result<(Box<RawValue>, Items)> {
@@ -234,7 +234,7 @@ impl Agent {
 
 /// How an answer is wanted. Where a contract says how, the operation is told what the agent says;
 /// elsewhere this door writes the text, which is the command line's.
-fn shape(entry: &Entry, arguments: &mut Arguments) -> Result<Shape> {
+fn shape(entry: &ToolEntry, arguments: &mut Arguments) -> Result<Shape> {
     let own = entry.definition.own_schema();
     let is_own = own
         .get("properties")
@@ -357,7 +357,7 @@ fn decoded_text(result: &str) -> Result<Value> {
 }
 
 /// A result without its pictures, and the pictures: agents see those as what they are.
-fn apart(entry: &Entry, result: Box<RawValue>) -> Result<(Box<RawValue>, Vec<Picture>)> {
+fn apart(entry: &ToolEntry, result: Box<RawValue>) -> Result<(Box<RawValue>, Vec<AnswerPicture>)> {
     match entry.definition.pictures(result.get()) {
         Some((rest, pictures)) => {
             let rest = RawValue::from_string(rest).map_err(Error::internal)?;

@@ -45,7 +45,7 @@ const STILL_THERE: Duration = Duration::from_millis(250);
 
 /// How the door is set up.
 #[derive(Debug, Clone)]
-pub struct Settings {
+pub struct McpSettings {
     /// Which tools there are.
     pub profile: Profile,
     /// Bytes that one answer shows; [`MAX_TEXT`] or [`MAX_OUTPUT`] if nothing is said.
@@ -54,7 +54,7 @@ pub struct Settings {
     pub caller: Caller,
 }
 
-impl Default for Settings {
+impl Default for McpSettings {
     fn default() -> Self {
         Self {
             profile: Profile::Default,
@@ -72,7 +72,7 @@ pub async fn serve(
     input: impl AsyncRead + Unpin + Send + 'static,
     output: impl AsyncWrite + Unpin + Send + 'static,
     house: House,
-    settings: Settings,
+    settings: McpSettings,
     gone: impl Fn() -> bool,
 ) {
     let shutdown = house.shutdown.child_token();

@@ -17,14 +17,14 @@ pub(super) const CALL: &str = "call_operation";
 
 /// A tool's way into the catalogue.
 #[derive(Debug)]
-pub(super) struct Entry {
+pub(super) struct ToolEntry {
     pub(super) definition: Definition,
     /// A contract says how it answers: in JSON.
     pub(super) is_contract: bool,
     wraps: OnceLock<bool>,
 }
 
-impl Entry {
+impl ToolEntry {
     fn new(definition: Definition, is_contract: bool) -> Self {
         Self {
             definition,
@@ -44,7 +44,7 @@ impl Entry {
 /// All tools of a profile.
 pub(super) struct Tools {
     list: Vec<Tool>,
-    entries: BTreeMap<String, Entry>,
+    entries: BTreeMap<String, ToolEntry>,
 }
 
 impl Tools {
@@ -86,10 +86,11 @@ impl Tools {
                 false => short(own.clone(), definition),
             });
         }
-        let entry = Entry::new(*definition, profile.is_contract());
+        let entry = ToolEntry::new(*definition, profile.is_contract());
         self.entries.insert(own, entry);
         if let Some(fixed) = fixed {
-            self.entries.insert(fixed, Entry::new(*definition, true));
+            self.entries
+                .insert(fixed, ToolEntry::new(*definition, true));
         }
     }
 
@@ -111,14 +112,14 @@ impl Tools {
     }
 
     /// The operation behind a tool, listed or not, by the tool's name or its own.
-    pub(super) fn get(&self, name: &str) -> Option<&Entry> {
+    pub(super) fn get(&self, name: &str) -> Option<&ToolEntry> {
         let found = self.entries.get(name);
         found.or_else(|| self.entries.get(&name.replace('.', "_")))
     }
 
     /// The tool for this operation, if there is one: a listed one before others.
     pub(super) fn of_operation(&self, operation: &str) -> Option<&str> {
-        let of = |(_, entry): &(&String, &Entry)| entry.definition.name == operation;
+        let of = |(_, entry): &(&String, &ToolEntry)| entry.definition.name == operation;
         let all = self.entries.iter().filter(of);
         // A name that a contract fixes answers in JSON.
         let best = all.min_by_key(|(name, entry)| (!self.lists(name), entry.is_contract));

@@ -9,7 +9,7 @@ use futures::future::join_all;
 use pillion_catalogue::{Code, Door, Error, Part, Result};
 use pillion_protocol::frame::{HEADER_ROOM, with_header};
 use pillion_protocol::jsonrpc::{
-    Cancel, Id, Incoming, Notification, Progress, Request, Response, Version, method, read,
+    Cancel, Id, Incoming, Notification, Progress, Request, Response, VersionMarker, method, read,
 };
 use serde_json::value::{RawValue, to_raw_value};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -282,7 +282,7 @@ fn progress(id: &Id, part: Part) -> Bytes {
     })
     .unwrap_or_else(|_| null());
     encode(&Notification {
-        version: Version,
+        version: VersionMarker,
         method: method::PROGRESS.into(),
         params,
     })

@@ -13,7 +13,7 @@ use futures::future::BoxFuture;
 use futures::{FutureExt, StreamExt};
 use pillion_catalogue::{Caller, Code, Door, Error, Part};
 use pillion_protocol::frame::{Lines, write_line};
-use pillion_protocol::line::{self, PROTOCOL, Ready, Reply, ReplyBody, Request};
+use pillion_protocol::line::{self, PROTOCOL, Ready, ReplyBody, ReplyLine, Request};
 use serde_json::value::RawValue;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::Semaphore;
@@ -52,7 +52,7 @@ pub async fn serve(
         ..Ready::default()
     };
     outbox.send(encode(&ready));
-    let desk = Arc::new(Desk {
+    let stdio = Arc::new(StdioDoor {
         house,
         outbox,
         running: Mutex::default(),
@@ -68,12 +68,12 @@ pub async fn serve(
         };
         let line = tokio::select! {
             line = lines.next() => line,
-            () = desk.outbox.closed() => break,
-            () = desk.house.shutdown.cancelled() => break,
+            () = stdio.outbox.closed() => break,
+            () = stdio.house.shutdown.cancelled() => break,
         };
         match line {
             Some(Ok((line, claim))) => {
-                if let Some(work) = desk.take(&line, claim) {
+                if let Some(work) = stdio.take(&line, claim) {
                     open.spawn(async move {
                         work.await;
                         drop(place);
@@ -85,7 +85,7 @@ pub async fn serve(
                     io::ErrorKind::OutOfMemory => too_much(),
                     _ => Error::new(Code::InvalidRequest, error.to_string()),
                 };
-                desk.reply(None, ReplyBody::Error(error.into()));
+                stdio.reply(None, ReplyBody::Error(error.into()));
                 break;
             }
             None => break,
@@ -93,12 +93,12 @@ pub async fn serve(
     }
     open.close();
     open.wait().await;
-    drop(desk);
+    drop(stdio);
     let _ = writing.await;
 }
 
 /// What is being worked on.
-struct Desk {
+struct StdioDoor {
     house: House,
     outbox: Outbox,
     /// By the text of their id.
@@ -106,7 +106,7 @@ struct Desk {
     turns: Semaphore,
 }
 
-impl Desk {
+impl StdioDoor {
     /// Take a line: what is left to do about it, if anything. A cancel that comes after it
     /// finds it.
     fn take(self: &Arc<Self>, line: &[u8], claim: Claim) -> Option<BoxFuture<'static, ()>> {
@@ -117,7 +117,7 @@ impl Desk {
             Ok(request) => request,
             Err((id, error)) => {
                 let (id, body) = (id.as_deref(), ReplyBody::Error(error.into()));
-                return Some(self.small(encode(&Reply { id, body })));
+                return Some(self.small(encode(&ReplyLine { id, body })));
             }
         };
         let cancel = CancellationToken::new();
@@ -125,17 +125,17 @@ impl Desk {
         if let Some(key) = &key {
             self.running().insert(key.clone(), cancel.clone());
         }
-        let desk = Arc::clone(self);
+        let stdio = Arc::clone(self);
         let work = async move {
             let _claim = claim;
             let _turn = tokio::select! {
-                turn = desk.turns.acquire() => turn.ok(),
+                turn = stdio.turns.acquire() => turn.ok(),
                 // Its answer says so.
                 () = cancel.cancelled() => None,
             };
-            desk.command(request, cancel).await;
+            stdio.command(request, cancel).await;
             if let Some(key) = &key {
-                desk.running().remove(key);
+                stdio.running().remove(key);
             }
         };
         Some(work.boxed())
@@ -192,7 +192,7 @@ impl Desk {
                 (Part::Item(item), true) => ReplyBody::Item(item),
                 (Part::Progress(news), true) => ReplyBody::Progress(news),
             };
-            self.outbox.send_part(encode(&Reply { id, body })).await
+            self.outbox.send_part(encode(&ReplyLine { id, body })).await
         })
         .await;
         match outcome {
@@ -214,7 +214,7 @@ impl Desk {
             Some("ping") => {
                 let pong = RawValue::from_string(r#"{"pong":true}"#.into()).ok()?;
                 let body = ReplyBody::Result(&pong);
-                Some(encode(&Reply { id, body }))
+                Some(encode(&ReplyLine { id, body }))
             }
             Some("cancel") => {
                 let key = request.params.as_ref().and_then(|params| {
@@ -232,13 +232,13 @@ impl Desk {
                 let error = Error::new(Code::UnknownOperation, format!("no method `{name}`"))
                     .hint("this contract has `ping` and `cancel`; everything else is a `command`");
                 let body = ReplyBody::Error(error.into());
-                Some(encode(&Reply { id, body }))
+                Some(encode(&ReplyLine { id, body }))
             }
         }
     }
 
     fn reply(&self, id: Option<&RawValue>, body: ReplyBody<'_>) {
-        self.outbox.send(encode(&Reply { id, body }));
+        self.outbox.send(encode(&ReplyLine { id, body }));
     }
 
     fn running(&self) -> std::sync::MutexGuard<'_, HashMap<String, CancellationToken>> {

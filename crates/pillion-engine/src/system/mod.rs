@@ -27,7 +27,7 @@ pub use subscribe::{Subscribe, Subscribed};
 
 /// Where an engine can be reached.
 #[derive(Debug, Clone, Default)]
-pub struct Place {
+pub struct EngineAddress {
     /// The daemon's socket.
     pub socket: Option<PathBuf>,
     /// The daemon's log.
@@ -54,7 +54,7 @@ pub struct SystemService {
     stats: Arc<Stats>,
     activity: Activity,
     shutdown: CancellationToken,
-    place: Place,
+    place: EngineAddress,
     started: Instant,
     started_at: Timestamp,
     code: Arc<CodeService>,
@@ -68,7 +68,7 @@ impl SystemService {
         stats: Arc<Stats>,
         activity: Activity,
         shutdown: CancellationToken,
-        place: Place,
+        place: EngineAddress,
         (code, dirs): (Arc<CodeService>, Dirs),
         known: KnownOperations,
     ) -> Self {

@@ -14,13 +14,13 @@ use super::uri;
 /// One place or several, with or without what surrounds the name.
 #[derive(Deserialize)]
 #[serde(untagged)]
-pub(super) enum Places {
-    Many(Vec<Place>),
-    One(Place),
+pub(super) enum LspLocations {
+    Many(Vec<LspLocation>),
+    One(LspLocation),
 }
 
-impl Places {
-    pub(crate) fn into_vec(self) -> Vec<Place> {
+impl LspLocations {
+    pub(crate) fn into_vec(self) -> Vec<LspLocation> {
         match self {
             Self::Many(places) => places,
             Self::One(place) => vec![place],
@@ -30,7 +30,7 @@ impl Places {
 
 #[derive(Deserialize)]
 #[serde(untagged)]
-pub(super) enum Place {
+pub(super) enum LspLocation {
     #[serde(rename_all = "camelCase")]
     Link {
         target_uri: String,
@@ -177,14 +177,14 @@ impl<'a> Converter<'a> {
     }
 
     /// A place in a file; none if it is in something else.
-    pub(super) fn location(&mut self, place: Place) -> Option<Location> {
+    pub(super) fn location(&mut self, place: LspLocation) -> Option<Location> {
         let (uri, range, whole) = match place {
-            Place::Link {
+            LspLocation::Link {
                 target_uri,
                 target_range,
                 target_selection_range,
             } => (target_uri, target_selection_range, Some(target_range)),
-            Place::Plain { uri, range } => (uri, range, None),
+            LspLocation::Plain { uri, range } => (uri, range, None),
         };
         let path = file(&uri)?;
         Some(Location {
@@ -325,13 +325,13 @@ mod tests {
             (json!([plain]), false),
             (json!([link]), true),
         ] {
-            let places: Option<Places> = serde_json::from_value(answer).unwrap();
+            let places: Option<LspLocations> = serde_json::from_value(answer).unwrap();
             let place = places.unwrap().into_vec().remove(0);
             let location = converter.location(place).unwrap();
             assert_eq!(location.path, Path::new("/a.py"));
             assert_eq!(location.whole.is_some(), whole);
         }
-        let none: Option<Places> = serde_json::from_value(Value::Null).unwrap();
+        let none: Option<LspLocations> = serde_json::from_value(Value::Null).unwrap();
         assert!(none.is_none());
     }
 

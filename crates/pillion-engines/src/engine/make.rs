@@ -6,23 +6,23 @@ use std::time::Duration;
 
 use pillion_catalogue::{Code, Error, Result};
 use pillion_process::Launch;
-use pillion_runtime::managed::Progress;
+use pillion_runtime::managed::ProgressListener;
 use pillion_runtime::{Interpreter, Managed};
-use pillion_supervisor::{Dialect, Kind, Limits, Opening, Spec};
+use pillion_supervisor::{Dialect, Kind, Opening, SidecarLimits, Spec};
 use serde_json::{Value, json};
 
 use super::uri;
 
 /// Which language server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Engine {
+pub enum ServerKind {
     /// ty, from the managed environment.
     Ty,
     /// basedpyright, from the project's environment or `PATH`.
     Basedpyright,
 }
 
-impl Engine {
+impl ServerKind {
     /// Its name in status and messages.
     pub fn name(self) -> &'static str {
         match self {
@@ -42,7 +42,7 @@ impl Engine {
 #[derive(Debug, Clone)]
 pub struct Make {
     /// Which one.
-    pub engine: Engine,
+    pub engine: ServerKind,
     /// Its program; see [`ty_program`] and [`basedpyright_program`].
     pub program: PathBuf,
     /// The root folder of what it is asked about.
@@ -55,7 +55,7 @@ pub struct Make {
     /// definitions of builtins.
     pub cache: PathBuf,
     /// What it may use; see [`limits`].
-    pub limits: Limits,
+    pub limits: SidecarLimits,
 }
 
 /// What an engine may use.
@@ -63,8 +63,8 @@ pub fn limits(
     memory_soft: Option<u64>,
     memory_hard: Option<u64>,
     idle: Option<Duration>,
-) -> Limits {
-    Limits {
+) -> SidecarLimits {
+    SidecarLimits {
         hello: Duration::from_secs(60),
         // Only one that is silent for so long is stuck: it may be at work on others.
         grace: Duration::from_secs(30),
@@ -72,12 +72,12 @@ pub fn limits(
         memory_soft,
         memory_hard,
         idle,
-        ..Limits::default()
+        ..SidecarLimits::default()
     }
 }
 
 /// ty, after building or repairing the managed environment if need be.
-pub async fn ty_program(managed: &Managed, progress: &dyn Progress) -> Result<PathBuf> {
+pub async fn ty_program(managed: &Managed, progress: &dyn ProgressListener) -> Result<PathBuf> {
     let python = managed
         .ensure(progress)
         .await
@@ -127,11 +127,11 @@ impl Make {
     fn launch(&self) -> Launch {
         let launch = Launch::new(&self.program).cwd(&self.root);
         match self.engine {
-            Engine::Ty => launch
+            ServerKind::Ty => launch
                 .arg("server")
                 .env("XDG_CACHE_HOME", &self.cache)
                 .read_only([self.cache.clone()]),
-            Engine::Basedpyright => launch.arg("--stdio"),
+            ServerKind::Basedpyright => launch.arg("--stdio"),
         }
     }
 
@@ -143,7 +143,7 @@ impl Make {
             // Python itself. `configuration.environment.python` would overrule the project.
             // Diagnostics are pulled, so `workspace` checks nothing by itself; without it
             // files that are not open have none.
-            Engine::Ty => json!({ "ty": {
+            ServerKind::Ty => json!({ "ty": {
                 "diagnosticMode": "workspace",
                 // What is not imported is no name yet, and to look for it takes seconds.
                 "completions": { "autoImport": false },
@@ -154,7 +154,7 @@ impl Make {
                     },
                 }})),
             }}),
-            Engine::Basedpyright => {
+            ServerKind::Basedpyright => {
                 let analysis = json!({ "diagnosticMode": "openFilesOnly" });
                 json!({
                     "python": { "pythonPath": python.map(|python| &python.executable) },

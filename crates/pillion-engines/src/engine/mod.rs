@@ -3,7 +3,7 @@
 //! # Theory of operation
 //!
 //! A [`LanguageServer`] asks a supervised language server about positions in files, and
-//! gives back plain structs. [`Make`] says which server ([`Engine`]), for which root and with
+//! gives back plain structs. [`Make`] says which server ([`ServerKind`]), for which root and with
 //! which Python; the supervisor starts it with the first question, restarts it after a crash
 //! and ends it when it is idle. Every question is safe to repeat, so a crash costs time and
 //! no answer.
@@ -29,5 +29,5 @@ pub use changes::ChangeKind;
 pub use lsp::{
     CallSite, Capabilities, Diagnostic, Encoding, Highlight, Hover, Item, Location, Position, Range,
 };
-pub use make::{Engine, Make, basedpyright_program, limits, ty_program};
+pub use make::{Make, ServerKind, basedpyright_program, limits, ty_program};
 pub use server::LanguageServer;

@@ -12,7 +12,7 @@ use serde_json::value::to_raw_value;
 use serde_json::{Value, json};
 
 use super::changes::ChangeKind;
-use super::convert::{Converter, Places, RawCompletions, RawHover, RawReport};
+use super::convert::{Converter, LspLocations, RawCompletions, RawHover, RawReport};
 use super::lsp::{Capabilities, Diagnostic, Highlight, Hover, Location, Position};
 use super::make::Make;
 use super::opening::Session;
@@ -237,8 +237,8 @@ impl LanguageServer {
     ) -> Result<Vec<Location>> {
         let mut converter = self.converter(timeout).await?;
         let params = position(path, converter.ask(path, at), more);
-        let places: Option<Places> = self.ask(method, &params, timeout).await?;
-        let places = places.map(Places::into_vec).unwrap_or_default();
+        let places: Option<LspLocations> = self.ask(method, &params, timeout).await?;
+        let places = places.map(LspLocations::into_vec).unwrap_or_default();
         let places = places.into_iter();
         Ok(places.filter_map(|p| converter.location(p)).collect())
     }

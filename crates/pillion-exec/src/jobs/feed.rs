@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 
 use tokio::sync::watch;
 
-use pillion_lanes::{Listener, Which};
+use pillion_lanes::{OutputListener, OutputStream};
 
 /// Bytes of output that are kept for those who come later or are slow.
 const KEPT: usize = 1 << 20;
@@ -30,7 +30,7 @@ struct Kept {
 struct Piece {
     /// Bytes that were printed before it.
     at: u64,
-    which: Which,
+    which: OutputStream,
     text: String,
 }
 
@@ -43,7 +43,7 @@ impl Piece {
 /// What somebody who listens hears next.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Heard {
-    Text(Which, String),
+    Text(OutputStream, String),
     /// So many bytes are gone.
     LeftOut(u64),
 }
@@ -58,7 +58,7 @@ impl Default for Feed {
 }
 
 impl Feed {
-    fn push(&self, which: Which, text: &str) {
+    fn push(&self, which: OutputStream, text: &str) {
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         kept.push(which, text);
         drop(kept);
@@ -109,7 +109,7 @@ impl Feed {
 }
 
 impl Kept {
-    fn push(&mut self, which: Which, text: &str) {
+    fn push(&mut self, which: OutputStream, text: &str) {
         self.bytes += text.len();
         let at = self.pieces.back().map_or(0, Piece::end);
         match self.pieces.back_mut() {
@@ -148,8 +148,8 @@ impl Kept {
 /// Puts what a run prints into the feed.
 pub(crate) struct Into<'a>(pub(crate) &'a Feed);
 
-impl Listener for Into<'_> {
-    async fn hear(&mut self, which: Which, text: String) {
+impl OutputListener for Into<'_> {
+    async fn hear(&mut self, which: OutputStream, text: String) {
         self.0.push(which, &text);
     }
 }
@@ -161,24 +161,24 @@ mod tests {
     #[tokio::test]
     async fn all_is_heard_in_order_by_everybody() {
         let feed = Feed::default();
-        feed.push(Which::Stdout, "ä");
+        feed.push(OutputStream::Stdout, "ä");
         let (mut early, mut late) = (0, 0);
         let text = |which, text: &str| Some(Heard::Text(which, text.into()));
-        assert_eq!(feed.next(&mut early).await, text(Which::Stdout, "ä"));
-        feed.push(Which::Stdout, "b");
-        feed.push(Which::Stderr, "c");
+        assert_eq!(feed.next(&mut early).await, text(OutputStream::Stdout, "ä"));
+        feed.push(OutputStream::Stdout, "b");
+        feed.push(OutputStream::Stderr, "c");
         feed.end();
-        assert_eq!(feed.next(&mut early).await, text(Which::Stdout, "b"));
-        assert_eq!(feed.next(&mut early).await, text(Which::Stderr, "c"));
+        assert_eq!(feed.next(&mut early).await, text(OutputStream::Stdout, "b"));
+        assert_eq!(feed.next(&mut early).await, text(OutputStream::Stderr, "c"));
         assert_eq!(feed.next(&mut early).await, None);
-        assert_eq!(feed.next(&mut late).await, text(Which::Stdout, "äb"));
+        assert_eq!(feed.next(&mut late).await, text(OutputStream::Stdout, "äb"));
     }
 
     #[tokio::test]
     async fn who_is_slow_is_told_how_much_is_gone() {
         let feed = Feed::default();
         for number in 0..200 {
-            feed.push(Which::Stdout, &format!("{number:05}").repeat(2000));
+            feed.push(OutputStream::Stdout, &format!("{number:05}").repeat(2000));
         }
         feed.end();
         let (mut place, mut heard, mut gone) = (0, 0, 0);

@@ -6,7 +6,7 @@
 //! whose owner is dead, and the next to look at it finds it lost.
 
 pub(crate) mod feed;
-pub(crate) mod fitting;
+pub(crate) mod result_limit;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -130,7 +130,7 @@ impl Jobs {
         live.cancel.cancel();
         let _ = tokio::time::timeout(CANCEL, live.feed.ended()).await;
         let job = self.store.job(id).await?.job;
-        let cancelled = job.status == pillion_store::Status::Cancelled;
+        let cancelled = job.status == pillion_store::JobState::Cancelled;
         Ok((job, cancelled))
     }
 }

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::ExecService;
-use crate::record::{CameOut, Kept};
+use crate::record::{CameOut, HistoryEntry};
 
 /// The most runs of an answer.
 const MOST: usize = 1000;
@@ -101,7 +101,7 @@ impl Operation for History {
 
 /// A run as it is shown; one that a newer pillion wrote may not be understood.
 fn past(run: &pillion_store::Run) -> Option<PastRun> {
-    let kept: Kept = serde_json::from_str(run.ran.get()).ok()?;
+    let kept: HistoryEntry = serde_json::from_str(run.ran.get()).ok()?;
     let came_out: CameOut = serde_json::from_str(run.result.as_ref()?.get()).ok()?;
     Some(PastRun {
         run_id: kept.run_id,

@@ -2,7 +2,7 @@
 
 use pillion_catalogue::{Context, Offer, Operation, Result, Safety};
 use pillion_lanes::Lane;
-use pillion_store::{Filter, Status};
+use pillion_store::{JobFilter, JobState};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -53,11 +53,11 @@ pub enum JobStatus {
 impl JobStatus {
     /// As it is written.
     pub fn word(self) -> &'static str {
-        Status::from(self).word()
+        JobState::from(self).word()
     }
 }
 
-impl From<JobStatus> for Status {
+impl From<JobStatus> for JobState {
     fn from(status: JobStatus) -> Self {
         match status {
             JobStatus::Queued => Self::Queued,
@@ -70,15 +70,15 @@ impl From<JobStatus> for Status {
     }
 }
 
-impl From<Status> for JobStatus {
-    fn from(status: Status) -> Self {
+impl From<JobState> for JobStatus {
+    fn from(status: JobState) -> Self {
         match status {
-            Status::Queued => Self::Queued,
-            Status::Running => Self::Running,
-            Status::Succeeded => Self::Succeeded,
-            Status::Failed => Self::Failed,
-            Status::Cancelled => Self::Cancelled,
-            Status::Lost => Self::Lost,
+            JobState::Queued => Self::Queued,
+            JobState::Running => Self::Running,
+            JobState::Succeeded => Self::Succeeded,
+            JobState::Failed => Self::Failed,
+            JobState::Cancelled => Self::Cancelled,
+            JobState::Lost => Self::Lost,
         }
     }
 }
@@ -141,7 +141,7 @@ impl Operation for Jobs {
     }
 
     async fn run(self, cx: Context<ExecService>) -> Result<JobList> {
-        let filter = Filter {
+        let filter = JobFilter {
             session: self.session,
             statuses: self.status.into_iter().map(Into::into).collect(),
             limit: self.limit.max(1),

@@ -1,9 +1,9 @@
 //! What callers can ask for: `exec.*`.
 
-mod beside;
+mod caller_module;
 mod cancel;
-mod given;
 mod history;
+mod input_files;
 mod job;
 mod jobs;
 mod lanes;
@@ -15,10 +15,10 @@ mod stream;
 use pillion_catalogue::{Code, Error, Field, First, Limit, Method, Operations, Result, Route};
 use pillion_store::Job as StoredJob;
 
-pub use beside::modules_beside;
+pub use caller_module::modules_beside;
 pub use cancel::{Cancel, Cancelled};
-pub use given::FileGiven;
 pub use history::{History, PastRun, PastRuns};
+pub use input_files::FileGiven;
 pub use job::{Job, JobReport};
 pub use jobs::{JobInfo, JobList, JobStatus, Jobs};
 pub use lanes::{LaneState, Lanes, LanesReport};

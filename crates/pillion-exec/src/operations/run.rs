@@ -7,15 +7,15 @@ use pillion_catalogue::{
     Code, Context, Error, Method, Offer, Operation, Peer, Result, Safety, Scope, Streams,
 };
 use pillion_lanes::{
-    LONGEST, Lane, Listener, MOST_MEMORY_MB, Program, Reply, Request, Tools, ToolsGiven,
-    Whereabouts, Which, check_name,
+    LONGEST, Lane, MOST_MEMORY_MB, OutputListener, OutputStream, Program, Reply, RunRequest, Tools,
+    ToolsGiven, Whereabouts, check_name,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use super::beside::{home_of, modules_beside};
-use super::given::FileGiven;
+use super::caller_module::{home_of, modules_beside};
+use super::input_files::FileGiven;
 use super::{CODE_FIELDS, USER_LANE, in_session};
 use crate::ExecService;
 use crate::service::Ticket;
@@ -197,8 +197,8 @@ struct Passing<'a> {
     to: Option<&'a Context<ExecService>>,
 }
 
-impl Listener for Passing<'_> {
-    async fn hear(&mut self, which: Which, text: String) {
+impl OutputListener for Passing<'_> {
+    async fn hear(&mut self, which: OutputStream, text: String) {
         if let Some(cx) = self.to {
             let stream = which.name().to_owned();
             // Somebody who went away is cancelled by the door.
@@ -225,7 +225,7 @@ impl Run {
     }
 
     /// What is meant, if it can be meant.
-    pub(crate) fn request(self, whereabouts: Whereabouts, peer: &Peer) -> Result<Request> {
+    pub(crate) fn request(self, whereabouts: Whereabouts, peer: &Peer) -> Result<RunRequest> {
         let (program, name) = self.program()?;
         if self.session.is_some() && self.lane == Lane::Expert {
             return Err(wrong("the expert lane keeps nothing, so it has no session"));
@@ -253,7 +253,7 @@ impl Run {
             return Err(wrong("only the expert lane has `tools`")
                 .hint("code in the user lane has a folder: put its files there"));
         }
-        Ok(Request {
+        Ok(RunRequest {
             lane: self.lane,
             program,
             name,

@@ -3,7 +3,7 @@
 use pillion_catalogue::{
     Context, First, Method, Mode, Offer, Operation, Prints, Reply, Result, Safety, Streams,
 };
-use pillion_lanes::Which;
+use pillion_lanes::OutputStream;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -86,14 +86,14 @@ impl Operation for Stream {
             return Err(elsewhere(&self.job_id));
         }
         if let Some(reply) = report.reply() {
-            print(&cx, Which::Stdout, reply.stdout).await?;
-            print(&cx, Which::Stderr, reply.stderr).await?;
+            print(&cx, OutputStream::Stdout, reply.stdout).await?;
+            print(&cx, OutputStream::Stderr, reply.stderr).await?;
         }
         Ok(report)
     }
 }
 
-async fn print(cx: &Context<ExecService>, which: Which, text: String) -> Result<()> {
+async fn print(cx: &Context<ExecService>, which: OutputStream, text: String) -> Result<()> {
     if text.is_empty() {
         return Ok(());
     }

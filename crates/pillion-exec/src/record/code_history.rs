@@ -4,7 +4,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use pillion_lanes::{Program, Reply, Request};
+use pillion_lanes::{Program, Reply, RunRequest};
 use serde_json::{Value, json};
 
 /// Runs that are kept of a session.
@@ -15,7 +15,7 @@ const TEXT: usize = 64 << 10;
 const FOLDER: &str = "code_history";
 
 /// What a run was, taken before it runs.
-pub(crate) fn program(request: &Request) -> Value {
+pub(crate) fn program(request: &RunRequest) -> Value {
     match &request.program {
         Program::Code(code) => json!({ "code": cut(code) }),
         Program::File(name) => json!({ "file": name }),

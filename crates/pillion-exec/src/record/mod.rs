@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use pillion_catalogue::{Error, Result, work};
-use pillion_lanes::{Asked, Calls, Lane, Limit, NO_SESSION, Program, Reply, Request, Used};
+use pillion_lanes::{Asked, Calls, Lane, Limit, NO_SESSION, Program, Reply, RunRequest, Used};
 use pillion_runtime::Dirs;
 use pillion_store::{NewRun, StoreHandle};
 use serde::{Deserialize, Serialize};
@@ -113,7 +113,7 @@ impl Recorder {
     /// A run begins; it is written down when what this gives ends.
     pub(crate) fn begin(
         self: &Arc<Self>,
-        request: &Request,
+        request: &RunRequest,
         job: Option<&str>,
     ) -> Result<Recording> {
         let text = match &request.program {
@@ -247,7 +247,7 @@ fn limit(limit: &Limit) -> (String, serde_json::Value) {
 
 /// What the history keeps of what ran.
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct Kept {
+pub(crate) struct HistoryEntry {
     pub(crate) run_id: String,
     #[serde(default)]
     pub(crate) job_id: Option<String>,
@@ -269,7 +269,7 @@ pub(crate) struct CameOut {
 
 fn history(line: &Line, code: Option<String>) -> Option<NewRun> {
     let session = line.session.clone()?;
-    let kept = Kept {
+    let kept = HistoryEntry {
         run_id: line.run_id.clone(),
         job_id: line.job_id.clone(),
         kind: line.program.kind.clone(),

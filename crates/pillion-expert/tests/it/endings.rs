@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use pillion_catalogue::Code;
-use pillion_expert::{Error, Status, status};
-use pillion_process::{Launch, Stream};
+use pillion_expert::{ConsultationStatus, Error, status};
+use pillion_process::{Launch, StreamTarget};
 use serde_json::json;
 
 use crate::support::{
@@ -105,7 +105,10 @@ pub(crate) async fn a_model_that_fails_is_an_error_value(lab: Lab) {
     );
     assert_eq!(error.hint().as_deref(), Some("wait"));
     let workspace = lab.path("expert_workspace");
-    assert_eq!(status(&workspace, "consult_0001"), Some(Status::Failed));
+    assert_eq!(
+        status(&workspace, "consult_0001"),
+        Some(ConsultationStatus::Failed)
+    );
     let transcript = lab.transcript("consult_0001");
     assert_eq!(transcript[0]["error"], "the endpoint is overloaded");
 }
@@ -126,19 +129,25 @@ pub(crate) async fn a_killed_process_leaves_a_folder_that_says_lost(lab: Lab) {
     let child = Launch::new(std::env::current_exe().unwrap())
         .arg(HANGING)
         .arg(&base)
-        .stdin(Stream::Null)
+        .stdin(StreamTarget::Null)
         .spawn()
         .unwrap();
     let letter = lab.folder("consult_0001").join("letter.md");
     wait_until("the consultation began", || letter.exists()).await;
     drop(child);
     let workspace = lab.path("expert_workspace");
-    assert_eq!(status(&workspace, "consult_0001"), Some(Status::Lost));
+    assert_eq!(
+        status(&workspace, "consult_0001"),
+        Some(ConsultationStatus::Lost)
+    );
     assert_eq!(lab.result("consult_0001")["outcome"], "lost");
     // The next one goes on beside it, until somebody sweeps it.
     let done = lab.consult(&Script::new([says("Here.")])).await.unwrap();
     assert_eq!(done.consultation_id, "consult_0002");
-    assert_eq!(status(&workspace, "consult_0002"), Some(Status::Complete));
+    assert_eq!(
+        status(&workspace, "consult_0002"),
+        Some(ConsultationStatus::Complete)
+    );
     assert_eq!(
         pillion_expert::sweep(&workspace, 2),
         0,
@@ -171,7 +180,7 @@ pub(crate) async fn a_lane_that_cannot_be_enforced_is_refused(mut lab: Lab) {
             .arg("endings::a_lane_that_cannot_be_enforced_is_refused")
             .arg("--exact")
             .env("PILLION_LANES_LEVEL", "L1")
-            .stderr(Stream::Inherit)
+            .stderr(StreamTarget::Inherit)
             .spawn()
             .unwrap();
         let exit = child.wait().await;

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use pillion_course::{Bundles, Roots};
-use pillion_model::{Model, Settings};
+use pillion_model::{Model, ModelSettings};
 use serde_json::{Value, json};
 
 use crate::support::{Lab, Script, calls, says};
@@ -123,7 +123,7 @@ pub(crate) async fn the_offline_model_words_what_was_found(lab: Lab) {
     let lab = with_inspector(lab);
     lab.data("sales.csv", sales());
     // Nothing is set, as on a fresh machine.
-    let settings = Settings::from_vars(|_| None).unwrap();
+    let settings = ModelSettings::from_vars(|_| None).unwrap();
     let model = Model::new(settings).unwrap();
     let order = lab.order("Is my table good?");
     let done = Box::pin(lab.consultations().consult(order, &model)).await;

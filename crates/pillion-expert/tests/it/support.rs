@@ -10,18 +10,18 @@ use std::time::Duration;
 use pillion_catalogue::{Activity, CancellationToken};
 use pillion_course::{Expert, Skill};
 use pillion_expert::{
-    Asking, Consultant, Consultation, ConsultationRequest, Consultations, Error, Limits, Order,
-    Places,
+    Consultant, Consultation, ConsultationLimits, ConsultationRequest, Consultations, Error, Order,
+    PendingCompletion, SessionFolders,
 };
 use pillion_lanes::{Executor, Whereabouts};
-use pillion_model::{Answer, Kind, Message, Prompt, ToolCall, Usage};
+use pillion_model::{ChatMessage, Completion, ErrorKind, Prompt, ToolCall, Usage};
 use pillion_project::Projects;
 use pillion_runtime::Dirs;
 use pillion_supervisor::Supervisor;
 use serde_json::Value;
 
 /// Long enough for a busy machine; a test that works never waits for it.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
+pub(crate) const DEADLINE: Duration = Duration::from_secs(120);
 
 pub(crate) type Future = Pin<Box<dyn std::future::Future<Output = ()> + Send>>;
 
@@ -45,7 +45,7 @@ pub(crate) fn run_in(base: &Path, test: fn(Lab) -> Future) {
         let supervisor = Arc::clone(&lab.supervisor);
         // As a task, as in the daemon: whatever it panics with, the rest is ended.
         let task = tokio::spawn(async move {
-            tokio::time::timeout(2 * PATIENCE, test(lab)).await.unwrap();
+            tokio::time::timeout(2 * DEADLINE, test(lab)).await.unwrap();
         });
         let done = task.await;
         supervisor.stop_all(Duration::from_secs(10)).await;
@@ -61,7 +61,7 @@ pub(crate) struct Lab {
     supervisor: Arc<Supervisor>,
     pub(crate) executor: Arc<Executor>,
     pub(crate) expert: Expert,
-    pub(crate) limits: Limits,
+    pub(crate) limits: ConsultationLimits,
     pub(crate) cancel: CancellationToken,
 }
 
@@ -95,10 +95,10 @@ impl Lab {
                 metadata: serde_json::Map::new(),
                 files: Vec::new(),
             },
-            limits: Limits {
-                run: PATIENCE,
-                whole: PATIENCE,
-                ..Limits::default()
+            limits: ConsultationLimits {
+                run: DEADLINE,
+                whole: DEADLINE,
+                ..ConsultationLimits::default()
             },
             cancel: CancellationToken::new(),
             base: base.to_owned(),
@@ -130,7 +130,7 @@ impl Lab {
 
     pub(crate) fn order(&self, question: &str) -> Order {
         Order {
-            places: Places {
+            places: SessionFolders {
                 expert_workspace: self.path("expert_workspace"),
                 working_files: self.path("working_files"),
                 user_workspace: self.path("user_workspace"),
@@ -204,7 +204,7 @@ pub(crate) fn names(folder: &Path) -> Vec<String> {
 /// What a scripted model does next.
 #[derive(Debug, Clone)]
 pub(crate) enum Step {
-    Answers(Answer),
+    Answers(Completion),
     Fails,
     Hangs,
 }
@@ -235,7 +235,7 @@ impl Script {
         let asked = self.asked.lock().unwrap();
         let messages = &asked.last().unwrap().messages;
         let results = messages.iter().filter_map(|message| match message {
-            Message::ToolResult {
+            ChatMessage::ToolResult {
                 content, is_error, ..
             } => Some((content.clone(), *is_error)),
             _ => None,
@@ -246,14 +246,14 @@ impl Script {
     /// The letter that it was sent.
     pub(crate) fn letter(&self) -> String {
         match &self.asked.lock().unwrap()[0].messages[0] {
-            Message::User(text) => text.clone(),
+            ChatMessage::User(text) => text.clone(),
             other => panic!("{other:?}"),
         }
     }
 }
 
 impl Consultant for Script {
-    fn ask<'a>(&'a self, prompt: &'a Prompt) -> Asking<'a> {
+    fn ask<'a>(&'a self, prompt: &'a Prompt) -> PendingCompletion<'a> {
         Box::pin(async move {
             self.asked.lock().unwrap().push(prompt.clone());
             self.began.notify_one();
@@ -261,7 +261,7 @@ impl Consultant for Script {
             match step.unwrap_or(Step::Fails) {
                 Step::Answers(answer) => Ok(answer),
                 Step::Fails => Err(pillion_model::Error {
-                    kind: Kind::Overloaded,
+                    kind: ErrorKind::Overloaded,
                     message: "the endpoint is overloaded".to_owned(),
                     hint: "wait".to_owned(),
                     retry_after: None,
@@ -282,10 +282,10 @@ const COST: Usage = Usage {
 };
 
 pub(crate) fn says(text: &str) -> Step {
-    Step::Answers(Answer {
+    Step::Answers(Completion {
         text: text.to_owned(),
         usage: COST,
-        ..Answer::default()
+        ..Completion::default()
     })
 }
 
@@ -295,10 +295,10 @@ pub(crate) fn calls(all: &[(&str, Value)]) -> Step {
         name: (*name).to_owned(),
         arguments: arguments.clone(),
     };
-    Step::Answers(Answer {
+    Step::Answers(Completion {
         tool_calls: all.iter().enumerate().map(call).collect(),
         usage: COST,
-        ..Answer::default()
+        ..Completion::default()
     })
 }
 
@@ -322,7 +322,7 @@ pub(crate) fn is_endless_running() -> bool {
 
 /// Until something is so.
 pub(crate) async fn wait_until(what: &str, is_so: impl Fn() -> bool) {
-    let end = tokio::time::Instant::now() + PATIENCE;
+    let end = tokio::time::Instant::now() + DEADLINE;
     while !is_so() {
         assert!(tokio::time::Instant::now() < end, "{what}");
         tokio::time::sleep(Duration::from_millis(5)).await;

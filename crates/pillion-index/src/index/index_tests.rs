@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use pillion_catalogue::Code;
-use pillion_workspace::{Options, Workspace};
+use pillion_workspace::{Workspace, WorkspaceOptions};
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseError;
 
@@ -34,7 +34,7 @@ fn known(index: &Index) -> Vec<(String, Facts)> {
 
 /// An index that was never anything else.
 fn fresh(root: &Path) -> Index {
-    let workspace = Workspace::new(root.to_owned(), Options::default());
+    let workspace = Workspace::new(root.to_owned(), WorkspaceOptions::default());
     let mut index = Index::default();
     index
         .follow(
@@ -115,16 +115,16 @@ proptest! {
     #[test]
     fn following_gives_the_same_as_beginning_anew(edits in prop::collection::vec(edit(), 1..30)) {
         let (temp, root) = folder();
-        let store = Store::new(&temp.path().join("cache"), &root);
+        let store = IndexStore::new(&temp.path().join("cache"), &root);
         let runtime = runtime();
-        let mut workspace = Workspace::new(root.clone(), Options::default());
+        let mut workspace = Workspace::new(root.clone(), WorkspaceOptions::default());
         let mut index = Index::default();
         for edit in edits.iter().chain([&Edit::Look]) {
             apply(&root, edit);
             if matches!(edit, Edit::Restart) {
                 store.save(&index).map_err(|e| TestCaseError::fail(e.to_string()))?;
                 index = store.load();
-                workspace = Workspace::new(root.clone(), Options::default());
+                workspace = Workspace::new(root.clone(), WorkspaceOptions::default());
             }
             if matches!(edit, Edit::Look | Edit::Restart) {
                 index.follow(&runtime.block_on(workspace.synced()).unwrap(), &CancellationToken::new()).unwrap();
@@ -149,9 +149,9 @@ fn what_is_on_disk_is_parsed_only_if_it_changed() {
             .unwrap();
     }
     let runtime = runtime();
-    let store = Store::new(&temp.path().join("cache"), &root);
+    let store = IndexStore::new(&temp.path().join("cache"), &root);
     let follow = |index: &mut Index| {
-        let workspace = Workspace::new(root.clone(), Options::default());
+        let workspace = Workspace::new(root.clone(), WorkspaceOptions::default());
         index
             .follow(
                 &runtime.block_on(workspace.synced()).unwrap(),
@@ -175,7 +175,7 @@ fn a_damaged_or_foreign_file_is_not_believed() {
     let (temp, root) = folder();
     fs::write(root.join("a.py"), "x = 1\n").unwrap();
     let cache = temp.path().join("cache");
-    let store = Store::new(&cache, &root);
+    let store = IndexStore::new(&cache, &root);
     store.save(&fresh(&root)).unwrap();
     assert_eq!(store.load().len(), 1);
     let file = fs::read_dir(cache.join("index"))
@@ -211,7 +211,7 @@ fn symbols_are_found_by_parts_of_their_names() {
         let found = index
             .search(query, kinds, &CancellationToken::new())
             .unwrap();
-        let name = |f: &Found| index.get(&f.path).unwrap().name_path(f.index);
+        let name = |f: &FoundSymbol| index.get(&f.path).unwrap().name_path(f.index);
         found.iter().map(name).collect()
     };
     assert_eq!(names("QuerySet", &[])[0], "QuerySet");
@@ -247,7 +247,7 @@ fn deep_nesting_does_not_overflow_the_stack() {
 fn what_was_read_before_the_caller_went_away_is_not_read_again() {
     let (_temp, root) = folder();
     fs::write(root.join("a.py"), "def a(): ...\n").unwrap();
-    let workspace = Workspace::new(root.clone(), Options::default());
+    let workspace = Workspace::new(root.clone(), WorkspaceOptions::default());
     let token = CancellationToken::new();
     let synced = || runtime().block_on(workspace.synced()).unwrap();
     let mut index = Index::default();

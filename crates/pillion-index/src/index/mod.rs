@@ -25,8 +25,8 @@ pub use extract::{MAX_ERRORS, facts as extract_facts};
 pub use facts::{Facts, Import, Kind, ParseError, Symbol};
 pub use mentions::{Mention, mentions_in, preview};
 pub use offers::all as offered;
-pub use search::Found;
-pub use store::Store;
+pub use search::FoundSymbol;
+pub use store::IndexStore;
 
 use crate::source::Source;
 
@@ -35,7 +35,7 @@ pub const MAX_FILE: u64 = 16 << 20;
 
 /// A file as it was parsed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Entry {
+pub struct IndexEntry {
     /// What the file system said before it was read.
     stamp: Stamp,
     /// Whether that alone proves that it is unchanged.
@@ -49,7 +49,7 @@ pub struct Entry {
 /// What every Python file defines, imports and mentions. Cheap to clone.
 #[derive(Debug, Clone, Default)]
 pub struct Index {
-    entries: Arc<BTreeMap<Arc<str>, Arc<Entry>>>,
+    entries: Arc<BTreeMap<Arc<str>, Arc<IndexEntry>>>,
     clock: Option<Clock>,
 }
 
@@ -134,12 +134,12 @@ impl Index {
         let hash = content_hash(&bytes);
         let (stamp, settled) = (file.stamp, file.settled);
         match self.entries.get(&file.path) {
-            Some(known) if known.hash == hash => Read::Same(Entry {
+            Some(known) if known.hash == hash => Read::Same(IndexEntry {
                 stamp,
                 settled,
-                ..Entry::clone(known)
+                ..IndexEntry::clone(known)
             }),
-            _ => Read::Parsed(Entry {
+            _ => Read::Parsed(IndexEntry {
                 stamp,
                 settled,
                 hash,
@@ -210,9 +210,9 @@ impl Index {
 }
 
 enum Read {
-    Parsed(Entry),
+    Parsed(IndexEntry),
     /// Its bytes are the ones that were parsed already.
-    Same(Entry),
+    Same(IndexEntry),
     Unreadable,
 }
 

@@ -10,7 +10,7 @@ use super::{Index, Kind, Symbol};
 
 /// A symbol that was found.
 #[derive(Debug, Clone)]
-pub struct Found {
+pub struct FoundSymbol {
     /// The file it is in.
     pub path: Arc<str>,
     /// Its place in the file's symbols.
@@ -27,7 +27,7 @@ impl Index {
         query: &str,
         kinds: &[Kind],
         token: &CancellationToken,
-    ) -> Result<Vec<Found>> {
+    ) -> Result<Vec<FoundSymbol>> {
         let mut matcher = Matcher::new(Config::DEFAULT.match_paths());
         let pattern = Pattern::parse(query, CaseMatching::Smart, Normalization::Smart);
         let by_path = query.contains('/');
@@ -51,7 +51,7 @@ impl Index {
                     let fit = fit(query, text, &symbol.name);
                     best = best.max(fit);
                     let score = (score * 8 + bonus(symbol)).min(SCORES - 1);
-                    found.push(Found {
+                    found.push(FoundSymbol {
                         path: Arc::clone(path),
                         index,
                         score: fit as u32 * SCORES + score,

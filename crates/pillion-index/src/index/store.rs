@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use super::facts::FORMAT;
-use super::{Entry, Index};
+use super::{Index, IndexEntry};
 
 /// Workspaces whose index is kept; the ones that were not written for longest go first.
 const MAX_FILES: usize = 64;
@@ -26,7 +26,7 @@ const MAX_BYTES: u64 = 512 << 20;
 
 /// Where what is known about the files of one workspace is kept.
 #[derive(Debug, Clone)]
-pub struct Store {
+pub struct IndexStore {
     file: PathBuf,
     root: PathBuf,
     format: u32,
@@ -43,7 +43,7 @@ struct Written {
 /// What is known about files, by path.
 type Entries<T> = Vec<(Box<str>, T)>;
 
-impl Store {
+impl IndexStore {
     /// The store for the index of the workspace at `root`, below the cache folder.
     pub fn new(cache: &Path, root: &Path) -> Self {
         Self::of_kind(cache, root, "index", FORMAT)
@@ -62,8 +62,8 @@ impl Store {
 
     /// The index as it was written last; an empty one if there is none to be believed.
     pub fn load(&self) -> Index {
-        let read: Entries<Entry> = self.read().unwrap_or_default();
-        let entries: BTreeMap<Arc<str>, Arc<Entry>> = read
+        let read: Entries<IndexEntry> = self.read().unwrap_or_default();
+        let entries: BTreeMap<Arc<str>, Arc<IndexEntry>> = read
             .into_iter()
             .map(|(path, entry)| (path.into(), Arc::new(entry)))
             .collect();
@@ -75,7 +75,7 @@ impl Store {
 
     /// Write the index, as a whole or not at all.
     pub fn save(&self, index: &Index) -> std::io::Result<()> {
-        let all: Vec<(&str, &Entry)> = index
+        let all: Vec<(&str, &IndexEntry)> = index
             .entries
             .iter()
             .map(|(path, entry)| (&**path, &**entry))

@@ -77,7 +77,7 @@ pub fn bindings(
     modules: &Modules,
     file: &str,
     scopes: &Scopes,
-) -> BTreeMap<(usize, String), Bound> {
+) -> BTreeMap<(usize, String), ModuleBinding> {
     let mut all = BTreeMap::new();
     for (at, statement) in scopes.imports.iter().enumerate() {
         for name in &statement.names {
@@ -96,11 +96,12 @@ pub fn bindings(
             };
             if let Some((key, is_plain)) = found {
                 let bound = name.bound(statement.from.is_some()).to_owned();
-                all.entry((statement.scope, bound)).or_insert(Bound {
-                    key,
-                    is_plain,
-                    statement: at,
-                });
+                all.entry((statement.scope, bound))
+                    .or_insert(ModuleBinding {
+                        key,
+                        is_plain,
+                        statement: at,
+                    });
             }
         }
     }
@@ -115,8 +116,8 @@ fn aliases(
     index: &Index,
     modules: &Modules,
     scopes: &Scopes,
-    known: &BTreeMap<(usize, String), Bound>,
-) -> Vec<((usize, String), Bound)> {
+    known: &BTreeMap<(usize, String), ModuleBinding>,
+) -> Vec<((usize, String), ModuleBinding)> {
     let mut found = Vec::new();
     let binds = scopes.uses.iter().filter(|use_| use_.role == Role::Bind);
     for bind in binds {
@@ -140,7 +141,7 @@ fn aliases(
             part_of(index, modules, &key, &part.0)
         });
         if let Some(key) = module {
-            let bound = Bound {
+            let bound = ModuleBinding {
                 key,
                 is_plain: false,
                 statement: head.statement,
@@ -153,7 +154,7 @@ fn aliases(
 
 /// A name that stands for a module.
 #[derive(Debug)]
-pub struct Bound {
+pub struct ModuleBinding {
     /// The key of the module.
     pub key: String,
     /// `import a.b`: the name is that of the first part.

@@ -43,7 +43,7 @@ pub enum Looked<'a> {
 
 /// A module that was found.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Found {
+pub struct FoundModule {
     pub at: At,
     pub key: String,
     /// The folder that its name was looked up in.
@@ -176,7 +176,12 @@ impl Lookup {
 
     /// What a name means in a file: `..pkg.mod` or `pkg.mod`; `saw` is told what was looked
     /// for.
-    pub fn find(&self, from: &str, name: &str, saw: &mut dyn FnMut(Looked<'_>)) -> Option<Found> {
+    pub fn find(
+        &self,
+        from: &str,
+        name: &str,
+        saw: &mut dyn FnMut(Looked<'_>),
+    ) -> Option<FoundModule> {
         let below = name.trim_start_matches('.');
         let levels = name.len() - below.len();
         let below = below.replace('.', "/");
@@ -190,7 +195,7 @@ impl Lookup {
             }
             let found = self.found(folder, &below, saw)?;
             let base = self.base(&found.key).to_owned();
-            return Some(Found { base, ..found });
+            return Some(FoundModule { base, ..found });
         }
         let mut fallback = None;
         let mut base = self.base(from);
@@ -224,7 +229,12 @@ impl Lookup {
 
     /// The module beside a script that lies in a package, in a folder without `__init__.py`:
     /// the folder of a program that is run is on Python's path.
-    fn beside(&self, from: &str, below: &str, saw: &mut dyn FnMut(Looked<'_>)) -> Option<Found> {
+    fn beside(
+        &self,
+        from: &str,
+        below: &str,
+        saw: &mut dyn FnMut(Looked<'_>),
+    ) -> Option<FoundModule> {
         let folder = parent(from);
         let is_script = !folder.is_empty() && !self.is_package(folder);
         let found = is_script.then(|| self.found(folder, below, saw))??;
@@ -232,7 +242,7 @@ impl Lookup {
     }
 
     /// The module below the one folder that has its first part.
-    fn elsewhere(&self, below: &str, saw: &mut dyn FnMut(Looked<'_>)) -> Option<Found> {
+    fn elsewhere(&self, below: &str, saw: &mut dyn FnMut(Looked<'_>)) -> Option<FoundModule> {
         let top = below.split('/').next().unwrap_or_default();
         saw(Looked::Top(top));
         let bases = self.tops.get(top).or_else(|| self.spaces.get(top));
@@ -243,12 +253,17 @@ impl Lookup {
         }
     }
 
-    fn found(&self, base: &str, below: &str, saw: &mut dyn FnMut(Looked<'_>)) -> Option<Found> {
+    fn found(
+        &self,
+        base: &str,
+        below: &str,
+        saw: &mut dyn FnMut(Looked<'_>),
+    ) -> Option<FoundModule> {
         let key = join(base, below);
         saw(Looked::Path(&key));
         let at = self.at(&key)?;
         let base = base.to_owned();
-        Some(Found { at, key, base })
+        Some(FoundModule { at, key, base })
     }
 
     /// What is known differently once a file has come or gone.

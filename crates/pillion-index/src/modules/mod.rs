@@ -11,9 +11,9 @@ mod lookup;
 mod names;
 mod standard;
 
-pub use bindings::{Bound, bindings, part_of, submodule};
+pub use bindings::{ModuleBinding, bindings, part_of, submodule};
 pub use lookup::{At, FileId, Looked, Lookup};
-pub use names::{Modules, Target};
+pub use names::{ImportTarget, Modules};
 pub use standard::is_standard;
 
 /// The key of the module that a file is.

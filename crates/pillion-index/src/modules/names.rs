@@ -22,7 +22,7 @@ pub struct Modules {
 
 /// A module that an import names.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Target {
+pub struct ImportTarget {
     /// Its key.
     pub key: String,
     /// The folder that its name was looked up in.
@@ -165,13 +165,13 @@ impl Modules {
     }
 
     /// The module that an import in a file names; `module` has a dot for each level up.
-    pub fn find(&self, file: &str, module: &str) -> Option<Target> {
+    pub fn find(&self, file: &str, module: &str) -> Option<ImportTarget> {
         let found = self.lookup.find(file, module, &mut |_| ())?;
         let base = match module.starts_with('.') {
             true => self.base(&found.key),
             false => found.base,
         };
-        Some(Target {
+        Some(ImportTarget {
             key: found.key,
             base,
         })

@@ -14,16 +14,16 @@ use std::path::{Path, PathBuf};
 
 use pillion_bundle::signature::{self, SecretKey};
 use pillion_bundle::{
-    BundleType, Chapter, Compression, ContentManifest, Digest, FORMAT_VERSION, Hashing, Manifest,
-    Version, checksum_line,
+    BundleType, ChapterManifest, Compression, ContentManifest, Digest, FORMAT_VERSION, Hashing,
+    Manifest, Version, checksum_line,
 };
-use pillion_runtime::managed::Progress;
+use pillion_runtime::managed::ProgressListener;
 
 pub use runtime::{RuntimeInput, python_layout};
 
 use crate::error::{Error, Result};
-use crate::store::{Expected, Source, check};
-use crate::trust::Trust;
+use crate::store::{ArchiveFile, Expected, check};
+use crate::trust::TrustPolicy;
 
 /// Where the content of a file is.
 #[derive(Debug, Clone)]
@@ -61,7 +61,7 @@ pub struct Plan {
 
 /// What every bundle says of itself.
 #[derive(Debug, Clone)]
-pub struct Identity {
+pub struct BundleIdentity {
     /// Its type.
     pub kind: BundleType,
     /// Its scope.
@@ -98,11 +98,11 @@ pub struct SizeReport {
 
 /// A bundle of content: the files of a folder.
 pub fn content(
-    identity: &Identity,
+    identity: &BundleIdentity,
     from: &Path,
     exclude: &[String],
-    chapter: Option<Chapter>,
-    progress: &dyn Progress,
+    chapter: Option<ChapterManifest>,
+    progress: &dyn ProgressListener,
 ) -> Result<Plan> {
     progress.step(&format!("reading {}", from.display()));
     let mut found = tree::read(from, exclude)?;
@@ -114,7 +114,7 @@ pub fn content(
     // Manifests of older builds are no content.
     found.files.retain(|path, _| !Manifest::is_name(path));
     let (files, contents) = tree::measure(found.files, false, progress)?;
-    let chapter = chapter.map(|chapter| Chapter {
+    let chapter = chapter.map(|chapter| ChapterManifest {
         has_scripts: files.iter().any(|file| file.path.starts_with("scripts/")),
         has_datasets: files.iter().any(|file| file.path.starts_with("datasets/")),
         ..chapter
@@ -139,7 +139,7 @@ impl Plan {
     ) -> Result<Self> {
         let title = manifest.title();
         manifest
-            .check(&pillion_bundle::Limits::default())
+            .check(&pillion_bundle::BundleLimits::default())
             .map_err(Error::refused(title))?;
         Ok(Self {
             manifest,
@@ -154,7 +154,7 @@ impl Plan {
         &self,
         out: &Path,
         key: Option<&SecretKey>,
-        progress: &dyn Progress,
+        progress: &dyn ProgressListener,
     ) -> Result<Built> {
         let name = out.file_name().unwrap_or_default().to_string_lossy();
         let compression = Compression::of_name(&name).ok_or_else(|| Error::Input {
@@ -168,7 +168,7 @@ impl Plan {
         let temporary = temporary.map_err(Error::io("write", folder))?;
         progress.step(&format!("packing {name}"));
         let (total, mut done) = (self.manifest.size(), 0);
-        let open = |file: &pillion_bundle::File| {
+        let open = |file: &pillion_bundle::BundleFile| {
             done += file.size_bytes;
             progress.bytes(done, Some(total));
             match self.contents.get(&file.path) {
@@ -182,15 +182,15 @@ impl Plan {
         file.flush().map_err(Error::io("write", out))?;
         file.sync_all().map_err(Error::io("write", out))?;
         // What was written is read again, in all ways that an installation would.
-        let source = Source {
+        let source = ArchiveFile {
             path: temporary.path().to_owned(),
             name: name.clone().into_owned(),
             signature: None,
             checksum: None,
         };
-        let trust = Trust {
+        let trust = TrustPolicy {
             allow_unsigned: true,
-            ..Trust::default()
+            ..TrustPolicy::default()
         };
         let verified = check(&source, &trust, &Expected::default(), progress)?.verified;
         let signature = match key {

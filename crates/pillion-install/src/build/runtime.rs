@@ -11,15 +11,15 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use pillion_bundle::{
-    Compression, Digest, FORMAT_VERSION, Link, Manifest, Mode, Platform, PythonPart,
+    BundleLink, Compression, Digest, FORMAT_VERSION, Manifest, Mode, Platform, PythonPart,
     RuntimeManifest, SidecarPart, Version,
 };
-use pillion_runtime::managed::Progress;
+use pillion_runtime::managed::ProgressListener;
 use pillion_runtime::managed::Wheels;
 use pillion_runtime::{Dirs, worker_files};
 
-use super::tree::{self, Found};
-use super::{Content, Identity, Plan};
+use super::tree::{self, TreeContents};
+use super::{BundleIdentity, Content, Plan};
 use crate::error::{Error, Result};
 
 /// Where the interpreter is, below the folder or archive that was named.
@@ -31,7 +31,7 @@ const MACHINE_FILES: [&str; 3] = ["uv_cache.json", "direct_url.json", "REQUESTED
 #[derive(Debug)]
 pub struct RuntimeInput<'a> {
     /// Its name and version.
-    pub identity: &'a Identity,
+    pub identity: &'a BundleIdentity,
     /// The platform that it is for.
     pub platform: Platform,
     /// The tree of the interpreter: a folder or an archive.
@@ -65,7 +65,7 @@ pub struct PythonLayout {
 
 impl RuntimeInput<'_> {
     /// Gather everything.
-    pub async fn plan(&self, dirs: &Dirs, progress: &dyn Progress) -> Result<Plan> {
+    pub async fn plan(&self, dirs: &Dirs, progress: &dyn ProgressListener) -> Result<Plan> {
         let mut temporary = Vec::new();
         let root = self.python_root(&mut temporary, progress)?;
         progress.step(&format!("reading {}", root.display()));
@@ -101,10 +101,10 @@ impl RuntimeInput<'_> {
         let binary = Content::File(self.binary.to_owned());
         all.files
             .insert(entrypoint.to_owned(), (binary, Mode::Executable));
-        let links: Vec<Link> = all
+        let links: Vec<BundleLink> = all
             .links
             .into_iter()
-            .map(|(path, target)| Link { path, target })
+            .map(|(path, target)| BundleLink { path, target })
             .collect();
         let (files, contents) = tree::measure(all.files, true, progress)?;
         let executable = format!("python/{}", layout.executable);
@@ -137,7 +137,7 @@ impl RuntimeInput<'_> {
     fn python_root(
         &self,
         temporary: &mut Vec<tempfile::TempDir>,
-        progress: &dyn Progress,
+        progress: &dyn ProgressListener,
     ) -> Result<PathBuf> {
         let top = match self.python.is_dir() {
             true => self.python.to_owned(),
@@ -189,7 +189,7 @@ impl RuntimeInput<'_> {
         lock: &Path,
         version: &str,
         dirs: &Dirs,
-        progress: &dyn Progress,
+        progress: &dyn ProgressListener,
     ) -> Result<tempfile::TempDir> {
         let folder = temporary_folder()?;
         let parts: Vec<&str> = version.split('.').take(2).collect();
@@ -249,7 +249,7 @@ fn has_python(root: &Path, platform: Platform) -> bool {
 }
 
 /// All paths of a tree.
-fn python_paths(found: &Found) -> Vec<&str> {
+fn python_paths(found: &TreeContents) -> Vec<&str> {
     let links = found.links.iter().map(|(path, _)| path.as_str());
     found
         .files
@@ -297,7 +297,7 @@ pub fn python_layout(paths: &[&str], platform: Platform) -> Option<PythonLayout>
 
 /// Put packages where the interpreter looks for them. Their scripts stay away: they begin with
 /// the path of an interpreter on the machine that built the bundle.
-fn add_packages(python: &mut Found, layout: &PythonLayout, packages: &Path) -> Result<()> {
+fn add_packages(python: &mut TreeContents, layout: &PythonLayout, packages: &Path) -> Result<()> {
     let scripts = ["bin", "Scripts"].map(str::to_owned);
     let found = tree::read(packages, &scripts)?;
     for (path, (content, mode)) in found.files {
@@ -347,7 +347,7 @@ fn portable_record(text: &str) -> String {
 }
 
 /// An embeddable Python looks for modules where a file says, and nowhere else.
-fn open_path_file(python: &mut Found, file: &str, layout: &PythonLayout) -> Result<()> {
+fn open_path_file(python: &mut TreeContents, file: &str, layout: &PythonLayout) -> Result<()> {
     let Some((Content::File(path), mode)) = python.files.get(file).cloned() else {
         return Ok(());
     };
@@ -363,9 +363,9 @@ fn open_path_file(python: &mut Found, file: &str, layout: &PythonLayout) -> Resu
 }
 
 /// A tree as a part of another.
-fn below(folder: &str, found: Found) -> Found {
+fn below(folder: &str, found: TreeContents) -> TreeContents {
     let place = |path: String| format!("{folder}/{path}");
-    Found {
+    TreeContents {
         files: found
             .files
             .into_iter()

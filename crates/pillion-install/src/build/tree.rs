@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use pillion_bundle::{File, Mode, paths};
-use pillion_runtime::managed::Progress;
+use pillion_bundle::{BundleFile, Mode, paths};
+use pillion_runtime::managed::ProgressListener;
 
 use super::Content;
 use crate::error::{Error, Result};
@@ -17,7 +17,7 @@ const MAX_DEPTH: usize = 64;
 
 /// The files and links of a folder.
 #[derive(Debug, Default)]
-pub(super) struct Found {
+pub(super) struct TreeContents {
     /// Files by their paths from the folder, and whether they can be run.
     pub(super) files: BTreeMap<String, (Content, Mode)>,
     /// Links: their paths, and where they lead.
@@ -25,9 +25,9 @@ pub(super) struct Found {
 }
 
 /// Read a folder. `exclude` are paths from there that are left out, with all below them.
-pub(super) fn read(root: &Path, exclude: &[String]) -> Result<Found> {
+pub(super) fn read(root: &Path, exclude: &[String]) -> Result<TreeContents> {
     let real = root.canonicalize().map_err(Error::io("read", root))?;
-    let mut found = Found::default();
+    let mut found = TreeContents::default();
     walk(&real, &real, "", exclude, &mut found, 0)?;
     Ok(found)
 }
@@ -37,7 +37,7 @@ fn walk(
     folder: &Path,
     prefix: &str,
     exclude: &[String],
-    found: &mut Found,
+    found: &mut TreeContents,
     depth: usize,
 ) -> Result<()> {
     if depth > MAX_DEPTH {
@@ -119,8 +119,8 @@ fn mode(_: &fs::Metadata) -> Mode {
 pub(super) fn measure(
     files: BTreeMap<String, (Content, Mode)>,
     with_modes: bool,
-    progress: &dyn Progress,
-) -> Result<(Vec<File>, BTreeMap<String, Content>)> {
+    progress: &dyn ProgressListener,
+) -> Result<(Vec<BundleFile>, BTreeMap<String, Content>)> {
     let mut listed = Vec::with_capacity(files.len());
     let mut contents = BTreeMap::new();
     progress.step(&format!("hashing {} files", files.len()));
@@ -130,7 +130,7 @@ pub(super) fn measure(
             Content::Bytes(_) => PathBuf::from(&path),
         };
         let (size_bytes, sha256) = content.measure().map_err(Error::io("read", place))?;
-        listed.push(File {
+        listed.push(BundleFile {
             path: path.clone(),
             sha256,
             size_bytes,

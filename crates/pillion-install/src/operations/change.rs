@@ -10,8 +10,8 @@ use super::look::{BundleHealth, BundleState, InstalledBundle};
 use super::{Selection, TrustArgs, bytes};
 use crate::InstallService;
 use crate::error::Error;
-use crate::fetch::{self, Place};
-use crate::store::{Change, Outcome};
+use crate::fetch::{self, ArchiveLocation};
+use crate::store::{StoreChange, StoreOutcome};
 
 /// Check a bundle, install it and make it the active version.
 ///
@@ -93,14 +93,14 @@ pub enum ChangeOutcome {
     Unchanged,
 }
 
-impl From<Change> for Changed {
-    fn from(change: Change) -> Self {
+impl From<StoreChange> for Changed {
+    fn from(change: StoreChange) -> Self {
         Self {
             outcome: match change.outcome {
-                Outcome::Installed => ChangeOutcome::Installed,
-                Outcome::Kept => ChangeOutcome::Kept,
-                Outcome::Switched => ChangeOutcome::Switched,
-                Outcome::Unchanged => ChangeOutcome::Unchanged,
+                StoreOutcome::Installed => ChangeOutcome::Installed,
+                StoreOutcome::Kept => ChangeOutcome::Kept,
+                StoreOutcome::Switched => ChangeOutcome::Switched,
+                StoreOutcome::Unchanged => ChangeOutcome::Unchanged,
             },
             bundle_type: change.kind,
             scope_id: change.scope,
@@ -165,7 +165,7 @@ impl Operation for Install {
             allow_unsigned,
         } = self.trust;
         let trust = cx.service().trust(&trust, &from, allow_unsigned)?;
-        let mut place = Place::parse(&self.file, &from)?;
+        let mut place = ArchiveLocation::parse(&self.file, &from)?;
         let mut listed = None;
         if place.is_list() {
             let (artifact, about) = fetch::choose(&place, &which).await?;

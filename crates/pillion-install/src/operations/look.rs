@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 
 use super::{Selection, TrustArgs, bytes};
 use crate::InstallService;
-use crate::fetch::Place;
-use crate::store::{self, Entry, Expected, Health, Source, State};
+use crate::fetch::ArchiveLocation;
+use crate::store::{self, ArchiveFile, Expected, Health, InstalledVersion, VersionState};
 
 /// List the bundles that are installed.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema, clap::Args)]
@@ -51,8 +51,8 @@ pub struct InstalledBundle {
     pub installed_at: String,
 }
 
-impl From<&Entry> for InstalledBundle {
-    fn from(entry: &Entry) -> Self {
+impl From<&InstalledVersion> for InstalledBundle {
+    fn from(entry: &InstalledVersion) -> Self {
         Self {
             bundle_type: entry.kind,
             scope_id: entry.scope.clone(),
@@ -199,13 +199,15 @@ pub enum BundleState {
 impl From<&Health> for BundleHealth {
     fn from(health: &Health) -> Self {
         let (state, problem, hint) = match &health.state {
-            State::Whole => (BundleState::Whole, None, None),
-            State::Repaired(damage) => (BundleState::Repaired, Some(damage.to_string()), None),
-            State::Damaged(damage) => {
+            VersionState::Whole => (BundleState::Whole, None, None),
+            VersionState::Repaired(damage) => {
+                (BundleState::Repaired, Some(damage.to_string()), None)
+            }
+            VersionState::Damaged(damage) => {
                 let (what, hint) = (damage.to_string(), damage.hint());
                 (BundleState::Damaged, Some(what), Some(hint))
             }
-            State::Beyond(damage, why) => {
+            VersionState::Beyond(damage, why) => {
                 let what = format!("{damage}\nit cannot be repaired: {why}");
                 (BundleState::Damaged, Some(what), Some(why.hint()))
             }
@@ -288,7 +290,9 @@ impl Operation for Verify {
             return work(move |_| {
                 let all = store.verify(&which, &progress)?;
                 Ok(VerifyReport {
-                    ok: all.iter().all(|one| matches!(one.state, State::Whole)),
+                    ok: all
+                        .iter()
+                        .all(|one| matches!(one.state, VersionState::Whole)),
                     archive: None,
                     bundles: all.iter().map(BundleHealth::from).collect(),
                 })
@@ -298,16 +302,16 @@ impl Operation for Verify {
         let from = cx.folder()?;
         let (trust, allow) = (self.trust.trust, self.trust.allow_unsigned);
         let trust = cx.service().trust(&trust, &from, allow)?;
-        let path = match Place::parse(&file, &from)? {
-            Place::File(path) => path,
-            Place::Url(_) => {
+        let path = match ArchiveLocation::parse(&file, &from)? {
+            ArchiveLocation::File(path) => path,
+            ArchiveLocation::Url(_) => {
                 let what = "an archive is checked when it is here".to_owned();
                 let hint = "`pillion bundle install` checks what it downloads".to_owned();
                 return Err(crate::error::Error::Input { what, hint }.into());
             }
         };
         work(move |_| {
-            let source = Source::beside(&path)?;
+            let source = ArchiveFile::beside(&path)?;
             let expected = Expected {
                 kind: which.kind,
                 scope: which.scope,

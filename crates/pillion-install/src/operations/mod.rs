@@ -18,8 +18,8 @@ pub use change::{Activate, Gc, Install, Repair, Rollback};
 pub use look::{List, Verify};
 pub use registry::{BuildRegistry, Choose, nothing_fits};
 
-use crate::store::Which;
-use crate::{InstallService, Store};
+use crate::store::VersionFilter;
+use crate::{BundleStore, InstallService};
 
 /// All operations of the service.
 pub fn operations() -> Operations<InstallService> {
@@ -60,13 +60,13 @@ pub struct Selection {
 }
 
 impl Selection {
-    fn store(&self, cx: &Context<InstallService>) -> Result<Store> {
+    fn store(&self, cx: &Context<InstallService>) -> Result<BundleStore> {
         let from = cx.folder()?;
         Ok(cx.service().store(self.store.as_deref(), &from))
     }
 
-    fn which(&self) -> Which {
-        Which {
+    fn which(&self) -> VersionFilter {
+        VersionFilter {
             kind: self.kind,
             scope: self.scope.clone(),
             version: self.version.clone(),

@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 
-use pillion_bundle::registry::{Offered, Question};
+use pillion_bundle::registry::{ArtifactQuery, Offered};
 use pillion_bundle::{BundleType, Platform, Version};
 use pillion_catalogue::{
     Code, Context, Error, Offer, Operation, Result, Safety, Scope, Streams, commit, work,
@@ -189,7 +189,7 @@ impl Operation for Choose {
         let folder = cx.folder()?.join(&self.folder);
         work(move |_| {
             let registry = registry::read(&folder)?;
-            let question = Question {
+            let question = ArtifactQuery {
                 bundle_type: self.kind,
                 scope_id: self.scope.as_deref(),
                 platform: self.platform.or_else(Platform::here),
@@ -206,7 +206,7 @@ impl Operation for Choose {
 }
 
 /// No artifact is for this desktop.
-pub fn nothing_fits(question: &Question<'_>) -> Error {
+pub fn nothing_fits(question: &ArtifactQuery<'_>) -> Error {
     let platform = question.platform.map_or("any platform", Platform::as_str);
     let desktop = question.desktop_version;
     let desktop = desktop.map_or_else(String::new, |version| format!(" and desktop {version}"));

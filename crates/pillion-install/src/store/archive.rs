@@ -6,21 +6,21 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use pillion_bundle::{
-    BundleType, Digest, File, Hashing, Limits, Link, Manifest, NoSink, Platform, Sink, Verified,
-    parse_checksum, signature,
+    BundleFile, BundleLimits, BundleLink, BundleType, Digest, Hashing, Manifest, NoSink, Platform,
+    Sink, Verified, parse_checksum, signature,
 };
-use pillion_runtime::managed::Progress;
+use pillion_runtime::managed::ProgressListener;
 
 use crate::counting::Counting;
 use crate::error::{Error, Result};
-use crate::trust::Trust;
+use crate::trust::TrustPolicy;
 
 /// What follows an archive's name in that of its checksum.
 pub(crate) const CHECKSUM: &str = ".sha256";
 
 /// An archive, and what lies beside it.
 #[derive(Debug, Clone)]
-pub struct Source {
+pub struct ArchiveFile {
     /// The archive.
     pub path: PathBuf,
     /// What people call it.
@@ -31,7 +31,7 @@ pub struct Source {
     pub checksum: Option<Digest>,
 }
 
-impl Source {
+impl ArchiveFile {
     /// An archive with the signature and the checksum beside it.
     pub fn beside(path: &Path) -> Result<Self> {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
@@ -111,10 +111,10 @@ pub struct Checked {
 
 /// Check an archive in all ways, and unpack nothing.
 pub fn check(
-    source: &Source,
-    trust: &Trust,
+    source: &ArchiveFile,
+    trust: &TrustPolicy,
     expected: &Expected,
-    progress: &dyn Progress,
+    progress: &dyn ProgressListener,
 ) -> Result<Checked> {
     let mut file = fs::File::open(&source.path).map_err(Error::io("read", &source.path))?;
     let mut sink = Checking {
@@ -127,11 +127,11 @@ pub fn check(
 /// Check an archive, and unpack it into a folder that is not there yet.
 pub(crate) fn unpack(
     file: &mut fs::File,
-    source: &Source,
-    trust: &Trust,
+    source: &ArchiveFile,
+    trust: &TrustPolicy,
     expected: &Expected,
     to: &Path,
-    progress: &dyn Progress,
+    progress: &dyn ProgressListener,
 ) -> Result<Checked> {
     let mut unpacker = Unpacker {
         root: to.to_owned(),
@@ -146,9 +146,9 @@ pub(crate) fn unpack(
 
 fn check_file(
     file: &mut fs::File,
-    source: &Source,
-    trust: &Trust,
-    progress: &dyn Progress,
+    source: &ArchiveFile,
+    trust: &TrustPolicy,
+    progress: &dyn ProgressListener,
     sink: &mut dyn Sink,
 ) -> Result<Checked> {
     let refused = || Error::refused(source.name.clone());
@@ -171,7 +171,8 @@ fn check_file(
     file.rewind().map_err(failed())?;
     progress.step(&format!("checking {}", source.name));
     let reader = Counting::new(&mut *file, Some(size), progress);
-    let verified = pillion_bundle::read(reader, &Limits::default(), sink).map_err(refused())?;
+    let verified =
+        pillion_bundle::read(reader, &BundleLimits::default(), sink).map_err(refused())?;
     if source
         .checksum
         .as_ref()
@@ -196,7 +197,7 @@ pub(crate) fn manifest_in(path: &Path, sha256: &Digest) -> io::Result<Option<Vec
     file.rewind()?;
     let mut first = FirstOnly::default();
     // It ends with the sink's refusal: the rest was checked when the archive came.
-    let _ = pillion_bundle::read(file, &Limits::default(), &mut first);
+    let _ = pillion_bundle::read(file, &BundleLimits::default(), &mut first);
     Ok(first.manifest)
 }
 
@@ -213,11 +214,11 @@ impl Sink for FirstOnly {
         Err(pillion_bundle::Error::Write(enough))
     }
 
-    fn file(&mut self, _: &File, _: &mut dyn Read) -> io::Result<()> {
+    fn file(&mut self, _: &BundleFile, _: &mut dyn Read) -> io::Result<()> {
         Ok(())
     }
 
-    fn link(&mut self, _: &Link) -> io::Result<()> {
+    fn link(&mut self, _: &BundleLink) -> io::Result<()> {
         Ok(())
     }
 }
@@ -234,11 +235,11 @@ impl Sink for Checking<'_> {
         self.inner.manifest(manifest, bytes)
     }
 
-    fn file(&mut self, file: &File, content: &mut dyn Read) -> io::Result<()> {
+    fn file(&mut self, file: &BundleFile, content: &mut dyn Read) -> io::Result<()> {
         self.inner.file(file, content)
     }
 
-    fn link(&mut self, link: &Link) -> io::Result<()> {
+    fn link(&mut self, link: &BundleLink) -> io::Result<()> {
         self.inner.link(link)
     }
 }
@@ -274,11 +275,11 @@ impl Sink for Unpacker {
         written.map_err(pillion_bundle::Error::Write)
     }
 
-    fn file(&mut self, file: &File, content: &mut dyn Read) -> io::Result<()> {
+    fn file(&mut self, file: &BundleFile, content: &mut dyn Read) -> io::Result<()> {
         self.write(&file.path, file.mode().bits(), content)
     }
 
-    fn link(&mut self, link: &Link) -> io::Result<()> {
+    fn link(&mut self, link: &BundleLink) -> io::Result<()> {
         let path = self.root.join(&link.path);
         if let Some(folder) = path.parent() {
             fs::create_dir_all(folder)?;

@@ -3,19 +3,19 @@
 use std::fs;
 use std::path::Path;
 
-use pillion_bundle::{BundleType, Digest, Hashing, Installed, Limits, Platform, Version};
+use pillion_bundle::{BundleLimits, BundleType, Digest, Hashing, Installed, Platform, Version};
 use pillion_runtime::bundle::{Depth, Unpacked, folder_of};
-use pillion_runtime::managed::Progress;
+use pillion_runtime::managed::ProgressListener;
 
-use super::archive::{Expected, Source, unpack};
-use super::{Store, Which, files};
+use super::archive::{ArchiveFile, Expected, unpack};
+use super::{BundleStore, VersionFilter, files};
 use crate::counting::Counting;
 use crate::error::{Error, Result};
-use crate::trust::Trust;
+use crate::trust::TrustPolicy;
 
 /// What a change did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Outcome {
+pub enum StoreOutcome {
     /// A version was installed, and is active.
     Installed,
     /// It was installed already and is whole; it is active now.
@@ -28,9 +28,9 @@ pub enum Outcome {
 
 /// A change that was made.
 #[derive(Debug, Clone)]
-pub struct Change {
+pub struct StoreChange {
     /// What was done.
-    pub outcome: Outcome,
+    pub outcome: StoreOutcome,
     /// The type.
     pub kind: BundleType,
     /// The scope.
@@ -45,15 +45,15 @@ pub struct Change {
     pub signed_by: Option<String>,
 }
 
-impl Store {
+impl BundleStore {
     /// Check an archive, install it and make it the active version.
     pub fn install(
         &self,
-        source: &Source,
-        trust: &Trust,
-        which: &Which,
-        progress: &dyn Progress,
-    ) -> Result<Change> {
+        source: &ArchiveFile,
+        trust: &TrustPolicy,
+        which: &VersionFilter,
+        progress: &dyn ProgressListener,
+    ) -> Result<StoreChange> {
         let lock = self.lock()?;
         let staging = self.staging(&lock)?;
         let done = self.install_staged(&staging, source, trust, which, progress);
@@ -67,11 +67,11 @@ impl Store {
     fn install_staged(
         &self,
         staging: &Path,
-        source: &Source,
-        trust: &Trust,
-        which: &Which,
-        progress: &dyn Progress,
-    ) -> Result<Change> {
+        source: &ArchiveFile,
+        trust: &TrustPolicy,
+        which: &VersionFilter,
+        progress: &dyn ProgressListener,
+    ) -> Result<StoreChange> {
         // A copy of our own: what is checked is what is unpacked and kept.
         let copy = staging.join("archive");
         let digest = copied(source, &copy, progress)?;
@@ -152,10 +152,10 @@ impl Store {
         };
         index.install(kind, &scope, &version, entry);
         self.write_index(&index)?;
-        Ok(Change {
+        Ok(StoreChange {
             outcome: match is_whole {
-                true => Outcome::Kept,
-                false => Outcome::Installed,
+                true => StoreOutcome::Kept,
+                false => StoreOutcome::Installed,
             },
             kind,
             scope,
@@ -167,10 +167,10 @@ impl Store {
     }
 
     /// Make an installed version the active one: the one that is named, else the newest.
-    pub fn activate(&self, which: &Which) -> Result<Change> {
+    pub fn activate(&self, which: &VersionFilter) -> Result<StoreChange> {
         let _lock = self.lock()?;
         let (kind, scope) = self.one_scope(which)?;
-        let newest = self.some(&Which {
+        let newest = self.some(&VersionFilter {
             kind: Some(kind),
             scope: Some(scope.clone()),
             version: which.version.clone(),
@@ -183,7 +183,7 @@ impl Store {
     }
 
     /// Make the version active that was so before.
-    pub fn rollback(&self, which: &Which) -> Result<Change> {
+    pub fn rollback(&self, which: &VersionFilter) -> Result<StoreChange> {
         let _lock = self.lock()?;
         let (kind, scope) = self.one_scope(which)?;
         let index = self.index()?;
@@ -202,7 +202,7 @@ impl Store {
         scope: &str,
         version: &Version,
         note: impl FnOnce(&Self, &Version) -> Result<()>,
-    ) -> Result<Change> {
+    ) -> Result<StoreChange> {
         let mut index = self.index()?;
         let before = index.get(kind, scope).map(|active| active.version.clone());
         let path = folder_of(&self.root, kind, scope, version.as_str());
@@ -217,10 +217,10 @@ impl Store {
             }
             self.write_index(&index)?;
         }
-        Ok(Change {
+        Ok(StoreChange {
             outcome: match is_other {
-                true => Outcome::Switched,
-                false => Outcome::Unchanged,
+                true => StoreOutcome::Switched,
+                false => StoreOutcome::Unchanged,
             },
             kind,
             scope: scope.to_owned(),
@@ -242,10 +242,10 @@ fn no_previous(kind: BundleType, scope: &str) -> Error {
 }
 
 /// Copy an archive, and give its hash.
-fn copied(source: &Source, to: &Path, progress: &dyn Progress) -> Result<Digest> {
+fn copied(source: &ArchiveFile, to: &Path, progress: &dyn ProgressListener) -> Result<Digest> {
     let file = fs::File::open(&source.path).map_err(Error::io("read", &source.path))?;
     let size = file.metadata().map_err(Error::io("read", &source.path))?;
-    let limit = Limits::default().packed;
+    let limit = BundleLimits::default().packed;
     if !size.is_file() || size.len() > limit {
         let reason = match size.is_file() {
             true => pillion_bundle::Error::TooLarge {

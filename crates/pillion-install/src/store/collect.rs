@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use pillion_bundle::Version;
 
-use super::{ARCHIVES, DOWNLOADS, Entry, STAGING, Store, Which, files};
+use super::{ARCHIVES, BundleStore, DOWNLOADS, InstalledVersion, STAGING, VersionFilter, files};
 use crate::error::{Error, Result};
 
 /// A download that nobody went on with for so long is given up.
@@ -18,7 +18,7 @@ pub struct Collected {
     /// Versions that are gone.
     pub versions: Vec<Removed>,
     /// Versions that would be, but that a process runs from.
-    pub in_use: Vec<Entry>,
+    pub in_use: Vec<InstalledVersion>,
     /// Other things that are gone: archives, leftovers.
     pub others: Vec<PathBuf>,
     /// How many bytes they had.
@@ -29,16 +29,16 @@ pub struct Collected {
 #[derive(Debug, Clone)]
 pub struct Removed {
     /// Which one.
-    pub entry: Entry,
+    pub entry: InstalledVersion,
     /// How many bytes it had, with its archive.
     pub bytes: u64,
 }
 
-impl Store {
+impl BundleStore {
     /// Remove versions that are not active, but for the `keep` last ones that were; archives of
     /// what is not installed; what was left by those who did not come to an end. With `preview`
     /// only tell.
-    pub fn collect(&self, which: &Which, keep: usize, preview: bool) -> Result<Collected> {
+    pub fn collect(&self, which: &VersionFilter, keep: usize, preview: bool) -> Result<Collected> {
         if preview && !self.root.is_dir() {
             return Ok(Collected::default());
         }
@@ -65,7 +65,8 @@ impl Store {
             files::remove_tree(&staging)?;
             self.remove(&done.versions, &staging)?;
         }
-        let going: Vec<&Entry> = done.versions.iter().map(|removed| &removed.entry).collect();
+        let going: Vec<&InstalledVersion> =
+            done.versions.iter().map(|removed| &removed.entry).collect();
         for path in self.unused_archives(&going)? {
             done.bytes += size(&path);
             if !preview {
@@ -80,7 +81,7 @@ impl Store {
     }
 
     /// Versions that neither are active nor were so lately.
-    fn superfluous(&self, which: &Which, keep: usize) -> Result<Vec<Entry>> {
+    fn superfluous(&self, which: &VersionFilter, keep: usize) -> Result<Vec<InstalledVersion>> {
         let index = self.index()?;
         let history = self.history();
         let mut all = self.list(which)?;
@@ -128,8 +129,8 @@ impl Store {
 
     /// Archives of versions that are not installed, folders of versions that the index does not
     /// know, and downloads that were given up.
-    fn unused_archives(&self, going: &[&Entry]) -> Result<Vec<PathBuf>> {
-        let installed = self.list(&Which::default())?;
+    fn unused_archives(&self, going: &[&InstalledVersion]) -> Result<Vec<PathBuf>> {
+        let installed = self.list(&VersionFilter::default())?;
         let stays = |folder: &Path, name: &str| {
             installed.iter().any(|entry| {
                 let version = entry.version.as_str();

@@ -22,14 +22,14 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use pillion_bundle::{BundleType, Compression, Index, Version};
+use pillion_bundle::{ActiveIndex, BundleType, Compression, Version};
 use pillion_runtime::bundle::{self, folder_of};
 use serde::{Deserialize, Serialize};
 
-pub use archive::{Checked, Expected, Source, check};
-pub use change::{Change, Outcome};
+pub use archive::{ArchiveFile, Checked, Expected, check};
+pub use change::{StoreChange, StoreOutcome};
 pub use collect::{Collected, Removed};
-pub use repair::{Health, State};
+pub use repair::{Health, VersionState};
 
 use crate::error::{Error, Result};
 
@@ -48,13 +48,13 @@ const MAX_HISTORY: usize = 16;
 
 /// A store.
 #[derive(Debug, Clone)]
-pub struct Store {
+pub struct BundleStore {
     root: PathBuf,
 }
 
 /// Which installed versions are meant; all if nothing is said.
 #[derive(Debug, Clone, Default)]
-pub struct Which {
+pub struct VersionFilter {
     /// Of this type.
     pub kind: Option<BundleType>,
     /// Of this scope.
@@ -65,7 +65,7 @@ pub struct Which {
 
 /// A version that is installed.
 #[derive(Debug, Clone)]
-pub struct Entry {
+pub struct InstalledVersion {
     /// Its type.
     pub kind: BundleType,
     /// Its scope.
@@ -84,7 +84,7 @@ pub struct Entry {
     pub previous: bool,
 }
 
-impl Entry {
+impl InstalledVersion {
     /// What people call it.
     pub fn title(&self) -> String {
         format!("{}/{} {}", self.kind, self.scope, self.version)
@@ -103,7 +103,7 @@ pub(crate) struct Locked {
 #[serde(transparent)]
 struct History(BTreeMap<BundleType, BTreeMap<String, Vec<Version>>>);
 
-impl Store {
+impl BundleStore {
     /// The store in this folder, which need not exist.
     pub fn new(root: impl Into<PathBuf>) -> Self {
         Self { root: root.into() }
@@ -120,18 +120,18 @@ impl Store {
     }
 
     /// What is installed.
-    pub fn index(&self) -> Result<Index> {
+    pub fn index(&self) -> Result<ActiveIndex> {
         Ok(bundle::read_index(&self.root)?)
     }
 
     /// The installed versions that are meant, sorted.
-    pub fn list(&self, which: &Which) -> Result<Vec<Entry>> {
+    pub fn list(&self, which: &VersionFilter) -> Result<Vec<InstalledVersion>> {
         let index = self.index()?;
         let mut all = Vec::new();
         for (kind, scope, active) in index.iter() {
             let previous = self.previous(kind, scope, active);
             for (version, installed) in &active.versions {
-                all.push(Entry {
+                all.push(InstalledVersion {
                     kind,
                     scope: scope.to_owned(),
                     version: version.clone(),
@@ -158,7 +158,7 @@ impl Store {
     }
 
     /// Those that are meant, of which there must be one.
-    pub(crate) fn some(&self, which: &Which) -> Result<Vec<Entry>> {
+    pub(crate) fn some(&self, which: &VersionFilter) -> Result<Vec<InstalledVersion>> {
         let found = self.list(which)?;
         match found.is_empty() {
             false => Ok(found),
@@ -171,8 +171,8 @@ impl Store {
     }
 
     /// The one type and scope that are meant.
-    pub(crate) fn one_scope(&self, which: &Which) -> Result<(BundleType, String)> {
-        let any = Which {
+    pub(crate) fn one_scope(&self, which: &VersionFilter) -> Result<(BundleType, String)> {
+        let any = VersionFilter {
             version: None,
             ..which.clone()
         };
@@ -235,8 +235,8 @@ impl Store {
     }
 
     /// Replace the list of what is installed. From here on it is so.
-    pub(crate) fn write_index(&self, index: &Index) -> Result<()> {
-        let path = self.root.join(Index::NAME);
+    pub(crate) fn write_index(&self, index: &ActiveIndex) -> Result<()> {
+        let path = self.root.join(ActiveIndex::NAME);
         let mut bytes = serde_json::to_vec_pretty(index)
             .map_err(io::Error::other)
             .map_err(Error::io("write", &path))?;

@@ -3,28 +3,28 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use pillion_bundle::{Compression, Index, Installed};
+use pillion_bundle::{ActiveIndex, Compression, Installed};
 use pillion_runtime::bundle::{self, BundleError, Depth, Unpacked};
-use pillion_runtime::managed::Progress;
+use pillion_runtime::managed::ProgressListener;
 
-use super::archive::{Expected, Source, manifest_in, unpack};
+use super::archive::{ArchiveFile, Expected, manifest_in, unpack};
 use super::change::now;
-use super::{Entry, Store, Which, files};
+use super::{BundleStore, InstalledVersion, VersionFilter, files};
 use crate::error::{Error, Result};
-use crate::trust::Trust;
+use crate::trust::TrustPolicy;
 
 /// How an installed version is.
 #[derive(Debug)]
 pub struct Health {
     /// Which one.
-    pub entry: Entry,
+    pub entry: InstalledVersion,
     /// How it is.
-    pub state: State,
+    pub state: VersionState,
 }
 
 /// How a version is.
 #[derive(Debug)]
-pub enum State {
+pub enum VersionState {
     /// As it was installed.
     Whole,
     /// It was damaged in this way, and is whole again.
@@ -35,15 +35,19 @@ pub enum State {
     Beyond(BundleError, Box<Error>),
 }
 
-impl Store {
+impl BundleStore {
     /// Look at every byte of the versions that are meant.
-    pub fn verify(&self, which: &Which, progress: &dyn Progress) -> Result<Vec<Health>> {
+    pub fn verify(
+        &self,
+        which: &VersionFilter,
+        progress: &dyn ProgressListener,
+    ) -> Result<Vec<Health>> {
         let mut all = Vec::new();
         for entry in self.some(which)? {
             progress.step(&format!("looking at {}", entry.title()));
             let state = match self.health(&entry) {
-                Ok(()) => State::Whole,
-                Err(damage) => State::Damaged(damage),
+                Ok(()) => VersionState::Whole,
+                Err(damage) => VersionState::Damaged(damage),
             };
             all.push(Health { entry, state });
         }
@@ -51,9 +55,13 @@ impl Store {
     }
 
     /// Make the versions that are meant whole again, from the archives that they came in.
-    pub fn repair(&self, which: &Which, progress: &dyn Progress) -> Result<Vec<Health>> {
+    pub fn repair(
+        &self,
+        which: &VersionFilter,
+        progress: &dyn ProgressListener,
+    ) -> Result<Vec<Health>> {
         let lock = self.lock()?;
-        let is_lost = !self.root.join(Index::NAME).exists() && self.has_bundles();
+        let is_lost = !self.root.join(ActiveIndex::NAME).exists() && self.has_bundles();
         if is_lost || matches!(self.index(), Err(Error::Damaged(BundleError::Index { .. }))) {
             progress.step("making the list of what is installed anew");
             self.rebuild_index()?;
@@ -62,14 +70,14 @@ impl Store {
         for entry in self.some(which)? {
             progress.step(&format!("looking at {}", entry.title()));
             let state = match self.health(&entry) {
-                Ok(()) => State::Whole,
+                Ok(()) => VersionState::Whole,
                 Err(damage) => {
                     let staging = self.staging(&lock)?;
                     let made = self.make_anew(&entry, &staging, progress);
                     let cleaned = files::remove_tree(&staging);
                     match made.and(cleaned) {
-                        Ok(()) => State::Repaired(damage),
-                        Err(error) => State::Beyond(damage, Box::new(error)),
+                        Ok(()) => VersionState::Repaired(damage),
+                        Err(error) => VersionState::Beyond(damage, Box::new(error)),
                     }
                 }
             };
@@ -79,7 +87,7 @@ impl Store {
     }
 
     /// Whether a version is what was installed, to the last byte.
-    fn health(&self, entry: &Entry) -> Result<(), BundleError> {
+    fn health(&self, entry: &InstalledVersion) -> Result<(), BundleError> {
         let found = Unpacked::open(&entry.path)?;
         let manifest = &found.manifest;
         let is_it = manifest.bundle_type() == entry.kind
@@ -109,13 +117,18 @@ impl Store {
     }
 
     /// The archive that a version came in, if it is still there.
-    fn archive_of(&self, entry: &Entry) -> Option<PathBuf> {
+    fn archive_of(&self, entry: &InstalledVersion) -> Option<PathBuf> {
         let archives = [Compression::Zstd, Compression::Gzip]
             .map(|kind| self.archive(entry.kind, &entry.scope, &entry.version, kind));
         archives.into_iter().find(|path| path.is_file())
     }
 
-    fn make_anew(&self, entry: &Entry, staging: &Path, progress: &dyn Progress) -> Result<()> {
+    fn make_anew(
+        &self,
+        entry: &InstalledVersion,
+        staging: &Path,
+        progress: &dyn ProgressListener,
+    ) -> Result<()> {
         let Some(path) = self.archive_of(entry) else {
             return Err(Error::NotFound {
                 what: "the archive that it came in is gone".to_owned(),
@@ -123,15 +136,15 @@ impl Store {
             });
         };
         // Its signature was checked when it came; that it is the same archive, its hash tells.
-        let source = Source {
+        let source = ArchiveFile {
             name: path.display().to_string(),
             signature: None,
             checksum: Some(entry.sha256.clone()),
             path: path.clone(),
         };
-        let trust = Trust {
+        let trust = TrustPolicy {
             allow_unsigned: true,
-            ..Trust::default()
+            ..TrustPolicy::default()
         };
         let expected = Expected {
             kind: Some(entry.kind),
@@ -154,7 +167,7 @@ impl Store {
     /// The list of what is installed, from the folders that are there. The newest version of
     /// each becomes the active one: nobody knows which one was.
     fn rebuild_index(&self) -> Result<()> {
-        let mut index = Index::default();
+        let mut index = ActiveIndex::default();
         for kind in pillion_bundle::BundleType::ALL {
             let scopes = self.root.join(kind.as_str()).read_dir();
             for scope in scopes.into_iter().flatten().flatten() {

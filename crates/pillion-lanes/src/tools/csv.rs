@@ -12,7 +12,7 @@ const CELLS: usize = 8_000_000;
 
 /// What a column holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum ColumnKind {
     Integer,
     Real,
     Text,
@@ -21,13 +21,13 @@ pub(super) enum Kind {
 /// A table that was read.
 #[derive(Debug)]
 pub(super) struct Sheet {
-    pub(super) columns: Vec<(String, Kind)>,
+    pub(super) columns: Vec<(String, ColumnKind)>,
     pub(super) rows: Vec<Vec<String>>,
 }
 
 /// A cell that is to be stored.
 #[derive(Debug, PartialEq)]
-pub(super) enum Cell<'a> {
+pub(super) enum StoredValue<'a> {
     Null,
     Integer(i64),
     Real(f64),
@@ -61,22 +61,22 @@ impl Sheet {
     }
 
     /// A row as it is stored: as many cells as there are columns.
-    pub(super) fn cells<'a>(&'a self, row: &'a [String]) -> impl Iterator<Item = Cell<'a>> {
+    pub(super) fn cells<'a>(&'a self, row: &'a [String]) -> impl Iterator<Item = StoredValue<'a>> {
         self.columns.iter().enumerate().map(|(at, (_, kind))| {
             let Some(text) = row.get(at) else {
-                return Cell::Null;
+                return StoredValue::Null;
             };
             match kind {
-                Kind::Text => Cell::Text(text),
-                Kind::Integer => text.parse().map_or(Cell::Null, Cell::Integer),
-                Kind::Real => text.parse().map_or(Cell::Null, Cell::Real),
+                ColumnKind::Text => StoredValue::Text(text),
+                ColumnKind::Integer => text.parse().map_or(StoredValue::Null, StoredValue::Integer),
+                ColumnKind::Real => text.parse().map_or(StoredValue::Null, StoredValue::Real),
             }
         })
     }
 }
 
 /// A column holds numbers if nothing of what is written is lost by reading it so.
-fn kind(rows: &[Vec<String>], at: usize) -> Kind {
+fn kind(rows: &[Vec<String>], at: usize) -> ColumnKind {
     let mut kind = None;
     for text in rows.iter().filter_map(|row| row.get(at)) {
         if text.is_empty() {
@@ -86,13 +86,13 @@ fn kind(rows: &[Vec<String>], at: usize) -> Kind {
         let padded = digits.len() > 1 && digits.starts_with('0') && !digits.starts_with("0.");
         let plain = digits.starts_with(|c: char| c.is_ascii_digit()) && !padded;
         kind = match (kind, plain && text.parse::<i64>().is_ok()) {
-            (None | Some(Kind::Integer), true) => Some(Kind::Integer),
-            (Some(Kind::Real), true) => Some(Kind::Real),
-            _ if plain && text.parse::<f64>().is_ok_and(f64::is_finite) => Some(Kind::Real),
-            _ => return Kind::Text,
+            (None | Some(ColumnKind::Integer), true) => Some(ColumnKind::Integer),
+            (Some(ColumnKind::Real), true) => Some(ColumnKind::Real),
+            _ if plain && text.parse::<f64>().is_ok_and(f64::is_finite) => Some(ColumnKind::Real),
+            _ => return ColumnKind::Text,
         };
     }
-    kind.unwrap_or(Kind::Text)
+    kind.unwrap_or(ColumnKind::Text)
 }
 
 /// Names that SQL can tell apart, which it does without case.
@@ -149,7 +149,7 @@ mod tests {
         let sheet = Sheet::read("\u{feff}a,b\r\n\"x, \"\"y\"\"\n\",2\r\n\nonly\n").unwrap();
         assert_eq!(sheet.rows[0], ["x, \"y\"\n", "2"]);
         let short: Vec<_> = sheet.cells(&sheet.rows[1]).collect();
-        assert_eq!(short, [Cell::Text("only"), Cell::Null]);
+        assert_eq!(short, [StoredValue::Text("only"), StoredValue::Null]);
         assert!(Sheet::read("").is_err());
         for open in ["a\n\"open", "a\n\"", "\"", "a\n1,\"x\"\""] {
             assert!(Sheet::read(open).is_err(), "{open}");
@@ -164,11 +164,11 @@ mod tests {
         let sheet =
             Sheet::read("n,r,zip,plus,nan,gap\n1,1.5,007,+1,nan,\n-2,3,12,2,1,5\n").unwrap();
         let kinds: Vec<_> = sheet.columns.iter().map(|(_, kind)| *kind).collect();
-        use Kind::{Integer, Real, Text};
+        use ColumnKind::{Integer, Real, Text};
         assert_eq!(kinds, [Integer, Real, Text, Text, Text, Integer]);
         let first: Vec<_> = sheet.cells(&sheet.rows[0]).collect();
-        assert_eq!(first[1], Cell::Real(1.5));
-        assert_eq!(first[5], Cell::Null);
+        assert_eq!(first[1], StoredValue::Real(1.5));
+        assert_eq!(first[5], StoredValue::Null);
     }
 
     #[test]

@@ -7,16 +7,16 @@ use std::path::Path;
 
 use pillion_catalogue::{Code, Error, Result};
 
-use super::given::Source;
+use super::given::ByteSource;
 
 /// The largest file.
 const BYTES: u64 = 32 << 20;
 
 /// All of a file. Blocks. What is said about it is for the program, so no path is named.
-pub(super) fn read(source: &Source, name: &str) -> Result<Vec<u8>> {
+pub(super) fn read(source: &ByteSource, name: &str) -> Result<Vec<u8>> {
     match source {
-        Source::Bytes(bytes) => Ok(bytes.to_vec()),
-        Source::File(path) => read_file(path, name),
+        ByteSource::Bytes(bytes) => Ok(bytes.to_vec()),
+        ByteSource::File(path) => read_file(path, name),
     }
 }
 
@@ -54,7 +54,7 @@ mod tests {
     use rustix::fs::{CWD, FileType, Mode, mknodat};
 
     fn read_at(path: &Path) -> Result<Vec<u8>> {
-        read(&Source::File(path.to_owned()), "the name")
+        read(&ByteSource::File(path.to_owned()), "the name")
     }
 
     #[test]
@@ -63,7 +63,7 @@ mod tests {
         let path = folder.path().join("file");
         std::fs::write(&path, [0xff, 0]).unwrap();
         assert_eq!(read_at(&path).unwrap(), [0xff, 0]);
-        let bytes = Source::Bytes(vec![1, 2].into());
+        let bytes = ByteSource::Bytes(vec![1, 2].into());
         assert_eq!(read(&bytes, "x").unwrap(), [1, 2]);
     }
 

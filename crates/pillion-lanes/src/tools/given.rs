@@ -68,21 +68,21 @@ pub struct Tools(Arc<Named>);
 
 #[derive(Debug, Default)]
 pub(super) struct Named {
-    pub(super) read: BTreeMap<String, Source>,
+    pub(super) read: BTreeMap<String, ByteSource>,
     pub(super) tables: BTreeMap<String, Table>,
     pub(super) functions: BTreeMap<String, String>,
 }
 
 /// Where bytes come from.
 #[derive(Debug, Clone)]
-pub(super) enum Source {
+pub(super) enum ByteSource {
     File(PathBuf),
     Bytes(Arc<[u8]>),
 }
 
 #[derive(Debug, Clone)]
 pub(super) enum Table {
-    Csv(Source),
+    Csv(ByteSource),
     Sqlite { path: PathBuf, table: String },
 }
 
@@ -173,10 +173,10 @@ pub(super) fn sqlite_files(tables: &BTreeMap<String, Table>) -> Vec<PathBuf> {
     files
 }
 
-fn source(readable: Readable, root: &Path, name: &str, bytes: &mut usize) -> Result<Source> {
+fn source(readable: Readable, root: &Path, name: &str, bytes: &mut usize) -> Result<ByteSource> {
     use base64::Engine as _;
     let contents = match readable {
-        Readable::Path(path) => return Ok(Source::File(root.join(path))),
+        Readable::Path(path) => return Ok(ByteSource::File(root.join(path))),
         Readable::Text(text) => text.into_bytes(),
         Readable::Base64(text) => base64::prelude::BASE64_STANDARD
             .decode(text)
@@ -186,7 +186,7 @@ fn source(readable: Readable, root: &Path, name: &str, bytes: &mut usize) -> Res
     if *bytes > BYTES {
         return Err(wrong(format!("the tools have more than {BYTES} bytes")));
     }
-    Ok(Source::Bytes(contents.into()))
+    Ok(ByteSource::Bytes(contents.into()))
 }
 
 fn table(given: TableGiven, root: &Path, name: &str, bytes: &mut usize) -> Result<Table> {

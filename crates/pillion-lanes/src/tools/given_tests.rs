@@ -57,14 +57,14 @@ fn paths_are_meant_from_the_root_and_contents_come_along() {
     }));
     let all = all.unwrap();
     let file = |name: &str| match &all.named().read[name] {
-        Source::File(path) => path.clone(),
-        Source::Bytes(_) => panic!("{name}"),
+        ByteSource::File(path) => path.clone(),
+        ByteSource::Bytes(_) => panic!("{name}"),
     };
     assert_eq!(file("file"), Path::new("/project/data/a.csv"));
     assert_eq!(file("absolute"), Path::new("/data/b"));
     let bytes = |name: &str| match &all.named().read[name] {
-        Source::Bytes(bytes) => bytes.to_vec(),
-        Source::File(_) => panic!("{name}"),
+        ByteSource::Bytes(bytes) => bytes.to_vec(),
+        ByteSource::File(_) => panic!("{name}"),
     };
     assert_eq!((bytes("text"), bytes("bytes")), ("ü".into(), vec![0xff, 0]));
     let table = |name: &str| match &all.named().tables[name] {

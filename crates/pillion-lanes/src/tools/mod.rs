@@ -108,7 +108,7 @@ pub(crate) fn serve(
     let socket = UnixStream::from_std(socket)?;
     let stop = Arc::new(AtomicBool::new(false));
     let calls = Arc::new(Mutex::new(Calls::default()));
-    let desk = Desk {
+    let service = ToolService {
         tools: tools.clone(),
         behalf,
         stop: Arc::clone(&stop),
@@ -118,14 +118,14 @@ pub(crate) fn serve(
     };
     let task = tokio::spawn(async move {
         // Whatever is wrong with the socket: the program did it, or is gone.
-        let _ = desk.answer_all(socket).await;
+        let _ = service.answer_all(socket).await;
     });
     Ok(Some(Serving { task, stop, calls }))
 }
 
 /// The answer to bytes that a program without any tools wrote, for the fuzz targets.
 pub(crate) async fn answer_without_tools(body: &[u8]) -> std::io::Result<Vec<u8>> {
-    let mut desk = Desk {
+    let mut service = ToolService {
         tools: Tools::default(),
         behalf: Behalf {
             host: None,
@@ -138,7 +138,7 @@ pub(crate) async fn answer_without_tools(body: &[u8]) -> std::io::Result<Vec<u8>
         database: Tables::Closed,
         sent: 0,
     };
-    desk.answer(body).await.map(|answer| answer.message)
+    service.answer(body).await.map(|answer| answer.message)
 }
 
 /// A question.
@@ -169,7 +169,7 @@ enum Tables {
 
 /// Where questions are answered.
 #[derive(Debug)]
-struct Desk {
+struct ToolService {
     tools: Tools,
     behalf: Behalf,
     stop: Arc<AtomicBool>,
@@ -178,7 +178,7 @@ struct Desk {
     sent: usize,
 }
 
-impl Desk {
+impl ToolService {
     async fn answer_all(mut self, mut socket: UnixStream) -> std::io::Result<()> {
         for number in 1.. {
             let mut head = [0; 4];

@@ -24,9 +24,9 @@ impl Host for Echo {
     }
 }
 
-fn desk(given: Value, host: Option<Arc<dyn Host>>) -> Desk {
+fn service(given: Value, host: Option<Arc<dyn Host>>) -> ToolService {
     let given: ToolsGiven = serde_json::from_value(given).unwrap();
-    Desk {
+    ToolService {
         tools: Tools::new(given, Path::new("/")).unwrap(),
         behalf: Behalf {
             host,
@@ -45,15 +45,18 @@ fn desk(given: Value, host: Option<Arc<dyn Host>>) -> Desk {
 }
 
 /// What is said to a question, and the bytes behind it.
-async fn ask(desk: &mut Desk, question: Value) -> (Value, Vec<u8>) {
-    let answer = desk.answer(question.to_string().as_bytes()).await.unwrap();
+async fn ask(service: &mut ToolService, question: Value) -> (Value, Vec<u8>) {
+    let answer = service
+        .answer(question.to_string().as_bytes())
+        .await
+        .unwrap();
     let said = message::decode(&answer.message[4..]).unwrap();
     (said, answer.bytes)
 }
 
 /// The code of the error that is said to a question.
-async fn refused(desk: &mut Desk, question: Value) -> String {
-    let (said, bytes) = ask(desk, question).await;
+async fn refused(service: &mut ToolService, question: Value) -> String {
+    let (said, bytes) = ask(service, question).await;
     assert!(bytes.is_empty());
     assert_eq!(said["id"], 7, "{said}");
     said["error"]["code"].as_str().unwrap().to_owned()
@@ -65,18 +68,18 @@ async fn each_tool_is_answered_in_its_form() {
         "read": {"a": {"base64": "/wA="}}, "tables": {"t": {"csv_text": "x\n1\n"}},
         "functions": {"f": "m:f"},
     });
-    let mut desk = desk(given, Some(Arc::new(Echo)));
-    let read = ask(&mut desk, json!({"id": 1, "tool": "read", "name": "a"})).await;
+    let mut service = service(given, Some(Arc::new(Echo)));
+    let read = ask(&mut service, json!({"id": 1, "tool": "read", "name": "a"})).await;
     assert_eq!(read, (json!({"id": 1, "size": 2}), vec![0xff, 0]));
     let sql = "SELECT x FROM t WHERE x = ?";
     let question = json!({"id": 2, "tool": "query", "table": "t", "sql": sql, "parameters": [1]});
     let rows = json!({"id": 2, "columns": ["x"], "rows": [[1]], "truncated": false});
     for _ in 0..2 {
-        let found = ask(&mut desk, question.clone()).await;
+        let found = ask(&mut service, question.clone()).await;
         assert_eq!(found, (rows.clone(), Vec::new()), "and again");
     }
     let question = json!({"id": 3, "tool": "call", "name": "f", "arguments": {"x": 1}});
-    let (called, _) = ask(&mut desk, question).await;
+    let (called, _) = ask(&mut service, question).await;
     let value = json!({"function": "m:f", "arguments": {"x": 1}, "root": "/project"});
     assert_eq!(called, json!({"id": 3, "value": value}));
 }
@@ -84,7 +87,7 @@ async fn each_tool_is_answered_in_its_form() {
 #[tokio::test]
 async fn what_was_not_given_is_not_there_whatever_it_is_called() {
     let given = json!({"read": {"a": {"text": "1"}}, "functions": {"f": "m:f"}});
-    let mut desk = desk(given, Some(Arc::new(Echo)));
+    let mut service = service(given, Some(Arc::new(Echo)));
     for (tool, name) in [
         ("read", "b"),
         ("read", ""),
@@ -97,7 +100,7 @@ async fn what_was_not_given_is_not_there_whatever_it_is_called() {
     ] {
         let question = json!({"id": 7, "tool": tool, "name": name, "table": name});
         assert_eq!(
-            refused(&mut desk, question).await,
+            refused(&mut service, question).await,
             "not_found",
             "{tool} {name}"
         );
@@ -105,7 +108,7 @@ async fn what_was_not_given_is_not_there_whatever_it_is_called() {
     for tool in ["write", "", "Read"] {
         let question = json!({"id": 7, "tool": tool, "name": "a"});
         assert_eq!(
-            refused(&mut desk, question).await,
+            refused(&mut service, question).await,
             "unknown_operation",
             "{tool}"
         );
@@ -116,43 +119,49 @@ async fn what_was_not_given_is_not_there_whatever_it_is_called() {
 async fn functions_need_a_host_and_give_back_what_fits() {
     let given = json!({"functions": {"f": "m:f", "long": "m:long", "fail": "m:fail"}});
     let call = |name: &str| json!({"id": 7, "tool": "call", "name": name});
-    let mut alone = desk(given.clone(), None);
+    let mut alone = service(given.clone(), None);
     assert_eq!(refused(&mut alone, call("f")).await, "unsupported");
-    let mut desk = desk(given, Some(Arc::new(Echo)));
-    assert_eq!(refused(&mut desk, call("long")).await, "response_too_large");
-    assert_eq!(refused(&mut desk, call("fail")).await, "exception");
+    let mut service = service(given, Some(Arc::new(Echo)));
+    assert_eq!(
+        refused(&mut service, call("long")).await,
+        "response_too_large"
+    );
+    assert_eq!(refused(&mut service, call("fail")).await, "exception");
 }
 
 #[tokio::test]
 async fn a_table_that_cannot_be_opened_is_an_error_each_time_it_is_asked() {
     let given = json!({"tables": {"t": {"csv_text": "x\n\"open"}}});
-    let mut desk = desk(given, None);
+    let mut service = service(given, None);
     let question = json!({"id": 7, "tool": "query", "table": "t", "sql": "SELECT 1"});
     for _ in 0..2 {
-        assert_eq!(refused(&mut desk, question.clone()).await, "invalid_params");
+        assert_eq!(
+            refused(&mut service, question.clone()).await,
+            "invalid_params"
+        );
     }
 }
 
 #[tokio::test]
 async fn who_was_told_too_much_is_told_no_more() {
-    let mut desk = desk(json!({"read": {"a": {"text": "1"}}}), None);
+    let mut service = service(json!({"read": {"a": {"text": "1"}}}), None);
     let question = json!({"id": 7, "tool": "read", "name": "a"});
-    desk.sent = BYTES;
-    assert_eq!(ask(&mut desk, question.clone()).await.0["size"], 1);
-    desk.sent = BYTES + 1;
-    assert_eq!(refused(&mut desk, question).await, "output_limit");
+    service.sent = BYTES;
+    assert_eq!(ask(&mut service, question.clone()).await.0["size"], 1);
+    service.sent = BYTES + 1;
+    assert_eq!(refused(&mut service, question).await, "output_limit");
 }
 
 #[tokio::test]
 async fn of_what_was_asked_the_first_are_remembered_and_all_are_counted() {
-    let mut desk = desk(json!({"read": {"a": {"text": "1"}}}), None);
-    ask(&mut desk, json!({"tool": "read", "name": "a"})).await;
+    let mut service = service(json!({"read": {"a": {"text": "1"}}}), None);
+    ask(&mut service, json!({"tool": "read", "name": "a"})).await;
     let long = "ü".repeat(NAME + 50);
     for _ in 0..REMEMBERED + 5 {
-        ask(&mut desk, json!({"tool": "query", "table": long})).await;
+        ask(&mut service, json!({"tool": "query", "table": long})).await;
     }
-    ask(&mut desk, json!("no question")).await;
-    let calls = desk.calls.lock().unwrap().clone();
+    ask(&mut service, json!("no question")).await;
+    let calls = service.calls.lock().unwrap().clone();
     assert_eq!(
         calls.number as usize,
         REMEMBERED + 6,
@@ -181,7 +190,7 @@ async fn of_what_was_asked_the_first_are_remembered_and_all_are_counted() {
 /// What is said on a socket to bytes that a program wrote.
 async fn said_to(bytes: &[u8]) -> Vec<Value> {
     let (ours, theirs) = StdStream::pair().unwrap();
-    let behalf = desk(json!({}), None).behalf;
+    let behalf = service(json!({}), None).behalf;
     let serving = serve(&Tools::default(), Some(ours), behalf).unwrap();
     theirs.set_nonblocking(true).unwrap();
     let mut theirs = UnixStream::from_std(theirs).unwrap();
@@ -229,6 +238,6 @@ async fn what_is_no_question_is_answered_and_the_next_one_too() {
 
 #[tokio::test]
 async fn a_run_without_a_socket_has_nobody_to_ask() {
-    let behalf = desk(json!({}), None).behalf;
+    let behalf = service(json!({}), None).behalf;
     assert!(serve(&Tools::default(), None, behalf).unwrap().is_none());
 }

@@ -25,20 +25,20 @@ const MEMORY: u64 = 256 << 20;
 
 /// What ends a query before its time.
 #[derive(Debug)]
-pub(super) struct Watch {
+pub(super) struct QueryWatch {
     deadline: Instant,
     /// The run is over.
     stop: Arc<AtomicBool>,
     /// The size of the process when the query began.
     before: AtomicU64,
-    /// Why the last query was ended: see [`Watch::why`].
+    /// Why the last query was ended: see [`QueryWatch::why`].
     ended: AtomicU8,
 }
 
 const TOO_LONG: u8 = 1;
 const TOO_MUCH: u8 = 2;
 
-impl Watch {
+impl QueryWatch {
     pub(super) fn new(deadline: Instant, stop: Arc<AtomicBool>) -> Self {
         Self {
             deadline,
@@ -110,7 +110,7 @@ impl Reach {
 pub(super) fn wall_in(
     connection: &mut Connection,
     reach: Reach,
-    watch: Arc<Watch>,
+    watch: Arc<QueryWatch>,
 ) -> rusqlite::Result<()> {
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
     for (limit, most) in [

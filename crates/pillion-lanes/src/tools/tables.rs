@@ -16,10 +16,10 @@ use rusqlite::{Connection, ErrorCode, Statement, ToSql, params_from_iter};
 use serde::Serialize;
 use serde_json::Value;
 
-use super::csv::{Cell, Kind, Sheet};
+use super::csv::{ColumnKind, Sheet, StoredValue};
 use super::files;
 use super::given::{Table, sqlite_files};
-use super::rules::{Reach, Watch, wall_in};
+use super::rules::{QueryWatch, Reach, wall_in};
 
 /// The most rows of an answer.
 const ROWS: usize = 10_000;
@@ -36,7 +36,7 @@ pub(super) struct Rows {
 /// The tables of a run.
 pub(super) struct Database {
     connection: Connection,
-    watch: Arc<Watch>,
+    watch: Arc<QueryWatch>,
 }
 
 impl std::fmt::Debug for Database {
@@ -89,7 +89,7 @@ impl Database {
                 }
             }
         }
-        let watch = Arc::new(Watch::new(deadline, stop));
+        let watch = Arc::new(QueryWatch::new(deadline, stop));
         let reach = Reach { readable, hidden };
         wall_in(&mut connection, reach, Arc::clone(&watch)).map_err(Error::internal)?;
         Ok(Self { connection, watch })
@@ -188,9 +188,9 @@ fn fill(connection: &mut Connection, name: &str, sheet: &Sheet) -> rusqlite::Res
         .columns
         .iter()
         .map(|(name, kind)| match kind {
-            Kind::Integer => format!("{} INTEGER", quoted(name)),
-            Kind::Real => format!("{} REAL", quoted(name)),
-            Kind::Text => format!("{} TEXT", quoted(name)),
+            ColumnKind::Integer => format!("{} INTEGER", quoted(name)),
+            ColumnKind::Real => format!("{} REAL", quoted(name)),
+            ColumnKind::Text => format!("{} TEXT", quoted(name)),
         })
         .collect();
     let columns = columns.join(", ");
@@ -209,7 +209,7 @@ fn quoted(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }
 
-impl ToSql for Cell<'_> {
+impl ToSql for StoredValue<'_> {
     fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
         Ok(ToSqlOutput::Borrowed(match self {
             Self::Null => ValueRef::Null,

@@ -1,6 +1,6 @@
 //! What SQL of others can reach, asked of a real SQLite.
 
-use super::super::given::Source;
+use super::super::given::ByteSource;
 use super::*;
 use serde_json::json;
 use std::sync::atomic::Ordering;
@@ -32,7 +32,7 @@ impl World {
 }
 
 fn csv(text: &str) -> Table {
-    Table::Csv(Source::Bytes(text.as_bytes().into()))
+    Table::Csv(ByteSource::Bytes(text.as_bytes().into()))
 }
 
 fn later() -> Instant {
@@ -205,7 +205,7 @@ fn a_file_is_only_read_and_its_path_is_not_for_the_program() {
         let error = open([("t", world.table(table))]).unwrap_err();
         assert_eq!(error.code, Code::NotFound, "{table}");
     }
-    let error = open([("t", Table::Csv(Source::Bytes(vec![0xff].into())))]).unwrap_err();
+    let error = open([("t", Table::Csv(ByteSource::Bytes(vec![0xff].into())))]).unwrap_err();
     assert_eq!(error.code, Code::ParseError);
 }
 

@@ -2,7 +2,7 @@
 
 /// What happened to a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Status {
+pub enum FileStatus {
     /// Its text is another.
     Modified,
     /// It is new.
@@ -36,7 +36,7 @@ pub struct Changed {
     /// Where it was, if that is another place.
     pub old_path: Option<String>,
     /// What happened to it.
-    pub status: Status,
+    pub status: FileStatus,
     /// The lines that differ; nothing if that is not known, or if none do.
     pub hunks: Vec<Hunk>,
 }
@@ -59,7 +59,7 @@ pub(crate) fn parse(diff: &str) -> Vec<Changed> {
             all.push(Changed {
                 path: same_path(paths).unwrap_or_default(),
                 old_path: None,
-                status: Status::Modified,
+                status: FileStatus::Modified,
                 hunks: Vec::new(),
             });
             continue;
@@ -71,18 +71,18 @@ pub(crate) fn parse(diff: &str) -> Vec<Changed> {
             body = hunk.old_count + hunk.new_count;
             file.hunks.push(hunk);
         } else if line.starts_with("new file mode") {
-            file.status = Status::Added;
+            file.status = FileStatus::Added;
         } else if line.starts_with("deleted file mode") {
-            file.status = Status::Deleted;
+            file.status = FileStatus::Deleted;
         } else if let Some(from) = line.strip_prefix("rename from ") {
-            file.status = Status::Renamed;
+            file.status = FileStatus::Renamed;
             file.old_path = Some(unquoted(from));
         } else if let Some(to) = line.strip_prefix("rename to ") {
             file.path = unquoted(to);
         } else if let Some(path) = line.strip_prefix("+++ ").or(line.strip_prefix("--- ")) {
             let path = unquoted(path);
             if let Some(path) = path.strip_prefix("b/").or(path.strip_prefix("a/"))
-                && file.status != Status::Renamed
+                && file.status != FileStatus::Renamed
             {
                 path.clone_into(&mut file.path);
             }
@@ -201,12 +201,12 @@ diff --git \"a/sub/q\\\"q.py\" \"b/sub/q\\\"q.py\"
         assert_eq!(
             read,
             [
-                is("a.py", Status::Modified, &[(2, 2), (11, 0)]),
-                is("new file.py", Status::Added, &[(1, 1)]),
-                is("empty.py", Status::Added, &[]),
-                is("gone.py", Status::Deleted, &[(0, 0)]),
-                is("moved/new.py", Status::Renamed, &[(3, 1)]),
-                is("sub/q\"q.py", Status::Modified, &[(1, 1)]),
+                is("a.py", FileStatus::Modified, &[(2, 2), (11, 0)]),
+                is("new file.py", FileStatus::Added, &[(1, 1)]),
+                is("empty.py", FileStatus::Added, &[]),
+                is("gone.py", FileStatus::Deleted, &[(0, 0)]),
+                is("moved/new.py", FileStatus::Renamed, &[(3, 1)]),
+                is("sub/q\"q.py", FileStatus::Modified, &[(1, 1)]),
             ]
         );
     }

@@ -1,7 +1,7 @@
 //! What git sees as changed.
 
 mod diff;
-mod quiet;
+mod read_only;
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -9,8 +9,8 @@ use std::path::Path;
 use futures::future::{BoxFuture, FutureExt};
 use pillion_catalogue::{Code, Error, Result};
 
-pub use diff::{Changed, Hunk, Status};
-use quiet::Git;
+pub use diff::{Changed, FileStatus, Hunk};
+use read_only::Git;
 
 /// Files below `root` that differ from the last commit, or are new; relative to `root`.
 pub async fn changed(root: &Path) -> Result<Vec<String>> {
@@ -93,9 +93,9 @@ async fn compare(git: &Git, base: &str, depth: usize) -> Result<Compared> {
         let mut words = names.split('\0').filter(|word| !word.is_empty());
         while let (Some(status), Some(path)) = (words.next(), words.next()) {
             let status = match status {
-                "A" => Status::Added,
-                "D" => Status::Deleted,
-                _ => Status::Modified,
+                "A" => FileStatus::Added,
+                "D" => FileStatus::Deleted,
+                _ => FileStatus::Modified,
             };
             if !known.contains(path) {
                 all.push(whole(path, status));
@@ -105,7 +105,7 @@ async fn compare(git: &Git, base: &str, depth: usize) -> Result<Compared> {
     let others = ["ls-files", "--others", "--exclude-standard", "-z"];
     let others = git.run(&others).await?;
     let others = others.split('\0').filter(|path| !path.is_empty());
-    all.extend(others.map(|path| whole(path, Status::Added)));
+    all.extend(others.map(|path| whole(path, FileStatus::Added)));
     for (path, commit) in git.submodules(base).await? {
         // That it is at another commit is told by its files.
         all.retain(|file| file.path != path);
@@ -148,7 +148,7 @@ fn submodule<'a>(
     .boxed()
 }
 
-fn whole(path: &str, status: Status) -> Changed {
+fn whole(path: &str, status: FileStatus) -> Changed {
     Changed {
         path: path.to_owned(),
         old_path: None,

@@ -6,7 +6,7 @@ use pillion_index::source::Source;
 use super::super::changes::ChangedFile;
 use super::outline::{Bound, Outline};
 use super::testing::is_test_file;
-use crate::git::{Changed, Status};
+use crate::git::{Changed, FileStatus};
 
 /// What git says about a file, with its text and outline now.
 pub fn changed(
@@ -16,10 +16,10 @@ pub fn changed(
 ) -> ChangedFile {
     let mut file = ChangedFile::whole(&changed.path);
     file.gone = match changed.status {
-        Status::Deleted => Some(changed.path.clone()),
+        FileStatus::Deleted => Some(changed.path.clone()),
         _ => changed.old_path.clone(),
     };
-    let is_known = changed.status != Status::Added;
+    let is_known = changed.status != FileStatus::Added;
     let Some((source, outline)) = now.filter(|_| is_known) else {
         return file;
     };
@@ -93,7 +93,7 @@ mod tests {
         let git = Changed {
             path: "a.ts".to_owned(),
             old_path: None,
-            status: Status::Modified,
+            status: FileStatus::Modified,
             hunks: vec![hunk],
         };
         let source = Source::from_text(text);

@@ -8,7 +8,7 @@ use pillion_index::language::Language;
 use super::super::modules::folder;
 use super::manifests::Manifests;
 use super::outline::{Bound, DefId, DefKind, FILE};
-use super::page::Page;
+use super::outlined_file::OutlinedFile;
 
 /// A file, by its place in [`Codebase::pages`].
 pub(crate) type FileId = u32;
@@ -20,7 +20,7 @@ pub(crate) type Place = (FileId, DefId);
 pub(crate) struct Codebase {
     pub language: Language,
     /// Sorted by path.
-    pub pages: Vec<Arc<Page>>,
+    pub pages: Vec<Arc<OutlinedFile>>,
     by_path: HashMap<Arc<str>, FileId>,
     /// Files by their last names.
     by_name: HashMap<Box<str>, Vec<FileId>>,
@@ -58,7 +58,7 @@ impl Codebase {
     /// [`members`](super::members).
     pub(super) fn new(
         language: Language,
-        pages: Vec<Arc<Page>>,
+        pages: Vec<Arc<OutlinedFile>>,
         manifests: Arc<Manifests>,
     ) -> Self {
         let mut codebase = Self {
@@ -96,7 +96,7 @@ impl Codebase {
         codebase
     }
 
-    pub(crate) fn page(&self, file: FileId) -> Option<&Page> {
+    pub(crate) fn page(&self, file: FileId) -> Option<&OutlinedFile> {
         self.pages.get(file as usize).map(|page| &**page)
     }
 
@@ -169,7 +169,7 @@ impl Codebase {
 }
 
 /// Where the file of a module may be that another file declares.
-pub(super) fn module_paths(page: &Page, def: DefId, name: &str) -> [String; 2] {
+pub(super) fn module_paths(page: &OutlinedFile, def: DefId, name: &str) -> [String; 2] {
     let path = page.path();
     let stem = path.strip_suffix(".rs").unwrap_or(path);
     let last = stem.rsplit('/').next().unwrap_or(stem);

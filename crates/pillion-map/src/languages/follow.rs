@@ -18,29 +18,29 @@ use super::super::link::Links;
 use super::link::links;
 use super::manifests::{Manifests, is_manifest};
 use super::members;
-use super::page::Page;
+use super::outlined_file::OutlinedFile;
 use super::{MAX_TEXT, outline};
 
 /// The maps of a workspace, by language.
 #[derive(Debug, Default)]
-pub struct Charts {
+pub struct LanguageMaps {
     by_language: Mutex<HashMap<Language, Arc<Mutex<Chart>>>>,
 }
 
 /// The map of one language at one moment.
 #[derive(Debug, Clone)]
-pub struct Charted {
+pub struct LanguageMap {
     /// Who uses whom.
     pub graph: Arc<Graph>,
     /// The files with their outlines, by path.
-    pub pages: Arc<BTreeMap<Arc<str>, Arc<Page>>>,
+    pub pages: Arc<BTreeMap<Arc<str>, Arc<OutlinedFile>>>,
     /// The files as they were when the map was first asked for.
     pub first: Arc<BTreeMap<Arc<str>, [u8; 16]>>,
 }
 
-impl Charts {
+impl LanguageMaps {
     /// The map of a language as a snapshot sees it.
-    pub async fn follow(&self, language: Language, snapshot: &Snapshot) -> Result<Charted> {
+    pub async fn follow(&self, language: Language, snapshot: &Snapshot) -> Result<LanguageMap> {
         let chart = {
             let mut all = self.by_language.lock().await;
             Arc::clone(all.entry(language).or_default())
@@ -55,7 +55,7 @@ impl Charts {
             });
             chart = follow.await??;
         }
-        Ok(Charted {
+        Ok(LanguageMap {
             graph: Arc::clone(&chart.graph),
             pages: Arc::clone(&chart.pages),
             first: Arc::clone(&chart.first),
@@ -75,13 +75,13 @@ struct Seen {
 pub(super) struct Chart {
     clock: Option<Clock>,
     seen: HashMap<Arc<str>, Seen>,
-    pages: Arc<BTreeMap<Arc<str>, Arc<Page>>>,
+    pages: Arc<BTreeMap<Arc<str>, Arc<OutlinedFile>>>,
     links: BTreeMap<Arc<str>, Arc<Links>>,
     manifests: Arc<Manifests>,
     graph: Arc<Graph>,
     first: Arc<BTreeMap<Arc<str>, [u8; 16]>>,
     /// Files that were read for a map that was on its way when its caller went away.
-    begun: HashMap<Arc<str>, Arc<Page>>,
+    begun: HashMap<Arc<str>, Arc<OutlinedFile>>,
 }
 
 impl Chart {
@@ -100,7 +100,7 @@ impl Chart {
             seen.is_some_and(|seen| seen.settled && seen.stamp == file.stamp)
         };
         let look: Vec<&FileEntry> = sources.filter(|file| !is_known(file)).collect();
-        let fresh: Vec<(&FileEntry, Option<Arc<Page>>)> = look
+        let fresh: Vec<(&FileEntry, Option<Arc<OutlinedFile>>)> = look
             .into_par_iter()
             .take_any_while(|_| !token.is_cancelled())
             .map(|file| (file, self.read(language, snapshot.root(), file)))
@@ -152,14 +152,14 @@ impl Chart {
         Ok(())
     }
 
-    fn begin_with(&mut self, read: Vec<Arc<Page>>) {
+    fn begin_with(&mut self, read: Vec<Arc<OutlinedFile>>) {
         let named = read.into_iter();
         let named = named.map(|page| (Arc::clone(&page.sketched.path), page));
         self.begun.extend(named);
     }
 
     /// A file as it is now: the one that is known if its bytes are.
-    fn read(&self, language: Language, root: &Path, file: &FileEntry) -> Option<Arc<Page>> {
+    fn read(&self, language: Language, root: &Path, file: &FileEntry) -> Option<Arc<OutlinedFile>> {
         let bytes = match file.stamp.size > MAX_TEXT {
             true => Vec::new(),
             false => std::fs::read(root.join(&*file.path)).ok()?,
@@ -172,14 +172,18 @@ impl Chart {
         }
         let source = Source::decode(&bytes);
         let outline = outline(language, &file.path, source.text());
-        Some(Arc::new(Page::new(Arc::clone(&file.path), hash, outline)))
+        Some(Arc::new(OutlinedFile::new(
+            Arc::clone(&file.path),
+            hash,
+            outline,
+        )))
     }
 
     /// Take in files that are new or changed, and forget others; gives how many were linked.
     fn update(
         &mut self,
         language: Language,
-        fresh: Vec<Arc<Page>>,
+        fresh: Vec<Arc<OutlinedFile>>,
         gone: &[Arc<str>],
         manifests: Manifests,
         token: &CancellationToken,
@@ -206,7 +210,7 @@ impl Chart {
         if !is_seen && changed.is_empty() {
             return Ok(0);
         }
-        let all: Vec<Arc<Page>> = pages.values().cloned().collect();
+        let all: Vec<Arc<OutlinedFile>> = pages.values().cloned().collect();
         let codebase = members::codebase(language, all, Arc::clone(&self.manifests));
         // What others see of a file stays mostly the same; if not, all are linked anew.
         let todo: Vec<(u32, &Arc<str>)> = (0..)
@@ -244,7 +248,7 @@ impl Chart {
                 Some(text) if is_source(language, path) => {
                     let hash = content_hash(text.as_bytes());
                     let outline = outline(language, path, text);
-                    fresh.push(Arc::new(Page::new((*path).into(), hash, outline)));
+                    fresh.push(Arc::new(OutlinedFile::new((*path).into(), hash, outline)));
                 }
                 Some(_) => {}
                 None => gone.push((*path).into()),

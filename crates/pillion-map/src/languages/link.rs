@@ -12,7 +12,7 @@ use super::super::modules::folder;
 use super::codebase::{Codebase, FileId, Place, module_paths};
 use super::headers::header;
 use super::outline::{Bound, DefKind, FILE, How, Use};
-use super::page::Page;
+use super::outlined_file::OutlinedFile;
 use super::resolve::{Thing, Viewer};
 use super::words::is_common;
 
@@ -86,7 +86,7 @@ pub(super) fn links(codebase: &Codebase, home: FileId) -> Links {
 
 struct Linker<'w> {
     viewer: Viewer<'w>,
-    page: &'w Page,
+    page: &'w OutlinedFile,
     home: FileId,
     /// What was found, with whether it is sure and its first line.
     found: HashMap<(u32, Way, Key), (bool, u32)>,

@@ -11,13 +11,13 @@ use pillion_index::language::Language;
 use super::codebase::{Codebase, Members, Place};
 use super::manifests::Manifests;
 use super::outline::DefKind;
-use super::page::Page;
+use super::outlined_file::OutlinedFile;
 use super::resolve::{Thing, Viewer};
 
 /// All files of a language at one moment, with the members of their types.
 pub(super) fn codebase(
     language: Language,
-    pages: Vec<Arc<Page>>,
+    pages: Vec<Arc<OutlinedFile>>,
     manifests: Arc<Manifests>,
 ) -> Codebase {
     let mut codebase = Codebase::new(language, pages, manifests);

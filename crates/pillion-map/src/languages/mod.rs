@@ -21,7 +21,7 @@ mod manifests;
 mod members;
 mod nodes;
 pub(super) mod outline;
-mod page;
+mod outlined_file;
 mod paths;
 mod reader;
 mod resolve;
@@ -36,7 +36,7 @@ mod words;
 use pillion_index::language::Language;
 
 pub use changed::changed;
-pub use follow::{Charted, Charts};
+pub use follow::{LanguageMap, LanguageMaps};
 pub use outline::{Def, DefKind, Outline, Path};
 pub(crate) use testing::is_test_file;
 pub use testing::{command, quoted};

@@ -3,14 +3,14 @@
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 
-use super::{Edge, Node, Picture};
+use super::{Node, Picture, PictureEdge};
 use crate::layers::is_among_tests;
 use crate::link::Way;
 use crate::{Graph, NodeId, NodeKind};
 
 /// What a picture shows.
 #[derive(Debug)]
-pub enum Wanted {
+pub enum PictureSubject {
     /// Packages, or modules if there are few, and who uses whom.
     Packages,
     /// The functions that most calls lead to and from.
@@ -34,12 +34,12 @@ pub struct Bounds {
 
 impl Graph {
     /// A picture of a part of it.
-    pub fn picture(&self, wanted: &Wanted, bounds: Bounds) -> Picture {
+    pub fn picture(&self, wanted: &PictureSubject, bounds: Bounds) -> Picture {
         match wanted {
-            Wanted::Packages => self.packages(bounds),
-            Wanted::Calls => self.busiest(bounds),
-            Wanted::Around(targets) => self.around(targets, bounds),
-            Wanted::Impact(targets) => self.walk(targets, bounds, |node| {
+            PictureSubject::Packages => self.packages(bounds),
+            PictureSubject::Calls => self.busiest(bounds),
+            PictureSubject::Around(targets) => self.around(targets, bounds),
+            PictureSubject::Impact(targets) => self.walk(targets, bounds, |node| {
                 let users = self.users(node).into_iter();
                 users.map(|user| user.node).collect()
             }),
@@ -121,12 +121,14 @@ impl Graph {
             note: format!("{count} functions"),
             is_target: false,
         });
-        let edges = weights.iter().map(|((from, to), (weight, is_sure))| Edge {
-            from: places[from],
-            to: places[to],
-            weight: *weight,
-            is_sure: *is_sure,
-        });
+        let edges = weights
+            .iter()
+            .map(|((from, to), (weight, is_sure))| PictureEdge {
+                from: places[from],
+                to: places[to],
+                weight: *weight,
+                is_sure: *is_sure,
+            });
         Picture {
             title: "Packages: who uses whom".into(),
             nodes: nodes.collect(),
@@ -216,7 +218,7 @@ impl Graph {
         });
         let edges = weights
             .into_iter()
-            .map(|((from, to), (weight, is_sure))| Edge {
+            .map(|((from, to), (weight, is_sure))| PictureEdge {
                 from,
                 to,
                 weight,

@@ -8,7 +8,7 @@ use super::Picture;
 
 /// Where a box is.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Place {
+pub(super) struct Rectangle {
     pub(super) x: f64,
     pub(super) y: f64,
     pub(super) width: f64,
@@ -18,7 +18,7 @@ pub(super) struct Place {
 /// A picture with places.
 #[derive(Debug)]
 pub(super) struct Placed {
-    pub(super) boxes: Vec<Place>,
+    pub(super) boxes: Vec<Rectangle>,
     pub(super) width: f64,
     pub(super) height: f64,
 }
@@ -40,7 +40,7 @@ const SWEEPS: usize = 12;
 pub(super) fn place(picture: &Picture) -> Placed {
     let columns = columns(picture);
     let mut boxes = vec![
-        Place {
+        Rectangle {
             x: 0.0,
             y: 0.0,
             width: 0.0,
@@ -122,7 +122,7 @@ fn forward(picture: &Picture) -> Vec<usize> {
             let inner = picture.edges.iter().filter(|edge| {
                 edge.from != edge.to && rest.contains(&edge.from) && rest.contains(&edge.to)
             });
-            let weight = |edge: &super::Edge| i64::try_from(edge.weight).unwrap_or(i64::MAX);
+            let weight = |edge: &super::PictureEdge| i64::try_from(edge.weight).unwrap_or(i64::MAX);
             inner.fold((0_i64, 0_i64), |(out, into), edge| {
                 let out = out + if edge.from == node { weight(edge) } else { 0 };
                 let into = into + if edge.to == node { weight(edge) } else { 0 };

@@ -8,7 +8,7 @@ mod layout;
 mod markup;
 mod svg;
 
-pub use collect::{Bounds, Wanted};
+pub use collect::{Bounds, PictureSubject};
 pub use markup::{dot, mermaid};
 pub use svg::svg;
 
@@ -20,7 +20,7 @@ pub struct Picture {
     /// The boxes.
     pub nodes: Vec<Node>,
     /// The arrows between them.
-    pub edges: Vec<Edge>,
+    pub edges: Vec<PictureEdge>,
     /// Nodes that were left out.
     pub left_out: usize,
     /// Arrows that were left out, as heavier ones tell more.
@@ -71,7 +71,7 @@ pub struct Node {
 
 /// An arrow of a picture.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Edge {
+pub struct PictureEdge {
     /// The box that it begins at, by its place among all.
     pub from: usize,
     /// The box that it leads to.
@@ -92,7 +92,7 @@ mod tests {
             note: format!("{at} functions"),
             is_target: at == 0,
         };
-        let edge = |&(from, to): &(usize, usize)| Edge {
+        let edge = |&(from, to): &(usize, usize)| PictureEdge {
             from,
             to,
             weight: from + 1,

@@ -2,8 +2,8 @@
 
 use std::fmt::Write as _;
 
-use super::layout::{HEAD, MARGIN, Place, place};
-use super::{Edge, Picture};
+use super::layout::{HEAD, MARGIN, Rectangle, place};
+use super::{Picture, PictureEdge};
 
 const STYLE: &str = "\
 text{font:13px ui-sans-serif,system-ui,sans-serif;fill:#1f2937}\
@@ -23,7 +23,7 @@ const DIP: f64 = 44.0;
 /// A picture as SVG.
 pub fn svg(picture: &Picture) -> String {
     let placed = place(picture);
-    let is_back = |edge: &Edge| placed.boxes[edge.to].x < placed.boxes[edge.from].x;
+    let is_back = |edge: &PictureEdge| placed.boxes[edge.to].x < placed.boxes[edge.from].x;
     let below = if picture.edges.iter().any(is_back) {
         DIP
     } else {
@@ -76,7 +76,7 @@ pub fn svg(picture: &Picture) -> String {
     out
 }
 
-fn arrow(out: &mut String, edge: &Edge, boxes: &[Place]) {
+fn arrow(out: &mut String, edge: &PictureEdge, boxes: &[Rectangle]) {
     let (from, to) = (boxes[edge.from], boxes[edge.to]);
     let (is_back, is_beside) = (to.x < from.x, to.x == from.x);
     let (x1, y1) = (from.x + from.width, from.y + from.height / 2.0);

@@ -29,7 +29,7 @@ const FOREIGN_IF: &[&str] = &["pyvenv.cfg", "conda-meta", "CACHEDIR.TAG"];
 
 /// A project.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Project {
+pub struct DetectedProject {
     /// Its name.
     pub name: String,
     /// The folder.
@@ -42,7 +42,7 @@ pub struct Project {
     pub branch: String,
 }
 
-impl Project {
+impl DetectedProject {
     fn at(path: &Path, base: &Path, is_alone: bool) -> Self {
         let between = path.parent().and_then(|p| p.strip_prefix(base).ok());
         Self {
@@ -70,7 +70,7 @@ fn is_project(folder: &Path) -> bool {
 }
 
 /// The projects at and below a folder, by group and name. What git ignores is left out.
-pub fn all(root: &Path, token: &CancellationToken) -> Result<Vec<Project>> {
+pub fn all(root: &Path, token: &CancellationToken) -> Result<Vec<DetectedProject>> {
     let walk = WalkBuilder::new(root)
         .max_depth(Some(MAX_DEPTH))
         .require_git(false)
@@ -94,7 +94,7 @@ pub fn all(root: &Path, token: &CancellationToken) -> Result<Vec<Project>> {
         };
         if is_project(path) && !is_inside() {
             projects.insert(path.to_owned());
-            found.push(Project::at(path, root, false));
+            found.push(DetectedProject::at(path, root, false));
         }
     }
     found.sort_by(|a, b| (&a.group, &a.name).cmp(&(&b.group, &b.name)));
@@ -127,7 +127,7 @@ fn is_ours(entry: &DirEntry) -> bool {
 /// outermost project above it.
 ///
 /// The user's home folder and the file system's root never count.
-pub fn around(path: &Path, base: Option<&Path>) -> Option<Project> {
+pub fn around(path: &Path, base: Option<&Path>) -> Option<DetectedProject> {
     let home = std::env::var_os("HOME").map(PathBuf::from);
     let above: Vec<&Path> = path
         .ancestors()
@@ -137,7 +137,7 @@ pub fn around(path: &Path, base: Option<&Path>) -> Option<Project> {
     let base = base.filter(|base| path.starts_with(base));
     let nearest = above.first()?;
     let is_alone = base.is_none() && above.len() == 1;
-    Some(Project::at(
+    Some(DetectedProject::at(
         nearest,
         base.or(above.last().copied())?,
         is_alone,

@@ -10,7 +10,7 @@ mod depends;
 mod find;
 
 pub use depends::{Dependency, DependencyKind, dependencies};
-pub use find::{Project, all, around};
+pub use find::{DetectedProject, all, around};
 
 use std::fs::{File, Metadata};
 use std::io::Read;

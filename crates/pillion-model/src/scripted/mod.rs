@@ -29,8 +29,8 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::draft::Hear;
-use crate::error::{Error, Kind};
-use crate::prompt::{Answer, Message, Prompt, Stop, ToolCall, Usage};
+use crate::error::{Error, ErrorKind};
+use crate::prompt::{ChatMessage, Completion, Prompt, Stop, ToolCall, Usage};
 
 /// The script that answers where none is named.
 const EMBEDDED: &str = include_str!("default.toml");
@@ -90,7 +90,7 @@ struct Rule {
     delay_ms: u64,
     input_tokens: Option<u64>,
     output_tokens: Option<u64>,
-    fail: Option<Kind>,
+    fail: Option<ErrorKind>,
     #[serde(default)]
     tool_calls: Vec<ScriptedCall>,
 }
@@ -140,7 +140,7 @@ impl Script {
     pub(crate) fn read(path: &Path) -> Result<Self, Error> {
         let name = format!("`{}`", path.display());
         let unreadable =
-            |why: String| Error::new(Kind::Script, format!("cannot read {name}: {why}"));
+            |why: String| Error::new(ErrorKind::Script, format!("cannot read {name}: {why}"));
         let mut text = String::new();
         let read = File::open(path)
             .and_then(|file| file.take(MAX_SCRIPT_BYTES + 1).read_to_string(&mut text))
@@ -161,13 +161,13 @@ impl Script {
         &self,
         prompt: &Prompt,
         hear: &mut Hear<'_>,
-    ) -> Result<Answer, Error> {
+    ) -> Result<Completion, Error> {
         let rules = self.rules.get_or_init(|| parse(&self.name, EMBEDDED));
         let rules = rules.as_ref().map_err(Clone::clone)?;
         let message = learner_message(prompt);
         let Some(rule) = rules.iter().find(|rule| rule.applies(prompt, message)) else {
             return Err(Error::new(
-                Kind::Script,
+                ErrorKind::Script,
                 format!(
                     "{} has no rule for this question of agent `{}`",
                     self.name, prompt.agent
@@ -180,7 +180,8 @@ impl Script {
 }
 
 fn parse(name: &str, text: &str) -> Result<Arc<[Rule]>, Error> {
-    let wrong = |what: String| Error::new(Kind::Script, format!("{name} is no script: {what}"));
+    let wrong =
+        |what: String| Error::new(ErrorKind::Script, format!("{name} is no script: {what}"));
     let file: ScriptFile = toml::from_str(text).map_err(|error| wrong(error.to_string()))?;
     if file.rule.len() > MAX_RULES {
         return Err(wrong(format!("it has more than {MAX_RULES} rules")));
@@ -218,7 +219,7 @@ fn learner_message(prompt: &Prompt) -> &str {
     }
     let mut latest = prompt.messages.iter().rev();
     let said = latest.find_map(|message| match message {
-        Message::User(text) => Some(text.as_str()),
+        ChatMessage::User(text) => Some(text.as_str()),
         _ => None,
     });
     said.unwrap_or("")
@@ -257,7 +258,7 @@ impl Rule {
                 .any(|unwanted| unwanted.is_match(message))
     }
 
-    async fn answer(&self, prompt: &Prompt, hear: &mut Hear<'_>) -> Result<Answer, Error> {
+    async fn answer(&self, prompt: &Prompt, hear: &mut Hear<'_>) -> Result<Completion, Error> {
         let text = template::fill(&self.reply, &prompt.facts);
         for piece in pieces(&text, self.chunk) {
             if self.delay_ms > 0 {
@@ -283,7 +284,7 @@ impl Rule {
         } else {
             Stop::ToolCalls
         };
-        Ok(Answer {
+        Ok(Completion {
             text,
             tool_calls,
             usage,

@@ -22,7 +22,7 @@ fn prompt(agent: &str, facts: &[(&str, &str)]) -> Prompt {
     }
 }
 
-fn ask(script: &Script, prompt: &Prompt) -> (Vec<String>, Result<Answer, Error>) {
+fn ask(script: &Script, prompt: &Prompt) -> (Vec<String>, Result<Completion, Error>) {
     let mut heard = Vec::new();
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_time()
@@ -72,7 +72,7 @@ fn the_first_rule_that_applies_answers() {
     let (heard, _) = ask(&script, &prompt("RMA", &[("learner_message", "oh hello")]));
     assert_eq!(heard, ["häl", "lo ", "oh ", "hel", "lo"]);
     let mut plain = prompt("X", &[]);
-    plain.messages = vec![Message::User("42".into())];
+    plain.messages = vec![ChatMessage::User("42".into())];
     let answer = ask(&script, &plain).1.unwrap();
     assert_eq!(answer.text, "number");
     assert_eq!(
@@ -87,9 +87,9 @@ fn the_first_rule_that_applies_answers() {
     assert_eq!(answer.stop, Stop::ToolCalls);
     let (heard, failed) = ask(&script, &prompt("MA", &[]));
     assert_eq!(heard, ["half "]);
-    assert_eq!(failed.unwrap_err().kind, Kind::Overloaded);
+    assert_eq!(failed.unwrap_err().kind, ErrorKind::Overloaded);
     let nothing = ask(&script, &prompt("X", &[])).1.unwrap_err();
-    assert_eq!(nothing.kind, Kind::Script);
+    assert_eq!(nothing.kind, ErrorKind::Script);
     assert!(nothing.message.contains("`X`"), "{nothing}");
 }
 
@@ -103,11 +103,15 @@ fn a_wrong_script_is_told() {
         "[[rule]]\nfail = 'x'",
         "{",
     ] {
-        assert_eq!(script(wrong).unwrap_err().kind, Kind::Script, "{wrong}");
+        assert_eq!(
+            script(wrong).unwrap_err().kind,
+            ErrorKind::Script,
+            "{wrong}"
+        );
     }
     let temp = tempfile::tempdir().unwrap();
     let gone = Script::read(&temp.path().join("gone.toml")).unwrap_err();
-    assert_eq!(gone.kind, Kind::Script);
+    assert_eq!(gone.kind, ErrorKind::Script);
 }
 
 /// What a learner may say, with what the outcome must hold.

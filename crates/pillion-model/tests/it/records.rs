@@ -5,7 +5,7 @@ use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
 use std::sync::{Arc, Mutex};
 
-use pillion_model::{Kind, Message, Model, Prompt, Provider, Settings};
+use pillion_model::{ChatMessage, ErrorKind, Model, ModelSettings, Prompt, Provider};
 
 use crate::server::{
     KEY, OPENAI_END, Server, ask, good, openai_text, prompt, send, status, stream_head,
@@ -13,7 +13,7 @@ use crate::server::{
 
 fn said(text: &str) -> Prompt {
     Prompt {
-        messages: vec![Message::User(text.to_owned())],
+        messages: vec![ChatMessage::User(text.to_owned())],
         ..prompt()
     }
 }
@@ -52,16 +52,16 @@ async fn what_was_recorded_is_answered_again() {
         0o600
     );
 
-    let replay = Model::new(Settings {
+    let replay = Model::new(ModelSettings {
         replay: Some(file),
-        ..Settings::default()
+        ..ModelSettings::default()
     })
     .unwrap();
     assert!(replay.is_offline());
     // By its prompt first, then in order.
     assert_eq!(
         ask(&replay, &said("third")).await.1.unwrap_err().kind,
-        Kind::Unauthorized
+        ErrorKind::Unauthorized
     );
     let (heard, answer) = ask(&replay, &said("something else")).await;
     assert_eq!(
@@ -71,7 +71,7 @@ async fn what_was_recorded_is_answered_again() {
     let (heard, answer) = ask(&replay, &said("first")).await;
     assert!(heard.concat().contains("[redacted]") && answer.unwrap().text.contains("[redacted]"));
     let none = ask(&replay, &said("first")).await.1.unwrap_err();
-    assert_eq!(none.kind, Kind::Script);
+    assert_eq!(none.kind, ErrorKind::Script);
     assert!(none.message.contains("no further answer"), "{none}");
 }
 
@@ -151,11 +151,11 @@ async fn a_file_that_is_no_record_is_told() {
     let temp = tempfile::tempdir().unwrap();
     let file = temp.path().join("record.jsonl");
     fs::write(&file, "{}\n").unwrap();
-    let settings = Settings {
+    let settings = ModelSettings {
         replay: Some(file),
-        ..Settings::default()
+        ..ModelSettings::default()
     };
     let error = Model::new(settings).unwrap_err();
-    assert_eq!(error.kind, Kind::Script);
+    assert_eq!(error.kind, ErrorKind::Script);
     assert!(error.message.contains("line 1"), "{error}");
 }

@@ -3,7 +3,9 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use pillion_model::{Answer, Error, Limits, Message, Model, Prompt, Provider, Settings};
+use pillion_model::{
+    ChatMessage, Completion, Error, Model, ModelLimits, ModelSettings, Prompt, Provider,
+};
 use pillion_process::Secret;
 use serde_json::Value;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -65,17 +67,17 @@ impl Server {
         self.requests.lock().unwrap().clone()
     }
 
-    pub(crate) fn settings(&self, provider: Provider) -> Settings {
-        Settings {
+    pub(crate) fn settings(&self, provider: Provider) -> ModelSettings {
+        ModelSettings {
             provider,
             model: "test-model".to_owned(),
             base_url: Some(format!("http://127.0.0.1:{}", self.port)),
             key: Some(Secret::new(KEY.to_owned())),
-            limits: Limits {
+            limits: ModelLimits {
                 backoff: Duration::from_millis(10),
-                ..Limits::default()
+                ..ModelLimits::default()
             },
-            ..Settings::default()
+            ..ModelSettings::default()
         }
     }
 
@@ -181,13 +183,16 @@ pub(crate) fn prompt() -> Prompt {
     Prompt {
         agent: "CA".to_owned(),
         system: "be kind".to_owned(),
-        messages: vec![Message::User("hello".to_owned())],
+        messages: vec![ChatMessage::User("hello".to_owned())],
         ..Prompt::default()
     }
 }
 
 /// Ask, with a deadline that only a hanging test reaches.
-pub(crate) async fn ask(model: &Model, prompt: &Prompt) -> (Vec<String>, Result<Answer, Error>) {
+pub(crate) async fn ask(
+    model: &Model,
+    prompt: &Prompt,
+) -> (Vec<String>, Result<Completion, Error>) {
     let mut heard = Vec::new();
     let mut hear = |text: &str| heard.push(text.to_owned());
     let asked = tokio::time::timeout(DEADLINE, model.ask(prompt, &mut hear));

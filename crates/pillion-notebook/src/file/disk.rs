@@ -231,14 +231,14 @@ fn write_draft(draft: &Path, place: &Path, text: &str) -> std::io::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::notebook::Kernel;
+    use super::super::notebook::KernelMetadata;
     use super::*;
 
     #[test]
     fn a_notebook_goes_to_a_file_and_back() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.ipynb");
-        let mut notebook = Notebook::new(&Kernel::default());
+        let mut notebook = Notebook::new(&KernelMetadata::default());
         save(&mut notebook, &path, Overwrite::Never).unwrap();
         assert!(!notebook.is_changed());
         notebook.set_metadata("x", Some(1.into()));
@@ -251,10 +251,10 @@ mod tests {
     fn what_somebody_else_saved_is_not_written_over() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.ipynb");
-        let mut notebook = Notebook::new(&Kernel::default());
+        let mut notebook = Notebook::new(&KernelMetadata::default());
         save(&mut notebook, &path, Overwrite::Never).unwrap();
         // A new notebook knows nothing of what is there.
-        let mut other = Notebook::new(&Kernel::default());
+        let mut other = Notebook::new(&KernelMetadata::default());
         let error = save(&mut other, &path, Overwrite::Never).unwrap_err();
         assert_eq!(error.code, Code::Conflict);
         notebook = open(&path).unwrap();
@@ -288,7 +288,7 @@ mod tests {
     fn a_link_is_no_file_where_links_are_refused() {
         let folder = tempfile::tempdir().unwrap();
         let (inside, outside) = (folder.path().join("a.ipynb"), folder.path().join("b.ipynb"));
-        let mut notebook = Notebook::new(&Kernel::default());
+        let mut notebook = Notebook::new(&KernelMetadata::default());
         save(&mut notebook, &outside, Overwrite::Never).unwrap();
         std::os::unix::fs::symlink(&outside, &inside).unwrap();
         assert!(open_at(&inside, Links::Follow).is_ok());
@@ -314,7 +314,7 @@ mod tests {
     fn a_file_that_has_the_text_already_is_not_touched() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.ipynb");
-        let mut notebook = Notebook::new(&Kernel::default());
+        let mut notebook = Notebook::new(&KernelMetadata::default());
         save(&mut notebook, &path, Overwrite::Never).unwrap();
         let modified = |path: &Path| fs::metadata(path).unwrap().modified().unwrap();
         let before = modified(&path);
@@ -329,7 +329,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let (path, link) = (folder.path().join("a.ipynb"), folder.path().join("l.ipynb"));
         save(
-            &mut Notebook::new(&Kernel::default()),
+            &mut Notebook::new(&KernelMetadata::default()),
             &path,
             Overwrite::Never,
         )
@@ -352,7 +352,7 @@ mod tests {
             assert_eq!(open(&path).unwrap_err().code, Code::NotFound);
         }
         let error = save(
-            &mut Notebook::new(&Kernel::default()),
+            &mut Notebook::new(&KernelMetadata::default()),
             &folder.path().join("no/folder"),
             Overwrite::Always,
         );

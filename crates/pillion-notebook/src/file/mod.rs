@@ -7,7 +7,7 @@
 //!
 //! - [`Notebook::check`] and [`Notebook::repair`]: what is wrong, and putting it right;
 //! - the editing of cells and the parameters of a run (`edit.rs`, `parameters.rs`);
-//! - [`Output`], one output of a cell, and [`Outputs`], which makes outputs of a kernel's
+//! - [`Output`], one output of a cell, and [`OutputList`], which makes outputs of a kernel's
 //!   messages;
 //! - [`show`]: outputs as text and images, for models and terminals;
 //! - [`diff`]: two notebooks, cell by cell;
@@ -44,10 +44,10 @@ pub(crate) use edit::WIDGETS;
 pub use edit::{Clearing, NewCell};
 pub use html::{TokenKind, html, tokens};
 pub use json::MAX_DEPTH;
-pub use notebook::{Kernel, MAX_BYTES, Notebook};
+pub use notebook::{KernelMetadata, MAX_BYTES, Notebook};
 pub use output::{Bundle, Output};
-pub use outputs::{Change, Outputs};
+pub use outputs::{OutputChange, OutputList};
 pub(crate) use parameters::is_python;
 pub use problem::Problem;
 pub(crate) use shown::IMAGES;
-pub use shown::{Budget, Image, Shown, show};
+pub use shown::{Budget, Image, ShownOutputs, show};

@@ -38,7 +38,7 @@ pub struct Notebook {
 
 /// What a notebook says about the kernel it wants.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Kernel {
+pub struct KernelMetadata {
     /// The name of the kernelspec, such as `python3`.
     pub name: String,
     /// The name for people.
@@ -49,7 +49,7 @@ pub struct Kernel {
     pub language_version: Option<String>,
 }
 
-impl Default for Kernel {
+impl Default for KernelMetadata {
     fn default() -> Self {
         Self {
             name: "python3".into(),
@@ -60,7 +60,7 @@ impl Default for Kernel {
     }
 }
 
-impl Kernel {
+impl KernelMetadata {
     fn metadata(&self) -> Value {
         let mut language = Map::new();
         language.insert("name".into(), self.language.as_str().into());
@@ -92,7 +92,7 @@ impl Kernel {
 
 impl Notebook {
     /// An empty notebook for a kernel.
-    pub fn new(kernel: &Kernel) -> Self {
+    pub fn new(kernel: &KernelMetadata) -> Self {
         let mut top = Object::default();
         top.set("cells", Node::List(Vec::new()));
         top.set("metadata", Node::New(kernel.metadata()));
@@ -321,9 +321,9 @@ mod tests {
 
     #[test]
     fn a_new_notebook_is_written_as_nbformat_does() {
-        let kernel = Kernel {
+        let kernel = KernelMetadata {
             language_version: Some("3.13.1".into()),
-            ..Kernel::default()
+            ..KernelMetadata::default()
         };
         let expected = r#"{
  "cells": [],

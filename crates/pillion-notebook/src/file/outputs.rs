@@ -3,7 +3,7 @@
 //! Streams of one name that follow each other become one output, in which a carriage return
 //! and a backspace take away what they overwrite, so that a progress bar is one line.
 //! `update_display_data` replaces what has the same display id; an update that is about another
-//! cell's display is told to that cell's [`Outputs`] by [`Outputs::update_display`].
+//! cell's display is told to that cell's [`OutputList`] by [`OutputList::update_display`].
 //! `clear_output` clears at once, or before the next output if it says `wait`.
 //!
 //! What a cell may leave is bounded. What is over the limit is dropped and counted, and a last
@@ -20,7 +20,7 @@ const ERROR_ROOM: usize = 64 * 1024;
 
 /// What a message changed.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Change {
+pub struct OutputChange {
     /// All outputs so far were removed, before anything else that is said here.
     pub cleared: bool,
     /// The output with this number is new.
@@ -33,7 +33,7 @@ pub struct Change {
     pub cut: bool,
 }
 
-impl Change {
+impl OutputChange {
     /// Whether nothing changed.
     pub fn is_nothing(&self) -> bool {
         *self == Self::default()
@@ -42,7 +42,7 @@ impl Change {
 
 /// The outputs of one cell while it runs.
 #[derive(Debug, Clone)]
-pub struct Outputs {
+pub struct OutputList {
     entries: Vec<Entry>,
     clear_before_next: bool,
     execution_count: Option<u64>,
@@ -65,7 +65,7 @@ impl Entry {
     }
 }
 
-impl Outputs {
+impl OutputList {
     /// No outputs yet, and at most so many bytes of them.
     pub fn new(max_bytes: usize) -> Self {
         Self {
@@ -81,32 +81,32 @@ impl Outputs {
 
     /// Take a message of the kernel whose parent is this cell's request. Messages that are no
     /// outputs change nothing.
-    pub fn feed(&mut self, msg_type: &str, content: &Value) -> Change {
+    pub fn feed(&mut self, msg_type: &str, content: &Value) -> OutputChange {
         match msg_type {
             "execute_input" => {
                 self.execution_count = content.get("execution_count").and_then(Value::as_u64);
-                Change::default()
+                OutputChange::default()
             }
             "clear_output" => {
                 let wait = content.get("wait").and_then(Value::as_bool);
                 self.clear_before_next = wait.unwrap_or(false);
                 match self.clear_before_next {
-                    true => Change::default(),
+                    true => OutputChange::default(),
                     false => self.clear(),
                 }
             }
             "update_display_data" => self.update_display(content),
             _ => match Output::from_message(msg_type, content) {
                 Some(output) => self.add(output, content),
-                None => Change::default(),
+                None => OutputChange::default(),
             },
         }
     }
 
     /// Show something else wherever this cell shows the display that `content` names.
     /// `content` is that of `update_display_data`, or of `display_data` with a display id.
-    pub fn update_display(&mut self, content: &Value) -> Change {
-        let mut change = Change::default();
+    pub fn update_display(&mut self, content: &Value) -> OutputChange {
+        let mut change = OutputChange::default();
         let Some(id) = display_id(content) else {
             return change;
         };
@@ -192,21 +192,21 @@ impl Outputs {
         })
     }
 
-    fn clear(&mut self) -> Change {
+    fn clear(&mut self) -> OutputChange {
         let cleared = !self.entries.is_empty();
         self.entries.clear();
         self.clear_before_next = false;
         (self.size, self.cut, self.dropped) = (0, false, 0);
-        Change {
+        OutputChange {
             cleared,
-            ..Change::default()
+            ..OutputChange::default()
         }
     }
 
-    fn add(&mut self, output: Output, content: &Value) -> Change {
+    fn add(&mut self, output: Output, content: &Value) -> OutputChange {
         let mut change = match self.clear_before_next {
             true => self.clear(),
-            false => Change::default(),
+            false => OutputChange::default(),
         };
         let display_id = display_id(content).filter(|_| output.data().is_some());
         if display_id.is_some() {
@@ -224,7 +224,7 @@ impl Outputs {
     }
 
     /// Append to the last output if it is the same stream.
-    fn extend(&mut self, name: &str, more: &str, change: &mut Change) -> bool {
+    fn extend(&mut self, name: &str, more: &str, change: &mut OutputChange) -> bool {
         let last = self.entries.len().wrapping_sub(1);
         let Some(Entry {
             output: Output::Stream { name: same, text },
@@ -259,7 +259,7 @@ impl Outputs {
         true
     }
 
-    fn push(&mut self, mut output: Output, display_id: Option<String>, change: &mut Change) {
+    fn push(&mut self, mut output: Output, display_id: Option<String>, change: &mut OutputChange) {
         let is_error = output.is_error();
         if is_error {
             shorten(&mut output);
@@ -366,7 +366,7 @@ mod tests {
         json!({"data": {"text/plain": text}, "metadata": {}, "transient": {"display_id": id}})
     }
 
-    fn texts(outputs: &Outputs) -> Vec<String> {
+    fn texts(outputs: &OutputList) -> Vec<String> {
         let text = |output: Output| match output {
             Output::Stream { text, .. } => text,
             other => other.data().unwrap()["text/plain"]
@@ -379,7 +379,7 @@ mod tests {
 
     #[test]
     fn streams_of_one_name_become_one_output() {
-        let mut outputs = Outputs::new(10_000);
+        let mut outputs = OutputList::new(10_000);
         assert_eq!(outputs.feed("stream", &stream("a\n")).added, Some(0));
         assert_eq!(outputs.feed("stream", &stream("b")).extended, Some(0));
         let error = json!({"name": "stderr", "text": "!"});
@@ -390,7 +390,7 @@ mod tests {
 
     #[test]
     fn a_progress_bar_is_one_line() {
-        let mut outputs = Outputs::new(1000);
+        let mut outputs = OutputList::new(1000);
         outputs.feed("stream", &stream("begin\n"));
         for step in 0..10_000 {
             assert!(!outputs.feed("stream", &stream(&format!("\r{step} %"))).cut);
@@ -401,7 +401,7 @@ mod tests {
 
     #[test]
     fn a_display_is_updated_wherever_it_is_shown() {
-        let mut outputs = Outputs::new(10_000);
+        let mut outputs = OutputList::new(10_000);
         outputs.feed("display_data", &display("a", "1"));
         outputs.feed("display_data", &display("b", "2"));
         let change = outputs.feed("display_data", &display("a", "3"));
@@ -424,7 +424,7 @@ mod tests {
 
     #[test]
     fn clearing_happens_at_once_or_before_the_next_output() {
-        let mut outputs = Outputs::new(10_000);
+        let mut outputs = OutputList::new(10_000);
         outputs.feed("stream", &stream("a"));
         assert!(
             outputs
@@ -445,7 +445,7 @@ mod tests {
 
     #[test]
     fn what_is_over_the_limit_is_dropped_and_told() {
-        let mut outputs = Outputs::new(200);
+        let mut outputs = OutputList::new(200);
         assert!(!outputs.feed("stream", &stream("begin\n")).cut);
         assert!(outputs.feed("stream", &stream(&"é".repeat(100))).cut);
         assert!(outputs.feed("stream", &stream("more")).cut);
@@ -479,7 +479,7 @@ mod tests {
 
     #[test]
     fn empty_outputs_are_bounded_too() {
-        let mut outputs = Outputs::new(1000);
+        let mut outputs = OutputList::new(1000);
         let empty = json!({"data": {}, "metadata": {}});
         (0..1000).for_each(|_| drop(outputs.feed("display_data", &empty)));
         assert!(outputs.all().len() < 20 && outputs.is_cut());
@@ -491,7 +491,7 @@ mod tests {
 
     #[test]
     fn the_number_of_the_run_is_the_kernels() {
-        let mut outputs = Outputs::new(10);
+        let mut outputs = OutputList::new(10);
         outputs.feed("execute_input", &json!({"code": "1", "execution_count": 7}));
         assert_eq!(outputs.execution_count(), Some(7));
         assert!(outputs.feed("status", &json!({})).is_nothing());

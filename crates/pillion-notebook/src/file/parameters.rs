@@ -146,7 +146,7 @@ fn string(text: &str, out: &mut String) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::notebook::Kernel;
+    use super::super::notebook::KernelMetadata;
     use super::*;
 
     fn map(value: &Value) -> Map<String, Value> {
@@ -167,7 +167,7 @@ mod tests {
     fn a_name_leads_to_no_code() {
         for name in ["", "1a", "a b", "a=1\nb", "import", "a.b", "a;b"] {
             let values = Map::from_iter([(name.to_owned(), json!(1))]);
-            let error = Notebook::new(&Kernel::default())
+            let error = Notebook::new(&KernelMetadata::default())
                 .set_parameters(&values)
                 .unwrap_err();
             assert_eq!(error.code, Code::InvalidParams, "{name}");
@@ -176,7 +176,7 @@ mod tests {
 
     #[test]
     fn parameters_stand_behind_their_defaults_and_replace_earlier_ones() {
-        let mut notebook = Notebook::new(&Kernel::default());
+        let mut notebook = Notebook::new(&KernelMetadata::default());
         for source in ["import x", "a = 1", "use(a)"] {
             let at = notebook.cells().len();
             notebook
@@ -205,7 +205,7 @@ mod tests {
 
     #[test]
     fn another_language_is_refused() {
-        let kernel = Kernel {
+        let kernel = KernelMetadata {
             name: "ir".into(),
             display_name: "R".into(),
             language: "R".into(),

@@ -26,7 +26,7 @@ pub struct Image {
 
 /// Outputs as text and images.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Shown {
+pub struct ShownOutputs {
     /// The text, without escape sequences.
     pub text: String,
     /// The images, in the order in which the text names them.
@@ -55,8 +55,8 @@ impl Default for Budget {
 
 /// Show outputs. Each gets what those before it left of the budget, but the last ones are not
 /// left out for it: what is cut is the middle of the text.
-pub fn show(outputs: &[Output], budget: Budget) -> Shown {
-    let mut shown = Shown::default();
+pub fn show(outputs: &[Output], budget: Budget) -> ShownOutputs {
+    let mut shown = ShownOutputs::default();
     let mut room = budget.images;
     for output in outputs {
         let text = match output {
@@ -90,13 +90,13 @@ pub fn show(outputs: &[Output], budget: Budget) -> Shown {
 
 impl Output {
     /// The output as text, with its images beside it.
-    pub fn as_text(&self, budget: Budget) -> Shown {
+    pub fn as_text(&self, budget: Budget) -> ShownOutputs {
         show(std::slice::from_ref(self), budget)
     }
 }
 
 /// The text for a thing. Its first image goes to the others, or is named if it cannot.
-fn bundle(data: &Bundle, shown: &mut Shown, room: &mut usize) -> String {
+fn bundle(data: &Bundle, shown: &mut ShownOutputs, room: &mut usize) -> String {
     let mut parts: Vec<String> = words(data).into_iter().collect();
     let image = IMAGES
         .iter()

@@ -4,7 +4,7 @@
 //! here, and what is started here is the kernel of a session of its own, unless one was named.
 //! What is remembered beside them is what Jupyter's clients ask about: ids, how many clients
 //! there are, when something was last said, and which notebook belongs to which kernel.
-//! The conversation of a client with a kernel is in `talk.rs`.
+//! The conversation of a client with a kernel is in `jupyter_channels.rs`.
 
 mod notebooks;
 mod served;
@@ -13,7 +13,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use pillion_catalogue::{Code, Error, Result};
-use pillion_kernel::{Kernels, Life, Wanted};
+use pillion_kernel::{KernelChoice, Kernels, Life};
 use pillion_lanes::Whereabouts;
 
 pub(crate) use notebooks::{Notebooks, Opened};
@@ -66,7 +66,7 @@ impl Gateway {
         kernels: &Kernels,
         session: Option<String>,
         whereabouts: Whereabouts,
-        wanted: Wanted,
+        wanted: KernelChoice,
     ) -> Result<Arc<Served>> {
         kernels.sweep(SESSION);
         let all = self.all(kernels)?;

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use pillion_catalogue::{Code, Error, Result};
-use pillion_kernel::{Client, Kernels, Life, Listening, PYTHON, Wanted};
+use pillion_kernel::{KernelChoice, KernelClient, Kernels, Life, Listening, PYTHON};
 use pillion_lanes::Whereabouts;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -46,7 +46,7 @@ pub(crate) struct Served {
     /// Where it was asked for; it is made anew from there if need be.
     pub(crate) whereabouts: Option<Whereabouts>,
     /// What kind of kernel was asked for.
-    pub(crate) wanted: Wanted,
+    pub(crate) wanted: KernelChoice,
     /// It was asked for here, and is listed until it is shut down here.
     pub(crate) is_kept: bool,
     /// Cancelled when it was shut down here.
@@ -70,7 +70,7 @@ struct State {
 struct Away {
     number: u64,
     name: String,
-    client: Arc<Client>,
+    client: Arc<KernelClient>,
     listening: Listening,
 }
 
@@ -85,7 +85,7 @@ impl Served {
             session,
             is_kept: whereabouts.is_some(),
             whereabouts,
-            wanted: Wanted::default(),
+            wanted: KernelChoice::default(),
             gone: CancellationToken::new(),
             clients: AtomicUsize::new(0),
             restarts: AtomicUsize::new(0),
@@ -160,7 +160,12 @@ impl Served {
     }
 
     /// Keep what comes for a client that went away, for a while.
-    pub(crate) fn keep_for(self: &Arc<Self>, name: String, client: Arc<Client>, ear: Listening) {
+    pub(crate) fn keep_for(
+        self: &Arc<Self>,
+        name: String,
+        client: Arc<KernelClient>,
+        ear: Listening,
+    ) {
         if ear.is_over() {
             return;
         }
@@ -188,7 +193,7 @@ impl Served {
     }
 
     /// What was kept for a client that comes back, if its kernel is still the same process.
-    pub(crate) fn kept_for(&self, name: &str, client: &Arc<Client>) -> Option<Listening> {
+    pub(crate) fn kept_for(&self, name: &str, client: &Arc<KernelClient>) -> Option<Listening> {
         let mut state = self.state();
         let at = state.away.iter().position(|away| away.name == name)?;
         let away = state.away.remove(at)?;

@@ -2,7 +2,7 @@
 //! tells where it does not.
 
 use pillion_catalogue::{Code, Context, Error, Offer, Operation, Result, Safety};
-use pillion_kernel::{Kernel, Ready};
+use pillion_kernel::{Kernel, ReadyKernel};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -10,7 +10,7 @@ use std::pin::pin;
 use std::time::Duration;
 
 use crate::NotebookService;
-use crate::typed::Word;
+use crate::typed_cells::Word;
 
 /// Names that are told, at most.
 const MOST_NAMES: usize = 1000;
@@ -356,7 +356,7 @@ impl Operation for Variables {
 }
 
 /// A kernel that runs.
-async fn running(kernel: &Kernel) -> Result<Ready> {
+async fn running(kernel: &Kernel) -> Result<ReadyKernel> {
     let ready = kernel.running().await;
     ready.ok_or_else(|| {
         Error::new(Code::NotFound, "the kernel of this session does not run")

@@ -1,7 +1,7 @@
 //! `notebook.run_cell` and `notebook.stream`: one cell on the kernel of a session.
 
 use pillion_catalogue::{
-    Context, Method, Offer, Operation, Picture, Prints, Reply, Result, Safety, Scope, Streams,
+    AnswerPicture, Context, Method, Offer, Operation, Prints, Reply, Result, Safety, Scope, Streams,
 };
 use pillion_lanes::Outcome;
 use schemars::JsonSchema;
@@ -10,9 +10,9 @@ use serde_json::Value;
 
 use super::in_session;
 use crate::NotebookService;
-use crate::course::{Event, Told};
 use crate::file::{Budget, IMAGES, Output, show};
 use crate::reply::{CellReply, word};
+use crate::running_cell::{Event, Told};
 use crate::service::Order;
 
 /// Run a cell on the kernel of a session, and wait for its end.
@@ -95,7 +95,7 @@ fn text(result: &str) -> Option<String> {
 }
 
 /// A reply in whose outputs the pictures are only named, and the pictures.
-fn pictures(result: &str) -> Option<(String, Vec<Picture>)> {
+fn pictures(result: &str) -> Option<(String, Vec<AnswerPicture>)> {
     let mut reply: Value = serde_json::from_str(result).ok()?;
     let mut room = Budget::default();
     let mut pictures = Vec::new();
@@ -103,7 +103,7 @@ fn pictures(result: &str) -> Option<(String, Vec<Picture>)> {
         let shown = Output::read(output).as_text(room);
         for image in shown.images {
             room.images = room.images.saturating_sub(image.base64.len());
-            pictures.push(Picture {
+            pictures.push(AnswerPicture {
                 mime: image.mime,
                 base64: image.base64,
             });
@@ -133,7 +133,7 @@ impl Operation for RunCell {
         text(result)
     }
 
-    fn pictures(result: &str) -> Option<(String, Vec<Picture>)> {
+    fn pictures(result: &str) -> Option<(String, Vec<AnswerPicture>)> {
         pictures(result)
     }
 

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
-use pillion_catalogue::{Context, Operation, Picture, Result, Safety, Scope, work};
+use pillion_catalogue::{AnswerPicture, Context, Operation, Result, Safety, Scope, work};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -104,14 +104,14 @@ pub struct CellImage {
 }
 
 /// A result whose member `images` has been taken out of it, and those.
-pub(super) fn without_images(result: &str) -> Option<(String, Vec<Picture>)> {
+pub(super) fn without_images(result: &str) -> Option<(String, Vec<AnswerPicture>)> {
     let mut value: Value = serde_json::from_str(result).ok()?;
     let images = value.as_object_mut()?.remove("images");
     let Some(images) = images else {
         return Some((result.to_owned(), Vec::new()));
     };
     let images: Vec<CellImage> = serde_json::from_value(images).ok()?;
-    let pictures = images.into_iter().map(|one| Picture {
+    let pictures = images.into_iter().map(|one| AnswerPicture {
         mime: one.image.mime,
         base64: one.image.base64,
     });
@@ -215,7 +215,7 @@ impl Operation for Read {
     type Service = NotebookService;
     type Output = ReadReport;
 
-    fn pictures(result: &str) -> Option<(String, Vec<Picture>)> {
+    fn pictures(result: &str) -> Option<(String, Vec<AnswerPicture>)> {
         without_images(result)
     }
 
@@ -253,10 +253,10 @@ mod tests {
     use pillion_catalogue::Code;
 
     use super::*;
-    use crate::file::{Kernel, NewCell};
+    use crate::file::{KernelMetadata, NewCell};
 
     fn notebook(sources: &[String]) -> Notebook {
-        let mut notebook = Notebook::new(&Kernel::default());
+        let mut notebook = Notebook::new(&KernelMetadata::default());
         for (at, source) in sources.iter().enumerate() {
             let cell = NewCell::new(CellKind::Code, source);
             notebook.insert(at, &cell).unwrap();

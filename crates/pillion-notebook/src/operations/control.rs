@@ -1,7 +1,7 @@
 //! `notebook.interrupt`, `restart`, `reset` and `shutdown`: the life of a session's kernel.
 
 use pillion_catalogue::{Code, Context, Error, Method, Offer, Operation, Result, Safety, Scope};
-use pillion_kernel::{Cell, Heard, Life, Listener};
+use pillion_kernel::{CellListener, ExecuteRequest, Heard, Life};
 use pillion_lanes::NO_SESSION;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -133,7 +133,7 @@ impl Reset {
         let Some(ready) = kernel.running().await else {
             return Ok(false);
         };
-        let cell = Cell {
+        let cell = ExecuteRequest {
             code: "get_ipython().reset(new_session=True)".to_owned(),
             silent: true,
             allow_stdin: false,
@@ -159,6 +159,6 @@ impl Shutdown {
 /// Hears nothing.
 pub(super) struct Deaf;
 
-impl Listener for Deaf {
+impl CellListener for Deaf {
     async fn hear(&mut self, _: &Heard) {}
 }

@@ -15,7 +15,7 @@ use super::files::place;
 use crate::NotebookService;
 use crate::cell_ref::CellRef;
 use crate::file::{CellKind, Clearing, NewCell, Notebook, Overwrite, open, save};
-use crate::whole::expect;
+use crate::run_notebook::expect;
 
 /// A notebook that was changed.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]

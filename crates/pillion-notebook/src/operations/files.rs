@@ -11,8 +11,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::NotebookService;
 use crate::file::{
-    self, CellKind, Clearing, Kernel, Links, NewCell, Notebook, Overwrite, Problem, open, save,
-    save_text,
+    self, CellKind, Clearing, KernelMetadata, Links, NewCell, Notebook, Overwrite, Problem, open,
+    save, save_text,
 };
 
 /// Problems that are told of one file.
@@ -122,7 +122,7 @@ impl Operation for New {
     async fn run(self, cx: Context<NotebookService>) -> Result<Written> {
         let path = place(&cx, &self.path)?;
         is_notebook(&path)?;
-        let mut notebook = Notebook::new(&Kernel::default());
+        let mut notebook = Notebook::new(&KernelMetadata::default());
         let text = self.markdown.iter().map(|text| (CellKind::Markdown, text));
         let code = self.code.iter().map(|code| (CellKind::Code, code));
         for (at, (kind, source)) in text.chain(code).enumerate() {

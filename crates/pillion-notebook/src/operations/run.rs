@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::{Arg, ArgAction, ArgMatches};
 use pillion_catalogue::{
-    Code, Context, Error, Method, Offer, Operation, Picture, Result, Safety, Scope, Streams,
+    AnswerPicture, Code, Context, Error, Method, Offer, Operation, Result, Safety, Scope, Streams,
 };
 use pillion_lanes::Outcome;
 use schemars::JsonSchema;
@@ -19,7 +19,7 @@ use crate::NotebookService;
 use crate::cell_ref::CellRef;
 use crate::file::{Budget, Links, show};
 use crate::reply::word;
-use crate::whole::{Done, Plan, Whole};
+use crate::run_notebook::{Done, Plan, Whole};
 
 /// Bytes of text and of images of a reply that show what cells gave; and of one cell's text.
 const SHOWN: Budget = Budget {
@@ -314,7 +314,7 @@ impl Operation for Run {
         serde_json::from_str::<Ended>(result).is_ok_and(|ended| !ended.success)
     }
 
-    fn pictures(result: &str) -> Option<(String, Vec<Picture>)> {
+    fn pictures(result: &str) -> Option<(String, Vec<AnswerPicture>)> {
         without_images(result)
     }
 

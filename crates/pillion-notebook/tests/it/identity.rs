@@ -1,6 +1,8 @@
 //! Whatever a notebook looks like: what nobody changes keeps its bytes.
 
-use pillion_notebook::file::{CellKind, Clearing, Kernel, NewCell, Notebook, Output, diff, html};
+use pillion_notebook::file::{
+    CellKind, Clearing, KernelMetadata, NewCell, Notebook, Output, diff, html,
+};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
@@ -312,7 +314,7 @@ proptest! {
         new in vec("[a-c]{0,2}\n", 0..12),
     ) {
         let (before, after) = (old.concat(), new.concat());
-        let mut notebook = Notebook::new(&Kernel::default());
+        let mut notebook = Notebook::new(&KernelMetadata::default());
         notebook.insert(0, &NewCell::new(CellKind::Code, &*before)).unwrap();
         let mut changed = notebook.clone();
         changed.replace(0, &after, None).unwrap();

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use pillion_notebook::file::{
-    CellKind, Clearing, Kernel, NewCell, Notebook, Outputs, Overwrite, open, save,
+    CellKind, Clearing, KernelMetadata, NewCell, Notebook, OutputList, Overwrite, open, save,
 };
 use serde_json::{Value, json};
 
@@ -67,8 +67,8 @@ fn assert_valid(texts: &[String]) {
 }
 
 /// All that a kernel sends.
-fn every_output() -> Outputs {
-    let mut outputs = Outputs::new(100_000);
+fn every_output() -> OutputList {
+    let mut outputs = OutputList::new(100_000);
     let data = json!({
         "text/plain": "<Figure>\r\nb\u{2028}c\u{c}", "text/html": "<b>\n</b>", "image/png": "aGk=\n",
         "image/svg+xml": "<svg>\n</svg>", "application/javascript": "a()\nb()",
@@ -112,7 +112,7 @@ fn every_output() -> Outputs {
 
 /// Notebooks that were made from nothing, step by step.
 fn new_ones() -> Vec<String> {
-    let mut notebook = Notebook::new(&Kernel::default());
+    let mut notebook = Notebook::new(&KernelMetadata::default());
     let mut texts = vec![notebook.text()];
     for (at, kind) in [
         CellKind::Markdown,
@@ -134,7 +134,7 @@ fn new_ones() -> Vec<String> {
     let count = outputs.execution_count();
     notebook.set_outputs(1, &outputs.all(), count).unwrap();
     texts.push(notebook.text());
-    let mut small = Outputs::new(10);
+    let mut small = OutputList::new(10);
     small.feed("stream", &json!({"name": "stdout", "text": "too much"}));
     notebook.set_outputs(3, &small.all(), Some(6)).unwrap();
     texts.push(notebook.text());

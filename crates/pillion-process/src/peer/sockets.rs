@@ -14,7 +14,7 @@ use rustix::net::{
     AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, recv, sendto, socket_with,
 };
 
-use super::End;
+use super::ConnectionEnd;
 
 /// States in which both ends are still held: established, and one direction closed.
 const OPEN_HERE: [u8; 2] = [0x01, 0x08];
@@ -45,13 +45,13 @@ pub(super) struct Socket {
 }
 
 /// The socket at the other end, while both are open.
-pub(super) fn other_socket(end: &End) -> Option<Socket> {
+pub(super) fn other_socket(end: &ConnectionEnd) -> Option<Socket> {
     // What the kernel does not find that way may be for want of its module: the table decides.
     asked(end).or_else(|| tabled(end))
 }
 
 /// The same by two exact questions to the kernel.
-fn asked(end: &End) -> Option<Socket> {
+fn asked(end: &ConnectionEnd) -> Option<Socket> {
     let here = ask(end.local, end.remote).ok()?;
     if here.inode != end.inode || !OPEN_HERE.contains(&here.state) {
         return None;
@@ -148,7 +148,7 @@ fn known(answer: &[u8]) -> Option<Known> {
 }
 
 /// The same from the table of all sockets.
-fn tabled(end: &End) -> Option<Socket> {
+fn tabled(end: &ConnectionEnd) -> Option<Socket> {
     let (mut here, mut there) = (false, None);
     for table in ["/proc/self/net/tcp", "/proc/self/net/tcp6"] {
         // A machine without IPv6 has no second table.
@@ -231,11 +231,11 @@ mod tests {
     use std::os::fd::AsFd;
     use std::os::unix::fs::MetadataExt;
 
-    fn end(stream: &TcpStream) -> End {
+    fn end(stream: &TcpStream) -> ConnectionEnd {
         let file = File::from(stream.as_fd().try_clone_to_owned().unwrap());
         let canonical =
             |address: SocketAddr| SocketAddr::new(address.ip().to_canonical(), address.port());
-        End {
+        ConnectionEnd {
             inode: file.metadata().unwrap().ino(),
             local: canonical(stream.local_addr().unwrap()),
             remote: canonical(stream.peer_addr().unwrap()),
@@ -265,7 +265,7 @@ mod tests {
             assert_eq!(found, tabled(&ours), "{listen}");
             there.shutdown(std::net::Shutdown::Write).unwrap();
             assert_eq!(asked(&ours), found, "half open: {listen}");
-            let wrong = End { inode: 1, ..ours };
+            let wrong = ConnectionEnd { inode: 1, ..ours };
             assert_eq!((asked(&wrong), tabled(&wrong)), (None, None), "{listen}");
             drop(there);
             assert_eq!((asked(&ours), tabled(&ours)), (None, None), "{listen}");
@@ -274,9 +274,9 @@ mod tests {
         }
     }
 
-    fn end_of_nobody(end: End) -> End {
+    fn end_of_nobody(end: ConnectionEnd) -> ConnectionEnd {
         let remote = SocketAddr::new(end.remote.ip(), 1);
-        End { remote, ..end }
+        ConnectionEnd { remote, ..end }
     }
 
     #[test]

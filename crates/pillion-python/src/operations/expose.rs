@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use pillion_catalogue::{
     Context, Error, Failed, Function, Listing, Operation, Result, Safety, Scope,
 };
-use pillion_protocol::line::ErrorMember;
+use pillion_protocol::line::LineError;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -41,7 +41,7 @@ struct Listed {
 #[derive(Deserialize)]
 struct ListedFailure {
     module: String,
-    error: ErrorMember,
+    error: LineError,
 }
 
 impl Operation for Expose {

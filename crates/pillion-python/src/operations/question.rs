@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use pillion_catalogue::{Code, Context, Error, Result};
 use pillion_project::Whereabouts;
-use pillion_supervisor::{Answer, Ask, Call};
+use pillion_supervisor::{Ask, Call, CallAnswer};
 use serde::Serialize;
 use serde_json::value::to_raw_value;
 
@@ -32,7 +32,7 @@ impl Question {
         cx: &Context<PythonService>,
         method: &'static str,
         params: &impl Serialize,
-    ) -> Result<(Arc<PythonProject>, Answer)> {
+    ) -> Result<(Arc<PythonProject>, CallAnswer)> {
         let service = cx.service();
         let project = service.project(Whereabouts::of_caller(cx)?).await?;
         let mut path = self.path;

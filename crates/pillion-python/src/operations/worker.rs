@@ -1,6 +1,6 @@
 //! A worker, as answers name it.
 
-use pillion_supervisor::Answer;
+use pillion_supervisor::CallAnswer;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -15,7 +15,7 @@ pub struct WorkerRef {
 
 impl WorkerRef {
     /// The worker that answered.
-    pub(super) fn of(answer: &Answer) -> Self {
+    pub(super) fn of(answer: &CallAnswer) -> Self {
         Self {
             generation: answer.generation,
             pid: answer.pid,

@@ -15,11 +15,11 @@ use pillion_index::modules::Modules;
 use pillion_index::parsed::parsed;
 use pillion_index::source::{Source, Span};
 use pillion_index::{Index, Kind};
-use pillion_symbols::ask::{Engine, span};
+use pillion_symbols::ask::{EngineView, span};
 use pillion_symbols::closure;
 use pillion_symbols::definitions::{classes_of, meaning};
-use pillion_symbols::desk::{Desk, Place};
 use pillion_symbols::occurrences::Sort;
+use pillion_symbols::open_files::{FileSpan, OpenFiles};
 use rayon::prelude::*;
 use ruff_text_size::TextRange;
 
@@ -41,7 +41,7 @@ pub(super) struct Settled {
 }
 
 /// What the strings that may be looked up mean.
-pub(super) async fn settle(engine: &Engine, subject: &Subject) -> Result<Settled> {
+pub(super) async fn settle(engine: &EngineView, subject: &Subject) -> Result<Settled> {
     let mut settled = Settled::default();
     if subject.alias || subject.sort == Sort::Parameter {
         return Ok(settled);
@@ -52,7 +52,7 @@ pub(super) async fn settle(engine: &Engine, subject: &Subject) -> Result<Settled
     let mut finder = Finder {
         engine,
         subject,
-        desk: Desk::new(&engine.view),
+        opened: OpenFiles::new(&engine.view),
         modules: Modules::of(&engine.view.index),
         keys: typed_keys(engine, subject),
     };
@@ -88,11 +88,11 @@ fn read(index: &Index, root: &Path, name: &str) -> Read {
 }
 
 /// The keys of the typed dictionary that the subject is a field of.
-fn typed_keys(engine: &Engine, subject: &Subject) -> BTreeSet<String> {
-    let mut desk = Desk::new(&engine.view);
+fn typed_keys(engine: &EngineView, subject: &Subject) -> BTreeSet<String> {
+    let mut opened = OpenFiles::new(&engine.view);
     let mut keys = BTreeSet::new();
     for (path, at) in &subject.family.classes {
-        let own = desk.with_facts(path, |facts| {
+        let own = opened.with_facts(path, |facts| {
             let index = facts.named_at(at.start)?;
             let members = facts.symbols.iter();
             let members = members.filter(|s| facts.container(s) == Some(index));
@@ -101,7 +101,7 @@ fn typed_keys(engine: &Engine, subject: &Subject) -> BTreeSet<String> {
         keys.extend(own.unwrap_or_default());
     }
     let is_typed = subject.family.classes.iter().any(|(path, at)| {
-        let found = desk.with_facts(path, |facts| {
+        let found = opened.with_facts(path, |facts| {
             let class = facts.symbols.get(facts.named_at(at.start)?)?;
             let mut bases = class.bases.iter();
             bases
@@ -124,9 +124,9 @@ enum Verdict {
 }
 
 struct Finder<'a> {
-    engine: &'a Engine,
+    engine: &'a EngineView,
     subject: &'a Subject,
-    desk: Desk,
+    opened: OpenFiles,
     modules: Modules,
     /// The keys of the typed dictionary, if it is a field of one.
     keys: BTreeSet<String>,
@@ -164,13 +164,13 @@ impl Finder<'_> {
         file: &str,
         source: &Arc<Source>,
         object: &Object,
-    ) -> Result<(Vec<Place>, Vec<Place>)> {
+    ) -> Result<(Vec<FileSpan>, Vec<FileSpan>)> {
         let (at, is_made) = match object {
             Object::Other => return Ok(Default::default()),
             Object::Own(at) => {
                 let path = self.engine.absolute(file);
                 let at = source.position(*at);
-                let class = closure::class_around(&mut self.desk, &path, at);
+                let class = closure::class_around(&mut self.opened, &path, at);
                 return Ok((class.into_iter().collect(), Vec::new()));
             }
             Object::Named(at) => (*at, false),
@@ -178,10 +178,10 @@ impl Finder<'_> {
         };
         let means = meaning(self.engine, file, source, at).await?;
         let modules = means.iter().filter(|(_, span)| *span == Span::default());
-        let modules: Vec<Place> = modules.cloned().collect();
+        let modules: Vec<FileSpan> = modules.cloned().collect();
         let mut classes = Vec::new();
         for place in &means {
-            let defined = self.desk.defined_at(&place.0, place.1.start);
+            let defined = self.opened.defined_at(&place.0, place.1.start);
             if defined.is_some_and(|defined| defined.kind == Kind::Class) {
                 classes.push(place.clone());
             }
@@ -194,7 +194,7 @@ impl Finder<'_> {
         Ok((classes, modules))
     }
 
-    fn is_ours(&self, classes: &[Place]) -> bool {
+    fn is_ours(&self, classes: &[FileSpan]) -> bool {
         let mut classes = classes.iter();
         classes.any(|class| self.subject.family.classes.contains(class))
     }
@@ -221,7 +221,7 @@ impl Finder<'_> {
 
     /// Whether a module has what is renamed under its name, and nothing else of this name.
     fn binds(&mut self, path: &Path) -> bool {
-        let file = self.desk.name(path).0;
+        let file = self.opened.name(path).0;
         let index = &self.engine.view.index;
         let (Some(facts), Some(places)) = (index.get(&file), self.subject.places.get(&file)) else {
             return false;
@@ -280,9 +280,9 @@ impl Finder<'_> {
     }
 
     /// What a module has under the name of a class, also if it imports it.
-    async fn class_in(&mut self, file: &str, class: &str) -> Result<Vec<Place>> {
+    async fn class_in(&mut self, file: &str, class: &str) -> Result<Vec<FileSpan>> {
         let path = self.engine.absolute(file);
-        if let Some(span) = self.desk.named(&path, class) {
+        if let Some(span) = self.opened.named(&path, class) {
             return Ok(vec![(path, span)]);
         }
         let import = self.engine.view.index.get(file).and_then(|facts| {
@@ -365,7 +365,7 @@ impl Finder<'_> {
         file: &str,
         source: &Arc<Source>,
         names: &[usize],
-    ) -> Result<Vec<Place>> {
+    ) -> Result<Vec<FileSpan>> {
         let mut found = Vec::new();
         for at in names {
             found.extend(meaning(self.engine, file, source, *at).await?);
@@ -381,18 +381,18 @@ impl Finder<'_> {
         at: usize,
         place: usize,
         name: Option<&str>,
-    ) -> Result<Vec<Place>> {
+    ) -> Result<Vec<FileSpan>> {
         for (path, span) in meaning(self.engine, file, source, at).await? {
             if !closure::is_inside(self.engine, &path) {
                 continue;
             }
-            let Some(source) = self.desk.source(&path) else {
+            let Some(source) = self.opened.source(&path) else {
                 continue;
             };
             let Some(at) = source.offset(span.start) else {
                 continue;
             };
-            let file = self.desk.name(&path).0;
+            let file = self.opened.name(&path).0;
             let names = parsed(source.text(), &file, |parsed| {
                 sites::annotation(parsed.body(), at, place, name)
             });

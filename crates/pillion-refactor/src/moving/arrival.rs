@@ -3,7 +3,7 @@
 use pillion_catalogue::{Code, Error, Result};
 use pillion_changes::ChangeSet;
 use pillion_index::scopes::{MODULE, Role, What, When};
-use pillion_symbols::desk::Desk;
+use pillion_symbols::open_files::OpenFiles;
 use ruff_text_size::{TextRange, TextSize};
 use serde_json::json;
 
@@ -137,9 +137,9 @@ impl Move<'_> {
         for (need, _) in pressing {
             let defined = bound.get(need.as_str()).and_then(|all| all.first());
             if let Some(defined) = defined.filter(|d| d.range.start() > before.range.start()) {
-                let mut desk = Desk::new(self.view);
+                let mut opened = OpenFiles::new(self.view);
                 let path = self.view.root().join(&self.moving.to);
-                let location = desk.location(&path, span_of(&text.source, defined.range));
+                let location = opened.location(&path, span_of(&text.source, defined.range));
                 return Err(Error::new(
                     Code::Conflict,
                     format!("`{name}` needs `{need}`, which is defined behind its first use there"),

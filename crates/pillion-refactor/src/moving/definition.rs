@@ -8,7 +8,7 @@ use pillion_changes::ChangeSet;
 use pillion_index::modules::{self, Modules};
 use pillion_index::scopes::{MODULE, Role, What, When};
 use pillion_index::source::Source;
-use pillion_symbols::desk::Desk;
+use pillion_symbols::open_files::OpenFiles;
 use pillion_symbols::project::View;
 use ruff_text_size::TextRange;
 use serde_json::json;
@@ -91,9 +91,9 @@ impl<'a> Move<'a> {
     fn find_pieces(&self) -> Result<Vec<TextRange>> {
         let name = &self.moving.name;
         let wrong = |range: TextRange, what: String, hint: &str| {
-            let mut desk = Desk::new(self.view);
+            let mut opened = OpenFiles::new(self.view);
             let path = self.view.root().join(&self.origin.file);
-            let location = desk.location(&path, span_of(&self.origin.source, range));
+            let location = opened.location(&path, span_of(&self.origin.source, range));
             let place = format!("{}:{}:{}", location.file, location.line, location.column);
             Error::new(Code::InvalidParams, format!("{what}: {place}"))
                 .hint(hint)
@@ -144,7 +144,7 @@ impl<'a> Move<'a> {
     }
 
     /// The imports that the new module needs and does not have.
-    pub(super) fn lines(&self, needs: &Needs, desk: &mut Desk) -> Result<Vec<Line>> {
+    pub(super) fn lines(&self, needs: &Needs, opened: &mut OpenFiles) -> Result<Vec<Line>> {
         let mut lines = needs.imports.clone();
         let base = self.modules.base(&self.origin.key);
         let is_relative = self.speaks_relative();
@@ -158,14 +158,14 @@ impl<'a> Move<'a> {
         }
         for line in &lines {
             if means_same(&self.modules, &self.destination, line) == Some(false) {
-                return Err(self.taken(line.bound(), desk));
+                return Err(self.taken(line.bound(), opened));
             }
         }
         let name = &self.moving.name;
         let own = Line::of_name(&self.spell_origin_from(&self.destination), name);
         let taken = means_same(&self.modules, &self.destination, &own) == Some(false);
         if taken {
-            return Err(self.taken(name, desk));
+            return Err(self.taken(name, opened));
         }
         Ok(lines)
     }
@@ -185,12 +185,12 @@ impl<'a> Move<'a> {
         speaks(&self.destination) || speaks(&self.origin)
     }
 
-    fn taken(&self, name: &str, desk: &mut Desk) -> Error {
+    fn taken(&self, name: &str, opened: &mut OpenFiles) -> Error {
         let bound = self.destination.scopes.module_bindings();
         let there = bound.get(name).and_then(|all| all.first());
         let span = there.map(|use_| span_of(&self.destination.source, use_.range));
         let path = self.view.root().join(&self.moving.to);
-        let location = desk.location(&path, span.unwrap_or_default());
+        let location = opened.location(&path, span.unwrap_or_default());
         let place = format!("{}:{}:{}", location.file, location.line, location.column);
         let what = format!("`{name}` means something else in the other module: {place}");
         Error::new(Code::Conflict, what)

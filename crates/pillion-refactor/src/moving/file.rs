@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 
 use pillion_changes::TextEdit;
 use pillion_index::Index;
-use pillion_index::modules::{Bound, Target, bindings, last, parent, part_of, submodule};
+use pillion_index::modules::{
+    ImportTarget, ModuleBinding, bindings, last, parent, part_of, submodule,
+};
 use pillion_index::scopes::{ImportStmt, ImportedName, MODULE, Role, Scopes, Use};
 use pillion_index::source::{Source, Span};
 use ruff_text_size::TextRange;
@@ -22,7 +24,7 @@ pub(super) struct Rewriting<'a> {
     new_file: String,
     source: &'a Source,
     scopes: Scopes,
-    bound: BTreeMap<(usize, String), Bound>,
+    bound: BTreeMap<(usize, String), ModuleBinding>,
     edits: Edits,
     /// What means something else by a name that the module gets in the file, and that name.
     taken: Option<(TextRange, String)>,
@@ -84,7 +86,7 @@ impl<'a> Rewriting<'a> {
         };
         // Another import may have it by that very name: `from pkg import base` beside
         // `import pkg.base`.
-        let is_same = |known: &Bound| known.key == self.relocation.from && spelled == head;
+        let is_same = |known: &ModuleBinding| known.key == self.relocation.from && spelled == head;
         let known = self.bound.get(&(scope, head.to_owned()));
         if !known.is_some_and(|known| known.is_plain || is_same(known)) {
             let at = scopes.binding_of(scope, head);
@@ -187,7 +189,7 @@ impl<'a> Rewriting<'a> {
     }
 
     /// How the file names the module of a `from` import afterwards.
-    fn own_spelling(&self, target: &Target, module: &str) -> String {
+    fn own_spelling(&self, target: &ImportTarget, module: &str) -> String {
         let moved = self.relocation.moved(&target.key);
         match moved == target.key && self.new_file == self.file {
             true => module.to_owned(),
@@ -195,7 +197,13 @@ impl<'a> Rewriting<'a> {
         }
     }
 
-    fn renamed(&self, target: &Target, module: &str, name: &ImportedName, own: &str) -> Renamed {
+    fn renamed(
+        &self,
+        target: &ImportTarget,
+        module: &str,
+        name: &ImportedName,
+        own: &str,
+    ) -> Renamed {
         let key = submodule(self.index, &self.relocation.before, &target.key, name);
         if key.is_none_or(|key| key != self.relocation.from) {
             return Renamed {
@@ -249,7 +257,7 @@ impl<'a> Rewriting<'a> {
     }
 
     /// How many parts of a dotted name lead to what moves, and by which import.
-    fn reaches(&self, scopes: &Scopes, use_: &Use) -> Option<(usize, &Bound)> {
+    fn reaches(&self, scopes: &Scopes, use_: &Use) -> Option<(usize, &ModuleBinding)> {
         let scope = scopes.scope_of(use_)?;
         let bound = self.bound.get(&(scope, use_.name.clone()))?;
         let mut key = bound.key.clone();

@@ -28,7 +28,7 @@ mod text;
 mod users;
 
 pub use definition::Moving;
-pub use module::{Wanted, destination_path, relocate};
+pub use module::{ModuleDestination, destination_path, relocate};
 pub use registering::entered;
 pub use symbol::move_symbol;
 
@@ -39,7 +39,7 @@ use pillion_changes::{ChangeSet, LeftAlone, TextEdit};
 use pillion_index::modules::{Modules, is_standard};
 use pillion_index::scopes::ImportStmt;
 use pillion_index::source::{Source, Span};
-use pillion_symbols::desk::Desk;
+use pillion_symbols::open_files::OpenFiles;
 use pillion_symbols::project::View;
 use ruff_text_size::{TextRange, TextSize};
 use serde_json::json;
@@ -129,9 +129,9 @@ fn span_of(source: &Source, range: TextRange) -> Span {
 }
 
 /// What is wrong where a name that a file needs for a module means something else there.
-fn in_the_way(desk: &mut Desk, file: &str, span: Span, name: &str) -> Error {
-    let path = desk.root().join(file);
-    let location = desk.location(&path, span);
+fn in_the_way(opened: &mut OpenFiles, file: &str, span: Span, name: &str) -> Error {
+    let path = opened.root().join(file);
+    let location = opened.location(&path, span);
     let place = format!("{}:{}:{}", location.file, location.line, location.column);
     let what = format!("`{name}` means something else where the module is used: {place}");
     Error::new(Code::Conflict, what)
@@ -149,7 +149,7 @@ fn list_newly_meant(
     set: &mut ChangeSet,
 ) {
     let name = pillion_index::modules::last(key);
-    let mut desk = Desk::new(view);
+    let mut opened = OpenFiles::new(view);
     if after.dotted(key) == name && is_standard(name) {
         set.warn(format!(
             "`{name}` is a module of Python: programs that run beside this one get it instead"
@@ -166,7 +166,7 @@ fn list_newly_meant(
                     .is_some_and(|found| found.key == key)
         }) {
             set.leave(LeftAlone {
-                location: desk.location(&view.root().join(&**file), import.span),
+                location: opened.location(&view.root().join(&**file), import.span),
                 why: "it means the module that is called so now".into(),
             });
         }

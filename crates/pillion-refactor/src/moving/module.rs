@@ -10,7 +10,7 @@ use pillion_index::facts::name_hash;
 use pillion_index::modules::{self, Modules, join, parent};
 use pillion_index::place;
 use pillion_index::scopes::{Scopes, Use};
-use pillion_symbols::desk::Desk;
+use pillion_symbols::open_files::OpenFiles;
 use pillion_symbols::project::View;
 use serde_json::json;
 
@@ -19,7 +19,7 @@ use super::file::Rewriting;
 use super::relocation::Relocation;
 use super::{order, span_of};
 use crate::names::check_name;
-use crate::{sound, strings};
+use crate::{parse_check, strings};
 
 /// What looks modules up by strings.
 const MODULE_LOOKUPS: &[&str] = &[
@@ -37,7 +37,7 @@ const MAX_FILES: usize = 10_000;
 
 /// Where a module should be.
 #[derive(Debug)]
-pub enum Wanted<'a> {
+pub enum ModuleDestination<'a> {
     /// Where it is, under another name.
     Named(&'a str),
     /// At this path: a folder to lie in, or a file to be.
@@ -50,7 +50,7 @@ pub enum Wanted<'a> {
 }
 
 /// The change that moves the module of a file; of `__init__.py` or a folder: the package.
-pub async fn relocate(view: &View, file: &str, wanted: Wanted<'_>) -> Result<ChangeSet> {
+pub async fn relocate(view: &View, file: &str, wanted: ModuleDestination<'_>) -> Result<ChangeSet> {
     let from = modules::key(file).to_owned();
     if from.is_empty() {
         return Err(Error::new(
@@ -62,7 +62,7 @@ pub async fn relocate(view: &View, file: &str, wanted: Wanted<'_>) -> Result<Cha
     let before = Modules::of(&view.index);
     let to = destination(view, &from, &wanted)?;
     let own = view.clone();
-    let check = matches!(wanted, Wanted::At { allow_cycles, .. } if !allow_cycles);
+    let check = matches!(wanted, ModuleDestination::At { allow_cycles, .. } if !allow_cycles);
     let made = work(move |_| {
         let (set, relocation) = change(&own, before, from, to)?;
         if check {
@@ -76,7 +76,7 @@ pub async fn relocate(view: &View, file: &str, wanted: Wanted<'_>) -> Result<Cha
 }
 
 /// The key that the module will have.
-fn destination(view: &View, from: &str, wanted: &Wanted<'_>) -> Result<String> {
+fn destination(view: &View, from: &str, wanted: &ModuleDestination<'_>) -> Result<String> {
     let name = modules::last(from);
     if name.starts_with("__") {
         return Err(Error::new(
@@ -86,11 +86,11 @@ fn destination(view: &View, from: &str, wanted: &Wanted<'_>) -> Result<String> {
         .hint("move the package that it belongs to"));
     }
     let to = match wanted {
-        Wanted::Named(name) => {
+        ModuleDestination::Named(name) => {
             check_name(name)?;
             join(parent(from), name)
         }
-        Wanted::At { path, .. } => {
+        ModuleDestination::At { path, .. } => {
             let is_folder = path.ends_with('/') || view.root().join(path).is_dir();
             let path = path.trim_end_matches('/');
             match is_folder {
@@ -167,7 +167,12 @@ fn change(
         let rewriting = Rewriting::new(&view.index, &relocation, &path, &source);
         let (edits, taken) = rewriting.edits();
         if let Some((span, name)) = taken {
-            return Err(super::in_the_way(&mut Desk::new(view), &path, span, &name));
+            return Err(super::in_the_way(
+                &mut OpenFiles::new(view),
+                &path,
+                span,
+                &name,
+            ));
         }
         if !edits.is_empty() {
             set.edit(&path, edits)?;
@@ -179,7 +184,7 @@ fn change(
     for init in &inits {
         set.create(init, "")?;
     }
-    sound::check(&view.index, &set, "the move")?;
+    parse_check::check(&view.index, &set, "the move")?;
     list_possible(view, &relocation, &mut set);
     super::list_newly_meant(
         view,
@@ -280,26 +285,31 @@ pub(super) fn inits(view: &View, from: &str, to: &str) -> Vec<String> {
 /// configuration and documentation.
 fn list_possible(view: &View, relocation: &Relocation, set: &mut ChangeSet) {
     let name = relocation.before.dotted(&relocation.from);
-    let mut desk = Desk::new(view);
+    let mut opened = OpenFiles::new(view);
     let root = view.root();
     let in_python = strings::mentions(&view.index, root, &name);
     let in_others = strings::mentions_in_documents(&view.snapshot, &name);
     for (path, span, why) in in_python.into_iter().chain(in_others) {
         set.leave(LeftAlone {
-            location: desk.location(&root.join(&path), span),
+            location: opened.location(&root.join(&path), span),
             why: why.into(),
         });
     }
-    list_looked_up(view, relocation, &mut desk, set);
-    list_by_star(view, relocation, &mut desk, set);
+    list_looked_up(view, relocation, &mut opened, set);
+    list_by_star(view, relocation, &mut opened, set);
     if parent(&relocation.from) != parent(&relocation.to) {
-        list_files_beside(view, relocation, &mut desk, set);
+        list_files_beside(view, relocation, &mut opened, set);
     }
 }
 
 /// Strings that are the last part of the module's name, in files that look modules up and know
 /// the package that it lies in.
-fn list_looked_up(view: &View, relocation: &Relocation, desk: &mut Desk, set: &mut ChangeSet) {
+fn list_looked_up(
+    view: &View,
+    relocation: &Relocation,
+    opened: &mut OpenFiles,
+    set: &mut ChangeSet,
+) {
     let (root, home) = (view.root(), parent(&relocation.from));
     let dotted = relocation.before.dotted(&relocation.from);
     let in_package = |file: &str| {
@@ -321,9 +331,9 @@ fn list_looked_up(view: &View, relocation: &Relocation, desk: &mut Desk, set: &m
         if !looks_up || !(in_package(&path) || knows(&path, facts)) {
             continue;
         }
-        let location = desk.location(&root.join(&path), span);
+        let location = opened.location(&root.join(&path), span);
         // The whole name is listed already.
-        let source = desk.source(&root.join(&path));
+        let source = opened.source(&root.join(&path));
         let line = source.and_then(|source| source.line(span.start.line).map(str::to_owned));
         let end = usize::try_from(span.end.column).unwrap_or_default();
         let before: Option<String> = line.map(|line| line.chars().take(end).collect());
@@ -338,7 +348,7 @@ fn list_looked_up(view: &View, relocation: &Relocation, desk: &mut Desk, set: &m
 }
 
 /// Where the module is used by its own name, which came with everything that its package has.
-fn list_by_star(view: &View, relocation: &Relocation, desk: &mut Desk, set: &mut ChangeSet) {
+fn list_by_star(view: &View, relocation: &Relocation, opened: &mut OpenFiles, set: &mut ChangeSet) {
     let (home, name) = (parent(&relocation.from), modules::last(&relocation.from));
     let hash = name_hash(name);
     let stars = |file: &str, facts: &Facts| {
@@ -358,7 +368,8 @@ fn list_by_star(view: &View, relocation: &Relocation, desk: &mut Desk, set: &mut
         let scopes = Scopes::of(source.text(), path);
         let named = |use_: &&Use| use_.name == name && scopes.scope_of(use_).is_none();
         for use_ in scopes.uses.iter().filter(named) {
-            let location = desk.location(&view.root().join(&**path), span_of(&source, use_.range));
+            let location =
+                opened.location(&view.root().join(&**path), span_of(&source, use_.range));
             set.leave(LeftAlone {
                 location,
                 why: "it may come from its package by `import *`".into(),
@@ -368,7 +379,12 @@ fn list_by_star(view: &View, relocation: &Relocation, desk: &mut Desk, set: &mut
 }
 
 /// Where what moves to another folder asks for its own: what lies beside it does not come along.
-fn list_files_beside(view: &View, relocation: &Relocation, desk: &mut Desk, set: &mut ChangeSet) {
+fn list_files_beside(
+    view: &View,
+    relocation: &Relocation,
+    opened: &mut OpenFiles,
+    set: &mut ChangeSet,
+) {
     let files = view.index.iter();
     let files = files.filter(|(path, _)| relocation.moves(modules::key(path)));
     for (path, _) in files {
@@ -378,7 +394,8 @@ fn list_files_beside(view: &View, relocation: &Relocation, desk: &mut Desk, set:
         let scopes = Scopes::of(source.text(), path);
         let named = |use_: &&Use| matches!(use_.name.as_str(), "__file__" | "__path__");
         for use_ in scopes.uses.iter().filter(named) {
-            let location = desk.location(&view.root().join(&**path), span_of(&source, use_.range));
+            let location =
+                opened.location(&view.root().join(&**path), span_of(&source, use_.range));
             set.leave(LeftAlone {
                 location,
                 why: format!("`{}` is another path after the move", use_.name),

@@ -6,7 +6,7 @@ use pillion_catalogue::{Code, Error, Result};
 use pillion_index::Index;
 use pillion_index::modules::{Modules, bindings, submodule};
 use pillion_index::scopes::{ImportStmt, ImportedName, MODULE, Role, Use, When};
-use pillion_symbols::desk::Desk;
+use pillion_symbols::open_files::OpenFiles;
 use ruff_text_size::TextRange;
 use serde_json::json;
 
@@ -44,7 +44,7 @@ impl Search<'_> {
         self.pieces.iter().any(|piece| piece.contains_range(range))
     }
 
-    pub(super) fn find(&self, desk: &mut Desk) -> Result<Needs> {
+    pub(super) fn find(&self, opened: &mut OpenFiles) -> Result<Needs> {
         let mut needs = Needs::default();
         let scopes = &self.origin.scopes;
         let bound = bindings(self.index, self.modules, &self.origin.file, scopes);
@@ -60,7 +60,7 @@ impl Search<'_> {
                             needs.edits.push((all, part.clone()));
                             later(&mut needs.of_destination, part, use_.when);
                         }
-                        _ => self.module_name(use_, &mut needs, desk)?,
+                        _ => self.module_name(use_, &mut needs, opened)?,
                     }
                 }
                 None => self.unknown_name(use_, &mut needs),
@@ -72,10 +72,10 @@ impl Search<'_> {
     }
 
     /// A name that the old module imports or defines.
-    fn module_name(&self, use_: &Use, needs: &mut Needs, desk: &mut Desk) -> Result<()> {
+    fn module_name(&self, use_: &Use, needs: &mut Needs, opened: &mut OpenFiles) -> Result<()> {
         if use_.role == Role::Change || use_.role == Role::Bind {
             return Err(self.conflict(
-                desk,
+                opened,
                 use_.range,
                 &format!("`{}` changes `{}` of its module", self.name, use_.name),
                 "leave it where it is, or hand the value over",
@@ -94,7 +94,7 @@ impl Search<'_> {
         });
         if let Some(changed) = changes {
             return Err(self.conflict(
-                desk,
+                opened,
                 changed.range,
                 &format!(
                     "`{}` needs `{}`, which changes while the program runs",
@@ -204,10 +204,10 @@ impl Search<'_> {
         }
     }
 
-    fn conflict(&self, desk: &mut Desk, at: TextRange, what: &str, hint: &str) -> Error {
-        let path = desk.root().join(&self.origin.file);
+    fn conflict(&self, opened: &mut OpenFiles, at: TextRange, what: &str, hint: &str) -> Error {
+        let path = opened.root().join(&self.origin.file);
         let span = super::span_of(&self.origin.source, at);
-        let location = desk.location(&path, span);
+        let location = opened.location(&path, span);
         let place = format!("{}:{}:{}", location.file, location.line, location.column);
         Error::new(Code::Conflict, format!("{what}: {place}"))
             .hint(hint)

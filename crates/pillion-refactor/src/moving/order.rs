@@ -16,7 +16,7 @@ use crate::syntax_error;
 
 /// Files whose imports are put in order; more would take longer than the move.
 const MAX_FILES: usize = 64;
-const PATIENCE: Duration = Duration::from_secs(20);
+const RUFF_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// Put the imports of the files of a change in order. Where ruff is not at hand they stay as
 /// the move wrote them: what they mean does not depend on it.
@@ -38,7 +38,7 @@ pub(super) async fn put_in_order(view: &View, set: &mut ChangeSet) -> Result<()>
         root: view.root().to_owned(),
         ruff,
         remove_unused: false,
-        timeout: PATIENCE,
+        timeout: RUFF_TIMEOUT,
     };
     let known: Vec<Arc<str>> = changed.iter().filter_map(|(_, b)| b.clone()).collect();
     let Ok(suspects) = organize.suspects(&known).await else {

@@ -3,7 +3,7 @@
 use pillion_catalogue::{Code, Error, Result};
 use pillion_changes::{ChangeSet, LeftAlone};
 use pillion_index::{Index, Symbol};
-use pillion_symbols::desk::Desk;
+use pillion_symbols::open_files::OpenFiles;
 use pillion_symbols::project::View;
 use serde_json::json;
 
@@ -38,7 +38,7 @@ fn top<'i>(index: &'i Index, file: &str, name: &str) -> Option<&'i Symbol> {
 
 impl Move<'_> {
     /// Move the definition of the stub as well, or say why that cannot be.
-    pub(super) fn move_stub(&self, desk: &mut Desk, set: &mut ChangeSet) -> Result<()> {
+    pub(super) fn move_stub(&self, opened: &mut OpenFiles, set: &mut ChangeSet) -> Result<()> {
         if !self.moving.file.ends_with(".py") || !self.moving.to.ends_with(".py") {
             return Ok(());
         }
@@ -53,7 +53,7 @@ impl Move<'_> {
             if there && top(index, &to, name).is_none() {
                 let path = self.view.root().join(&to);
                 set.leave(LeftAlone {
-                    location: desk.location(&path, pillion_index::source::Span::default()),
+                    location: opened.location(&path, pillion_index::source::Span::default()),
                     why: format!("type checkers only see what this stub has: add `{name}`"),
                 });
             }
@@ -61,7 +61,7 @@ impl Move<'_> {
         };
         if !there && !self.is_new {
             let path = self.view.root().join(&stub);
-            let location = desk.location(&path, symbol.name_span);
+            let location = opened.location(&path, symbol.name_span);
             let what = format!(
                 "`{stub}` describes `{name}`, and `{}` has no stub to describe it in",
                 self.moving.to
@@ -76,8 +76,8 @@ impl Move<'_> {
             ..self.moving.clone()
         };
         let other = Move::new(self.view, &moving)?;
-        let needs = other.search().find(desk)?;
-        let lines = other.lines(&needs, desk)?;
+        let needs = other.search().find(opened)?;
+        let lines = other.lines(&needs, opened)?;
         other.arrive(&needs, &lines, set)?;
         other.leave(&needs, other.still_needed(), set)?;
         other.space(set)

@@ -8,7 +8,7 @@ use pillion_changes::{ChangeSet, LeftAlone};
 use pillion_index::facts::name_hash;
 use pillion_index::modules::{self, Modules};
 use pillion_index::source::Source;
-use pillion_symbols::desk::Desk;
+use pillion_symbols::open_files::OpenFiles;
 use pillion_symbols::project::View;
 
 use super::cycles::{self, Imports};
@@ -17,7 +17,7 @@ use super::imports::Line;
 use super::text::Text;
 use super::users::Users;
 use super::{late, order, registering, span_of, stubs};
-use crate::{sound, strings};
+use crate::{parse_check, strings};
 
 /// What looks names up by strings.
 const LOOKUPS: &[&str] = &[
@@ -47,8 +47,8 @@ pub async fn move_symbol(view: &View, moving: Moving) -> Result<ChangeSet> {
 
 impl Move<'_> {
     fn change(self) -> Result<ChangeSet> {
-        let mut desk = Desk::new(self.view);
-        let needs = self.search().find(&mut desk)?;
+        let mut opened = OpenFiles::new(self.view);
+        let needs = self.search().find(&mut opened)?;
         let mut set = ChangeSet::new(self.view.root().to_owned());
         let stays = self.still_needed();
         let users = Users {
@@ -61,13 +61,13 @@ impl Move<'_> {
         let mut importers = Vec::new();
         let found = users.edits()?;
         if let Some((file, span, name)) = &found.taken {
-            return Err(super::in_the_way(&mut desk, file, *span, name));
+            return Err(super::in_the_way(&mut opened, file, *span, name));
         }
         for (file, edits) in found.edits {
             importers.push(modules::key(&file).to_owned());
             set.edit(&file, edits)?;
         }
-        let lines = self.lines(&needs, &mut desk)?;
+        let lines = self.lines(&needs, &mut opened)?;
         for line in lines.iter().filter(|line| line.for_types) {
             if needs.of_origin.contains_key(&line.name) {
                 set.warn(format!(
@@ -86,10 +86,10 @@ impl Move<'_> {
             set.create(&init, "")?;
         }
         self.space(&mut set)?;
-        self.move_stub(&mut desk, &mut set)?;
+        self.move_stub(&mut opened, &mut set)?;
         for (path, span) in found.stored {
             set.leave(LeftAlone {
-                location: desk.location(&self.view.root().join(path), span),
+                location: opened.location(&self.view.root().join(path), span),
                 why: "it gets another value here: modules that import it by name do not see that"
                     .into(),
             });
@@ -99,12 +99,12 @@ impl Move<'_> {
             .iter()
             .for_each(|warning| set.warn(&**warning));
         self.warn_of_guess(stays || !needs.of_origin.is_empty(), &mut set);
-        sound::check(&self.view.index, &set, "the move")?;
+        parse_check::check(&self.view.index, &set, "the move")?;
         if !stays {
-            self.list_registering(&mut desk, &mut set);
+            self.list_registering(&mut opened, &mut set);
         }
-        self.list_late(&mut desk, &mut set);
-        self.list_possible(&mut desk, &mut set);
+        self.list_late(&mut opened, &mut set);
+        self.list_possible(&mut opened, &mut set);
         if self.is_new {
             let modules = (&Modules::of(&self.view.index), &self.modules);
             let key = &self.destination.key;
@@ -178,7 +178,7 @@ impl Move<'_> {
     }
 
     /// List what the definition did when its old module was imported.
-    fn list_registering(&self, desk: &mut Desk, set: &mut ChangeSet) {
+    fn list_registering(&self, opened: &mut OpenFiles, set: &mut ChangeSet) {
         let at = registering::At {
             view: self.view,
             modules: &self.modules,
@@ -192,7 +192,7 @@ impl Move<'_> {
         let path = self.view.root().join(&self.origin.file);
         for range in places {
             set.leave(LeftAlone {
-                location: desk.location(&path, span_of(&self.origin.source, range)),
+                location: opened.location(&path, span_of(&self.origin.source, range)),
                 why: "this happens when the new module is imported, and the old one does not \
                       import that"
                     .into(),
@@ -201,19 +201,19 @@ impl Move<'_> {
     }
 
     /// List what changes how a class is made, and is done before that now.
-    fn list_late(&self, desk: &mut Desk, set: &mut ChangeSet) {
+    fn list_late(&self, opened: &mut OpenFiles, set: &mut ChangeSet) {
         let path = self.view.root().join(&self.origin.file);
         let of = (self.view, &self.modules);
         for range in late::places(of, &self.origin, &self.pieces) {
             set.leave(LeftAlone {
-                location: desk.location(&path, span_of(&self.origin.source, range)),
+                location: opened.location(&path, span_of(&self.origin.source, range)),
                 why: "this changes how the class is made, and the class is made after this then"
                     .into(),
             });
         }
     }
 
-    fn list_possible(&self, desk: &mut Desk, set: &mut ChangeSet) {
+    fn list_possible(&self, opened: &mut OpenFiles, set: &mut ChangeSet) {
         let dotted = self.modules.dotted(&self.origin.key);
         let name = format!("{dotted}.{}", self.moving.name);
         let root = self.view.root();
@@ -223,14 +223,14 @@ impl Move<'_> {
         for (path, span, why) in in_python.into_iter().chain(in_others) {
             listed.insert((path.clone(), span.end));
             set.leave(LeftAlone {
-                location: desk.location(&root.join(&path), span),
+                location: opened.location(&root.join(&path), span),
                 why: why.into(),
             });
         }
         for (path, span) in strings::exactly(&self.view.index, root, &self.moving.name) {
             if self.may_look_up(&path) && !listed.contains(&(path.clone(), span.end)) {
                 set.leave(LeftAlone {
-                    location: desk.location(&root.join(&path), span),
+                    location: opened.location(&root.join(&path), span),
                     why: "a string with this name: it may be looked up in the old module".into(),
                 });
             }

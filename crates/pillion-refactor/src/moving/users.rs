@@ -5,7 +5,9 @@ use std::path::Path;
 
 use pillion_catalogue::Result;
 use pillion_changes::TextEdit;
-use pillion_index::modules::{self, Bound, Modules, bindings, last, parent, part_of, submodule};
+use pillion_index::modules::{
+    self, ModuleBinding, Modules, bindings, last, parent, part_of, submodule,
+};
 use pillion_index::scopes::{ImportStmt, MODULE, Role, Use};
 use pillion_index::source::Span;
 use pillion_symbols::project::View;
@@ -163,7 +165,7 @@ impl Users<'_> {
         &self,
         text: &Text,
         edits: &mut Edits,
-        mut each: impl FnMut(&Use, usize, &Bound, &mut Edits),
+        mut each: impl FnMut(&Use, usize, &ModuleBinding, &mut Edits),
     ) {
         let bound = bindings(&self.view.index, self.modules, &text.file, &text.scopes);
         for use_ in text
@@ -182,9 +184,9 @@ impl Users<'_> {
     fn reaches<'b>(
         &self,
         text: &Text,
-        all: &'b BTreeMap<(usize, String), Bound>,
+        all: &'b BTreeMap<(usize, String), ModuleBinding>,
         use_: &Use,
-    ) -> Option<(usize, &'b Bound)> {
+    ) -> Option<(usize, &'b ModuleBinding)> {
         let scope = text.scopes.scope_of(use_)?;
         let bound = all.get(&(scope, use_.name.clone()))?;
         let mut key = bound.key.clone();
@@ -205,7 +207,7 @@ impl Users<'_> {
         text: &Text,
         use_: &Use,
         parts: usize,
-        bound: &Bound,
+        bound: &ModuleBinding,
         edits: &mut Edits,
     ) -> Option<(TextRange, String)> {
         let to = modules::key(self.to);

@@ -7,9 +7,9 @@ use futures::{StreamExt, stream};
 use pillion_catalogue::Result;
 use pillion_index::parsed::{Parsed, parsed};
 use pillion_index::source::{Source, Span};
-use pillion_symbols::ask::{Engine, span as span_of, to_engine};
+use pillion_symbols::ask::{EngineView, span as span_of, to_engine};
 use pillion_symbols::closure;
-use pillion_symbols::desk::{Desk, Place};
+use pillion_symbols::open_files::{FileSpan, OpenFiles};
 use pillion_symbols::references;
 use ruff_text_size::TextRange;
 
@@ -42,11 +42,11 @@ enum Way {
 }
 
 impl Callers {
-    pub(super) async fn find(engine: &Engine, subject: &Subject) -> Result<Self> {
+    pub(super) async fn find(engine: &EngineView, subject: &Subject) -> Result<Self> {
         let mut finder = Finder {
             engine,
             subject,
-            desk: Desk::new(&engine.view),
+            opened: OpenFiles::new(&engine.view),
             names: BTreeMap::new(),
             classes: Vec::new(),
             found: Self::default(),
@@ -69,13 +69,13 @@ impl Callers {
 }
 
 struct Finder<'a> {
-    engine: &'a Engine,
+    engine: &'a EngineView,
     subject: &'a Subject,
-    desk: Desk,
+    opened: OpenFiles,
     /// Where names stand that mean one of the functions.
     names: BTreeMap<PathBuf, Vec<(Span, Way)>>,
     /// The classes that are made by the `__init__`.
-    classes: Vec<Place>,
+    classes: Vec<FileSpan>,
     found: Callers,
 }
 
@@ -93,13 +93,13 @@ impl Finder<'_> {
         way: Way,
     ) -> Result<()> {
         let (path, at) = at;
-        let file = self.desk.name(&path).0;
+        let file = self.opened.name(&path).0;
         let uses = self.engine.references(&file, at).await?;
         let mut places: Vec<(PathBuf, Span)> = uses
             .iter()
             .map(|use_| (use_.path.clone(), span_of(use_.range)))
             .collect();
-        references::add_other_names(self.engine, &mut self.desk, &mut places).await?;
+        references::add_other_names(self.engine, &mut self.opened, &mut places).await?;
         for (path, span) in places {
             if closure::is_inside(self.engine, &path) {
                 self.names.entry(path).or_default().push((span, way));
@@ -109,7 +109,7 @@ impl Finder<'_> {
     }
 
     /// The classes below one that are made by its `__init__`.
-    async fn heirs(&mut self, class: &Place) -> Result<Vec<Place>> {
+    async fn heirs(&mut self, class: &FileSpan) -> Result<Vec<FileSpan>> {
         let mut heirs = Vec::new();
         for below in closure::implementations(self.engine, class).await? {
             if below != *class
@@ -123,7 +123,7 @@ impl Finder<'_> {
     }
 
     /// The class that has the `__init__` of a class: the first one above, from left to right.
-    async fn init_of(&mut self, class: &Place) -> Result<Option<Place>> {
+    async fn init_of(&mut self, class: &FileSpan) -> Result<Option<FileSpan>> {
         let server = self.engine.server()?;
         let at = to_engine(class.1.start);
         let timeout = self.engine.timeout;
@@ -135,7 +135,7 @@ impl Finder<'_> {
                 break;
             }
             let at = span_of(item.range).start;
-            let place = self.desk.with_facts(&item.path, |facts| {
+            let place = self.opened.with_facts(&item.path, |facts| {
                 let index = facts.named_at(at)?;
                 let mut members = facts.symbols.iter();
                 let has_init =
@@ -158,11 +158,11 @@ impl Finder<'_> {
             names.entry(path.clone()).or_default();
         }
         for (path, places) in names {
-            let Some(source) = self.desk.source(&path) else {
+            let Some(source) = self.opened.source(&path) else {
                 continue;
             };
             let open = self.in_file(&path, &source, &places);
-            let file = self.desk.name(&path).0;
+            let file = self.opened.name(&path).0;
             let asked: Vec<Result<Vec<Call>>> = stream::iter(open)
                 .map(|open| self.calls(&file, &source, open))
                 .buffered(AT_ONCE)
@@ -181,7 +181,7 @@ impl Finder<'_> {
 
     /// The calls in a file; what is no call is left, with the reason.
     fn in_file(&mut self, path: &Path, source: &Source, places: &[(Span, Way)]) -> Vec<Open> {
-        let file = self.desk.name(path).0;
+        let file = self.opened.name(path).0;
         parsed(source.text(), &file, |parsed| {
             self.in_parsed(path, source, parsed, places)
         })

@@ -25,17 +25,17 @@ use pillion_index::answers::{Confidence, Location};
 use pillion_index::facts::name_hash;
 use pillion_index::parsed::{Parsed, parsed};
 use pillion_index::source::{Source, Span};
-use pillion_symbols::ask::Engine;
-use pillion_symbols::desk::Desk;
+use pillion_symbols::ask::EngineView;
+use pillion_symbols::open_files::OpenFiles;
 use pillion_symbols::references;
 use pillion_symbols::spotted::Spotted;
 use serde_json::json;
 
-pub use wanted::Wanted;
+pub use wanted::SignatureChange;
 pub use wanted::{AddedParameter, PassedValue};
 
 use super::subject::absolute;
-use super::{rename, sound};
+use super::{parse_check, rename};
 use callers::Callers;
 use subject::{Definition, Subject};
 use writing::{Call, Head, Written};
@@ -44,7 +44,11 @@ use writing::{Call, Head, Written};
 const MAX_PLACES: usize = 100;
 
 /// The change that gives a function other parameters.
-pub async fn change(engine: &Engine, spot: &Spotted, wanted: &Wanted) -> Result<ChangeSet> {
+pub async fn change(
+    engine: &EngineView,
+    spot: &Spotted,
+    wanted: &SignatureChange,
+) -> Result<ChangeSet> {
     wanted.check()?;
     let subject = Subject::find(engine, spot, wanted).await?;
     let callers = Callers::find(engine, &subject).await?;
@@ -52,7 +56,7 @@ pub async fn change(engine: &Engine, spot: &Spotted, wanted: &Wanted) -> Result<
         engine,
         subject: &subject,
         wanted,
-        desk: Desk::new(&engine.view),
+        opened: OpenFiles::new(&engine.view),
         set: ChangeSet::new(engine.view.root().to_owned()),
         unclear: Vec::new(),
     };
@@ -77,15 +81,15 @@ pub async fn change(engine: &Engine, spot: &Spotted, wanted: &Wanted) -> Result<
     }
     change.list_possible().await?;
     change.list_lookups().await?;
-    sound::check(&engine.view.index, &change.set, "the new signature")?;
+    parse_check::check(&engine.view.index, &change.set, "the new signature")?;
     Ok(change.set)
 }
 
 struct Change<'a> {
-    engine: &'a Engine,
+    engine: &'a EngineView,
     subject: &'a Subject,
-    wanted: &'a Wanted,
-    desk: Desk,
+    wanted: &'a SignatureChange,
+    opened: OpenFiles,
     set: ChangeSet,
     /// Calls that nobody can be sure about.
     unclear: Vec<(Location, String)>,
@@ -94,8 +98,8 @@ struct Change<'a> {
 impl Change<'_> {
     /// The edits of one file.
     fn file(&mut self, path: &Path, heads: &[Head<'_>], calls: &[Call]) -> Result<()> {
-        let file = self.desk.name(path).0;
-        let Some(source) = self.desk.source(path) else {
+        let file = self.opened.name(path).0;
+        let Some(source) = self.opened.source(path) else {
             return Ok(());
         };
         let written = parsed(source.text(), &file, |parsed| {
@@ -111,7 +115,7 @@ impl Change<'_> {
             self.set.warn(format!("{place}: {what}"));
         }
         for (range, why) in &written.unclear {
-            let place = self.desk.location(path, span_of(&source, range));
+            let place = self.opened.location(path, span_of(&source, range));
             self.unclear.push((place, why.clone()));
         }
         self.check_names(&file, !heads.is_empty(), !written.edits.is_empty());
@@ -163,7 +167,7 @@ impl Change<'_> {
                 dropped.any(|gone| gone.start <= at.start && at.end <= gone.end)
             };
             if let Some(at) = uses.find(|at| !is_gone(at)) {
-                let place = self.desk.location(path, span_of(source, &at));
+                let place = self.opened.location(path, span_of(source, &at));
                 let what = format!(
                     "`{name}` is used in the body: {}:{}",
                     place.file, place.line
@@ -173,7 +177,7 @@ impl Change<'_> {
                     .data(json!({ "location": place })));
             }
             if let Some(at) = function::named_by_decorator(function, name) {
-                let place = self.desk.location(path, span_of(source, &at));
+                let place = self.opened.location(path, span_of(source, &at));
                 let what = format!("a decorator names `{name}`: {}:{}", place.file, place.line);
                 return Err(Error::new(Code::Conflict, what)
                     .hint("take it out of there first: the decorator would pass it")
@@ -185,7 +189,7 @@ impl Change<'_> {
                 let line = source.position(at.start).line + 1;
                 self.set.warn(format!(
                     "{}:{line}: `{}` means the parameter from now on",
-                    self.desk.name(path).0,
+                    self.opened.name(path).0,
                     added.name
                 ));
             }
@@ -249,7 +253,7 @@ impl Change<'_> {
     }
 
     fn leave(&mut self, path: &Path, span: Span, why: String) {
-        let location = self.desk.location(path, span);
+        let location = self.opened.location(path, span);
         self.set.leave(LeftAlone { location, why });
     }
 

@@ -4,7 +4,7 @@ use pillion_catalogue::{Error, Result};
 use pillion_index::parsed;
 use ruff_python_ast::{Expr, StmtFunctionDef, UnaryOp};
 
-use super::wanted::{AddedParameter, Wanted, invalid};
+use super::wanted::{AddedParameter, SignatureChange, invalid};
 
 /// How a parameter takes its argument, in the order in which they stand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -113,7 +113,7 @@ pub(super) fn parameters(function: &StmtFunctionDef) -> Vec<Parameter> {
 pub(super) fn changed(
     old: &[Parameter],
     first: Option<&str>,
-    wanted: &Wanted,
+    wanted: &SignatureChange,
 ) -> Result<Vec<Parameter>> {
     let hint = || {
         let names: Vec<String> = old.iter().map(|p| format!("`{}`", p.name)).collect();

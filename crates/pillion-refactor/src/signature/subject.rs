@@ -8,18 +8,18 @@ use pillion_index::Kind;
 use pillion_index::answers::Location;
 use pillion_index::parsed::parsed;
 use pillion_index::source::{Position, Source, Span};
-use pillion_symbols::ask::Engine;
+use pillion_symbols::ask::EngineView;
 use pillion_symbols::closure::{self, Family, Grower};
 use pillion_symbols::definitions;
-use pillion_symbols::desk::{self, Desk, Place};
 use pillion_symbols::occurrences;
+use pillion_symbols::open_files::{self, FileSpan, OpenFiles};
 use pillion_symbols::spotted::{Spotted, nothing_here};
 use serde_json::json;
 
 use super::family::follow;
 use super::function::{self, Function, last_name};
 use super::parameters::{Parameter, changed};
-use super::wanted::{Wanted, invalid};
+use super::wanted::{SignatureChange, invalid};
 use super::writing::Head;
 
 /// Decorators that make an `__init__` out of the fields of a class.
@@ -41,10 +41,10 @@ pub(super) struct Subject {
     /// The one that was meant, and those that stand for it.
     pub(super) definitions: Vec<Definition>,
     /// The class whose `__init__` it is.
-    pub(super) class: Option<Place>,
+    pub(super) class: Option<FileSpan>,
     /// Functions with other parameters that may be called in its place, since a protocol asks
     /// for their name.
-    pub(super) unlike: Vec<Place>,
+    pub(super) unlike: Vec<FileSpan>,
 }
 
 /// One of them.
@@ -63,14 +63,18 @@ pub(super) struct Definition {
 }
 
 impl Subject {
-    pub(super) async fn find(engine: &Engine, spot: &Spotted, wanted: &Wanted) -> Result<Self> {
+    pub(super) async fn find(
+        engine: &EngineView,
+        spot: &Spotted,
+        wanted: &SignatureChange,
+    ) -> Result<Self> {
         let (place, class) = meant(engine, spot).await?;
         let family = family(engine, &place, class.is_some()).await?;
         let mut places = family.places;
         places.retain(|other| *other != place && closure::is_inside(engine, &other.0));
         let mut unlike = Vec::new();
-        let mut desk = Desk::new(&engine.view);
-        let mut target = read(engine, &mut desk, &place)?;
+        let mut opened = OpenFiles::new(&engine.view);
+        let mut target = read(engine, &mut opened, &place)?;
         let new = changed(
             &target.function.parameters,
             target.function.first.as_deref(),
@@ -78,7 +82,7 @@ impl Subject {
         )?;
         let mut definitions = Vec::new();
         for place in places {
-            let mut other = read(engine, &mut desk, &place)?;
+            let mut other = read(engine, &mut opened, &place)?;
             let own = &other.function.parameters;
             let is_like = other.function.sort == target.function.sort;
             let followed = follow(own, &target.function.parameters, &new);
@@ -90,7 +94,7 @@ impl Subject {
                     continue;
                 }
                 _ => {
-                    let location = desk.definition(&place.0, place.1);
+                    let location = opened.definition(&place.0, place.1);
                     let what = format!(
                         "the override in {}:{} has other parameters",
                         location.file, location.line
@@ -148,7 +152,7 @@ impl Definition {
 }
 
 /// The function at a place; for a class its `__init__`, with the class.
-async fn meant(engine: &Engine, spot: &Spotted) -> Result<(Place, Option<Place>)> {
+async fn meant(engine: &EngineView, spot: &Spotted) -> Result<(FileSpan, Option<FileSpan>)> {
     let Some((name, _)) = spot.word().filter(|_| spot.exists()) else {
         return Err(nothing_here("there is no name at this position"));
     };
@@ -168,8 +172,8 @@ async fn meant(engine: &Engine, spot: &Spotted) -> Result<(Place, Option<Place>)
             .hint("only what the workspace defines can be changed")
             .data(json!({ "location": location })));
     }
-    let mut desk = Desk::new(&engine.view);
-    let defined = desk.defined_at(path, span.start);
+    let mut opened = OpenFiles::new(&engine.view);
+    let defined = opened.defined_at(path, span.start);
     let no_function = || {
         let kind = location.kind.as_deref().unwrap_or("name");
         invalid(format!("`{name}` is a {kind}, and has no parameters"))
@@ -179,24 +183,24 @@ async fn meant(engine: &Engine, spot: &Spotted) -> Result<(Place, Option<Place>)
     let Some(defined) = defined else {
         return Err(no_function());
     };
-    let class = |desk: &mut Desk| {
+    let class = |opened: &mut OpenFiles| {
         let class = defined.name_path.rsplit_once('/')?.0;
-        Some((path.clone(), desk.named(path, class)?))
+        Some((path.clone(), opened.named(path, class)?))
     };
     match defined.kind {
         Kind::Class => {
-            let init = desk.named(path, &format!("{}/__init__", defined.name_path));
+            let init = opened.named(path, &format!("{}/__init__", defined.name_path));
             let Some(init) = init else {
-                return Err(without_init(engine, &mut desk, &place, name));
+                return Err(without_init(engine, &mut opened, &place, name));
             };
-            refuse_new(&mut desk, path, &defined.name_path)?;
+            refuse_new(&mut opened, path, &defined.name_path)?;
             Ok(((path.clone(), init), Some(place)))
         }
         Kind::Function | Kind::Method if !defined.is_member => Ok((place, None)),
         Kind::Function | Kind::Method if defined.name == "__init__" => {
             let (class_path, _) = defined.name_path.rsplit_once('/').unwrap_or_default();
-            refuse_new(&mut desk, path, class_path)?;
-            Ok((place, class(&mut desk)))
+            refuse_new(&mut opened, path, class_path)?;
+            Ok((place, class(&mut opened)))
         }
         Kind::Function | Kind::Method if is_special(&defined.name) => {
             let what = format!("`{name}` is called by Python itself");
@@ -212,11 +216,11 @@ fn is_special(name: &str) -> bool {
 }
 
 /// A class with both gets its arguments twice.
-fn refuse_new(desk: &mut Desk, path: &Path, class: &str) -> Result<()> {
-    match desk.named(path, &format!("{class}/__new__")) {
+fn refuse_new(opened: &mut OpenFiles, path: &Path, class: &str) -> Result<()> {
+    match opened.named(path, &format!("{class}/__new__")) {
         None => Ok(()),
         Some(span) => {
-            let location = desk.definition(path, span);
+            let location = opened.definition(path, span);
             let what = format!("`{class}` has a `__new__` that gets the same arguments");
             Err(Error::new(Code::Conflict, what)
                 .hint("change both by hand, or remove `__new__` first")
@@ -225,9 +229,14 @@ fn refuse_new(desk: &mut Desk, path: &Path, class: &str) -> Result<()> {
     }
 }
 
-fn without_init(engine: &Engine, desk: &mut Desk, place: &Place, name: &str) -> Error {
-    let maker = desk.source(&place.0).and_then(|source| {
-        let file = desk::inside(engine.view.root(), &engine.view.index, &place.0)?;
+fn without_init(
+    engine: &EngineView,
+    opened: &mut OpenFiles,
+    place: &FileSpan,
+    name: &str,
+) -> Error {
+    let maker = opened.source(&place.0).and_then(|source| {
+        let file = open_files::inside(engine.view.root(), &engine.view.index, &place.0)?;
         let at = source.offset(place.1.start)?;
         parsed(source.text(), &file, |parsed| {
             let class = function::find_class(parsed.body(), at)?;
@@ -252,12 +261,12 @@ fn without_init(engine: &Engine, desk: &mut Desk, place: &Place, name: &str) -> 
         )
         .hint("point at the class that defines it, or write one first"),
     }
-    .data(json!({ "location": desk.definition(&place.0, place.1) }))
+    .data(json!({ "location": opened.definition(&place.0, place.1) }))
 }
 
 /// The function and all that override it or that it overrides; of an `__init__`, which is not
 /// called in the place of another, only what says the same.
-async fn family(engine: &Engine, place: &Place, is_init: bool) -> Result<Family> {
+async fn family(engine: &EngineView, place: &FileSpan, is_init: bool) -> Result<Family> {
     let mut grower = Grower::new(engine);
     if is_init {
         grower.add_alone(place);
@@ -273,15 +282,15 @@ async fn family(engine: &Engine, place: &Place, is_init: bool) -> Result<Family>
             .data(json!({ "location": outside })));
     }
     grower.add(place).await?;
-    if let Some((_, name)) = closure::member(&mut grower.desk, place) {
+    if let Some((_, name)) = closure::member(&mut grower.opened, place) {
         occurrences::mentioned(engine, &name, &mut grower).await?;
     }
     Ok(grower.family)
 }
 
-fn read(engine: &Engine, desk: &mut Desk, place: &Place) -> Result<Definition> {
+fn read(engine: &EngineView, opened: &mut OpenFiles, place: &FileSpan) -> Result<Definition> {
     let (path, span) = place;
-    let location = desk.definition(path, *span);
+    let location = opened.definition(path, *span);
     let refuse = |what: &str, hint: &str| {
         let what = format!("{}:{}: {what}", location.file, location.line);
         Error::new(Code::Conflict, what)
@@ -292,11 +301,11 @@ fn read(engine: &Engine, desk: &mut Desk, place: &Place) -> Result<Definition> {
         let what = "there is no `def` here whose parameters could change";
         refuse(what, "write it as a function first")
     };
-    let source = desk.source(path).ok_or_else(no_function)?;
-    let file = desk::inside(engine.view.root(), &engine.view.index, path);
+    let source = opened.source(path).ok_or_else(no_function)?;
+    let file = open_files::inside(engine.view.root(), &engine.view.index, path);
     let file = file.ok_or_else(no_function)?;
     let offset = source.offset(span.start).ok_or_else(no_function)?;
-    let same_name = desk.with_facts(path, |facts| {
+    let same_name = opened.with_facts(path, |facts| {
         let here = &facts.symbols[facts.named_at(span.start)?];
         let all = facts.symbols.iter();
         let same = all.filter(|s| s.name == here.name && s.container == here.container);

@@ -49,7 +49,7 @@ pub struct PassedValue {
 
 /// All that is asked for.
 #[derive(Debug, Clone, Default)]
-pub struct Wanted {
+pub struct SignatureChange {
     /// Parameters that are added.
     pub add: Vec<AddedParameter>,
     /// Names of parameters that are taken out.
@@ -187,7 +187,7 @@ impl AddedParameter {
     }
 }
 
-impl Wanted {
+impl SignatureChange {
     /// Give what is added the values that were named apart.
     pub fn pass(&mut self, values: Vec<PassedValue>) -> Result<()> {
         for PassedValue { name, value } in values {

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 use pillion_bundle::RuntimeManifest;
 
-use super::{Request, Source, poetry};
-use crate::{Dirs, Interpreter, Version, bundle};
+use super::{CandidateOrigin, DiscoveryRequest, poetry};
+use crate::{Dirs, Interpreter, PythonVersion, bundle};
 
 /// Versions looked for by name when plain `python3` and `python` do not serve.
 const NAMED_VERSIONS: [&str; 6] = [
@@ -26,11 +26,11 @@ pub(crate) struct Candidate {
     /// name of a program that is not on `PATH`.
     pub(crate) path: Result<PathBuf, String>,
     /// Why we look there.
-    pub(crate) source: Source,
+    pub(crate) source: CandidateOrigin,
 }
 
 impl Candidate {
-    fn new(path: PathBuf, source: Source) -> Self {
+    fn new(path: PathBuf, source: CandidateOrigin) -> Self {
         Self {
             path: Ok(path),
             source,
@@ -40,7 +40,7 @@ impl Candidate {
 
 /// The candidates of a request, best first. What follows a named one never replaces it,
 /// and is listed for the report only.
-pub(crate) fn candidates(request: Request<'_>, dirs: &Dirs) -> Vec<Candidate> {
+pub(crate) fn candidates(request: DiscoveryRequest<'_>, dirs: &Dirs) -> Vec<Candidate> {
     let search_path = request
         .search_path
         .map(OsStr::to_owned)
@@ -48,8 +48,8 @@ pub(crate) fn candidates(request: Request<'_>, dirs: &Dirs) -> Vec<Candidate> {
         .unwrap_or_default();
     let mut found = Vec::new();
     for (name, source) in [
-        (request.explicit, Source::Flag),
-        (request.configured, Source::Config),
+        (request.explicit, CandidateOrigin::Flag),
+        (request.configured, CandidateOrigin::Config),
     ] {
         if let Some(name) = name {
             let path = resolve(name, request.root, &source, &search_path);
@@ -60,7 +60,7 @@ pub(crate) fn candidates(request: Request<'_>, dirs: &Dirs) -> Vec<Candidate> {
     found.extend(bundles(dirs));
     for name in ["python3", "python"].into_iter().chain(NAMED_VERSIONS) {
         let hits = on_path(name, &search_path);
-        found.extend(hits.map(|path| Candidate::new(path, Source::Path(name.to_owned()))));
+        found.extend(hits.map(|path| Candidate::new(path, CandidateOrigin::Path(name.to_owned()))));
     }
     found.extend(
         dirs.foreign_data
@@ -72,12 +72,12 @@ pub(crate) fn candidates(request: Request<'_>, dirs: &Dirs) -> Vec<Candidate> {
 
 /// Environments that were made for this project or are active.
 fn environments<'a>(
-    request: Request<'a>,
+    request: DiscoveryRequest<'a>,
     dirs: &'a Dirs,
 ) -> impl Iterator<Item = Candidate> + use<'a> {
     let active = request
         .virtual_env
-        .map(|folder| (folder.to_owned(), Source::VirtualEnv));
+        .map(|folder| (folder.to_owned(), CandidateOrigin::VirtualEnv));
     let in_project = [".venv", "venv"].into_iter().filter_map(move |name| {
         let folder = request.root.join(name);
         // A folder `venv` may be anything; `.venv` without Python is a broken environment.
@@ -86,14 +86,14 @@ fn environments<'a>(
         } else {
             folder.join("pyvenv.cfg").is_file()
         };
-        counts.then(|| (folder, Source::InProject(name.to_owned())))
+        counts.then(|| (folder, CandidateOrigin::InProject(name.to_owned())))
     });
     let poetry = poetry::environments(request.root, dirs.foreign_cache.as_deref())
         .into_iter()
-        .map(|folder| (folder, Source::Poetry));
+        .map(|folder| (folder, CandidateOrigin::Poetry));
     let conda = request
         .conda_prefix
-        .map(|folder| (folder.to_owned(), Source::Conda));
+        .map(|folder| (folder.to_owned(), CandidateOrigin::Conda));
     active
         .into_iter()
         .chain(in_project)
@@ -110,19 +110,19 @@ fn bundles(dirs: &Dirs) -> impl Iterator<Item = Candidate> {
     let active = bundle::active_runtime(&bundle::default_store(dirs));
     own.into_iter()
         .chain(active.ok().flatten())
-        .map(|folder| Candidate::new(folder.join(RuntimeManifest::NAME), Source::Bundle))
+        .map(|folder| Candidate::new(folder.join(RuntimeManifest::NAME), CandidateOrigin::Bundle))
 }
 
 /// What a person meant by a name: a path, an environment, a program or a version.
 fn resolve(
     name: &Path,
     root: &Path,
-    source: &Source,
+    source: &CandidateOrigin,
     search_path: &OsStr,
 ) -> Result<PathBuf, String> {
     // A flag is relative to where the caller stands; the door has made it absolute.
     let path = match source {
-        Source::Config => root.join(name),
+        CandidateOrigin::Config => root.join(name),
         _ => std::path::absolute(name).unwrap_or_else(|_| name.to_owned()),
     };
     if bundle::is_runtime(&path) {
@@ -135,7 +135,7 @@ fn resolve(
         return Ok(path);
     }
     let name = name.to_string_lossy();
-    let program = match name.parse::<Version>() {
+    let program = match name.parse::<PythonVersion>() {
         Ok(version) => format!("python{}.{}", version.major, version.minor),
         Err(_) => name.into_owned(),
     };
@@ -161,10 +161,10 @@ fn installed_by_uv(data: &Path) -> Vec<Candidate> {
     let Ok(entries) = data.join("uv").join("python").read_dir() else {
         return Vec::new();
     };
-    let mut found: Vec<(Version, PathBuf)> = entries
+    let mut found: Vec<(PythonVersion, PathBuf)> = entries
         .flatten()
         .filter_map(|entry| {
-            let version = Version::find_in(entry.file_name().to_str()?)?;
+            let version = PythonVersion::find_in(entry.file_name().to_str()?)?;
             let executable = entry.path().join("bin").join("python3");
             executable.is_file().then_some((version, executable))
         })
@@ -173,7 +173,7 @@ fn installed_by_uv(data: &Path) -> Vec<Candidate> {
     found
         .into_iter()
         .rev()
-        .map(|(_, path)| Candidate::new(path, Source::Uv))
+        .map(|(_, path)| Candidate::new(path, CandidateOrigin::Uv))
         .collect()
 }
 
@@ -189,7 +189,7 @@ mod tests {
         fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
     }
 
-    fn all(request: Request<'_>, dirs: &Dirs) -> Vec<String> {
+    fn all(request: DiscoveryRequest<'_>, dirs: &Dirs) -> Vec<String> {
         let top = request.root.parent().unwrap().to_owned();
         candidates(request, dirs)
             .into_iter()
@@ -229,11 +229,11 @@ mod tests {
         let search_path =
             std::env::join_paths([Path::new("."), &home.join("one"), &home.join("two")]).unwrap();
         let (active, conda) = (home.join("active"), home.join("conda"));
-        let request = Request {
+        let request = DiscoveryRequest {
             virtual_env: Some(&active),
             conda_prefix: Some(&conda),
             search_path: Some(&search_path),
-            ..Request::new(&root)
+            ..DiscoveryRequest::new(&root)
         };
         let poetry = format!("cache/pypoetry/virtualenvs/demo{poetry}3.12/bin/python");
         assert_eq!(
@@ -273,10 +273,10 @@ mod tests {
             ("3.13", "no python3.13"),
             ("pypy", "no pypy"),
         ] {
-            let request = Request {
+            let request = DiscoveryRequest {
                 configured: Some(Path::new(name)),
                 search_path: Some(&search_path),
-                ..Request::new(&root)
+                ..DiscoveryRequest::new(&root)
             };
             assert_eq!(all(request, &dirs)[0], expected, "{name}");
         }

@@ -22,11 +22,11 @@ pub use proven::Proven;
 pub(crate) use candidates::{Candidate, candidates, on_path};
 
 use crate::bundle::{self, BundleError};
-use crate::{Dirs, Interpreter, ProbeCache, ProbeError, Version};
+use crate::{Dirs, Interpreter, ProbeCache, ProbeError, PythonVersion};
 
 /// For which project, and what its caller said about Python.
 #[derive(Debug, Clone, Copy)]
-pub struct Request<'a> {
+pub struct DiscoveryRequest<'a> {
     /// The project's root folder.
     pub root: &'a Path,
     /// Named on the command line: an executable, an environment's folder, a name on
@@ -44,7 +44,7 @@ pub struct Request<'a> {
     pub walled: bool,
 }
 
-impl<'a> Request<'a> {
+impl<'a> DiscoveryRequest<'a> {
     /// A request that says no more than where the project is.
     pub fn new(root: &'a Path) -> Self {
         Self {
@@ -62,7 +62,7 @@ impl<'a> Request<'a> {
 /// Where a candidate comes from.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Source {
+pub enum CandidateOrigin {
     /// `--python`.
     Flag,
     /// `pillion.toml`.
@@ -84,7 +84,7 @@ pub enum Source {
     Uv,
 }
 
-impl Source {
+impl CandidateOrigin {
     /// Why it was considered, in plain words.
     pub fn why(&self) -> String {
         match self {
@@ -111,7 +111,7 @@ impl Source {
     }
 }
 
-impl fmt::Display for Source {
+impl fmt::Display for CandidateOrigin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.why())
     }
@@ -123,7 +123,7 @@ pub struct Choice {
     /// The Python.
     pub interpreter: Interpreter,
     /// Why this one.
-    pub source: Source,
+    pub source: CandidateOrigin,
     /// Those before it that did not work.
     pub skipped: Vec<Skipped>,
 }
@@ -134,7 +134,7 @@ pub struct Skipped {
     /// Its executable.
     pub path: PathBuf,
     /// Where it came from.
-    pub source: Source,
+    pub source: CandidateOrigin,
     /// What was wrong with it.
     pub reason: String,
 }
@@ -152,7 +152,7 @@ pub enum DiscoveryError {
     #[error("the Python {from} cannot be used: {reason}")]
     Named {
         /// Who named it.
-        from: Source,
+        from: CandidateOrigin,
         /// What is wrong with it.
         #[source]
         reason: ProbeError,
@@ -161,7 +161,7 @@ pub enum DiscoveryError {
     #[error("the Python {from} cannot be used: no program `{name}` is on `PATH`")]
     NotOnPath {
         /// Who named it.
-        from: Source,
+        from: CandidateOrigin,
         /// The program's name.
         name: String,
     },
@@ -183,7 +183,7 @@ pub enum DiscoveryError {
 impl DiscoveryError {
     /// What to do next.
     pub fn hint(&self) -> String {
-        let Version { major, minor, .. } = Version::MINIMUM;
+        let PythonVersion { major, minor, .. } = PythonVersion::MINIMUM;
         match self {
             Self::Named { reason, .. } => reason.hint(),
             Self::Bundle { reason } => reason.hint(),
@@ -214,14 +214,14 @@ fn listed(considered: &[Skipped]) -> String {
 }
 
 /// The Python of a project.
-pub async fn find(request: Request<'_>, dirs: &Dirs) -> Result<Choice, DiscoveryError> {
+pub async fn find(request: DiscoveryRequest<'_>, dirs: &Dirs) -> Result<Choice, DiscoveryError> {
     find_among(candidates(request, dirs), request, dirs).await.0
 }
 
 /// The first that works, and all that were asked.
 async fn find_among(
     all: Vec<Candidate>,
-    request: Request<'_>,
+    request: DiscoveryRequest<'_>,
     dirs: &Dirs,
 ) -> (Result<Choice, DiscoveryError>, HashSet<PathBuf>) {
     let mut asked = HashSet::new();
@@ -232,7 +232,7 @@ async fn find_among(
 async fn first_that_works(
     all: Vec<Candidate>,
     asked: &mut HashSet<PathBuf>,
-    request: Request<'_>,
+    request: DiscoveryRequest<'_>,
     dirs: &Dirs,
 ) -> Result<Choice, DiscoveryError> {
     let cache = ProbeCache::new(dirs);

@@ -3,14 +3,14 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use pillion_bundle::Index;
+use pillion_bundle::ActiveIndex;
 use pillion_catalogue::work;
 use pillion_process::stamp::{Stamp, Stamps};
 use pillion_process::watch::Watched;
 use pillion_protocol::{Code, Error, Result};
 use serde_json::json;
 
-use super::{Candidate, Choice, DiscoveryError, Request, candidates, find_among};
+use super::{Candidate, Choice, DiscoveryError, DiscoveryRequest, candidates, find_among};
 use crate::{Dirs, bundle};
 
 /// The most `.pth` files of a folder whose content counts: each costs a `stat` or a watch.
@@ -28,7 +28,7 @@ pub struct Proven {
 
 impl Proven {
     /// Look for the project's Python.
-    pub async fn find(request: Request<'_>, dirs: &Dirs) -> Self {
+    pub async fn find(request: DiscoveryRequest<'_>, dirs: &Dirs) -> Self {
         Self::look(request, dirs)
             .await
             .unwrap_or_else(|error| Self {
@@ -38,7 +38,7 @@ impl Proven {
             })
     }
 
-    async fn look(request: Request<'_>, dirs: &Dirs) -> Result<Self> {
+    async fn look(request: DiscoveryRequest<'_>, dirs: &Dirs) -> Result<Self> {
         // Many folders are looked through for all that could be meant.
         let (places, folders) = (Places::of(request), dirs.clone());
         let (mut stamps, all, before) = work(move |_| places.look(&folders)).await?;
@@ -121,7 +121,7 @@ struct Places {
 }
 
 impl Places {
-    fn of(request: Request<'_>) -> Self {
+    fn of(request: DiscoveryRequest<'_>) -> Self {
         Self {
             root: request.root.to_owned(),
             explicit: request.explicit.map(Path::to_owned),
@@ -138,14 +138,14 @@ impl Places {
         let environments = [".venv", "venv"].map(|name| self.root.join(name));
         let mut stamps = Stamps::of(environments.map(|folder| folder.join("pyvenv.cfg")));
         // Another runtime may be made the active one.
-        stamps.add(bundle::default_store(dirs).join(Index::NAME));
-        let request = Request {
+        stamps.add(bundle::default_store(dirs).join(ActiveIndex::NAME));
+        let request = DiscoveryRequest {
             explicit: self.explicit.as_deref(),
             configured: self.configured.as_deref(),
             virtual_env: self.virtual_env.as_deref(),
             conda_prefix: self.conda_prefix.as_deref(),
             search_path: self.search_path.as_deref(),
-            ..Request::new(&self.root)
+            ..DiscoveryRequest::new(&self.root)
         };
         let all = candidates(request, dirs);
         let paths = all.iter().filter_map(|found| found.path.clone().ok());
@@ -159,7 +159,7 @@ impl Places {
 }
 
 /// The folders that programs are looked for in.
-fn search_path(request: Request<'_>) -> Vec<PathBuf> {
+fn search_path(request: DiscoveryRequest<'_>) -> Vec<PathBuf> {
     let given = request.search_path.map(ToOwned::to_owned);
     let path = given.or_else(|| std::env::var_os("PATH"));
     std::env::split_paths(&path.unwrap_or_default()).collect()

@@ -3,8 +3,8 @@
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
-use super::tool::Tool;
-use super::{Attempt, ManagedError, Progress};
+use super::tool::ToolRun;
+use super::{Attempt, ManagedError, ProgressListener};
 use crate::dirs::{self, Dirs};
 use crate::discovery::on_path;
 use crate::{Interpreter, file};
@@ -31,7 +31,7 @@ pub(super) struct Builder<'a> {
     /// A folder of wheels that packages come from, instead of an index.
     pub(super) wheels: Option<&'a Path>,
     /// Who listens.
-    pub(super) progress: &'a dyn Progress,
+    pub(super) progress: &'a dyn ProgressListener,
 }
 
 /// A uv that is ready to use: on `PATH`, or fetched earlier.
@@ -164,7 +164,7 @@ impl Builder<'_> {
     }
 
     /// The pip of an environment, about to do something with locked wheels.
-    fn pip<'a>(&self, what: &'a str, environment: &Path, command: &str) -> Tool<'a> {
+    fn pip<'a>(&self, what: &'a str, environment: &Path, command: &str) -> ToolRun<'a> {
         self.tool(what, &Interpreter::executable_below(environment))
             .args(["-I", "-m", "pip", command])
             .args(["--require-hashes", "--only-binary", ":all:", "--no-input"])
@@ -186,8 +186,8 @@ impl Builder<'_> {
         Ok(list)
     }
 
-    pub(super) fn tool<'a>(&self, what: &'a str, program: &Path) -> Tool<'a> {
-        let tool = Tool::new(what, program, self.data);
+    pub(super) fn tool<'a>(&self, what: &'a str, program: &Path) -> ToolRun<'a> {
+        let tool = ToolRun::new(what, program, self.data);
         match self.uv_cache() {
             Some(cache) => tool.env("UV_CACHE_DIR", cache),
             None => tool,

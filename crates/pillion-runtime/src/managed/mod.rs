@@ -23,7 +23,7 @@ use pillion_protocol::vars;
 use serde::{Deserialize, Serialize};
 
 pub use error::{Attempt, ManagedError};
-pub use progress::{Progress, Silent, ToCaller};
+pub use progress::{ProgressListener, Silent, ToCaller};
 pub use wheels::Wheels;
 
 use crate::discovery::{self, DiscoveryError};
@@ -57,7 +57,7 @@ pub struct Managed {
 /// How an environment is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case", tag = "state")]
-pub enum State {
+pub enum EnvironmentState {
     /// Not built yet.
     Absent,
     /// Being built, or left by a process that died.
@@ -101,7 +101,7 @@ impl Managed {
     /// The environment on the Python of this machine: which project asks does not matter.
     pub async fn of_machine(dirs: &Dirs) -> Result<Self, DiscoveryError> {
         let nowhere = std::env::temp_dir();
-        let choice = discovery::find(discovery::Request::new(&nowhere), dirs).await?;
+        let choice = discovery::find(discovery::DiscoveryRequest::new(&nowhere), dirs).await?;
         Ok(Self::new(dirs, &choice.interpreter))
     }
 
@@ -169,14 +169,14 @@ impl Managed {
     }
 
     /// How it is. Costs a few stats, runs nothing.
-    pub fn state(&self) -> State {
+    pub fn state(&self) -> EnvironmentState {
         if !self.path.is_dir() {
-            return State::Absent;
+            return EnvironmentState::Absent;
         }
         let Ok(bytes) = std::fs::read(self.path.join(RECORD)) else {
-            return State::Incomplete;
+            return EnvironmentState::Incomplete;
         };
-        let broken = |reason: String| State::Broken { reason };
+        let broken = |reason: String| EnvironmentState::Broken { reason };
         let Ok(record) = serde_json::from_slice::<Record>(&bytes) else {
             return broken("its record cannot be read".into());
         };
@@ -194,16 +194,16 @@ impl Managed {
             built_with,
             ..
         } = record;
-        State::Ready {
+        EnvironmentState::Ready {
             interpreter: Box::new(interpreter),
             built_with,
         }
     }
 
     /// How it is, with a look at every file of it: that each is there, and as long as it was.
-    pub fn verified(&self) -> State {
+    pub fn verified(&self) -> EnvironmentState {
         match (self.state(), self.lost()) {
-            (State::Ready { .. }, Some(lost)) => State::Broken {
+            (EnvironmentState::Ready { .. }, Some(lost)) => EnvironmentState::Broken {
                 reason: format!("`{}` is not as it was installed", lost.display()),
             },
             (state, _) => state,
@@ -223,41 +223,51 @@ impl Managed {
     }
 
     /// The state, looked at closely once by each process.
-    fn trusted_state(&self) -> State {
+    fn trusted_state(&self) -> EnvironmentState {
         static SEEN: LazyLock<Mutex<HashSet<PathBuf>>> = LazyLock::new(Mutex::default);
         let mut seen = SEEN.lock().unwrap_or_else(PoisonError::into_inner);
         if seen.contains(&self.path) {
             return self.state();
         }
         let state = self.verified();
-        if matches!(state, State::Ready { .. }) {
+        if matches!(state, EnvironmentState::Ready { .. }) {
             seen.insert(self.path.clone());
         }
         state
     }
 
     /// Its Python, after building or repairing it if need be.
-    pub async fn ensure(&self, progress: &dyn Progress) -> Result<Interpreter, ManagedError> {
-        if let State::Ready { interpreter, .. } = self.trusted_state() {
+    pub async fn ensure(
+        &self,
+        progress: &dyn ProgressListener,
+    ) -> Result<Interpreter, ManagedError> {
+        if let EnvironmentState::Ready { interpreter, .. } = self.trusted_state() {
             return Ok(*interpreter);
         }
         let _lock = self.lock(progress).await?;
         // Another process may have built it while we waited.
-        if let State::Ready { interpreter, .. } = self.trusted_state() {
+        if let EnvironmentState::Ready { interpreter, .. } = self.trusted_state() {
             return Ok(*interpreter);
         }
         self.build(progress).await
     }
 
     /// Build it anew, whatever is there. Processes that use it now may fail.
-    pub async fn rebuild(&self, progress: &dyn Progress) -> Result<Interpreter, ManagedError> {
+    pub async fn rebuild(
+        &self,
+        progress: &dyn ProgressListener,
+    ) -> Result<Interpreter, ManagedError> {
         let _lock = self.lock(progress).await?;
         self.build(progress).await
     }
 
     /// Fetch every wheel that pillion may install on this Python, for machines without a
     /// network: its tools, what kernels need, and uv. They are what [`Self::from_wheels`] takes.
-    pub async fn vendor(&self, out: &Path, progress: &dyn Progress) -> Result<(), ManagedError> {
+    pub async fn vendor(
+        &self,
+        out: &Path,
+        progress: &dyn ProgressListener,
+    ) -> Result<(), ManagedError> {
         let out = absolute(out);
         let failed = || ManagedError::io("create", &out);
         std::fs::create_dir_all(&out).map_err(failed())?;
@@ -271,7 +281,11 @@ impl Managed {
         fetched.map_err(|attempt| ManagedError::Fetch { attempt })
     }
 
-    fn builder<'a>(&'a self, target: &'a Path, progress: &'a dyn Progress) -> install::Builder<'a> {
+    fn builder<'a>(
+        &'a self,
+        target: &'a Path,
+        progress: &'a dyn ProgressListener,
+    ) -> install::Builder<'a> {
         install::Builder {
             base: &self.base,
             target,
@@ -284,7 +298,7 @@ impl Managed {
         }
     }
 
-    async fn build(&self, progress: &dyn Progress) -> Result<Interpreter, ManagedError> {
+    async fn build(&self, progress: &dyn ProgressListener) -> Result<Interpreter, ManagedError> {
         remove(&self.path).await?;
         let built_with = self.builder(&self.path, progress).build().await?;
         progress.step("checking the environment");
@@ -308,7 +322,7 @@ impl Managed {
     }
 
     /// One build at a time. The lock goes when the file is closed, also by a kill.
-    async fn lock(&self, progress: &dyn Progress) -> Result<File, ManagedError> {
+    async fn lock(&self, progress: &dyn ProgressListener) -> Result<File, ManagedError> {
         let all = self.data.join("env");
         dirs::create(&all)?;
         let path = all.join(".lock");

@@ -8,7 +8,7 @@ use serde_json::value::to_raw_value;
 use tokio::sync::mpsc;
 
 /// Listens to long work. This library never prints; a command line draws a bar from this.
-pub trait Progress: Send + Sync {
+pub trait ProgressListener: Send + Sync {
     /// A new step begins, such as `making the environment`.
     fn step(&self, message: &str);
 
@@ -23,7 +23,7 @@ pub trait Progress: Send + Sync {
 #[derive(Debug, Clone, Copy)]
 pub struct Silent;
 
-impl Progress for Silent {
+impl ProgressListener for Silent {
     fn step(&self, _message: &str) {}
 }
 
@@ -59,7 +59,7 @@ impl ToCaller {
     }
 }
 
-impl Progress for ToCaller {
+impl ProgressListener for ToCaller {
     fn step(&self, message: &str) {
         if let Ok(mut told) = self.told.lock() {
             *told = (message.to_owned(), 0);

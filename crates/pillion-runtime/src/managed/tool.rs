@@ -6,10 +6,10 @@ use std::path::Path;
 use std::sync::Mutex;
 use std::time::Duration;
 
-use pillion_process::{Launch, Stream, environment};
+use pillion_process::{Launch, StreamTarget, environment};
 use tokio::io::{AsyncBufReadExt, AsyncRead, BufReader};
 
-use super::{Attempt, Progress};
+use super::{Attempt, ProgressListener};
 
 /// Nothing that works takes longer, even over a slow line.
 const LIMIT: Duration = Duration::from_secs(15 * 60);
@@ -45,12 +45,12 @@ const UV_LIKE_PIP: [(&str, &str, &[&str]); 2] = [
 ];
 
 /// A tool about to run.
-pub(super) struct Tool<'a> {
+pub(super) struct ToolRun<'a> {
     what: &'a str,
     launch: Launch,
 }
 
-impl<'a> Tool<'a> {
+impl<'a> ToolRun<'a> {
     /// `what` names it in errors; `folder` is one without anybody's project settings.
     pub(super) fn new(what: &'a str, program: &Path, folder: &Path) -> Self {
         let mut launch = Launch::new(program)
@@ -81,7 +81,7 @@ impl<'a> Tool<'a> {
     }
 
     /// Run to the end; the error holds the tool's last words.
-    pub(super) async fn run(self, progress: &dyn Progress) -> Result<(), Attempt> {
+    pub(super) async fn run(self, progress: &dyn ProgressListener) -> Result<(), Attempt> {
         let kept = Mutex::new(VecDeque::new());
         let failed = |how: String, kept: &Mutex<VecDeque<String>>| {
             let lines = kept
@@ -96,8 +96,8 @@ impl<'a> Tool<'a> {
         };
         let mut running = self
             .launch
-            .stdout(Stream::Piped)
-            .stderr(Stream::Piped)
+            .stdout(StreamTarget::Piped)
+            .stderr(StreamTarget::Piped)
             .spawn()
             .map_err(|error| failed(error.to_string(), &kept))?;
         let (stdout, stderr) = (running.take_stdout(), running.take_stderr());
@@ -118,7 +118,7 @@ impl<'a> Tool<'a> {
 
 async fn read(
     stream: Option<impl AsyncRead + Unpin>,
-    progress: &dyn Progress,
+    progress: &dyn ProgressListener,
     kept: &Mutex<VecDeque<String>>,
 ) {
     let Some(stream) = stream else { return };

@@ -4,9 +4,9 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use super::install::{Builder, local};
-use super::{Attempt, Progress};
+use super::{Attempt, ProgressListener};
 use crate::Dirs;
-use crate::discovery::{self, Request};
+use crate::discovery::{self, DiscoveryRequest};
 
 /// What is to be laid out.
 #[derive(Debug, Clone, Copy)]
@@ -23,9 +23,13 @@ pub struct Wheels<'a> {
 
 impl Wheels<'_> {
     /// Download and unpack them with uv. Nothing is built and nothing of them is run.
-    pub async fn install(self, dirs: &Dirs, progress: &dyn Progress) -> Result<(), Attempt> {
+    pub async fn install(
+        self,
+        dirs: &Dirs,
+        progress: &dyn ProgressListener,
+    ) -> Result<(), Attempt> {
         let nowhere = PathBuf::from("/");
-        let request = Request::new(&nowhere);
+        let request = DiscoveryRequest::new(&nowhere);
         let base = discovery::find(request, dirs)
             .await
             .map_err(|error| local("find a Python for uv", &error))?;

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use pillion_runtime::discovery::{Choice, DiscoveryError, Request, Source, find};
+use pillion_runtime::discovery::{CandidateOrigin, Choice, DiscoveryError, DiscoveryRequest, find};
 
 use crate::support::World;
 
@@ -27,9 +27,9 @@ async fn an_active_environment_comes_before_the_projects_own() {
     let active = world.environment("active", &[]).await;
     world.environment("project/.venv", &[]).await;
     let search_path = world.search_path(&[]);
-    let request = Request {
+    let request = DiscoveryRequest {
         search_path: Some(&search_path),
-        ..Request::new(&world.root)
+        ..DiscoveryRequest::new(&world.root)
     };
 
     let choice = find(request, &world.dirs).await.unwrap();
@@ -39,7 +39,7 @@ async fn an_active_environment_comes_before_the_projects_own() {
     );
 
     let choice = find(
-        Request {
+        DiscoveryRequest {
             virtual_env: Some(&active),
             ..request
         },
@@ -62,9 +62,9 @@ async fn broken_and_old_ones_are_passed_over_with_a_reason() {
     world.fake("python2", "bin/python");
     world.real("bin/python3.12");
     let search_path = world.search_path(&["bin"]);
-    let request = Request {
+    let request = DiscoveryRequest {
         search_path: Some(&search_path),
-        ..Request::new(&world.root)
+        ..DiscoveryRequest::new(&world.root)
     };
     let choice = find(request, &world.dirs).await.unwrap();
     assert_eq!(
@@ -83,9 +83,9 @@ async fn what_somebody_named_is_never_replaced() {
     let world = World::new().await;
     world.environment("project/.venv", &[]).await;
     let failing = world.fake("failing", "project/tools/python");
-    let request = Request::new(&world.root);
+    let request = DiscoveryRequest::new(&world.root);
 
-    let named = Request {
+    let named = DiscoveryRequest {
         explicit: Some(&failing),
         ..request
     };
@@ -93,7 +93,7 @@ async fn what_somebody_named_is_never_replaced() {
     assert!(matches!(
         &error,
         DiscoveryError::Named {
-            from: Source::Flag,
+            from: CandidateOrigin::Flag,
             ..
         }
     ));
@@ -104,7 +104,7 @@ async fn what_somebody_named_is_never_replaced() {
     );
     assert!(text.contains("No module named 'encodings'"), "{text}");
 
-    let named = Request {
+    let named = DiscoveryRequest {
         configured: Some(Path::new("tools/python")),
         ..request
     };
@@ -113,14 +113,14 @@ async fn what_somebody_named_is_never_replaced() {
         matches!(
             &error,
             DiscoveryError::Named {
-                from: Source::Config,
+                from: CandidateOrigin::Config,
                 ..
             }
         ),
         "{error}"
     );
 
-    let named = Request {
+    let named = DiscoveryRequest {
         explicit: Some(Path::new("python3.99")),
         ..request
     };
@@ -130,7 +130,7 @@ async fn what_somebody_named_is_never_replaced() {
         "the Python named with `--python` cannot be used: no program `python3.99` is on `PATH`"
     );
 
-    let named = Request {
+    let named = DiscoveryRequest {
         configured: Some(Path::new(".venv")),
         ..request
     };
@@ -149,9 +149,9 @@ async fn the_environment_of_an_outer_project_is_left_alone() {
     std::fs::create_dir(&inner).unwrap();
     world.real("bin/python3");
     let search_path = world.search_path(&["bin"]);
-    let request = Request {
+    let request = DiscoveryRequest {
         search_path: Some(&search_path),
-        ..Request::new(&inner)
+        ..DiscoveryRequest::new(&inner)
     };
     let choice = find(request, &world.dirs).await.unwrap();
     assert_eq!(
@@ -166,9 +166,9 @@ async fn no_python_at_all_is_explained() {
     world.fake("nonsense", "bin/python3");
     world.fake("failing", "bin/python3.11");
     let search_path = world.search_path(&["bin"]);
-    let request = Request {
+    let request = DiscoveryRequest {
         search_path: Some(&search_path),
-        ..Request::new(&world.root)
+        ..DiscoveryRequest::new(&world.root)
     };
     let error = find(request, &world.dirs).await.unwrap_err();
     assert_eq!(error.considered().len(), 2);

@@ -1,6 +1,6 @@
 //! The report shows everything, and names what is wrong.
 
-use pillion_runtime::discovery::Request;
+use pillion_runtime::discovery::DiscoveryRequest;
 use pillion_runtime::doctor::report;
 
 use crate::support::World;
@@ -12,9 +12,9 @@ async fn a_broken_environment_is_a_problem_though_another_python_serves() {
     world.fake("too-old", "bin/python");
     world.real("bin/python3");
     let search_path = world.search_path(&["bin"]);
-    let request = Request {
+    let request = DiscoveryRequest {
         search_path: Some(&search_path),
-        ..Request::new(&world.root)
+        ..DiscoveryRequest::new(&world.root)
     };
     let report = report(request, &world.dirs).await;
     let json = serde_json::to_value(&report).unwrap();
@@ -45,9 +45,9 @@ async fn a_broken_environment_is_a_problem_though_another_python_serves() {
 async fn no_python_is_one_problem_with_a_hint() {
     let world = World::new().await;
     let search_path = world.search_path(&["empty"]);
-    let request = Request {
+    let request = DiscoveryRequest {
         search_path: Some(&search_path),
-        ..Request::new(&world.root)
+        ..DiscoveryRequest::new(&world.root)
     };
     let report = report(request, &world.dirs).await;
     assert!(report.choice.is_none() && report.managed.is_none());

@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::sync::Mutex;
 
-use pillion_runtime::managed::{Managed, ManagedError, Progress, Silent, State};
-use pillion_runtime::{Interpreter, Version};
+use pillion_runtime::managed::{EnvironmentState, Managed, ManagedError, ProgressListener, Silent};
+use pillion_runtime::{Interpreter, PythonVersion};
 use tokio::sync::Notify;
 
 use crate::support::{World, run};
@@ -20,7 +20,7 @@ struct Steps {
     began: Notify,
 }
 
-impl Progress for Steps {
+impl ProgressListener for Steps {
     fn step(&self, message: &str) {
         self.all.lock().unwrap().push(message.to_owned());
         self.began.notify_one();
@@ -45,7 +45,7 @@ impl Steps {
 async fn it_is_built_once_used_and_repaired() {
     let world = World::new().await;
     let managed = Managed::new(&world.dirs, &world.python).searching("");
-    assert_eq!(managed.state(), State::Absent);
+    assert_eq!(managed.state(), EnvironmentState::Absent);
     assert_eq!(managed.uv(), None);
 
     let cut_off = Steps::default();
@@ -53,7 +53,7 @@ async fn it_is_built_once_used_and_repaired() {
         _ = managed.ensure(&cut_off) => panic!("it was to be cut off"),
         () = cut_off.reached("making the environment") => {}
     }
-    assert!(!matches!(managed.state(), State::Ready { .. }));
+    assert!(!matches!(managed.state(), EnvironmentState::Ready { .. }));
 
     let (first, second) = (Steps::default(), Steps::default());
     let (one, two) = tokio::join!(managed.ensure(&first), managed.ensure(&second));
@@ -79,7 +79,9 @@ async fn it_is_built_once_used_and_repaired() {
             "checking the environment",
         ]
     );
-    assert!(matches!(managed.state(), State::Ready { built_with, .. } if built_with == "uv"));
+    assert!(
+        matches!(managed.state(), EnvironmentState::Ready { built_with, .. } if built_with == "uv")
+    );
     assert_eq!(managed.uv(), Some(world.dirs.data.join("uv/bin/uv")));
 
     assert_eq!(python.prefix, managed.path());
@@ -98,7 +100,7 @@ async fn it_is_built_once_used_and_repaired() {
         .find(|path| path.extension().is_some_and(|e| e == "dist-info"))
         .unwrap();
     std::fs::remove_dir_all(&package).unwrap();
-    assert!(matches!(managed.state(), State::Broken { .. }));
+    assert!(matches!(managed.state(), EnvironmentState::Broken { .. }));
     let repair = Steps::default();
     managed.ensure(&repair).await.unwrap();
     assert!(package.is_dir());
@@ -118,7 +120,7 @@ async fn pip_serves_where_uv_does_not() {
     // What a killed build and earlier releases left.
     let leftover = managed.path().join("lib/leftover");
     std::fs::create_dir_all(&leftover).unwrap();
-    assert_eq!(managed.state(), State::Incomplete);
+    assert_eq!(managed.state(), EnvironmentState::Incomplete);
     let all = managed.path().parent().unwrap();
     for (age, name) in ["newest", "newer", "old", "older"].into_iter().enumerate() {
         leave(&world, &all.join(name), age);
@@ -126,7 +128,9 @@ async fn pip_serves_where_uv_does_not() {
     std::fs::create_dir(all.join("half-done")).unwrap();
 
     let python = managed.ensure(&Silent).await.unwrap();
-    assert!(matches!(managed.state(), State::Ready { built_with, .. } if built_with == "pip"));
+    assert!(
+        matches!(managed.state(), EnvironmentState::Ready { built_with, .. } if built_with == "pip")
+    );
     assert!(!leftover.exists());
     assert_eq!(managed.verified(), managed.state());
     let module = python.site_packages[0].join("iniconfig/__init__.py");
@@ -134,7 +138,7 @@ async fn pip_serves_where_uv_does_not() {
     std::fs::write(&module, &whole[..whole.len() / 2]).unwrap();
     let cut = managed.verified();
     assert!(
-        matches!(&cut, State::Broken { reason } if reason.contains("iniconfig")),
+        matches!(&cut, EnvironmentState::Broken { reason } if reason.contains("iniconfig")),
         "{cut:?}"
     );
     std::fs::write(&module, whole).unwrap();
@@ -196,7 +200,11 @@ async fn a_wrong_hash_is_refused_and_explained() {
             .contains("not the one pillion was released with"),
         "{error}"
     );
-    assert_eq!(managed.state(), State::Absent, "nothing is left behind");
+    assert_eq!(
+        managed.state(),
+        EnvironmentState::Absent,
+        "nothing is left behind"
+    );
 }
 
 #[tokio::test]
@@ -229,7 +237,7 @@ async fn environments_of_one_python_share_it() {
         .unwrap();
     assert_eq!(path(&project), path(&world.python));
     let newer = Interpreter {
-        version: Version::new(3, 77, 0),
+        version: PythonVersion::new(3, 77, 0),
         ..project.clone()
     };
     assert_ne!(path(&newer), path(&project));
@@ -281,7 +289,9 @@ async fn vendored_wheels_stand_in_for_the_index() {
 
     let offline = small().from_wheels(&wheels);
     offline.ensure(&Silent).await.unwrap();
-    assert!(matches!(offline.state(), State::Ready { built_with, .. } if built_with == "uv"));
+    assert!(
+        matches!(offline.state(), EnvironmentState::Ready { built_with, .. } if built_with == "uv")
+    );
     let scratch = |name: &str| name.contains("vendor");
     let left = world.dirs.cache.read_dir().unwrap();
     let left = left.map(|entry| entry.unwrap().file_name().into_string().unwrap());

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use pillion_runtime::{Interpreter, ProbeCache, ProbeError, Version};
+use pillion_runtime::{Interpreter, ProbeCache, ProbeError, PythonVersion};
 
 use crate::support::{World, run};
 
@@ -31,7 +31,7 @@ fn existing(found: &Interpreter) -> Vec<PathBuf> {
 async fn a_real_python_says_who_it_is() {
     let world = World::new().await;
     let found = &world.python;
-    assert!(found.version >= Version::MINIMUM);
+    assert!(found.version >= PythonVersion::MINIMUM);
     assert!(found.executable.is_file());
     assert_eq!(found.implementation, "cpython");
     assert!(!found.platform.is_empty() && found.cache_tag.starts_with("cpython-3"));
@@ -184,7 +184,7 @@ async fn a_result_is_remembered_while_its_proof_holds() {
 
     assert_eq!(version().await, real);
     forge(&world);
-    assert_eq!(version().await, Version::new(3, 77, 0), "remembered");
+    assert_eq!(version().await, PythonVersion::new(3, 77, 0), "remembered");
 
     let config = path.join("pyvenv.cfg");
     let text = std::fs::read_to_string(&config).unwrap();

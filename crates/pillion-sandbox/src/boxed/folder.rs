@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 use rustix::fs::{FileType, Mode, OFlags, fstat, fstatvfs, open};
 
-use super::everyone::Everyone;
+use super::processes::Everyone;
 use crate::spec::Disk;
 use crate::walk::{self, Unseen, Walk};
 

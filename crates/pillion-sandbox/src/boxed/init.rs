@@ -8,12 +8,12 @@ use std::time::Duration;
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, wait};
 use rustix::thread::UnshareFlags;
 
-use super::everyone::Everyone;
-use super::later::Later;
+use super::late_folder::Later;
+use super::processes::Everyone;
 use super::watch::{Seen, all_others};
 use super::{complain, is_over, payload, root};
 use crate::policy::WORK;
-use crate::spec::{Role, Said, Spec};
+use crate::spec::{BoxRole, InitMessage, Spec};
 use crate::{message, streams, syscalls};
 
 /// No wait is longer.
@@ -39,7 +39,7 @@ fn start(spec: &Spec, ctl: &OwnedFd) -> Result<(Pid, Option<Later>), String> {
         spaces |= UnshareFlags::NEWNET;
     }
     syscalls::unshare(spaces).map_err(|error| format!("namespaces: {error}"))?;
-    if spec.role == Role::Kernel && !spec.policy.network {
+    if spec.role == BoxRole::Kernel && !spec.policy.network {
         // Children that a cell forks send what they print over it. It leads nowhere else.
         syscalls::bring_up_loopback().map_err(|error| format!("loopback: {error}"))?;
     }
@@ -59,11 +59,11 @@ fn start(spec: &Spec, ctl: &OwnedFd) -> Result<(Pid, Option<Later>), String> {
 
 /// Watch the program until it ends, then end everything else and report.
 fn attend(spec: &Spec, ctl: &OwnedFd, program: Pid, mut later: Option<Later>) -> i32 {
-    let ready = Said {
+    let ready = InitMessage {
         ready: Some(0),
-        ..Said::default()
+        ..InitMessage::default()
     };
-    if spec.role != Role::Trial && message::send(ctl, &ready, &[]).is_err() {
+    if spec.role != BoxRole::Trial && message::send(ctl, &ready, &[]).is_err() {
         return super::FAILED;
     }
     let mut seen = Seen::new(&spec.watch, spec.every_ms);

@@ -2,17 +2,17 @@
 //! operation.
 //!
 //! A box has one thread until its program runs, so it may fork. It hears what to do as the first message on its
-//! control socket, and from then on its init speaks there: [`Said`].
+//! control socket, and from then on its init speaks there: [`InitMessage`].
 
-mod everyone;
 mod folder;
 mod init;
-mod later;
+mod late_folder;
 mod payload;
+mod processes;
 mod root;
 mod user;
 mod watch;
-mod without;
+mod without_namespaces;
 
 use std::os::fd::{AsFd, OwnedFd, RawFd};
 use std::path::Path;
@@ -25,10 +25,10 @@ use rustix::thread::UnshareFlags;
 
 use crate::level::Level;
 use crate::policy::Folder;
-use crate::spec::{Said, Spec};
+use crate::spec::{InitMessage, Spec};
 use crate::{message, outputs, streams, syscalls};
 
-pub use user::stranger;
+pub use user::run_user;
 
 /// Exit code of a box that could not do its work; why is on its control socket.
 const FAILED: i32 = 126;
@@ -46,7 +46,7 @@ pub(crate) fn run(ctl: RawFd, life: RawFd) -> i32 {
         Level::L1 | Level::L2 if matches!(spec.policy.folder, Folder::Later(_)) => {
             Err("a folder that is named later needs namespaces".to_owned())
         }
-        Level::L1 | Level::L2 => return without::run(&spec, &ctl, &life),
+        Level::L1 | Level::L2 => return without_namespaces::run(&spec, &ctl, &life),
     };
     match child {
         Ok(child) => {
@@ -60,9 +60,9 @@ pub(crate) fn run(ctl: RawFd, life: RawFd) -> i32 {
 
 /// Tell the owner why it could not be done.
 fn complain(ctl: &OwnedFd, why: String) -> i32 {
-    let said = Said {
+    let said = InitMessage {
         failed: Some(why),
-        ..Said::default()
+        ..InitMessage::default()
     };
     let _ = message::send(ctl, &said, &[]);
     FAILED
@@ -75,7 +75,7 @@ fn start_init(spec: &Spec, ctl: &OwnedFd) -> Result<Pid, String> {
         move |error: std::io::Error| format!("{what}: {error}")
     };
     // Root can make all of it without; and must, to take what only it can read.
-    if spec.stranger.is_none() {
+    if spec.run_user.is_none() {
         user::enter_user_namespace(0).map_err(step("user namespace"))?;
     }
     syscalls::unshare(UnshareFlags::NEWPID).map_err(step("pid namespace"))?;
@@ -118,7 +118,7 @@ fn report(
 ) {
     let (cpu_ms, peak) = pillion_process::used_by_children();
     let (files, left_out) = outputs::collect(folder, &spec.outputs);
-    let said = Said {
+    let said = InitMessage {
         exit: status.exit_status(),
         signal: status.terminating_signal(),
         killed: killed.map(ToOwned::to_owned),
@@ -127,10 +127,10 @@ fn report(
         processes: seen.processes.max(1),
         outputs: files.iter().map(outputs::Collected::listed).collect(),
         outputs_left_out: left_out,
-        ..Said::default()
+        ..InitMessage::default()
     };
     if message::send(ctl, &said, &[]).is_ok() {
-        outputs::send(message::Stream(ctl.as_fd()), &files);
+        outputs::send(message::SocketStream(ctl.as_fd()), &files);
     }
 }
 

@@ -10,7 +10,7 @@ use rustix::process::{Pid, Signal};
 
 use super::user;
 use crate::level::Level;
-use crate::spec::{Role, Spec};
+use crate::spec::{BoxRole, Spec};
 use crate::syscalls;
 use crate::walls::{landlock, rlimits, seccomp};
 use pillion_process::Pipe;
@@ -22,14 +22,14 @@ const NICE: i32 = 5;
 pub(super) fn start(spec: &Spec, ctl: &OwnedFd) -> Result<Pid, String> {
     // Compiled before the fork; and a mistake in them is found out here.
     let filter = match spec.role {
-        Role::Zygote => seccomp::Filter::Zygote {
+        BoxRole::Zygote => seccomp::Filter::Zygote {
             network: spec.policy.network,
         },
-        Role::Kernel => seccomp::Filter::Kernel {
+        BoxRole::Kernel => seccomp::Filter::Kernel {
             network: spec.policy.network,
             alone: spec.level < Level::L3,
         },
-        Role::Program | Role::Trial => seccomp::Filter::Program {
+        BoxRole::Program | BoxRole::Trial => seccomp::Filter::Program {
             network: spec.policy.network,
             alone: spec.level < Level::L3,
         },
@@ -67,7 +67,7 @@ fn become_program(
 ) -> String {
     match confine(spec, filters, ctl, trouble) {
         Err(why) => why,
-        Ok(()) if spec.role == Role::Trial => syscalls::exit_now(0),
+        Ok(()) if spec.role == BoxRole::Trial => syscalls::exit_now(0),
         Ok(()) => exec(spec),
     }
 }
@@ -80,12 +80,12 @@ fn confine(
 ) -> Result<(), String> {
     let step = |what: &'static str| move |error: std::io::Error| format!("{what}: {error}");
     let _ = rustix::process::setsid();
-    let is_program = spec.role != Role::Zygote;
+    let is_program = spec.role != BoxRole::Zygote;
     let _ = rustix::process::nice(NICE);
     // The first to go when the machine has no memory left.
     let _ = std::fs::write("/proc/self/oom_score_adj", "1000");
-    if let Some(id) = spec.stranger {
-        user::become_stranger(id).map_err(step("another user"))?;
+    if let Some(id) = spec.run_user {
+        user::become_run_user(id).map_err(step("another user"))?;
     }
     if spec.level == Level::L3 {
         let id = if is_program { user::LANE_ID } else { 0 };
@@ -105,11 +105,11 @@ fn confine(
     // A zygote mounts, which Landlock would not let it: its children put it up.
     if is_program && spec.level >= Level::L2 {
         // What is printed by children that a cell forks comes to their kernel by the loopback.
-        let to_itself = spec.role == Role::Kernel && spec.level == Level::L3;
+        let to_itself = spec.role == BoxRole::Kernel && spec.level == Level::L3;
         landlock::apply(&spec.policy, spec.level, to_itself)
             .map_err(|error| format!("Landlock: {error}"))?;
     }
-    if matches!(spec.role, Role::Program | Role::Kernel) {
+    if matches!(spec.role, BoxRole::Program | BoxRole::Kernel) {
         rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o077));
     }
     seccomp::apply(filters).map_err(|error| format!("filter of system calls: {error}"))
@@ -173,7 +173,7 @@ mod tests {
 
     fn spec(level: Level) -> Spec {
         Spec {
-            role: Role::Program,
+            role: BoxRole::Program,
             level,
             policy: Policy {
                 view: Vec::new(),
@@ -184,7 +184,7 @@ mod tests {
                 network: false,
                 limits: Limits::default(),
             },
-            stranger: None,
+            run_user: None,
             program: "/no/such/program".into(),
             args: Vec::new(),
             env: Vec::new(),
@@ -192,8 +192,8 @@ mod tests {
             keep: Vec::new(),
             handed: None,
             naming: -1,
-            watch: crate::spec::Watch::default(),
-            outputs: crate::spec::Outputs::default(),
+            watch: crate::spec::WatchedLimits::default(),
+            outputs: crate::spec::OutputsSpec::default(),
             every_ms: 50,
         }
     }

@@ -10,22 +10,22 @@ use crate::syscalls;
 
 /// Who runs code of others where pillion is root. Nobody has this number; where it cannot be
 /// had, the last that a small range has.
-const STRANGERS: [u32; 2] = [1_879_048_192, 65_533];
+const RUN_USERS: [u32; 2] = [1_879_048_192, 65_533];
 /// Who a program is in its own eyes.
 pub(crate) const LANE_ID: u32 = 1000;
 
 /// The user that runs code of others where pillion is root: never root itself. Others run it
 /// as themselves, and so does a root that has no other users to give.
-pub fn stranger() -> Option<u32> {
+pub fn run_user() -> Option<u32> {
     if !geteuid().is_root() {
         return None;
     }
     let map = fs::read_to_string("/proc/self/uid_map").unwrap_or_default();
-    stranger_in(&map)
+    run_user_in(&map)
 }
 
-/// The first stranger that a map of users has.
-fn stranger_in(map: &str) -> Option<u32> {
+/// The first of these users that a map of users has.
+fn run_user_in(map: &str) -> Option<u32> {
     let has = |uid: u32| {
         map.lines().any(|line| {
             let mut numbers = line
@@ -36,11 +36,11 @@ fn stranger_in(map: &str) -> Option<u32> {
             (first..first + count).contains(&u64::from(uid))
         })
     };
-    STRANGERS.into_iter().find(|uid| has(*uid))
+    RUN_USERS.into_iter().find(|uid| has(*uid))
 }
 
 /// Become that user, for good.
-pub(super) fn become_stranger(id: u32) -> io::Result<()> {
+pub(super) fn become_run_user(id: u32) -> io::Result<()> {
     let uid = rustix::process::Uid::from_raw(id);
     let gid = rustix::process::Gid::from_raw(id);
     syscalls::drop_groups()?;
@@ -93,8 +93,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_stranger_is_one_that_the_map_has() {
-        let [usual, small] = STRANGERS;
+    fn a_run_user_is_one_that_the_map_has() {
+        let [usual, small] = RUN_USERS;
         for (map, expected) in [
             ("         0          0 4294967295\n", Some(usual)),
             ("0 0 65536", Some(small)),
@@ -106,19 +106,19 @@ mod tests {
             ("no map", None),
             ("", None),
         ] {
-            assert_eq!(stranger_in(map), expected, "{map:?}");
+            assert_eq!(run_user_in(map), expected, "{map:?}");
         }
     }
 
     #[test]
-    fn only_root_has_a_stranger_and_that_is_never_root() {
-        match stranger() {
+    fn only_root_has_a_run_user_and_that_is_never_root() {
+        match run_user() {
             None => {}
             Some(id) => assert!(geteuid().is_root() && id != 0),
         }
         if !geteuid().is_root() {
-            assert_eq!(stranger(), None);
+            assert_eq!(run_user(), None);
         }
-        assert!(!STRANGERS.contains(&0) && !STRANGERS.contains(&LANE_ID));
+        assert!(!RUN_USERS.contains(&0) && !RUN_USERS.contains(&LANE_ID));
     }
 }

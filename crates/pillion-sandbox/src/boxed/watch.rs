@@ -13,9 +13,9 @@ use std::path::Path;
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
-use super::everyone::{Everyone, Status};
 use super::folder::Folder;
-use crate::spec::{Disk, Watch};
+use super::processes::{Everyone, ProcessStatus};
+use crate::spec::{Disk, WatchedLimits};
 
 /// Between two counts of locks and mappings, which take longer than a look.
 const COUNT_EVERY: Duration = Duration::from_millis(500);
@@ -54,7 +54,7 @@ pub(super) struct Seen {
 
 impl Seen {
     /// Before anything runs.
-    pub(super) fn new(watch: &Watch, every_ms: u32) -> Self {
+    pub(super) fn new(watch: &WatchedLimits, every_ms: u32) -> Self {
         Self {
             peak: 0,
             processes: 0,
@@ -81,7 +81,7 @@ impl Seen {
     /// Look at what it is time for; says which limit is passed.
     pub(super) fn look_in_time(
         &mut self,
-        watch: &Watch,
+        watch: &WatchedLimits,
         everyone: Everyone,
         every_ms: u32,
     ) -> Option<&'static str> {
@@ -95,9 +95,13 @@ impl Seen {
     }
 
     /// Look at all; says which limit is passed.
-    pub(super) fn look(&mut self, watch: &Watch, everyone: Everyone) -> Option<&'static str> {
+    pub(super) fn look(
+        &mut self,
+        watch: &WatchedLimits,
+        everyone: Everyone,
+    ) -> Option<&'static str> {
         let pids = (everyone.list)();
-        let states: Vec<Status> = pids.iter().map(|pid| Status::of(*pid)).collect();
+        let states: Vec<ProcessStatus> = pids.iter().map(|pid| ProcessStatus::of(*pid)).collect();
         let tasks = states.iter().map(|status| status.tasks).sum();
         self.processes = self.processes.max(tasks);
         if watch.processes.is_some_and(|most| tasks > most) {
@@ -120,7 +124,7 @@ impl Seen {
                     // The more there are, the longer it takes.
                     let tasks: u32 = (everyone.list)()
                         .into_iter()
-                        .map(|pid| Status::of(pid).tasks)
+                        .map(|pid| ProcessStatus::of(pid).tasks)
                         .sum();
                     let too_many = watch.processes.is_some_and(|most| tasks > most);
                     return Some(if too_many { "processes" } else { "memory" });
@@ -216,7 +220,7 @@ fn closer(pids: &[i32], with_memory: bool, most: u64) -> Look {
             Err(mpsc::RecvTimeoutError::Timeout) => {}
             Err(mpsc::RecvTimeoutError::Disconnected) => return Look::Missed,
         }
-        let now = || -> u64 { pids.iter().map(|pid| Status::of(*pid).memory).sum() };
+        let now = || -> u64 { pids.iter().map(|pid| ProcessStatus::of(*pid).memory).sum() };
         if turn > FEW_TURNS && now() > most {
             return Look::Outgrown;
         }
@@ -232,7 +236,9 @@ fn in_the_kernel(pids: &[i32]) -> (u64, u64) {
         let files = match fs::read_dir(format!("/proc/{pid}/fd")) {
             Ok(files) => files,
             // One that is about to be gone shows nothing to anybody, and has no memory.
-            Err(error) if error.kind() == PermissionDenied && Status::of(*pid).memory > 0 => {
+            Err(error)
+                if error.kind() == PermissionDenied && ProcessStatus::of(*pid).memory > 0 =>
+            {
                 bytes += UNSEEN_FILES * SOCKET;
                 continue;
             }
@@ -312,7 +318,7 @@ fn proportional(pid: i32) -> u64 {
     };
     // One that cannot be read is taken for all it has.
     kb("Pss:").map_or_else(
-        || Status::of(pid).memory,
+        || ProcessStatus::of(pid).memory,
         |pss| (pss + kb("SwapPss:").unwrap_or(0)) * 1024,
     )
 }

@@ -4,7 +4,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::sync::Mutex;
 
-use pillion_process::{Launch, Pipe, Running, Stream};
+use pillion_process::{Launch, Pipe, Running, StreamTarget};
 use rustix::process::{Pid, Signal, kill_process};
 
 use super::*;
@@ -16,7 +16,7 @@ struct Idle {
 }
 
 impl Idle {
-    fn new(stdin: Stream) -> Self {
+    fn new(stdin: StreamTarget) -> Self {
         let launch = Launch::new("sleep").arg("600").stdin(stdin).unguarded();
         let running = launch.spawn().unwrap();
         let pid = i32::try_from(running.id().unwrap()).unwrap();
@@ -36,7 +36,7 @@ impl Idle {
     }
 
     fn is_stopped(&self) -> bool {
-        Status::of(self.pid).is_stopped
+        ProcessStatus::of(self.pid).is_stopped
     }
 }
 
@@ -47,23 +47,23 @@ fn until(mut holds: impl FnMut() -> bool) {
 }
 
 /// A look without any folder, at everyone in `list`.
-fn look(watch: &Watch, list: fn() -> Vec<i32>) -> (Option<&'static str>, Seen) {
+fn look(watch: &WatchedLimits, list: fn() -> Vec<i32>) -> (Option<&'static str>, Seen) {
     let everyone = Everyone { list, stop: list };
     let mut seen = Seen::new(watch, 0);
     (seen.look(watch, everyone), seen)
 }
 
-fn memory(most: u64) -> Watch {
-    Watch {
+fn memory(most: u64) -> WatchedLimits {
+    WatchedLimits {
         memory: Some(most),
-        ..Watch::default()
+        ..WatchedLimits::default()
     }
 }
 
 #[tokio::test]
 async fn a_process_is_seen_as_it_is() {
-    let idle = Idle::new(Stream::Null);
-    let status = Status::of(idle.pid);
+    let idle = Idle::new(StreamTarget::Null);
+    let status = ProcessStatus::of(idle.pid);
     assert_eq!((status.tasks, status.is_stopped), (1, false));
     assert!(status.memory > status.tables && status.tables > 0);
     assert_eq!(open_files(idle.pid), 3);
@@ -75,7 +75,7 @@ async fn a_process_is_seen_as_it_is() {
 
 #[test]
 fn a_process_that_is_gone_uses_nothing() {
-    let gone = Status::of(i32::MAX);
+    let gone = ProcessStatus::of(i32::MAX);
     assert_eq!((gone.tasks, gone.memory, gone.is_stopped), (0, 0, false));
     assert_eq!(open_files(i32::MAX) + count_mappings(i32::MAX), 0);
     assert_eq!(in_the_kernel(&[i32::MAX]), (0, 0));
@@ -85,12 +85,12 @@ fn a_process_that_is_gone_uses_nothing() {
 #[tokio::test]
 async fn processes_of_all_are_counted_together() {
     static PIDS: Mutex<Vec<i32>> = Mutex::new(Vec::new());
-    let idle = [Idle::new(Stream::Null), Idle::new(Stream::Null)];
+    let idle = [Idle::new(StreamTarget::Null), Idle::new(StreamTarget::Null)];
     *PIDS.lock().unwrap() = idle.iter().map(|idle| idle.pid).collect();
     let most = |processes| {
-        let watch = Watch {
+        let watch = WatchedLimits {
             processes: Some(processes),
-            ..Watch::default()
+            ..WatchedLimits::default()
         };
         look(&watch, || PIDS.lock().unwrap().clone())
     };
@@ -102,13 +102,13 @@ async fn processes_of_all_are_counted_together() {
 #[tokio::test]
 async fn memory_of_all_is_limited_and_what_they_share_counts_once() {
     static PIDS: Mutex<Vec<i32>> = Mutex::new(Vec::new());
-    let idle = [Idle::new(Stream::Null), Idle::new(Stream::Null)];
+    let idle = [Idle::new(StreamTarget::Null), Idle::new(StreamTarget::Null)];
     let pids: Vec<i32> = idle.iter().map(|idle| idle.pid).collect();
     PIDS.lock().unwrap().clone_from(&pids);
     let list = || PIDS.lock().unwrap().clone();
     let (passed, seen) = look(&memory(1 << 30), list);
     assert_eq!(passed, None);
-    let each: u64 = pids.iter().map(|pid| Status::of(*pid).memory).sum();
+    let each: u64 = pids.iter().map(|pid| ProcessStatus::of(*pid).memory).sum();
     assert_eq!(seen.peak, each, "a quick look counts for each");
     let Look::Taken(closer) = closer(&pids, true, u64::MAX) else {
         panic!("it was not taken");
@@ -127,12 +127,12 @@ async fn memory_of_all_is_limited_and_what_they_share_counts_once() {
 #[tokio::test]
 async fn what_waits_in_pipes_and_sockets_counts_once_for_all_who_have_them() {
     let pipe = Pipe::new().unwrap();
-    let end = || Stream::File(File::from(pipe.read.try_clone().unwrap()));
+    let end = || StreamTarget::File(File::from(pipe.read.try_clone().unwrap()));
     let (first, second) = (Idle::new(end()), Idle::new(end()));
     assert_eq!(in_the_kernel(&[first.pid]), (PIPE, 0));
     assert_eq!(in_the_kernel(&[first.pid, second.pid]), (PIPE, 0));
     let (here, _there) = UnixStream::pair().unwrap();
-    let third = Idle::new(Stream::File(File::from(OwnedFd::from(here))));
+    let third = Idle::new(StreamTarget::File(File::from(OwnedFd::from(here))));
     assert_eq!(in_the_kernel(&[third.pid]), (SOCKET, 0));
     assert_eq!(in_the_kernel(&[first.pid, third.pid]), (PIPE + SOCKET, 0));
 }
@@ -152,7 +152,7 @@ fn locks_are_counted() {
 #[tokio::test]
 async fn a_look_waits_for_its_time() {
     static PIDS: Mutex<Vec<i32>> = Mutex::new(Vec::new());
-    let idle = Idle::new(Stream::Null);
+    let idle = Idle::new(StreamTarget::Null);
     *PIDS.lock().unwrap() = vec![idle.pid];
     let everyone = Everyone {
         list: || PIDS.lock().unwrap().clone(),
@@ -177,7 +177,7 @@ async fn a_full_folder_ends_a_run_and_is_found_at_its_end() {
     for name in ["a", "b"] {
         fs::write(folder.path().join(name), "").unwrap();
     }
-    let watch = |files| Watch {
+    let watch = |files| WatchedLimits {
         disk: Some(Disk {
             path: folder.path().to_owned(),
             bytes: 1 << 30,
@@ -187,7 +187,7 @@ async fn a_full_folder_ends_a_run_and_is_found_at_its_end() {
             left: (u64::MAX / 2, u64::MAX / 2),
             sends: false,
         }),
-        ..Watch::default()
+        ..WatchedLimits::default()
     };
     for (files, expected) in [(2, None), (1, Some("disk"))] {
         assert_eq!(look(&watch(files), Vec::new).0, expected);
@@ -198,7 +198,7 @@ async fn a_full_folder_ends_a_run_and_is_found_at_its_end() {
 #[tokio::test]
 async fn who_moved_goes_on_and_who_stood_still_does_not() {
     static PIDS: Mutex<Vec<i32>> = Mutex::new(Vec::new());
-    let (moving, asleep) = (Idle::new(Stream::Null), Idle::new(Stream::Null));
+    let (moving, asleep) = (Idle::new(StreamTarget::Null), Idle::new(StreamTarget::Null));
     *PIDS.lock().unwrap() = vec![moving.pid, asleep.pid];
     let everyone = Everyone {
         list: || PIDS.lock().unwrap().clone(),
@@ -206,7 +206,7 @@ async fn who_moved_goes_on_and_who_stood_still_does_not() {
             let pids = PIDS.lock().unwrap().clone();
             for pid in &pids {
                 kill_process(Pid::from_raw(*pid).unwrap(), Signal::STOP).unwrap();
-                until(|| Status::of(*pid).is_stopped);
+                until(|| ProcessStatus::of(*pid).is_stopped);
             }
             pids
         },
@@ -228,7 +228,7 @@ async fn who_moved_goes_on_and_who_stood_still_does_not() {
 #[tokio::test]
 async fn whoever_was_stopped_goes_on_also_if_a_list_misses_him() {
     static PIDS: Mutex<Vec<i32>> = Mutex::new(Vec::new());
-    let missed = Idle::new(Stream::Null);
+    let missed = Idle::new(StreamTarget::Null);
     *PIDS.lock().unwrap() = vec![missed.pid];
     let everyone = Everyone {
         list: Vec::new,

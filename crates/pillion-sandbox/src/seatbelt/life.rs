@@ -7,13 +7,13 @@ use std::path::Path;
 use std::time::Duration;
 
 use pillion_process::environment::Variables;
-use pillion_process::{Exit, Launch, Running, Stream, descendants, stat};
+use pillion_process::{Exit, Launch, Running, StreamTarget, descendants, stat};
 use tokio::io::AsyncReadExt;
 
 use super::profile::profile;
 use crate::level::Level;
 use crate::policy::{Folder, Limits, Policy};
-use crate::spec::{Disk, Role, Said, Spec, Watch};
+use crate::spec::{BoxRole, Disk, InitMessage, Spec, WatchedLimits};
 #[cfg(target_os = "macos")]
 use crate::streams;
 use crate::walk::{self, Walk};
@@ -72,11 +72,11 @@ async fn attend(
     let Ok(mut life) = tokio::net::unix::pipe::Receiver::from_owned_fd(life) else {
         return FAILED;
     };
-    let ready = Said {
+    let ready = InitMessage {
         ready: Some(0),
-        ..Said::default()
+        ..InitMessage::default()
     };
-    if spec.role != Role::Trial && message::send(ctl, &ready, &[]).is_err() {
+    if spec.role != BoxRole::Trial && message::send(ctl, &ready, &[]).is_err() {
         return FAILED;
     }
     let every = Duration::from_millis(spec.every_ms.max(1).into());
@@ -106,9 +106,9 @@ async fn attend(
 
 /// Tell the owner why it could not be done.
 fn complain(ctl: &UnixStream, why: String) -> i32 {
-    let said = Said {
+    let said = InitMessage {
         failed: Some(why),
-        ..Said::default()
+        ..InitMessage::default()
     };
     let _ = message::send(ctl, &said, &[]);
     FAILED
@@ -121,9 +121,9 @@ fn start(spec: &mut Spec) -> Result<Running, String> {
         .args(arguments)
         .cwd(&spec.cwd)
         .variables(Variables::default())
-        .stdin(Stream::Inherit)
-        .stdout(Stream::Inherit)
-        .stderr(Stream::Inherit);
+        .stdin(StreamTarget::Inherit)
+        .stdout(StreamTarget::Inherit)
+        .stderr(StreamTarget::Inherit);
     for (name, value) in &spec.env {
         launch = launch.env(name, value);
     }
@@ -136,7 +136,7 @@ fn start(spec: &mut Spec) -> Result<Running, String> {
 
 /// What the shell is told: three limits, and the program with what is around it.
 fn arguments(spec: &Spec) -> Result<Vec<String>, String> {
-    if spec.role == Role::Zygote {
+    if spec.role == BoxRole::Zygote {
         return Err("zygotes need namespaces, which macOS does not have".to_owned());
     }
     let Limits {
@@ -152,12 +152,12 @@ fn arguments(spec: &Spec) -> Result<Vec<String>, String> {
         .collect();
     if spec.level >= Level::L2 {
         let mut policy = resolved(&spec.policy);
-        policy.programs |= spec.role == Role::Trial;
+        policy.programs |= spec.role == BoxRole::Trial;
         let profile = profile(&policy, spec.role).map_err(|unsaid| unsaid.to_string())?;
         all.extend([SANDBOX_EXEC.to_owned(), "-p".to_owned(), profile]);
     }
     match spec.role {
-        Role::Trial => all.extend(["/bin/sh", "-c", TRIAL].map(ToOwned::to_owned)),
+        BoxRole::Trial => all.extend(["/bin/sh", "-c", TRIAL].map(ToOwned::to_owned)),
         _ => {
             all.push(spec.program.to_string_lossy().into_owned());
             all.extend(spec.args.iter().cloned());
@@ -195,7 +195,7 @@ struct Seen {
 
 impl Seen {
     /// Look at everything below the program's guard; says which limit is passed.
-    fn look(&mut self, running: &Running, watch: &Watch) -> Option<&'static str> {
+    fn look(&mut self, running: &Running, watch: &WatchedLimits) -> Option<&'static str> {
         let below = running.id().map(descendants).unwrap_or_default();
         let processes = u32::try_from(below.len()).unwrap_or(u32::MAX);
         let memory: u64 = below
@@ -217,7 +217,7 @@ impl Seen {
 }
 
 /// Whether the folder holds more than it may.
-fn is_full(watch: &Watch) -> bool {
+fn is_full(watch: &WatchedLimits) -> bool {
     watch.disk.as_ref().is_some_and(|disk| !fits(disk))
 }
 
@@ -245,7 +245,7 @@ fn fits(disk: &Disk) -> bool {
 fn report(spec: &Spec, ctl: &UnixStream, exit: Exit, killed: Option<&str>, seen: &Seen) {
     let (cpu_ms, peak) = pillion_process::used_by_children();
     let (files, left_out) = outputs::collect(&spec.cwd, &spec.outputs);
-    let said = Said {
+    let said = InitMessage {
         exit: exit.code,
         signal: exit.signal,
         killed: killed.map(ToOwned::to_owned),
@@ -254,21 +254,21 @@ fn report(spec: &Spec, ctl: &UnixStream, exit: Exit, killed: Option<&str>, seen:
         processes: seen.processes.max(1),
         outputs: files.iter().map(outputs::Collected::listed).collect(),
         outputs_left_out: left_out,
-        ..Said::default()
+        ..InitMessage::default()
     };
     if message::send(ctl, &said, &[]).is_ok() {
-        outputs::send(message::Stream(ctl.as_fd()), &files);
+        outputs::send(message::SocketStream(ctl.as_fd()), &files);
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::spec::Outputs;
+    use crate::spec::OutputsSpec;
 
     fn spec(level: Level, folder: &Path, script: &str) -> Spec {
         Spec {
-            role: Role::Program,
+            role: BoxRole::Program,
             level,
             policy: Policy {
                 view: Vec::new(),
@@ -282,7 +282,7 @@ mod tests {
                     ..Limits::default()
                 },
             },
-            stranger: None,
+            run_user: None,
             program: "/bin/sh".into(),
             args: vec!["-c".to_owned(), script.to_owned()],
             env: vec![("WORD".to_owned(), "said".to_owned())],
@@ -290,12 +290,12 @@ mod tests {
             keep: Vec::new(),
             handed: None,
             naming: -1,
-            watch: Watch {
+            watch: WatchedLimits {
                 memory: Some(1 << 30),
                 processes: Some(20),
                 disk: None,
             },
-            outputs: Outputs {
+            outputs: OutputsSpec {
                 names: vec!["*.txt".to_owned()],
                 bytes: 1 << 20,
                 files: 10,
@@ -306,7 +306,7 @@ mod tests {
 
     /// The whole life of a box, in this process: what it said, and the files behind that.
     /// There is no profile around its program: only macOS has what puts it there.
-    fn lived(spec: Spec, let_go: bool) -> (Vec<Said>, i32) {
+    fn lived(spec: Spec, let_go: bool) -> (Vec<InitMessage>, i32) {
         let (ours, theirs) = UnixStream::pair().unwrap();
         let life = pillion_process::Pipe::new().unwrap();
         let held = (!let_go).then_some(life.write);
@@ -322,7 +322,7 @@ mod tests {
         drop(theirs);
         drop(held);
         let mut all = Vec::new();
-        while let Ok((said, _)) = message::receive::<Said>(&ours) {
+        while let Ok((said, _)) = message::receive::<InitMessage>(&ours) {
             all.push(said);
             if all.len() == 2 {
                 break;
@@ -342,7 +342,7 @@ mod tests {
         let bare = arguments(&spec(Level::L1, folder.path(), "true")).unwrap();
         assert_eq!(bare[3..], ["/bin/sh", "-c", "true"]);
         let mut zygote = spec(Level::L2, folder.path(), "true");
-        zygote.role = Role::Zygote;
+        zygote.role = BoxRole::Zygote;
         assert!(arguments(&zygote).unwrap_err().contains("namespaces"));
     }
 
@@ -350,7 +350,7 @@ mod tests {
     fn a_trial_asks_for_what_no_policy_shows() {
         let folder = tempfile::tempdir().unwrap();
         let mut trial = spec(Level::L2, folder.path(), "true");
-        trial.role = Role::Trial;
+        trial.role = BoxRole::Trial;
         trial.policy.programs = false;
         let args = arguments(&trial).unwrap();
         assert!(args[5].contains(r#"(subpath "/bin")"#), "its shell runs");

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 use crate::policy::{Folder, Policy};
-use crate::spec::Role;
+use crate::spec::BoxRole;
 
 /// What the loader and the C library of every program read.
 const SYSTEM: &[&str] = &[
@@ -49,7 +49,7 @@ pub(super) enum Unsaid {
 
 /// The profile of a program. Paths in the policy are compared with those that the kernel
 /// finds at the end of all links, so they must be free of links.
-pub(super) fn profile(policy: &Policy, role: Role) -> Result<String, Unsaid> {
+pub(super) fn profile(policy: &Policy, role: BoxRole) -> Result<String, Unsaid> {
     let folder = match &policy.folder {
         Folder::Throwaway => None,
         Folder::Kept(folder) => Some(folder.as_path()),
@@ -87,7 +87,7 @@ pub(super) fn profile(policy: &Policy, role: Role) -> Result<String, Unsaid> {
         if policy.runs_own_files {
             allow("file-map-executable process-exec", &own);
         }
-        if role == Role::Kernel {
+        if role == BoxRole::Kernel {
             // The sockets that it is asked on.
             allow("network-bind network-inbound", &own);
         }
@@ -157,7 +157,7 @@ mod tests {
     }
 
     fn said(policy: &Policy) -> String {
-        profile(policy, Role::Program).unwrap()
+        profile(policy, BoxRole::Program).unwrap()
     }
 
     /// The rules that say something of `what`.
@@ -234,7 +234,7 @@ mod tests {
 
     #[test]
     fn a_kernel_has_its_sockets_in_its_folder_and_nowhere_else() {
-        let text = profile(&policy(), Role::Kernel).unwrap();
+        let text = profile(&policy(), BoxRole::Kernel).unwrap();
         assert_eq!(
             rules(&text, "network-bind"),
             [r#"(allow network-bind network-inbound (subpath "/private/tmp/run"))"#]
@@ -253,14 +253,14 @@ mod tests {
         let text = said(&named(r"/a\"));
         assert!(text.contains(r#"(subpath "/a\\")"#), "{text}");
         for bad in ["relative", "/a\nb", "/a\0b"] {
-            let unsaid = profile(&named(bad), Role::Program).unwrap_err();
+            let unsaid = profile(&named(bad), BoxRole::Program).unwrap_err();
             assert_eq!(unsaid, Unsaid::Path(bad.into()));
         }
         let later = Policy {
             folder: Folder::Later("/data".into()),
             ..policy()
         };
-        assert_eq!(profile(&later, Role::Kernel), Err(Unsaid::Later));
+        assert_eq!(profile(&later, BoxRole::Kernel), Err(Unsaid::Later));
     }
 
     #[test]
@@ -272,7 +272,7 @@ mod tests {
             network: true,
             ..policy()
         };
-        for line in profile(&all, Role::Kernel).unwrap().lines() {
+        for line in profile(&all, BoxRole::Kernel).unwrap().lines() {
             let count = |sign| line.matches(sign).count();
             assert_eq!(count('('), count(')'), "{line}");
             assert!(line.starts_with('(') && line.ends_with(')'), "{line}");

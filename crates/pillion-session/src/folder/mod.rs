@@ -53,7 +53,7 @@ pub(crate) struct Folder {
 
 /// This process alone changes the session while this is there.
 #[derive(Debug)]
-pub(crate) struct Held {
+pub(crate) struct LockedFolder {
     _folder: File,
     /// What was committed and may not be on its way to the backend yet.
     pub(crate) unsent: Vec<Delivery>,
@@ -111,7 +111,7 @@ impl Folder {
 
     /// Change the session; `None` while another process does. What a process that was killed
     /// left half written is completed first.
-    pub(crate) fn hold(&self) -> Result<Option<Held>> {
+    pub(crate) fn hold(&self) -> Result<Option<LockedFolder>> {
         let failed = |error: io::Error| unusable(&self.id, &error);
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let open = rustix::fs::open(self.base(), flags, Mode::empty());
@@ -122,7 +122,7 @@ impl Folder {
             Err(error) => return Err(failed(error.into())),
         }
         let unsent = journal::recover(&self.base()).map_err(failed)?;
-        Ok(Some(Held {
+        Ok(Some(LockedFolder {
             _folder: open.into(),
             unsent,
             unsynced: None,
@@ -131,7 +131,7 @@ impl Folder {
 
     /// Write what belongs together: all of it is there afterwards, whatever happens meanwhile,
     /// or nothing is.
-    pub(crate) fn commit(&self, held: &mut Held, mut record: Record) -> Result<()> {
+    pub(crate) fn commit(&self, held: &mut LockedFolder, mut record: Record) -> Result<()> {
         // What could not be put on its way before goes with this journal.
         record.deliveries.splice(0..0, held.unsent.iter().cloned());
         let written = journal::commit(&self.base(), held.unsynced.as_ref(), &record);
@@ -149,7 +149,7 @@ impl Folder {
 
     /// Sync what was committed to the disk and take the journal away, unless something of it is
     /// not on its way yet. This may be left to a moment when nobody waits.
-    pub(crate) fn settle(&self, held: &mut Held) -> Result<()> {
+    pub(crate) fn settle(&self, held: &mut LockedFolder) -> Result<()> {
         if !held.unsent.is_empty() {
             return Ok(());
         }
@@ -223,7 +223,7 @@ impl Folder {
 }
 
 /// This process alone changes the session, or says that another does.
-pub(crate) fn hold(folder: &Folder) -> Result<Held> {
+pub(crate) fn hold(folder: &Folder) -> Result<LockedFolder> {
     session::lock_beside_starts(|| folder.hold())?.ok_or_else(|| {
         let what = format!("another process works on session `{}`", folder.id());
         Error::new(Code::Conflict, what).hint("wait until it is done, or end that process")

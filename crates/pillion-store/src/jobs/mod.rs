@@ -9,7 +9,7 @@ pub(crate) use reading::{get, json, list};
 pub(crate) use writing::{create, finish, lose, size, start};
 
 use crate::StoreError;
-use crate::status::Status;
+use crate::status::JobState;
 
 /// The largest request that is kept.
 pub const MAX_REQUEST_BYTES: usize = 1 << 20;
@@ -25,7 +25,7 @@ pub const MAX_LISTED: usize = 1000;
 
 /// How a job ends by itself or by its caller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum End {
+pub enum JobEnd {
     /// As it should; only what runs can.
     Succeeded,
     /// Badly; only what runs can.
@@ -34,12 +34,12 @@ pub enum End {
     Cancelled,
 }
 
-impl From<End> for Status {
-    fn from(end: End) -> Self {
+impl From<JobEnd> for JobState {
+    fn from(end: JobEnd) -> Self {
         match end {
-            End::Succeeded => Self::Succeeded,
-            End::Failed => Self::Failed,
-            End::Cancelled => Self::Cancelled,
+            JobEnd::Succeeded => Self::Succeeded,
+            JobEnd::Failed => Self::Failed,
+            JobEnd::Cancelled => Self::Cancelled,
         }
     }
 }
@@ -69,7 +69,7 @@ pub struct Job {
     /// What a list shows of the request.
     pub label: String,
     /// Where it stands.
-    pub status: Status,
+    pub status: JobState,
     /// When it was created: RFC 3339, UTC, milliseconds, as the other two.
     pub created_at: String,
     /// When it began to run, if it did.
@@ -93,11 +93,11 @@ pub struct JobDetail {
 
 /// Which jobs are listed.
 #[derive(Debug, Clone, Default)]
-pub struct Filter {
+pub struct JobFilter {
     /// Only those of this session.
     pub session: Option<String>,
     /// Only those that stand at one of these; at any if there is none.
-    pub statuses: Vec<Status>,
+    pub statuses: Vec<JobState>,
     /// At most this many, and never more than [`MAX_LISTED`]; 0 for that many.
     pub limit: usize,
 }

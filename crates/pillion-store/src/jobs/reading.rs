@@ -4,7 +4,7 @@ use rusqlite::types::Type;
 use rusqlite::{OptionalExtension, Row, ToSql};
 use serde_json::value::RawValue;
 
-use super::{Filter, Job, JobDetail, Jobs, MAX_LISTED, Status};
+use super::{Job, JobDetail, JobFilter, JobState, Jobs, MAX_LISTED};
 use crate::StoreError;
 use crate::connection_thread::Transaction;
 
@@ -55,7 +55,7 @@ pub(crate) fn get(transaction: &Transaction<'_>, id: &str) -> Result<JobDetail, 
 }
 
 /// The newest jobs, and how many there are.
-pub(crate) fn list(transaction: &Transaction<'_>, filter: &Filter) -> Result<Jobs, StoreError> {
+pub(crate) fn list(transaction: &Transaction<'_>, filter: &JobFilter) -> Result<Jobs, StoreError> {
     let mut conditions = vec!["true".to_owned()];
     let mut values: Vec<&dyn ToSql> = Vec::new();
     if let Some(session) = &filter.session {
@@ -63,7 +63,7 @@ pub(crate) fn list(transaction: &Transaction<'_>, filter: &Filter) -> Result<Job
         values.push(session);
     }
     // A word said twice changes nothing, and there are only so many.
-    let statuses: Vec<Status> = Status::ALL
+    let statuses: Vec<JobState> = JobState::ALL
         .into_iter()
         .filter(|status| filter.statuses.contains(status))
         .collect();

@@ -6,7 +6,7 @@ use rusqlite::{OptionalExtension, params};
 use serde_json::value::RawValue;
 
 use super::reading::{COLUMNS, job};
-use super::{End, Job, MAX_NAME_BYTES, MAX_REQUEST_BYTES, NewJob, Status, expect_fits};
+use super::{Job, JobEnd, JobState, MAX_NAME_BYTES, MAX_REQUEST_BYTES, NewJob, expect_fits};
 use crate::connection_thread::Transaction;
 use crate::jobs::MAX_RESULT_BYTES;
 use crate::{StoreError, new_id, time};
@@ -61,21 +61,21 @@ pub(crate) fn start(transaction: &Transaction<'_>, id: &str) -> Result<Job, Stor
             )
             .optional()
     })?;
-    started.map_or_else(|| refuse(transaction, id, Status::Running), Ok)
+    started.map_or_else(|| refuse(transaction, id, JobState::Running), Ok)
 }
 
 /// The job has ended. One that waits can only be cancelled.
 pub(crate) fn finish(
     transaction: &Transaction<'_>,
     id: &str,
-    end: End,
+    end: JobEnd,
     result: Option<&RawValue>,
 ) -> Result<Job, StoreError> {
     let result = result.map(RawValue::get);
     expect_fits("the result", result.unwrap_or_default(), MAX_RESULT_BYTES)?;
     let from = match end {
-        End::Cancelled => "('queued', 'running')",
-        End::Succeeded | End::Failed => "('running')",
+        JobEnd::Cancelled => "('queued', 'running')",
+        JobEnd::Succeeded | JobEnd::Failed => "('running')",
     };
     let ended = transaction.sql(|connection| {
         connection
@@ -87,7 +87,7 @@ pub(crate) fn finish(
                 ),
                 params![
                     id,
-                    Status::from(end),
+                    JobState::from(end),
                     result,
                     size(result.unwrap_or_default()),
                     time::now()
@@ -127,8 +127,8 @@ pub(crate) fn lose(
 }
 
 /// Why a job could not change.
-fn refuse(transaction: &Transaction<'_>, id: &str, wanted: Status) -> Result<Job, StoreError> {
-    let found: Option<Status> = transaction.sql(|connection| {
+fn refuse(transaction: &Transaction<'_>, id: &str, wanted: JobState) -> Result<Job, StoreError> {
+    let found: Option<JobState> = transaction.sql(|connection| {
         connection
             .query_row("SELECT status FROM jobs WHERE id = ?1", [id], |row| {
                 row.get(0)

@@ -36,7 +36,7 @@ pub const MAX_GIVEN_UP_LISTED: usize = 1000;
 /// What kind of thing is delivered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Kind {
+pub enum DeliveryKind {
     /// A turn. Every one is delivered.
     Turn,
     /// The memory of the session. Only the newest one is delivered.
@@ -45,7 +45,7 @@ pub enum Kind {
     Report,
 }
 
-impl Kind {
+impl DeliveryKind {
     /// All of them.
     pub const ALL: [Self; 3] = [Self::Turn, Self::Memory, Self::Report];
 
@@ -64,19 +64,19 @@ impl Kind {
     }
 }
 
-impl fmt::Display for Kind {
+impl fmt::Display for DeliveryKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.word())
     }
 }
 
-impl ToSql for Kind {
+impl ToSql for DeliveryKind {
     fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
         Ok(self.word().into())
     }
 }
 
-impl FromSql for Kind {
+impl FromSql for DeliveryKind {
     fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
         let word = value.as_str()?;
         let found = Self::ALL.into_iter().find(|kind| kind.word() == word);
@@ -88,7 +88,7 @@ impl FromSql for Kind {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Delivery {
     /// What it is.
-    pub kind: Kind,
+    pub kind: DeliveryKind,
     /// Which one of its session and kind. A newer one has a larger number, and what has
     /// another body has another number: the number is what it is known by.
     pub number: u32,
@@ -115,7 +115,7 @@ pub struct Outgoing {
     /// Its session.
     pub session: String,
     /// What it is.
-    pub kind: Kind,
+    pub kind: DeliveryKind,
     /// Which one of its session and kind.
     pub number: u32,
     /// How often it was put off.
@@ -134,7 +134,7 @@ pub struct GivenUp {
     /// Its session.
     pub session: String,
     /// What it was.
-    pub kind: Kind,
+    pub kind: DeliveryKind,
     /// Which one of its session and kind.
     pub number: u32,
     /// How often it was tried.

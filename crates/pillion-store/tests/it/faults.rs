@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use pillion_store::{Filter, Status};
+use pillion_store::{JobFilter, JobState};
 
 use crate::two::{TASKS, Writer, write};
 use crate::{open, place, total};
@@ -43,9 +43,9 @@ async fn what_was_answered_survives_a_kill() {
         }
         let lost = store.lose().await.unwrap();
         assert!(lost.len() <= TASKS, "each task had one job: {lost:?}");
-        let unfinished = Filter {
-            statuses: vec![Status::Queued, Status::Running],
-            ..Filter::default()
+        let unfinished = JobFilter {
+            statuses: vec![JobState::Queued, JobState::Running],
+            ..JobFilter::default()
         };
         assert_eq!(store.list(unfinished).await.unwrap().total, 0);
     }
@@ -66,7 +66,7 @@ async fn several_processes_write_at_once() {
             if status == "succeeded" {
                 finished += 1;
                 let found = store.get(&id).await.unwrap();
-                assert_eq!(found.job.status, Status::Succeeded);
+                assert_eq!(found.job.status, JobState::Succeeded);
             }
         }
         assert!(writer.wait());

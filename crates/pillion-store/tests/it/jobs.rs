@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use pillion_store::{
-    End, Filter, MAX_REQUEST_BYTES, MAX_RESULT_BYTES, NewJob, Options, Pruned, Retention, Status,
-    Store, StoreError,
+    JobEnd, JobFilter, JobState, MAX_REQUEST_BYTES, MAX_RESULT_BYTES, NewJob, Pruned, Retention,
+    Store, StoreError, StoreOptions,
 };
 
 use crate::{json, new_job, open, place, total};
@@ -14,14 +14,14 @@ async fn a_job_goes_its_way_and_keeps_what_came_out() {
     let (_temp, path) = place();
     let store = open(&path).await;
     let job = store.create(new_job(Some("s1"))).await.unwrap();
-    assert_eq!(job.status, Status::Queued);
+    assert_eq!(job.status, JobState::Queued);
     assert_eq!((job.id.len(), job.owner.as_str()), (26, store.owner()));
     assert_eq!((&job.started_at, &job.ended_at), (&None, &None));
     let started = store.start(&job.id).await.unwrap();
-    assert_eq!(started.status, Status::Running);
+    assert_eq!(started.status, JobState::Running);
     let result = json(r#"{"outcome":  "ok", "n": 1.0}"#);
     let ended = store
-        .finish(&job.id, End::Succeeded, Some(result))
+        .finish(&job.id, JobEnd::Succeeded, Some(result))
         .await
         .unwrap();
     let times = [
@@ -52,7 +52,7 @@ async fn there_is_no_way_back() {
     let (_temp, path) = place();
     let store = open(&path).await;
     let job = store.create(new_job(None)).await.unwrap();
-    let early = store.finish(&job.id, End::Succeeded, None).await;
+    let early = store.finish(&job.id, JobEnd::Succeeded, None).await;
     let error = early.unwrap_err();
     assert_eq!(
         error.to_string(),
@@ -62,12 +62,12 @@ async fn there_is_no_way_back() {
     assert!(matches!(
         store.start(&job.id).await,
         Err(StoreError::Conflict {
-            found: Status::Running,
+            found: JobState::Running,
             ..
         })
     ));
-    store.finish(&job.id, End::Failed, None).await.unwrap();
-    for end in [End::Succeeded, End::Failed, End::Cancelled] {
+    store.finish(&job.id, JobEnd::Failed, None).await.unwrap();
+    for end in [JobEnd::Succeeded, JobEnd::Failed, JobEnd::Cancelled] {
         let again = store.finish(&job.id, end, Some(json("1"))).await;
         let error = again.unwrap_err();
         assert!(matches!(error, StoreError::Conflict { .. }), "{error}");
@@ -85,8 +85,11 @@ async fn what_waits_can_be_cancelled() {
     let (_temp, path) = place();
     let store = open(&path).await;
     let job = store.create(new_job(None)).await.unwrap();
-    let cancelled = store.finish(&job.id, End::Cancelled, None).await.unwrap();
-    assert_eq!(cancelled.status, Status::Cancelled);
+    let cancelled = store
+        .finish(&job.id, JobEnd::Cancelled, None)
+        .await
+        .unwrap();
+    assert_eq!(cancelled.status, JobState::Cancelled);
     assert_eq!(cancelled.started_at, None);
     assert!(store.start(&job.id).await.is_err());
 }
@@ -101,25 +104,25 @@ async fn lists_are_newest_first_and_count_all() {
         ids.push(store.create(new_job(Some(session))).await.unwrap().id);
     }
     store.start(&ids[4]).await.unwrap();
-    let listed = async |filter: Filter| {
+    let listed = async |filter: JobFilter| {
         let found = store.list(filter).await.unwrap();
         let ids: Vec<_> = found.jobs.into_iter().map(|job| job.id).collect();
         (ids, found.total)
     };
-    let even = |statuses: &[Status], limit| Filter {
+    let even = |statuses: &[JobState], limit| JobFilter {
         session: Some("even".into()),
         statuses: statuses.to_vec(),
         limit,
     };
     let pick = |places: &[usize]| places.iter().map(|at| ids[*at].clone()).collect::<Vec<_>>();
     assert_eq!(
-        listed(Filter::default()).await,
+        listed(JobFilter::default()).await,
         (pick(&[5, 4, 3, 2, 1, 0]), 6)
     );
     assert_eq!(listed(even(&[], 2)).await, (pick(&[4, 2]), 3));
-    let twice = [Status::Queued, Status::Queued, Status::Lost];
+    let twice = [JobState::Queued, JobState::Queued, JobState::Lost];
     assert_eq!(listed(even(&twice, 9)).await, (pick(&[2, 0]), 2));
-    assert_eq!(listed(even(&[Status::Failed], 9)).await, (vec![], 0));
+    assert_eq!(listed(even(&[JobState::Failed], 9)).await, (vec![], 0));
 }
 
 #[tokio::test]
@@ -142,7 +145,7 @@ async fn what_is_too_big_is_refused() {
     ));
     store.start(&job.id).await.unwrap();
     let large = Some(text(MAX_RESULT_BYTES + 1));
-    let error = store.finish(&job.id, End::Succeeded, large).await;
+    let error = store.finish(&job.id, JobEnd::Succeeded, large).await;
     assert!(matches!(
         error,
         Err(StoreError::TooBig {
@@ -152,7 +155,7 @@ async fn what_is_too_big_is_refused() {
     ));
     let fitting = Some(text(MAX_RESULT_BYTES));
     store
-        .finish(&job.id, End::Succeeded, fitting)
+        .finish(&job.id, JobEnd::Succeeded, fitting)
         .await
         .unwrap();
     let kept = store.get(&job.id).await.unwrap().result.unwrap();
@@ -166,7 +169,7 @@ async fn ended(store: &Store, jobs: usize, bytes: usize) -> Vec<String> {
         let job = store.create(new_job(None)).await.unwrap();
         store.start(&job.id).await.unwrap();
         let result = json(&format!("\"{}\"", "x".repeat(bytes)));
-        let ended = store.finish(&job.id, End::Succeeded, Some(result)).await;
+        let ended = store.finish(&job.id, JobEnd::Succeeded, Some(result)).await;
         ids.push(ended.unwrap().id);
     }
     ids
@@ -174,9 +177,9 @@ async fn ended(store: &Store, jobs: usize, bytes: usize) -> Vec<String> {
 
 async fn keeping(retention: Retention) -> (tempfile::TempDir, Store) {
     let (temp, path) = place();
-    let options = Options {
+    let options = StoreOptions {
         retention,
-        ..Options::default()
+        ..StoreOptions::default()
     };
     let store = Store::open(&path, options).await.unwrap();
     (temp, store)
@@ -253,9 +256,9 @@ async fn the_dead_lose_their_jobs_and_the_living_keep_them() {
     assert_eq!(ids, expected);
     assert!(
         lost.iter()
-            .all(|job| job.status == Status::Lost && job.ended_at.is_some())
+            .all(|job| job.status == JobState::Lost && job.ended_at.is_some())
     );
-    let late = living.finish(&run.id, End::Succeeded, None).await;
+    let late = living.finish(&run.id, JobEnd::Succeeded, None).await;
     assert!(matches!(late, Err(StoreError::Conflict { .. })));
     assert_eq!(living.get(&kept.id).await.unwrap().job, kept);
     let all = living.lose_unless(|_| false).await.unwrap();

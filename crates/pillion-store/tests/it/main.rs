@@ -18,7 +18,7 @@ mod two;
 
 use std::path::{Path, PathBuf};
 
-use pillion_store::{Filter, NewJob, Options, Store};
+use pillion_store::{JobFilter, NewJob, Store, StoreOptions};
 use serde_json::value::RawValue;
 use tempfile::TempDir;
 
@@ -30,7 +30,7 @@ fn place() -> (TempDir, PathBuf) {
 }
 
 async fn open(path: &Path) -> Store {
-    Store::open(path, Options::default()).await.unwrap()
+    Store::open(path, StoreOptions::default()).await.unwrap()
 }
 
 fn json(text: &str) -> Box<RawValue> {
@@ -47,5 +47,5 @@ fn new_job(session: Option<&str>) -> NewJob {
 }
 
 async fn total(store: &Store) -> u64 {
-    store.list(Filter::default()).await.unwrap().total
+    store.list(JobFilter::default()).await.unwrap().total
 }

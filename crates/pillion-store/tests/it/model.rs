@@ -1,6 +1,6 @@
 //! Random sequences of operations, compared with the simplest thing that could be right.
 
-use pillion_store::{End, Filter, Job, Options, Retention, Status, Store, StoreError};
+use pillion_store::{Job, JobEnd, JobFilter, JobState, Retention, Store, StoreError, StoreOptions};
 use proptest::prelude::*;
 
 use crate::{json, new_job, place};
@@ -14,7 +14,7 @@ enum Step {
         session: bool,
     },
     Start(usize),
-    Finish(usize, End, Option<u32>),
+    Finish(usize, JobEnd, Option<u32>),
     List {
         session: bool,
         status: usize,
@@ -27,7 +27,7 @@ enum Step {
 }
 
 fn step() -> impl Strategy<Value = Step> {
-    let end = prop::sample::select(vec![End::Succeeded, End::Failed, End::Cancelled]);
+    let end = prop::sample::select(vec![JobEnd::Succeeded, JobEnd::Failed, JobEnd::Cancelled]);
     prop_oneof![
         4 => any::<bool>().prop_map(|session| Step::Create { session }),
         4 => (0..12_usize).prop_map(Step::Start),
@@ -46,13 +46,13 @@ struct Known {
     result: Option<String>,
 }
 
-const STATUSES: [Status; 6] = [
-    Status::Queued,
-    Status::Running,
-    Status::Succeeded,
-    Status::Failed,
-    Status::Cancelled,
-    Status::Lost,
+const STATUSES: [JobState; 6] = [
+    JobState::Queued,
+    JobState::Running,
+    JobState::Succeeded,
+    JobState::Failed,
+    JobState::Cancelled,
+    JobState::Lost,
 ];
 
 /// In the order of their creation.
@@ -67,7 +67,7 @@ impl Model {
         self.known.len().checked_sub(1 + at)
     }
 
-    fn expected_list(&self, filter: &Filter) -> (Vec<Job>, u64) {
+    fn expected_list(&self, filter: &JobFilter) -> (Vec<Job>, u64) {
         let matching: Vec<Job> = self
             .known
             .iter()
@@ -105,13 +105,13 @@ impl Model {
     }
 }
 
-fn options() -> Options {
-    Options {
+fn options() -> StoreOptions {
+    StoreOptions {
         retention: Retention {
             jobs: KEPT,
             ..Retention::default()
         },
-        ..Options::default()
+        ..StoreOptions::default()
     }
 }
 
@@ -119,7 +119,7 @@ fn options() -> Options {
 fn same(
     answer: Result<Job, StoreError>,
     before: &Job,
-    wanted: Status,
+    wanted: JobState,
     allowed: bool,
 ) -> Option<Job> {
     match answer {
@@ -151,9 +151,9 @@ async fn take(step: Step, store: &mut Store, path: &std::path::Path, model: &mut
         Step::Start(at) => {
             let Some(at) = model.pick(at) else { return };
             let before = &model.known[at].job;
-            let allowed = before.status == Status::Queued;
+            let allowed = before.status == JobState::Queued;
             let answer = store.start(&before.id).await;
-            if let Some(job) = same(answer, before, Status::Running, allowed) {
+            if let Some(job) = same(answer, before, JobState::Running, allowed) {
                 model.known[at].job = job;
             }
         }
@@ -161,8 +161,8 @@ async fn take(step: Step, store: &mut Store, path: &std::path::Path, model: &mut
             let Some(at) = model.pick(at) else { return };
             let before = &model.known[at].job;
             let allowed = match before.status {
-                Status::Running => true,
-                Status::Queued => end == End::Cancelled,
+                JobState::Running => true,
+                JobState::Queued => end == JobEnd::Cancelled,
                 _ => false,
             };
             let result = result.map(|number| number.to_string());
@@ -179,7 +179,7 @@ async fn take(step: Step, store: &mut Store, path: &std::path::Path, model: &mut
             status,
             limit,
         } => {
-            let filter = Filter {
+            let filter = JobFilter {
                 session: session.then(|| "s".to_owned()),
                 statuses: STATUSES.get(status).copied().into_iter().collect(),
                 limit,
@@ -201,7 +201,7 @@ async fn take(step: Step, store: &mut Store, path: &std::path::Path, model: &mut
                 if !job.status.is_final() && !spared {
                     expected += 1;
                     *job = lost.iter().find(|lost| lost.id == job.id).unwrap().clone();
-                    assert_eq!(job.status, Status::Lost);
+                    assert_eq!(job.status, JobState::Lost);
                 }
             }
             assert_eq!(lost.len(), expected);
@@ -222,10 +222,10 @@ async fn compare(steps: Vec<Step>) {
     for step in steps {
         take(step, &mut store, &path, &mut model).await;
     }
-    let all = store.list(Filter::default()).await.unwrap();
+    let all = store.list(JobFilter::default()).await.unwrap();
     assert_eq!(
         (all.jobs, all.total),
-        model.expected_list(&Filter::default())
+        model.expected_list(&JobFilter::default())
     );
     for known in &model.known {
         let found = store.get(&known.job.id).await.unwrap();

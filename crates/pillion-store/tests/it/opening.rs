@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
 
-use pillion_store::{End, Options, Store, StoreError};
+use pillion_store::{JobEnd, Store, StoreError, StoreOptions};
 use rusqlite::Connection;
 
 use crate::{json, new_job, open, place, total};
@@ -24,7 +24,7 @@ fn files(path: &Path) -> Vec<String> {
 }
 
 async fn refused(path: &Path) -> StoreError {
-    match Store::open(path, Options::default()).await {
+    match Store::open(path, StoreOptions::default()).await {
         Ok(_) => panic!("the store was opened"),
         Err(error) => error,
     }
@@ -113,7 +113,7 @@ async fn damage_in_a_large_file_is_found_in_use_and_set_aside_by_the_next() {
         store.start(&job.id).await.unwrap();
         let result = json(&format!("\"{}\"", "x".repeat(3 << 20)));
         store
-            .finish(&job.id, End::Succeeded, Some(result))
+            .finish(&job.id, JobEnd::Succeeded, Some(result))
             .await
             .unwrap();
         ids.push(job.id);

@@ -4,8 +4,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use pillion_store::{
-    Delivery, Enqueued, Kind, MAX_BODY_BYTES, MAX_DELAY, MAX_ENQUEUED, Options, OutboxLimits,
-    Store, StoreError,
+    Delivery, DeliveryKind, Enqueued, MAX_BODY_BYTES, MAX_DELAY, MAX_ENQUEUED, OutboxLimits, Store,
+    StoreError, StoreOptions,
 };
 use rusqlite::Connection;
 
@@ -13,23 +13,23 @@ use crate::{json, new_job, open, place, total};
 
 const HOUR: Duration = Duration::from_secs(60 * 60);
 
-pub(crate) fn delivery(kind: Kind, number: u32) -> Delivery {
+pub(crate) fn delivery(kind: DeliveryKind, number: u32) -> Delivery {
     let body = json(&format!("{{\"{kind}\":{number}}}"));
     Delivery { kind, number, body }
 }
 
 fn turns(numbers: std::ops::Range<u32>) -> Vec<Delivery> {
-    numbers.map(|n| delivery(Kind::Turn, n)).collect()
+    numbers.map(|n| delivery(DeliveryKind::Turn, n)).collect()
 }
 
 /// The kind and number of the delivery whose turn it is.
-async fn next(store: &Store, session: &str) -> Option<(Kind, u32)> {
+async fn next(store: &Store, session: &str) -> Option<(DeliveryKind, u32)> {
     let found = store.next_delivery(session).await.unwrap();
     found.map(|found| (found.kind, found.number))
 }
 
 /// Settle all that waits, and say what it was.
-async fn drain(store: &Store, session: &str) -> Vec<(Kind, u32)> {
+async fn drain(store: &Store, session: &str) -> Vec<(DeliveryKind, u32)> {
     let mut all = Vec::new();
     while let Some(found) = store.next_delivery(session).await.unwrap() {
         assert_eq!(
@@ -47,22 +47,25 @@ async fn deliveries_leave_in_the_order_in_which_they_came() {
     let (_temp, path) = place();
     let store = open(&path).await;
     let mixed = vec![
-        delivery(Kind::Turn, 7),
-        delivery(Kind::Memory, 7),
-        delivery(Kind::Turn, 3),
-        delivery(Kind::Report, 7),
+        delivery(DeliveryKind::Turn, 7),
+        delivery(DeliveryKind::Memory, 7),
+        delivery(DeliveryKind::Turn, 3),
+        delivery(DeliveryKind::Report, 7),
     ];
     let told = store.enqueue("a", mixed).await.unwrap();
     assert_eq!((told.added, told.known, told.superseded), (4, 0, 0));
     store.enqueue("b", turns(0..2)).await.unwrap();
     let expected = [
-        (Kind::Turn, 7),
-        (Kind::Memory, 7),
-        (Kind::Turn, 3),
-        (Kind::Report, 7),
+        (DeliveryKind::Turn, 7),
+        (DeliveryKind::Memory, 7),
+        (DeliveryKind::Turn, 3),
+        (DeliveryKind::Report, 7),
     ];
     assert_eq!(drain(&store, "a").await, expected);
-    assert_eq!(drain(&store, "b").await, [(Kind::Turn, 0), (Kind::Turn, 1)]);
+    assert_eq!(
+        drain(&store, "b").await,
+        [(DeliveryKind::Turn, 0), (DeliveryKind::Turn, 1)]
+    );
     assert_eq!(next(&store, "nobody").await, None);
 }
 
@@ -142,7 +145,7 @@ async fn the_same_delivery_is_sent_once_also_after_it_was_settled() {
     let told = store.enqueue("a", twice).await.unwrap();
     assert_eq!((told.added, told.known), (1, 4));
     assert_eq!(store.enqueue("b", turns(0..1)).await.unwrap().added, 1);
-    assert_eq!(drain(&store, "a").await, [(Kind::Turn, 3)]);
+    assert_eq!(drain(&store, "a").await, [(DeliveryKind::Turn, 3)]);
 }
 
 #[tokio::test]
@@ -150,18 +153,25 @@ async fn only_the_newest_memory_and_report_wait() {
     let (_temp, path) = place();
     let store = open(&path).await;
     for number in 1..=3 {
-        let of_turn = Kind::ALL.map(|kind| delivery(kind, number)).to_vec();
+        let of_turn = DeliveryKind::ALL
+            .map(|kind| delivery(kind, number))
+            .to_vec();
         store.enqueue("a", of_turn).await.unwrap();
     }
     // Late ones change nothing, whether a newer one waits or has arrived.
-    let late = || vec![delivery(Kind::Memory, 2), delivery(Kind::Report, 0)];
+    let late = || {
+        vec![
+            delivery(DeliveryKind::Memory, 2),
+            delivery(DeliveryKind::Report, 0),
+        ]
+    };
     assert_eq!(store.enqueue("a", late()).await.unwrap().known, 2);
     let expected = [
-        (Kind::Turn, 1),
-        (Kind::Turn, 2),
-        (Kind::Turn, 3),
-        (Kind::Memory, 3),
-        (Kind::Report, 3),
+        (DeliveryKind::Turn, 1),
+        (DeliveryKind::Turn, 2),
+        (DeliveryKind::Turn, 3),
+        (DeliveryKind::Memory, 3),
+        (DeliveryKind::Report, 3),
     ];
     assert_eq!(drain(&store, "a").await, expected);
     assert_eq!(store.enqueue("a", late()).await.unwrap().known, 2);
@@ -172,7 +182,7 @@ async fn only_the_newest_memory_and_report_wait() {
 async fn one_that_is_superseded_on_its_way_can_no_longer_be_put_off_or_given_up() {
     let (_temp, path) = place();
     let store = open(&path).await;
-    let memory = |number| vec![delivery(Kind::Memory, number)];
+    let memory = |number| vec![delivery(DeliveryKind::Memory, number)];
     store.enqueue("a", memory(1)).await.unwrap();
     let sent = store.next_delivery("a").await.unwrap().unwrap();
     assert_eq!(store.enqueue("a", memory(2)).await.unwrap().superseded, 1);
@@ -180,7 +190,7 @@ async fn one_that_is_superseded_on_its_way_can_no_longer_be_put_off_or_given_up(
     assert_eq!(put_off.unwrap(), None);
     assert!(!store.give_up_delivery(sent.id, "late").await.unwrap());
     assert!(!store.settle_delivery(sent.id).await.unwrap());
-    assert_eq!(drain(&store, "a").await, [(Kind::Memory, 2)]);
+    assert_eq!(drain(&store, "a").await, [(DeliveryKind::Memory, 2)]);
 }
 
 #[tokio::test]
@@ -195,13 +205,16 @@ async fn one_that_is_given_up_is_listed_and_lets_the_others_pass() {
         .unwrap();
     let why = "the backend answered 422";
     assert!(store.give_up_delivery(first.id, why).await.unwrap());
-    assert_eq!(next(&store, "a").await, Some((Kind::Turn, 1)));
+    assert_eq!(next(&store, "a").await, Some((DeliveryKind::Turn, 1)));
     assert_eq!(store.enqueue("a", turns(0..1)).await.unwrap().known, 1);
     let listed = store.given_up_deliveries(None, 10).await.unwrap();
     let [only] = &listed[..] else {
         panic!("{listed:?}")
     };
-    assert_eq!((only.session.as_str(), only.kind), ("a", Kind::Turn));
+    assert_eq!(
+        (only.session.as_str(), only.kind),
+        ("a", DeliveryKind::Turn)
+    );
     assert_eq!((only.number, only.attempts), (0, 2));
     assert_eq!(only.reason, why);
     let of_another = store.given_up_deliveries(Some("b"), 10).await.unwrap();
@@ -217,9 +230,9 @@ async fn what_is_too_much_is_refused_whole() {
         bytes: 1000,
         ..OutboxLimits::default()
     };
-    let options = Options {
+    let options = StoreOptions {
         outbox: limits,
-        ..Options::default()
+        ..StoreOptions::default()
     };
     let store = Store::open(&path, options).await.unwrap();
     store.enqueue("a", turns(0..2)).await.unwrap();
@@ -229,7 +242,7 @@ async fn what_is_too_much_is_refused_whole() {
     assert_eq!(next(&store, "b").await, None);
     // What is known takes no room, and what takes another's place neither.
     store.enqueue("a", turns(0..2)).await.unwrap();
-    let memory = |number| vec![delivery(Kind::Memory, number)];
+    let memory = |number| vec![delivery(DeliveryKind::Memory, number)];
     store.enqueue("b", memory(1)).await.unwrap();
     store.enqueue("b", memory(2)).await.unwrap();
     assert!(store.enqueue("b", turns(0..1)).await.is_err());
@@ -237,7 +250,7 @@ async fn what_is_too_much_is_refused_whole() {
     drain(&store, "a").await;
     let long = Delivery {
         body: json(&format!("\"{}\"", "x".repeat(1000))),
-        ..delivery(Kind::Turn, 9)
+        ..delivery(DeliveryKind::Turn, 9)
     };
     let error = store.enqueue("a", vec![long]).await.unwrap_err();
     assert!(matches!(error, StoreError::OutboxFull { .. }), "{error}");
@@ -250,9 +263,9 @@ async fn bodies_names_and_batches_are_bounded() {
     let store = open(&path).await;
     let huge = Delivery {
         body: json(&format!("\"{}\"", "x".repeat(MAX_BODY_BYTES))),
-        ..delivery(Kind::Turn, 1)
+        ..delivery(DeliveryKind::Turn, 1)
     };
-    let batch = vec![delivery(Kind::Turn, 0), huge];
+    let batch = vec![delivery(DeliveryKind::Turn, 0), huge];
     let error = store.enqueue("a", batch).await.unwrap_err();
     assert!(matches!(error, StoreError::TooBig { .. }), "{error}");
     assert_eq!(next(&store, "a").await, None, "all or nothing");
@@ -273,11 +286,11 @@ async fn a_forgotten_session_begins_anew() {
     assert!(store.settle_delivery(sent.id).await.unwrap());
     assert_eq!(store.forget_deliveries("a").await.unwrap(), 2);
     assert_eq!(next(&store, "a").await, None);
-    assert_eq!(next(&store, "b").await, Some((Kind::Turn, 0)));
+    assert_eq!(next(&store, "b").await, Some((DeliveryKind::Turn, 0)));
     store.enqueue("a", turns(0..1)).await.unwrap();
     // What was on its way when the session was forgotten is not the new one.
     assert!(!store.settle_delivery(sent.id).await.unwrap());
-    assert_eq!(next(&store, "a").await, Some((Kind::Turn, 0)));
+    assert_eq!(next(&store, "a").await, Some((DeliveryKind::Turn, 0)));
 }
 
 #[tokio::test]

@@ -5,7 +5,7 @@ use std::io::{BufRead, BufReader, Lines};
 use std::path::Path;
 use std::process::{Child, Stdio};
 
-use pillion_store::{Kind, Options, Store};
+use pillion_store::{DeliveryKind, Store, StoreOptions};
 
 use crate::outbox::delivery;
 use crate::{open, place};
@@ -107,10 +107,10 @@ async fn send_if_told() {
         return;
     };
     let mut number: u32 = std::env::var(FIRST).unwrap().parse().unwrap();
-    let store = Store::open(Path::new(&path), Options::default()).await;
+    let store = Store::open(Path::new(&path), StoreOptions::default()).await;
     let store = store.unwrap();
     loop {
-        let batch = (number..number + BATCH).map(|n| delivery(Kind::Turn, n));
+        let batch = (number..number + BATCH).map(|n| delivery(DeliveryKind::Turn, n));
         store.enqueue("s", batch.collect()).await.unwrap();
         number += BATCH;
         println!("answered enqueued {} .", number - 1);

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use pillion_store::{Kind, Options, OutboxCounts, OutboxLimits, Store, StoreError};
+use pillion_store::{DeliveryKind, OutboxCounts, OutboxLimits, Store, StoreError, StoreOptions};
 use proptest::prelude::*;
 
 use crate::outbox::delivery;
@@ -19,7 +19,7 @@ const LIMITS: OutboxLimits = OutboxLimits {
 
 #[derive(Debug, Clone)]
 enum Step {
-    Enqueue(usize, Vec<(Kind, u32)>),
+    Enqueue(usize, Vec<(DeliveryKind, u32)>),
     Settle(usize),
     GiveUp(usize),
     PutOff(usize, bool),
@@ -31,7 +31,7 @@ enum Step {
 
 fn step() -> impl Strategy<Value = Step> {
     let session = 0..SESSIONS.len();
-    let kind = prop::sample::select(Kind::ALL.to_vec());
+    let kind = prop::sample::select(DeliveryKind::ALL.to_vec());
     let batch = prop::collection::vec((kind, 0..6_u32), 0..5);
     prop_oneof![
         8 => (session.clone(), batch).prop_map(|(session, batch)| Step::Enqueue(session, batch)),
@@ -55,7 +55,7 @@ enum State {
 #[derive(Debug, Clone)]
 struct Known {
     session: &'static str,
-    kind: Kind,
+    kind: DeliveryKind,
     number: u32,
     attempts: u32,
     state: State,
@@ -78,13 +78,13 @@ struct Model {
 }
 
 impl Model {
-    fn enqueue(&mut self, session: &'static str, batch: &[(Kind, u32)]) -> bool {
+    fn enqueue(&mut self, session: &'static str, batch: &[(DeliveryKind, u32)]) -> bool {
         let before = self.clone();
         let mut added = false;
         for (kind, number) in batch.iter().copied() {
             let same = |known: &&mut Known| known.session == session && known.kind == kind;
             let mut of_kind: Vec<_> = self.known.iter_mut().filter(same).collect();
-            let newest = kind != Kind::Turn;
+            let newest = kind != DeliveryKind::Turn;
             let is_known =
                 |known: &&mut Known| known.number == number || (newest && known.number > number);
             if of_kind.iter().any(is_known) {
@@ -156,10 +156,10 @@ impl Model {
     }
 }
 
-fn options() -> Options {
-    Options {
+fn options() -> StoreOptions {
+    StoreOptions {
         outbox: LIMITS,
-        ..Options::default()
+        ..StoreOptions::default()
     }
 }
 

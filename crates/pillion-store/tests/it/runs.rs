@@ -1,6 +1,6 @@
 //! The history of a session.
 
-use pillion_store::{MAX_RUN_BYTES, NewRun, Options, Pruned, Retention, Store, StoreError};
+use pillion_store::{MAX_RUN_BYTES, NewRun, Pruned, Retention, Store, StoreError, StoreOptions};
 
 use crate::{json, new_job, open, place, total};
 
@@ -43,9 +43,9 @@ async fn all_sessions_together_are_bounded() {
         run_bytes: 4 * 1100,
         ..Retention::default()
     };
-    let options = Options {
+    let options = StoreOptions {
         retention,
-        ..Options::default()
+        ..StoreOptions::default()
     };
     let store = Store::open(&path, options).await.unwrap();
     for number in 0..9 {
@@ -60,9 +60,9 @@ async fn all_sessions_together_are_bounded() {
         run_bytes: 0,
         ..retention
     };
-    let options = Options {
+    let options = StoreOptions {
         retention,
-        ..Options::default()
+        ..StoreOptions::default()
     };
     let store = Store::open(&path, options).await.unwrap();
     assert_eq!(store.prune().await.unwrap(), Pruned { jobs: 0, runs: 3 });
@@ -89,7 +89,7 @@ async fn a_session_that_is_forgotten_leaves_only_what_runs() {
         store.record_run(run(session, 1)).await.unwrap();
         let job = store.create(new_job(Some(session))).await.unwrap();
         store
-            .finish(&job.id, pillion_store::End::Cancelled, None)
+            .finish(&job.id, pillion_store::JobEnd::Cancelled, None)
             .await
             .unwrap();
     }

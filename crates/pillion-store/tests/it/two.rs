@@ -4,7 +4,7 @@ use std::io::{BufRead, BufReader, Lines};
 use std::path::Path;
 use std::process::{Child, ChildStdout, Stdio};
 
-use pillion_store::{End, Options, Store};
+use pillion_store::{JobEnd, Store, StoreOptions};
 
 use crate::{json, new_job};
 
@@ -79,7 +79,7 @@ async fn write_if_told() {
         return;
     };
     let jobs: usize = std::env::var(JOBS).unwrap().parse().unwrap();
-    let store = Store::open(Path::new(&path), Options::default()).await;
+    let store = Store::open(Path::new(&path), StoreOptions::default()).await;
     let store = std::sync::Arc::new(store.unwrap());
     let tasks: Vec<_> = (0..TASKS)
         .map(|_| {
@@ -102,7 +102,10 @@ pub(crate) async fn write(store: &Store) {
     store.start(&job.id).await.unwrap();
     println!("answered running {} .", job.id);
     let result = Some(json(&format!("{{\"for\":\"{}\"}}", job.id)));
-    store.finish(&job.id, End::Succeeded, result).await.unwrap();
+    store
+        .finish(&job.id, JobEnd::Succeeded, result)
+        .await
+        .unwrap();
     println!("answered succeeded {} .", job.id);
     assert_eq!(store.lose().await.unwrap(), [], "the living lose nothing");
 }

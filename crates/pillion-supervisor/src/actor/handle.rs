@@ -8,11 +8,11 @@ use pillion_catalogue::Room;
 use pillion_protocol::{Error, Result};
 use tokio::sync::{mpsc, oneshot};
 
-use super::{Actor, Surroundings};
+use super::{Actor, ActorContext};
 use crate::failure::{busy, stopped, too_slow};
-use crate::message::{Grant, LoadToken, Message, Outcome, Pending};
+use crate::message::{ActorMessage, Grant, LoadToken, Outcome, Pending};
 use crate::status::Shared;
-use crate::{Answer, Ask, Call, Notice, SidecarStatus, Spec, State};
+use crate::{Ask, Call, CallAnswer, Notice, SidecarStatus, Spec, State};
 
 /// How long a call that was handed back waits for a place in a full queue, at a time.
 const NO_PLACE: Duration = Duration::from_millis(10);
@@ -20,7 +20,7 @@ const NO_PLACE: Duration = Duration::from_millis(10);
 /// A handle on a sidecar. The sidecar ends when the last handle is dropped.
 #[derive(Debug, Clone)]
 pub struct Sidecar {
-    to_actor: mpsc::UnboundedSender<Message>,
+    to_actor: mpsc::UnboundedSender<ActorMessage>,
     spec: Arc<Spec>,
     shared: Arc<Shared>,
     tickets: Arc<AtomicU64>,
@@ -28,13 +28,13 @@ pub struct Sidecar {
 
 /// What a caller is given.
 enum Given {
-    Answer(Answer),
+    Answer(CallAnswer),
     Grant(Grant),
 }
 
 impl Sidecar {
     /// A sidecar that starts with its first call.
-    pub(crate) fn new(spec: Spec, around: Surroundings) -> Self {
+    pub(crate) fn new(spec: Spec, around: ActorContext) -> Self {
         let (to_actor, messages) = mpsc::unbounded_channel();
         let spec = Arc::new(spec);
         let shared = Arc::new(Shared::new());
@@ -48,7 +48,7 @@ impl Sidecar {
     }
 
     /// Ask it something. Dropping the future cancels the call.
-    pub async fn call(&self, call: Call) -> Result<Answer> {
+    pub async fn call(&self, call: Call) -> Result<CallAnswer> {
         let deadline = Instant::now() + call.timeout;
         let timeout = call.timeout;
         let given = tokio::time::timeout_at(deadline.into(), self.until_given(call))
@@ -106,7 +106,7 @@ impl Sidecar {
                 way_back,
                 load,
             };
-            if self.to_actor.send(Message::Call(pending)).is_err() {
+            if self.to_actor.send(ActorMessage::Call(pending)).is_err() {
                 return Err(stopped(&self.spec));
             }
             let mut cancel = CancelOnDrop {
@@ -130,28 +130,28 @@ impl Sidecar {
     /// this on the same handle. If no process runs it is dropped, if one is starting it is
     /// told when it is ready.
     pub fn notify(&self, notice: Notice) {
-        let _ = self.to_actor.send(Message::Notify(notice));
+        let _ = self.to_actor.send(ActorMessage::Notify(notice));
     }
 
     /// Start it before its first call.
     pub(crate) fn warm(&self) {
-        let _ = self.to_actor.send(Message::Warm);
+        let _ = self.to_actor.send(ActorMessage::Warm);
     }
 
     /// Let it finish what it does, then go on with a fresh process.
     pub fn restart(&self) {
-        let _ = self.to_actor.send(Message::Restart);
+        let _ = self.to_actor.send(ActorMessage::Restart);
     }
 
     /// Let it finish what it does, then end it for good.
     pub(crate) fn retire(&self) {
-        let _ = self.to_actor.send(Message::Stop(None));
+        let _ = self.to_actor.send(ActorMessage::Stop(None));
     }
 
     /// End it for good; returns when its process is gone.
     pub async fn stop(&self) {
         let (done, ended) = oneshot::channel();
-        if self.to_actor.send(Message::Stop(Some(done))).is_ok() {
+        if self.to_actor.send(ActorMessage::Stop(Some(done))).is_ok() {
             let _ = ended.await;
         }
     }
@@ -189,7 +189,7 @@ impl Sidecar {
 }
 
 struct CancelOnDrop<'a> {
-    to_actor: &'a mpsc::UnboundedSender<Message>,
+    to_actor: &'a mpsc::UnboundedSender<ActorMessage>,
     ticket: u64,
     armed: bool,
 }
@@ -197,7 +197,7 @@ struct CancelOnDrop<'a> {
 impl Drop for CancelOnDrop<'_> {
     fn drop(&mut self) {
         if self.armed {
-            let _ = self.to_actor.send(Message::Cancel(self.ticket));
+            let _ = self.to_actor.send(ActorMessage::Cancel(self.ticket));
         }
     }
 }

@@ -1,11 +1,11 @@
 //! The task that owns a sidecar.
 //!
-//! It listens to three things at once: its handles ([`handle`]; what they say is handled here), its process ([`hearing`], and
+//! It listens to three things at once: its handles ([`handle`]; what they say is handled here), its process ([`incoming`], and
 //! [`engine`] for language servers) and the clock ([`watching`]). What follows from them is decided by the pure life cycle.
 
 mod engine;
 mod handle;
-mod hearing;
+mod incoming;
 mod one_shot;
 mod watching;
 
@@ -20,8 +20,8 @@ use tokio::sync::{Semaphore, mpsc, oneshot};
 
 use crate::child::{Child, Did};
 use crate::failure::{broken, stopped};
-use crate::life::{Action, Happening, Life, State};
-use crate::message::{Grant, InFlight, Message, Pending};
+use crate::life::{Happening, Life, LifeAction, State};
+use crate::message::{ActorMessage, Grant, InFlight, Pending};
 use crate::status::Shared;
 use crate::{Cause, Dialect, Event, Events, Spec};
 use one_shot::one_shot;
@@ -35,7 +35,7 @@ const ONE_SHOTS: usize = 2;
 
 /// What the sidecars of one pool have in common.
 #[derive(Debug, Clone)]
-pub(crate) struct Surroundings {
+pub(crate) struct ActorContext {
     pub(crate) events: Events,
     pub(crate) activity: Activity,
     /// Counts the processes of all sidecars of a pool.
@@ -46,10 +46,10 @@ pub(crate) struct Surroundings {
 pub(crate) struct Actor {
     spec: Arc<Spec>,
     shared: Arc<Shared>,
-    around: Surroundings,
-    messages: mpsc::UnboundedReceiver<Message>,
+    around: ActorContext,
+    messages: mpsc::UnboundedReceiver<ActorMessage>,
     /// What grants are given back on. Weak, because handles alone keep a sidecar.
-    to_self: mpsc::WeakUnboundedSender<Message>,
+    to_self: mpsc::WeakUnboundedSender<ActorMessage>,
     life: Life,
     /// Calls that wait. Bounded by the load that callers may make.
     queue: VecDeque<Pending>,
@@ -77,10 +77,10 @@ impl Actor {
     pub(crate) fn spawn(
         spec: &Arc<Spec>,
         shared: &Arc<Shared>,
-        around: Surroundings,
+        around: ActorContext,
         (to_self, messages): (
-            mpsc::WeakUnboundedSender<Message>,
-            mpsc::UnboundedReceiver<Message>,
+            mpsc::WeakUnboundedSender<ActorMessage>,
+            mpsc::UnboundedReceiver<ActorMessage>,
         ),
     ) {
         let life = Life::new(Instant::now(), spec.limits.idle);
@@ -127,35 +127,35 @@ impl Actor {
         self.messages.close();
         while let Ok(message) = self.messages.try_recv() {
             match message {
-                Message::Call(pending) => pending.fail(stopped(&self.spec)),
-                Message::Stop(Some(done)) => drop(done.send(())),
+                ActorMessage::Call(pending) => pending.fail(stopped(&self.spec)),
+                ActorMessage::Stop(Some(done)) => drop(done.send(())),
                 _ => {}
             }
         }
     }
 
-    fn on_message(&mut self, message: Option<Message>) {
+    fn on_message(&mut self, message: Option<ActorMessage>) {
         match message {
-            Some(Message::Call(pending)) => {
+            Some(ActorMessage::Call(pending)) => {
                 self.queue.push_back(pending);
                 self.pump();
             }
-            Some(Message::Cancel(ticket)) => self.cancel(ticket),
-            Some(Message::LetGo { process, id }) => self.let_go(process, id),
-            Some(Message::Kill { process, cause }) => {
+            Some(ActorMessage::Cancel(ticket)) => self.cancel(ticket),
+            Some(ActorMessage::LetGo { process, id }) => self.let_go(process, id),
+            Some(ActorMessage::Kill { process, cause }) => {
                 let child = self.child.as_mut();
                 if let Some(child) = child.filter(|child| child.number == process) {
                     self.cause.get_or_insert(cause);
                     child.kill();
                 }
             }
-            Some(Message::Notify(notice)) => self.notify(notice),
-            Some(Message::Warm) => self.step(Happening::Demand),
-            Some(Message::Restart) => {
+            Some(ActorMessage::Notify(notice)) => self.notify(notice),
+            Some(ActorMessage::Warm) => self.step(Happening::Demand),
+            Some(ActorMessage::Restart) => {
                 self.cause.get_or_insert(Cause::Restart);
                 self.step(Happening::Restart);
             }
-            Some(Message::Stop(done)) => {
+            Some(ActorMessage::Stop(done)) => {
                 self.waiting_for_end.extend(done);
                 self.cause.get_or_insert(Cause::Stop);
                 self.step(Happening::Stop);
@@ -279,8 +279,8 @@ impl Actor {
     fn step(&mut self, happening: Happening) {
         match self.life.step(happening, Instant::now()) {
             None => {}
-            Some(Action::Start) => self.start(),
-            Some(Action::Close) => {
+            Some(LifeAction::Start) => self.start(),
+            Some(LifeAction::Close) => {
                 self.close_by = Some(Instant::now() + self.spec.limits.close);
                 self.cause.get_or_insert(Cause::Idle);
                 if self.spec.dialect == Dialect::Lsp {
@@ -289,8 +289,8 @@ impl Actor {
                     child.close_input();
                 }
             }
-            Some(Action::FallBack) => self.fall_back(),
-            Some(Action::GiveUp) => {
+            Some(LifeAction::FallBack) => self.fall_back(),
+            Some(LifeAction::GiveUp) => {
                 for pending in self.queue.drain(..) {
                     pending.fail(stopped(&self.spec));
                 }

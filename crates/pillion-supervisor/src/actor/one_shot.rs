@@ -5,14 +5,14 @@ use std::time::Duration;
 
 use tokio::sync::Semaphore;
 
-use super::{Sidecar, Surroundings};
+use super::{ActorContext, Sidecar};
 use crate::message::{Outcome, Pending};
 use crate::{Call, Spec};
 
 /// Run one call in a process of its own.
 pub(super) async fn one_shot(
     spec: Spec,
-    around: Surroundings,
+    around: ActorContext,
     permits: Arc<Semaphore>,
     pending: Pending,
 ) {

@@ -6,7 +6,7 @@ use pillion_protocol::Code;
 use pillion_supervisor::Event;
 use serde_json::{Value, json};
 
-use crate::support::{PATIENCE, World, methods};
+use crate::support::{DEADLINE, World, methods};
 
 #[tokio::test]
 async fn it_is_opened_told_the_state_and_then_asked() {
@@ -158,7 +158,7 @@ async fn a_read_that_files_changed_under_is_asked_again_but_not_for_ever() {
     let asked = |world: &World| world.told().iter().filter(|m| *m == "modified").count();
     assert_eq!(asked(&world), 17);
     let error = world
-        .call("modified", json!({ "times": 100 }), false, PATIENCE)
+        .call("modified", json!({ "times": 100 }), false, DEADLINE)
         .await;
     assert_eq!(error.unwrap_err().code, Code::Conflict);
     assert_eq!(asked(&world), 18, "what may have effects is asked once");
@@ -166,7 +166,7 @@ async fn a_read_that_files_changed_under_is_asked_again_but_not_for_ever() {
 
 #[tokio::test]
 async fn it_is_stopped_politely() {
-    let world = World::with(&[], |limits| limits.close = PATIENCE);
+    let world = World::with(&[], |limits| limits.close = DEADLINE);
     let mut news = world.supervisor.events().listen();
     world.ask("echo", json!(1)).await.unwrap();
     world.pool.stop().await;

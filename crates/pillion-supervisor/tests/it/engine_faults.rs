@@ -5,7 +5,7 @@ use std::time::Duration;
 use pillion_protocol::Code;
 use serde_json::{Value, json};
 
-use crate::support::{PATIENCE, World, methods};
+use crate::support::{DEADLINE, World, methods};
 
 #[tokio::test]
 async fn a_read_survives_a_crash_and_the_next_process_knows_the_state() {
@@ -33,7 +33,7 @@ async fn all_reads_in_flight_survive_a_crash() {
 #[tokio::test]
 async fn what_may_have_effects_is_not_repeated() {
     let world = World::new();
-    let died = world.call("die", json!({ "times": 1 }), false, PATIENCE);
+    let died = world.call("die", json!({ "times": 1 }), false, DEADLINE);
     let error = died.await.unwrap_err();
     assert_eq!(error.code, Code::Crashed);
     assert!(error.message.ends_with("I die"), "{error}");
@@ -44,7 +44,7 @@ async fn what_may_have_effects_is_not_repeated() {
 async fn one_that_dies_too_often_is_replaced_by_a_process_per_call() {
     let world = World::new();
     for _ in 0..3 {
-        let died = world.call("die", json!({ "times": 100 }), false, PATIENCE);
+        let died = world.call("die", json!({ "times": 100 }), false, DEADLINE);
         assert_eq!(died.await.unwrap_err().code, Code::Crashed);
     }
     world.documents.open("one");
@@ -104,7 +104,7 @@ async fn one_that_is_stuck_is_replaced() {
 async fn notices_do_not_pile_up_for_one_that_does_not_read() {
     let world = World::new();
     world.ask("echo", json!(1)).await.unwrap();
-    let frozen = world.call("freeze", json!({}), false, PATIENCE);
+    let frozen = world.call("freeze", json!({}), false, DEADLINE);
     let flood = async {
         let text = "x".repeat(10_000);
         while world.generation() == 1 {

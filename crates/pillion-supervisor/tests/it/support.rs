@@ -9,13 +9,14 @@ use pillion_catalogue::Activity;
 use pillion_process::Launch;
 use pillion_protocol::Result;
 use pillion_supervisor::{
-    Answer, Ask, Call, Dialect, Kind, Limits, Notice, Opening, Pool, Replay, Spec, Supervisor,
+    Ask, Call, CallAnswer, Dialect, Kind, Notice, Opening, Pool, Replay, SidecarLimits, Spec,
+    Supervisor,
 };
 use serde_json::value::to_raw_value;
 use serde_json::{Value, json};
 
 /// Long enough for a busy machine; a test that works never waits for it.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+pub(crate) const DEADLINE: Duration = Duration::from_secs(60);
 
 /// Replays the texts it holds.
 #[derive(Default)]
@@ -79,14 +80,17 @@ impl World {
     }
 
     /// A server with options, and with limits changed.
-    pub(crate) fn with(options: &'static [&'static str], change: impl FnOnce(&mut Limits)) -> Self {
+    pub(crate) fn with(
+        options: &'static [&'static str],
+        change: impl FnOnce(&mut SidecarLimits),
+    ) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let mut limits = Limits {
-            hello: PATIENCE,
-            grace: PATIENCE,
+        let mut limits = SidecarLimits {
+            hello: DEADLINE,
+            grace: DEADLINE,
             in_flight: 16,
             frame: 1 << 20,
-            ..Limits::default()
+            ..SidecarLimits::default()
         };
         change(&mut limits);
         let documents = Arc::new(Documents::default());
@@ -111,7 +115,7 @@ impl World {
     }
 
     pub(crate) async fn ask(&self, method: &'static str, params: Value) -> Result<Value> {
-        let answer = self.call(method, params, true, PATIENCE).await?;
+        let answer = self.call(method, params, true, DEADLINE).await?;
         Ok(serde_json::from_str(answer.result.get()).unwrap())
     }
 
@@ -121,7 +125,7 @@ impl World {
         params: Value,
         safe: bool,
         timeout: Duration,
-    ) -> Result<Answer> {
+    ) -> Result<CallAnswer> {
         let ask = Ask {
             method: method.into(),
             params: to_raw_value(&params).ok(),

@@ -10,7 +10,7 @@ use pillion_index::place::{self, is_below};
 use pillion_index::source::{Position, Span};
 use pillion_index::{Facts, Index, Kind, Symbol, is_python};
 
-use super::written::{Name, is_name};
+use super::grammar::{Name, is_name};
 use crate::project::View;
 
 /// Imports and bases that are followed from one name.
@@ -20,7 +20,7 @@ const MAX_DEPTH: usize = 32;
 
 /// A definition of the index.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Definition {
+pub struct IndexedDefinition {
     /// Its file, relative to the root.
     pub file: Arc<str>,
     /// Its place among the symbols of the file.
@@ -59,42 +59,42 @@ impl<'a> Finder<'a> {
     }
 
     /// What is known about the file of a definition.
-    pub fn facts(&self, definition: &Definition) -> Option<&'a Facts> {
+    pub fn facts(&self, definition: &IndexedDefinition) -> Option<&'a Facts> {
         self.index().get(&definition.file)
     }
 
     /// What the index says about a definition.
-    pub fn symbol(&self, definition: &Definition) -> Option<&'a Symbol> {
+    pub fn symbol(&self, definition: &IndexedDefinition) -> Option<&'a Symbol> {
         self.facts(definition)?.symbols.get(definition.index)
     }
 
     /// Where the name of a definition stands.
-    pub fn name_span(&self, definition: &Definition) -> Option<Span> {
+    pub fn name_span(&self, definition: &IndexedDefinition) -> Option<Span> {
         self.symbol(definition).map(|symbol| symbol.name_span)
     }
 
     /// The name path of a definition, such as `Class/method`.
-    pub fn name_path(&self, definition: &Definition) -> String {
+    pub fn name_path(&self, definition: &IndexedDefinition) -> String {
         let facts = self.facts(definition);
         facts.map_or_else(String::new, |facts| facts.name_path(definition.index))
     }
 
     /// The definition whose name stands at a place, else the innermost around it.
-    pub fn around(&self, file: &str, at: Position) -> Option<Definition> {
+    pub fn around(&self, file: &str, at: Position) -> Option<IndexedDefinition> {
         let facts = self.index().get(file)?;
         let index = facts.named_at(at).or_else(|| facts.enclosing(at))?;
         Some(self.definition(file, index))
     }
 
-    fn definition(&self, file: &str, index: usize) -> Definition {
-        Definition {
+    fn definition(&self, file: &str, index: usize) -> IndexedDefinition {
+        IndexedDefinition {
             file: file.into(),
             index,
         }
     }
 
     /// Every definition that a name can mean: whole names first, then by file and line.
-    pub fn find(&self, name: &Name, scope: Option<&str>) -> Result<Vec<Definition>> {
+    pub fn find(&self, name: &Name, scope: Option<&str>) -> Result<Vec<IndexedDefinition>> {
         let parts: Vec<&str> = name.parts.iter().map(String::as_str).collect();
         let files = match &name.within {
             Some(within) => match (self.files_of(within), below_class(within, name)) {
@@ -128,7 +128,7 @@ impl<'a> Finder<'a> {
     }
 
     /// The member that a class of a file has, if it is not its own: from a base of the workspace.
-    pub(crate) fn inherited_member(&self, file: &str, name: &Name) -> Option<Definition> {
+    pub(crate) fn inherited_member(&self, file: &str, name: &Name) -> Option<IndexedDefinition> {
         let parts: Vec<&str> = name.parts.iter().map(String::as_str).collect();
         let mut found = self.in_file(file, &parts, &mut Way::default());
         found.truncate(1);
@@ -136,7 +136,7 @@ impl<'a> Finder<'a> {
     }
 
     /// Whole names first, sources before their stubs, and nothing twice.
-    fn in_order(&self, found: &mut Vec<Definition>, whole: &str) {
+    fn in_order(&self, found: &mut Vec<IndexedDefinition>, whole: &str) {
         found.sort_by_cached_key(|one| (self.name_path(one) != whole, one.clone()));
         found.dedup();
         let sources: HashSet<(String, String)> = found
@@ -148,7 +148,7 @@ impl<'a> Finder<'a> {
     }
 
     /// What makes two definitions the same: their module and their path in it.
-    fn key(&self, one: &Definition) -> (String, String) {
+    fn key(&self, one: &IndexedDefinition) -> (String, String) {
         (modules::key(&one.file).to_owned(), self.name_path(one))
     }
 
@@ -158,7 +158,7 @@ impl<'a> Finder<'a> {
         parts: &[&str],
         from_top: bool,
         is_meant: &dyn Fn(&str) -> bool,
-    ) -> Vec<Definition> {
+    ) -> Vec<IndexedDefinition> {
         let Some(last) = parts.last() else {
             return Vec::new();
         };
@@ -173,7 +173,7 @@ impl<'a> Finder<'a> {
                     before.is_some_and(|before| before.ends_with('/'))
                 };
                 if path == wanted || !from_top && is_end() {
-                    found.push(Definition {
+                    found.push(IndexedDefinition {
                         file: Arc::clone(file),
                         index,
                     });
@@ -185,7 +185,7 @@ impl<'a> Finder<'a> {
 
     /// What files mean by a name that they give to something they import. It is only told: who
     /// wants the other name changed does not mean the definition.
-    pub(crate) fn by_alias(&self, name: &Name) -> Vec<Definition> {
+    pub(crate) fn by_alias(&self, name: &Name) -> Vec<IndexedDefinition> {
         let parts: Vec<&str> = name.parts.iter().map(String::as_str).collect();
         let Some(first) = parts.first() else {
             return Vec::new();
@@ -195,7 +195,7 @@ impl<'a> Finder<'a> {
             aliases.any(|alias| alias == *first)
         };
         let files = self.index().iter().filter(|(_, facts)| gives(facts));
-        let mut found: Vec<Definition> = files
+        let mut found: Vec<IndexedDefinition> = files
             .flat_map(|(file, facts)| self.imported(file, facts, &parts, &mut Way::default()))
             .collect();
         found.sort();
@@ -209,11 +209,11 @@ impl<'a> Finder<'a> {
         parts: &[&str],
         from_top: bool,
         is_meant: &dyn Fn(&str) -> bool,
-    ) -> Vec<Definition> {
+    ) -> Vec<IndexedDefinition> {
         for cut in (1..parts.len()).rev() {
             let (above, below) = parts.split_at(cut);
             let classes = self.by_path(above, from_top, is_meant);
-            let mut found: Vec<Definition> = classes
+            let mut found: Vec<IndexedDefinition> = classes
                 .iter()
                 .flat_map(|class| self.inherited(class, below, &mut Way::default()))
                 .collect();
@@ -227,7 +227,7 @@ impl<'a> Finder<'a> {
     }
 
     /// Definitions of modules whose name the first parts are.
-    fn in_modules(&self, parts: &[&str], scope: Option<&str>) -> Vec<Definition> {
+    fn in_modules(&self, parts: &[&str], scope: Option<&str>) -> Vec<IndexedDefinition> {
         let mut found = Vec::new();
         for cut in (1..parts.len()).rev() {
             let (module, below) = parts.split_at(cut);
@@ -243,7 +243,7 @@ impl<'a> Finder<'a> {
         files: &HashSet<String>,
         parts: &[&str],
         scope: Option<&str>,
-    ) -> Vec<Definition> {
+    ) -> Vec<IndexedDefinition> {
         let files = files
             .iter()
             .filter(|file| scope.is_none_or(|s| is_below(file, s)));
@@ -253,7 +253,7 @@ impl<'a> Finder<'a> {
     }
 
     /// What a file means by a name: what it defines, what its classes inherit, what it imports.
-    fn in_file(&self, file: &str, parts: &[&str], way: &mut Way) -> Vec<Definition> {
+    fn in_file(&self, file: &str, parts: &[&str], way: &mut Way) -> Vec<IndexedDefinition> {
         let path = parts.join("/");
         let is_new = way.seen.insert((file.to_owned(), path.clone()));
         let Some(facts) = self.index().get(file) else {
@@ -274,7 +274,7 @@ impl<'a> Finder<'a> {
         facts: &Facts,
         (parts, path): (&[&str], &str),
         way: &mut Way,
-    ) -> Vec<Definition> {
+    ) -> Vec<IndexedDefinition> {
         let is_named = |index: usize, path: &str| {
             let last = path.rsplit('/').next().unwrap_or(path);
             let symbol = facts.symbols.get(index);
@@ -282,7 +282,7 @@ impl<'a> Finder<'a> {
         };
         let all = 0..facts.symbols.len();
         let own = all.clone().filter(|index| is_named(*index, path));
-        let own: Vec<Definition> = own.map(|index| self.definition(file, index)).collect();
+        let own: Vec<IndexedDefinition> = own.map(|index| self.definition(file, index)).collect();
         if !own.is_empty() {
             return own;
         }
@@ -300,7 +300,12 @@ impl<'a> Finder<'a> {
     }
 
     /// What the bases of a class define under a name.
-    fn inherited(&self, class: &Definition, below: &[&str], way: &mut Way) -> Vec<Definition> {
+    fn inherited(
+        &self,
+        class: &IndexedDefinition,
+        below: &[&str],
+        way: &mut Way,
+    ) -> Vec<IndexedDefinition> {
         let Some(symbol) = self.symbol(class).filter(|s| s.kind == Kind::Class) else {
             return Vec::new();
         };
@@ -329,7 +334,7 @@ impl<'a> Finder<'a> {
         facts: &Facts,
         parts: &[&str],
         way: &mut Way,
-    ) -> Vec<Definition> {
+    ) -> Vec<IndexedDefinition> {
         let Some((first, below)) = parts.split_first() else {
             return Vec::new();
         };
@@ -372,7 +377,13 @@ impl<'a> Finder<'a> {
     }
 
     /// What the module that an import names means by a name.
-    fn in_key(&self, from: &str, module: &str, parts: &[&str], way: &mut Way) -> Vec<Definition> {
+    fn in_key(
+        &self,
+        from: &str,
+        module: &str,
+        parts: &[&str],
+        way: &mut Way,
+    ) -> Vec<IndexedDefinition> {
         let Some(target) = self.modules().find(from, module) else {
             return Vec::new();
         };
@@ -498,9 +509,9 @@ impl<'a> Finder<'a> {
 
     /// Of definitions that share a name, the one that is asked about: what overloads are
     /// implemented by, else the first.
-    pub(crate) fn leading(&self, view: &View, group: &[Definition]) -> Definition {
+    pub(crate) fn leading(&self, view: &View, group: &[IndexedDefinition]) -> IndexedDefinition {
         let first = group.first();
-        let is_overload = |one: &Definition| {
+        let is_overload = |one: &IndexedDefinition| {
             let symbol = self.symbol(one)?;
             let source = view.source(one.file.as_ref().as_ref())?;
             let lines = symbol.span.start.line..symbol.name_span.start.line;
@@ -516,9 +527,9 @@ impl<'a> Finder<'a> {
     }
 
     /// Definitions of one thing together: overloads, the getter and setter of a property.
-    pub fn groups(&self, found: &[Definition]) -> Vec<Vec<Definition>> {
+    pub fn groups(&self, found: &[IndexedDefinition]) -> Vec<Vec<IndexedDefinition>> {
         let mut order: Vec<(String, String)> = Vec::new();
-        let mut groups: BTreeMap<(String, String), Vec<Definition>> = BTreeMap::new();
+        let mut groups: BTreeMap<(String, String), Vec<IndexedDefinition>> = BTreeMap::new();
         for one in found {
             let key = self.key(one);
             if !groups.contains_key(&key) {

@@ -9,11 +9,11 @@ use ruff_python_ast::visitor::{self, Visitor};
 use ruff_text_size::TextRange;
 
 use super::find::Finder;
-use super::written::Name;
+use super::grammar::Name;
 use crate::project::View;
 
 /// A parameter that a name can mean.
-pub(super) struct Found {
+pub(super) struct FoundParameter {
     pub(super) file: String,
     pub(super) span: Span,
     /// The name path of its function.
@@ -27,7 +27,7 @@ pub(super) fn parameters(
     finder: &Finder<'_>,
     name: &Name,
     scope: Option<&str>,
-) -> Result<Vec<Found>> {
+) -> Result<Vec<FoundParameter>> {
     let Some((last, above)) = name
         .parts
         .split_last()
@@ -56,7 +56,7 @@ pub(super) fn parameters(
         let at = finder.name_span(&one)?;
         let source = view.source(one.file.as_ref().as_ref())?;
         let span = parameter_of(&source, &one.file, at, last)?;
-        Some(Found {
+        Some(FoundParameter {
             file: one.file.to_string(),
             span,
             function: finder.name_path(&one),

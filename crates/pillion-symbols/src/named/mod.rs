@@ -1,15 +1,15 @@
 //! Definitions by their names: `Class.method` instead of file, line and column.
 //!
-//! `written` is the grammar, the same for every operation and every door; `find` looks a
+//! `grammar` is what callers write, the same for every operation and every door; `find` looks a
 //! name up in the index, through imports and base classes (`outside` where the workspace spells
 //! a name of others); `refused` says what a name could have meant where it fits nothing, or
 //! too much. No engine is asked.
 
 mod find;
+mod grammar;
 mod local;
 mod outside;
 mod refused;
-mod written;
 
 use std::sync::Arc;
 
@@ -17,8 +17,8 @@ use pillion_catalogue::{Code, Error, Result};
 use pillion_index::place;
 use pillion_index::source::{Position, Source, Span};
 
-pub use find::{Definition, Finder};
-pub use written::{FORMS, Name, Written};
+pub use find::{Finder, IndexedDefinition};
+pub use grammar::{FORMS, Name, Written};
 
 use crate::project::View;
 
@@ -51,7 +51,7 @@ pub fn meant(view: &View, text: &str, scope: Option<&str>) -> Result<Meant> {
 }
 
 /// All definitions that a name or place means, whole names first.
-pub fn definitions(view: &View, text: &str, scope: Option<&str>) -> Result<Vec<Definition>> {
+pub fn definitions(view: &View, text: &str, scope: Option<&str>) -> Result<Vec<IndexedDefinition>> {
     let finder = Finder::new(view);
     let found = match Written::read(text)? {
         Written::Name(name) => finder.find(&name, scope)?,
@@ -68,7 +68,7 @@ pub fn definitions(view: &View, text: &str, scope: Option<&str>) -> Result<Vec<D
 }
 
 /// The one definition that a name or place means.
-pub fn definition(view: &View, text: &str, scope: Option<&str>) -> Result<Definition> {
+pub fn definition(view: &View, text: &str, scope: Option<&str>) -> Result<IndexedDefinition> {
     let mut found = definitions(view, text, scope)?;
     match (found.len(), found.pop()) {
         (1, Some(one)) => Ok(one),
@@ -90,7 +90,8 @@ fn named(view: &View, text: &str, name: &Name, scope: Option<&str>) -> Result<Me
             return meant_at(view, one.file.to_string(), finder.name_span(&one));
         }
         several => {
-            let firsts: Vec<Definition> = several.iter().map(|g| finder.leading(view, g)).collect();
+            let firsts: Vec<IndexedDefinition> =
+                several.iter().map(|g| finder.leading(view, g)).collect();
             return Err(refused::ambiguous(view, text, &firsts));
         }
     }

@@ -4,7 +4,7 @@ use pillion_index::scopes::{ImportStmt, ImportedName, Scopes};
 use pillion_index::source::{Source, Span};
 use ruff_text_size::TextRange;
 
-use super::written::Name;
+use super::grammar::Name;
 use crate::project::View;
 
 /// Files that are looked through.

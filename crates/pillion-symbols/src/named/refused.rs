@@ -3,9 +3,9 @@
 use pillion_catalogue::{Code, Error};
 use serde_json::json;
 
-use super::find::{Definition, Finder};
-use super::local::Found as Parameter;
-use super::written::{FORMS, Name, Written};
+use super::find::{Finder, IndexedDefinition};
+use super::grammar::{FORMS, Name, Written};
+use super::local::FoundParameter as Parameter;
 use crate::project::View;
 
 /// Candidates that are told.
@@ -27,7 +27,7 @@ struct Candidate {
 }
 
 impl Candidate {
-    fn of(finder: &Finder<'_>, one: &Definition) -> Option<Self> {
+    fn of(finder: &Finder<'_>, one: &IndexedDefinition) -> Option<Self> {
         let symbol = finder.symbol(one)?;
         let name_path = finder.name_path(one);
         Some(Self {
@@ -49,7 +49,7 @@ impl Candidate {
 }
 
 /// A name that fits several definitions.
-pub(super) fn ambiguous(view: &View, text: &str, found: &[Definition]) -> Error {
+pub(super) fn ambiguous(view: &View, text: &str, found: &[IndexedDefinition]) -> Error {
     let finder = Finder::new(view);
     let all = found.iter().filter_map(|one| Candidate::of(&finder, one));
     let mut all: Vec<Candidate> = all.take(MOST).collect();
@@ -129,14 +129,14 @@ pub(super) fn unknown(view: &View, text: &str) -> Error {
 }
 
 /// Definitions with names like the one that was written.
-pub(super) fn near(view: &View, text: &str) -> Vec<Definition> {
+pub(super) fn near(view: &View, text: &str) -> Vec<IndexedDefinition> {
     let Ok(Written::Name(name)) = Written::read(text) else {
         return Vec::new();
     };
     let whole = name.parts.join("/").to_lowercase();
     let last = name.parts.last().map(|last| last.to_lowercase());
     let Some(last) = last else { return Vec::new() };
-    let mut found: Vec<(f64, Definition)> = Vec::new();
+    let mut found: Vec<(f64, IndexedDefinition)> = Vec::new();
     for (file, facts) in view.index.iter() {
         for (index, symbol) in facts.symbols.iter().enumerate() {
             let own = symbol.name.to_lowercase();
@@ -151,7 +151,7 @@ pub(super) fn near(view: &View, text: &str) -> Vec<Definition> {
             let path = facts.name_path(index).to_lowercase();
             let together = strsim::jaro_winkler(&path, &whole);
             let file = std::sync::Arc::clone(file);
-            found.push((likeness + together, Definition { file, index }));
+            found.push((likeness + together, IndexedDefinition { file, index }));
         }
     }
     found.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.cmp(&b.1)));

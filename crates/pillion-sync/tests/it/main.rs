@@ -15,8 +15,8 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use pillion_process::Secret;
-use pillion_store::{Options, StoreHandle};
-use pillion_sync::{Backend, Delivery, Kind, Link, Sync, Timing};
+use pillion_store::{StoreHandle, StoreOptions};
+use pillion_sync::{Backend, Delivery, DeliveryKind, SessionLink, Sync, Timing};
 use serde_json::value::RawValue;
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
@@ -38,14 +38,14 @@ const QUICK: Timing = Timing {
 };
 
 /// A store of its own, and deliveries by way of it.
-struct Desk {
+struct Fixture {
     sync: Sync,
     store: StoreHandle,
     path: PathBuf,
     _temp: TempDir,
 }
 
-impl Desk {
+impl Fixture {
     fn new() -> Self {
         Self::with_timing(QUICK)
     }
@@ -63,7 +63,7 @@ impl Desk {
         }
     }
 
-    async fn enqueue(&self, session: &str, deliveries: &[(Kind, u32)]) {
+    async fn enqueue(&self, session: &str, deliveries: &[(DeliveryKind, u32)]) {
         let deliveries = deliveries.iter().map(|(kind, n)| delivery(*kind, *n));
         self.sync
             .enqueue(session, deliveries.collect())
@@ -75,7 +75,7 @@ impl Desk {
         self.sync.attach(session, &backend(&server.url)).unwrap();
     }
 
-    fn link(&self, session: &str) -> Option<Link> {
+    fn link(&self, session: &str) -> Option<SessionLink> {
         let status = self.sync.status();
         let mut sessions = status.sessions.into_iter();
         let found = sessions.find(|found| found.session == session);
@@ -97,7 +97,7 @@ impl Desk {
 
 fn store(path: &Path) -> StoreHandle {
     let path = path.to_owned();
-    StoreHandle::new(move || path.clone(), Options::default())
+    StoreHandle::new(move || path.clone(), StoreOptions::default())
 }
 
 fn backend(url: &str) -> Backend {
@@ -109,7 +109,7 @@ fn backend(url: &str) -> Backend {
     }
 }
 
-fn delivery(kind: Kind, number: u32) -> Delivery {
+fn delivery(kind: DeliveryKind, number: u32) -> Delivery {
     let body = RawValue::from_string(format!("{{\"{kind}\":{number}}}")).unwrap();
     Delivery { kind, number, body }
 }

@@ -3,12 +3,12 @@
 use std::io::Write;
 use std::sync::{Arc, Mutex};
 
-use pillion_sync::Kind;
+use pillion_sync::DeliveryKind;
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::fmt::MakeWriter;
 
 use crate::server::{Reply, Server};
-use crate::{Desk, TOKEN, until};
+use crate::{Fixture, TOKEN, until};
 
 /// What was logged.
 #[derive(Clone, Default)]
@@ -47,7 +47,7 @@ async fn the_token_is_in_no_log_no_status_and_no_file() {
     tracing::subscriber::set_global_default(subscriber).unwrap();
     tracing::callsite::rebuild_interest_cache();
 
-    let desk = Desk::new();
+    let fixture = Fixture::new();
     let server = Server::answering(|seen| {
         assert_eq!(seen.token, Some(format!("Bearer {TOKEN}")));
         Reply::Status(match seen.route.split('/').nth(3) {
@@ -59,18 +59,18 @@ async fn the_token_is_in_no_log_no_status_and_no_file() {
     })
     .await;
     for session in ["down", "refused", "bad", "good"] {
-        desk.enqueue(session, &[(Kind::Turn, 0)]).await;
-        desk.attach(session, &server);
+        fixture.enqueue(session, &[(DeliveryKind::Turn, 0)]).await;
+        fixture.attach(session, &server);
     }
     until("every answer was heard", || {
-        let status = desk.sync.status();
+        let status = fixture.sync.status();
         status.failed >= 3 && status.given_up == 1 && status.delivered == 1
     })
     .await;
-    let mut shown = format!("{:?} {:?}", desk.sync, desk.sync.status());
-    let listed = desk.sync.given_up(None, 10).await.unwrap();
+    let mut shown = format!("{:?} {:?}", fixture.sync, fixture.sync.status());
+    let listed = fixture.sync.given_up(None, 10).await.unwrap();
     shown.push_str(&format!("{listed:?}"));
-    desk.sync.stop().await;
+    fixture.sync.stop().await;
 
     let logged = String::from_utf8(lines.0.lock().unwrap().clone()).unwrap();
     assert!(logged.contains("a delivery is given up"), "{logged}");
@@ -78,7 +78,7 @@ async fn the_token_is_in_no_log_no_status_and_no_file() {
     for text in [&logged, &shown] {
         assert!(!text.contains(TOKEN), "{text}");
     }
-    let files = desk.path.parent().unwrap().read_dir().unwrap();
+    let files = fixture.path.parent().unwrap().read_dir().unwrap();
     let mut looked_at = 0;
     for file in files {
         let bytes = std::fs::read(file.unwrap().path()).unwrap();

@@ -11,9 +11,9 @@
 //!    where there is none;
 //! 4. `.git/info/exclude`, then git's global excludes.
 //!
-//! Both files use git's syntax. Those above the root, and 4., are read by [`outer`].
+//! Both files use git's syntax. Those above the root, and 4., are read by [`rules_above`].
 
-pub(crate) mod outer;
+pub(crate) mod rules_above;
 
 use std::collections::HashMap;
 use std::io::Read;

@@ -12,8 +12,8 @@ use pillion_protocol::{Code, Error, Result};
 
 use crate::files::{FileEntry, LeftOut};
 use crate::known::{Cause, Known};
-use crate::options::Options;
-use crate::rules::outer::Outer;
+use crate::options::WorkspaceOptions;
+use crate::rules::rules_above::Outer;
 use crate::rules::{Library, Rules};
 use crate::scan::{self, Folder, Scan, Stop};
 use crate::watch::{self, News, Watch};
@@ -36,9 +36,9 @@ pub(crate) enum Finding {
 
 /// Everything that a workspace knows.
 #[derive(Debug)]
-pub(crate) struct State {
+pub(crate) struct WorkspaceState {
     pub(crate) root: Arc<Path>,
-    options: Options,
+    options: WorkspaceOptions,
     /// Why nothing is to be watched.
     unwatched: Option<String>,
     pub(crate) known: Known,
@@ -74,8 +74,8 @@ pub(crate) enum Glance {
     News(News),
 }
 
-impl State {
-    pub(crate) fn new(root: PathBuf, options: Options, unwatched: Option<String>) -> Self {
+impl WorkspaceState {
+    pub(crate) fn new(root: PathBuf, options: WorkspaceOptions, unwatched: Option<String>) -> Self {
         Self {
             root: root.into(),
             options,

@@ -7,14 +7,14 @@ use std::time::Instant;
 
 use pillion_process::stamp::{Look, Stamp};
 
-use super::{Finding, State};
+use super::{Finding, WorkspaceState};
 use crate::files::FileEntry;
 use crate::known::Cause;
 use crate::rules::{RULE_FILES, Rules, is_built_in, is_marker};
 use crate::scan::{self, Stop};
 use crate::watch::{self, News};
 
-impl State {
+impl WorkspaceState {
     /// Look at what there is news of.
     pub(super) fn parts(&mut self, news: &News) -> Result<(), Stop> {
         let again = folders_to_list(news);

@@ -5,14 +5,14 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use pillion_workspace::{ChangeKind, Changes, Clock, Options, Snapshot, Workspace};
+use pillion_workspace::{ChangeKind, Changes, Clock, Snapshot, Workspace, WorkspaceOptions};
 
 /// Options that do not depend on the machine's git.
-pub(crate) fn options(watch: bool) -> Options {
-    Options {
+pub(crate) fn options(watch: bool) -> WorkspaceOptions {
+    WorkspaceOptions {
         watch,
         global_excludes: Some("/nosuch/excludes".into()),
-        ..Options::default()
+        ..WorkspaceOptions::default()
     }
 }
 
@@ -24,11 +24,11 @@ pub(crate) struct Tree {
 }
 
 impl Tree {
-    pub(crate) fn new(options: Options) -> Self {
+    pub(crate) fn new(options: WorkspaceOptions) -> Self {
         Self::at("root", options)
     }
 
-    pub(crate) fn at(path: &str, options: Options) -> Self {
+    pub(crate) fn at(path: &str, options: WorkspaceOptions) -> Self {
         let outside = tempfile::tempdir().unwrap();
         let root = outside.path().canonicalize().unwrap().join(path);
         fs::create_dir_all(&root).unwrap();

@@ -7,7 +7,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;
 
 use pillion_protocol::Code;
-use pillion_workspace::{Changes, Mode, Options, Workspace};
+use pillion_workspace::{Changes, Mode, Workspace, WorkspaceOptions};
 
 use crate::common::{Reader, Tree, compare_with_new, options};
 
@@ -37,7 +37,7 @@ async fn the_queue_overflows() {
 
 #[tokio::test]
 async fn too_many_folders_to_watch_are_swept() {
-    let tree = Tree::new(Options {
+    let tree = Tree::new(WorkspaceOptions {
         max_watches: 4,
         retry: Duration::ZERO,
         ..options(true)
@@ -66,7 +66,7 @@ async fn too_many_folders_to_watch_are_swept() {
 
 #[tokio::test]
 async fn watching_is_not_tried_again_at_once() {
-    let tree = Tree::new(Options {
+    let tree = Tree::new(WorkspaceOptions {
         max_watches: 1,
         ..options(true)
     });
@@ -90,7 +90,7 @@ async fn file_systems_that_others_change_are_swept() {
 #[tokio::test]
 async fn too_many_files_are_refused() {
     for watch in [true, false] {
-        let tree = Tree::new(Options {
+        let tree = Tree::new(WorkspaceOptions {
             max_files: 3,
             ..options(watch)
         });

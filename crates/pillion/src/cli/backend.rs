@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use pillion::{Caller, Door, Engine, EngineOptions, Error, Part, Request, Result};
-use pillion_catalogue::Asking;
+use pillion_catalogue::FunctionRequest;
 use pillion_client::{Client, Code, Event, Options};
 use pillion_runtime::Dirs;
 use serde_json::value::RawValue;
@@ -126,11 +126,11 @@ impl Backend {
     /// The same for functions under names of their own.
     pub(crate) async fn asking(
         &self,
-        asking: Asking,
+        asking: FunctionRequest,
         streams: bool,
         tell: impl FnMut(Part),
     ) -> Result<Box<RawValue>> {
-        let Asking {
+        let FunctionRequest {
             operation,
             params,
             caller,

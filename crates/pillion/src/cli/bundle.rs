@@ -12,12 +12,12 @@ use clap::{Args, Subcommand};
 use indicatif::{ProgressBar, ProgressStyle};
 use pillion::{Code, Error, Result};
 use pillion_bundle::signature::{Pair, SecretKey};
-use pillion_bundle::{BundleType, Chapter, Platform, Version};
-use pillion_install::build::{self, Built, Identity, Plan, RuntimeInput};
+use pillion_bundle::{BundleType, ChapterManifest, Platform, Version};
+use pillion_install::build::{self, Built, BundleIdentity, Plan, RuntimeInput};
 use pillion_install::error::Error as InstallError;
 use pillion_protocol::vars;
 use pillion_runtime::Dirs;
-use pillion_runtime::managed::Progress;
+use pillion_runtime::managed::ProgressListener;
 use serde_json::json;
 
 use super::caller::from_here;
@@ -219,7 +219,7 @@ impl Build {
     }
 
     async fn plan(&self, bar: &Bar) -> pillion_install::error::Result<Plan> {
-        let identity = Identity {
+        let identity = BundleIdentity {
             kind: self.kind,
             scope: self.scope.clone(),
             version: self.version.clone(),
@@ -263,12 +263,12 @@ impl Build {
         input.plan(&Dirs::from_env(), bar).await
     }
 
-    fn chapter(&self) -> Option<Chapter> {
+    fn chapter(&self) -> Option<ChapterManifest> {
         let code = self
             .chapter_code
             .clone()
             .unwrap_or_else(|| self.scope.clone());
-        Some(Chapter {
+        Some(ChapterManifest {
             course_id: self.course.clone()?,
             title: self.title.clone().unwrap_or_else(|| code.clone()),
             chapter_code: code,
@@ -430,7 +430,7 @@ impl Bar {
     }
 }
 
-impl Progress for Bar {
+impl ProgressListener for Bar {
     fn step(&self, message: &str) {
         if self.bar.is_hidden() {
             output::note(message);

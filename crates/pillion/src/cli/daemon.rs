@@ -4,10 +4,10 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::Args;
-use pillion::system::{Place, Shutdown, Status, StatusReport};
+use pillion::system::{EngineAddress, Shutdown, Status, StatusReport};
 use pillion::{Engine, EngineOptions, Error, Operation, Result};
 use pillion_client::{Client, Code};
-use pillion_doors::daemon::{BindError, Bound};
+use pillion_doors::daemon::{BindError, BoundSocket};
 use pillion_process::stat::Identity;
 
 use super::{Global, backend, logging, output};
@@ -33,7 +33,7 @@ pub(crate) struct Daemon {
 impl Daemon {
     pub(crate) async fn run(self, global: &Global) -> Result<ExitCode> {
         let signalled = pillion_doors::daemon::signalled();
-        let bound = match Bound::new(global.endpoint()) {
+        let bound = match BoundSocket::new(global.endpoint()) {
             Ok(bound) => bound,
             Err(error @ BindError::Taken(_)) => {
                 output::note(&format!("error: {error}"));
@@ -42,10 +42,10 @@ impl Daemon {
             Err(BindError::Other(error)) => return Err(*error),
         };
         let engine = Engine::new(EngineOptions {
-            place: Place {
+            place: EngineAddress {
                 socket: Some(bound.endpoint().socket.clone()),
                 log_file: global.log_file.clone(),
-                ..Place::default()
+                ..EngineAddress::default()
             },
             ..EngineOptions::default()
         });

@@ -10,9 +10,9 @@ use pillion_client::Client;
 use pillion_process::environment;
 use pillion_protocol::vars;
 use pillion_runtime::Dirs;
-use pillion_runtime::discovery::Request;
-use pillion_runtime::doctor::{self, Report, Verdict};
-use pillion_runtime::trust::{self, Trust};
+use pillion_runtime::discovery::DiscoveryRequest;
+use pillion_runtime::doctor::{self, DoctorReport, Verdict};
+use pillion_runtime::trust::{self, TrustRecords};
 use pillion_workspace::{Config, config, root};
 use serde::Serialize;
 
@@ -46,18 +46,18 @@ impl Doctor {
             .ok()
             .and_then(|config| config.python.interpreter.as_deref());
         let dirs = Dirs::from_env();
-        let is_trusted = Trust::new(&dirs).holds(&root, &root.join(config::FILE));
-        let request = Request {
+        let is_trusted = TrustRecords::new(&dirs).holds(&root, &root.join(config::FILE));
+        let request = DiscoveryRequest {
             walled: !is_trusted,
             explicit: self.python.as_deref(),
             configured,
             virtual_env: virtual_env.as_deref(),
             conda_prefix: conda.as_deref(),
-            ..Request::new(&root)
+            ..DiscoveryRequest::new(&root)
         };
         let mut report = doctor::report(request, &dirs).await;
         if let Err(error) = &config {
-            report.problems.push(doctor::Problem {
+            report.problems.push(doctor::DoctorProblem {
                 what: error.message.clone(),
                 hint: error.hint.clone().unwrap_or_default(),
             });
@@ -65,7 +65,7 @@ impl Doctor {
         let demands = config.as_ref().map(Config::demands).unwrap_or_default();
         if !is_trusted && !demands.is_empty() {
             let error = trust::refused(&root, &demands);
-            report.problems.push(doctor::Problem {
+            report.problems.push(doctor::DoctorProblem {
                 what: error.message,
                 hint: error.hint.unwrap_or_default(),
             });
@@ -101,7 +101,7 @@ impl Doctor {
     }
 }
 
-fn show(report: &Report) {
+fn show(report: &DoctorReport) {
     match (&report.choice, &report.why) {
         (Some(choice), Some(why)) => say(&format!(
             "python    {} ({}), because it is {why}",
@@ -149,7 +149,7 @@ fn show_held_back(names: &[String]) {
 }
 
 /// The end of a report: what to look after, or that there is nothing.
-pub(super) fn problems(problems: &[doctor::Problem]) {
+pub(super) fn problems(problems: &[doctor::DoctorProblem]) {
     if problems.is_empty() {
         output::say_as_it_is(&paint("all is well", "32"));
         return;
@@ -223,7 +223,7 @@ impl Daemon {
     }
 
     /// What is wrong with it, for a program of this version.
-    pub(super) fn problem(&self, ours: &str) -> Option<doctor::Problem> {
+    pub(super) fn problem(&self, ours: &str) -> Option<doctor::DoctorProblem> {
         let what = match self {
             Self::Absent => return None,
             Self::Running { version, .. } if version == ours => return None,
@@ -232,7 +232,7 @@ impl Daemon {
             }
             Self::Silent { why } => format!("the daemon: {why}"),
         };
-        Some(doctor::Problem {
+        Some(doctor::DoctorProblem {
             what,
             hint: "`pillion restart` starts one of this program".into(),
         })

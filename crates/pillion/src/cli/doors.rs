@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use clap::Args;
 use pillion::servers::Registration;
-use pillion::system::Place;
+use pillion::system::EngineAddress;
 use pillion::{Code, Door, Engine, EngineOptions, Error, Request, Result};
 use pillion_catalogue::Mode;
 use pillion_doors::{House, daemon, http, rpc, stdio};
@@ -62,13 +62,13 @@ impl Serve {
             address,
             access,
         } = self.listen().await?;
-        let place = Place {
+        let place = EngineAddress {
             port: Some(address.port()),
             mode: match self.desktop {
                 true => Mode::Desktop,
                 false => Mode::Plain,
             },
-            ..Place::default()
+            ..EngineAddress::default()
         };
         let sessions = self.desktop.then(desktop::sessions);
         let engine = engine(self.root.as_deref(), place, sessions);
@@ -160,7 +160,7 @@ pub(crate) struct Stdio {
 
 impl Stdio {
     pub(crate) async fn run(self, _: &Global) -> Result<ExitCode> {
-        let engine = engine(None, Place::default(), None);
+        let engine = engine(None, EngineAddress::default(), None);
         let code = match &self.command {
             Some(command) => self.one(&engine, command).await,
             None => {
@@ -242,7 +242,7 @@ pub(crate) struct Rpc {
 
 impl Rpc {
     pub(crate) async fn run(self, _: &Global) -> Result<ExitCode> {
-        let engine = engine(self.root.as_deref(), Place::default(), None);
+        let engine = engine(self.root.as_deref(), EngineAddress::default(), None);
         let (input, output) = streams::standard();
         // A pipe whose reader is gone is seen by the writer.
         let serving = rpc::serve(input, output, engine.house(), Door::RpcStdio, || false);
@@ -252,7 +252,7 @@ impl Rpc {
     }
 }
 
-fn engine(root: Option<&Path>, place: Place, sessions: Option<Sessions>) -> Engine {
+fn engine(root: Option<&Path>, place: EngineAddress, sessions: Option<Sessions>) -> Engine {
     let engine = Engine::new(EngineOptions {
         root: root.map(from_here),
         place,

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use clap::{Args, Subcommand};
 use pillion::Result;
 use pillion_runtime::Managed;
-use pillion_runtime::managed::State;
+use pillion_runtime::managed::EnvironmentState;
 use pillion_terminal::{Spinner, tools};
 
 use super::caller::from_here;
@@ -83,9 +83,11 @@ fn show(managed: &Managed, json: bool) {
         return output::say_json(&value.to_string());
     }
     let words = match state {
-        State::Absent => "not built yet; `pillion env ensure` builds it".to_owned(),
-        State::Incomplete => "half built; `pillion env rebuild` builds it anew".to_owned(),
-        State::Ready {
+        EnvironmentState::Absent => "not built yet; `pillion env ensure` builds it".to_owned(),
+        EnvironmentState::Incomplete => {
+            "half built; `pillion env rebuild` builds it anew".to_owned()
+        }
+        EnvironmentState::Ready {
             interpreter,
             built_with,
         } => {
@@ -94,7 +96,7 @@ fn show(managed: &Managed, json: bool) {
                 interpreter.version
             )
         }
-        State::Broken { reason } => {
+        EnvironmentState::Broken { reason } => {
             format!("broken: {reason}; `pillion env rebuild` builds it anew")
         }
     };

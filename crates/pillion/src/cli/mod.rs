@@ -99,7 +99,7 @@ impl Global {
         Endpoint::resolve(
             self.socket.as_deref(),
             self.instance.as_deref(),
-            pillion_process::private::variable,
+            pillion_process::private_folder::variable,
             uid,
         )
     }

@@ -19,7 +19,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use clap::{Args, Subcommand};
 use pillion::{Code, Error, Result};
-use pillion_bundle::registry::{NAME, Offered, Question};
+use pillion_bundle::registry::{ArtifactQuery, NAME, Offered};
 use pillion_bundle::{BundleType, Compression, Platform, Version};
 use pillion_doors::daemon;
 use pillion_install::operations::nothing_fits;
@@ -166,7 +166,7 @@ fn chosen(served: &Served, kind: &str, headers: &HeaderMap, asked: &Asked) -> Re
         Some("tar.gz") => Some(Compression::Gzip),
         Some(other) => return Err(wrong(format!("`{other}` is neither tar.zst nor tar.gz"))),
     };
-    let question = Question {
+    let question = ArtifactQuery {
         bundle_type: kind,
         scope_id: asked.scope_id.as_deref(),
         platform,

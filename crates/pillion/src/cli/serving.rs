@@ -31,7 +31,7 @@ impl AccessArgs {
         }
         let uid = pillion_process::effective_uid();
         let folder =
-            pillion_protocol::endpoint::runtime_dir(pillion_process::private::variable, uid);
+            pillion_protocol::endpoint::runtime_dir(pillion_process::private_folder::variable, uid);
         let access = http::Access::guarded(port, &from_here(&folder))?;
         if let Some((token, file)) = access.token() {
             output::note(&format!(

@@ -9,7 +9,7 @@ use std::process::ExitCode;
 use clap::Args;
 use pillion::{Code, Error, Result};
 use pillion_runtime::Dirs;
-use pillion_runtime::trust::{Trust as Records, TrustError};
+use pillion_runtime::trust::{TrustError, TrustRecords as Records};
 use pillion_workspace::{Config, config, root};
 use serde_json::json;
 

@@ -4,12 +4,12 @@ import sys
 
 import pexpect
 
-PATIENCE = 60
+DEADLINE = 60
 
 
 def main():
     command = ["-m", "jupyter_console", "--existing", sys.argv[1], "--simple-prompt"]
-    console = pexpect.spawn(sys.executable, command, timeout=PATIENCE, encoding="utf-8")
+    console = pexpect.spawn(sys.executable, command, timeout=DEADLINE, encoding="utf-8")
     try:
         console.expect(r"In \[\d+\]: ")
         console.sendline("'joined' in globals()")

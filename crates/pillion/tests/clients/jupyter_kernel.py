@@ -9,15 +9,15 @@ import time
 
 from jupyter_client import BlockingKernelClient, KernelManager
 
-PATIENCE = 60
+DEADLINE = 60
 
 
 def cells(client):
     client.start_channels()
-    client.wait_for_ready(PATIENCE)
+    client.wait_for_ready(DEADLINE)
     shown = []
     reply = client.execute_interactive(
-        "import os; print(os.getcwd()); y = 5", timeout=PATIENCE, output_hook=shown.append
+        "import os; print(os.getcwd()); y = 5", timeout=DEADLINE, output_hook=shown.append
     )
     assert reply["content"]["status"] == "ok", reply
     texts = [m["content"]["text"] for m in shown if m["msg_type"] == "stream"]
@@ -29,12 +29,12 @@ def cells(client):
         client.input("me")
 
     reply = client.execute_interactive(
-        "who = input('who? ')", allow_stdin=True, timeout=PATIENCE, stdin_hook=answer
+        "who = input('who? ')", allow_stdin=True, timeout=DEADLINE, stdin_hook=answer
     )
     assert reply["content"]["status"] == "ok" and asked == ["who? "], (reply, asked)
-    reply = client.complete("who.upp", reply=True, timeout=PATIENCE)
+    reply = client.complete("who.upp", reply=True, timeout=DEADLINE)
     assert any(match.endswith("upper") for match in reply["content"]["matches"]), reply
-    for _ in range(PATIENCE * 10):
+    for _ in range(DEADLINE * 10):
         if client.hb_channel.is_beating():
             break
         time.sleep(0.1)
@@ -53,7 +53,7 @@ def join(file):
     stranger.start_channels()
     stranger.execute("open('stranger', 'w')")
     reply = client.execute_interactive(
-        "import os; assert not os.path.exists('stranger')", timeout=PATIENCE
+        "import os; assert not os.path.exists('stranger')", timeout=DEADLINE
     )
     assert reply["content"]["status"] == "ok", reply
 
@@ -66,17 +66,17 @@ def launch(name):
     client = manager.client()
     cells(client)
     asked = client.execute("print('on')\nwhile True: pass")
-    while client.get_iopub_msg(timeout=PATIENCE)["msg_type"] != "stream":
+    while client.get_iopub_msg(timeout=DEADLINE)["msg_type"] != "stream":
         pass
     manager.interrupt_kernel()
     while True:
-        reply = client.get_shell_msg(timeout=PATIENCE)
+        reply = client.get_shell_msg(timeout=DEADLINE)
         if reply["parent_header"]["msg_id"] == asked:
             break
     assert reply["content"]["ename"] == "KeyboardInterrupt", reply
     manager.restart_kernel()
-    client.wait_for_ready(PATIENCE)
-    reply = client.execute_interactive("y", timeout=PATIENCE, output_hook=lambda _: None)
+    client.wait_for_ready(DEADLINE)
+    reply = client.execute_interactive("y", timeout=DEADLINE, output_hook=lambda _: None)
     assert reply["content"]["ename"] == "NameError", reply
     assert manager.is_alive()
     manager.shutdown_kernel()
@@ -91,7 +91,7 @@ def orphan(name):
     manager.start_kernel()
     client = manager.client()
     client.start_channels()
-    client.wait_for_ready(PATIENCE)
+    client.wait_for_ready(DEADLINE)
     print("as told", flush=True)
     os._exit(0)
 

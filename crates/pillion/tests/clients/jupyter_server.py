@@ -12,7 +12,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from jupyter_websocket import PATIENCE, Server, printed
+from jupyter_websocket import DEADLINE, Server, printed
 from tornado.httpclient import AsyncHTTPClient
 
 
@@ -30,7 +30,7 @@ def start(port, token, folder, program="jupyter_server", more=()):
         "IdentityProvider.token": "own",
         "GatewayClient.url": f"http://127.0.0.1:{port}",
         "GatewayClient.auth_token": token,
-        "GatewayClient.request_timeout": PATIENCE,
+        "GatewayClient.request_timeout": DEADLINE,
     }
     command = [sys.executable, "-m", program, "--no-browser", *more]
     if os.getuid() == 0:
@@ -42,7 +42,7 @@ def start(port, token, folder, program="jupyter_server", more=()):
 
 async def address(process, runtime):
     """The port that it listens on, by the file that it writes."""
-    for _ in range(PATIENCE * 10):
+    for _ in range(DEADLINE * 10):
         assert process.poll() is None, "Jupyter ended"
         for file in runtime.glob("jpserver-*.json"):
             try:
@@ -56,7 +56,7 @@ async def address(process, runtime):
 async def ready(process, runtime):
     """The server, once it answers."""
     server = Server(await address(process, runtime), "own")
-    for _ in range(PATIENCE * 10):
+    for _ in range(DEADLINE * 10):
         try:
             if (await server.ask("GET", "/api"))[0] == 200:
                 return server
@@ -108,7 +108,7 @@ async def running(port, token, folder, *more):
         raise
     finally:
         process.terminate()
-        process.wait(PATIENCE)
+        process.wait(DEADLINE)
 
 
 async def main():

@@ -14,7 +14,7 @@ from tornado.httpclient import AsyncHTTPClient, HTTPClientError, HTTPRequest
 from tornado.websocket import WebSocketClosedError, websocket_connect
 
 V1 = "v1.kernel.websocket.jupyter.org"
-PATIENCE = 60
+DEADLINE = 60
 
 
 class Server:
@@ -33,7 +33,7 @@ class Server:
             headers=headers,
             body=None if body is None else json.dumps(body),
             allow_nonstandard_methods=True,
-            request_timeout=PATIENCE,
+            request_timeout=DEADLINE,
         )
         reply = await AsyncHTTPClient().fetch(request, raise_error=False)
         return reply.code, json.loads(reply.body) if reply.body else None
@@ -95,7 +95,7 @@ class Client:
         return header["msg_id"]
 
     async def next(self):
-        frame = await asyncio.wait_for(self.socket.read_message(), PATIENCE)
+        frame = await asyncio.wait_for(self.socket.read_message(), DEADLINE)
         if frame is None:
             return None
         if self.is_v1:

@@ -25,7 +25,7 @@ use processes::Process;
 pub(crate) use wait::{Wait, wait_for, wait_for_file, wait_until};
 
 /// How long anything may take before a test gives up on it.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(40);
+pub(crate) const DEADLINE: Duration = Duration::from_secs(40);
 /// What the faults must be over by: "every child gone within 2 s". Only time in which the
 /// machine had a processor for everybody counts ([`wait`]).
 pub(crate) const TWO_SECONDS: Duration = Duration::from_secs(2);
@@ -271,7 +271,7 @@ impl Drop for TestContext {
                 processes::terminate(process.pid);
             }
         }
-        let mut wait = Wait::new(PATIENCE);
+        let mut wait = Wait::new(DEADLINE);
         while !wait.is_over() {
             if self.processes().is_empty() {
                 return;
@@ -302,7 +302,7 @@ impl Output {
             .unwrap();
         let stdout = lines::read_all(child.stdout.take().unwrap());
         let stderr = lines::read_all(child.stderr.take().unwrap());
-        let deadline = Instant::now() + 3 * PATIENCE;
+        let deadline = Instant::now() + 3 * DEADLINE;
         let status = loop {
             match child.try_wait().unwrap() {
                 Some(status) => break status,

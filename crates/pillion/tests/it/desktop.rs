@@ -8,7 +8,7 @@ use std::process::Stdio;
 use serde_json::{Value, json};
 
 use crate::context::web::{Reply, Web};
-use crate::context::{Output, PATIENCE, TestContext, processes, wait_for, wait_until};
+use crate::context::{DEADLINE, Output, TestContext, processes, wait_for, wait_until};
 
 const JSON: (&str, &str) = ("Content-Type", "application/json");
 
@@ -394,7 +394,7 @@ fn what_a_desktop_starts_as_uvicorn_is_pillion() {
     let pillion = std::fs::canonicalize(env!("CARGO_BIN_EXE_pillion")).unwrap();
     assert_eq!(program, pillion);
     processes::terminate(child.id());
-    let status = wait_for(PATIENCE, "its end", || {
+    let status = wait_for(DEADLINE, "its end", || {
         child.try_wait().unwrap().ok_or("it runs")
     });
     assert_eq!(status.code(), Some(0));

@@ -125,7 +125,7 @@ fn kills_in_a_row() {
 }
 
 fn first_line(path: &str) -> u32 {
-    wait_for(crate::context::PATIENCE, path, || {
+    wait_for(crate::context::DEADLINE, path, || {
         let text = std::fs::read_to_string(path).unwrap_or_default();
         match text.split_once('\n') {
             Some((line, _)) => Ok(line.parse().unwrap()),
@@ -297,7 +297,7 @@ fn grandchildren_end_with_the_call_that_hung() {
         .py_with("things:hang_in_c", json!([]), json!({"timeout_ms": 100}))
         .unwrap_err();
     assert_eq!(error["data"]["code"], "timeout");
-    gone(&as_pids(&pids), crate::context::PATIENCE);
+    gone(&as_pids(&pids), crate::context::DEADLINE);
 }
 
 #[test]

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::context::web::Web;
 use crate::context::{
-    Output, PATIENCE, TWO_SECONDS, TestContext, processes, standing_still, wait_for_file,
+    DEADLINE, Output, TWO_SECONDS, TestContext, processes, standing_still, wait_for_file,
     wait_until,
 };
 
@@ -434,7 +434,7 @@ fn a_signal_and_a_request_end_it() {
     std::io::Read::read_to_string(&mut connection, &mut text).unwrap();
     assert!(text.starts_with("HTTP/1.1 200"), "{text}");
     drop(web);
-    context.wait_until_alone(PATIENCE);
+    context.wait_until_alone(DEADLINE);
 
     let web = context.serve();
     web.py("things:pid", &json!([])).unwrap();

@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
 
-use crate::context::{PATIENCE, TestContext, wait_for};
+use crate::context::{DEADLINE, TestContext, wait_for};
 
 #[test]
 fn completions_and_pages_lie_where_systems_look_for_them() {
@@ -205,7 +205,7 @@ fn signals_and_ends_pass_through_the_npm_launcher() {
     let ended = |signal| {
         let _ = fs::remove_file(&there);
         let mut child = npm.command(&[]).spawn().unwrap();
-        wait_for(PATIENCE, "the program", || {
+        wait_for(DEADLINE, "the program", || {
             fs::metadata(&there).map(drop).map_err(|e| e.to_string())
         });
         let pid = rustix::process::Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap();

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::context::daemon::Daemon;
 use crate::context::rpc::Rpc;
-use crate::context::{PATIENCE, TWO_SECONDS, TestContext, wait_for, wait_until};
+use crate::context::{DEADLINE, TWO_SECONDS, TestContext, wait_for, wait_until};
 
 /// Runs until somebody ends it.
 const ENDLESS: &str = "import time\nprint('begun', flush=True)\ntime.sleep(600)";
@@ -28,7 +28,7 @@ fn job(rpc: &mut Rpc, id: &str) -> Value {
 
 /// Wait until a job stands so.
 fn wait(rpc: &mut Rpc, id: &str, status: &str) -> Value {
-    wait_for(PATIENCE, status, || {
+    wait_for(DEADLINE, status, || {
         let job = job(rpc, id);
         match job["status"] == status {
             true => Ok(job),
@@ -246,7 +246,7 @@ fn fill(rpc: &mut Rpc, project: &Path) -> (Vec<String>, String) {
         let turn = std::thread::available_parallelism().map_or(2, usize::from) * 2;
         let most = turn.max(4) as u64 - 1;
         if all.len() as u64 > most {
-            wait_for(PATIENCE, "jobs to run", || {
+            wait_for(DEADLINE, "jobs to run", || {
                 let total = rpc.call("exec.jobs", running.clone()).unwrap()["total"].as_u64();
                 if total == Some(most) {
                     Ok(())
@@ -517,7 +517,7 @@ fn log_file(context: &TestContext) -> std::path::PathBuf {
 
 /// The lines of the log, once there are so many.
 fn log(context: &TestContext, number: usize, daemon: &Daemon) -> Vec<Value> {
-    wait_for(PATIENCE, "lines in the log", || {
+    wait_for(DEADLINE, "lines in the log", || {
         let text = fs::read_to_string(log_file(context)).unwrap_or_default();
         match text.lines().count() >= number {
             true => Ok(text

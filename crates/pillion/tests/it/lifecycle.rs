@@ -8,7 +8,7 @@ use std::path::Path;
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use crate::context::{PATIENCE, TWO_SECONDS, TestContext, processes, wait_for_file, wait_until};
+use crate::context::{DEADLINE, TWO_SECONDS, TestContext, processes, wait_for_file, wait_until};
 
 #[test]
 fn an_unused_daemon_ends_by_itself_and_tidies_up() {
@@ -102,7 +102,7 @@ fn a_signal_lets_running_calls_finish() {
         fs::write(go, "").unwrap();
         assert!(rpc.outcome(id).is_ok(), "{signal:?}");
         assert!(daemon.wait().success(), "{signal:?}");
-        context.wait_until_alone(PATIENCE);
+        context.wait_until_alone(DEADLINE);
     }
 }
 

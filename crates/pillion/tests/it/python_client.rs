@@ -64,7 +64,7 @@ fn the_first_call_starts_the_daemon_where_pillion_finds_it() {
     assert_eq!(theirs["socket"], json!(context.socket()));
     assert_eq!(client_json(&context, &["stop"]), json!({"stopped": true}));
     assert_eq!(client_json(&context, &["stop"]), json!({"stopped": false}));
-    context.wait_until_alone(crate::context::PATIENCE);
+    context.wait_until_alone(crate::context::DEADLINE);
 }
 
 #[test]

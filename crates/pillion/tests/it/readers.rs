@@ -9,7 +9,7 @@ use std::process::{Child, Stdio};
 
 use serde_json::{Value, json};
 
-use crate::context::{PATIENCE, TestContext, wait_for, wait_for_file};
+use crate::context::{DEADLINE, TestContext, wait_for, wait_for_file};
 
 /// Bytes of an answer, and how many are asked for: many times what may wait.
 const SIZE: usize = 2 << 20;
@@ -54,7 +54,7 @@ fn call(context: &TestContext, id: usize, note: &str) -> Value {
 /// How many answers were made, once it stays so many.
 fn made(note: &str) -> usize {
     let mut last = (0, 0);
-    wait_for(PATIENCE * 3, "no more to be made", || {
+    wait_for(DEADLINE * 3, "no more to be made", || {
         let now = wait_for_file(note).len();
         last = if now == last.0 {
             (now, last.1 + 1)
@@ -118,7 +118,7 @@ fn a_socket_that_is_not_read() {
         3,
         "others are served"
     );
-    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    stream.set_read_timeout(Some(DEADLINE)).unwrap();
     let mut reader = BufReader::new(stream);
     all_of(
         || read_frame(&mut reader),
@@ -291,7 +291,7 @@ fn bodies_are_bounded_together() {
     let mut open = Vec::new();
     for _ in 0..4 {
         let mut stream = TcpStream::connect(("127.0.0.1", web.port)).unwrap();
-        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        stream.set_read_timeout(Some(DEADLINE)).unwrap();
         stream.write_all(head.as_bytes()).unwrap();
         // One that is refused hangs up.
         let _ = (0..90).try_for_each(|_| stream.write_all(&piece));
@@ -317,7 +317,7 @@ fn bodies_are_bounded_together() {
         "x".repeat(1 << 20)
     );
     let kind = [("Content-Type", "application/json")];
-    wait_for(PATIENCE, "room for a large one", || {
+    wait_for(DEADLINE, "room for a large one", || {
         match web.request("POST", "/v1/py.call", &kind, &large).status {
             200 => Ok(()),
             status => Err(status.to_string()),
@@ -357,7 +357,7 @@ fn the_257th_request_is_refused_and_cancels_are_read() {
     let context = context();
     let daemon = context.daemon();
     let mut stream = daemon.raw();
-    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    stream.set_read_timeout(Some(DEADLINE)).unwrap();
     full(&context, &mut stream);
     let ping = |id: Value| json!({"jsonrpc": "2.0", "id": id, "method": "system.ping"});
     let mut reader = BufReader::new(stream.try_clone().unwrap());
@@ -407,7 +407,7 @@ fn two_requests_with_one_id() {
     let context = context();
     let daemon = context.daemon();
     let mut stream: UnixStream = daemon.raw();
-    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    stream.set_read_timeout(Some(DEADLINE)).unwrap();
     let mut reader = BufReader::new(stream.try_clone().unwrap());
     let (started, until) = (context.path("started"), context.path("until"));
     let params = json!({"function": "things:block", "params": [started, until],
@@ -477,7 +477,7 @@ fn the_answers_of_a_batch_are_bounded_together() {
     let context = context();
     let daemon = context.daemon();
     let mut stream = daemon.raw();
-    stream.set_read_timeout(Some(3 * PATIENCE)).unwrap();
+    stream.set_read_timeout(Some(3 * DEADLINE)).unwrap();
     let note = context.path("note");
     let calls = (0..COUNT).map(|id| call(&context, id, &note));
     stream.write_all(&frame(&calls.collect())).unwrap();

@@ -7,7 +7,7 @@ use std::os::unix::net::UnixStream;
 use serde_json::{Value, json};
 
 use crate::context::rpc::read_frame;
-use crate::context::{PATIENCE, TestContext, wait_for_file, wait_until};
+use crate::context::{DEADLINE, TestContext, wait_for_file, wait_until};
 
 fn frame(body: &str) -> Vec<u8> {
     format!("Content-Length: {}\r\n\r\n{body}", body.len()).into_bytes()
@@ -468,7 +468,7 @@ fn rpc_on_standard_streams_is_the_same_door() {
     // The end of its input ends it; what was asked is still answered.
     rpc.send_py("things:sleep", json!([0.2]), json!({}));
     drop(rpc);
-    context.wait_until_alone(PATIENCE);
+    context.wait_until_alone(DEADLINE);
 }
 
 #[test]

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::context::lines::Lines;
 use crate::context::processes::Process;
 use crate::context::{
-    PATIENCE, TWO_SECONDS, TestContext, processes, standing_still, wait_for_file,
+    DEADLINE, TWO_SECONDS, TestContext, processes, standing_still, wait_for_file,
 };
 
 fn call(context: &TestContext, id: impl Into<Value>, function: &str, params: Value) -> Value {
@@ -315,7 +315,7 @@ fn a_signal_lets_what_was_read_be_answered() {
     std::fs::write(go, "").unwrap();
     assert_eq!(host.json()["id"], 1);
     assert!(host.wait().success());
-    context.wait_until_alone(PATIENCE);
+    context.wait_until_alone(DEADLINE);
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 
 use serde_json::{Value, json};
 
-use crate::context::{PATIENCE, TestContext, processes};
+use crate::context::{DEADLINE, TestContext, processes};
 
 /// Too deep, too many digits.
 fn bad() -> [String; 3] {
@@ -79,7 +79,7 @@ fn a_worker_says_so_and_goes_on() {
     let context = context();
     let daemon = context.daemon();
     let stream = daemon.raw();
-    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    stream.set_read_timeout(Some(DEADLINE)).unwrap();
     let mut socket = Socket(BufReader::new(stream));
     let mut rpc = daemon.connect();
     let before = rpc.py("things:pid", json!([])).unwrap();
@@ -173,7 +173,7 @@ fn a_foreign_sidecar_is_not_asked_what_it_cannot_read() {
     let context = context();
     let daemon = context.daemon();
     let stream = daemon.raw();
-    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    stream.set_read_timeout(Some(DEADLINE)).unwrap();
     let mut socket = Socket(BufReader::new(stream));
     let root = json!(context.project);
     let ask = |command: &str, args: &str| {
@@ -217,7 +217,7 @@ fn a_lane_is_not_given_what_it_cannot_read() {
     let context = context();
     let daemon = context.daemon();
     let stream = daemon.raw();
-    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    stream.set_read_timeout(Some(DEADLINE)).unwrap();
     let mut socket = Socket(BufReader::new(stream));
     let root = json!(context.project);
     for bad in bad() {
@@ -240,7 +240,7 @@ fn an_id_comes_back_as_it_came() {
     let context = TestContext::new();
     let daemon = context.daemon();
     let stream = daemon.raw();
-    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    stream.set_read_timeout(Some(DEADLINE)).unwrap();
     let mut socket = Socket(BufReader::new(stream));
     for id in [
         "9007199254740993",

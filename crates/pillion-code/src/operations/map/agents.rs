@@ -4,7 +4,7 @@ use pillion_catalogue::{Context, Offer, Operation, Result, Safety, Scope};
 use pillion_index::answers::Answer;
 use pillion_index::text::{Text, columns, shown};
 use pillion_map::agents::{self, text};
-use pillion_map::projects::Project;
+use pillion_map::projects::DetectedProject;
 use pillion_protocol::vars;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -122,10 +122,10 @@ fn nobody() -> agents::Known {
     }
 }
 
-fn mapped((agent, reservations): (Value, Vec<Value>), projects: &[Project]) -> MappedAgent {
+fn mapped((agent, reservations): (Value, Vec<Value>), projects: &[DetectedProject]) -> MappedAgent {
     let optional = |name| Some(text(&agent, name)).filter(|text| !text.is_empty());
     let project = text(&agent, "project");
-    let is_it = |one: &&Project| one.name == project || one.path.as_os_str() == &*project;
+    let is_it = |one: &&DetectedProject| one.name == project || one.path.as_os_str() == &*project;
     let found = projects.iter().find(is_it);
     MappedAgent {
         agent_id: agents::id(&agent),

@@ -10,8 +10,8 @@ use pillion_index::answers::Answer;
 use pillion_index::language::{Language, Precision, is_source};
 use pillion_index::text::{Text, shown};
 use pillion_map::{
-    ChangedFile, Files, Graph, GraphFile, MODULE_NODE, Mapped, Types, changed_in, command, git,
-    quoted,
+    ChangedFile, Graph, GraphFile, MODULE_NODE, MapFiles, MapSnapshot, Types, changed_in, command,
+    git, quoted,
 };
 use pillion_symbols::project::View;
 use schemars::JsonSchema;
@@ -168,7 +168,7 @@ impl Operation for ChangeImpact {
 }
 
 /// The files of a language that git sees as changed.
-async fn by_git(view: &View, mapped: &Mapped, base: Option<&str>) -> Result<Vec<ChangedFile>> {
+async fn by_git(view: &View, mapped: &MapSnapshot, base: Option<&str>) -> Result<Vec<ChangedFile>> {
     let base = base.map_or(git::Base::BeforeLast, git::Base::Named);
     let all = git::changed_since(view.root(), base).await?.files;
     let (view, mapped) = (view.clone(), mapped.clone());
@@ -177,7 +177,7 @@ async fn by_git(view: &View, mapped: &Mapped, base: Option<&str>) -> Result<Vec<
 
 fn read_changed(
     view: &View,
-    mapped: &Mapped,
+    mapped: &MapSnapshot,
     all: &[git::Changed],
     token: &CancellationToken,
 ) -> Result<Vec<ChangedFile>> {
@@ -189,10 +189,10 @@ fn read_changed(
     let read = |file: &git::Changed| {
         let source = view.source(file.path.as_ref());
         match &mapped.files {
-            Files::Python { now, .. } => {
+            MapFiles::Python { now, .. } => {
                 ChangedFile::of(file, source.as_ref().zip(now.get(&file.path)))
             }
-            Files::Other(charted) => {
+            MapFiles::Other(charted) => {
                 let page = charted.pages.get(&*file.path);
                 let outline = page.map(|page| &page.outline);
                 changed_in(language, file, source.as_ref().zip(outline))
@@ -211,7 +211,7 @@ fn read_changed(
 }
 
 /// The files that a caller names.
-fn by_name(view: &View, mapped: &Mapped, files: &[PathBuf]) -> Result<Vec<ChangedFile>> {
+fn by_name(view: &View, mapped: &MapSnapshot, files: &[PathBuf]) -> Result<Vec<ChangedFile>> {
     let mut all = Vec::new();
     for file in files {
         let path = pillion_index::place::inside(view.root(), file)?;
@@ -229,7 +229,7 @@ fn by_name(view: &View, mapped: &Mapped, files: &[PathBuf]) -> Result<Vec<Change
 }
 
 /// The files that changed since the map was first asked for.
-fn by_session(mapped: &Mapped) -> Vec<ChangedFile> {
+fn by_session(mapped: &MapSnapshot) -> Vec<ChangedFile> {
     let (changed, gone) = mapped.files.changed();
     let changed = changed.iter().map(|path| ChangedFile::whole(path));
     let gone = gone.iter().map(|path| ChangedFile::gone(path));

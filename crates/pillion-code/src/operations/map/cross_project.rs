@@ -106,7 +106,10 @@ impl Operation for CrossProject {
     }
 }
 
-fn depending(all: &[projects::Project], edges: &[Vec<projects::Dependency>]) -> Vec<Depending> {
+fn depending(
+    all: &[projects::DetectedProject],
+    edges: &[Vec<projects::Dependency>],
+) -> Vec<Depending> {
     let on = |edge: &projects::Dependency| {
         let used = all.get(edge.on)?;
         Some(DependedOn {
@@ -120,11 +123,12 @@ fn depending(all: &[projects::Project], edges: &[Vec<projects::Dependency>]) -> 
             via: edge.via.clone(),
         })
     };
-    let one = |(project, edges): (&projects::Project, &Vec<projects::Dependency>)| Depending {
-        project: project.name.clone(),
-        path: project.path.display().to_string(),
-        depends_on: edges.iter().filter_map(on).collect(),
-    };
+    let one =
+        |(project, edges): (&projects::DetectedProject, &Vec<projects::Dependency>)| Depending {
+            project: project.name.clone(),
+            path: project.path.display().to_string(),
+            depends_on: edges.iter().filter_map(on).collect(),
+        };
     all.iter().zip(edges).map(one).collect()
 }
 

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use pillion_catalogue::{Code, Context, Error, Operation, Result, Safety, Scope};
 use pillion_index::answers::Unread;
 use pillion_index::language::Language;
-use pillion_map::picture::{self, Bounds, Picture, Wanted};
+use pillion_map::picture::{self, Bounds, Picture, PictureSubject};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -168,10 +168,10 @@ impl Operation for Draw {
             None => Vec::new(),
         };
         let wanted = match (self.what, targets.is_empty()) {
-            (Subject::Packages, _) => Wanted::Packages,
-            (Subject::Calls, true) => Wanted::Calls,
-            (Subject::Calls, false) => Wanted::Around(targets),
-            (Subject::Impact, false) => Wanted::Impact(targets),
+            (Subject::Packages, _) => PictureSubject::Packages,
+            (Subject::Calls, true) => PictureSubject::Calls,
+            (Subject::Calls, false) => PictureSubject::Around(targets),
+            (Subject::Impact, false) => PictureSubject::Impact(targets),
             (Subject::Impact, true) => {
                 return Err(
                     Error::new(Code::InvalidParams, "whose impact? name a function")

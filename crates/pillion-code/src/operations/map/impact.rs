@@ -7,7 +7,7 @@ use pillion_catalogue::{Code, Context, Offer, Operation, Profile, Result, Safety
 use pillion_index::answers::Answer;
 use pillion_index::language::{Language, Precision};
 use pillion_index::text::{Text, shown};
-use pillion_map::{Graph, Tree};
+use pillion_map::{Graph, ImpactTree};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -166,7 +166,7 @@ impl Operation for Impact {
     }
 }
 
-fn affected(graph: &Graph, tree: &Tree) -> Affected {
+fn affected(graph: &Graph, tree: &ImpactTree) -> Affected {
     let via = tree.user.map_or("target", |user| user.via.word());
     Affected {
         function: graph.name(tree.node).to_owned(),

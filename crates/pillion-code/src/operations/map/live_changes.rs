@@ -7,7 +7,7 @@ use pillion_index::answers::Answer;
 use pillion_index::language::Language;
 use pillion_index::text::{Text, shown};
 use pillion_index::{MAX_FILE, is_python};
-use pillion_map::git::{self, Base, Changed, Hunk, Status};
+use pillion_map::git::{self, Base, Changed, FileStatus, Hunk};
 use pillion_map::live;
 use pillion_symbols::project::View;
 use schemars::JsonSchema;
@@ -143,7 +143,8 @@ impl Operation for LiveChanges {
             let files = compared.files.iter();
             // What is ignored here is no part of the project, whatever git says.
             let is_part = |file: &&Changed| {
-                file.status == Status::Deleted || seen.snapshot.files().get(&file.path).is_some()
+                file.status == FileStatus::Deleted
+                    || seen.snapshot.files().get(&file.path).is_some()
             };
             files
                 .filter(is_part)
@@ -169,14 +170,14 @@ fn live(view: &View, file: &Changed) -> LiveChange {
     let old_path = file.old_path.as_ref().unwrap_or(&file.path);
     let text = text_now(view, file);
     let mut hunks = file.hunks.clone();
-    if let (Status::Added, true, Some(text)) = (file.status, hunks.is_empty(), &text) {
+    if let (FileStatus::Added, true, Some(text)) = (file.status, hunks.is_empty(), &text) {
         hunks.extend(all_of(text));
     }
     let read = text.as_deref().filter(|_| !is_python(&file.path));
     let other = read.and_then(|text| live::facts_of(text, &file.path));
     let now = view.index.get(&file.path).or(other.as_ref());
     let before = match file.status {
-        Status::Added => None,
+        FileStatus::Added => None,
         _ => live::facts_before(text.as_deref().unwrap_or_default(), &hunks, old_path),
     };
     let symbols = live::touched(now, before.as_ref(), &hunks);
@@ -184,10 +185,10 @@ fn live(view: &View, file: &Changed) -> LiveChange {
         file: file.path.clone(),
         old_file: file.old_path.clone(),
         status: match file.status {
-            Status::Modified => ChangeStatus::Modified,
-            Status::Added => ChangeStatus::Added,
-            Status::Deleted => ChangeStatus::Deleted,
-            Status::Renamed => ChangeStatus::Renamed,
+            FileStatus::Modified => ChangeStatus::Modified,
+            FileStatus::Added => ChangeStatus::Added,
+            FileStatus::Deleted => ChangeStatus::Deleted,
+            FileStatus::Renamed => ChangeStatus::Renamed,
         },
         hunks: hunks.iter().map(LiveHunk::of).collect(),
         symbols_affected: symbols.into_iter().map(AffectedSymbol::of).collect(),

@@ -23,7 +23,7 @@ use std::sync::Arc;
 use pillion_catalogue::{Caller, CancellationToken, Context, Operations, Result, work_unless};
 use pillion_index::language::Language;
 use pillion_index::place::is_below;
-use pillion_map::{Graph, Mapped};
+use pillion_map::{Graph, MapSnapshot};
 use pillion_symbols::project::View;
 
 pub use agents::{Agents, MappedAgent, MappedAgents};
@@ -43,7 +43,7 @@ pub use references::{DefinedSymbol, ReferenceEdge, ReferenceEdges, References};
 pub use structure::{Structure, Structured, StructuredFile};
 
 use crate::CodeService;
-use crate::inquiry::{Asked, Wanted};
+use crate::inquiry::{TypesFound, Wanted};
 use crate::maps::MappedView;
 
 /// All operations on the map.
@@ -131,10 +131,10 @@ impl TypesAsked {
 /// What types tell, unless a request does not want them.
 async fn typed(
     view: &MappedView,
-    mapped: &Mapped,
+    mapped: &MapSnapshot,
     wanted: impl FnOnce() -> Wanted,
     (types, caller): (Option<bool>, &Caller),
-) -> (Arc<Asked>, Option<TypesAsked>) {
+) -> (Arc<TypesFound>, Option<TypesAsked>) {
     if !types.unwrap_or(true) || mapped.graph.language != Language::Python {
         return (Arc::default(), None);
     }

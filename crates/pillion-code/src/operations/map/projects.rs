@@ -46,8 +46,8 @@ pub struct FoundProject {
     pub git_branch: String,
 }
 
-impl From<projects::Project> for FoundProject {
-    fn from(project: projects::Project) -> Self {
+impl From<projects::DetectedProject> for FoundProject {
+    fn from(project: projects::DetectedProject) -> Self {
         Self {
             name: project.name,
             path: project.path.display().to_string(),
@@ -82,7 +82,7 @@ impl Operation for Projects {
 }
 
 /// The projects at and below a folder.
-pub(super) async fn found_below(root: &Path) -> Result<Vec<projects::Project>> {
+pub(super) async fn found_below(root: &Path) -> Result<Vec<projects::DetectedProject>> {
     let root = root.to_owned();
     work(move |token| projects::all(&root, token)).await?
 }

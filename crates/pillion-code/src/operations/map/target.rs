@@ -11,7 +11,7 @@ use pillion_index::language::Language;
 use pillion_index::place;
 use pillion_map::{Graph, NodeId};
 use pillion_symbols::definitions;
-use pillion_symbols::named::{self, Definition, Finder, Meant, Written};
+use pillion_symbols::named::{self, Finder, IndexedDefinition, Meant, Written};
 use pillion_symbols::project::View;
 use pillion_symbols::spotted::Spotted;
 
@@ -71,7 +71,7 @@ fn relative(view: &View, target: &str) -> Result<String> {
 
 /// The definitions that a place means: the one whose name stands there, else what the name
 /// there leads to, as the engine knows.
-async fn at_place(view: &View, target: &str, caller: &Caller) -> Result<Vec<Definition>> {
+async fn at_place(view: &View, target: &str, caller: &Caller) -> Result<Vec<IndexedDefinition>> {
     let Meant { file, at, source } = named::meant(view, target, None)?;
     let Some(at) = at else {
         return Ok(Vec::new());
@@ -95,7 +95,7 @@ async fn at_place(view: &View, target: &str, caller: &Caller) -> Result<Vec<Defi
         view.index.get(&location.file)?.named_at(at)?;
         finder.around(&location.file, at)
     });
-    let named: Vec<Definition> = named.collect();
+    let named: Vec<IndexedDefinition> = named.collect();
     if !named.is_empty() {
         return Ok(named);
     }
@@ -106,7 +106,7 @@ async fn at_place(view: &View, target: &str, caller: &Caller) -> Result<Vec<Defi
 }
 
 /// A definition that is no function and no class.
-fn no_node(finder: &Finder<'_>, one: &Definition, target: &str) -> Error {
+fn no_node(finder: &Finder<'_>, one: &IndexedDefinition, target: &str) -> Error {
     let kind = finder
         .symbol(one)
         .map_or("definition", |symbol| symbol.kind.name());

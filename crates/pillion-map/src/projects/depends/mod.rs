@@ -7,7 +7,7 @@ mod python;
 use std::collections::HashMap;
 use std::path::{Component, Path, PathBuf};
 
-use super::Project;
+use super::DetectedProject;
 
 /// How a project says that it uses another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -32,9 +32,9 @@ pub struct Dependency {
 }
 
 /// What each of these projects uses of the others, sorted.
-pub fn dependencies(projects: &[Project]) -> Vec<Vec<Dependency>> {
+pub fn dependencies(projects: &[DetectedProject]) -> Vec<Vec<Dependency>> {
     let names = Names::of(projects);
-    let used = |(at, project): (usize, &Project)| {
+    let used = |(at, project): (usize, &DetectedProject)| {
         let mut found = Found {
             names: &names,
             from: at,
@@ -62,7 +62,7 @@ struct Names {
 }
 
 impl Names {
-    fn of(projects: &[Project]) -> Self {
+    fn of(projects: &[DetectedProject]) -> Self {
         let mut names = Self::default();
         for (at, project) in projects.iter().enumerate() {
             names.paths.insert(project.path.clone(), at);

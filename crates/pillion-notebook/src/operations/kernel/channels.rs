@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::NotebookService;
-use crate::talk::converse;
+use crate::jupyter_channels::converse;
 
 /// Talk with a kernel in Jupyter's own messages, over a WebSocket.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, clap::Args)]

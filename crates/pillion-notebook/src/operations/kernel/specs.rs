@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use pillion_catalogue::{
     Code, Context, Error, Method, Offer, Operation, Result, Route, Safety, Scope,
 };
-use pillion_kernel::{Found, InterruptMode, KernelSpec, PYTHON, SearchPath, Unreadable};
+use pillion_kernel::{InstalledSpec, InterruptMode, KernelSpec, PYTHON, SearchPath, Unreadable};
 use pillion_lanes::Whereabouts;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -102,7 +102,7 @@ impl SpecEntry {
         }
     }
 
-    fn found(found: Found) -> Self {
+    fn found(found: InstalledSpec) -> Self {
         Self {
             name: found.name,
             spec: found.spec,

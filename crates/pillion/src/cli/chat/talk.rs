@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use pillion::{Code, Error, Result};
-use pillion_model::{Provider, Settings};
+use pillion_model::{ModelSettings, Provider};
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, BufReader};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::MissedTickBehavior;
@@ -143,7 +143,7 @@ impl Talk {
     /// Say that no model answers, if so. Sessions use the model of whoever asks, so what is set
     /// here is what counts; settings that make no sense are told by the first turn.
     fn tell_model(&mut self) {
-        let settings = Settings::from_vars(|name| std::env::var(name).ok());
+        let settings = ModelSettings::from_vars(|name| std::env::var(name).ok());
         if !settings.is_ok_and(|settings| settings.provider == Provider::Scripted) {
             return;
         }

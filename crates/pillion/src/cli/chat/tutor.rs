@@ -88,7 +88,7 @@ pub(super) struct Turn {
 /// As much of a session's state as is shown.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
-pub(super) struct State {
+pub(super) struct ShownState {
     pub(super) chapter_id: String,
     pub(super) turn_index: u64,
     pub(super) subtask_status: BTreeMap<String, Subtask>,
@@ -115,7 +115,7 @@ pub(super) struct Task {
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Stand {
-    pub(super) state: State,
+    pub(super) state: ShownState,
     pub(super) tasks: Vec<Task>,
 }
 

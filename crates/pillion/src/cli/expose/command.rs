@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use clap::{Arg, ArgAction, ArgMatches, Command};
 use pillion::{Code, Error, Part, Result};
-use pillion_catalogue::{Asking, Function, Functions, Listing};
+use pillion_catalogue::{Function, FunctionRequest, Functions, Listing};
 use pillion_python::ExposedModules;
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
@@ -50,7 +50,7 @@ pub(super) async fn run(
     call(backend, asking, global.json).await
 }
 
-async fn call(backend: &Backend, asking: Asking, json: bool) -> Result<ExitCode> {
+async fn call(backend: &Backend, asking: FunctionRequest, json: bool) -> Result<ExitCode> {
     #[derive(serde::Deserialize)]
     struct Invoked<'a> {
         #[serde(borrow)]

@@ -17,8 +17,8 @@ use std::time::Duration;
 use clap::Args;
 use pillion::{Caller, Catalogue, Door, Error, Result};
 use pillion_catalogue::{Functions, Listing, Mode};
-use pillion_doors::daemon::{self, BindError, Bound};
-use pillion_doors::mcp::{self as agents, Settings};
+use pillion_doors::daemon::{self, BindError, BoundSocket};
+use pillion_doors::mcp::{self as agents, McpSettings};
 use pillion_doors::{Exposed, House, http, rpc};
 use pillion_protocol::endpoint::Endpoint;
 use pillion_python::ExposedModules;
@@ -188,7 +188,7 @@ async fn serve(
         let address = listener.local_addr().map_err(Error::internal)?;
         let access = access.open(address.port())?;
         output::say(&format!("listening on http://{address}"));
-        let serving = http::serve(listener, house, Settings::default(), access);
+        let serving = http::serve(listener, house, McpSettings::default(), access);
         tokio::pin!(serving);
         tokio::select! {
             outcome = &mut serving => outcome.map_err(Error::internal)?,
@@ -206,7 +206,7 @@ async fn serve(
         let uid = pillion_process::effective_uid();
         let path = from_here(&path);
         let endpoint = Endpoint::resolve(Some(&path), None, |_| None, uid);
-        let bound = Bound::new(endpoint).map_err(|error| match error {
+        let bound = BoundSocket::new(endpoint).map_err(|error| match error {
             BindError::Other(error) => *error,
             taken @ BindError::Taken(_) => Error::new(pillion::Code::Conflict, taken.to_string())
                 .hint("name another path, or end what listens there"),
@@ -222,7 +222,13 @@ async fn serve(
         let serving = rpc::serve(input, output, house, Door::RpcStdio, || false);
         until_signal(&shutdown, serving).await;
     } else {
-        let serving = agents::serve(input, output, house, Settings::default(), streams::unread);
+        let serving = agents::serve(
+            input,
+            output,
+            house,
+            McpSettings::default(),
+            streams::unread,
+        );
         until_signal(&shutdown, Box::pin(serving)).await;
     }
     Ok(ExitCode::SUCCESS)

@@ -10,9 +10,9 @@ use std::time::Duration;
 use pillion::{Error, Result};
 use pillion_process::Launch;
 use pillion_runtime::Dirs;
-use pillion_runtime::discovery::Request;
-use pillion_runtime::doctor::{self, Problem, Report};
-use pillion_runtime::managed::State;
+use pillion_runtime::discovery::DiscoveryRequest;
+use pillion_runtime::doctor::{self, DoctorProblem, DoctorReport};
+use pillion_runtime::managed::EnvironmentState;
 use serde::Serialize;
 
 use super::share::COMPLETIONS;
@@ -44,7 +44,7 @@ struct Checked {
     daemon: Daemon,
     /// The completions of the caller's shell.
     completions: Option<PathBuf>,
-    problems: Vec<Problem>,
+    problems: Vec<DoctorProblem>,
 }
 
 pub(super) async fn run(global: &Global) -> Result<ExitCode> {
@@ -61,7 +61,7 @@ pub(super) async fn run(global: &Global) -> Result<ExitCode> {
 async fn look(global: &Global) -> Result<Checked> {
     let program = std::env::current_exe().map_err(Error::internal)?;
     let nowhere = std::env::temp_dir();
-    let report = doctor::report(Request::new(&nowhere), &Dirs::from_env()).await;
+    let report = doctor::report(DiscoveryRequest::new(&nowhere), &Dirs::from_env()).await;
     let (tools, tool_versions, broken) = tools(&report).await;
     let daemon = Daemon::ask(global).await;
     let version = env!("CARGO_PKG_VERSION");
@@ -85,7 +85,7 @@ async fn look(global: &Global) -> Result<Checked> {
     })
 }
 
-fn python(report: &Report) -> Option<String> {
+fn python(report: &DoctorReport) -> Option<String> {
     let interpreter = &report.choice.as_ref()?.interpreter;
     let path = interpreter.executable.display();
     let why = report.why.as_deref().unwrap_or_default();
@@ -93,19 +93,19 @@ fn python(report: &Report) -> Option<String> {
 }
 
 /// The managed environment in words, the versions of its tools, and what is wrong with them.
-async fn tools(report: &Report) -> (String, Vec<String>, Vec<Problem>) {
+async fn tools(report: &DoctorReport) -> (String, Vec<String>, Vec<DoctorProblem>) {
     let (mut versions, mut problems) = (Vec::new(), Vec::new());
     let Some(managed) = &report.managed else {
         return ("none without a Python".into(), versions, problems);
     };
     let path = managed.path.display();
     match &managed.state {
-        State::Ready { interpreter, .. } => {
+        EnvironmentState::Ready { interpreter, .. } => {
             let folder = interpreter.executable.parent().unwrap_or(&managed.path);
             for tool in TOOLS {
                 match said_version(&folder.join(tool)).await {
                     Ok(version) => versions.push(version),
-                    Err(why) => problems.push(Problem {
+                    Err(why) => problems.push(DoctorProblem {
                         what: format!("`{tool}` in `{path}` does not work: {why}"),
                         hint: "`pillion env rebuild` builds the environment anew".into(),
                     }),
@@ -113,12 +113,14 @@ async fn tools(report: &Report) -> (String, Vec<String>, Vec<Problem>) {
             }
             (path.to_string(), versions, problems)
         }
-        State::Absent => {
+        EnvironmentState::Absent => {
             let words = "not built yet; whatever needs it builds it, or `pillion env ensure`";
             (words.into(), versions, problems)
         }
         // The doctor has told that it is a problem.
-        State::Incomplete | State::Broken { .. } => (path.to_string(), versions, problems),
+        EnvironmentState::Incomplete | EnvironmentState::Broken { .. } => {
+            (path.to_string(), versions, problems)
+        }
     }
 }
 

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use clap::{Args, Subcommand};
 use pillion::Result;
-use pillion_doors::mcp::{self, Profile, Settings};
+use pillion_doors::mcp::{self, McpSettings, Profile};
 use pillion_protocol::vars;
 
 use super::caller::from_here;
@@ -52,7 +52,7 @@ impl Mcp {
         if let Some(Action::Install(install)) = self.action {
             return install.run(global);
         }
-        let settings = Settings {
+        let settings = McpSettings {
             max_output: self.max_output,
             caller: surroundings(),
             ..settings(self.profile)
@@ -74,10 +74,10 @@ impl Mcp {
 }
 
 /// How agents are served: the profile that was named, else that of the environment.
-pub(crate) fn settings(named: Option<Profile>) -> Settings {
-    Settings {
+pub(crate) fn settings(named: Option<Profile>) -> McpSettings {
+    McpSettings {
         profile: named.unwrap_or_else(profile_from_env),
-        ..Settings::default()
+        ..McpSettings::default()
     }
 }
 

@@ -41,7 +41,7 @@ use language::Language;
 use partner::{END_OF_INPUT, Partner, Session, Survival};
 use picture::Show;
 use screen::Screen;
-use terminal::{Answer, AsBefore};
+use terminal::{AsBefore, TypedAnswer};
 
 /// The session of a terminal that names none, and how many of them can be open at once.
 const SESSION: &str = "repl";
@@ -306,7 +306,7 @@ impl Talk {
             event => screen.borrow_mut().hear(&event),
         });
         tokio::pin!(run);
-        let mut answer: Option<Answer> = None;
+        let mut answer: Option<TypedAnswer> = None;
         let mut aside: Option<Aside<'_, Result<()>>> = None;
         let (mut stops, mut is_ending) = (0, false);
         let outcome = loop {
@@ -315,7 +315,7 @@ impl Talk {
                 Some((prompt, hidden)) = asked.recv() => {
                     screen.borrow_mut().question(&prompt);
                     match self.is_terminal {
-                        true => answer = Some(Answer::begin(hidden).map_err(Error::internal)?),
+                        true => answer = Some(TypedAnswer::begin(hidden).map_err(Error::internal)?),
                         // Standard input was the cells.
                         false => aside = Some(Box::pin(partner.answer(END_OF_INPUT.to_owned()))),
                     }
@@ -375,7 +375,7 @@ async fn done<T>(aside: &mut Option<Aside<'_, T>>) -> T {
     }
 }
 
-async fn typed(answer: &mut Option<Answer>) -> std::io::Result<Option<String>> {
+async fn typed(answer: &mut Option<TypedAnswer>) -> std::io::Result<Option<String>> {
     match answer {
         Some(answer) => answer.line().await,
         None => std::future::pending().await,

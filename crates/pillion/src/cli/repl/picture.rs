@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use clap::ValueEnum;
-use pillion_process::private;
+use pillion_process::private_folder;
 use pillion_protocol::vars;
 use pillion_runtime::Dirs;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -144,7 +144,7 @@ fn asked() -> Option<String> {
 
 /// What becomes of a picture.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Shown {
+pub(crate) enum ShownPicture {
     /// This is written to the terminal.
     Drawn(String),
     /// It is in this file.
@@ -154,14 +154,14 @@ pub(crate) enum Shown {
 }
 
 /// Show a picture: `data` is base64, or the text of an SVG.
-pub(crate) fn show(way: Show, mime: &str, data: &str) -> Shown {
+pub(crate) fn show(way: Show, mime: &str, data: &str) -> ShownPicture {
     let bytes = match mime {
         "image/svg+xml" => data.as_bytes().to_vec(),
         _ => {
             let packed: String = data.split_ascii_whitespace().collect();
             match BASE64_STANDARD.decode(packed) {
                 Ok(bytes) => bytes,
-                Err(_) => return Shown::Not("it is no base64".to_owned()),
+                Err(_) => return ShownPicture::Not("it is no base64".to_owned()),
             }
         }
     };
@@ -178,11 +178,11 @@ pub(crate) fn show(way: Show, mime: &str, data: &str) -> Shown {
         _ => None,
     };
     if let Some(drawn) = drawn {
-        return Shown::Drawn(drawn);
+        return ShownPicture::Drawn(drawn);
     }
     match write(&Dirs::from_env(), mime, &bytes) {
-        Ok(path) => Shown::Written(path),
-        Err(why) => Shown::Not(why),
+        Ok(path) => ShownPicture::Written(path),
+        Err(why) => ShownPicture::Not(why),
     }
 }
 
@@ -223,7 +223,7 @@ fn write(dirs: &Dirs, mime: &str, bytes: &[u8]) -> Result<PathBuf, String> {
     let text = |error: &dyn std::fmt::Display| error.to_string();
     dirs.writable_cache().map_err(|error| text(&error))?;
     let folder = folder(dirs);
-    private::ensure(&folder).map_err(|error| text(&error))?;
+    private_folder::ensure(&folder).map_err(|error| text(&error))?;
     make_room(&folder);
     let mut file = tempfile::Builder::new()
         .prefix("picture-")
@@ -282,17 +282,17 @@ mod tests {
     fn what_is_drawn_is_base64_of_what_was_read() {
         let png = [PNG, &[7; 5000]].concat();
         let data = BASE64_STANDARD.encode(&png);
-        let Shown::Drawn(kitty) = show(Show::Kitty, "image/png", &data) else {
+        let ShownPicture::Drawn(kitty) = show(Show::Kitty, "image/png", &data) else {
             panic!("not drawn");
         };
         assert!(kitty.starts_with("\x1b_Ga=T,f=100,q=2,m=1;iVBOR"));
         assert_eq!(kitty.matches("\x1b\\").count(), 2);
-        let Shown::Drawn(iterm) = show(Show::Iterm2, "image/png", &data) else {
+        let ShownPicture::Drawn(iterm) = show(Show::Iterm2, "image/png", &data) else {
             panic!("not drawn");
         };
         assert_eq!(iterm.matches('\x1b').count(), 1);
         let trick = show(Show::Kitty, "image/png", "\x1b]0;x\x07");
-        assert_eq!(trick, Shown::Not("it is no base64".to_owned()));
+        assert_eq!(trick, ShownPicture::Not("it is no base64".to_owned()));
     }
 
     #[test]

@@ -11,7 +11,7 @@ use unicode_width::UnicodeWidthChar;
 
 use super::super::{exec, output};
 use super::clean::{Cleaner, clean};
-use super::picture::{self, Show, Shown};
+use super::picture::{self, Show, ShownPicture};
 
 /// Pictures by media type, the best first.
 const PICTURES: &[&str] = &[
@@ -248,7 +248,7 @@ impl Screen {
             return false;
         };
         match picture::show(self.pictures, mime, picture) {
-            Shown::Drawn(commands) => {
+            ShownPicture::Drawn(commands) => {
                 output::print_as_it_is(&commands);
                 output::print_as_it_is("\n");
                 self.cursor = Cursor {
@@ -257,14 +257,14 @@ impl Screen {
                 };
                 return true;
             }
-            Shown::Written(path) => {
+            ShownPicture::Written(path) => {
                 let name = output::shown(&path.display().to_string()).into_owned();
                 match self.is_terminal {
                     true => self.write(&format!("picture: {name}\n")),
                     false => output::note(&format!("picture: {name}")),
                 }
             }
-            Shown::Not(why) => output::warn(&format!("a picture is not shown: {why}")),
+            ShownPicture::Not(why) => output::warn(&format!("a picture is not shown: {why}")),
         }
         false
     }

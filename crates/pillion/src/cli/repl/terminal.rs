@@ -52,14 +52,14 @@ impl Silent {
 
 /// A line that is typed for a cell. Dropping it stops listening.
 #[derive(Debug)]
-pub(crate) struct Answer {
+pub(crate) struct TypedAnswer {
     input: File,
     bytes: Vec<u8>,
     /// Sets the echo back.
     _before: AsBefore,
 }
 
-impl Answer {
+impl TypedAnswer {
     /// Begin to read; `hidden` is not shown.
     pub(crate) fn begin(hidden: bool) -> io::Result<Self> {
         let before = AsBefore::now();

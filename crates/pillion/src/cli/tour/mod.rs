@@ -80,7 +80,7 @@ impl Tour {
                     "no managed environment, so no numpy on this tour: {error}"
                 ));
                 let nowhere = std::env::temp_dir();
-                let request = pillion_runtime::discovery::Request::new(&nowhere);
+                let request = pillion_runtime::discovery::DiscoveryRequest::new(&nowhere);
                 let dirs = pillion_runtime::Dirs::from_env();
                 let found = pillion_runtime::discovery::find(request, &dirs).await;
                 let choice = found

@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::examples::{endless, example, write_shop};
 use crate::code::project::{bare, git};
-use crate::context::{PATIENCE, TestContext, wait_for};
+use crate::context::{DEADLINE, TestContext, wait_for};
 
 /// Milliseconds that every operation is given.
 const SHORT: u64 = 400;
@@ -80,7 +80,7 @@ fn every_operation_keeps_the_time_of_its_caller() {
         }
         if late == 1 {
             // This one's work is far from done, and nobody waits for it any more.
-            wait_for(PATIENCE, "the work to stop", || {
+            wait_for(DEADLINE, "the work to stop", || {
                 let before = ticks(daemon.pid);
                 std::thread::sleep(Duration::from_millis(500));
                 match ticks(daemon.pid) - before {

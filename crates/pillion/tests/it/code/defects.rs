@@ -5,7 +5,7 @@ use std::fs;
 use serde_json::{Value, json};
 
 use super::project::{Project, bare, fixture, members, place, places, post};
-use crate::context::{Output, PATIENCE, processes, wait_for};
+use crate::context::{DEADLINE, Output, processes, wait_for};
 
 const IMPL: &str = "def helper():\n    return 1\n";
 const APP: &str = "from impl import helper\n\nhelper()\n";
@@ -201,7 +201,7 @@ fn an_engine_that_dies_is_started_again() {
     };
     let before = ty()[0]["pid"].as_u64().unwrap();
     processes::kill(u32::try_from(before).unwrap());
-    wait_for(PATIENCE, "the death to be noticed", || {
+    wait_for(DEADLINE, "the death to be noticed", || {
         let now = ty();
         let same = now
             .iter()
@@ -304,5 +304,5 @@ fn shutdown_answered_500_and_left_a_half_dead_process() {
             json!({"acknowledged": true, "status": "shutting_down"})
         )
     );
-    context.wait_until_alone(PATIENCE);
+    context.wait_until_alone(DEADLINE);
 }

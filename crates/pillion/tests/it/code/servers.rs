@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::project::{bare, fixture, members, post};
-use crate::context::{PATIENCE, processes, wait_for};
+use crate::context::{DEADLINE, processes, wait_for};
 
 #[test]
 fn health_has_every_field_of_the_contract() {
@@ -53,7 +53,7 @@ fn status_lists_running_servers_and_forgets_killed_ones() {
     assert_eq!(servers(), json!([]));
     let (one, two) = (context.serve(), context.serve());
     // The address is told before the connection file is written.
-    wait_for(PATIENCE, "both servers to be listed", || {
+    wait_for(DEADLINE, "both servers to be listed", || {
         let listed = servers();
         let count = listed.as_array().unwrap().len();
         if count == 2 { Ok(()) } else { Err(listed) }
@@ -70,7 +70,7 @@ fn status_lists_running_servers_and_forgets_killed_ones() {
         }
     }
     processes::kill(one.pid);
-    wait_for(PATIENCE, "the killed one to be forgotten", || {
+    wait_for(DEADLINE, "the killed one to be forgotten", || {
         let left = members(&servers(), "pid");
         if left == [two.pid.to_string()] {
             Ok(())

@@ -11,7 +11,7 @@ use rustix::thread::{set_thread_res_gid, set_thread_res_uid};
 use serde_json::{Value, json};
 
 use super::rpc::Rpc;
-use super::{PATIENCE, TestContext, processes, wait_for};
+use super::{DEADLINE, TestContext, processes, wait_for};
 
 /// A running daemon. Dropping it ends it and asserts that it ended well.
 pub(crate) struct Daemon {
@@ -33,7 +33,7 @@ impl TestContext {
 
     pub(crate) fn daemon_with(&self, args: &[&str]) -> Daemon {
         let daemon = self.start_daemon(args);
-        wait_for(PATIENCE, "the daemon's socket", || {
+        wait_for(DEADLINE, "the daemon's socket", || {
             UnixStream::connect(&daemon.socket).map_err(|e| format!("{e}\n{}", daemon.log()))
         });
         daemon
@@ -78,8 +78,8 @@ impl Daemon {
     /// A new connection without anything around it.
     pub(crate) fn raw(&self) -> UnixStream {
         let stream = self.stream().unwrap();
-        stream.set_read_timeout(Some(PATIENCE)).unwrap();
-        stream.set_write_timeout(Some(PATIENCE)).unwrap();
+        stream.set_read_timeout(Some(DEADLINE)).unwrap();
+        stream.set_write_timeout(Some(DEADLINE)).unwrap();
         stream
     }
 
@@ -125,7 +125,7 @@ impl Daemon {
 
     /// Wait for its end.
     pub(crate) fn wait(&mut self) -> ExitStatus {
-        self.wait_for(PATIENCE)
+        self.wait_for(DEADLINE)
     }
 
     pub(crate) fn wait_for(&mut self, limit: Duration) -> ExitStatus {
@@ -146,7 +146,7 @@ impl Daemon {
     /// Assert that every child that ended was also waited for.
     fn assert_no_zombies(&self) {
         wait_for(
-            PATIENCE,
+            DEADLINE,
             "the daemon's zombies to be reaped",
             || match processes::zombies_of(self.pid) {
                 none if none.is_empty() => Ok(()),

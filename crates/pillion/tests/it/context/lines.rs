@@ -7,7 +7,7 @@ use std::thread::JoinHandle;
 
 use serde_json::Value;
 
-use super::{PATIENCE, TestContext, wait_for};
+use super::{DEADLINE, TestContext, wait_for};
 
 /// A child that speaks in lines.
 pub(crate) struct Lines {
@@ -72,7 +72,7 @@ impl Lines {
 
     /// The next line; `None` at the end.
     pub(crate) fn line(&mut self) -> Option<String> {
-        match self.lines.recv_timeout(PATIENCE) {
+        match self.lines.recv_timeout(DEADLINE) {
             Ok(line) => Some(line),
             Err(RecvTimeoutError::Disconnected) => None,
             Err(RecvTimeoutError::Timeout) => panic!("no line came"),
@@ -100,7 +100,7 @@ impl Lines {
 
     pub(crate) fn wait(&mut self) -> ExitStatus {
         let child = &mut self.child;
-        wait_for(PATIENCE, "the child's end", || {
+        wait_for(DEADLINE, "the child's end", || {
             child.try_wait().unwrap().ok_or("it runs")
         })
     }

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::{PATIENCE, TestContext, Wait};
+use super::{DEADLINE, TestContext, Wait};
 
 /// How often is looked whether to wait on.
 const LOOK: Duration = Duration::from_millis(100);
@@ -237,7 +237,7 @@ impl Rpc {
 
     /// The next frame, whatever it is; `None` at the end of the connection.
     pub(crate) fn frame(&mut self) -> Option<Value> {
-        let mut wait = Wait::new(PATIENCE);
+        let mut wait = Wait::new(DEADLINE);
         loop {
             match self.frames.recv_timeout(LOOK) {
                 Ok(frame) => return Some(frame),

@@ -7,7 +7,7 @@ use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use super::PATIENCE;
+use super::DEADLINE;
 
 /// When a wait ends, however busy the machine is: before what hangs for a minute ends by itself.
 const LONGEST: Duration = Duration::from_secs(55);
@@ -76,14 +76,14 @@ pub(crate) fn wait_for<T, W: std::fmt::Display>(
 
 /// Wait until something holds.
 pub(crate) fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
-    wait_for(PATIENCE, what, || if holds() { Ok(()) } else { Err("no") });
+    wait_for(DEADLINE, what, || if holds() { Ok(()) } else { Err("no") });
 }
 
 /// Wait for a file to hold something.
 pub(crate) fn wait_for_file(path: impl AsRef<Path>) -> String {
     let path = path.as_ref();
     wait_for(
-        PATIENCE,
+        DEADLINE,
         &format!("`{}`", path.display()),
         || match fs::read_to_string(path) {
             Ok(text) if !text.is_empty() => Ok(text),

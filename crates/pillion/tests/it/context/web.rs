@@ -7,7 +7,7 @@ use std::process::{Child, Command, Stdio};
 
 use serde_json::{Value, json};
 
-use super::{PATIENCE, TestContext, processes, wait_for};
+use super::{DEADLINE, TestContext, processes, wait_for};
 
 /// A running `pillion serve`. Dropping it ends it and asserts that it ended well.
 pub(crate) struct Web {
@@ -67,7 +67,7 @@ impl Web {
     /// Send bytes and give the connection to read from.
     pub(crate) fn send(&self, bytes: &[u8]) -> BufReader<TcpStream> {
         let mut stream = TcpStream::connect(("127.0.0.1", self.port)).unwrap();
-        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        stream.set_read_timeout(Some(DEADLINE)).unwrap();
         stream.write_all(bytes).unwrap();
         BufReader::new(stream)
     }
@@ -179,7 +179,7 @@ impl Drop for Web {
         }
         processes::terminate(self.pid);
         let child = &mut self.child;
-        let status = wait_for(PATIENCE, "the end of `pillion serve`", || {
+        let status = wait_for(DEADLINE, "the end of `pillion serve`", || {
             child.try_wait().unwrap().ok_or("it runs")
         });
         assert!(status.success() || status.code().is_none(), "{status}");

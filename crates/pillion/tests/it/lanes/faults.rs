@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::json;
 
 use super::world::{WAYS, Way, Who, World, belongings, wait_for_nobody};
-use crate::context::{PATIENCE, processes, wait_for};
+use crate::context::{DEADLINE, processes, wait_for};
 
 const BOMBS: &str = include_str!("attacks/bombs.py");
 /// Runs that go on while something is killed: far away, deaf, and asleep.
@@ -95,7 +95,7 @@ fn kill_one(world: &mut World, round: usize, victim: Victim) {
             let _ = rpc.outcome(id);
         }
         // What was in there goes with it, and a slot that still waits there is given to nobody.
-        wait_for(PATIENCE, "the victims' runs to be gone", || {
+        wait_for(DEADLINE, "the victims' runs to be gone", || {
             let left: Vec<_> = belongings(&base)
                 .into_iter()
                 .filter(|(pid, command)| doomed.contains(pid) || command.contains("600"))
@@ -111,7 +111,7 @@ fn kill_one(world: &mut World, round: usize, victim: Victim) {
     let fresh = world.level == "L2";
     for lane in ["expert", "user"] {
         // A zygote that was killed as it started is not tried again for half a minute.
-        wait_for(3 * PATIENCE, "runs from a zygote", || {
+        wait_for(3 * DEADLINE, "runs from a zygote", || {
             let order = world.order(Way { lane, fresh }, "print(6 * 7)", &[], json!({}));
             let reply = world.daemon.connect().call("exec.run", order).unwrap();
             assert_eq!(reply["stdout"], "42\n", "after {victim:?}: {reply}");

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use crate::context::daemon::Daemon;
 use crate::context::rpc::Rpc;
-use crate::context::{PATIENCE, TestContext, can_be_others, is_root, wait_for};
+use crate::context::{DEADLINE, TestContext, can_be_others, is_root, wait_for};
 
 /// Small limits, so that each attack meets its own soon.
 const CONFIG: &str = "
@@ -324,7 +324,7 @@ impl World {
     pub(super) fn assert_clean(&self) {
         self.listeners.assert_quiet();
         let base = self.context.base.to_str().unwrap();
-        wait_for(PATIENCE, "what runs left to be gone", || {
+        wait_for(DEADLINE, "what runs left to be gone", || {
             let left: Vec<String> = belongings(base)
                 .into_iter()
                 .filter(|(_, command)| !is_expected(command))
@@ -376,7 +376,7 @@ pub(super) fn abandoned(world: &World, order: Value) -> Rpc {
 
 /// Wait until no process is left that has to do with this folder.
 pub(super) fn wait_for_nobody(base: &str) {
-    wait_for(PATIENCE, "all processes to be gone", || {
+    wait_for(DEADLINE, "all processes to be gone", || {
         let left = belongings(base);
         if left.is_empty() {
             Ok(())

@@ -118,9 +118,9 @@ fn the_official_suite_finds_nothing_new() {
             let port = listener.local_addr().unwrap().port();
             tell.send((port, engine.house().shutdown)).unwrap();
             let access = http::Access::everybody();
-            let settings = mcp::Settings {
+            let settings = mcp::McpSettings {
                 profile: mcp::Profile::Full,
-                ..mcp::Settings::default()
+                ..mcp::McpSettings::default()
             };
             let served = http::serve(listener, house(&engine), settings, access);
             served.await.unwrap();

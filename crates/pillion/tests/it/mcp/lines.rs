@@ -212,5 +212,5 @@ fn without_a_daemon_everything_ends_with_the_agent() {
     assert_eq!(agent.py("things:add", json!([1, 1])), 2);
     assert!(!context.processes().iter().any(Process::is_daemon));
     assert!(agent.lines.finish().success());
-    context.wait_until_alone(crate::context::PATIENCE);
+    context.wait_until_alone(crate::context::DEADLINE);
 }

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::World;
 use crate::code::project::bare;
-use crate::context::{PATIENCE, wait_for};
+use crate::context::{DEADLINE, wait_for};
 
 #[test]
 fn what_a_kernel_knows_can_be_asked() {
@@ -92,7 +92,7 @@ fn what_no_cell_has_run_is_completed_from_its_text() {
     // Nothing of this lives: it is only typed.
     let typed = "import textwrap\nfolder = Path('.')\ndef walk(alpha_one, alpha_two):\n    ";
     let mut complete = |code: &str| {
-        wait_for(PATIENCE, "an engine that reads cells", || {
+        wait_for(DEADLINE, "an engine that reads cells", || {
             let found = world.ask("complete", json!({ "code": format!("{typed}{code}") }));
             let from_text = found["sources"].to_string().contains("text");
             if from_text { Ok(found) } else { Err(found) }
@@ -132,7 +132,7 @@ fn who_reads_cells_does_not_keep_their_words_or_see_their_folder() {
     let mut world = world_with_engine();
     world.run("open('helper.py', 'w').write('secret_name = 1')");
     let ask = |world: &mut World, code: &str| world.ask("complete", json!({ "code": code }));
-    wait_for(PATIENCE, "an engine that reads cells", || {
+    wait_for(DEADLINE, "an engine that reads cells", || {
         let found = ask(&mut world, "def f(beta_one):\n    beta_");
         if found["matches"] == json!(["beta_one"]) {
             Ok(())

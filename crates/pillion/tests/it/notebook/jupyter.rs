@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::World;
 use crate::context::web::Web;
-use crate::context::{Output, PATIENCE, TestContext, wait_until};
+use crate::context::{DEADLINE, Output, TestContext, wait_until};
 use crate::mcp::set_up;
 
 const CLIENTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/clients");
@@ -58,7 +58,7 @@ fn story(name: &str) {
     goes_as_told(command);
     assert_eq!(said(), before, "the token is in no log");
     drop(web);
-    context.wait_until_alone(PATIENCE);
+    context.wait_until_alone(DEADLINE);
 }
 
 #[test]
@@ -164,7 +164,7 @@ fn cells_of_notebook_operations_and_of_jupyter_share_a_kernel() {
     let status = web.post("notebook.status", &json!({})).json();
     assert_eq!(status["kernels"][0]["state"], "absent", "{status}");
     drop(web);
-    context.wait_until_alone(PATIENCE);
+    context.wait_until_alone(DEADLINE);
 }
 
 #[test]
@@ -176,7 +176,7 @@ fn a_real_jupyter_server_has_pillion_as_its_gateway() {
     command.args([&web.port.to_string(), &token]).arg(&folder);
     goes_as_told(command);
     drop(web);
-    context.wait_until_alone(PATIENCE);
+    context.wait_until_alone(DEADLINE);
 }
 
 #[test]
@@ -238,6 +238,6 @@ fn a_plain_jupyter_starts_a_sandboxed_kernel() {
         });
     }
     daemon.terminate();
-    daemon.wait_for(PATIENCE);
-    context.wait_until_alone(PATIENCE);
+    daemon.wait_for(DEADLINE);
+    context.wait_until_alone(DEADLINE);
 }

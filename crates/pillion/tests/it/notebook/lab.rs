@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use super::files::notebook;
 use super::jupyter::{context, goes_as_told, jupyter, token};
-use crate::context::{PATIENCE, TestContext, skipped};
+use crate::context::{DEADLINE, TestContext, skipped};
 use crate::mcp::set_up;
 
 const WRITTEN: [&str; 3] = [
@@ -32,7 +32,7 @@ fn write(context: &TestContext, folder: &str) {
     let ran = context.pillion(&["notebook", "run", "plain.ipynb", "-o", &to]);
     assert_eq!(ran.code, Some(1), "the last cell fails: {ran}");
     daemon.terminate();
-    daemon.wait_for(PATIENCE);
+    daemon.wait_for(DEADLINE);
 }
 
 #[test]
@@ -48,5 +48,5 @@ fn a_notebook_is_run_and_one_of_pillions_is_shown_in_a_real_jupyterlab() {
         .args([context.base.join("jupyter"), set_up("dev-node"), chromium]);
     goes_as_told(command);
     drop(web);
-    context.wait_until_alone(PATIENCE);
+    context.wait_until_alone(DEADLINE);
 }

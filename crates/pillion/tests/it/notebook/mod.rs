@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 
 use crate::context::daemon::Daemon;
 use crate::context::rpc::Rpc;
-use crate::context::{PATIENCE, TestContext, can_be_others, copy};
+use crate::context::{DEADLINE, TestContext, can_be_others, copy};
 use crate::mcp::set_up;
 
 const NOBODY: u32 = 65_534;
@@ -157,8 +157,8 @@ impl Drop for World {
     fn drop(&mut self) {
         if !std::thread::panicking() {
             self.daemon.terminate();
-            self.daemon.wait_for(PATIENCE);
-            self.context.wait_until_alone(PATIENCE);
+            self.daemon.wait_for(DEADLINE);
+            self.context.wait_until_alone(DEADLINE);
         }
     }
 }

@@ -9,7 +9,7 @@ use std::time::Duration;
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{Winsize, tcsetwinsize};
 
-use crate::context::{PATIENCE, TestContext, wait_for};
+use crate::context::{DEADLINE, TestContext, wait_for};
 use crate::mcp::set_up;
 
 /// Starts a program as whose terminal this is: Ctrl-C is a signal to it.
@@ -95,7 +95,7 @@ impl Terminal {
     /// Press a key again and again until this is on the screen: signals that come at once are one.
     pub(crate) fn press_until(&mut self, key: &str, expected: &str) {
         let seen = self.seen;
-        wait_for(PATIENCE, &format!("`{expected}` on the screen"), || {
+        wait_for(DEADLINE, &format!("`{expected}` on the screen"), || {
             let text = self.text();
             if text.get(seen..).unwrap_or_default().contains(expected) {
                 return Ok(());
@@ -109,7 +109,7 @@ impl Terminal {
 
     /// Wait until this is on the screen, behind what was looked at before.
     pub(crate) fn until(&mut self, expected: &str) -> String {
-        let found = wait_for(PATIENCE, &format!("`{expected}` on the screen"), || {
+        let found = wait_for(DEADLINE, &format!("`{expected}` on the screen"), || {
             let text = self.text();
             let new = text.get(self.seen..).unwrap_or_default();
             match new.find(expected) {
@@ -135,7 +135,7 @@ impl Terminal {
 
     /// Wait for the end.
     pub(crate) fn wait(&mut self) -> ExitStatus {
-        wait_for(PATIENCE, "pillion to leave", || {
+        wait_for(DEADLINE, "pillion to leave", || {
             match self.child.try_wait().unwrap() {
                 Some(status) => Ok(status),
                 None => Err(format!("there is:\n{}", self.text())),

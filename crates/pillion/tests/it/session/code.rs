@@ -222,7 +222,7 @@ fn a_job_is_lost_with_the_server() {
         (job["status"] == "running").then_some(())
     });
     client.kill();
-    world.context.wait_until_alone(crate::context::PATIENCE);
+    world.context.wait_until_alone(crate::context::DEADLINE);
     let client = world.serve();
     let job = good(&client.get(&format!("{jobs}/{id}")));
     assert_eq!(job["status"], "lost", "{job}");

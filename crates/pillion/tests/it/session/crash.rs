@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::client::{Client, good};
 use super::model_server::{Act, Agent, Asked, Piece, manager_answer, memo_answer, merged, reply};
 use super::world::{CHAPTER, World};
-use crate::context::{PATIENCE, processes, rounds};
+use crate::context::{DEADLINE, processes, rounds};
 
 /// Sessions that have a turn when the server is killed: each is at another moment of it.
 const SESSIONS: usize = 5;
@@ -51,7 +51,7 @@ fn say(port: u16, session: &str, message: &str) -> bool {
     let Ok(mut stream) = TcpStream::connect(("127.0.0.1", port)) else {
         return false;
     };
-    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    stream.set_read_timeout(Some(DEADLINE)).unwrap();
     let body = json!({ "message": message }).to_string();
     let request = format!(
         "POST /api/session/{session}/message/stream HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n\
@@ -108,7 +108,7 @@ fn a_kill_in_the_middle_of_a_turn_leaves_it_whole_or_not_at_all() {
             speaking.join().unwrap()
         });
         drop(client);
-        world.context.wait_until_alone(PATIENCE);
+        world.context.wait_until_alone(DEADLINE);
         client = world.serve();
         for (name, complete) in heard {
             let kept = kept.entry(name.clone()).or_default();

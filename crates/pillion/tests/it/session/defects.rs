@@ -6,7 +6,7 @@ use super::client::{Stream, detail, good};
 use super::model_server::{Act, Agent, Ended, Gate, Piece, manager_answer, reply};
 use super::turns::{consults, packet, unlocks_once};
 use super::world::{CHAPTER, KEY, World, eventually};
-use crate::context::{PATIENCE, processes, wait_for_file};
+use crate::context::{DEADLINE, processes, wait_for_file};
 use crate::mcp::set_up;
 
 #[test]
@@ -99,7 +99,7 @@ fn a_killed_process_left_a_half_saved_turn() {
     gate.wait_until_reached();
     client.kill();
     drop(stream);
-    world.context.wait_until_alone(PATIENCE);
+    world.context.wait_until_alone(DEADLINE);
     let client = world.serve();
     good(&client.reattach(&session, json!({})));
     assert_eq!(client.said(&session).len(), 1);

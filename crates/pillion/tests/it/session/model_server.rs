@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::context::{PATIENCE, wait_for};
+use crate::context::{DEADLINE, wait_for};
 
 /// Between two looks at a connection whose answer is held back.
 const LOOK: Duration = Duration::from_millis(2);
@@ -134,7 +134,7 @@ impl Gate {
 
     /// Wait until an answer has come to this gate.
     pub(super) fn wait_until_reached(&self) {
-        wait_for(PATIENCE, "the model's answer to come to its gate", || {
+        wait_for(DEADLINE, "the model's answer to come to its gate", || {
             let reached = self.0.1.load(Ordering::SeqCst);
             reached.then_some(()).ok_or("not yet")
         });
@@ -217,7 +217,7 @@ impl Asked {
 
     /// Wait until it has ended so.
     pub(super) fn wait_for_end(&self, how: Ended) {
-        let ended = wait_for(PATIENCE, "the end of a request to the model", || {
+        let ended = wait_for(DEADLINE, "the end of a request to the model", || {
             self.ended().ok_or("it goes on")
         });
         assert_eq!(ended, how, "{self:?}");
@@ -370,7 +370,7 @@ impl ModelServer {
 
     /// Wait for the request of this number of an agent.
     pub(super) fn wait_for(&self, agent: Agent, number: usize) -> Arc<Asked> {
-        wait_for(PATIENCE, &format!("request {number} of {agent:?}"), || {
+        wait_for(DEADLINE, &format!("request {number} of {agent:?}"), || {
             let all = self.asked(agent);
             all.get(number - 1)
                 .cloned()

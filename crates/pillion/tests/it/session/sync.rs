@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::client::good;
 use super::world::{CHAPTER, World, eventually};
-use crate::context::PATIENCE;
+use crate::context::DEADLINE;
 
 const TOKEN: &str = "backend-token-77d1-secret";
 
@@ -207,7 +207,7 @@ fn what_a_backend_did_not_take_waits_for_it() {
     assert_eq!(client.turn(&session, "second").index(), 2);
     eventually("a try", || (!backend.all().is_empty()).then_some(()));
     client.kill();
-    world.context.wait_until_alone(PATIENCE);
+    world.context.wait_until_alone(DEADLINE);
     backend.answer(0);
     let client = world.serve();
     good(&client.reattach(&session, access));

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::client::Client;
 use super::model_server::ModelServer;
-use crate::context::{PATIENCE, TestContext, wait_for};
+use crate::context::{DEADLINE, TestContext, wait_for};
 
 /// The key of the model, which must be seen by nobody but the model.
 pub(super) const KEY: &str = "sk-it-4f1d0c9b7e2a-secret";
@@ -247,5 +247,5 @@ pub(super) fn files_below(folder: &Path) -> Vec<PathBuf> {
 
 /// Wait until something about a session holds, which another process makes so.
 pub(super) fn eventually<T>(what: &str, mut ready: impl FnMut() -> Option<T>) -> T {
-    wait_for(PATIENCE, what, || ready().ok_or("not yet"))
+    wait_for(DEADLINE, what, || ready().ok_or("not yet"))
 }

@@ -42,7 +42,7 @@ pub(super) struct Start {
 
 /// The folders that configurations are looked for in.
 #[derive(Debug, Clone)]
-pub(super) struct Places {
+pub(super) struct ConfigFolders {
     pub(super) project: PathBuf,
     pub(super) home: PathBuf,
     /// `XDG_CONFIG_HOME`, if set.
@@ -72,8 +72,8 @@ impl Agent {
     }
 
     /// Where its configuration is.
-    pub(super) fn file(self, places: &Places) -> PathBuf {
-        let Places { project, home, .. } = places;
+    pub(super) fn file(self, places: &ConfigFolders) -> PathBuf {
+        let ConfigFolders { project, home, .. } = places;
         let config = || {
             places
                 .config
@@ -183,7 +183,7 @@ mod tests {
 
     #[test]
     fn every_agent_has_a_file_of_its_own() {
-        let places = Places {
+        let places = ConfigFolders {
             project: "/p".into(),
             home: "/h".into(),
             config: None,

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 use crate::cli::caller::from_here;
 use crate::cli::{Global, output};
-use agents::{Agent, Places, Shape, Start};
+use agents::{Agent, ConfigFolders, Shape, Start};
 
 /// What is added to a file's name for what was in it before.
 const BEFORE: &str = ".before-pillion";
@@ -118,7 +118,7 @@ fn runner(ours: &Path) -> Option<(&'static str, &'static [&'static str])> {
     }
 }
 
-fn places() -> Result<Places> {
+fn places() -> Result<ConfigFolders> {
     let folder = |name: &str| {
         let value = std::env::var_os(name).filter(|value| !value.is_empty());
         value.map(PathBuf::from)
@@ -133,7 +133,7 @@ fn places() -> Result<Places> {
             format!("the current folder is gone: {error}"),
         )
     })?;
-    Ok(Places {
+    Ok(ConfigFolders {
         project,
         home,
         config: folder("XDG_CONFIG_HOME"),
@@ -142,7 +142,7 @@ fn places() -> Result<Places> {
 }
 
 /// For people: what goes where.
-fn shown(agent: Agent, places: &Places, start: &Start) -> Result<String> {
+fn shown(agent: Agent, places: &ConfigFolders, start: &Start) -> Result<String> {
     let title = agent.title();
     let file = agent.file(places);
     let mut text = format!("{title} (--agent {})\n", agent.name());
@@ -166,7 +166,7 @@ fn alone(agent: Agent, start: &Start) -> Result<String> {
 }
 
 /// For programs.
-fn described(agent: Agent, places: &Places, start: &Start) -> Value {
+fn described(agent: Agent, places: &ConfigFolders, start: &Start) -> Value {
     let (format, key) = match agent.shape() {
         Shape::Json(key) => ("json", key),
         Shape::Toml(key) => ("toml", key),
@@ -181,7 +181,7 @@ fn described(agent: Agent, places: &Places, start: &Start) -> Value {
     })
 }
 
-fn write(agent: Agent, places: &Places, start: &Start, json: bool) -> Result<ExitCode> {
+fn write(agent: Agent, places: &ConfigFolders, start: &Start, json: bool) -> Result<ExitCode> {
     let named = agent.file(places);
     // A link stays one: what it leads to is written.
     let file = named.canonicalize().unwrap_or(named);

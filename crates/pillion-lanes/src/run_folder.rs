@@ -18,7 +18,7 @@ const AGAIN: Duration = Duration::from_millis(5);
 
 /// Where a run has its folder.
 #[derive(Debug)]
-pub struct Place {
+pub struct RunFolder {
     /// On this machine; `None` if it is only in memory.
     pub folder: Option<PathBuf>,
     /// Its name below the folder of all sessions.
@@ -33,7 +33,7 @@ pub struct Place {
     pub tmp: PathBuf,
 }
 
-impl Place {
+impl RunFolder {
     /// The folder of code in `lane` behind walls of this level. Folders on this machine are
     /// below `sessions`; in the user lane it is that of `session`.
     pub fn new(sessions: &Path, lane: Lane, session: Option<&str>, level: Level) -> Result<Self> {
@@ -111,7 +111,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for RunFolder {
     fn drop(&mut self) {
         if let Some(folder) = self.folder.take().filter(|_| self.throwaway) {
             // It may hold much, and nobody should wait for it.
@@ -157,13 +157,13 @@ mod tests {
     async fn the_expert_lane_has_a_folder_on_disk_only_without_namespaces() {
         let root = tempfile::tempdir().unwrap();
         let sessions = root.path().join("sessions");
-        let boxed = Place::new(&sessions, Lane::Expert, None, Level::L3).unwrap();
+        let boxed = RunFolder::new(&sessions, Lane::Expert, None, Level::L3).unwrap();
         assert_eq!(
             (boxed.folder.as_ref(), boxed.seen.as_path()),
             (None, Path::new(WORK))
         );
         assert!(!sessions.exists());
-        let place = Place::new(&sessions, Lane::Expert, None, Level::L2).unwrap();
+        let place = RunFolder::new(&sessions, Lane::Expert, None, Level::L2).unwrap();
         let folder = place.folder.clone().unwrap();
         assert_eq!((&place.seen, place.part.as_ref()), (&folder, None));
         assert!(folder.is_dir() && session::all(&sessions).is_empty());
@@ -176,7 +176,7 @@ mod tests {
     #[tokio::test]
     async fn the_user_lane_keeps_the_folder_of_its_session() {
         let root = tempfile::tempdir().unwrap();
-        let mut place = Place::new(root.path(), Lane::User, None, Level::L3).unwrap();
+        let mut place = RunFolder::new(root.path(), Lane::User, None, Level::L3).unwrap();
         let folder = place.folder.clone().unwrap();
         let part = Path::new(NO_SESSION).join(session::WORKSPACE);
         assert_eq!(folder, root.path().join(&part));
@@ -194,7 +194,8 @@ mod tests {
     async fn a_throwaway_session_leaves_no_folder() {
         let root = tempfile::tempdir().unwrap();
         let session = Throwaway::new(root.path().to_owned());
-        let place = Place::new(root.path(), Lane::User, Some(session.name()), Level::L3).unwrap();
+        let place =
+            RunFolder::new(root.path(), Lane::User, Some(session.name()), Level::L3).unwrap();
         let folder = place.folder.clone().unwrap();
         std::fs::write(folder.join("a"), "1").unwrap();
         drop(place);
@@ -208,7 +209,7 @@ mod tests {
     #[test]
     fn a_session_has_no_name_that_leads_out() {
         let root = tempfile::tempdir().unwrap();
-        let place = Place::new(root.path(), Lane::User, Some("../x"), Level::L3);
+        let place = RunFolder::new(root.path(), Lane::User, Some("../x"), Level::L3);
         assert_eq!(place.unwrap_err().code, Code::InvalidParams);
     }
 }

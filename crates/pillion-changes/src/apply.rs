@@ -14,7 +14,9 @@ use std::path::{Path, PathBuf};
 use rayon::prelude::*;
 use rustix::fs::{Access, access};
 
-use super::content::{Change, Content, Held, folders_above, held, held_at, nearest_folder};
+use super::content::{
+    Content, PathChange, PathState, folders_above, held, held_at, nearest_folder,
+};
 use super::manifest::{Folders, sync_folder};
 use super::swap::{OPENING, Settled, Swap, Swapped, settled};
 
@@ -61,7 +63,7 @@ impl From<io::Error> for Why {
 #[derive(Default)]
 struct Progress<'a> {
     /// Each with the place where what was there before lies now.
-    done: Vec<(&'a Change, &'a Path)>,
+    done: Vec<(&'a PathChange, &'a Path)>,
     made: Vec<PathBuf>,
     /// Folders whose names changed.
     touched: BTreeSet<PathBuf>,
@@ -72,7 +74,7 @@ impl Carry<'_> {
     /// as one of the system.
     pub(super) fn out(
         &self,
-        changes: &[Change],
+        changes: &[PathChange],
         step: &mut dyn FnMut() -> io::Result<()>,
     ) -> Result<(), Failed> {
         let failed = |path: &str, why, stuck| Failed {
@@ -121,7 +123,7 @@ impl Carry<'_> {
 
     /// Put back or remove what a killed process left beside the files; says which files
     /// others had changed.
-    pub(super) fn reclaim(&self, changes: &[Change]) -> Vec<String> {
+    pub(super) fn reclaim(&self, changes: &[PathChange]) -> Vec<String> {
         let mut left = Vec::new();
         for change in changes {
             let name = self.aside_name(&change.path);
@@ -141,7 +143,12 @@ impl Carry<'_> {
         left
     }
 
-    fn reclaim_one(&self, change: &Change, aside: &Path, left: &mut Vec<String>) -> io::Result<()> {
+    fn reclaim_one(
+        &self,
+        change: &PathChange,
+        aside: &Path,
+        left: &mut Vec<String>,
+    ) -> io::Result<()> {
         let (before, after) = (change.before.as_ref(), change.after.as_ref());
         if settled(aside, &[before, after])? == Settled::Same {
             return fs::remove_file(aside);
@@ -165,7 +172,7 @@ impl Carry<'_> {
 
     /// Where the new content of a file waits, and the old one lies once it was taken away: in
     /// the same file system, under a name that can be found again after a crash.
-    fn aside(&self, change: &Change) -> PathBuf {
+    fn aside(&self, change: &PathChange) -> PathBuf {
         let near = nearest_folder(self.root, &change.path);
         let device = |folder: &Path| fs::metadata(folder).ok().map(|meta| meta.dev());
         // A folder out of which all is deleted is to go away as well.
@@ -181,7 +188,7 @@ impl Carry<'_> {
         format!(".pillion-{}-{}.tmp", self.id, &hash[..16])
     }
 
-    fn prepare(&self, change: &Change, aside: &Path) -> io::Result<()> {
+    fn prepare(&self, change: &PathChange, aside: &Path) -> io::Result<()> {
         if change.before.is_some() {
             // A rename would replace it all the same, but it was not meant to be changed.
             access(self.root.join(&change.path), Access::WRITE_OK)?;
@@ -198,12 +205,12 @@ impl Carry<'_> {
     /// Deletions come first: a folder may have to stand where a file was.
     fn change_names<'a>(
         &self,
-        changes: &'a [Change],
+        changes: &'a [PathChange],
         asides: &'a [PathBuf],
         progress: &mut Progress<'a>,
         step: &mut dyn FnMut() -> io::Result<()>,
     ) -> Result<(), (String, Why)> {
-        let at = |change: &Change, why: Why| (change.path.clone(), why);
+        let at = |change: &PathChange, why: Why| (change.path.clone(), why);
         let deletions = changes.iter().zip(asides);
         let deletions = deletions.filter(|(change, _)| change.after.is_none());
         for (change, aside) in deletions.clone() {
@@ -248,7 +255,7 @@ impl Carry<'_> {
 
     /// Bring one path from its state before to the one after; nothing is lost that others
     /// wrote there.
-    fn change_name(&self, change: &Change, aside: &Path) -> Result<(), Why> {
+    fn change_name(&self, change: &PathChange, aside: &Path) -> Result<(), Why> {
         // Mostly this shows it already; and that no link leads out of the root by now.
         if !held(self.root, &change.path)?.is(change.before.as_ref()) {
             return Err(Why::Changed);
@@ -325,13 +332,13 @@ impl Carry<'_> {
     /// they wrote to the other one gets a name beside it, which is the answer.
     fn restore(
         &self,
-        change: &Change,
+        change: &PathChange,
         aside: &Path,
         progress: &mut Progress<'_>,
     ) -> io::Result<Option<String>> {
         let path = self.root.join(&change.path);
         let back = change.before.as_ref();
-        let is_there = || Ok::<_, io::Error>(!matches!(held_at(aside)?, Held::Nothing));
+        let is_there = || Ok::<_, io::Error>(!matches!(held_at(aside)?, PathState::Nothing));
         if let Some(content) = back {
             self.make_folders(&change.path, Some(self.folders), progress)?;
             if !is_there()? {
@@ -428,7 +435,7 @@ fn write(aside: &Path, content: &Content) -> io::Result<()> {
 }
 
 /// Remove what lies aside after a failure, if it is known: all else is of others.
-fn discard(change: &Change, aside: &Path) {
+fn discard(change: &PathChange, aside: &Path) {
     let known = [change.before.as_ref(), change.after.as_ref()];
     let is_known = held_at(aside).is_ok_and(|found| known.iter().any(|one| found.is(*one)));
     match fs::symlink_metadata(aside).is_ok() {

@@ -11,15 +11,15 @@ use std::time::Duration;
 use pillion_catalogue::{Code, Error, Result};
 use serde_json::{Value, json};
 
-use crate::client::{Answer, Client};
-use crate::heard::{Channel, Heard};
-use crate::kernel::{Kernel, Ready, gone};
+use crate::client::{KernelClient, ReplyStream};
+use crate::kernel::{Kernel, ReadyKernel, gone};
+use crate::received::{Channel, Heard};
 use crate::start::ANSWER_TIMEOUT;
 
 /// How long it may take to make a subshell; older ones say nothing when they are asked for one.
 const MADE: Duration = Duration::from_secs(2);
 
-impl Client {
+impl KernelClient {
     /// The kernel's subshell, which is made if there is none; `None` if it cannot have one.
     async fn subshell(&self) -> Option<&str> {
         let made = self.beside.get_or_init(|| async {
@@ -36,7 +36,12 @@ impl Client {
 impl Kernel {
     /// Ask it something that is no cell: what comes back. It is not kept waiting by a cell, if
     /// this kernel can do two things at once.
-    pub async fn begin_asking(&self, ready: &Ready, kind: &str, content: &Value) -> Result<Answer> {
+    pub async fn begin_asking(
+        &self,
+        ready: &ReadyKernel,
+        kind: &str,
+        content: &Value,
+    ) -> Result<ReplyStream> {
         let client = &ready.client;
         let subshell = match client.is_busy() && self.source().is_some() {
             true => client.subshell().await,
@@ -50,7 +55,7 @@ impl Kernel {
     }
 
     /// Ask it something that is no cell, and wait for its reply.
-    pub async fn ask(&self, ready: &Ready, kind: &str, content: &Value) -> Result<Value> {
+    pub async fn ask(&self, ready: &ReadyKernel, kind: &str, content: &Value) -> Result<Value> {
         let answer = self.begin_asking(ready, kind, content).await?;
         let reply = tokio::time::timeout(ANSWER_TIMEOUT, answer.reply()).await;
         reply
@@ -61,7 +66,7 @@ impl Kernel {
 
     /// Run code of our own that is no cell, and give the first thing that it shows, if any. Nobody
     /// can interrupt it: what is interrupted is the cell that runs.
-    pub async fn ask_by_code(&self, ready: &Ready, code: &str) -> Result<Option<Heard>> {
+    pub async fn ask_by_code(&self, ready: &ReadyKernel, code: &str) -> Result<Option<Heard>> {
         let request = json!({
             "code": code,
             "silent": true,

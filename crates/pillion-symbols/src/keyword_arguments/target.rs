@@ -8,10 +8,10 @@ use pillion_index::parsed::parsed;
 use pillion_index::source::{Source, Span};
 
 use super::sites::{self, Taking, Which};
-use crate::ask::Engine;
+use crate::ask::EngineView;
 use crate::closure::{self, Grower};
 use crate::definitions;
-use crate::desk::{Desk, Place};
+use crate::open_files::{FileSpan, OpenFiles};
 
 /// Methods that get what a class is made with.
 const MAKERS: &[&str] = &["__init__", "__new__"];
@@ -23,19 +23,19 @@ const DISPATCHERS: &[&str] = &["singledispatch", "singledispatchmethod"];
 
 /// Who takes a keyword.
 #[derive(Debug, Default)]
-pub struct Target {
+pub struct KeywordTarget {
     /// The parameters or fields of this name, by their places.
-    pub own: BTreeSet<Place>,
+    pub own: BTreeSet<FileSpan>,
     /// The functions with such a parameter.
-    pub functions: BTreeSet<Place>,
+    pub functions: BTreeSet<FileSpan>,
     /// The classes that are made with it.
-    pub classes: BTreeSet<Place>,
+    pub classes: BTreeSet<FileSpan>,
     /// The classes that are made with keywords of any name, which may become their attributes.
-    pub loose: BTreeSet<Place>,
+    pub loose: BTreeSet<FileSpan>,
     /// The classes below which the head of a class may have it.
-    pub heads: BTreeSet<Place>,
+    pub heads: BTreeSet<FileSpan>,
     /// The same, as metaclasses.
-    pub(crate) metaclasses: BTreeSet<Place>,
+    pub(crate) metaclasses: BTreeSet<FileSpan>,
     /// Whether it is a field of the classes.
     pub(crate) is_field: bool,
     /// The names of the functions.
@@ -45,31 +45,31 @@ pub struct Target {
     /// Whether one of the functions takes keywords of any name.
     pub(crate) takes_any: bool,
     /// Strings in decorators that spell it.
-    pub strings: Vec<(Place, bool)>,
+    pub strings: Vec<(FileSpan, bool)>,
     /// Functions outside of the workspace that one of them overrides.
-    pub outside: BTreeSet<Place>,
+    pub outside: BTreeSet<FileSpan>,
 }
 
-impl Target {
+impl KeywordTarget {
     /// Take in the parameter at a place, with those of all functions that stand for its own;
     /// whether there is one.
-    pub async fn add(&mut self, engine: &Engine, place: &Place, name: &str) -> Result<bool> {
+    pub async fn add(&mut self, engine: &EngineView, place: &FileSpan, name: &str) -> Result<bool> {
         let mut grower = Grower::new(engine);
-        let Some(taking) = taking(&mut grower.desk, place, name, true) else {
+        let Some(taking) = taking(&mut grower.opened, place, name, true) else {
             return Ok(false);
         };
         self.own.insert(place.clone());
-        self.note(&mut grower.desk, place, &taking);
-        let Some(function) = place_of(&mut grower.desk, place, taking.name) else {
+        self.note(&mut grower.opened, place, &taking);
+        let Some(function) = place_of(&mut grower.opened, place, taking.name) else {
             return Ok(true);
         };
-        let class = closure::member(&mut grower.desk, &function);
+        let class = closure::member(&mut grower.opened, &function);
         let class = class.map(|(span, _)| (place.0.clone(), span));
         match &class {
             Some(class) if OF_HEADS.contains(&&*taking.called) => {
                 grower.add_alone(&function);
                 for other in OF_HEADS {
-                    for place in closure::members_named(&mut grower.desk, class, other) {
+                    for place in closure::members_named(&mut grower.opened, class, other) {
                         grower.add_alone(&place);
                     }
                 }
@@ -84,18 +84,18 @@ impl Target {
         {
             cases(engine, &mut grower, &function, &taking).await?;
         }
-        let functions: Vec<Place> = grower.family.places.iter().cloned().collect();
+        let functions: Vec<FileSpan> = grower.family.places.iter().cloned().collect();
         for function in functions {
-            let Some(taking) = self::taking(&mut grower.desk, &function, name, false) else {
+            let Some(taking) = self::taking(&mut grower.opened, &function, name, false) else {
                 continue;
             };
-            let Some(own) = place_of(&mut grower.desk, &function, taking.parameter) else {
+            let Some(own) = place_of(&mut grower.opened, &function, taking.parameter) else {
                 continue;
             };
             self.own.insert(own);
-            self.note(&mut grower.desk, &function, &taking);
+            self.note(&mut grower.opened, &function, &taking);
             self.functions.insert(function.clone());
-            if let Some((span, _)) = closure::member(&mut grower.desk, &function) {
+            if let Some((span, _)) = closure::member(&mut grower.opened, &function) {
                 let class = (function.0.clone(), span);
                 self.classes(engine, &mut grower, &class, &taking.called)
                     .await?;
@@ -106,15 +106,20 @@ impl Target {
     }
 
     /// The parameters of the makers below the classes that are made with it, if they have it.
-    pub(crate) async fn makers_below(&self, engine: &Engine, name: &str) -> Result<Vec<Place>> {
-        let mut desk = Desk::new(&engine.view);
+    pub(crate) async fn makers_below(
+        &self,
+        engine: &EngineView,
+        name: &str,
+    ) -> Result<Vec<FileSpan>> {
+        let mut opened = OpenFiles::new(&engine.view);
         let mut found = Vec::new();
         for class in &self.classes {
             for below in closure::implementations(engine, class).await? {
                 for maker in MAKERS {
-                    for function in closure::members_named(&mut desk, &below, maker) {
-                        let taking = taking(&mut desk, &function, name, false);
-                        let own = taking.and_then(|t| place_of(&mut desk, &function, t.parameter));
+                    for function in closure::members_named(&mut opened, &below, maker) {
+                        let taking = taking(&mut opened, &function, name, false);
+                        let own =
+                            taking.and_then(|t| place_of(&mut opened, &function, t.parameter));
                         found.extend(own);
                     }
                 }
@@ -124,13 +129,13 @@ impl Target {
         Ok(found)
     }
 
-    fn note(&mut self, desk: &mut Desk, place: &Place, taking: &Taking) {
+    fn note(&mut self, opened: &mut OpenFiles, place: &FileSpan, taking: &Taking) {
         self.names.insert(taking.called.clone());
         self.takes_any |= taking.any.is_some();
         self.decorators.extend(taking.decorators.iter().cloned());
         let is_settled = taking.decorators.iter().any(|name| name == "parametrize");
         for range in &taking.strings {
-            if let Some(found) = place_of(desk, place, Some(*range)) {
+            if let Some(found) = place_of(opened, place, Some(*range)) {
                 self.strings.push((found, is_settled));
             }
         }
@@ -139,9 +144,9 @@ impl Target {
     /// The classes that a method of one of them gets its arguments from.
     async fn classes(
         &mut self,
-        engine: &Engine,
+        engine: &EngineView,
         grower: &mut Grower<'_>,
-        class: &Place,
+        class: &FileSpan,
         called: &str,
     ) -> Result<()> {
         if called == "__init_subclass__" {
@@ -151,8 +156,8 @@ impl Target {
         }
         if OF_HEADS.contains(&called) {
             let line = grower.line(class).await?;
-            let is_type = |place: &Place| {
-                let source = grower.desk.source(&place.0);
+            let is_type = |place: &FileSpan| {
+                let source = grower.opened.source(&place.0);
                 let name = source.and_then(|s| s.slice(place.1).map(ToOwned::to_owned));
                 name.as_deref() == Some("type")
             };
@@ -165,7 +170,7 @@ impl Target {
         if MAKERS.contains(&called) {
             self.classes.insert(class.clone());
             for below in closure::implementations(engine, class).await? {
-                let own = closure::members_named(&mut grower.desk, &below, called);
+                let own = closure::members_named(&mut grower.opened, &below, called);
                 if own.is_empty() && closure::is_inside(engine, &below.0) {
                     self.classes.insert(below);
                 }
@@ -178,21 +183,21 @@ impl Target {
 /// Take in the cases of a function that is dispatched by the type of an argument, and the
 /// function that another is a case of.
 async fn cases(
-    engine: &Engine,
+    engine: &EngineView,
     grower: &mut Grower<'_>,
-    function: &Place,
+    function: &FileSpan,
     taking: &Taking,
 ) -> Result<()> {
     let mut heads = vec![function.clone()];
-    if let (Some(at), Some(source)) = (taking.case_of, grower.desk.source(&function.0)) {
-        let file = grower.desk.name(&function.0).0;
+    if let (Some(at), Some(source)) = (taking.case_of, grower.opened.source(&function.0)) {
+        let file = grower.opened.name(&function.0).0;
         heads.extend(definitions::meaning(engine, &file, &source, at).await?);
     }
     heads.retain(|(path, _)| closure::is_inside(engine, path));
     heads.iter().for_each(|head| grower.add_alone(head));
     for file in engine.view.index.files_with("register") {
         let path = engine.absolute(&file);
-        let Some(source) = grower.desk.source(&path) else {
+        let Some(source) = grower.opened.source(&path) else {
             continue;
         };
         let cases = parsed(source.text(), &file, |parsed| sites::cases(parsed.body()));
@@ -209,38 +214,38 @@ async fn cases(
 }
 
 /// Whether all these functions take keywords of any name, and none has a parameter of this one.
-pub fn take_any(desk: &mut Desk, functions: &[Place], name: &str) -> bool {
+pub fn take_any(opened: &mut OpenFiles, functions: &[FileSpan], name: &str) -> bool {
     functions.iter().all(|function| {
-        let taking = taking(desk, function, name, false);
+        let taking = taking(opened, function, name, false);
         taking.is_some_and(|taking| taking.parameter.is_none() && taking.any.is_some())
     })
 }
 
 /// The function with a parameter at a place, or whose name stands there.
 pub(super) fn taking(
-    desk: &mut Desk,
-    (path, span): &Place,
+    opened: &mut OpenFiles,
+    (path, span): &FileSpan,
     name: &str,
     by_parameter: bool,
 ) -> Option<Taking> {
-    let source = desk.source(path)?;
+    let source = opened.source(path)?;
     let at = source.offset(span.start)?;
     let which = match by_parameter {
         true => Which::Taking(at),
         false => Which::Named(at),
     };
-    let file = desk.name(path).0;
+    let file = opened.name(path).0;
     parsed(source.text(), &file, |parsed| {
         sites::function(parsed.body(), source.text(), which, name)
     })
 }
 
 fn place_of(
-    desk: &mut Desk,
-    (path, _): &Place,
+    opened: &mut OpenFiles,
+    (path, _): &FileSpan,
     range: Option<ruff_text_size::TextRange>,
-) -> Option<Place> {
-    let source = desk.source(path)?;
+) -> Option<FileSpan> {
+    let source = opened.source(path)?;
     Some((path.clone(), span_of(&source, range?)))
 }
 

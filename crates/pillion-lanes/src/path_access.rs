@@ -16,7 +16,7 @@ use crate::session::passage;
 
 /// Let whoever runs code at this level pass through pillion's own folders.
 pub(crate) fn open(dirs: &Dirs, level: Level) {
-    if level == Level::L3 || pillion_sandbox::stranger().is_none() {
+    if level == Level::L3 || pillion_sandbox::run_user().is_none() {
         return;
     }
     let (cache, data) = (dirs.usable_cache(), dirs.usable_data());
@@ -36,17 +36,17 @@ pub(crate) fn open(dirs: &Dirs, level: Level) {
 
 /// Whether code at this level can get to what it needs: its folder, what it is made of.
 pub fn check(level: Level, needed: &[&Path]) -> io::Result<()> {
-    match pillion_sandbox::stranger().filter(|_| level < Level::L3) {
-        Some(stranger) => among(stranger, needed),
+    match pillion_sandbox::run_user().filter(|_| level < Level::L3) {
+        Some(run_user) => among(run_user, needed),
         None => Ok(()),
     }
 }
 
-fn among(stranger: u32, needed: &[&Path]) -> io::Result<()> {
+fn among(run_user: u32, needed: &[&Path]) -> io::Result<()> {
     for path in needed {
         // Links lead elsewhere, and both ways are gone.
         let real = path.canonicalize().unwrap_or_default();
-        if let Some(folder) = closed(stranger, path).or_else(|| closed(stranger, &real)) {
+        if let Some(folder) = closed(run_user, path).or_else(|| closed(run_user, &real)) {
             let folder = folder.display();
             let message = format!(
                 "code runs as another user here, who may not pass through `{folder}` to `{}`; \

@@ -8,10 +8,10 @@ use std::time::Duration;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, kill_process, wait};
 
-use super::everyone::Everyone;
+use super::processes::Everyone;
 use super::watch::Seen;
 use super::{complain, payload};
-use crate::spec::{Role, Said, Spec};
+use crate::spec::{BoxRole, InitMessage, Spec};
 use crate::{message, streams};
 
 /// Milliseconds between two looks: a child's end is not seen otherwise, and programs end soon.
@@ -27,11 +27,11 @@ pub(super) fn run(spec: &Spec, ctl: &OwnedFd, life: &OwnedFd) -> i32 {
         Err(why) => return complain(ctl, why),
     };
     streams::let_go();
-    let ready = Said {
+    let ready = InitMessage {
         ready: Some(0),
-        ..Said::default()
+        ..InitMessage::default()
     };
-    if spec.role != Role::Trial && message::send(ctl, &ready, &[]).is_err() {
+    if spec.role != BoxRole::Trial && message::send(ctl, &ready, &[]).is_err() {
         return super::FAILED;
     }
     let mut seen = Seen::new(&spec.watch, OFTEN.min(spec.every_ms));

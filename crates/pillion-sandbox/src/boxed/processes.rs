@@ -21,7 +21,7 @@ impl Everyone {
         let before = (self.list)();
         let asleep: HashSet<i32> = before
             .into_iter()
-            .filter(|pid| Status::of(*pid).is_stopped)
+            .filter(|pid| ProcessStatus::of(*pid).is_stopped)
             .collect();
         // Whoever was stopped is in this list, also if a later one misses him: he would stand
         // still for ever.
@@ -37,7 +37,7 @@ impl Everyone {
 
 /// What a process says of itself.
 #[derive(Debug, Default)]
-pub(super) struct Status {
+pub(super) struct ProcessStatus {
     pub(super) tasks: u32,
     /// Bytes that it has in memory, also those that others have too, and its page tables.
     pub(super) memory: u64,
@@ -46,7 +46,7 @@ pub(super) struct Status {
     pub(super) is_stopped: bool,
 }
 
-impl Status {
+impl ProcessStatus {
     pub(super) fn of(pid: i32) -> Self {
         let text = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
         let word = |name: &str| text.lines().find_map(|line| line.strip_prefix(name));

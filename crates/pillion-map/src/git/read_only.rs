@@ -9,10 +9,10 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use pillion_catalogue::{Code, Error, Result};
-use pillion_process::{Launch, LaunchError, Output};
+use pillion_process::{Launch, LaunchError, ProgramOutput};
 
 /// How long git may take.
-const PATIENCE: Duration = Duration::from_secs(20);
+const GIT_TIMEOUT: Duration = Duration::from_secs(20);
 /// Submodules that are looked into.
 const MAX_SUBMODULES: usize = 100;
 
@@ -171,7 +171,7 @@ impl Git {
         Ok(entries.map(ToOwned::to_owned).collect())
     }
 
-    async fn output<S: AsRef<str>>(&self, words: &[S]) -> Result<Output, LaunchError> {
+    async fn output<S: AsRef<str>>(&self, words: &[S]) -> Result<ProgramOutput, LaunchError> {
         let settings = self.settings.iter();
         let settings = settings.flat_map(|setting| ["-c".to_owned(), setting.clone()]);
         let launch = Launch::new("git")
@@ -184,7 +184,7 @@ impl Git {
             .env("GIT_NO_LAZY_FETCH", "1")
             .env("GIT_TERMINAL_PROMPT", "0")
             .read_only([]);
-        launch.output(PATIENCE).await
+        launch.output(GIT_TIMEOUT).await
     }
 }
 

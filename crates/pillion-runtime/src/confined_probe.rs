@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use pillion_catalogue::work;
-use pillion_process::{Exit, Output, Pipe, Stream};
-use pillion_sandbox::{Confine, Folder, Level, Limits, Means, Policy, Role};
+use pillion_process::{Exit, Pipe, ProgramOutput, StreamTarget};
+use pillion_sandbox::{BoxRole, Confine, Folder, Level, Limits, Means, Policy};
 use tokio::sync::OnceCell;
 
 use crate::{Interpreter, view};
@@ -22,7 +22,7 @@ pub(crate) async fn ask(
     executable: &Path,
     args: &[&str],
     limit: Duration,
-) -> Result<Output, String> {
+) -> Result<ProgramOutput, String> {
     static MEANS: OnceCell<Means> = OnceCell::const_new();
     let means = MEANS
         .get_or_init(|| pillion_sandbox::probe(most_walls()))
@@ -48,13 +48,13 @@ pub(crate) async fn ask(
     });
     let failed = |error: std::io::Error| error.to_string();
     let (stdout, stderr) = (Pipe::new().map_err(failed)?, Pipe::new().map_err(failed)?);
-    let mut confined = Confine::new(Role::Program, means.level, policy, executable)
+    let mut confined = Confine::new(BoxRole::Program, means.level, policy, executable)
         .args(args.iter().copied())
         .env(env.collect())
         .stdio([
-            Stream::Null,
-            Stream::File(stdout.write.into()),
-            Stream::File(stderr.write.into()),
+            StreamTarget::Null,
+            StreamTarget::File(stdout.write.into()),
+            StreamTarget::File(stderr.write.into()),
         ])
         .spawn()
         .map_err(|error| error.to_string())?;
@@ -77,7 +77,7 @@ pub(crate) async fn ask(
         signal: said.signal,
         not_started: false,
     };
-    Ok(Output {
+    Ok(ProgramOutput {
         exit,
         stdout,
         stderr,

@@ -12,7 +12,7 @@ use super::Actor;
 use crate::child::{Broke, Did};
 use crate::failure::{crashed, too_large};
 use crate::life::Happening;
-use crate::{Answer, Cause, Dialect, Ended, Event};
+use crate::{CallAnswer, Cause, Dialect, Ended, Event};
 
 impl Actor {
     pub(super) fn on_child(&mut self, did: Did) {
@@ -103,7 +103,7 @@ impl Actor {
         let took = done.began.elapsed();
         self.shared.answered(took);
         if let Some(pending) = done.pending.take() {
-            pending.answer(outcome.map(|result| Answer {
+            pending.answer(outcome.map(|result| CallAnswer {
                 result,
                 generation,
                 pid,

@@ -11,10 +11,10 @@ use std::path::{Path, PathBuf};
 use pillion_catalogue::{Result, work};
 use pillion_index::Kind;
 use pillion_index::source::Span;
-use pillion_symbols::ask::Engine;
+use pillion_symbols::ask::EngineView;
 use pillion_symbols::closure;
-use pillion_symbols::desk::{self, Desk};
 use pillion_symbols::occurrences::Sort;
+use pillion_symbols::open_files::{self, OpenFiles};
 use ruff_text_size::TextRange;
 
 use super::lookups::Settled;
@@ -76,7 +76,7 @@ pub(super) struct Sorted {
 
 /// Sort all places that nobody is sure of.
 pub(super) async fn sort(
-    engine: &Engine,
+    engine: &EngineView,
     subject: &Subject,
     settled: &Settled,
     included: Included,
@@ -157,21 +157,21 @@ pub(super) async fn sort(
         let why = "it may be looked up by the name of the class".to_owned();
         add(root.join(file), span, Doubtful::Told, why);
     }
-    let mut desk = Desk::new(&engine.view);
+    let mut opened = OpenFiles::new(&engine.view);
     for left in all.into_values() {
-        let file = desk.name(&left.path).0;
+        let file = opened.name(&left.path).0;
         let known = subject.places.get(&file);
         if known.is_some_and(|spans| spans.contains(&left.span)) {
             continue;
         }
-        let source = desk.source(&left.path);
+        let source = opened.source(&left.path);
         let spells = source.is_some_and(|s| s.slice(left.span) == Some(&*subject.name));
         if spells && included.has(left.sort) && closure::is_inside(engine, &left.path) {
             sorted.taken.push((file, left.span));
             continue;
         }
         sorted.left.push(pillion_changes::LeftAlone {
-            location: desk.location(&left.path, left.span),
+            location: opened.location(&left.path, left.span),
             why: left.why,
         });
     }
@@ -180,7 +180,7 @@ pub(super) async fn sort(
 
 /// Where a name is put together that may be the one of what is defined at a place.
 pub(super) async fn put_together(
-    engine: &Engine,
+    engine: &EngineView,
     subject: &Subject,
 ) -> Result<Vec<(String, Span)>> {
     if !Home::of(engine, subject).is_known_elsewhere {
@@ -191,19 +191,19 @@ pub(super) async fn put_together(
 }
 
 /// Whether it is a class that gets another name of its own.
-fn defines_class(engine: &Engine, subject: &Subject) -> bool {
-    let mut desk = Desk::new(&engine.view);
+fn defines_class(engine: &EngineView, subject: &Subject) -> bool {
+    let mut opened = OpenFiles::new(&engine.view);
     let mut places = subject.closure.iter().chain(&subject.found.places);
     !subject.alias
         && places.any(|(path, span)| {
-            let defined = desk.defined_at(path, span.start);
+            let defined = opened.defined_at(path, span.start);
             defined.is_some_and(|defined| defined.kind == Kind::Class)
         })
 }
 
 /// Where files import the name from a module that looks names up itself, and use it then.
 fn asked_of_lazy(
-    engine: &Engine,
+    engine: &EngineView,
     subject: &Subject,
     lazy: &BTreeSet<String>,
 ) -> Vec<(String, Span)> {
@@ -265,7 +265,7 @@ struct Home {
 }
 
 impl Home {
-    fn of(engine: &Engine, subject: &Subject) -> Self {
+    fn of(engine: &EngineView, subject: &Subject) -> Self {
         let mut home = Self {
             files: BTreeSet::new(),
             parts: Vec::new(),
@@ -273,9 +273,9 @@ impl Home {
             is_known_elsewhere: !subject.alias,
             lazy: BTreeSet::new(),
         };
-        let mut desk = Desk::new(&engine.view);
+        let mut opened = OpenFiles::new(&engine.view);
         for (path, span) in &subject.closure {
-            let file = desk.name(path).0;
+            let file = opened.name(path).0;
             match subject.sort {
                 Sort::Member => {
                     home.files.insert(file);
@@ -286,10 +286,10 @@ impl Home {
                     home.parts.extend(around.map(|span| (file, span)));
                 }
                 Sort::Plain => {
-                    let defined = desk.defined_at(path, span.start);
+                    let defined = opened.defined_at(path, span.start);
                     let is_global = defined.is_some_and(|d| !d.name_path.contains('/'));
                     if is_global {
-                        home.owners.insert(desk::module_name(path));
+                        home.owners.insert(open_files::module_name(path));
                         home.files.extend(subject.places.keys().cloned());
                         home.lazy_around(engine, &file);
                     } else {
@@ -301,7 +301,7 @@ impl Home {
             }
         }
         for (path, span) in &subject.family.classes {
-            let source = desk.source(path);
+            let source = opened.source(path);
             let name = source.and_then(|s| s.slice(*span).map(ToOwned::to_owned));
             home.owners.extend(name);
         }
@@ -312,7 +312,7 @@ impl Home {
     }
 
     /// Take in the modules around one, or beside it, that look names up themselves.
-    fn lazy_around(&mut self, engine: &Engine, defined_in: &str) {
+    fn lazy_around(&mut self, engine: &EngineView, defined_in: &str) {
         let own = modules::key(defined_in);
         for (file, facts) in engine.view.index.iter() {
             let key = modules::key(file);

@@ -24,14 +24,14 @@ impl Use {
 }
 
 /// A connection to the file at a path.
-pub(crate) struct Held {
+pub(crate) struct OpenConnection {
     path: PathBuf,
     purpose: Use,
     connection: Connection,
     file: FileId,
 }
 
-impl Held {
+impl OpenConnection {
     /// Open the file; also where a broken one was put.
     pub(crate) fn open(path: &Path, purpose: Use) -> Result<(Self, Option<PathBuf>), StoreError> {
         let opened = purpose.open(path)?;

@@ -20,14 +20,14 @@ use pillion_index::parsed::parsed;
 use pillion_index::source::{Position, Source, Span};
 use rayon::prelude::*;
 
-use crate::ask::{Engine, span};
+use crate::ask::{EngineView, span};
 use crate::closure::{self, Grower};
 use crate::definitions;
-use crate::desk::{Desk, Place};
 use crate::fixtures;
+use crate::open_files::{FileSpan, OpenFiles};
 use crate::project::View;
 use sites::{Argument, Named, Site, To};
-pub use target::Target;
+pub use target::KeywordTarget;
 pub use target::take_any;
 use target::{span_of, taking};
 
@@ -42,21 +42,25 @@ const COPIES: &[&str] = &["replace", "evolve", "_replace", "assoc", "__replace__
 const HANDED_ON: &str = "it is handed on to what nobody knows";
 
 /// Something that may mean what is looked for, and why nobody is sure.
-pub type Doubt = (Place, String);
+pub type Doubt = (FileSpan, String);
 
 /// Where a keyword arrives.
 #[derive(Debug, Default)]
 pub(crate) struct Arrivals {
     /// Places that mean it for certain.
-    pub(crate) certain: BTreeSet<Place>,
+    pub(crate) certain: BTreeSet<FileSpan>,
     /// Places that may mean it.
     pub possible: Vec<Doubt>,
     /// Other parameters that a keyword means at the same time.
-    pub(crate) joined: BTreeSet<Place>,
+    pub(crate) joined: BTreeSet<FileSpan>,
 }
 
 /// Where the keyword of a target is given.
-pub(crate) async fn find(engine: &Engine, name: &str, target: &Target) -> Result<Arrivals> {
+pub(crate) async fn find(
+    engine: &EngineView,
+    name: &str,
+    target: &KeywordTarget,
+) -> Result<Arrivals> {
     let mut finder = Finder::new(engine, name, target);
     for (place, is_settled) in &target.strings {
         match is_settled {
@@ -82,7 +86,11 @@ pub(crate) async fn find(engine: &Engine, name: &str, target: &Target) -> Result
 
 /// Where one of the functions is given a keyword of another name, which goes to those of any
 /// name.
-pub async fn passed(engine: &Engine, name: &str, target: &Target) -> Result<Option<Place>> {
+pub async fn passed(
+    engine: &EngineView,
+    name: &str,
+    target: &KeywordTarget,
+) -> Result<Option<FileSpan>> {
     if !target.takes_any {
         return Ok(None);
     }
@@ -92,11 +100,16 @@ pub async fn passed(engine: &Engine, name: &str, target: &Target) -> Result<Opti
 }
 
 /// What an engine says a place means: places of names.
-async fn targets(engine: &Engine, desk: &mut Desk, file: &str, at: Position) -> Result<Vec<Place>> {
+async fn targets(
+    engine: &EngineView,
+    opened: &mut OpenFiles,
+    file: &str,
+    at: Position,
+) -> Result<Vec<FileSpan>> {
     let found = engine.definition(file, at).await?;
     let places = found.iter().map(|l| (l.path.clone(), span(l.range)));
     Ok(places
-        .map(|place| definitions::name_of_attribute(desk, place))
+        .map(|place| definitions::name_of_attribute(opened, place))
         .collect())
 }
 
@@ -111,9 +124,9 @@ enum Carries {
 
 /// The functions that take a name out of their keywords of any name, or put it there. Blocks:
 /// it reads all files.
-fn takers(view: &View, name: &str) -> Vec<Place> {
+fn takers(view: &View, name: &str) -> Vec<FileSpan> {
     let paths: Vec<&Arc<str>> = view.index.iter().map(|(path, _)| path).collect();
-    let found: Vec<Vec<Place>> = paths
+    let found: Vec<Vec<FileSpan>> = paths
         .par_iter()
         .map(|path| {
             let whole = view.root().join(&***path);
@@ -137,12 +150,12 @@ fn takers(view: &View, name: &str) -> Vec<Place> {
 }
 
 struct Finder<'a> {
-    engine: &'a Engine,
+    engine: &'a EngineView,
     name: &'a str,
-    target: &'a Target,
-    desk: Desk,
+    target: &'a KeywordTarget,
+    opened: OpenFiles,
     /// What was found to hand the keyword on, or not to.
-    carriers: BTreeMap<Place, Carries>,
+    carriers: BTreeMap<FileSpan, Carries>,
     /// Whether a class that is made with it is chosen while the program runs.
     is_chosen_later: bool,
     /// Whether one of the functions is used as a value, if that was looked at.
@@ -159,18 +172,18 @@ struct Looked {
 }
 
 impl Looked {
-    fn place(&self, engine: &Engine, range: ruff_text_size::TextRange) -> Place {
+    fn place(&self, engine: &EngineView, range: ruff_text_size::TextRange) -> FileSpan {
         (engine.absolute(&self.file), span_of(&self.source, range))
     }
 }
 
 impl<'a> Finder<'a> {
-    fn new(engine: &'a Engine, name: &'a str, target: &'a Target) -> Self {
+    fn new(engine: &'a EngineView, name: &'a str, target: &'a KeywordTarget) -> Self {
         Self {
             engine,
             name,
             target,
-            desk: Desk::new(&engine.view),
+            opened: OpenFiles::new(&engine.view),
             carriers: BTreeMap::new(),
             is_chosen_later: false,
             is_value: None,
@@ -181,17 +194,17 @@ impl<'a> Finder<'a> {
 }
 
 impl Finder<'_> {
-    fn doubt(&mut self, place: Place, why: &str) {
+    fn doubt(&mut self, place: FileSpan, why: &str) {
         self.found.possible.push((place, why.to_owned()));
     }
 
     fn look(&mut self, path: &Path) -> Option<Looked> {
-        let source = self.desk.source(path)?;
-        let file = self.desk.name(path).0;
+        let source = self.opened.source(path)?;
+        let file = self.opened.name(path).0;
         Some(Looked { file, source })
     }
 
-    async fn means(&mut self, looked: &Looked, at: usize) -> Result<Vec<Place>> {
+    async fn means(&mut self, looked: &Looked, at: usize) -> Result<Vec<FileSpan>> {
         definitions::meaning(self.engine, &looked.file, &looked.source, at).await
     }
 
@@ -222,7 +235,7 @@ impl Finder<'_> {
 
     async fn keyword(&mut self, looked: &Looked, site: Site) -> Result<()> {
         let at = looked.source.position(sites::start(site.at));
-        let known = targets(self.engine, &mut self.desk, &looked.file, at).await?;
+        let known = targets(self.engine, &mut self.opened, &looked.file, at).await?;
         let place = looked.place(self.engine, site.at);
         if !known.is_empty() {
             if known.iter().any(|place| self.target.own.contains(place)) {
@@ -262,12 +275,12 @@ impl Finder<'_> {
     }
 
     /// Whether parameters are those of a protocol that functions are passed for.
-    fn is_for_functions(&mut self, parameters: &[Place]) -> bool {
+    fn is_for_functions(&mut self, parameters: &[FileSpan]) -> bool {
         parameters.iter().any(|place| {
-            let taking = taking(&mut self.desk, place, self.name, true);
+            let taking = taking(&mut self.opened, place, self.name, true);
             let is_call = taking.is_some_and(|taking| taking.called == "__call__");
-            let class = closure::class_around(&mut self.desk, &place.0, place.1.start);
-            is_call && class.is_some_and(|class| closure::is_a_protocol(&mut self.desk, &class))
+            let class = closure::class_around(&mut self.opened, &place.0, place.1.start);
+            is_call && class.is_some_and(|class| closure::is_a_protocol(&mut self.opened, &class))
         })
     }
 
@@ -278,9 +291,9 @@ impl Finder<'_> {
         }
         let mut is_value = false;
         for (path, at) in &self.target.functions {
-            let file = self.desk.name(path).0;
+            let file = self.opened.name(path).0;
             for found in self.engine.references(&file, at.start).await?.iter() {
-                let Some(source) = self.desk.source(&found.path) else {
+                let Some(source) = self.opened.source(&found.path) else {
                     continue;
                 };
                 let end = source.offset(span(found.range).end);
@@ -312,7 +325,7 @@ impl Finder<'_> {
         };
         let means = self.means(looked, callee.at).await?;
         let is_plain = means.iter().any(|place| {
-            let defined = self.desk.defined_at(&place.0, place.1.start);
+            let defined = self.opened.defined_at(&place.0, place.1.start);
             defined.is_some_and(|d| d.kind == Kind::Class || closure::is_special(&d.name))
         });
         self.is_chosen_later |= !is_plain;
@@ -343,7 +356,7 @@ impl Finder<'_> {
     }
 
     /// Whether a class, or one above it, is made by one of the metaclasses.
-    async fn has_metaclass(&mut self, class: &Place, depth: usize) -> Result<bool> {
+    async fn has_metaclass(&mut self, class: &FileSpan, depth: usize) -> Result<bool> {
         if self.target.metaclasses.is_empty() || depth > MAX_HANDED {
             return Ok(false);
         }
@@ -404,11 +417,11 @@ impl Finder<'_> {
             };
             // `partial(f, name=1)`; what a class makes is no function.
             let means = self.means(looked, named.at).await?;
-            let is_function = |place: &Place| self.target.functions.contains(place);
+            let is_function = |place: &FileSpan| self.target.functions.contains(place);
             let is_it = match argument {
                 Argument::Named(_) => {
                     means.iter().any(is_function) || {
-                        let is_class = |p: &Place| self.target.classes.contains(p);
+                        let is_class = |p: &FileSpan| self.target.classes.contains(p);
                         !self.target.is_field && means.iter().any(is_class)
                     }
                 }
@@ -425,7 +438,7 @@ impl Finder<'_> {
         }
         // What a property gives is called, not the property.
         let is_property = means.iter().any(|(path, at)| {
-            let defined = self.desk.defined_at(path, at.start);
+            let defined = self.opened.defined_at(path, at.start);
             defined.is_some_and(|defined| defined.kind == Kind::Property)
         });
         let Some(callee) = callee.filter(|_| !is_property) else {
@@ -455,7 +468,7 @@ impl Finder<'_> {
         // A decorator calls what it was given.
         let is_given = means.iter().any(|place| {
             let is_here = place.0 == self.engine.absolute(&looked.file);
-            is_here && self.desk.defined_at(&place.0, place.1.start).is_none()
+            is_here && self.opened.defined_at(&place.0, place.1.start).is_none()
         });
         let around = around.and_then(|at| {
             let found = looked.source.word_at(looked.source.position(at));
@@ -474,12 +487,12 @@ impl Finder<'_> {
             self.engine.absolute(&looked.file),
             Span { start, end: start },
         );
-        let Some(class) = closure::own_class(&mut self.desk, &place) else {
+        let Some(class) = closure::own_class(&mut self.opened, &place) else {
             return Ok(false);
         };
         let line = Grower::new(self.engine).line(&class).await?;
         let is_it = line.iter().any(|above| {
-            let own = closure::members_named(&mut self.desk, above, &callee.name);
+            let own = closure::members_named(&mut self.opened, above, &callee.name);
             own.iter()
                 .any(|place| self.target.functions.contains(place))
         });
@@ -500,7 +513,7 @@ impl Finder<'_> {
             return Ok(None);
         };
         for above in Grower::new(self.engine).line(&class).await? {
-            let own = closure::members_named(&mut self.desk, &above, &callee.name);
+            let own = closure::members_named(&mut self.opened, &above, &callee.name);
             if !own.is_empty() {
                 return self.carries(&own, 0).await.map(Some);
             }
@@ -529,14 +542,14 @@ impl Finder<'_> {
                 let at = looked.source.position(named.at);
                 if named.name == "self" {
                     let path = self.engine.absolute(&looked.file);
-                    let own = closure::class_around(&mut self.desk, &path, at);
+                    let own = closure::class_around(&mut self.opened, &path, at);
                     own.into_iter().collect()
                 } else {
                     definitions::classes_of(self.engine, &looked.file, at).await?
                 }
             }
         };
-        let classes: Vec<Place> = classes
+        let classes: Vec<FileSpan> = classes
             .into_iter()
             .filter(|(path, _)| closure::is_inside(self.engine, path))
             .collect();
@@ -550,7 +563,7 @@ impl Finder<'_> {
 
     /// Whether what is defined at one of these places takes the keyword, or hands it on to
     /// something that does.
-    async fn carries(&mut self, places: &[Place], depth: usize) -> Result<Carries> {
+    async fn carries(&mut self, places: &[FileSpan], depth: usize) -> Result<Carries> {
         let mut all = Carries::No;
         for place in places {
             if self.target.functions.contains(place) || self.target.classes.contains(place) {
@@ -574,10 +587,10 @@ impl Finder<'_> {
     }
 
     /// What is called by a name: also the class that a variable holds.
-    async fn called(&mut self, looked: &Looked, at: usize) -> Result<Vec<Place>> {
+    async fn called(&mut self, looked: &Looked, at: usize) -> Result<Vec<FileSpan>> {
         let mut means = self.means(looked, at).await?;
         let is_defined = means.iter().any(|place| {
-            let defined = self.desk.defined_at(&place.0, place.1.start);
+            let defined = self.opened.defined_at(&place.0, place.1.start);
             defined.is_some_and(|d| d.kind.is_callable() || d.kind == Kind::Class)
         });
         if is_defined {
@@ -594,19 +607,19 @@ impl Finder<'_> {
         Ok(means)
     }
 
-    async fn hands_on(&mut self, place: &Place, depth: usize) -> Result<Carries> {
+    async fn hands_on(&mut self, place: &FileSpan, depth: usize) -> Result<Carries> {
         let Some(looked) = self.look(&place.0) else {
             return Ok(Carries::No);
         };
         let Some(at) = looked.source.offset(place.1.start) else {
             return Ok(Carries::No);
         };
-        let kind = self.desk.defined_at(&place.0, place.1.start);
+        let kind = self.opened.defined_at(&place.0, place.1.start);
         match kind.map(|defined| defined.kind) {
             Some(Kind::Class) => {
                 let mut all = Carries::No;
                 for maker in ["__init__", "__new__"] {
-                    let own = closure::members_named(&mut self.desk, place, maker);
+                    let own = closure::members_named(&mut self.opened, place, maker);
                     all = all.max(self.carries(&own, depth + 1).await?);
                 }
                 Ok(all)
@@ -633,12 +646,12 @@ impl Finder<'_> {
     /// Whether a function hands all its keywords on, and to whom.
     async fn function_hands_on(
         &mut self,
-        place: &Place,
+        place: &FileSpan,
         looked: &Looked,
         at: usize,
         depth: usize,
     ) -> Result<Carries> {
-        let Some(taking) = taking(&mut self.desk, place, self.name, false) else {
+        let Some(taking) = taking(&mut self.opened, place, self.name, false) else {
             return Ok(Carries::No);
         };
         let (None, Some(any)) = (taking.parameter, taking.any) else {
@@ -682,9 +695,9 @@ impl Finder<'_> {
     }
 
     /// Whether a function lies in one that decorates one of the functions.
-    fn decorates(&mut self, (path, at): &Place) -> bool {
+    fn decorates(&mut self, (path, at): &FileSpan) -> bool {
         let decorators = &self.target.decorators;
-        let found = self.desk.with_facts(path, |facts| {
+        let found = self.opened.with_facts(path, |facts| {
             let mut next = facts.named_at(at.start);
             while let Some(symbol) = next.and_then(|index| facts.symbols.get(index)) {
                 next = facts.container(symbol);
@@ -718,7 +731,7 @@ impl Finder<'_> {
         }
         let at = looked.source.position(callee.at);
         let path = self.engine.absolute(&looked.file);
-        let Some(class) = closure::class_around(&mut self.desk, &path, at) else {
+        let Some(class) = closure::class_around(&mut self.opened, &path, at) else {
             return Ok(Carries::No);
         };
         if self.target.classes.contains(&class) {
@@ -765,10 +778,10 @@ impl Finder<'_> {
 
     /// What calls pass by `**`, and dictionaries that are handed over with the function.
     async fn mappings(&mut self) -> Result<()> {
-        let mut uses: BTreeMap<Place, BTreeSet<Span>> = BTreeMap::new();
+        let mut uses: BTreeMap<FileSpan, BTreeSet<Span>> = BTreeMap::new();
         let called = self.target.functions.iter().chain(&self.target.classes);
         for (path, at) in called {
-            let file = self.desk.name(path).0;
+            let file = self.opened.name(path).0;
             for found in self.engine.references(&file, at.start).await?.iter() {
                 let key = (found.path.clone(), Span::default());
                 uses.entry(key).or_default().insert(span(found.range));

@@ -3,13 +3,13 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use pillion_kernel::{Heard, Kernel, Listener, Ran, Ready};
+use pillion_kernel::{CellListener, Heard, Kernel, Ran, ReadyKernel};
 use pillion_lanes::Outcome;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::file::{Change, Output, Outputs};
+use crate::file::{Output, OutputChange, OutputList};
 use crate::questions::Questions;
 use crate::reply::{CellError, CellReply};
 
@@ -78,21 +78,21 @@ pub(crate) trait Told: Send {
 }
 
 /// A cell while it runs.
-pub(crate) struct Course<'a, T> {
+pub(crate) struct RunningCell<'a, T> {
     questions: &'a Questions,
     kernel: &'a Arc<Kernel>,
-    ready: &'a Ready,
+    ready: &'a ReadyKernel,
     told: &'a mut T,
     shown: Showing,
     pub(crate) inputs: VecDeque<String>,
     pub(crate) is_followed: bool,
 }
 
-impl<'a, T: Told> Course<'a, T> {
+impl<'a, T: Told> RunningCell<'a, T> {
     pub(crate) fn new(
         questions: &'a Questions,
         kernel: &'a Arc<Kernel>,
-        ready: &'a Ready,
+        ready: &'a ReadyKernel,
         told: &'a mut T,
         most: u64,
     ) -> Self {
@@ -139,7 +139,7 @@ impl<'a, T: Told> Course<'a, T> {
 
 /// What a cell has shown so far.
 pub(crate) struct Showing {
-    outputs: Outputs,
+    outputs: OutputList,
     streams: [String; 2],
 }
 
@@ -147,7 +147,7 @@ impl Showing {
     /// Nothing yet; more than `most` bytes are not kept.
     pub(crate) fn new(most: u64) -> Self {
         Self {
-            outputs: Outputs::new(usize::try_from(most).unwrap_or(usize::MAX)),
+            outputs: OutputList::new(usize::try_from(most).unwrap_or(usize::MAX)),
             streams: Default::default(),
         }
     }
@@ -171,7 +171,7 @@ impl Showing {
         self.events(kind, content, &change)
     }
 
-    fn events(&self, kind: &str, content: &Value, change: &Change) -> Vec<Event> {
+    fn events(&self, kind: &str, content: &Value, change: &OutputChange) -> Vec<Event> {
         let mut events = Vec::new();
         if change.cleared {
             events.push(Event::Clear);
@@ -251,7 +251,7 @@ fn plain(value: &Value) -> String {
     }
 }
 
-impl<T: Told> Listener for Course<'_, T> {
+impl<T: Told> CellListener for RunningCell<'_, T> {
     async fn hear(&mut self, heard: &Heard) {
         let content = heard.content();
         match heard.kind() {

@@ -14,7 +14,7 @@ use crate::project::View;
 
 /// The files that answering one question needs.
 #[derive(Debug)]
-pub struct Desk {
+pub struct OpenFiles {
     root: PathBuf,
     index: Index,
     sources: HashMap<PathBuf, Option<Arc<Source>>>,
@@ -22,7 +22,7 @@ pub struct Desk {
 }
 
 /// A definition: its file and where its name stands.
-pub type Place = (PathBuf, Span);
+pub type FileSpan = (PathBuf, Span);
 
 /// A definition in a file.
 #[derive(Debug, Clone)]
@@ -41,7 +41,7 @@ pub struct Defined {
     pub is_member: bool,
 }
 
-impl Desk {
+impl OpenFiles {
     /// No file lies open yet.
     pub fn new(view: &View) -> Self {
         Self {
@@ -211,17 +211,17 @@ pub fn inside(root: &Path, index: &Index, path: &Path) -> Option<String> {
 
 /// The same definition in the stub beside a source, or in the source beside a stub.
 pub(crate) fn twins(
-    desk: &mut Desk,
+    opened: &mut OpenFiles,
     index: &Index,
     (path, span): &(PathBuf, Span),
 ) -> Vec<(PathBuf, Span)> {
-    let Some(other) = twin(&desk.root, index, path) else {
+    let Some(other) = twin(&opened.root, index, path) else {
         return Vec::new();
     };
-    let Some(defined) = desk.defined_at(path, span.start) else {
+    let Some(defined) = opened.defined_at(path, span.start) else {
         return Vec::new();
     };
-    let all = desk.with_facts(&other, |facts| {
+    let all = opened.with_facts(&other, |facts| {
         let all = (0..facts.symbols.len()).filter(|i| facts.name_path(*i) == defined.name_path);
         Some(all.map(|i| facts.symbols[i].name_span).collect::<Vec<_>>())
     });

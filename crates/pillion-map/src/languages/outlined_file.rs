@@ -12,7 +12,7 @@ use super::outline::{Def, DefId, DefKind, FILE, How, Outline};
 
 /// A file with its outline.
 #[derive(Debug)]
-pub struct Page {
+pub struct OutlinedFile {
     pub outline: Outline,
     pub(crate) sketched: Arc<Sketched>,
     /// The same as long as other files see the same in it.
@@ -21,7 +21,7 @@ pub struct Page {
     named: HashMap<(DefId, Box<str>), Vec<DefId>>,
 }
 
-impl Page {
+impl OutlinedFile {
     pub fn new(path: Arc<str>, hash: [u8; 16], mut outline: Outline) -> Self {
         if outline.defs.is_empty() {
             outline.defs.push(empty());

@@ -6,12 +6,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use pillion_catalogue::{Error, Result, work};
-use pillion_index::{Index, Store};
+use pillion_index::{Index, IndexStore};
 use tokio::sync::Mutex;
 
-use super::follow::{Kept, Map};
+use super::follow::{Map, SavedSketches};
 use super::graph::Graph;
-use super::languages::Charted;
+use super::languages::LanguageMap;
 use super::sketch::FORMAT;
 
 /// How long after the last change the sketches are written to disk.
@@ -19,9 +19,9 @@ const SETTLE: Duration = Duration::from_secs(2);
 
 /// Keeps the map of a workspace.
 #[derive(Debug)]
-pub struct Keeper {
+pub struct WorkspaceMap {
     root: PathBuf,
-    store: Store,
+    store: IndexStore,
     state: Arc<Mutex<State>>,
     saving: Arc<AtomicBool>,
 }
@@ -36,21 +36,21 @@ struct State {
     /// When it last took something in.
     changed: Option<Instant>,
     /// Sketches of a map that was on its way when its caller went away.
-    begun: Kept,
+    begun: SavedSketches,
 }
 
 /// The map at one moment.
 #[derive(Debug, Clone)]
-pub struct Mapped {
+pub struct MapSnapshot {
     /// Who uses whom.
     pub graph: Arc<Graph>,
     /// The files that it is made of.
-    pub files: Files,
+    pub files: MapFiles,
 }
 
 /// The files of a map, now and as they were when it was first asked for.
 #[derive(Debug, Clone)]
-pub enum Files {
+pub enum MapFiles {
     /// Files of Python, as the index knows them.
     Python {
         /// What they are now.
@@ -59,10 +59,10 @@ pub enum Files {
         first: Index,
     },
     /// Files of another language.
-    Other(Charted),
+    Other(LanguageMap),
 }
 
-impl Files {
+impl MapFiles {
     /// The files that changed since the map was first asked for: those that are new or
     /// other, and those that are gone.
     pub fn changed(&self) -> (Vec<String>, Vec<String>) {
@@ -105,19 +105,19 @@ fn missing<'a>(
         .collect()
 }
 
-impl Keeper {
+impl WorkspaceMap {
     /// The map of the workspace at `root`, with its sketches below the folder `cache`.
     pub fn new(cache: &Path, root: &Path) -> Self {
         Self {
             root: root.to_owned(),
-            store: Store::of_kind(cache, root, "map", FORMAT),
+            store: IndexStore::of_kind(cache, root, "map", FORMAT),
             state: Arc::default(),
             saving: Arc::default(),
         }
     }
 
     /// The map of the Python of an index.
-    pub async fn follow(&self, index: &Index) -> Result<Mapped> {
+    pub async fn follow(&self, index: &Index) -> Result<MapSnapshot> {
         let mut state = Arc::clone(&self.state).lock_owned().await;
         if state
             .index
@@ -130,7 +130,7 @@ impl Keeper {
         // The lock goes along: a caller who gives up leaves nothing half done.
         let follow = work(move |token| {
             let state = &mut *state;
-            let mut kept = Kept::new();
+            let mut kept = SavedSketches::new();
             if state.index.is_none() {
                 kept.extend(store.read().unwrap_or_default());
             }
@@ -188,10 +188,10 @@ impl Keeper {
 }
 
 impl State {
-    fn mapped(&self) -> Mapped {
-        Mapped {
+    fn mapped(&self) -> MapSnapshot {
+        MapSnapshot {
             graph: Arc::clone(self.map.graph()),
-            files: Files::Python {
+            files: MapFiles::Python {
                 now: self.index.clone().unwrap_or_default(),
                 first: self.first.clone().unwrap_or_default(),
             },

@@ -5,7 +5,7 @@ use std::path::Path;
 use pillion_sandbox::{Level, Limits};
 use pillion_workspace::LaneConfig;
 
-use crate::place::Place;
+use crate::run_folder::RunFolder;
 use crate::runtime::Runtime;
 use crate::session;
 
@@ -17,7 +17,7 @@ pub(crate) struct Setting<'a> {
     pub(crate) config: &'a LaneConfig,
     pub(crate) limits: Limits,
     pub(crate) level: Level,
-    pub(crate) place: &'a Place,
+    pub(crate) place: &'a RunFolder,
     /// What its folder held before the run.
     pub(crate) before: &'a session::Survey,
 }

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use pillion_workspace::root;
 
-use super::given::FileGiven;
+use super::input_files::FileGiven;
 
 /// Files and bytes that go along at most; what is more belongs into a package that is installed.
 const MOST: usize = 200;

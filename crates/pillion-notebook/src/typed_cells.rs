@@ -18,9 +18,9 @@ const PYTHON_MAGICS: &[&str] = &["time", "timeit", "capture", "prun"];
 /// Reads code without running it.
 pub trait Reader: Debug + Send + Sync {
     /// Names that could stand there.
-    fn complete(&self, typed: Typed) -> Read<Vec<String>>;
+    fn complete(&self, typed: TypedText) -> Read<Vec<String>>;
     /// What is known about the name there, for people.
-    fn describe(&self, typed: Typed) -> Read<Option<String>>;
+    fn describe(&self, typed: TypedText) -> Read<Option<String>>;
 }
 
 /// What a reader found.
@@ -28,7 +28,7 @@ pub type Read<T> = Pin<Box<dyn Future<Output = Result<T>> + Send>>;
 
 /// A text, and a place in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Typed {
+pub struct TypedText {
     /// The Python whose packages it imports.
     pub python: Option<PathBuf>,
     /// All of it.
@@ -65,7 +65,7 @@ fn is_of_name(letter: char) -> bool {
     letter.is_alphanumeric() || letter == '_'
 }
 
-impl Typed {
+impl TypedText {
     /// The text of a cell behind earlier ones; nothing if the place is in a line that is no
     /// Python.
     pub(crate) fn new(
@@ -141,7 +141,7 @@ mod tests {
 
     fn typed(past: &[&str], code: &str, cursor: usize) -> Option<(String, u32, u32)> {
         let past: Vec<_> = past.iter().map(|&code| code.to_owned()).collect();
-        let typed = Typed::new(None, &past, code, cursor)?;
+        let typed = TypedText::new(None, &past, code, cursor)?;
         Some((typed.text, typed.line, typed.column))
     }
 

@@ -9,7 +9,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use pillion_catalogue::{Code, Context, Error, Result, commit, work};
-use pillion_kernel::{Alone, Cell, Heard, Kernel, Listener, PYTHON, Ran, Ready, SearchPath};
+use pillion_kernel::{
+    Alone, CellListener, ExecuteRequest, Heard, Kernel, PYTHON, Ran, ReadyKernel, SearchPath,
+};
 use pillion_lanes::{Outcome, Whereabouts};
 use pillion_runtime::managed::ToCaller;
 use serde_json::{Map, Value};
@@ -17,7 +19,7 @@ use serde_json::{Map, Value};
 use crate::NotebookService;
 use crate::cell_ref::CellRef;
 use crate::file::{
-    CellKind, Links, Notebook, Output, Outputs, Overwrite, is_python, open_at, save_at,
+    CellKind, Links, Notebook, Output, OutputList, Overwrite, is_python, open_at, save_at,
 };
 use crate::replay::PastCell;
 use crate::service::{timeout, variable, wanted};
@@ -62,7 +64,7 @@ pub(crate) struct Done {
     pub(crate) at: usize,
     pub(crate) id: String,
     source: String,
-    pub(crate) outputs: Outputs,
+    pub(crate) outputs: OutputList,
     count: Option<u64>,
     pub(crate) outcome: Outcome,
     /// It ended the run, or would have if errors were not allowed.
@@ -79,14 +81,14 @@ pub(crate) struct Whole {
     pub(crate) took: Duration,
     pub(crate) session: Option<String>,
     pub(crate) notices: Vec<String>,
-    pub(crate) kept: Kept,
+    pub(crate) kept: SavedNotebook,
     /// Outputs are missing, because they were too much.
     pub(crate) truncated: bool,
 }
 
 /// What was written down.
 #[derive(Debug)]
-pub(crate) struct Kept {
+pub(crate) struct SavedNotebook {
     pub(crate) place: PathBuf,
     /// Whether the file is another one now.
     pub(crate) written: bool,
@@ -232,7 +234,7 @@ impl NotebookService {
         cx: &Context<Self>,
         plan: &Plan,
         kernel: Option<&str>,
-    ) -> Result<(Seat, Ready)> {
+    ) -> Result<(Seat, ReadyKernel)> {
         let cancel = cx.request().cancel.clone();
         let seated = async {
             if let Some(session) = &plan.session {
@@ -302,7 +304,7 @@ pub(crate) fn expect(notebook: &Notebook, revision: Option<&str>, path: &Path) -
 struct Running<'a> {
     cx: &'a Context<NotebookService>,
     kernel: &'a Arc<Kernel>,
-    ready: &'a Ready,
+    ready: &'a ReadyKernel,
     is_shared: bool,
     allow_errors: bool,
     stream: bool,
@@ -336,7 +338,7 @@ impl Running<'_> {
             at,
             id,
             source: source.clone(),
-            outputs: Outputs::new(room),
+            outputs: OutputList::new(room),
             count: None,
             outcome: Outcome::Ok,
             is_failure: false,
@@ -368,7 +370,7 @@ impl Running<'_> {
     }
 
     async fn run(&mut self, code: String) -> Result<Ran> {
-        let cell = Cell {
+        let cell = ExecuteRequest {
             code,
             silent: false,
             allow_stdin: false,
@@ -398,7 +400,7 @@ struct Sheet<'a> {
     widgets: &'a mut Widgets,
 }
 
-impl Listener for Sheet<'_> {
+impl CellListener for Sheet<'_> {
     async fn hear(&mut self, heard: &Heard) {
         self.widgets.hear(heard);
         let (kind, content) = (heard.kind(), heard.content());
@@ -436,13 +438,18 @@ fn put_down(notebook: &mut Notebook, done: &[Done]) -> Result<Vec<String>> {
 }
 
 /// Write the notebook down, where it was or elsewhere.
-fn keep(mut notebook: Notebook, done: &[Done], widgets: &Widgets, plan: &Plan) -> Result<Kept> {
+fn keep(
+    mut notebook: Notebook,
+    done: &[Done],
+    widgets: &Widgets,
+    plan: &Plan,
+) -> Result<SavedNotebook> {
     let is_part = plan.from.is_some() || !plan.cells.is_empty();
     let mut left = put_down(&mut notebook, done)?;
     widgets.put_down(&mut notebook, is_part);
     if let Some(place) = plan.output.as_ref().filter(|place| **place != plan.path) {
         let written = save_at(&mut notebook, place, Overwrite::Always, plan.links)?;
-        return Ok(Kept {
+        return Ok(SavedNotebook {
             place: place.clone(),
             written,
             revision: notebook.revision(),
@@ -453,7 +460,7 @@ fn keep(mut notebook: Notebook, done: &[Done], widgets: &Widgets, plan: &Plan) -
     loop {
         let error = match save_at(&mut notebook, &plan.path, Overwrite::Never, plan.links) {
             Ok(written) => {
-                return Ok(Kept {
+                return Ok(SavedNotebook {
                     place: plan.path.clone(),
                     written,
                     revision: notebook.revision(),

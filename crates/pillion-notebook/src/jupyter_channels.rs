@@ -10,9 +10,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use pillion_catalogue::{Code, Ends, Error, Frame, Result, Talk};
-use pillion_kernel::{Channel, Client, Heard, Life, Listening, News, Ready, Silence};
+use pillion_kernel::{Channel, Heard, KernelClient, Life, Listening, News, ReadyKernel, Silence};
 use pillion_protocol::jupyter::{Header, VERSION};
-use pillion_protocol::websocket::{self, Form, Framed, Said, V1};
+use pillion_protocol::websocket::{self, ClientMessage, Form, Framed, V1};
 use serde_json::json;
 use serde_json::value::{RawValue, to_raw_value};
 use tokio::sync::mpsc;
@@ -125,7 +125,7 @@ fn comes_back(service: &NotebookService, served: &Served, asked_to_end: bool) ->
 }
 
 /// A client went away: what comes is kept for it, and a kernel at work is not taken for idle.
-fn leave(served: &Arc<Served>, name: Option<String>, ready: Ready, listening: Listening) {
+fn leave(served: &Arc<Served>, name: Option<String>, ready: ReadyKernel, listening: Listening) {
     if let Some(name) = name {
         served.keep_for(name, Arc::clone(&ready.client), listening);
     }
@@ -151,7 +151,7 @@ impl FromClient<'_> {
     async fn pass_on(
         &mut self,
         incoming: &mut mpsc::Receiver<Frame>,
-        client: &Client,
+        client: &KernelClient,
         listening: &Listening,
     ) -> End {
         while let Some(frame) = incoming.recv().await {
@@ -179,7 +179,7 @@ impl FromClient<'_> {
 }
 
 /// Whether a message ends the kernel for good.
-fn ends_kernel(said: &Said) -> bool {
+fn ends_kernel(said: &ClientMessage) -> bool {
     let content = || serde_json::from_str::<serde_json::Value>(said.texts[3].get());
     said.header.msg_type == "shutdown_request"
         && content().is_ok_and(|content| content["restart"] != true)
