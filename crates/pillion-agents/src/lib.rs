@@ -25,7 +25,7 @@ mod stream;
 mod turn;
 mod words;
 
-pub use memo::{Digest, ErrorEntry, ErrorType, MemoResult, ProgressDelta};
+pub use memo::{ErrorEntry, ErrorType, MemoDigest, MemoResult, ProgressDelta};
 pub use memory::{DEFAULT_BUDGET, MemoryState, MidTurn, RecentTurn, estimate_tokens};
 pub use outcome::{BlockerType, Evidence, Sentiment, TeachingMode, TurnOutcome};
 pub use packet::{

@@ -38,7 +38,8 @@ words! {
 /// A turn in short, for the manager and the next turns.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
-pub struct Digest {
+#[schemars(rename = "Digest")]
+pub struct MemoDigest {
     /// What was seen.
     #[serde(deserialize_with = "texts")]
     pub key_observations: Vec<String>,
@@ -94,7 +95,7 @@ pub struct MemoResult {
     pub updated_report: String,
     /// The turn in short.
     #[serde(deserialize_with = "or_default")]
-    pub digest: Digest,
+    pub digest: MemoDigest,
     /// Errors of this turn.
     #[serde(deserialize_with = "or_default")]
     pub error_entries: Vec<ErrorEntry>,
@@ -107,13 +108,13 @@ mod tests {
     #[test]
     fn an_old_digest_loads_and_keeps_what_it_had() {
         let old = r#"{"key_observations":"one","diagnostic_log":[{"x":1},null,"y"],"of":"old"}"#;
-        let digest: Digest = serde_json::from_str(old).unwrap();
+        let digest: MemoDigest = serde_json::from_str(old).unwrap();
         assert_eq!(digest.key_observations, ["one"]);
         assert_eq!(digest.diagnostic_log, [r#"{"x":1}"#, "y"]);
         assert_eq!(serde_json::to_value(&digest).unwrap()["of"], "old");
         assert_eq!(
-            serde_json::from_str::<Digest>("{}").unwrap(),
-            Digest::default()
+            serde_json::from_str::<MemoDigest>("{}").unwrap(),
+            MemoDigest::default()
         );
     }
 }

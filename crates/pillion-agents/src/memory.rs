@@ -7,7 +7,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::memo::{Digest, ErrorEntry};
+use crate::memo::{ErrorEntry, MemoDigest};
 use crate::words::{clip, or_default, or_ignored};
 
 /// The tokens of all layers together, unless something else is said.
@@ -123,7 +123,7 @@ impl MemoryState {
     pub fn digest(
         &mut self,
         turn_index: u64,
-        digest: &Digest,
+        digest: &MemoDigest,
         errors: &[ErrorEntry],
         budget: usize,
     ) {
@@ -241,7 +241,7 @@ fn excerpt(turn: &RecentTurn) -> String {
     format!("the learner: {said} / the companion: {answered}")
 }
 
-fn digest_text(digest: &Digest) -> String {
+fn digest_text(digest: &MemoDigest) -> String {
     let mut lines = Vec::new();
     let parts = [
         ("seen", &digest.key_observations),
@@ -286,9 +286,9 @@ mod tests {
         let mut memory = MemoryState::default();
         for index in 0..60 {
             memory.remember(turn(index, &"word ".repeat(20)), 400);
-            let seen = Digest {
+            let seen = MemoDigest {
                 key_observations: vec![format!("saw {index} {}", "more ".repeat(10))],
-                ..Digest::default()
+                ..MemoDigest::default()
             };
             memory.digest(index, &seen, &[], 400);
         }
@@ -326,7 +326,7 @@ mod tests {
             ..ErrorEntry::default()
         };
         assert!(memory.error_summary().contains("No errors"));
-        memory.digest(3, &Digest::default(), &[entry], DEFAULT_BUDGET);
+        memory.digest(3, &MemoDigest::default(), &[entry], DEFAULT_BUDGET);
         let text = memory.error_summary();
         assert!(
             text.contains("## Ideas\n\n- turn 3: mixed up = and == again (in the loop)"),

@@ -5,7 +5,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::memo::Digest;
+use crate::memo::MemoDigest;
 use crate::outcome::{BlockerType, TurnOutcome};
 use crate::packet::{
     BindingRule, ConsultationRequest, InstructionPacket, LockCondition, MAX_NICE, MAX_TARGETS,
@@ -110,7 +110,7 @@ pub fn is_progress(outcome: &TurnOutcome, state: &SessionState, tasks: &[Task]) 
 pub fn unlock_reason(
     outcome: &TurnOutcome,
     packet: &InstructionPacket,
-    digest: Option<&Digest>,
+    digest: Option<&MemoDigest>,
     state: &SessionState,
     new_uploads: bool,
 ) -> Option<Unlock> {

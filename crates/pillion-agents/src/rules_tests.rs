@@ -63,9 +63,9 @@ fn each_condition_unlocks_when_the_packet_names_it() {
             attempts_since_last_progress: 2,
             ..state.clone()
         };
-        let same = Digest {
+        let same = MemoDigest {
             blocker_type: BlockerType::CoreConcept,
-            ..Digest::default()
+            ..MemoDigest::default()
         };
         let quiet = TurnOutcome {
             checkpoint_reached: false,

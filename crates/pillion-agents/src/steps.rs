@@ -1,6 +1,6 @@
 //! What happens in a turn and what is to be done about it, as data.
 
-use crate::memo::{Digest, ErrorEntry};
+use crate::memo::{ErrorEntry, MemoDigest};
 use crate::memory::{MemoryState, RecentTurn};
 use crate::outcome::TurnOutcome;
 use crate::packet::{BindingRule, ConsultationRequest, InstructionPacket};
@@ -16,7 +16,7 @@ pub struct TurnInput {
     /// The packet in force.
     pub packet: InstructionPacket,
     /// The digest of the turn before, if there is one.
-    pub digest: Option<Digest>,
+    pub digest: Option<MemoDigest>,
     /// The report, or nothing.
     pub report: String,
     /// What is remembered.
@@ -117,7 +117,7 @@ pub struct MemoCommit {
     /// The whole report.
     pub report: String,
     /// The turn in short.
-    pub digest: Digest,
+    pub digest: MemoDigest,
     /// Errors of this turn.
     pub error_entries: Vec<ErrorEntry>,
     /// The error summary is due after this turn.

@@ -277,21 +277,23 @@ impl Definition {
 
     /// What is shown of a result, given as JSON, to people and models; `streamed` says that they
     /// saw its items already.
-    pub fn readable(&self, result: &str, streamed: bool) -> Readable {
+    pub fn readable(&self, result: &str, streamed: bool) -> ReadableAnswer {
         #[derive(serde::Deserialize)]
         struct Called<'a> {
             #[serde(borrow)]
             result: &'a RawValue,
         }
-        let json = || Readable::Json(result.to_owned());
+        let json = || ReadableAnswer::Json(result.to_owned());
         match self.offer.prints {
-            Prints::Items => Readable::Nothing,
-            Prints::Output => self.text(result).map_or(Readable::Nothing, Readable::Text),
-            Prints::Answer => self.text(result).map_or_else(json, Readable::Text),
+            Prints::Items => ReadableAnswer::Nothing,
+            Prints::Output => self
+                .text(result)
+                .map_or(ReadableAnswer::Nothing, ReadableAnswer::Text),
+            Prints::Answer => self.text(result).map_or_else(json, ReadableAnswer::Text),
             Prints::Result => match serde_json::from_str::<Called<'_>>(result) {
                 // The items were the result; a generator's own is mostly null.
-                Ok(called) if streamed && called.result.get() == "null" => Readable::Nothing,
-                Ok(called) => Readable::Json(called.result.get().to_owned()),
+                Ok(called) if streamed && called.result.get() == "null" => ReadableAnswer::Nothing,
+                Ok(called) => ReadableAnswer::Json(called.result.get().to_owned()),
                 Err(_) => json(),
             },
         }
@@ -336,7 +338,7 @@ impl Definition {
 
 /// A result as people and models read it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Readable {
+pub enum ReadableAnswer {
     /// There is nothing to be read beside the items.
     Nothing,
     /// As text.

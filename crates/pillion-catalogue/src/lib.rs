@@ -26,12 +26,12 @@ mod work;
 pub use activity::{Activity, Lease};
 pub use catalogue::{Catalogue, MAX_ANSWER, Operations, params_hint};
 pub use context::{Context, Door, Part, Request};
-pub use definition::{Arguments, Definition, Printed, Readable};
+pub use definition::{Arguments, Definition, Printed, ReadableAnswer};
 pub use functions::{Failed, Function, FunctionRequest, Functions, Given, Listing};
 pub use invalid::{Fault, invalid, invalid_field};
 pub use offer::{
-    Body, Errors, Field, First, Limit, Members, Method, Mode, Offer, OldCommand, Prints, Reply,
-    Route, Shown, Stability, Tool, TypedCommand,
+    AnswerForm, Body, DoorMode, Errors, Field, First, MemberLimit, Members, Method, Offer,
+    OldCommand, Prints, Route, Shown, Stability, Tool, TypedCommand,
 };
 pub use operation::{AnswerPicture, Operation, Safety, Scope, Streams};
 pub use peer::Peer;

@@ -108,11 +108,11 @@ pub struct Route {
     /// How its errors look.
     pub errors: Errors,
     /// How its answer looks.
-    pub answer: Reply,
+    pub answer: AnswerForm,
     /// Parameters that stand behind the path: `?name=value`.
     pub query: &'static [&'static str],
     /// Where it is served.
-    pub mode: Mode,
+    pub mode: DoorMode,
     /// What its users may rely on.
     pub stability: Stability,
     /// Which members of the body become parameters.
@@ -135,7 +135,7 @@ pub struct First {
     /// Its name.
     pub operation: &'static str,
     /// When it is asked.
-    pub mode: Mode,
+    pub mode: DoorMode,
     /// The parts of the path that it is told, which are all its parameters.
     pub parts: &'static [&'static str],
 }
@@ -145,14 +145,14 @@ impl First {
     /// `session.known`, whose one parameter is `session_id`.
     pub const SESSION: Self = Self {
         operation: "session.known",
-        mode: Mode::Desktop,
+        mode: DoorMode::Desktop,
         parts: &["session_id"],
     };
 }
 
 /// How an HTTP door is run, and which paths it has therefore.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Mode {
+pub enum DoorMode {
     /// Of a path: whatever the door is run as.
     Every,
     /// `pillion serve`: for programs, agents and Jupyter's clients.
@@ -162,7 +162,7 @@ pub enum Mode {
     Desktop,
 }
 
-impl Mode {
+impl DoorMode {
     /// Whether what is for this mode is there when a door is run as `door`.
     pub fn is_served_by(self, door: Self) -> bool {
         self == Self::Every || self == door
@@ -209,12 +209,12 @@ pub struct Field {
     /// What it is if it is not given, as JSON.
     pub default: Option<&'static str>,
     /// What it may be.
-    pub limit: Limit,
+    pub limit: MemberLimit,
 }
 
 /// What a member may be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Limit {
+pub enum MemberLimit {
     /// Whatever the operation takes.
     None,
     /// A text of so many characters, from the least to the most.
@@ -225,7 +225,7 @@ pub enum Limit {
 
 impl Field {
     /// A member that must be there.
-    pub const fn required(name: &'static str, limit: Limit) -> Self {
+    pub const fn required(name: &'static str, limit: MemberLimit) -> Self {
         Self {
             name,
             is_required: true,
@@ -235,7 +235,7 @@ impl Field {
     }
 
     /// A member that may be there.
-    pub const fn optional(name: &'static str, limit: Limit) -> Self {
+    pub const fn optional(name: &'static str, limit: MemberLimit) -> Self {
         Self {
             is_required: false,
             ..Self::required(name, limit)
@@ -276,7 +276,7 @@ pub enum Errors {
 
 /// How an answer looks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Reply {
+pub enum AnswerForm {
     /// The answer as JSON, or events if the operation is asked to stream.
     Json,
     /// The answer as JSON, with 201.
@@ -396,9 +396,9 @@ impl Route {
             path,
             body: Body::Json,
             errors: Errors::Plain,
-            answer: Reply::Json,
+            answer: AnswerForm::Json,
             query: &[],
-            mode: Mode::Every,
+            mode: DoorMode::Every,
             stability: Stability::Stable,
             members: Members::All,
             fields: &[],
@@ -427,14 +427,14 @@ impl Route {
 
     /// It is served in this mode only.
     #[must_use]
-    pub const fn only_in(mut self, mode: Mode) -> Self {
+    pub const fn only_in(mut self, mode: DoorMode) -> Self {
         self.mode = mode;
         self
     }
 
     /// Its answer looks so.
     #[must_use]
-    pub const fn answers(mut self, answer: Reply) -> Self {
+    pub const fn answers(mut self, answer: AnswerForm) -> Self {
         self.answer = answer;
         self
     }
@@ -532,10 +532,10 @@ mod tests {
 
     #[test]
     fn a_path_is_served_in_its_mode() {
-        for door in [Mode::Plain, Mode::Desktop] {
-            assert!(Mode::Every.is_served_by(door) && door.is_served_by(door));
+        for door in [DoorMode::Plain, DoorMode::Desktop] {
+            assert!(DoorMode::Every.is_served_by(door) && door.is_served_by(door));
         }
-        assert!(!Mode::Plain.is_served_by(Mode::Desktop));
-        assert!(!Mode::Desktop.is_served_by(Mode::Plain));
+        assert!(!DoorMode::Plain.is_served_by(DoorMode::Desktop));
+        assert!(!DoorMode::Desktop.is_served_by(DoorMode::Plain));
     }
 }

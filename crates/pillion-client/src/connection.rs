@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::pending::{Outcome, Pending, Waiter};
 use crate::sys::{self, ReadHalf, Stream, WriteHalf};
-use crate::wire::{self, Event};
+use crate::wire::{self, WireEvent};
 
 /// How many requests may wait to be written before the next caller has to wait.
 const WRITE_QUEUE: usize = 64;
@@ -91,7 +91,7 @@ impl Connection {
         self: &Arc<Self>,
         id: u64,
         frame: Bytes,
-    ) -> Result<(InFlight, mpsc::Receiver<Event>)> {
+    ) -> Result<(InFlight, mpsc::Receiver<WireEvent>)> {
         let (sender, events) = mpsc::channel(EVENT_QUEUE);
         let call = self.queue(id, frame, Some(sender)).await?;
         Ok((call, events))
@@ -101,7 +101,7 @@ impl Connection {
         self: &Arc<Self>,
         id: u64,
         frame: Bytes,
-        events: Option<mpsc::Sender<Event>>,
+        events: Option<mpsc::Sender<WireEvent>>,
     ) -> Result<InFlight> {
         // Neither semaphore is ever closed.
         let turn = Arc::clone(&self.turns).acquire_owned().await.ok();
@@ -246,8 +246,8 @@ async fn read_frames(socket: ReadHalf, pending: Arc<Pending>, ended: Cancellatio
 
 /// Hand an event to its consumer; a large one waits until the queue is empty, which counts
 /// events and not bytes.
-async fn hand_over(events: &mpsc::Sender<Event>, event: Event) {
-    let (Event::Item(json) | Event::Progress(json)) = &event;
+async fn hand_over(events: &mpsc::Sender<WireEvent>, event: WireEvent) {
+    let (WireEvent::Item(json) | WireEvent::Progress(json)) = &event;
     let places = match json.get().len() > LARGE {
         true => events.max_capacity(),
         false => 1,

@@ -7,7 +7,7 @@ use pillion_protocol::{Error, Result};
 use serde_json::value::RawValue;
 use tokio::sync::{mpsc, oneshot};
 
-use crate::wire::Event;
+use crate::wire::WireEvent;
 
 /// What a request ends with.
 pub(crate) type Outcome = Result<Box<RawValue>>;
@@ -17,7 +17,7 @@ pub(crate) struct Waiter {
     /// The outcome, once.
     pub(crate) outcome: oneshot::Sender<Outcome>,
     /// Items and progress before it, if the caller wants them.
-    pub(crate) events: Option<mpsc::Sender<Event>>,
+    pub(crate) events: Option<mpsc::Sender<WireEvent>>,
 }
 
 /// Who waits for what. Whoever takes an entry out decides that request's outcome, and
@@ -59,7 +59,7 @@ impl Pending {
     }
 
     /// Where the events of request `id` go, if anybody wants them.
-    pub(crate) fn events(&self, id: u64) -> Option<mpsc::Sender<Event>> {
+    pub(crate) fn events(&self, id: u64) -> Option<mpsc::Sender<WireEvent>> {
         self.lock().waiting.get(&id)?.events.clone()
     }
 

@@ -7,7 +7,7 @@ use tokio::sync::mpsc;
 
 use crate::connection::InFlight;
 use crate::pending::Outcome;
-use crate::wire::Event;
+use crate::wire::WireEvent;
 
 /// The parts of one answer as they come, and then its outcome.
 ///
@@ -27,7 +27,7 @@ use crate::wire::Event;
 /// ```
 pub struct CallStream {
     call: Option<InFlight>,
-    events: mpsc::Receiver<Event>,
+    events: mpsc::Receiver<WireEvent>,
     method: String,
     silence: Duration,
     outcome: Option<Outcome>,
@@ -36,7 +36,7 @@ pub struct CallStream {
 impl CallStream {
     pub(crate) fn new(
         call: InFlight,
-        events: mpsc::Receiver<Event>,
+        events: mpsc::Receiver<WireEvent>,
         method: String,
         silence: Duration,
     ) -> Self {
@@ -53,7 +53,7 @@ impl CallStream {
     /// says how it ended. Cancel-safe.
     ///
     /// The request's timeout bounds the silence between parts, not the whole stream.
-    pub async fn next(&mut self) -> Option<Event> {
+    pub async fn next(&mut self) -> Option<WireEvent> {
         let call = self.call.as_mut()?;
         let step = async {
             match self.events.recv().await {

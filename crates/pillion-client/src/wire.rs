@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 
 /// A part of an answer.
 #[derive(Debug, Clone)]
-pub enum Event {
+pub enum WireEvent {
     /// The next item of a stream.
     Item(Box<RawValue>),
     /// How far the work is.
@@ -72,13 +72,13 @@ pub(crate) fn cancel(id: u64) -> Bytes {
 }
 
 /// Read the parameters of `$/progress`: whose they are, and what.
-pub(crate) fn progress(params: Box<RawValue>) -> Option<(u64, Event)> {
+pub(crate) fn progress(params: Box<RawValue>) -> Option<(u64, WireEvent)> {
     let read: Progress = serde_json::from_str(params.get()).ok()?;
     let id = number(&read.id)?;
     let event = match (read.item, read.progress) {
-        (Some(item), _) => Event::Item(item),
-        (None, Some(progress)) => Event::Progress(progress),
-        (None, None) => Event::Progress(params),
+        (Some(item), _) => WireEvent::Item(item),
+        (None, Some(progress)) => WireEvent::Progress(progress),
+        (None, None) => WireEvent::Progress(params),
     };
     Some((id, event))
 }
@@ -135,14 +135,14 @@ mod tests {
     fn an_item_may_be_null() {
         let read = |text: &str| progress(RawValue::from_string(text.into()).unwrap());
         assert!(
-            matches!(read(r#"{"id":1,"item":null}"#), Some((1, Event::Item(i))) if i.get() == "null")
+            matches!(read(r#"{"id":1,"item":null}"#), Some((1, WireEvent::Item(i))) if i.get() == "null")
         );
         assert!(
-            matches!(read(r#"{"id":1,"progress":2}"#), Some((1, Event::Progress(p))) if p.get() == "2")
+            matches!(read(r#"{"id":1,"progress":2}"#), Some((1, WireEvent::Progress(p))) if p.get() == "2")
         );
         assert!(matches!(
             read(r#"{"id":1,"done":2}"#),
-            Some((1, Event::Progress(_)))
+            Some((1, WireEvent::Progress(_)))
         ));
         assert!(read(r#"{"id":"other"}"#).is_none());
     }

@@ -22,7 +22,7 @@ const EDITABLE: [&str; 4] = ["py", "ipynb", "txt", "md"];
 /// How bad a problem is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Severity {
+pub enum ContentSeverity {
     /// A session cannot begin, or does something else than is written.
     Error,
     /// A session goes on without what is written here.
@@ -39,7 +39,7 @@ pub struct ContentProblem {
     /// Its line, counted from 1, if it is one line's fault.
     pub line: Option<usize>,
     /// How bad it is.
-    pub severity: Severity,
+    pub severity: ContentSeverity,
     /// What is wrong.
     pub message: String,
     /// What to do about it.
@@ -61,7 +61,7 @@ pub struct ContentReport {
 
 impl ContentReport {
     /// How many problems are of this kind.
-    pub fn count(&self, severity: Severity) -> usize {
+    pub fn count(&self, severity: ContentSeverity) -> usize {
         let same = |problem: &&ContentProblem| problem.severity == severity;
         self.problems.iter().filter(same).count()
     }
@@ -96,7 +96,7 @@ struct Check {
 impl Check {
     fn tell(
         &mut self,
-        severity: Severity,
+        severity: ContentSeverity,
         path: &Path,
         line: Option<usize>,
         message: impl Into<String>,
@@ -133,7 +133,7 @@ impl Check {
                 other.hint(),
             ),
         };
-        self.tell(Severity::Error, path, line, message, hint);
+        self.tell(ContentSeverity::Error, path, line, message, hint);
     }
 
     /// The value, or nothing and a problem.
@@ -150,7 +150,13 @@ impl Check {
     fn folder(&mut self, path: &Path) -> Result<(), Error> {
         if Bundle::open(path)?.is_none() {
             let hint = "`pillion course new` makes a course";
-            self.tell(Severity::Error, path, None, "there is no such folder", hint);
+            self.tell(
+                ContentSeverity::Error,
+                path,
+                None,
+                "there is no such folder",
+                hint,
+            );
             return Ok(());
         }
         // Links may lead to anywhere in the course that the folder is part of.
@@ -214,7 +220,7 @@ impl Check {
                 let read = experts::page(&page);
                 if let Some((_, flaws)) = self.get(&page.path, read) {
                     for flaw in flaws {
-                        self.tell(Severity::Error, &page.path, None, flaw, "");
+                        self.tell(ContentSeverity::Error, &page.path, None, flaw, "");
                     }
                 }
             }
@@ -233,7 +239,7 @@ impl Check {
             let message = "there is neither a course, nor a chapter, nor an expert";
             let hint = "a chapter is in `courses/COURSE/chapters/CHAPTER`, and has \
                         `chapter_context.md`, `task_list.md` and `task_completion_principles.md`";
-            self.tell(Severity::Error, &path, None, message, hint);
+            self.tell(ContentSeverity::Error, &path, None, message, hint);
         }
         Ok(())
     }
@@ -244,7 +250,7 @@ impl Check {
             let path = bundle.shown(&folder.join(&item.name));
             let message = format!("`{}` cannot be the id of a {what}", item.name);
             let hint = "name it with letters, digits, `_`, `-` and `.`";
-            self.tell(Severity::Error, &path, None, message, hint);
+            self.tell(ContentSeverity::Error, &path, None, message, hint);
         }
     }
 
@@ -256,7 +262,7 @@ impl Check {
         if found.is_empty() {
             let hint = "make one in `chapters/`";
             self.tell(
-                Severity::Error,
+                ContentSeverity::Error,
                 &path,
                 None,
                 "the course has no chapter",
@@ -276,7 +282,7 @@ impl Check {
                     let path = file.map_or_else(|| path.clone(), |file| file.path);
                     let message = format!("the course has no chapter `{name}`");
                     let hint = "`chapters` is the order of the folders in `chapters/`";
-                    self.tell(Severity::Error, &path, line, message, hint);
+                    self.tell(ContentSeverity::Error, &path, line, message, hint);
                 }
             }
         }
@@ -302,18 +308,24 @@ impl Check {
             match found {
                 None => {
                     let message = format!("`{name}` is missing");
-                    self.tell(Severity::Error, &path, None, message, purpose(name));
+                    self.tell(ContentSeverity::Error, &path, None, message, purpose(name));
                 }
                 Some(found) if found.text.trim().is_empty() => {
                     let message = "this is empty";
-                    self.tell(Severity::Error, &found.path, None, message, purpose(name));
+                    self.tell(
+                        ContentSeverity::Error,
+                        &found.path,
+                        None,
+                        message,
+                        purpose(name),
+                    );
                 }
                 Some(found) if name == "task_list.md" => self.tasks(&found),
                 Some(found) if name == "chapter_context.md" => {
                     if title(&found.text).is_none() {
                         let hint = "begin with `# Title`";
                         let message = "there is no heading to take the title from";
-                        self.tell(Severity::Warning, &found.path, None, message, hint);
+                        self.tell(ContentSeverity::Warning, &found.path, None, message, hint);
                     }
                 }
                 Some(_) => {}
@@ -343,12 +355,12 @@ impl Check {
         let (found, again) = tasks::parse(&list.text);
         if found.is_empty() {
             let hint = "a task is a line like `- **read_file** Read the table from its file`";
-            self.tell(Severity::Error, &list.path, None, NO_TASKS, hint);
+            self.tell(ContentSeverity::Error, &list.path, None, NO_TASKS, hint);
         }
         for task in again {
             let (line, message) = (Some(task.line), chapter::twice(&task.id));
             let hint = "ids are unique in a chapter: rename one";
-            self.tell(Severity::Error, &list.path, line, message, hint);
+            self.tell(ContentSeverity::Error, &list.path, line, message, hint);
         }
     }
 
@@ -359,7 +371,7 @@ impl Check {
         };
         for (line, message) in flaws {
             let hint = "`pillion course new DIR` makes a course that is right, to compare with";
-            self.tell(Severity::Error, &source.path, line, message, hint);
+            self.tell(ContentSeverity::Error, &source.path, line, message, hint);
         }
         for id in &found.available_experts {
             let line = yaml::line_of(&source.text, id);
@@ -372,12 +384,12 @@ impl Check {
                         .map(|entry| format!("`{}`", entry.id))
                         .collect();
                     let hint = format!("the experts beside the course are {}", ids.join(", "));
-                    self.tell(Severity::Error, &source.path, line, message, hint);
+                    self.tell(ContentSeverity::Error, &source.path, line, message, hint);
                 }
                 None => {
                     let message = format!("{message} beside the course");
                     let hint = "whoever starts sessions must bring it: `EXPERTS_DIR`";
-                    self.tell(Severity::Warning, &source.path, line, message, hint);
+                    self.tell(ContentSeverity::Warning, &source.path, line, message, hint);
                 }
             }
         }
@@ -387,7 +399,7 @@ impl Check {
                 let line = yaml::line_of(&source.text, id);
                 let message = format!("the rule's expert `{id}` is not available");
                 let hint = "add it to `available_experts`";
-                self.tell(Severity::Error, &source.path, line, message, hint);
+                self.tell(ContentSeverity::Error, &source.path, line, message, hint);
             }
         }
     }
@@ -397,7 +409,13 @@ impl Check {
             if !PLACEHOLDERS.contains(&name) {
                 let message = format!("there is no placeholder `{{{{{name}}}}}`");
                 let hint = format!("known are: {}", PLACEHOLDERS.join(", "));
-                self.tell(Severity::Error, &found.path, Some(line), message, hint);
+                self.tell(
+                    ContentSeverity::Error,
+                    &found.path,
+                    Some(line),
+                    message,
+                    hint,
+                );
             }
         }
     }
@@ -416,14 +434,14 @@ impl Check {
             if !known(&item.name) {
                 let message = "nothing reads a file of this name";
                 let hint = format!("prompts are {}", PROMPTS.join(", "));
-                self.tell(Severity::Warning, &path, None, message, hint);
+                self.tell(ContentSeverity::Warning, &path, None, message, hint);
             }
             let other = place.folder.join(&item.name);
             if known(&item.name) && place.bundle.find(&other).is_ok_and(|found| found.is_some()) {
                 let path = place.bundle.shown(&other);
                 let message = format!("this is never read: `prompts/{}` is", item.name);
                 self.tell(
-                    Severity::Warning,
+                    ContentSeverity::Warning,
                     &path,
                     None,
                     message,
@@ -442,12 +460,12 @@ impl Check {
             if item.is_folder {
                 let hint = format!("put its files into `{name}/` itself");
                 let message = "this folder is left out";
-                self.tell(Severity::Warning, &path, None, message, hint);
+                self.tell(ContentSeverity::Warning, &path, None, message, hint);
                 continue;
             }
             if is_solution(&item.name) {
                 let message = "this is kept from learners";
-                self.tell(Severity::Note, &path, None, message, "");
+                self.tell(ContentSeverity::Note, &path, None, message, "");
                 continue;
             }
             let ending = Path::new(&item.name)
@@ -456,7 +474,7 @@ impl Check {
             if name == "scripts" && !ending.is_some_and(|ending| EDITABLE.contains(&ending)) {
                 let message = "learners cannot open a file of this kind in their workspace";
                 let hint = "they can open .py, .ipynb, .txt and .md; data go to `datasets/`";
-                self.tell(Severity::Warning, &path, None, message, hint);
+                self.tell(ContentSeverity::Warning, &path, None, message, hint);
             }
             let read = CopiedFile::of(&shown, item, limit);
             self.get(&path, read);
@@ -472,7 +490,7 @@ impl Check {
             if found.body.is_empty() {
                 let hint = "say how the expert works, and what it never does";
                 self.tell(
-                    Severity::Error,
+                    ContentSeverity::Error,
                     &file,
                     None,
                     "there are no principles",
@@ -482,10 +500,16 @@ impl Check {
             let hint = "begin with `---`, lines `expert_id`, `title` and `description`, and `---`";
             if !found.present {
                 let message = "there are no metadata";
-                self.tell(Severity::Warning, &file, Some(1), message, hint);
+                self.tell(ContentSeverity::Warning, &file, Some(1), message, hint);
             } else if yaml::text(&found.fields, &["description", "summary"]).is_none() {
                 let message = "the metadata have no `description`, by which experts are chosen";
-                self.tell(Severity::Warning, &file, Some(found.line), message, hint);
+                self.tell(
+                    ContentSeverity::Warning,
+                    &file,
+                    Some(found.line),
+                    message,
+                    hint,
+                );
             }
             let name = path
                 .file_name()
@@ -494,8 +518,8 @@ impl Check {
             let id = yaml::text(&found.fields, &["expert_id", "id"]);
             if let Some(id) = id.filter(|id| id != name || !is_plain(id)) {
                 let severity = match is_plain(&id) {
-                    true => Severity::Warning,
-                    false => Severity::Error,
+                    true => ContentSeverity::Warning,
+                    false => ContentSeverity::Error,
                 };
                 let message = format!("the id `{id}` is not the name of the folder, `{name}`");
                 let hint = "they should be the same: letters, digits, `_`, `-` and `.`";
@@ -521,7 +545,7 @@ impl Check {
             for (line, message) in flaws {
                 let hint =
                     "a skill has `name`, `description`, `python`, `auto`, `tools`, `parameters`";
-                self.tell(Severity::Error, &file, line, message, hint);
+                self.tell(ContentSeverity::Error, &file, line, message, hint);
             }
             if let Some(python) = skill.python {
                 self.program(&path.join("skills"), &python);
@@ -546,7 +570,7 @@ impl Check {
         if !text.lines().any(defines) {
             let message = "there is no function `run`, which a skill is called by";
             let hint = "write `def run(**arguments):`";
-            self.tell(Severity::Error, &path, None, message, hint);
+            self.tell(ContentSeverity::Error, &path, None, message, hint);
         }
     }
 }

@@ -105,7 +105,7 @@ fn everything_wrong_with_a_chapter_is_told_by_file_and_line() {
     let of_chapter = |line: &&&str| !line.contains("course.yaml");
     let expected: Vec<&str> = expected.iter().filter(of_chapter).copied().collect();
     assert_eq!(alone, expected);
-    assert_eq!(check(&tree.path("c")).count(Severity::Error), 9);
+    assert_eq!(check(&tree.path("c")).count(ContentSeverity::Error), 9);
 }
 
 #[test]

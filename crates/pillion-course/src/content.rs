@@ -53,7 +53,7 @@ pub struct Chapter {
     /// `task_list.md`.
     pub task_list: String,
     /// The tasks in that list: at least one, and none twice.
-    pub tasks: Vec<Task>,
+    pub tasks: Vec<ChapterTask>,
     /// `task_completion_principles.md`: when a task counts as done.
     pub completion_principles: String,
     /// `interaction_protocol.md`, the chapter's or the global one.
@@ -78,7 +78,7 @@ pub struct Chapter {
 
 /// One task of a chapter.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Task {
+pub struct ChapterTask {
     /// Its id, unique in the chapter.
     pub id: String,
     /// What stands behind the id, else the id.

@@ -49,9 +49,9 @@ mod title;
 mod yaml;
 
 pub use chapter::{OPTIONAL, PLACEHOLDERS, PROMPTS, REQUIRED, placeholders};
-pub use check::{ContentProblem, ContentReport, Severity, check};
+pub use check::{ContentProblem, ContentReport, ContentSeverity, check};
 pub use content::{
-    Bundles, Chapter, ConsultationRules, CopiedFile, Document, Expert, Roots, Skill, Task,
+    Bundles, Chapter, ChapterTask, ConsultationRules, CopiedFile, Document, Expert, Roots, Skill,
 };
 pub use error::Error;
 pub use experts::{ExpertEntry, ExpertRegistry, registry};

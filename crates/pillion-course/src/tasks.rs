@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use crate::Task;
+use crate::ChapterTask;
 
 /// Tasks of one chapter.
 pub(crate) const MOST_TASKS: usize = 500;
@@ -11,7 +11,7 @@ const MOST_ID_BYTES: usize = 200;
 
 /// The tasks of a list in their order. Of tasks with the same id the first is kept, and the
 /// others are given apart.
-pub(crate) fn parse(text: &str) -> (Vec<Task>, Vec<Task>) {
+pub(crate) fn parse(text: &str) -> (Vec<ChapterTask>, Vec<ChapterTask>) {
     let (mut tasks, mut again) = (Vec::new(), Vec::new());
     let mut seen = HashSet::new();
     let mut fence: Option<&str> = None;
@@ -33,7 +33,7 @@ pub(crate) fn parse(text: &str) -> (Vec<Task>, Vec<Task>) {
             let first = seen.insert(id.to_owned());
             let list = if first { &mut tasks } else { &mut again };
             if list.len() < MOST_TASKS {
-                list.push(Task {
+                list.push(ChapterTask {
                     id: id.to_owned(),
                     title: title.to_owned(),
                     line: number + 1,

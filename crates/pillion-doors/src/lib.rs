@@ -21,7 +21,7 @@ pub mod stdio;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use pillion_catalogue::{Caller, Catalogue, Mode, Peer};
+use pillion_catalogue::{Caller, Catalogue, DoorMode, Peer};
 use tokio_util::sync::CancellationToken;
 
 pub use exposed::Exposed;
@@ -43,7 +43,7 @@ pub struct House {
     /// Functions of Python modules, which are there under names of their own.
     pub exposed: Option<Arc<Exposed>>,
     /// How the HTTP door is run: which paths it has, and who may ask.
-    pub mode: Mode,
+    pub mode: DoorMode,
     /// The types of events that sessions stream, for `GET /api/contract`.
     pub event_types: &'static [&'static str],
 }

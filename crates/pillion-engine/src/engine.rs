@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::{Duration, Instant};
 
-use pillion_catalogue::{Catalogue, Code, Definition, Door, Error, Mode, Request, Result};
+use pillion_catalogue::{Catalogue, Code, Definition, Door, DoorMode, Error, Request, Result};
 use pillion_code::{CodeService, Unsaved};
 use pillion_doors::House;
 use pillion_exec::ExecService;
@@ -50,7 +50,7 @@ pub struct Engine {
     session: Arc<SessionService>,
     shutdown: CancellationToken,
     root: Option<PathBuf>,
-    mode: Mode,
+    mode: DoorMode,
 }
 
 impl Engine {

@@ -8,7 +8,7 @@ use pillion_catalogue::{Code, Error, Result};
 use pillion_process::Launch;
 use pillion_runtime::managed::Silent;
 use pillion_runtime::{Dirs, Interpreter, Managed, bytecode, worker_dir};
-use pillion_supervisor::{Dialect, Kind, Pool, SidecarLimits, Spec, Supervisor};
+use pillion_supervisor::{Dialect, Pool, SidecarKind, SidecarLimits, Spec, Supervisor};
 use pillion_workspace::config::CodeConfig;
 
 /// The environment with pillion's own tools.
@@ -44,7 +44,7 @@ pub async fn worker(
             let (folder, dirs) = (root.to_owned(), dirs.clone());
             Spec {
                 name: name.into(),
-                kind: Kind::Engine,
+                kind: SidecarKind::Engine,
                 workspace: root.to_owned(),
                 dialect: Dialect::Worker,
                 limits,

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use pillion_catalogue::{Error, Lease, Peer, Result};
-use pillion_lanes::{Outcome, Program, Reply, RunRequest};
+use pillion_lanes::{Program, Reply, RunOutcome, RunRequest};
 use pillion_store::{Job, JobEnd, NewJob};
 use serde_json::value::RawValue;
 use tokio::sync::OwnedSemaphorePermit;
@@ -102,8 +102,8 @@ async fn carry_out(
         .await;
     let reply = reply.unwrap_or_else(|error| Reply::never_ran(lane, &error));
     let end = match reply.outcome {
-        Outcome::Ok => JobEnd::Succeeded,
-        Outcome::Cancelled => JobEnd::Cancelled,
+        RunOutcome::Ok => JobEnd::Succeeded,
+        RunOutcome::Cancelled => JobEnd::Cancelled,
         _ => JobEnd::Failed,
     };
     let result = jobs::result_limit::fit(reply)?;

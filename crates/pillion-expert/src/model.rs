@@ -3,7 +3,7 @@
 use std::pin::Pin;
 
 use pillion_catalogue::Code;
-use pillion_model::{Completion, ErrorKind, Model, Prompt, Usage};
+use pillion_model::{Completion, Model, ModelErrorKind, Prompt, Usage};
 
 /// An answer on its way.
 pub type PendingCompletion<'a> =
@@ -30,15 +30,15 @@ pub(crate) fn add(to: &mut Usage, more: Usage) {
 }
 
 /// The word that programs branch on, for why a model gave no answer.
-pub(crate) fn code(kind: ErrorKind) -> Code {
+pub(crate) fn code(kind: ModelErrorKind) -> Code {
     match kind {
-        ErrorKind::Settings | ErrorKind::Script => Code::InvalidConfig,
-        ErrorKind::Unauthorized => Code::Unauthorized,
-        ErrorKind::RateLimited | ErrorKind::Overloaded => Code::Busy,
-        ErrorKind::Unreachable | ErrorKind::Refused => Code::Unreachable,
-        ErrorKind::Timeout => Code::Timeout,
-        ErrorKind::BadAnswer => Code::InvalidResult,
-        ErrorKind::TooLarge => Code::ResponseTooLarge,
-        ErrorKind::Cancelled => Code::Cancelled,
+        ModelErrorKind::Settings | ModelErrorKind::Script => Code::InvalidConfig,
+        ModelErrorKind::Unauthorized => Code::Unauthorized,
+        ModelErrorKind::RateLimited | ModelErrorKind::Overloaded => Code::Busy,
+        ModelErrorKind::Unreachable | ModelErrorKind::Refused => Code::Unreachable,
+        ModelErrorKind::Timeout => Code::Timeout,
+        ModelErrorKind::BadAnswer => Code::InvalidResult,
+        ModelErrorKind::TooLarge => Code::ResponseTooLarge,
+        ModelErrorKind::Cancelled => Code::Cancelled,
     }
 }

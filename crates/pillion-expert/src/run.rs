@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use pillion_catalogue::{CancellationToken, Code, Peer, work};
 use pillion_lanes::{
-    Asked, Executor, FileOut, Lane, Outcome, OutputListener, OutputStream, Program, Readable,
-    Reply, RunRequest, Tools, ToolsGiven, Whereabouts,
+    Asked, Executor, FileOut, Lane, OutputListener, OutputStream, Program, Readable, Reply,
+    RunOutcome, RunRequest, Tools, ToolsGiven, Whereabouts,
 };
 use serde_json::value::RawValue;
 
@@ -102,11 +102,11 @@ impl Setting {
             Err(error) if error.code == Code::Timeout => return Ok(late(&error.message)),
             Err(error) => return Err(lane(error)),
         };
-        if reply.outcome == Outcome::StartFailed {
+        if reply.outcome == RunOutcome::StartFailed {
             let why = text::line(&reply.stderr, ERROR);
             return Err(lane(pillion_catalogue::Error::new(Code::StartFailed, why)));
         }
-        if reply.outcome == Outcome::Cancelled {
+        if reply.outcome == RunOutcome::Cancelled {
             return Err(Error::Cancelled);
         }
         Ok(ran(reply, calls.first, timeout))
@@ -157,13 +157,16 @@ fn late(why: &str) -> Ran {
     Ran {
         text: format!("The skill was not run: {why}."),
         is_error: true,
-        outcome: Outcome::Timeout.word(),
+        outcome: RunOutcome::Timeout.word(),
         ..Ran::default()
     }
 }
 
 fn ran(mut reply: Reply, asked: Vec<Asked>, timeout: Duration) -> Ran {
-    let value = reply.value.take().filter(|_| reply.outcome == Outcome::Ok);
+    let value = reply
+        .value
+        .take()
+        .filter(|_| reply.outcome == RunOutcome::Ok);
     let (text, is_error) = match (&value, reply.outcome) {
         (Some(value), _) => (text::cut(value.get(), RESULT), false),
         (None, outcome) => (failure(&reply, outcome, timeout), true),
@@ -177,7 +180,7 @@ fn ran(mut reply: Reply, asked: Vec<Asked>, timeout: Duration) -> Ran {
         is_error,
         value,
         outcome: match (is_error, reply.outcome) {
-            (true, Outcome::Ok) => "invalid_result",
+            (true, RunOutcome::Ok) => "invalid_result",
             (_, outcome) => outcome.word(),
         },
         level: reply.level,
@@ -190,31 +193,32 @@ fn ran(mut reply: Reply, asked: Vec<Asked>, timeout: Duration) -> Ran {
 }
 
 /// Why a skill gave nothing, for the model: it may call it otherwise, or do without.
-fn failure(reply: &Reply, outcome: Outcome, timeout: Duration) -> String {
+fn failure(reply: &Reply, outcome: RunOutcome, timeout: Duration) -> String {
     let limit = |what: &str| format!("The skill {what}, and was ended.");
     match outcome {
-        Outcome::Ok => format!(
+        RunOutcome::Ok => format!(
             "The skill returned something that is not JSON: {}",
             text::line(reply.value_repr.as_deref().unwrap_or("nothing"), ERROR)
         ),
-        Outcome::Timeout => limit(&format!("took longer than {:.0} s", timeout.as_secs_f64())),
-        Outcome::Memory => limit("used too much memory"),
-        Outcome::OutputLimit => limit("printed too much"),
-        Outcome::ProcessLimit => limit("started too many processes"),
-        Outcome::DiskLimit => limit("wrote too much into its folder"),
-        Outcome::Error | Outcome::Killed | Outcome::Cancelled | Outcome::StartFailed => {
-            match &reply.exception {
-                Some(exception) => format!(
-                    "The skill failed: {}: {}",
-                    text::line(&exception.kind, 100),
-                    text::line(&exception.message, ERROR)
-                ),
-                None => format!(
-                    "The skill ended with code {}: {}",
-                    reply.returncode,
-                    text::tail(&reply.stderr, ERROR)
-                ),
-            }
-        }
+        RunOutcome::Timeout => limit(&format!("took longer than {:.0} s", timeout.as_secs_f64())),
+        RunOutcome::Memory => limit("used too much memory"),
+        RunOutcome::OutputLimit => limit("printed too much"),
+        RunOutcome::ProcessLimit => limit("started too many processes"),
+        RunOutcome::DiskLimit => limit("wrote too much into its folder"),
+        RunOutcome::Error
+        | RunOutcome::Killed
+        | RunOutcome::Cancelled
+        | RunOutcome::StartFailed => match &reply.exception {
+            Some(exception) => format!(
+                "The skill failed: {}: {}",
+                text::line(&exception.kind, 100),
+                text::line(&exception.message, ERROR)
+            ),
+            None => format!(
+                "The skill ended with code {}: {}",
+                reply.returncode,
+                text::tail(&reply.stderr, ERROR)
+            ),
+        },
     }
 }

@@ -30,7 +30,7 @@ pub(crate) enum Owner {
 
 /// A scope.
 #[derive(Debug)]
-pub struct Scope {
+pub struct LexicalScope {
     owner: Owner,
     parent: Option<usize>,
     bound: BTreeSet<String>,
@@ -128,7 +128,7 @@ impl ImportedName {
 /// The scopes of a file, and all names in it.
 #[derive(Debug)]
 pub struct Scopes {
-    scopes: Vec<Scope>,
+    scopes: Vec<LexicalScope>,
     /// Every name in the text, in order.
     pub uses: Vec<Use>,
     /// Every import statement, in order.

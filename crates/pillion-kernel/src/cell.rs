@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use pillion_catalogue::{Code, Error, Result};
-use pillion_lanes::Outcome;
+use pillion_lanes::RunOutcome;
 use pillion_supervisor::{Cause, Ended};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
@@ -63,7 +63,7 @@ pub trait CellListener {
 #[derive(Debug, Clone)]
 pub struct Ran {
     /// In one word.
-    pub outcome: Outcome,
+    pub outcome: RunOutcome,
     /// The content of its reply, if it came to that.
     pub reply: Option<Value>,
     /// The kernel was killed for it, or died: what it knew is lost.
@@ -81,7 +81,7 @@ impl Ran {
     /// Whether the kernel turned it away though no cell has failed since it was asked: it does
     /// that for a moment after a failure.
     fn may_be_asked_again(&self, failures: &Failures, turn: &Turn, asked: Instant) -> bool {
-        self.outcome == Outcome::Cancelled
+        self.outcome == RunOutcome::Cancelled
             && self.turned_away
             && failures.none_since(turn)
             && asked.elapsed() < TURNED_AWAY
@@ -97,11 +97,11 @@ enum Stopping {
 }
 
 impl Stopping {
-    fn outcome(self) -> Outcome {
+    fn outcome(self) -> RunOutcome {
         match self {
-            Self::Timeout => Outcome::Timeout,
-            Self::Cancelled => Outcome::Cancelled,
-            Self::Output => Outcome::OutputLimit,
+            Self::Timeout => RunOutcome::Timeout,
+            Self::Cancelled => RunOutcome::Cancelled,
+            Self::Output => RunOutcome::OutputLimit,
         }
     }
 }
@@ -213,7 +213,7 @@ impl Course {
         }
     }
 
-    fn end(self, outcome: Outcome, lost: Option<String>) -> Ran {
+    fn end(self, outcome: RunOutcome, lost: Option<String>) -> Ran {
         // Without its last word some of its outputs are missing.
         let is_short = self.reply.is_some() && self.idle.is_none();
         Ran {
@@ -241,7 +241,7 @@ impl Kernel {
         let asked = Instant::now();
         let mut turn = tokio::select! {
             biased;
-            () = cancel.cancelled() => return Ok(Course::new().end(Outcome::Cancelled, None)),
+            () = cancel.cancelled() => return Ok(Course::new().end(RunOutcome::Cancelled, None)),
             turn = failures.turn() => turn,
         };
         loop {
@@ -302,7 +302,7 @@ impl Kernel {
                     course.stopping = Some(Stopping::Cancelled);
                     if course.began.is_none() {
                         // It is interrupted when its turn comes: what runs is somebody else's.
-                        return Ok(course.end(Outcome::Cancelled, None));
+                        return Ok(course.end(RunOutcome::Cancelled, None));
                     }
                 }
                 in_time = finished(&mut ending) => {
@@ -409,7 +409,7 @@ impl Attached {
                     }
                     None => {
                         let lost = "the kernel is gone".to_owned();
-                        return Ok(course.end(Outcome::Killed, Some(lost)));
+                        return Ok(course.end(RunOutcome::Killed, Some(lost)));
                     }
                 },
                 () = at(course.next(None)) => {}
@@ -426,33 +426,33 @@ fn is_turned_away(reply: &Value) -> bool {
     matches!(reply["status"].as_str(), Some("aborted" | "abort"))
 }
 
-fn outcome(course: &Course) -> Outcome {
+fn outcome(course: &Course) -> RunOutcome {
     let status = course
         .reply
         .as_ref()
         .and_then(|reply| reply["status"].as_str());
     match (status, course.stopping) {
         // It ended by itself just then.
-        (Some("ok"), None | Some(Stopping::Timeout | Stopping::Cancelled)) => Outcome::Ok,
+        (Some("ok"), None | Some(Stopping::Timeout | Stopping::Cancelled)) => RunOutcome::Ok,
         (_, Some(why)) => why.outcome(),
         // Those that waited behind an error are not run, and some that somebody else interrupted
         // are not replied to.
-        (Some("aborted" | "abort") | None, None) => Outcome::Cancelled,
-        (_, None) => Outcome::Error,
+        (Some("aborted" | "abort") | None, None) => RunOutcome::Cancelled,
+        (_, None) => RunOutcome::Error,
     }
 }
 
 /// The word for a cell whose kernel died, and what people are told.
-fn death(ended: Option<&Ended>, stopping: Option<Stopping>) -> (Outcome, String) {
+fn death(ended: Option<&Ended>, stopping: Option<Stopping>) -> (RunOutcome, String) {
     let Some(ended) = ended else {
-        return (Outcome::Killed, "the kernel is gone".to_owned());
+        return (RunOutcome::Killed, "the kernel is gone".to_owned());
     };
     let outcome = match (ended.limit.as_deref(), ended.cause, stopping) {
-        (Some("memory"), ..) | (None, Cause::Memory, _) => Outcome::Memory,
-        (Some("processes"), ..) => Outcome::ProcessLimit,
-        (Some("disk"), ..) => Outcome::DiskLimit,
+        (Some("memory"), ..) | (None, Cause::Memory, _) => RunOutcome::Memory,
+        (Some("processes"), ..) => RunOutcome::ProcessLimit,
+        (Some("disk"), ..) => RunOutcome::DiskLimit,
         (_, _, Some(why)) => why.outcome(),
-        _ => Outcome::Killed,
+        _ => RunOutcome::Killed,
     };
     let why = match ended.limit.as_deref() {
         Some(limit) => format!("the kernel was killed: it passed its limit of {limit}"),

@@ -17,7 +17,7 @@ use tokio::task::JoinHandle;
 
 use crate::client::KernelClient;
 use crate::foreign::{KernelChoice, Program};
-use crate::packages::Source;
+use crate::packages::PackageSource;
 use crate::received::Channel;
 use crate::spare::Spares;
 use crate::start::{ANSWER_TIMEOUT, Make, connect};
@@ -28,7 +28,8 @@ const POLITE: Duration = Duration::from_millis(300);
 /// What a kernel is doing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Life {
+#[schemars(rename = "Life")]
+pub enum KernelLife {
     /// There is none: the next cell starts it.
     Absent,
     /// It is on its way.
@@ -128,7 +129,7 @@ impl Kernel {
     }
 
     /// Whose ipykernel it is, if it is one.
-    pub fn source(&self) -> Option<Source> {
+    pub fn source(&self) -> Option<PackageSource> {
         match &self.make.program {
             Program::Ipykernel(packages) => Some(packages.source),
             Program::Foreign(_) => None,
@@ -165,15 +166,15 @@ impl Kernel {
     }
 
     /// What it is doing.
-    pub fn life(&self) -> Life {
+    pub fn life(&self) -> KernelLife {
         if self.starting.load(Ordering::Relaxed) {
-            return Life::Starting;
+            return KernelLife::Starting;
         }
         match &*self.current() {
-            None => Life::Absent,
-            Some(client) if client.is_over() => Life::Dead,
-            Some(client) if client.is_busy() => Life::Busy,
-            Some(_) => Life::Idle,
+            None => KernelLife::Absent,
+            Some(client) if client.is_over() => KernelLife::Dead,
+            Some(client) if client.is_busy() => KernelLife::Busy,
+            Some(_) => KernelLife::Idle,
         }
     }
 

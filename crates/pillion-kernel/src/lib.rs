@@ -51,10 +51,10 @@ pub use cell::{CellListener, ExecuteRequest, Ran};
 pub use client::{KernelClient, ReplyStream};
 pub use connection::ConnectionFile;
 pub use foreign::KernelChoice;
-pub use kernel::{Kernel, Life, ReadyKernel};
+pub use kernel::{Kernel, KernelLife, ReadyKernel};
 pub use kernels::{Alone, Kernels, new_id};
 pub use listening::{Listening, News, Silence};
-pub use packages::{Packages, Source};
+pub use packages::{PackageSource, Packages};
 pub use received::{Channel, Heard};
 pub use relay::{Listeners, Parent};
 pub use specs::{

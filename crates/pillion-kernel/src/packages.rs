@@ -13,7 +13,8 @@ use serde::{Deserialize, Serialize};
 /// Where ipykernel is from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Source {
+#[schemars(rename = "Source")]
+pub enum PackageSource {
     /// The project's Python has it.
     Project,
     /// An environment that pillion keeps for kernels, behind the project's own packages.
@@ -24,7 +25,7 @@ pub enum Source {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Packages {
     /// Whose it is.
-    pub source: Source,
+    pub source: PackageSource,
     /// Behind the project's own, so that cells see those first.
     pub more: Vec<PathBuf>,
 }
@@ -38,7 +39,7 @@ impl Packages {
     ) -> Result<Self> {
         if ipykernel_in(&ground.runtime.packages).is_some() {
             return Ok(Self {
-                source: Source::Project,
+                source: PackageSource::Project,
                 more: Vec::new(),
             });
         }
@@ -55,7 +56,7 @@ impl Packages {
             .await
             .map_err(|error| Error::new(Code::StartFailed, error.to_string()).hint(error.hint()))?;
         Ok(Self {
-            source: Source::Managed,
+            source: PackageSource::Managed,
             more: interpreter.site_packages,
         })
     }

@@ -14,7 +14,7 @@ use pillion_lanes::{Ground, Lane, RunFolder, disk, environment, limits, path_acc
 use pillion_process::Secret;
 use pillion_sandbox::walls::seccomp;
 use pillion_sandbox::{BoxRole, Confine, Disk, Folder, Level, Policy, WatchedLimits, message};
-use pillion_supervisor::{Dialect, Hold, Kind, SidecarLimits, Spec, StartMode};
+use pillion_supervisor::{Dialect, Hold, SidecarKind, SidecarLimits, Spec, StartMode};
 use serde::Deserialize;
 use serde_json::json;
 
@@ -105,7 +105,7 @@ impl Make {
         let make = self.clone();
         Spec {
             name: self.name(),
-            kind: Kind::Kernel,
+            kind: SidecarKind::Kernel,
             workspace: self.ground.project.root.clone(),
             dialect: Dialect::Held,
             limits: SidecarLimits {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use pillion_sandbox::Level;
 
-use crate::outcome::Outcome;
+use crate::outcome::RunOutcome;
 use crate::reply::{FileOut, Limit, Reply, Used};
 use crate::run::Finished;
 use crate::run_setup::Setting;
@@ -14,9 +14,9 @@ pub(crate) fn not_started(error: &std::io::Error) -> Finished {
     let (outcome, returncode, stderr) = match error.kind() {
         std::io::ErrorKind::TimedOut => {
             let why = "its time was over before it began\n".to_owned();
-            (Outcome::Timeout, -1, why)
+            (RunOutcome::Timeout, -1, why)
         }
-        _ => (Outcome::StartFailed, -3, format!("{error}\n")),
+        _ => (RunOutcome::StartFailed, -3, format!("{error}\n")),
     };
     Finished {
         outcome,
@@ -35,12 +35,12 @@ pub(crate) fn reply(finished: Finished, setting: &Setting<'_>, timeout: Duration
     let ended = finished.ended.unwrap_or_default();
     let names = said.outputs.into_iter().map(|file| file.name);
     Reply {
-        success: finished.outcome == Outcome::Ok,
+        success: finished.outcome == RunOutcome::Ok,
         stdout: finished.stdout,
         stderr: finished.stderr,
         returncode: finished.returncode,
         execution_time_ms: 0.0,
-        cancelled: finished.outcome == Outcome::Cancelled,
+        cancelled: finished.outcome == RunOutcome::Cancelled,
         outcome: finished.outcome,
         limits: limits(setting, timeout),
         truncated: finished.truncated,

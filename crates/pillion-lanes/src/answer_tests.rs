@@ -42,7 +42,7 @@ fn in_setting<T>(level: Level, network: bool, act: impl FnOnce(&Setting<'_>) -> 
     })
 }
 
-fn finished(outcome: Outcome) -> Finished {
+fn finished(outcome: RunOutcome) -> Finished {
     Finished {
         outcome,
         returncode: 7,
@@ -73,11 +73,11 @@ fn kept_by(level: Level, network: bool, what: &str) -> Option<String> {
 #[test]
 fn a_run_that_did_not_begin_in_time_is_told_apart_from_one_that_could_not() {
     let late = not_started(&io::ErrorKind::TimedOut.into());
-    assert_eq!((late.outcome, late.returncode), (Outcome::Timeout, -1));
+    assert_eq!((late.outcome, late.returncode), (RunOutcome::Timeout, -1));
     let failed = not_started(&io::Error::other("no zygote"));
     assert_eq!(
         (failed.outcome, failed.returncode),
-        (Outcome::StartFailed, -3)
+        (RunOutcome::StartFailed, -3)
     );
     assert_eq!(failed.stderr, "no zygote\n");
 }
@@ -85,10 +85,10 @@ fn a_run_that_did_not_begin_in_time_is_told_apart_from_one_that_could_not() {
 #[test]
 fn success_is_one_outcome_and_cancelled_another() {
     for (outcome, success, cancelled) in [
-        (Outcome::Ok, true, false),
-        (Outcome::Error, false, false),
-        (Outcome::Cancelled, false, true),
-        (Outcome::Timeout, false, false),
+        (RunOutcome::Ok, true, false),
+        (RunOutcome::Error, false, false),
+        (RunOutcome::Cancelled, false, true),
+        (RunOutcome::Timeout, false, false),
     ] {
         let reply = reply_to(finished(outcome));
         assert_eq!((reply.success, reply.cancelled), (success, cancelled));
@@ -127,7 +127,7 @@ fn what_was_said_is_in_the_reply() {
         said: Some(said),
         outputs: vec![b"1".to_vec(), b"2".to_vec()],
         ended: Some(ended),
-        ..finished(Outcome::Error)
+        ..finished(RunOutcome::Error)
     });
     let outputs = reply.outputs.iter();
     let outputs: Vec<_> = outputs
@@ -146,7 +146,7 @@ fn what_was_said_is_in_the_reply() {
 
 #[test]
 fn limits_are_those_in_force_with_what_keeps_them() {
-    let reply = reply_to(finished(Outcome::Ok));
+    let reply = reply_to(finished(RunOutcome::Ok));
     let values: Vec<_> = reply
         .limits
         .iter()

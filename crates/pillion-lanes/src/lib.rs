@@ -45,7 +45,7 @@ pub use pillion_project::{Project, Whereabouts};
 pub use executor::{Executor, Sessions};
 pub use lane::{LONGEST, Lane, MOST_MEMORY_MB, limits};
 pub use order::{Exception, Program, check_name};
-pub use outcome::Outcome;
+pub use outcome::RunOutcome;
 pub use perform::{Admitted, Ground, RunRequest, disk};
 pub use reply::{FileOut, Limit, Reply, Used, text_or_base64};
 pub use run::{OutputListener, OutputStream};

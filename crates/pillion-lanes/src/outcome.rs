@@ -9,7 +9,8 @@ use crate::order::Ended;
 /// The word for how a run ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Outcome {
+#[schemars(rename = "Outcome")]
+pub enum RunOutcome {
     /// It ended with code 0.
     Ok,
     /// It ended with another code.
@@ -40,7 +41,7 @@ pub(crate) enum Stopped {
     Output,
 }
 
-impl Outcome {
+impl RunOutcome {
     /// As it is written.
     pub fn word(self) -> &'static str {
         match self {
@@ -107,7 +108,7 @@ mod tests {
 
     #[test]
     fn each_end_has_its_word_and_its_number() {
-        use Outcome::{DiskLimit, Error, Killed, Memory, Ok, ProcessLimit, Timeout};
+        use RunOutcome::{DiskLimit, Error, Killed, Memory, Ok, ProcessLimit, Timeout};
         let cases = [
             (ended(Some(0), None, None), (Ok, 0)),
             (ended(Some(7), None, None), (Error, 7)),
@@ -124,22 +125,26 @@ mod tests {
             (ended(None, Some(9), Some("else")), (Killed, -109)),
         ];
         for (said, expected) in cases {
-            assert_eq!(Outcome::of(None, Some(&said), None), expected, "{said:?}");
+            assert_eq!(
+                RunOutcome::of(None, Some(&said), None),
+                expected,
+                "{said:?}"
+            );
         }
     }
 
     #[test]
     fn what_the_daemon_did_counts_before_what_was_said() {
         let said = ended(Some(0), None, None);
-        let of = |stopped| Outcome::of(Some(stopped), Some(&said), None);
-        assert_eq!(of(Stopped::Timeout), (Outcome::Timeout, -1));
-        assert_eq!(of(Stopped::Cancelled), (Outcome::Cancelled, -2));
-        assert_eq!(of(Stopped::Output), (Outcome::OutputLimit, -5));
+        let of = |stopped| RunOutcome::of(Some(stopped), Some(&said), None);
+        assert_eq!(of(Stopped::Timeout), (RunOutcome::Timeout, -1));
+        assert_eq!(of(Stopped::Cancelled), (RunOutcome::Cancelled, -2));
+        assert_eq!(of(Stopped::Output), (RunOutcome::OutputLimit, -5));
     }
 
     #[test]
     fn an_init_that_says_nothing_was_killed() {
-        assert_eq!(Outcome::of(None, None, None), (Outcome::Killed, -109));
+        assert_eq!(RunOutcome::of(None, None, None), (RunOutcome::Killed, -109));
     }
 
     #[test]
@@ -153,12 +158,12 @@ mod tests {
             ..Ended::default()
         };
         let said = ended(Some(1), None, None);
-        let of = |limit| Outcome::of(None, Some(&said), Some(&exception(limit)));
-        assert_eq!(of("memory"), (Outcome::Memory, -4));
-        assert_eq!(of("disk"), (Outcome::DiskLimit, 1));
+        let of = |limit| RunOutcome::of(None, Some(&said), Some(&exception(limit)));
+        assert_eq!(of("memory"), (RunOutcome::Memory, -4));
+        assert_eq!(of("disk"), (RunOutcome::DiskLimit, 1));
         // What the kernel or the init says counts before what the program says.
         let said = ended(None, Some(9), Some("processes"));
-        let both = Outcome::of(None, Some(&said), Some(&exception("memory")));
-        assert_eq!(both, (Outcome::ProcessLimit, -109));
+        let both = RunOutcome::of(None, Some(&said), Some(&exception("memory")));
+        assert_eq!(both, (RunOutcome::ProcessLimit, -109));
     }
 }

@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 
 use crate::lane::Lane;
 use crate::order::Exception;
-use crate::outcome::Outcome;
+use crate::outcome::RunOutcome;
 use crate::session::Artifact;
 
 /// How a run ended, and what it left.
@@ -28,7 +28,7 @@ pub struct Reply {
     /// Somebody cancelled it.
     pub cancelled: bool,
     /// How it ended, in one word.
-    pub outcome: Outcome,
+    pub outcome: RunOutcome,
     /// The limits that were in force, and by what.
     pub limits: Vec<Limit>,
     /// Something of its output was left out.
@@ -68,9 +68,9 @@ impl Reply {
     /// Of a run that never came to be.
     pub fn never_ran(lane: Lane, error: &Error) -> Self {
         let (outcome, returncode) = match error.code {
-            Code::Cancelled => (Outcome::Cancelled, -2),
-            Code::Timeout => (Outcome::Timeout, -1),
-            _ => (Outcome::StartFailed, -3),
+            Code::Cancelled => (RunOutcome::Cancelled, -2),
+            Code::Timeout => (RunOutcome::Timeout, -1),
+            _ => (RunOutcome::StartFailed, -3),
         };
         let hint = error.hint.as_deref().map(|hint| format!("hint: {hint}\n"));
         Self {
@@ -79,7 +79,7 @@ impl Reply {
             stderr: format!("{}\n{}", error.message, hint.unwrap_or_default()),
             returncode,
             execution_time_ms: 0.0,
-            cancelled: outcome == Outcome::Cancelled,
+            cancelled: outcome == RunOutcome::Cancelled,
             outcome,
             limits: Vec::new(),
             truncated: false,
@@ -180,15 +180,15 @@ mod tests {
     #[test]
     fn a_run_that_never_came_to_be_says_why() {
         for (code, outcome, returncode) in [
-            (Code::Cancelled, Outcome::Cancelled, -2),
-            (Code::Timeout, Outcome::Timeout, -1),
-            (Code::Busy, Outcome::StartFailed, -3),
-            (Code::InternalError, Outcome::StartFailed, -3),
+            (Code::Cancelled, RunOutcome::Cancelled, -2),
+            (Code::Timeout, RunOutcome::Timeout, -1),
+            (Code::Busy, RunOutcome::StartFailed, -3),
+            (Code::InternalError, RunOutcome::StartFailed, -3),
         ] {
             let error = Error::new(code, "no room").hint("come back");
             let reply = Reply::never_ran(Lane::Expert, &error);
             assert_eq!((reply.outcome, reply.returncode), (outcome, returncode));
-            assert_eq!(reply.cancelled, outcome == Outcome::Cancelled);
+            assert_eq!(reply.cancelled, outcome == RunOutcome::Cancelled);
             assert!(!reply.success);
             assert_eq!(reply.stderr, "no room\nhint: come back\n");
             assert_eq!(

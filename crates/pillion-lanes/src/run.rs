@@ -10,7 +10,7 @@ use tokio::net::unix::pipe;
 use tokio_util::sync::CancellationToken;
 
 use crate::order::Ended;
-use crate::outcome::{Outcome, Stopped};
+use crate::outcome::{RunOutcome, Stopped};
 use crate::output::ProgramStream;
 use crate::process::{self, Ends, Process};
 
@@ -55,7 +55,7 @@ pub(crate) struct Bounds {
 /// A run that ended.
 #[derive(Debug)]
 pub(crate) struct Finished {
-    pub(crate) outcome: Outcome,
+    pub(crate) outcome: RunOutcome,
     pub(crate) returncode: i32,
     pub(crate) stdout: String,
     pub(crate) stderr: String,
@@ -129,14 +129,14 @@ pub(crate) async fn follow(
     let (said, outputs) = end
         .flatten()
         .map_or((None, Vec::new()), |(said, outputs)| (Some(said), outputs));
-    let (outcome, returncode) = Outcome::of(stopped, said.as_ref(), ended.as_ref());
+    let (outcome, returncode) = RunOutcome::of(stopped, said.as_ref(), ended.as_ref());
     let ((stdout, cut_out), (stderr, cut_err)) = (stdout.finish(), stderr.finish());
     Ok(Finished {
         outcome,
         returncode,
         stdout,
         stderr,
-        truncated: cut_out || cut_err || outcome == Outcome::OutputLimit,
+        truncated: cut_out || cut_err || outcome == RunOutcome::OutputLimit,
         said,
         outputs,
         ended,

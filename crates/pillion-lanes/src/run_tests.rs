@@ -115,7 +115,10 @@ async fn what_a_program_wrote_and_returned_is_brought_together() {
     let world = World::new("echo out; echo err >&2; cat $1 >&0", &result);
     let mut heard = Heard::default();
     let finished = world.follow(&bounds(), &mut heard).await;
-    assert_eq!((finished.outcome, finished.returncode), (Outcome::Error, 3));
+    assert_eq!(
+        (finished.outcome, finished.returncode),
+        (RunOutcome::Error, 3)
+    );
     assert_eq!(
         (finished.stdout.as_str(), finished.stderr.as_str()),
         ("out\n", "err\n")
@@ -152,7 +155,7 @@ async fn a_program_that_writes_too_much_is_stopped() {
     let finished = world.follow(&bounds, &mut Heard::default()).await;
     assert_eq!(
         (finished.outcome, finished.returncode),
-        (Outcome::OutputLimit, -5)
+        (RunOutcome::OutputLimit, -5)
     );
     assert!(finished.truncated && finished.stdout.starts_with("y\ny\n"));
 }
@@ -167,7 +170,7 @@ async fn output_and_errors_count_together() {
     let finished = World::new(script, b"")
         .follow(&bounds, &mut Heard::default())
         .await;
-    assert_eq!(finished.outcome, Outcome::OutputLimit);
+    assert_eq!(finished.outcome, RunOutcome::OutputLimit);
 }
 
 #[tokio::test]
@@ -180,7 +183,7 @@ async fn a_program_ends_with_its_time_and_when_nobody_wants_it() {
     let finished = world.follow(&late, &mut Heard::default()).await;
     assert_eq!(
         (finished.outcome, finished.returncode),
-        (Outcome::Timeout, -1)
+        (RunOutcome::Timeout, -1)
     );
     let unwanted = bounds();
     unwanted.cancel.cancel();
@@ -188,7 +191,7 @@ async fn a_program_ends_with_its_time_and_when_nobody_wants_it() {
     let finished = world.follow(&unwanted, &mut Heard::default()).await;
     assert_eq!(
         (finished.outcome, finished.returncode),
-        (Outcome::Cancelled, -2)
+        (RunOutcome::Cancelled, -2)
     );
 }
 
@@ -200,7 +203,7 @@ async fn a_listener_that_is_stuck_does_not_stop_the_clock() {
     };
     let world = World::new("echo begun; exec sleep 600", b"");
     let finished = world.follow(&late, &mut Stuck).await;
-    assert_eq!(finished.outcome, Outcome::Timeout);
+    assert_eq!(finished.outcome, RunOutcome::Timeout);
     assert!(finished.stdout.is_empty() || finished.stdout == "begun\n");
 }
 
@@ -212,7 +215,7 @@ async fn an_init_that_says_nothing_was_killed_whatever_its_program_said() {
         .await;
     assert_eq!(
         (finished.outcome, finished.returncode),
-        (Outcome::Killed, -109)
+        (RunOutcome::Killed, -109)
     );
     assert!(finished.said.is_none() && finished.outputs.is_empty());
 }

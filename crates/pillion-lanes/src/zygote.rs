@@ -16,7 +16,7 @@ use pillion_sandbox::walls::{landlock, rlimits, seccomp};
 use pillion_sandbox::{
     BoxRole, Confine, HANDED, Level, Policy, SHM_BYTES, TMP, TMP_BYTES, WORK, message,
 };
-use pillion_supervisor::{Dialect, Hold, Kind, SidecarLimits, Spec, StartMode};
+use pillion_supervisor::{Dialect, Hold, SidecarKind, SidecarLimits, Spec, StartMode};
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -67,7 +67,7 @@ impl Make {
         let make = self.clone();
         Spec {
             name: format!("zygote-{}", self.lane.name()),
-            kind: Kind::Zygote,
+            kind: SidecarKind::Zygote,
             workspace: self.root.clone(),
             dialect: Dialect::Held,
             limits: SidecarLimits {

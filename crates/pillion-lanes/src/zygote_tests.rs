@@ -166,7 +166,7 @@ fn packages_that_changed_make_another_zygote() {
 fn a_supervisor_knows_a_zygote_by_its_lane_and_never_kills_one_for_its_memory() {
     let spec = make(Lane::Expert).spec();
     assert_eq!(spec.name, "zygote-expert");
-    assert!(matches!(spec.kind, Kind::Zygote) && matches!(spec.dialect, Dialect::Held));
+    assert!(matches!(spec.kind, SidecarKind::Zygote) && matches!(spec.dialect, Dialect::Held));
     assert_eq!(spec.workspace, Path::new("/project"));
     assert_eq!(spec.limits.idle, Some(Duration::from_secs(60)));
     assert_eq!(

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use crate::draft::{Draft, Hear};
-use crate::error::{Error, ErrorKind};
+use crate::error::{Error, ModelErrorKind};
 use crate::options::RequestOptions;
 use crate::prompt::{ChatMessage, Prompt, Stop};
 use crate::schema;
@@ -122,7 +122,7 @@ fn text_block(text: &str) -> Option<Value> {
 /// Take one event.
 pub(crate) fn event(data: &str, draft: &mut Draft, hear: &mut Hear<'_>) -> Result<(), Error> {
     let event: Value = serde_json::from_str(data)
-        .map_err(|_| Error::new(ErrorKind::BadAnswer, "the model's answer is not JSON"))?;
+        .map_err(|_| Error::new(ModelErrorKind::BadAnswer, "the model's answer is not JSON"))?;
     let at = |pointer: &str| event.pointer(pointer);
     let text = |pointer: &str| at(pointer).and_then(Value::as_str).unwrap_or("");
     let number = |pointer: &str| at(pointer).and_then(Value::as_u64);
@@ -179,14 +179,15 @@ pub(crate) fn event(data: &str, draft: &mut Draft, hear: &mut Hear<'_>) -> Resul
 fn reported(word: &str) -> Error {
     match word {
         "rate_limit_error" => Error::new(
-            ErrorKind::RateLimited,
+            ModelErrorKind::RateLimited,
             "the model's provider limits how often it is asked",
         ),
-        "invalid_request_error" => {
-            Error::new(ErrorKind::Refused, "the model's provider refused to go on")
-        }
+        "invalid_request_error" => Error::new(
+            ModelErrorKind::Refused,
+            "the model's provider refused to go on",
+        ),
         _ => Error::new(
-            ErrorKind::Overloaded,
+            ModelErrorKind::Overloaded,
             "the model's provider has a problem of its own",
         ),
     }
@@ -278,6 +279,6 @@ mod tests {
         assert_eq!(answer.stop, Stop::ToolCalls);
         let overloaded = r#"{"type":"error","error":{"type":"overloaded_error","message":"x"}}"#;
         let error = event(overloaded, &mut Draft::new(9), &mut |_| {}).unwrap_err();
-        assert_eq!(error.kind, ErrorKind::Overloaded);
+        assert_eq!(error.kind, ModelErrorKind::Overloaded);
     }
 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::error::{Error, ErrorKind};
+use crate::error::{Error, ModelErrorKind};
 use crate::prompt::{Completion, Prompt, Stop, ToolCall, Usage};
 
 /// The most tool calls in one answer.
@@ -83,7 +83,7 @@ impl Draft {
             Some(at) => at,
             None if self.calls.len() >= MAX_TOOL_CALLS => {
                 return Err(Error::new(
-                    ErrorKind::TooLarge,
+                    ModelErrorKind::TooLarge,
                     format!("the model made more than {MAX_TOOL_CALLS} tool calls at once"),
                 ));
             }
@@ -133,7 +133,7 @@ impl Draft {
     fn take_room(&mut self, bytes: usize) -> Result<(), Error> {
         self.room = self.room.checked_sub(bytes).ok_or_else(|| {
             Error::new(
-                ErrorKind::TooLarge,
+                ModelErrorKind::TooLarge,
                 "the model's answer is longer than allowed",
             )
         })?;

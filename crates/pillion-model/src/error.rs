@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 #[error("{message}")]
 pub struct Error {
     /// What went wrong, for programs.
-    pub kind: ErrorKind,
+    pub kind: ModelErrorKind,
     /// What happened.
     pub message: String,
     /// What to do next.
@@ -24,7 +24,7 @@ pub struct Error {
 }
 
 impl Error {
-    pub(crate) fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
+    pub(crate) fn new(kind: ModelErrorKind, message: impl Into<String>) -> Self {
         Self {
             kind,
             message: message.into(),
@@ -52,7 +52,7 @@ impl Error {
 /// What went wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum ErrorKind {
+pub enum ModelErrorKind {
     /// The settings cannot be used.
     Settings,
     /// The endpoint does not accept the key.
@@ -77,7 +77,7 @@ pub enum ErrorKind {
     Script,
 }
 
-impl ErrorKind {
+impl ModelErrorKind {
     const ALL: [Self; 11] = [
         Self::Settings,
         Self::Unauthorized,
@@ -134,13 +134,13 @@ impl ErrorKind {
     }
 }
 
-impl fmt::Display for ErrorKind {
+impl fmt::Display for ModelErrorKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.code())
     }
 }
 
-impl FromStr for ErrorKind {
+impl FromStr for ModelErrorKind {
     type Err = ();
 
     fn from_str(code: &str) -> Result<Self, ()> {
@@ -155,7 +155,7 @@ mod tests {
 
     #[test]
     fn codes_and_serde_are_the_same_words() {
-        for kind in ErrorKind::ALL {
+        for kind in ModelErrorKind::ALL {
             assert_eq!(kind.code().parse(), Ok(kind));
             assert_eq!(serde_json::to_value(kind).unwrap(), kind.code());
         }

@@ -20,7 +20,7 @@ use tokio::sync::{OnceCell, oneshot};
 use tokio::time::{Instant, timeout, timeout_at};
 
 use crate::draft::{Draft, Hear};
-use crate::error::{Error, ErrorKind};
+use crate::error::{Error, ModelErrorKind};
 use crate::options::{self, RequestOptions};
 use crate::prompt::{Completion, Prompt};
 use crate::redact::Redactor;
@@ -82,10 +82,12 @@ impl From<SseError> for Error {
     fn from(error: SseError) -> Self {
         match error {
             SseError::TooLarge => Self::new(
-                ErrorKind::TooLarge,
+                ModelErrorKind::TooLarge,
                 "a piece of the model's answer is longer than allowed",
             ),
-            SseError::NotUtf8 => Self::new(ErrorKind::BadAnswer, "the model's answer is not text"),
+            SseError::NotUtf8 => {
+                Self::new(ModelErrorKind::BadAnswer, "the model's answer is not text")
+            }
         }
     }
 }
@@ -270,7 +272,7 @@ impl Endpoint {
         } else if let Ok(Some(rest)) = decoder.rest() {
             match event(&rest, draft, hear) {
                 // Half an event: the stream was cut off, which is told below.
-                Err(error) if error.kind == ErrorKind::BadAnswer => {}
+                Err(error) if error.kind == ModelErrorKind::BadAnswer => {}
                 taken => taken?,
             }
         }
@@ -279,7 +281,7 @@ impl Endpoint {
             // Such as a page for people: the address is wrong, and stays so.
             None if !is_stream && !draft.was_heard() => Err(self.no_sense()),
             None => Err(Error::new(
-                ErrorKind::Unreachable,
+                ModelErrorKind::Unreachable,
                 format!("`{}` broke off in the middle of the answer", self.host),
             )),
         }
@@ -291,7 +293,7 @@ impl Endpoint {
         headers.insert(ACCEPT_ENCODING, HeaderValue::from_static(PLAIN));
         let secret = |text: &str| {
             let mut value = HeaderValue::from_str(text)
-                .map_err(|_| Error::new(ErrorKind::Settings, "LLM_API_KEY cannot be sent"))?;
+                .map_err(|_| Error::new(ModelErrorKind::Settings, "LLM_API_KEY cannot be sent"))?;
             value.set_sensitive(true);
             Ok::<_, Error>(value)
         };
@@ -318,7 +320,7 @@ impl Endpoint {
         };
         let failed = || {
             Error::new(
-                ErrorKind::Unreachable,
+                ModelErrorKind::Unreachable,
                 "cannot prepare connections to the model",
             )
             .hint("check the certificates of this system, and the proxy's variables")
@@ -381,44 +383,44 @@ impl Endpoint {
         let code = status.as_u16();
         match code {
             401 | 403 => Error::new(
-                ErrorKind::Unauthorized,
+                ModelErrorKind::Unauthorized,
                 format!("`{host}` does not accept the key (HTTP {code})"),
             ),
             408 => Error::new(
-                ErrorKind::Timeout,
+                ModelErrorKind::Timeout,
                 format!("`{host}` waited too long (HTTP 408)"),
             ),
             429 => Error::new(
-                ErrorKind::RateLimited,
+                ModelErrorKind::RateLimited,
                 format!("`{host}` limits how often it is asked (HTTP 429)"),
             ),
             500.. => Error::new(
-                ErrorKind::Overloaded,
+                ModelErrorKind::Overloaded,
                 format!("`{host}` has a problem of its own (HTTP {code})"),
             ),
             413 => Error::new(
-                ErrorKind::TooLarge,
+                ModelErrorKind::TooLarge,
                 format!("the question is too long for `{host}`"),
             ),
             300..=399 => Error::new(
-                ErrorKind::Refused,
+                ModelErrorKind::Refused,
                 format!("`{host}` points to another address (HTTP {code})"),
             )
             .hint("set LLM_BASE_URL to the address that it points to"),
             _ if options::about_length(lower) => Error::new(
-                ErrorKind::TooLarge,
+                ModelErrorKind::TooLarge,
                 format!("the conversation is too long for `{}`", self.model),
             )
             .hint("choose a model with a longer context, or begin a new session"),
             404 => Error::new(
-                ErrorKind::Refused,
+                ModelErrorKind::Refused,
                 format!(
                     "`{host}` does not know the model `{}` or the address (HTTP 404)",
                     self.model
                 ),
             ),
             _ => Error::new(
-                ErrorKind::Refused,
+                ModelErrorKind::Refused,
                 format!("`{host}` refused the request (HTTP {code})"),
             ),
         }
@@ -434,13 +436,16 @@ impl Endpoint {
         } else {
             "lost the connection to"
         };
-        Error::new(ErrorKind::Unreachable, format!("{what} `{}`", self.host))
+        Error::new(
+            ModelErrorKind::Unreachable,
+            format!("{what} `{}`", self.host),
+        )
     }
 
     fn broken(&self, error: &reqwest::Error) -> Error {
         self.log(error);
         Error::new(
-            ErrorKind::Unreachable,
+            ModelErrorKind::Unreachable,
             format!(
                 "the connection to `{}` broke in the middle of the answer",
                 self.host
@@ -454,7 +459,7 @@ impl Endpoint {
 
     fn no_sense(&self) -> Error {
         Error::new(
-            ErrorKind::BadAnswer,
+            ModelErrorKind::BadAnswer,
             format!(
                 "`{}` answered something that is no model's answer",
                 self.host
@@ -464,7 +469,7 @@ impl Endpoint {
 
     fn compressed(&self) -> Error {
         Error::new(
-            ErrorKind::BadAnswer,
+            ModelErrorKind::BadAnswer,
             format!(
                 "`{}` compressed its answer, and was asked not to",
                 self.host
@@ -476,7 +481,7 @@ impl Endpoint {
     fn timed_out(&self, what: &str, time: Duration) -> Error {
         let seconds = time.as_secs_f64();
         Error::new(
-            ErrorKind::Timeout,
+            ModelErrorKind::Timeout,
             format!("`{}` {what} {seconds} s", self.host),
         )
     }

@@ -38,7 +38,7 @@ mod scripted;
 mod settings;
 pub mod sse;
 
-pub use error::{Error, ErrorKind};
+pub use error::{Error, ModelErrorKind};
 pub use model::Model;
 pub use prompt::{ChatMessage, Completion, Prompt, Schema, Stop, ToolCall, ToolSpec, Usage};
 pub use settings::{ModelLimits, ModelSettings, Provider, VARIABLES};

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use crate::draft::Hear;
-use crate::error::{Error, ErrorKind};
+use crate::error::{Error, ModelErrorKind};
 use crate::http::Endpoint;
 use crate::prompt::{Completion, Prompt};
 use crate::record::{Exchange, Recorder};
@@ -118,7 +118,7 @@ struct Pending<'a> {
 impl Drop for Pending<'_> {
     fn drop(&mut self) {
         if let Some(exchange) = self.exchange.take() {
-            let cancelled = Error::new(ErrorKind::Cancelled, "whoever asked went away");
+            let cancelled = Error::new(ModelErrorKind::Cancelled, "whoever asked went away");
             self.recorder.leave(exchange.ended(&Err(cancelled)));
         }
     }

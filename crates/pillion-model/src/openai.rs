@@ -4,7 +4,7 @@
 use serde_json::{Map, Value, json};
 
 use crate::draft::{Draft, Hear};
-use crate::error::{Error, ErrorKind};
+use crate::error::{Error, ModelErrorKind};
 use crate::options::RequestOptions;
 use crate::prompt::{ChatMessage, Prompt, Stop};
 use crate::schema;
@@ -125,7 +125,7 @@ pub(crate) fn event(data: &str, draft: &mut Draft, hear: &mut Hear<'_>) -> Resul
         return Ok(());
     }
     let event: Value = serde_json::from_str(data)
-        .map_err(|_| Error::new(ErrorKind::BadAnswer, "the model's answer is not JSON"))?;
+        .map_err(|_| Error::new(ModelErrorKind::BadAnswer, "the model's answer is not JSON"))?;
     if let Some(error) = event.get("error").filter(|error| !error.is_null()) {
         return Err(reported(error));
     }
@@ -182,14 +182,17 @@ fn reported(error: &Value) -> Error {
     let words = format!("{} {}", word("type"), word("code"));
     if status == 429 || words.contains("rate_limit") {
         Error::new(
-            ErrorKind::RateLimited,
+            ModelErrorKind::RateLimited,
             "the model's provider limits how often it is asked",
         )
     } else if status == 0 && words.contains("invalid") {
-        Error::new(ErrorKind::Refused, "the model's provider refused to go on")
+        Error::new(
+            ModelErrorKind::Refused,
+            "the model's provider refused to go on",
+        )
     } else {
         Error::new(
-            ErrorKind::Overloaded,
+            ModelErrorKind::Overloaded,
             "the model's provider has a problem of its own",
         )
     }
@@ -291,22 +294,22 @@ mod tests {
         for (data, kind) in [
             (
                 r#"{"error":{"message":"SECRET","type":"rate_limit_exceeded"}}"#,
-                ErrorKind::RateLimited,
+                ModelErrorKind::RateLimited,
             ),
             (
                 r#"{"error":{"message":"SECRET","code":429}}"#,
-                ErrorKind::RateLimited,
+                ModelErrorKind::RateLimited,
             ),
             (
                 r#"{"error":{"message":"SECRET","type":"server_error"}}"#,
-                ErrorKind::Overloaded,
+                ModelErrorKind::Overloaded,
             ),
-            (r#"{"error":"SECRET"}"#, ErrorKind::Overloaded),
+            (r#"{"error":"SECRET"}"#, ModelErrorKind::Overloaded),
             (
                 r#"{"error":{"message":"SECRET","type":"invalid_request_error"}}"#,
-                ErrorKind::Refused,
+                ModelErrorKind::Refused,
             ),
-            ("{SECRET", ErrorKind::BadAnswer),
+            ("{SECRET", ModelErrorKind::BadAnswer),
         ] {
             let error = event(data, &mut Draft::new(9), &mut |_| {}).unwrap_err();
             assert_eq!(error.kind, kind, "{data}");

@@ -16,7 +16,7 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 use tokio::sync::oneshot;
 
-use crate::error::{Error, ErrorKind};
+use crate::error::{Error, ModelErrorKind};
 use crate::prompt::{Completion, Prompt};
 use crate::redact::Redactor;
 
@@ -51,7 +51,7 @@ pub(crate) struct Exchange {
 /// An error, as it is in the file.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct RecordedError {
-    pub(crate) kind: ErrorKind,
+    pub(crate) kind: ModelErrorKind,
     pub(crate) message: String,
 }
 

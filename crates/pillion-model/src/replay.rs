@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
 use crate::draft::Hear;
-use crate::error::{Error, ErrorKind};
+use crate::error::{Error, ModelErrorKind};
 use crate::prompt::{Completion, Prompt};
 use crate::record::{Exchange, MAX_FILE_BYTES, hash};
 use crate::redact::Redactor;
@@ -24,7 +24,7 @@ impl Replay {
     pub(crate) fn read(path: &Path) -> Result<Self, Error> {
         let name = path.display().to_string();
         let wrong = |what: String| {
-            Error::new(ErrorKind::Script, what)
+            Error::new(ModelErrorKind::Script, what)
                 .hint("PILLION_MODEL_REPLAY names a file that was recorded")
         };
         let mut text = String::new();
@@ -61,7 +61,7 @@ impl Replay {
             (Some(answer), _) => Ok(answer.clone()),
             (None, Some(error)) => Err(Error::new(error.kind, error.message.clone())),
             (None, None) => Err(Error::new(
-                ErrorKind::Script,
+                ModelErrorKind::Script,
                 format!("an exchange in `{}` has no answer", self.name),
             )),
         }
@@ -83,7 +83,7 @@ impl Replay {
         };
         let Some(at) = unused(true).or_else(|| unused(false)) else {
             return Err(Error::new(
-                ErrorKind::Script,
+                ModelErrorKind::Script,
                 format!(
                     "`{}` has no further answer for agent `{}`",
                     self.name, prompt.agent

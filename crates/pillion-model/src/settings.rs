@@ -7,7 +7,7 @@ use std::time::Duration;
 use pillion_process::Secret;
 use reqwest::Url;
 
-use crate::error::{Error, ErrorKind};
+use crate::error::{Error, ModelErrorKind};
 
 /// The variables that [`ModelSettings::from_vars`] reads, each with what it is for.
 pub const VARIABLES: &[(&str, &str)] = &[
@@ -68,7 +68,7 @@ impl Provider {
         let found = all.into_iter().find(|provider| provider.name() == lower);
         found.ok_or_else(|| {
             Error::new(
-                ErrorKind::Settings,
+                ModelErrorKind::Settings,
                 "LLM_PROVIDER names no provider that is known",
             )
             .hint("use `custom`, `openai`, `anthropic` or `scripted`")
@@ -213,11 +213,16 @@ impl ModelSettings {
 
     /// Where questions are sent. Checks the address and the key.
     pub(crate) fn url(&self) -> Result<Url, Error> {
-        let wrong = |what: &str| Error::new(ErrorKind::Settings, format!("LLM_BASE_URL {what}"));
+        let wrong =
+            |what: &str| Error::new(ModelErrorKind::Settings, format!("LLM_BASE_URL {what}"));
         let example = "use an address such as `http://127.0.0.1:11434/v1`";
         let base = self.base_url.as_deref().or(self.provider.usual_base());
         let base = base.ok_or_else(|| {
-            Error::new(ErrorKind::Settings, "provider `custom` needs LLM_BASE_URL").hint(example)
+            Error::new(
+                ModelErrorKind::Settings,
+                "provider `custom` needs LLM_BASE_URL",
+            )
+            .hint(example)
         })?;
         let mut url = Url::parse(base).map_err(|_| wrong("is not an address").hint(example))?;
         if !matches!(url.scheme(), "http" | "https") || url.host_str().is_none() {
@@ -236,13 +241,14 @@ impl ModelSettings {
         }
         url.set_path(&(path + self.provider.path()));
         match &self.key {
-            None if !is_loopback(&url) || self.provider == Provider::Anthropic => {
-                Err(Error::new(ErrorKind::Settings, "LLM_API_KEY is not set")
-                    .hint("set it; a server that needs none takes any text"))
-            }
+            None if !is_loopback(&url) || self.provider == Provider::Anthropic => Err(Error::new(
+                ModelErrorKind::Settings,
+                "LLM_API_KEY is not set",
+            )
+            .hint("set it; a server that needs none takes any text")),
             Some(key) if !key.expose().bytes().all(|byte| byte.is_ascii_graphic()) => {
                 Err(Error::new(
-                    ErrorKind::Settings,
+                    ModelErrorKind::Settings,
                     "LLM_API_KEY has characters that no key has",
                 )
                 .hint("copy the key again, without blanks and quotes"))
@@ -349,7 +355,7 @@ mod tests {
             &[("LLM_BASE_URL", "http://localhost.example.com/v1")],
         ] {
             let error = of(vars).unwrap_err();
-            assert_eq!(error.kind, ErrorKind::Settings, "{vars:?}");
+            assert_eq!(error.kind, ModelErrorKind::Settings, "{vars:?}");
             assert!(!format!("{error:?}").contains("secret"), "{error:?}");
         }
     }

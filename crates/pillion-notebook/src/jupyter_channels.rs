@@ -10,7 +10,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use pillion_catalogue::{Code, Ends, Error, Frame, Result, Talk};
-use pillion_kernel::{Channel, Heard, KernelClient, Life, Listening, News, ReadyKernel, Silence};
+use pillion_kernel::{
+    Channel, Heard, KernelClient, KernelLife, Listening, News, ReadyKernel, Silence,
+};
 use pillion_protocol::jupyter::{Header, VERSION};
 use pillion_protocol::websocket::{self, ClientMessage, Form, Framed, V1};
 use serde_json::json;
@@ -117,10 +119,10 @@ fn comes_back(service: &NotebookService, served: &Served, asked_to_end: bool) ->
     }
     let kernel = service.kernels().find(&served.session);
     match kernel.map(|kernel| kernel.life()) {
-        Some(Life::Starting | Life::Idle | Life::Busy) => true,
-        Some(Life::Dead) => !asked_to_end && served.died(),
+        Some(KernelLife::Starting | KernelLife::Idle | KernelLife::Busy) => true,
+        Some(KernelLife::Dead) => !asked_to_end && served.died(),
         // It was shut down.
-        Some(Life::Absent) | None => false,
+        Some(KernelLife::Absent) | None => false,
     }
 }
 

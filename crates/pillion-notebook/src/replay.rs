@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use pillion_catalogue::{Code, Error, Result};
 use pillion_kernel::{ExecuteRequest, Kernel, KernelClient, ReadyKernel};
-use pillion_lanes::Outcome;
+use pillion_lanes::RunOutcome;
 use tokio_util::sync::CancellationToken;
 
 use crate::questions::Questions;
@@ -225,7 +225,7 @@ async fn run_again(
     course.inputs = cell.inputs.into();
     let ran = kernel.run(ready, order, cancel, &mut course).await;
     let ran = ran.map_err(|error| error.message)?;
-    if ran.outcome == Outcome::Ok {
+    if ran.outcome == RunOutcome::Ok {
         return Ok(());
     }
     let reply = course.reply(&ran, None);

@@ -1,6 +1,6 @@
 //! How a cell ended, as its caller is told.
 
-use pillion_lanes::Outcome;
+use pillion_lanes::RunOutcome;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -23,7 +23,7 @@ pub struct CellReply {
     /// Its outputs, as notebook files have them.
     pub outputs: Vec<Value>,
     /// How it ended, in one word.
-    pub outcome: Outcome,
+    pub outcome: RunOutcome,
     /// The exception that ended it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<CellError>,
@@ -52,7 +52,7 @@ pub struct CellError {
 }
 
 /// The word for how something ended.
-pub(crate) fn word(outcome: Outcome) -> String {
+pub(crate) fn word(outcome: RunOutcome) -> String {
     let word = serde_json::to_value(outcome).unwrap_or_default();
     word.as_str().unwrap_or_default().to_owned()
 }

@@ -12,7 +12,7 @@ use pillion_catalogue::{Code, Context, Error, Result, commit, work};
 use pillion_kernel::{
     Alone, CellListener, ExecuteRequest, Heard, Kernel, PYTHON, Ran, ReadyKernel, SearchPath,
 };
-use pillion_lanes::{Outcome, Whereabouts};
+use pillion_lanes::{RunOutcome, Whereabouts};
 use pillion_runtime::managed::ToCaller;
 use serde_json::{Map, Value};
 
@@ -66,7 +66,7 @@ pub(crate) struct Done {
     source: String,
     pub(crate) outputs: OutputList,
     count: Option<u64>,
-    pub(crate) outcome: Outcome,
+    pub(crate) outcome: RunOutcome,
     /// It ended the run, or would have if errors were not allowed.
     pub(crate) is_failure: bool,
 }
@@ -340,19 +340,19 @@ impl Running<'_> {
             source: source.clone(),
             outputs: OutputList::new(room),
             count: None,
-            outcome: Outcome::Ok,
+            outcome: RunOutcome::Ok,
             is_failure: false,
         });
         let ran = self.run(source.clone()).await?;
-        if self.is_shared && ran.outcome == Outcome::Ok {
+        if self.is_shared && ran.outcome == RunOutcome::Ok {
             let (replays, client) = (self.cx.service().replays(), &self.ready.client);
             replays.add(self.kernel.session(), client, PastCell::new(source));
         }
-        if ran.outcome == Outcome::Cancelled && self.cx.request().cancel.is_cancelled() {
+        if ran.outcome == RunOutcome::Cancelled && self.cx.request().cancel.is_cancelled() {
             return Err(cancelled());
         }
-        let may_fail = ran.outcome == Outcome::Error && has_tag(cell, MAY_FAIL);
-        let failed = ran.outcome != Outcome::Ok && !may_fail;
+        let may_fail = ran.outcome == RunOutcome::Error && has_tag(cell, MAY_FAIL);
+        let failed = ran.outcome != RunOutcome::Ok && !may_fail;
         if let Some(done) = self.done.last_mut() {
             let count = ran.reply.as_ref();
             let count = count.and_then(|reply| reply["execution_count"].as_u64());
@@ -364,7 +364,7 @@ impl Running<'_> {
         step.outcome = Some(ran.outcome);
         step.seconds = Some(ran.took.as_secs_f64());
         self.tell(&step).await;
-        let goes_on = ran.lost.is_none() && ran.outcome != Outcome::Cancelled;
+        let goes_on = ran.lost.is_none() && ran.outcome != RunOutcome::Cancelled;
         self.lost = ran.lost;
         Ok(goes_on && (!failed || self.allow_errors))
     }

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use pillion_kernel::{CellListener, Heard, Kernel, Ran, ReadyKernel};
-use pillion_lanes::Outcome;
+use pillion_lanes::RunOutcome;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -215,7 +215,7 @@ impl Showing {
         let count = count.and_then(|reply| reply["execution_count"].as_u64());
         let [stdout, stderr] = self.streams;
         CellReply {
-            success: ran.outcome == Outcome::Ok,
+            success: ran.outcome == RunOutcome::Ok,
             stdout,
             stderr,
             result_repr: result,

@@ -9,7 +9,7 @@ use pillion_kernel::{ExecuteRequest, Kernel, KernelChoice, Kernels, ReadyKernel,
 use pillion_lanes::{Executor, NO_SESSION, Whereabouts};
 use pillion_runtime::managed::{Silent, ToCaller};
 
-use crate::gateway::{Gateway, Model, Served, is_own};
+use crate::gateway::{Gateway, KernelModel, Served, is_own};
 use crate::questions::Questions;
 use crate::replay::{PastCell, Replays, replay};
 use crate::reply::CellReply;
@@ -103,7 +103,7 @@ impl NotebookService {
     }
 
     /// A kernel as clients of Jupyter read it.
-    pub(crate) fn model(&self, served: &Served) -> Model {
+    pub(crate) fn model(&self, served: &Served) -> KernelModel {
         served.model(&self.kernels)
     }
 

@@ -1,6 +1,6 @@
 //! A run of a whole notebook, cell by cell, as its caller is told.
 
-use pillion_lanes::Outcome;
+use pillion_lanes::RunOutcome;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -19,7 +19,7 @@ pub struct Step {
     pub state: StepState,
     /// How it ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub outcome: Option<Outcome>,
+    pub outcome: Option<RunOutcome>,
     /// How long it took.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seconds: Option<f64>,

@@ -13,7 +13,8 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 /// Whose fault it is, which decides what a person should look at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Kind {
+#[schemars(rename = "Kind")]
+pub enum ErrorKind {
     /// The request.
     Input,
     /// The machine: no Python, no permission, no space.
@@ -48,10 +49,10 @@ macro_rules! codes {
             }
 
             /// Whose fault this code means.
-            pub fn kind(&self) -> Kind {
+            pub fn kind(&self) -> ErrorKind {
                 match self {
-                    $(Code::$variant => Kind::$kind,)*
-                    Code::Other(_) => Kind::Worker,
+                    $(Code::$variant => ErrorKind::$kind,)*
+                    Code::Other(_) => ErrorKind::Worker,
                 }
             }
 
@@ -194,7 +195,7 @@ pub struct Error {
     /// The stable word that programs branch on.
     pub code: Code,
     /// Whose fault it is.
-    pub kind: Kind,
+    pub kind: ErrorKind,
     /// What happened, in a sentence.
     pub message: String,
     /// What to do next.

@@ -20,4 +20,4 @@ pub mod worker;
 pub mod zmtp;
 
 pub use caller::{Caller, Format};
-pub use error::{Code, Error, Kind, Result};
+pub use error::{Code, Error, ErrorKind, Result};

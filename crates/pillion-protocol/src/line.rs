@@ -88,7 +88,7 @@ pub struct LineError {
     pub recoverable: bool,
     /// Whose fault it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub kind: Option<crate::Kind>,
+    pub kind: Option<crate::ErrorKind>,
     /// What to do next.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,

@@ -8,7 +8,7 @@ use pillion_catalogue::{Code, Error, Result};
 use pillion_process::Launch;
 use pillion_process::environment::Variables;
 use pillion_project::Project;
-use pillion_supervisor::{Dialect, Kind, SidecarLimits, Spec};
+use pillion_supervisor::{Dialect, SidecarKind, SidecarLimits, Spec};
 use pillion_workspace::config::Foreign;
 
 /// A foreign sidecar cannot be told to stop one call, so a hanging one is given longer.
@@ -44,7 +44,7 @@ pub(crate) fn spec(project: &Project, name: &str, foreign: &Foreign, variables: 
     let (root, made) = (project.root.clone(), foreign.clone());
     Spec {
         name: name.to_owned(),
-        kind: Kind::Foreign,
+        kind: SidecarKind::Foreign,
         workspace: project.root.clone(),
         dialect: Dialect::Line,
         limits,
@@ -129,7 +129,7 @@ mod tests {
         let project = world.project(world.folder("one", config)).await;
         let made = |name| spec(&project, name, find(&project, name).unwrap(), variables());
         let it = made("it");
-        assert_eq!((it.name.as_str(), it.kind), ("it", Kind::Foreign));
+        assert_eq!((it.name.as_str(), it.kind), ("it", SidecarKind::Foreign));
         assert!(matches!(it.dialect, Dialect::Line));
         assert_eq!(it.workspace, project.root);
         assert_eq!(it.limits.hello, Duration::from_millis(1500));

@@ -8,7 +8,7 @@ use pillion_catalogue::{Code, Error, Result};
 use pillion_process::Launch;
 use pillion_process::environment::Variables;
 use pillion_runtime::{Dirs, bytecode, worker_dir};
-use pillion_supervisor::{Dialect, Kind, SidecarLimits, Spec};
+use pillion_supervisor::{Dialect, SidecarKind, SidecarLimits, Spec};
 
 use crate::project::PythonProject;
 
@@ -30,7 +30,7 @@ pub(crate) fn spec(
     let (for_launch, dirs) = (Arc::clone(project), dirs.clone());
     Spec {
         name: "worker".into(),
-        kind: Kind::Worker,
+        kind: SidecarKind::Worker,
         workspace: project.common.root.clone(),
         dialect: Dialect::Worker,
         limits,
@@ -156,7 +156,10 @@ mod tests {
             idle_minutes = 0.5\n";
         let project = world.with_python(world.folder("one", config)).await;
         let spec = made(&world, &project, &[]);
-        assert_eq!((spec.name.as_str(), spec.kind), ("worker", Kind::Worker));
+        assert_eq!(
+            (spec.name.as_str(), spec.kind),
+            ("worker", SidecarKind::Worker)
+        );
         assert!(matches!(spec.dialect, Dialect::Worker) && spec.opening.is_none());
         assert_eq!(spec.workspace, project.common.root);
         let SidecarLimits {

@@ -12,7 +12,7 @@ use ruff_text_size::Ranged;
 /// A range as callers write it: lines and columns from 1, the end one past the last
 /// character; whole lines where columns are left out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Asked {
+pub struct AskedRange {
     /// The first line.
     pub start_line: u32,
     /// The first column.
@@ -23,7 +23,7 @@ pub struct Asked {
     pub end_col: Option<u32>,
 }
 
-impl Asked {
+impl AskedRange {
     /// The offsets of the range, without the white space at its begin and end.
     pub fn offsets(&self, source: &Source) -> Result<Range<usize>> {
         let one = "lines and columns count from 1";

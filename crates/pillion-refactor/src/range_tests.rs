@@ -10,7 +10,7 @@ fn snap(marked: &str) -> Result<String, String> {
     let source = Source::decode(text.as_bytes());
     let at = |offset| source.position(offset);
     let (start, end) = (at(start), at(end));
-    let asked = Asked {
+    let asked = AskedRange {
         start_line: start.line + 1,
         start_col: Some(start.column + 1),
         end_line: end.line + 1,
@@ -96,7 +96,7 @@ fn what_is_no_value_is_refused() {
 fn whole_lines_are_trimmed_and_places_are_checked() {
     let source = Source::decode("a = 1\n\n\n  b = 'é'  \n\n".as_bytes());
     let asked = |start_line, start_col, end_line, end_col| {
-        let asked = Asked {
+        let asked = AskedRange {
             start_line,
             start_col,
             end_line,

@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 
 use super::line_ends::Plain;
 use super::names::check_name;
-use super::range::{Asked, expression};
+use super::range::{AskedRange, expression};
 use super::{NewText, Refactored, still_parses};
 
 /// Rope for one workspace.
@@ -83,7 +83,7 @@ impl Rope {
     pub async fn extract_method(
         &self,
         file: File<'_>,
-        asked: Asked,
+        asked: AskedRange,
         name: &str,
         kind: Option<FunctionKind>,
         timeout: Duration,
@@ -109,7 +109,7 @@ impl Rope {
     pub async fn extract_variable(
         &self,
         file: File<'_>,
-        asked: Asked,
+        asked: AskedRange,
         name: &str,
         timeout: Duration,
     ) -> Result<Refactored> {

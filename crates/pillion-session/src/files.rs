@@ -30,7 +30,8 @@ const UPLOAD_ENDINGS: &[&str] = &["csv", "xlsx", "xls", "json"];
 /// Where a file came from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Source {
+#[schemars(rename = "Source")]
+pub enum FileSource {
     /// The chapter.
     Bundle,
     /// The learner.
@@ -47,7 +48,7 @@ pub struct FileInfo {
     /// When it was last changed, in UTC, as ISO 8601.
     pub modified_at: String,
     /// Where it came from.
-    pub source: Source,
+    pub source: FileSource,
 }
 
 /// Which of the two kinds of files.
@@ -107,8 +108,8 @@ pub(crate) fn list(folder: &Path, kind: Kind, bundled: &[String]) -> Result<Vec<
                 size_bytes: meta.len(),
                 modified_at: Timestamp::try_from(modified).ok()?.to_string(),
                 source: match bundled.contains(&name) {
-                    true => Source::Bundle,
-                    false => Source::User,
+                    true => FileSource::Bundle,
+                    false => FileSource::User,
                 },
                 name,
             })
@@ -187,7 +188,7 @@ pub(crate) fn write(folder: &Path, kind: Kind, name: &str, bytes: &[u8]) -> Resu
         name: name.to_owned(),
         size_bytes: bytes.len() as u64,
         modified_at: Timestamp::now().to_string(),
-        source: Source::User,
+        source: FileSource::User,
     })
 }
 
@@ -262,7 +263,10 @@ mod tests {
         assert_eq!(read(folder, kind, "a.py").unwrap(), "print(2)");
         let listed = list(folder, kind, &["b.md".to_owned()]).unwrap();
         let listed: Vec<_> = listed.iter().map(|f| (f.name.as_str(), f.source)).collect();
-        assert_eq!(listed, [("a.py", Source::User), ("b.md", Source::Bundle)]);
+        assert_eq!(
+            listed,
+            [("a.py", FileSource::User), ("b.md", FileSource::Bundle)]
+        );
         assert_eq!(std::fs::read_dir(folder).unwrap().count(), 2);
         remove(folder, kind, "a.py").unwrap();
         assert_eq!(

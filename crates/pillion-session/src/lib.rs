@@ -28,7 +28,7 @@ mod service;
 mod turn;
 
 pub use context::{BundlePaths, ChapterScope, DesktopContext};
-pub use files::{FileInfo, Source};
+pub use files::{FileInfo, FileSource};
 pub use folder::PastTurn;
 pub use service::SessionService;
 

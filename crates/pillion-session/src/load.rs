@@ -1,7 +1,7 @@
 //! What lies in the folder of a session, read as what it means.
 
 use jiff::Timestamp;
-use pillion_agents::{Digest, InstructionPacket, MemoryState, SessionState};
+use pillion_agents::{InstructionPacket, MemoDigest, MemoryState, SessionState};
 use pillion_catalogue::Result;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -52,7 +52,7 @@ pub(crate) struct Sources {
 pub(crate) struct Snapshot {
     pub(crate) state: SessionState,
     pub(crate) packet: Option<InstructionPacket>,
-    pub(crate) digest: Option<Digest>,
+    pub(crate) digest: Option<MemoDigest>,
     pub(crate) memory: MemoryState,
     pub(crate) report: String,
     pub(crate) paths: Paths,

@@ -6,7 +6,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use pillion_catalogue::{Code, Error, Peer, Result};
-use pillion_model::{ErrorKind, Model, ModelSettings, VARIABLES};
+use pillion_model::{Model, ModelErrorKind, ModelSettings, VARIABLES};
 
 /// Models that are kept, with their connections.
 const MOST: usize = 8;
@@ -81,10 +81,10 @@ impl Chosen {
 /// What went wrong with a model, as doors tell it.
 pub(crate) fn failed(error: &pillion_model::Error) -> Error {
     let code = match error.kind {
-        ErrorKind::Unauthorized => Code::Unauthorized,
-        ErrorKind::Timeout => Code::Timeout,
-        ErrorKind::Cancelled => Code::Cancelled,
-        ErrorKind::Settings => Code::InvalidConfig,
+        ModelErrorKind::Unauthorized => Code::Unauthorized,
+        ModelErrorKind::Timeout => Code::Timeout,
+        ModelErrorKind::Cancelled => Code::Cancelled,
+        ModelErrorKind::Settings => Code::InvalidConfig,
         _ => Code::Unreachable,
     };
     Error::new(code, error.message.clone()).hint(error.hint.clone())

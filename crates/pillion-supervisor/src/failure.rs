@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use pillion_process::Exit;
-use pillion_protocol::{Code, Error, Kind};
+use pillion_protocol::{Code, Error, ErrorKind};
 use serde::Deserialize;
 use serde_json::json;
 
@@ -48,7 +48,7 @@ impl ServerError {
         let mut error = Error::new(code, format!("`{}`: {}", spec.name, self.message))
             .hint(hint)
             .data(json!({ "lsp_code": self.code }));
-        error.kind = Kind::Worker;
+        error.kind = ErrorKind::Worker;
         error
     }
 }

@@ -56,6 +56,6 @@ pub use hold::Hold;
 pub use life::State;
 pub use opening::{Notice, Opening, Replay};
 pub use pool::Pool;
-pub use spec::{Kind, SidecarLimits, Spec, StartMode};
+pub use spec::{SidecarKind, SidecarLimits, Spec, StartMode};
 pub use status::{SidecarStatus, WorkspaceStatus};
 pub use supervisor::Supervisor;

@@ -16,7 +16,8 @@ use crate::{Dialect, Opening};
 /// Which kind of child it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Kind {
+#[schemars(rename = "Kind")]
+pub enum SidecarKind {
     /// Python running pillion's worker package.
     Worker,
     /// A program of the user's that speaks the line-JSON contract.
@@ -99,7 +100,7 @@ pub struct Spec {
     /// Its name in status, events and logs.
     pub name: String,
     /// Which kind of child it is.
-    pub kind: Kind,
+    pub kind: SidecarKind,
     /// The workspace it belongs to.
     pub workspace: PathBuf,
     /// How to talk to it.

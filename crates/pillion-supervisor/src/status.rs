@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::sources::Sources;
-use crate::{Kind, State};
+use crate::{SidecarKind, State};
 
 /// One sidecar at a glance.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
@@ -18,7 +18,7 @@ pub struct SidecarStatus {
     /// Its name.
     pub name: String,
     /// Which kind it is.
-    pub kind: Kind,
+    pub kind: SidecarKind,
     /// Where it is in its life.
     pub state: State,
     /// Which process of it runs, or ran last; 0 before the first.
@@ -153,7 +153,7 @@ impl Shared {
         self.inner().used
     }
 
-    pub(crate) fn status(&self, name: &str, kind: Kind) -> SidecarStatus {
+    pub(crate) fn status(&self, name: &str, kind: SidecarKind) -> SidecarStatus {
         let pid = Some(self.pid.load(Ordering::Relaxed)).filter(|pid| *pid != 0);
         let inner = self.inner();
         let quantile = |q| {

@@ -25,7 +25,7 @@ pub struct FileEntry {
 
 /// A file or folder that is there and cannot be worked with.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LeftOut {
+pub struct LeftOutPath {
     /// Relative to the root; bytes that are no UTF-8 are written as `\\xe9`.
     pub path: Box<str>,
     /// Why not.

@@ -29,7 +29,7 @@ pub use pillion_process::stamp::Stamp;
 pub use changes::{ChangeKind, Changes, FileChange};
 pub use clock::{Clock, NoClock};
 pub use config::{Config, LaneConfig, Lanes};
-pub use files::{FileEntry, Files, LeftOut};
+pub use files::{FileEntry, Files, LeftOutPath};
 pub use options::WorkspaceOptions;
 pub use status::{ClockStatus, Mode};
 pub use workspace::{Snapshot, Workspace};

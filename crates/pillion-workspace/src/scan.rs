@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use pillion_process::stamp::{Look, Stamp};
 
-use crate::files::{FileEntry, LeftOut};
+use crate::files::{FileEntry, LeftOutPath};
 use crate::rules::{Library, RULE_FILES, Rules, is_built_in, is_marker};
 use crate::watch::{self, Refused, Watch, join};
 
@@ -25,7 +25,7 @@ pub(crate) struct Folder {
     /// It is ignored for what is in it; it is only known so that the end of that is seen.
     pub(crate) marked: bool,
     /// What in it is left out: names that are no UTF-8, or all if it is unreadable.
-    pub(crate) left_out: Vec<LeftOut>,
+    pub(crate) left_out: Vec<LeftOutPath>,
     pub(crate) dev: u64,
 }
 
@@ -211,7 +211,7 @@ pub(crate) fn watch_links(
 }
 
 /// The names in a folder that are no UTF-8, and are not ignored.
-pub(crate) fn unnamed(full: &Path, path: &str, rules: &Rules) -> Vec<LeftOut> {
+pub(crate) fn unnamed(full: &Path, path: &str, rules: &Rules) -> Vec<LeftOutPath> {
     let entries = fs::read_dir(full).into_iter().flatten().flatten();
     let unnamed = entries.filter_map(|entry| {
         let name = entry.file_name().into_string().err()?;
@@ -220,10 +220,10 @@ pub(crate) fn unnamed(full: &Path, path: &str, rules: &Rules) -> Vec<LeftOut> {
     left_out(full, path, rules, unnamed.collect())
 }
 
-fn left_out(full: &Path, path: &str, rules: &Rules, unnamed: Vec<Unnamed>) -> Vec<LeftOut> {
+fn left_out(full: &Path, path: &str, rules: &Rules, unnamed: Vec<Unnamed>) -> Vec<LeftOutPath> {
     let all = unnamed.into_iter();
     all.filter(|(name, is_folder)| !rules.ignore(&full.join(name), *is_folder))
-        .map(|(name, is_folder)| LeftOut {
+        .map(|(name, is_folder)| LeftOutPath {
             path: format!(
                 "{}{}",
                 join(path, &escaped(&name)),
@@ -235,8 +235,8 @@ fn left_out(full: &Path, path: &str, rules: &Rules, unnamed: Vec<Unnamed>) -> Ve
         .collect()
 }
 
-fn unreadable(path: &str) -> LeftOut {
-    LeftOut {
+fn unreadable(path: &str) -> LeftOutPath {
+    LeftOutPath {
         path: format!("{path}/").into(),
         why: UNREADABLE,
     }

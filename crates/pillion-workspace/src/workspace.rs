@@ -14,7 +14,7 @@ use pillion_protocol::{Result, vars};
 
 use crate::changes::{Changes, Log};
 use crate::clock::Clock;
-use crate::files::{Files, LeftOut};
+use crate::files::{Files, LeftOutPath};
 use crate::options::WorkspaceOptions;
 use crate::state::{Finding, Glance, WorkspaceState};
 use crate::status::{ClockStatus, Mode};
@@ -117,7 +117,7 @@ pub struct Snapshot {
     clock: Clock,
     files: Files,
     log: Arc<Mutex<Log>>,
-    left_out: Arc<[LeftOut]>,
+    left_out: Arc<[LeftOutPath]>,
 }
 
 impl Snapshot {
@@ -137,7 +137,7 @@ impl Snapshot {
     }
 
     /// What is there and not ignored, and cannot be worked with: the first of it.
-    pub fn left_out(&self) -> &[LeftOut] {
+    pub fn left_out(&self) -> &[LeftOutPath] {
         &self.left_out
     }
 

@@ -11,7 +11,7 @@ use super::{Command, Part, Response};
 use crate::client::Client;
 use crate::options::Options;
 use crate::pending::Outcome;
-use crate::wire::Event;
+use crate::wire::WireEvent;
 
 pub(super) struct Worker {
     pub(super) options: Options,
@@ -88,8 +88,8 @@ async fn answer(client: &Client, command: &Command, responses: &mpsc::Sender<Res
     let mut stream = request.stream().await?;
     while let Some(event) = stream.next().await {
         let part = match event {
-            Event::Item(item) => Part::Item(item),
-            Event::Progress(progress) => Part::Progress(progress),
+            WireEvent::Item(item) => Part::Item(item),
+            WireEvent::Progress(progress) => Part::Progress(progress),
         };
         let _ = responses.send(command.response(part)).await;
     }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use pillion_client::{CallStream, Code, Event};
+use pillion_client::{CallStream, Code, WireEvent};
 use serde_json::{Value, json};
 
 use crate::server::{Peer, Server};
@@ -18,10 +18,10 @@ async fn open(timeout: Duration) -> (Server, CallStream, Peer, Value) {
     (server, stream, peer, request)
 }
 
-fn text(event: Option<Event>) -> String {
+fn text(event: Option<WireEvent>) -> String {
     match event {
-        Some(Event::Item(item)) => format!("item {item}"),
-        Some(Event::Progress(progress)) => format!("progress {progress}"),
+        Some(WireEvent::Item(item)) => format!("item {item}"),
+        Some(WireEvent::Progress(progress)) => format!("progress {progress}"),
         None => "end".into(),
     }
 }

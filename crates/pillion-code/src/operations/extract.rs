@@ -7,7 +7,7 @@ use pillion_changes::Patched;
 use pillion_index::answers::Answer;
 use pillion_index::place;
 use pillion_index::text::shown;
-use pillion_refactor::range::Asked;
+use pillion_refactor::range::AskedRange;
 use pillion_refactor::rope::File;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -70,7 +70,7 @@ impl Operation for ExtractMethod {
     }
 
     async fn run(self, cx: Context<CodeService>) -> Result<Answer<Patched>> {
-        let asked = Asked {
+        let asked = AskedRange {
             start_line: self.start_line,
             start_col: self.start_col,
             end_line: self.end_line,
@@ -142,7 +142,7 @@ impl Operation for ExtractVar {
     }
 
     async fn run(self, cx: Context<CodeService>) -> Result<Answer<Patched>> {
-        let asked = Asked {
+        let asked = AskedRange {
             start_line: self.start_line,
             start_col: self.start_col,
             end_line: self.end_line.unwrap_or(self.start_line),
@@ -176,7 +176,7 @@ impl Extract<'_> {
     async fn run(
         &self,
         file: &Path,
-        asked: Asked,
+        asked: AskedRange,
         name: &str,
         what: What,
     ) -> Result<Answer<Patched>> {

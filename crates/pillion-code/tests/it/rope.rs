@@ -7,7 +7,7 @@ use pillion_catalogue::{Activity, Code, Result};
 use pillion_index::source::Source;
 use pillion_process::Launch;
 use pillion_refactor::Refactored;
-use pillion_refactor::range::Asked;
+use pillion_refactor::range::AskedRange;
 use pillion_refactor::rope::{File, FunctionKind, Rope};
 use pillion_runtime::discovery::{self, DiscoveryRequest};
 use pillion_supervisor::{SidecarLimits, Supervisor};
@@ -119,13 +119,13 @@ impl World {
     }
 }
 
-fn unmarked(marked: &str) -> (String, Asked) {
+fn unmarked(marked: &str) -> (String, AskedRange) {
     if let Some(start) = marked.find('«') {
         let end = marked.find('»').unwrap() - '«'.len_utf8();
         let text = marked.replace(['«', '»'], "");
         let source = Source::decode(text.as_bytes());
         let (start, end) = (source.position(start), source.position(end));
-        let asked = Asked {
+        let asked = AskedRange {
             start_line: start.line + 1,
             start_col: Some(start.column + 1),
             end_line: end.line + 1,
@@ -137,7 +137,7 @@ fn unmarked(marked: &str) -> (String, Asked) {
         let at = marked.find(mark).unwrap();
         u32::try_from(marked[..at].matches('\n').count()).unwrap() + 1
     };
-    let asked = Asked {
+    let asked = AskedRange {
         start_line: line("#["),
         start_col: None,
         end_line: line("#]"),
@@ -218,7 +218,7 @@ async fn line_ends_tabs_strings_and_encodings_are_kept() {
         path: "m.py",
         source: &source,
     };
-    let asked = Asked {
+    let asked = AskedRange {
         start_line: 3,
         start_col: None,
         end_line: 4,
@@ -264,7 +264,7 @@ async fn what_cannot_be_extracted_is_refused_with_a_reason() {
         path: "m.py",
         source: &source,
     };
-    let asked = Asked {
+    let asked = AskedRange {
         start_line: 2,
         start_col: None,
         end_line: 2,

@@ -10,7 +10,7 @@ use axum::http::header::{
 use axum::http::{HeaderMap, Uri};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Json, Response};
-use pillion_catalogue::{Code, Error, Mode};
+use pillion_catalogue::{Code, DoorMode, Error};
 use serde_json::json;
 
 use super::access::{Access, Connection};
@@ -32,7 +32,7 @@ const ONCE: [HeaderName; 6] = [
 #[derive(Debug)]
 pub(super) struct Post {
     pub(super) access: Arc<Access>,
-    pub(super) mode: Mode,
+    pub(super) mode: DoorMode,
 }
 
 /// Lets a request pass only if it can be understood in one way, was sent to this machine, not by
@@ -44,7 +44,7 @@ pub(super) async fn guard(
     next: Next,
 ) -> Response {
     let Post { access, mode } = &*post;
-    if *mode != Mode::Desktop {
+    if *mode != DoorMode::Desktop {
         // Clients of an older server read `detail`; on `/v1` the error object is that of every door.
         let is_own = request.uri().path().starts_with("/v1/");
         let response = passed(access, *mode, &connection, request, next).await;
@@ -74,7 +74,7 @@ fn in_detail(response: Response) -> Response {
 
 async fn passed(
     access: &Access,
-    mode: Mode,
+    mode: DoorMode,
     connection: &Connection,
     request: Request,
     next: Next,
@@ -89,7 +89,7 @@ async fn passed(
             .hint("pillion answers programs on this machine, not web pages of other origins");
         return refusal(&error, 403);
     }
-    if mode == Mode::Desktop && cors::is_preflight(request.method(), request.headers()) {
+    if mode == DoorMode::Desktop && cors::is_preflight(request.method(), request.headers()) {
         if cors::is_from_elsewhere(request.headers()) {
             let what = "a page of another machine may not call pillion";
             return refusal(&Error::new(Code::Unauthorized, what), 403);
@@ -125,7 +125,7 @@ fn is_clear(headers: &HeaderMap, uri: &Uri) -> Result<(), String> {
 /// Whether it was sent to this machine by its address, and not by a foreign web page. `local` is
 /// the address that it came to: a name that leads there is not enough, since names are given by
 /// others.
-fn is_local(headers: &HeaderMap, mode: Mode, local: Option<IpAddr>) -> Result<(), String> {
+fn is_local(headers: &HeaderMap, mode: DoorMode, local: Option<IpAddr>) -> Result<(), String> {
     let text = |name: HeaderName| {
         headers
             .get(name)
@@ -138,7 +138,7 @@ fn is_local(headers: &HeaderMap, mode: Mode, local: Option<IpAddr>) -> Result<()
     }
     match text(ORIGIN) {
         None => Ok(()),
-        Some(origin) if mode == Mode::Desktop => match cors::is_allowed(&origin) {
+        Some(origin) if mode == DoorMode::Desktop => match cors::is_allowed(&origin) {
             true => Ok(()),
             false => Err(format!("the origin `{origin}` may not call pillion")),
         },
@@ -216,10 +216,10 @@ mod tests {
             }
             is_local(&headers, mode, local).is_ok()
         };
-        assert!(sent("192.168.1.7:8000", None, Mode::Desktop, here));
-        assert!(!sent("192.168.1.7:8000", None, Mode::Desktop, there));
-        assert!(!sent("evil.example:8000", None, Mode::Desktop, here));
-        assert!(sent("localhost:8000", None, Mode::Desktop, here));
+        assert!(sent("192.168.1.7:8000", None, DoorMode::Desktop, here));
+        assert!(!sent("192.168.1.7:8000", None, DoorMode::Desktop, there));
+        assert!(!sent("evil.example:8000", None, DoorMode::Desktop, here));
+        assert!(sent("localhost:8000", None, DoorMode::Desktop, here));
         for (origin, plain, desktop) in [
             ("null", false, true),
             ("http://localhost:3000", true, true),
@@ -228,12 +228,12 @@ mod tests {
         ] {
             let host = "127.0.0.1:8000";
             assert_eq!(
-                sent(host, Some(origin), Mode::Plain, None),
+                sent(host, Some(origin), DoorMode::Plain, None),
                 plain,
                 "{origin}"
             );
             assert_eq!(
-                sent(host, Some(origin), Mode::Desktop, None),
+                sent(host, Some(origin), DoorMode::Desktop, None),
                 desktop,
                 "{origin}"
             );

@@ -6,7 +6,7 @@ use std::collections::HashSet;
 use std::sync::OnceLock;
 
 use pillion_catalogue::{
-    Code, Definition, Error, Fault, Field, Limit, Members, Result, Route, invalid,
+    Code, Definition, Error, Fault, Field, MemberLimit, Members, Result, Route, invalid,
 };
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
@@ -109,8 +109,8 @@ fn fault(field: &Field, value: Option<&Value>) -> Option<Fault> {
         count => format!("{count} characters"),
     };
     match field.limit {
-        Limit::None => None,
-        Limit::Length(least, most) => {
+        MemberLimit::None => None,
+        MemberLimit::Length(least, most) => {
             let Some(text) = value.as_str() else {
                 return of("string_type", "Input should be a valid string".to_owned());
             };
@@ -125,7 +125,7 @@ fn fault(field: &Field, value: Option<&Value>) -> Option<Fault> {
                 .then(msg)
                 .and_then(|msg| of("string_too_long", msg))
         }
-        Limit::Range(least, most) => {
+        MemberLimit::Range(least, most) => {
             let Some(number) = value.as_f64() else {
                 return of("float_type", "Input should be a valid number".to_owned());
             };
@@ -261,9 +261,9 @@ mod tests {
     }
 
     const FIELDS: &[Field] = &[
-        Field::required("code", Limit::Length(1, 3)),
-        Field::optional("seconds", Limit::Range(1, 120)).or("20"),
-        Field::optional("memory", Limit::Range(64, 128)),
+        Field::required("code", MemberLimit::Length(1, 3)),
+        Field::optional("seconds", MemberLimit::Range(1, 120)).or("20"),
+        Field::optional("memory", MemberLimit::Range(64, 128)),
     ];
 
     #[test]

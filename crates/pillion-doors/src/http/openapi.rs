@@ -1,8 +1,8 @@
 //! `GET /openapi.json`, made from the catalogue.
 
 use pillion_catalogue::{
-    Body, Definition, Errors, Field, Function, Limit, Listing, Members, Method, Reply, Route,
-    Streams,
+    AnswerForm, Body, Definition, Errors, Field, Function, Listing, MemberLimit, Members, Method,
+    Route, Streams,
 };
 use serde_json::{Map, Value, json};
 
@@ -217,9 +217,11 @@ fn narrow(property: &mut Value, field: &Field) {
         kinds.retain(|kind| kind != "null");
     }
     let bounds = match field.limit {
-        Limit::None => return,
-        Limit::Length(least, most) => [("minLength", json!(least)), ("maxLength", json!(most))],
-        Limit::Range(least, most) => [("minimum", json!(least)), ("maximum", json!(most))],
+        MemberLimit::None => return,
+        MemberLimit::Length(least, most) => {
+            [("minLength", json!(least)), ("maxLength", json!(most))]
+        }
+        MemberLimit::Range(least, most) => [("minimum", json!(least)), ("maximum", json!(most))],
     };
     object.extend(bounds.map(|(name, bound)| (name.to_owned(), bound)));
 }
@@ -228,19 +230,19 @@ fn responses(definition: &Definition, route: &Route, schemas: &mut Map<String, V
     let output = hoist(definition.output_schema().to_value(), "", schemas);
     let events = json!({ "text/event-stream": { "schema": { "type": "string" } } });
     let mut responses = match route.answer {
-        Reply::Json => {
+        AnswerForm::Json => {
             let mut ok = answer("The result.", &output);
             if definition.streams != Streams::Never {
                 ok["content"]["text/event-stream"] = events["text/event-stream"].clone();
             }
             json!({ "200": ok })
         }
-        Reply::Created => json!({ "201": answer("What was made.", &output) }),
-        Reply::Nothing => json!({ "204": { "description": "It is done." } }),
-        Reply::Events | Reply::EventsAndResult => {
+        AnswerForm::Created => json!({ "201": answer("What was made.", &output) }),
+        AnswerForm::Nothing => json!({ "204": { "description": "It is done." } }),
+        AnswerForm::Events | AnswerForm::EventsAndResult => {
             json!({ "200": { "description": "Events: one JSON object each.", "content": events } })
         }
-        Reply::Talk(_) => json!({ "101": { "description": "A conversation by WebSocket." } }),
+        AnswerForm::Talk(_) => json!({ "101": { "description": "A conversation by WebSocket." } }),
     };
     match route.errors {
         Errors::Detail => {

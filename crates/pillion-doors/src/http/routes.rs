@@ -15,7 +15,7 @@ use axum::routing::{MethodRouter, delete, get, patch, post, put};
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use pillion_catalogue::{
-    Body, Caller, Code, Definition, Door, Error, Errors, Method, Reply,
+    AnswerForm, Body, Caller, Code, Definition, Door, Error, Errors, Method,
     Request as CatalogueRequest, Result, Route,
 };
 use serde_json::json;
@@ -51,7 +51,7 @@ type Upgrade = std::result::Result<WebSocketUpgrade, WebSocketUpgradeRejection>;
 fn handler(definition: &Definition, route: Route) -> MethodRouter<House> {
     let operation = definition.name;
     let shape = Arc::new(Shape::new(definition, route));
-    if let Reply::Talk(protocols) = route.answer {
+    if let AnswerForm::Talk(protocols) = route.answer {
         return talker(operation, protocols, route, shape);
     }
     let answer = async move |State(house): State<House>,
@@ -172,10 +172,10 @@ async fn reply(
     let definition = house.catalogue.get(operation);
     let streams = definition.is_some_and(|d| d.wants_stream(asked.params()));
     match (route.answer, streams) {
-        (answer @ (Reply::Events | Reply::EventsAndResult), _) => {
+        (answer @ (AnswerForm::Events | AnswerForm::EventsAndResult), _) => {
             let operation = operation.to_owned();
             let frames = match answer {
-                Reply::EventsAndResult => Frames::ItemsAndResult,
+                AnswerForm::EventsAndResult => Frames::ItemsAndResult,
                 _ => Frames::Items,
             };
             let begun = calls::items(house, operation, asked, connection.room, frames);
@@ -188,8 +188,8 @@ async fn reply(
         (answer, false) => {
             let answered = calls::answered(&house, operation, asked, &connection.room).await;
             match (answered, answer) {
-                (Ok(_), Reply::Nothing) => StatusCode::NO_CONTENT.into_response(),
-                (Ok(mut response), Reply::Created) => {
+                (Ok(_), AnswerForm::Nothing) => StatusCode::NO_CONTENT.into_response(),
+                (Ok(mut response), AnswerForm::Created) => {
                     *response.status_mut() = StatusCode::CREATED;
                     response
                 }

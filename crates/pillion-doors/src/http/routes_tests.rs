@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use clap::Args;
 use pillion_catalogue::{
-    Body, Catalogue, Code, Context, Error, Errors, Field, Limit, Method, Mode, Offer, Operation,
-    Operations, Peer, Reply, Result, Route, Safety, Streams,
+    AnswerForm, Body, Catalogue, Code, Context, DoorMode, Error, Errors, Field, MemberLimit,
+    Method, Offer, Operation, Operations, Peer, Result, Route, Safety, Streams,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -45,7 +45,7 @@ impl Operation for File {
         detailed(Method::Get, "/api/session/{session_id}/files/{name}"),
         detailed(Method::Put, "/api/session/{session_id}/files/{name}"),
         Route {
-            answer: Reply::Nothing,
+            answer: AnswerForm::Nothing,
             ..detailed(Method::Delete, "/api/session/{session_id}/files/{name}")
         },
     ]);
@@ -99,7 +99,7 @@ impl Operation for Story {
     const SAFETY: Safety = Safety::Read;
     const STREAMS: Streams = Streams::Always;
     const OFFER: Offer = Offer::PLAIN.routes(&[Route {
-        answer: Reply::Events,
+        answer: AnswerForm::Events,
         ..detailed(Method::Post, "/api/session/{session_id}/story")
     }]);
     type Service = ();
@@ -139,13 +139,13 @@ impl Operation for Say {
         Route::contract(Method::Post, "/api/session/{session_id}/say")
             .named(&[("session_id", "session")])
             .fields(&[
-                Field::required("message", Limit::Length(1, 10)),
-                Field::optional("times", Limit::Range(1, 3)).or("2"),
+                Field::required("message", MemberLimit::Length(1, 10)),
+                Field::optional("times", MemberLimit::Range(1, 3)).or("2"),
             ])
             .fixes(&[("who", "\"me\"")])
-            .answers(Reply::EventsAndResult)
+            .answers(AnswerForm::EventsAndResult)
             .frozen(),
-        Route::contract(Method::Get, "/api/sessions").only_in(Mode::Desktop),
+        Route::contract(Method::Get, "/api/sessions").only_in(DoorMode::Desktop),
     ]);
     type Service = ();
     type Output = Value;
@@ -169,7 +169,7 @@ impl Operation for Opened {
     const NAME: &'static str = "test.opened";
     const SAFETY: Safety = Safety::Read;
     const OFFER: Offer =
-        Offer::PLAIN.routes(&[Route::new(Method::Get, "/api/sessions").only_in(Mode::Plain)]);
+        Offer::PLAIN.routes(&[Route::new(Method::Get, "/api/sessions").only_in(DoorMode::Plain)]);
     type Service = ();
     type Output = Value;
 
@@ -179,7 +179,7 @@ impl Operation for Opened {
 }
 
 /// A house with all of these, run in a mode.
-fn house(mode: Mode) -> House {
+fn house(mode: DoorMode) -> House {
     let mut catalogue = Catalogue::default();
     let operations = Operations::default()
         .with::<File>()
@@ -202,7 +202,7 @@ fn house(mode: Mode) -> House {
 
 /// A server in a mode.
 async fn served(
-    mode: Mode,
+    mode: DoorMode,
 ) -> (
     u16,
     CancellationToken,
@@ -239,7 +239,7 @@ async fn ask(port: u16, method: &str, path: &str, kind: &str, body: &[u8]) -> (u
 
 #[tokio::test]
 async fn a_path_says_what_it_takes_and_how_it_answers() {
-    let (port, shutdown, serving) = served(Mode::Plain).await;
+    let (port, shutdown, serving) = served(DoorMode::Plain).await;
     let json = "application/json";
     let file = "/api/session/s%201/files/a.py";
 
@@ -291,7 +291,7 @@ async fn a_path_says_what_it_takes_and_how_it_answers() {
 
 #[tokio::test]
 async fn a_path_of_the_contract_refuses_before_it_streams() {
-    let (port, shutdown, serving) = served(Mode::Desktop).await;
+    let (port, shutdown, serving) = served(DoorMode::Desktop).await;
     let say = async |body: &str| {
         let json = "application/json";
         ask(port, "POST", "/api/session/s/say", json, body.as_bytes()).await
@@ -344,8 +344,8 @@ async fn a_path_of_the_contract_refuses_before_it_streams() {
 #[tokio::test]
 async fn a_mode_has_its_paths_and_tells_of_them() {
     for (mode, of, other) in [
-        (Mode::Desktop, "test.say", "test.opened"),
-        (Mode::Plain, "test.opened", "test.say"),
+        (DoorMode::Desktop, "test.say", "test.opened"),
+        (DoorMode::Plain, "test.opened", "test.say"),
     ] {
         let (port, shutdown, serving) = served(mode).await;
         let get = async |path: &str| {
@@ -389,7 +389,7 @@ async fn a_mode_has_its_paths_and_tells_of_them() {
 
 #[tokio::test]
 async fn pages_of_a_desktop_app_may_ask_and_no_others() {
-    let (port, shutdown, serving) = served(Mode::Desktop).await;
+    let (port, shutdown, serving) = served(DoorMode::Desktop).await;
     let ask = async |head: &str| {
         let mut stream = tokio::net::TcpStream::connect(("127.0.0.1", port))
             .await

@@ -5,8 +5,8 @@ use std::future::Future;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use pillion_catalogue::{
-    AnswerPicture, Caller, Code, Definition, Door, Error, Part, Prints, Readable, Result, Scope,
-    Streams, params_hint,
+    AnswerPicture, Caller, Code, Definition, Door, Error, Part, Prints, ReadableAnswer, Result,
+    Scope, Streams, params_hint,
 };
 use pillion_protocol::caller::META;
 use rmcp::model::{CallToolResult, ContentBlock, ProgressNotificationParam, ProgressToken};
@@ -142,9 +142,9 @@ impl Agent {
             Shape::Text => {
                 let text = readable(&entry.definition, result.get(), &items);
                 let text = match text {
-                    Readable::Nothing => "done".to_owned(),
-                    Readable::Text(text) => outputs.text(&text, max).unwrap_or(text),
-                    Readable::Json(json) => outputs.json(&json, max, false).unwrap_or(json),
+                    ReadableAnswer::Nothing => "done".to_owned(),
+                    ReadableAnswer::Text(text) => outputs.text(&text, max).unwrap_or(text),
+                    ReadableAnswer::Json(json) => outputs.json(&json, max, false).unwrap_or(json),
                 };
                 CallToolResult::success(vec![ContentBlock::text(text)])
             }
@@ -258,11 +258,11 @@ fn shape(entry: &ToolEntry, arguments: &mut Arguments) -> Result<Shape> {
 }
 
 /// What people read of an answer, with the items that came before it.
-fn readable(definition: &Definition, result: &str, items: &Items) -> Readable {
+fn readable(definition: &Definition, result: &str, items: &Items) -> ReadableAnswer {
     let answer = definition.readable(result, !items.is_empty());
     // A text is the whole answer; items without one are its first part.
     if items.is_empty()
-        || (matches!(answer, Readable::Text(_)) && definition.offer.prints == Prints::Answer)
+        || (matches!(answer, ReadableAnswer::Text(_)) && definition.offer.prints == Prints::Answer)
     {
         return answer;
     }
@@ -271,10 +271,10 @@ fn readable(definition: &Definition, result: &str, items: &Items) -> Readable {
         lines.push(format!("... and {} more", items.left_out));
     }
     match answer {
-        Readable::Nothing => {}
-        Readable::Text(text) | Readable::Json(text) => lines.push(text),
+        ReadableAnswer::Nothing => {}
+        ReadableAnswer::Text(text) | ReadableAnswer::Json(text) => lines.push(text),
     }
-    Readable::Text(lines.join("\n"))
+    ReadableAnswer::Text(lines.join("\n"))
 }
 
 /// An item: what a program printed as it is, everything else as JSON.

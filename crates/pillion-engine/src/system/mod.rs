@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use jiff::Timestamp;
-use pillion_catalogue::{Activity, Definition, Mode, Operations, Stats};
+use pillion_catalogue::{Activity, Definition, DoorMode, Operations, Stats};
 use pillion_code::CodeService;
 use pillion_runtime::Dirs;
 use pillion_supervisor::Supervisor;
@@ -35,7 +35,7 @@ pub struct EngineAddress {
     /// The port of the HTTP door.
     pub port: Option<u16>,
     /// How that door is run.
-    pub mode: Mode,
+    pub mode: DoorMode,
 }
 
 /// What whoever composes the services knows of all their operations.

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
-use pillion_catalogue::{Context, Door, Method, Mode, Offer, Operation, Result, Route, Safety};
+use pillion_catalogue::{Context, Door, DoorMode, Method, Offer, Operation, Result, Route, Safety};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -119,7 +119,7 @@ impl Operation for Health {
         let others = stats.iter().filter(|one| one.operation != Self::NAME);
         Ok(HealthReport {
             status: match service.place.mode {
-                Mode::Desktop => "healthy".into(),
+                DoorMode::Desktop => "healthy".into(),
                 _ => "ok".into(),
             },
             workspace: cx

@@ -8,7 +8,7 @@ use pillion_catalogue::{Code, Error, Result};
 use pillion_process::Launch;
 use pillion_runtime::managed::ProgressListener;
 use pillion_runtime::{Interpreter, Managed};
-use pillion_supervisor::{Dialect, Kind, Opening, SidecarLimits, Spec};
+use pillion_supervisor::{Dialect, Opening, SidecarKind, SidecarLimits, Spec};
 use serde_json::{Value, json};
 
 use super::uri;
@@ -115,7 +115,7 @@ impl Make {
         let make = self.clone();
         Spec {
             name: self.engine.name().into(),
-            kind: Kind::Engine,
+            kind: SidecarKind::Engine,
             workspace: self.root.clone(),
             dialect: Dialect::Lsp,
             limits: self.limits.clone(),

@@ -60,7 +60,7 @@ fn cut(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use pillion_catalogue::Code;
-    use pillion_lanes::{FileOut, Lane, Outcome};
+    use pillion_lanes::{FileOut, Lane, RunOutcome};
 
     use super::*;
 
@@ -77,7 +77,7 @@ mod tests {
         let kept: Reply = serde_json::from_str(kept.get()).unwrap();
         assert!(kept.truncated && kept.outputs.is_empty());
         assert_eq!(kept.outputs_left_out[0].name, "big.bin");
-        assert_eq!(kept.outcome, Outcome::StartFailed);
+        assert_eq!(kept.outcome, RunOutcome::StartFailed);
         assert!(kept.stdout.contains("bytes left out"));
     }
 

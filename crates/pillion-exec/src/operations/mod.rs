@@ -12,7 +12,9 @@ mod sessions;
 mod start;
 mod stream;
 
-use pillion_catalogue::{Code, Error, Field, First, Limit, Method, Operations, Result, Route};
+use pillion_catalogue::{
+    Code, Error, Field, First, MemberLimit, Method, Operations, Result, Route,
+};
 use pillion_store::Job as StoredJob;
 
 pub use caller_module::modules_beside;
@@ -31,9 +33,9 @@ use crate::ExecService;
 
 /// What code of a learner may be, in the contract with desktop apps.
 const CODE_FIELDS: &[Field] = &[
-    Field::required("code", Limit::Length(1, 20_000)),
-    Field::optional("timeout_seconds", Limit::Range(1, 120)).or("20"),
-    Field::optional("memory_limit_mb", Limit::Range(64, 16_384)),
+    Field::required("code", MemberLimit::Length(1, 20_000)),
+    Field::optional("timeout_seconds", MemberLimit::Range(1, 120)).or("20"),
+    Field::optional("memory_limit_mb", MemberLimit::Range(64, 16_384)),
 ];
 /// Where it runs.
 const USER_LANE: &[(&str, &str)] = &[("lane", "\"user\"")];

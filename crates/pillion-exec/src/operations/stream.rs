@@ -1,7 +1,7 @@
 //! `exec.stream`: what a job prints, from its beginning to its end.
 
 use pillion_catalogue::{
-    Context, First, Method, Mode, Offer, Operation, Prints, Reply, Result, Safety, Streams,
+    AnswerForm, Context, DoorMode, First, Method, Offer, Operation, Prints, Result, Safety, Streams,
 };
 use pillion_lanes::OutputStream;
 use schemars::JsonSchema;
@@ -31,7 +31,7 @@ pub struct Stream {
 /// A job that is not there is told before the stream begins.
 const KNOWN_JOB: First = First {
     operation: Job::NAME,
-    mode: Mode::Every,
+    mode: DoorMode::Every,
     parts: &["session_id", "job_id"],
 };
 
@@ -47,7 +47,7 @@ impl Operation for Stream {
             "/api/session/{session_id}/code/jobs/{job_id}/stream",
         )
         .after(&[First::SESSION, KNOWN_JOB])
-        .answers(Reply::EventsAndResult)]);
+        .answers(AnswerForm::EventsAndResult)]);
     type Service = ExecService;
     type Output = JobReport;
 

@@ -14,7 +14,7 @@ use pillion_expert::{
     PendingCompletion, SessionFolders,
 };
 use pillion_lanes::{Executor, Whereabouts};
-use pillion_model::{ChatMessage, Completion, ErrorKind, Prompt, ToolCall, Usage};
+use pillion_model::{ChatMessage, Completion, ModelErrorKind, Prompt, ToolCall, Usage};
 use pillion_project::Projects;
 use pillion_runtime::Dirs;
 use pillion_supervisor::Supervisor;
@@ -261,7 +261,7 @@ impl Consultant for Script {
             match step.unwrap_or(Step::Fails) {
                 Step::Answers(answer) => Ok(answer),
                 Step::Fails => Err(pillion_model::Error {
-                    kind: ErrorKind::Overloaded,
+                    kind: ModelErrorKind::Overloaded,
                     message: "the endpoint is overloaded".to_owned(),
                     hint: "wait".to_owned(),
                     retry_after: None,

@@ -9,12 +9,12 @@ use ruff_python_ast::{
 };
 use ruff_text_size::{Ranged, TextRange, TextSize};
 
-use super::{ImportStmt, ImportedName, MODULE, Owner, Role, Scope, Use, When};
+use super::{ImportStmt, ImportedName, LexicalScope, MODULE, Owner, Role, Use, When};
 use crate::parsed;
 
 pub(super) struct Collector<'t> {
     text: &'t str,
-    pub(super) scopes: Vec<Scope>,
+    pub(super) scopes: Vec<LexicalScope>,
     pub(super) uses: Vec<Use>,
     pub(super) imports: Vec<ImportStmt>,
     current: usize,
@@ -436,8 +436,8 @@ impl Visitor<'_> for Collector<'_> {
     }
 }
 
-fn scope(owner: Owner, parent: Option<usize>) -> Scope {
-    Scope {
+fn scope(owner: Owner, parent: Option<usize>) -> LexicalScope {
+    LexicalScope {
         owner,
         parent,
         bound: BTreeSet::new(),

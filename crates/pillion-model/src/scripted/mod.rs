@@ -29,7 +29,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::draft::Hear;
-use crate::error::{Error, ErrorKind};
+use crate::error::{Error, ModelErrorKind};
 use crate::prompt::{ChatMessage, Completion, Prompt, Stop, ToolCall, Usage};
 
 /// The script that answers where none is named.
@@ -90,7 +90,7 @@ struct Rule {
     delay_ms: u64,
     input_tokens: Option<u64>,
     output_tokens: Option<u64>,
-    fail: Option<ErrorKind>,
+    fail: Option<ModelErrorKind>,
     #[serde(default)]
     tool_calls: Vec<ScriptedCall>,
 }
@@ -140,7 +140,7 @@ impl Script {
     pub(crate) fn read(path: &Path) -> Result<Self, Error> {
         let name = format!("`{}`", path.display());
         let unreadable =
-            |why: String| Error::new(ErrorKind::Script, format!("cannot read {name}: {why}"));
+            |why: String| Error::new(ModelErrorKind::Script, format!("cannot read {name}: {why}"));
         let mut text = String::new();
         let read = File::open(path)
             .and_then(|file| file.take(MAX_SCRIPT_BYTES + 1).read_to_string(&mut text))
@@ -167,7 +167,7 @@ impl Script {
         let message = learner_message(prompt);
         let Some(rule) = rules.iter().find(|rule| rule.applies(prompt, message)) else {
             return Err(Error::new(
-                ErrorKind::Script,
+                ModelErrorKind::Script,
                 format!(
                     "{} has no rule for this question of agent `{}`",
                     self.name, prompt.agent
@@ -180,8 +180,12 @@ impl Script {
 }
 
 fn parse(name: &str, text: &str) -> Result<Arc<[Rule]>, Error> {
-    let wrong =
-        |what: String| Error::new(ErrorKind::Script, format!("{name} is no script: {what}"));
+    let wrong = |what: String| {
+        Error::new(
+            ModelErrorKind::Script,
+            format!("{name} is no script: {what}"),
+        )
+    };
     let file: ScriptFile = toml::from_str(text).map_err(|error| wrong(error.to_string()))?;
     if file.rule.len() > MAX_RULES {
         return Err(wrong(format!("it has more than {MAX_RULES} rules")));

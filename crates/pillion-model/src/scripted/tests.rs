@@ -87,9 +87,9 @@ fn the_first_rule_that_applies_answers() {
     assert_eq!(answer.stop, Stop::ToolCalls);
     let (heard, failed) = ask(&script, &prompt("MA", &[]));
     assert_eq!(heard, ["half "]);
-    assert_eq!(failed.unwrap_err().kind, ErrorKind::Overloaded);
+    assert_eq!(failed.unwrap_err().kind, ModelErrorKind::Overloaded);
     let nothing = ask(&script, &prompt("X", &[])).1.unwrap_err();
-    assert_eq!(nothing.kind, ErrorKind::Script);
+    assert_eq!(nothing.kind, ModelErrorKind::Script);
     assert!(nothing.message.contains("`X`"), "{nothing}");
 }
 
@@ -105,13 +105,13 @@ fn a_wrong_script_is_told() {
     ] {
         assert_eq!(
             script(wrong).unwrap_err().kind,
-            ErrorKind::Script,
+            ModelErrorKind::Script,
             "{wrong}"
         );
     }
     let temp = tempfile::tempdir().unwrap();
     let gone = Script::read(&temp.path().join("gone.toml")).unwrap_err();
-    assert_eq!(gone.kind, ErrorKind::Script);
+    assert_eq!(gone.kind, ModelErrorKind::Script);
 }
 
 /// What a learner may say, with what the outcome must hold.

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, SystemTime};
 
-use pillion_model::{ErrorKind, Model, Provider};
+use pillion_model::{Model, ModelErrorKind, Provider};
 
 use crate::server::{
     KEY, OPENAI_END, Server, Step, ask, good, openai_text, prompt, send, status, stream_head,
@@ -44,7 +44,7 @@ async fn a_page_for_people_is_no_answer() {
     ] {
         let server = Server::start(vec![status(200, kind, "{\"hello\": 1}")]).await;
         let answer = ask(&server.model(Provider::OpenAi), &prompt()).await.1;
-        assert_eq!(answer.unwrap_err().kind, ErrorKind::BadAnswer);
+        assert_eq!(answer.unwrap_err().kind, ModelErrorKind::BadAnswer);
         assert_eq!(server.requests().len(), 1);
     }
 }
@@ -61,7 +61,7 @@ async fn encryption_that_is_never_answered_has_an_end() {
         .await
         .1
         .unwrap_err();
-    assert_eq!(error.kind, ErrorKind::Unreachable);
+    assert_eq!(error.kind, ModelErrorKind::Unreachable);
     assert!(error.message.contains("cannot reach"), "{error}");
     assert!(server.requests().is_empty());
 }
@@ -75,7 +75,7 @@ async fn it_is_not_tried_forever() {
         .await
         .1
         .unwrap_err();
-    assert_eq!(error.kind, ErrorKind::Overloaded);
+    assert_eq!(error.kind, ModelErrorKind::Overloaded);
     assert_eq!(server.requests().len(), 3);
 }
 
@@ -88,7 +88,7 @@ async fn a_wait_beyond_the_deadline_is_not_begun() {
         .await
         .1
         .unwrap_err();
-    assert_eq!(error.kind, ErrorKind::RateLimited);
+    assert_eq!(error.kind, ModelErrorKind::RateLimited);
     assert_eq!(error.retry_after, Some(Duration::from_secs(50)));
     assert_eq!(server.requests().len(), 1);
 }
@@ -101,7 +101,7 @@ async fn who_wants_to_be_asked_much_later_is_not_asked_before() {
         let server = Server::start(vec![status(429, &head, "{}")]).await;
         let (_, answer) = ask(&server.model(Provider::OpenAi), &prompt()).await;
         let error = answer.unwrap_err();
-        assert_eq!(error.kind, ErrorKind::RateLimited, "{when}");
+        assert_eq!(error.kind, ModelErrorKind::RateLimited, "{when}");
         assert!(error.hint.contains(" minutes"), "{}", error.hint);
         assert_eq!(server.requests().len(), 1, "{when}");
     }
@@ -111,12 +111,12 @@ async fn who_wants_to_be_asked_much_later_is_not_asked_before() {
 async fn refusals_are_told_apart_and_tell_nothing_of_the_provider() {
     let body = format!("PROVIDER SAYS: incorrect key {KEY}");
     for (code, kind) in [
-        (401, ErrorKind::Unauthorized),
-        (403, ErrorKind::Unauthorized),
-        (404, ErrorKind::Refused),
-        (413, ErrorKind::TooLarge),
-        (418, ErrorKind::Refused),
-        (307, ErrorKind::Refused),
+        (401, ModelErrorKind::Unauthorized),
+        (403, ModelErrorKind::Unauthorized),
+        (404, ModelErrorKind::Refused),
+        (413, ModelErrorKind::TooLarge),
+        (418, ModelErrorKind::Refused),
+        (307, ModelErrorKind::Refused),
     ] {
         let elsewhere = "location: http://127.0.0.1:1/elsewhere\r\n";
         let server = Server::start(vec![status(code, elsewhere, &body)]).await;
@@ -136,12 +136,12 @@ async fn refusals_are_told_apart_and_tell_nothing_of_the_provider() {
 #[tokio::test]
 async fn after_text_was_heard_nothing_is_repeated() {
     for (rest, kind) in [
-        ("", ErrorKind::Unreachable),
+        ("", ModelErrorKind::Unreachable),
         (
             "data: {\"error\":{\"type\":\"server_error\"}}\n\n",
-            ErrorKind::Overloaded,
+            ModelErrorKind::Overloaded,
         ),
-        ("data: {broken\n\n", ErrorKind::BadAnswer),
+        ("data: {broken\n\n", ModelErrorKind::BadAnswer),
     ] {
         let play = vec![stream_head(), send(&openai_text("half")), send(rest)];
         let server = Server::start(vec![play]).await;
@@ -172,7 +172,7 @@ async fn silence_has_an_end() {
         settings.limits.silence = short;
         settings.limits.retries = 1;
         let (heard, answer) = ask(&Model::new(settings).unwrap(), &prompt()).await;
-        assert_eq!(answer.unwrap_err().kind, ErrorKind::Timeout);
+        assert_eq!(answer.unwrap_err().kind, ModelErrorKind::Timeout);
         assert_eq!(!heard.is_empty(), heard_text);
         assert!(server.requests().len() <= 2);
         let gone = tokio::time::timeout(crate::server::DEADLINE, server.gone.recv()).await;
@@ -190,7 +190,7 @@ async fn the_whole_answer_has_a_deadline() {
         .await
         .1
         .unwrap_err();
-    assert_eq!(error.kind, ErrorKind::Timeout);
+    assert_eq!(error.kind, ModelErrorKind::Timeout);
 }
 
 #[tokio::test]
@@ -209,7 +209,7 @@ async fn floods_are_cut_off() {
             .await
             .1
             .unwrap_err();
-        assert_eq!(error.kind, ErrorKind::TooLarge);
+        assert_eq!(error.kind, ModelErrorKind::TooLarge);
     }
 }
 
@@ -223,6 +223,6 @@ async fn nobody_listening_is_unreachable() {
         .await
         .1
         .unwrap_err();
-    assert_eq!(error.kind, ErrorKind::Unreachable);
+    assert_eq!(error.kind, ModelErrorKind::Unreachable);
     assert!(error.message.contains("127.0.0.1"), "{error}");
 }

@@ -5,7 +5,7 @@ use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
 use std::sync::{Arc, Mutex};
 
-use pillion_model::{ChatMessage, ErrorKind, Model, ModelSettings, Prompt, Provider};
+use pillion_model::{ChatMessage, Model, ModelErrorKind, ModelSettings, Prompt, Provider};
 
 use crate::server::{
     KEY, OPENAI_END, Server, ask, good, openai_text, prompt, send, status, stream_head,
@@ -61,7 +61,7 @@ async fn what_was_recorded_is_answered_again() {
     // By its prompt first, then in order.
     assert_eq!(
         ask(&replay, &said("third")).await.1.unwrap_err().kind,
-        ErrorKind::Unauthorized
+        ModelErrorKind::Unauthorized
     );
     let (heard, answer) = ask(&replay, &said("something else")).await;
     assert_eq!(
@@ -71,7 +71,7 @@ async fn what_was_recorded_is_answered_again() {
     let (heard, answer) = ask(&replay, &said("first")).await;
     assert!(heard.concat().contains("[redacted]") && answer.unwrap().text.contains("[redacted]"));
     let none = ask(&replay, &said("first")).await.1.unwrap_err();
-    assert_eq!(none.kind, ErrorKind::Script);
+    assert_eq!(none.kind, ModelErrorKind::Script);
     assert!(none.message.contains("no further answer"), "{none}");
 }
 
@@ -156,6 +156,6 @@ async fn a_file_that_is_no_record_is_told() {
         ..ModelSettings::default()
     };
     let error = Model::new(settings).unwrap_err();
-    assert_eq!(error.kind, ErrorKind::Script);
+    assert_eq!(error.kind, ModelErrorKind::Script);
     assert!(error.message.contains("line 1"), "{error}");
 }

@@ -1,6 +1,6 @@
 //! Answers that come, in whatever pieces.
 
-use pillion_model::{ErrorKind, Provider, Schema, Stop, ToolSpec};
+use pillion_model::{ModelErrorKind, Provider, Schema, Stop, ToolSpec};
 use serde_json::json;
 
 use crate::server::{
@@ -191,7 +191,7 @@ async fn the_last_event_may_lack_its_end() {
     let half = &finish[..finish.len() - 4];
     let server = Server::start(vec![vec![stream_head(), send(&openai), send(half)]]).await;
     let (heard, answer) = ask(&server.model(Provider::Custom), &prompt()).await;
-    assert_eq!(answer.unwrap_err().kind, ErrorKind::Unreachable);
+    assert_eq!(answer.unwrap_err().kind, ModelErrorKind::Unreachable);
     assert_eq!(heard, ["Grüße"]);
 }
 
@@ -205,7 +205,7 @@ async fn a_compressed_answer_is_told_and_was_not_asked_for() {
     let server = Server::start(vec![play]).await;
     let (_, answer) = ask(&server.model(Provider::Custom), &prompt()).await;
     let error = answer.unwrap_err();
-    assert_eq!(error.kind, ErrorKind::BadAnswer);
+    assert_eq!(error.kind, ModelErrorKind::BadAnswer);
     assert!(error.to_string().contains("compressed"), "{error}");
     let requests = server.requests();
     assert_eq!(requests.len(), 1, "it would be so again");

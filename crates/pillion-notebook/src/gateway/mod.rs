@@ -13,11 +13,11 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use pillion_catalogue::{Code, Error, Result};
-use pillion_kernel::{KernelChoice, Kernels, Life};
+use pillion_kernel::{KernelChoice, KernelLife, Kernels};
 use pillion_lanes::Whereabouts;
 
 pub(crate) use notebooks::{Notebooks, Opened};
-pub use served::Model;
+pub use served::KernelModel;
 pub(crate) use served::{Served, written};
 
 /// Kernels that are remembered.
@@ -114,5 +114,8 @@ pub(crate) fn is_own(session: &str) -> bool {
 
 fn is_there(kernels: &Kernels, session: &str) -> bool {
     let life = kernels.find(session).map(|kernel| kernel.life());
-    matches!(life, Some(Life::Starting | Life::Idle | Life::Busy))
+    matches!(
+        life,
+        Some(KernelLife::Starting | KernelLife::Idle | KernelLife::Busy)
+    )
 }

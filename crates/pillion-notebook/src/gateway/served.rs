@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use pillion_catalogue::{Code, Error, Result};
-use pillion_kernel::{KernelChoice, KernelClient, Kernels, Life, Listening, PYTHON};
+use pillion_kernel::{KernelChoice, KernelClient, KernelLife, Kernels, Listening, PYTHON};
 use pillion_lanes::Whereabouts;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -23,7 +23,8 @@ const AWAY_CLIENTS: usize = 4;
 
 /// A kernel, as Jupyter's clients read it.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
-pub struct Model {
+#[schemars(rename = "Model")]
+pub struct KernelModel {
     /// Its id.
     pub id: String,
     /// What kind of kernel it is.
@@ -99,7 +100,7 @@ impl Served {
     }
 
     /// As clients read it.
-    pub(crate) fn model(&self, kernels: &Kernels) -> Model {
+    pub(crate) fn model(&self, kernels: &Kernels) -> KernelModel {
         let kernel = kernels.find(&self.session);
         let name = match &kernel {
             Some(kernel) => kernel.name(),
@@ -107,12 +108,12 @@ impl Served {
         };
         let life = kernel.as_ref().map(|kernel| kernel.life());
         let state = match life {
-            Some(Life::Starting) => "starting",
-            Some(Life::Idle) => "idle",
-            Some(Life::Busy) => "busy",
-            Some(Life::Absent | Life::Dead) | None => "dead",
+            Some(KernelLife::Starting) => "starting",
+            Some(KernelLife::Idle) => "idle",
+            Some(KernelLife::Busy) => "busy",
+            Some(KernelLife::Absent | KernelLife::Dead) | None => "dead",
         };
-        Model {
+        KernelModel {
             id: self.id.clone(),
             name: name.to_owned(),
             last_activity: written(self.state().last_activity),

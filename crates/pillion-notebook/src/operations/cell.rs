@@ -1,9 +1,10 @@
 //! `notebook.run_cell` and `notebook.stream`: one cell on the kernel of a session.
 
 use pillion_catalogue::{
-    AnswerPicture, Context, Method, Offer, Operation, Prints, Reply, Result, Safety, Scope, Streams,
+    AnswerForm, AnswerPicture, Context, Method, Offer, Operation, Prints, Result, Safety, Scope,
+    Streams,
 };
-use pillion_lanes::Outcome;
+use pillion_lanes::RunOutcome;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -85,7 +86,7 @@ fn text(result: &str) -> Option<String> {
         text.push_str(&crate::file::plain(page));
         text.push('\n');
     }
-    if reply.outcome != Outcome::Ok && reply.outcome != Outcome::Error {
+    if reply.outcome != RunOutcome::Ok && reply.outcome != RunOutcome::Error {
         text.push_str(&format!("[{}]\n", word(reply.outcome)));
     }
     if let Some(notice) = reply.notice {
@@ -183,7 +184,7 @@ impl Operation for Stream {
             Method::Post,
             "/api/session/{session_id}/notebook/cell/stream",
         )
-        .answers(Reply::Events)]);
+        .answers(AnswerForm::Events)]);
     type Service = NotebookService;
     type Output = CellReply;
 

@@ -1,7 +1,7 @@
 //! `notebook.interrupt`, `restart`, `reset` and `shutdown`: the life of a session's kernel.
 
 use pillion_catalogue::{Code, Context, Error, Method, Offer, Operation, Result, Safety, Scope};
-use pillion_kernel::{CellListener, ExecuteRequest, Heard, Life};
+use pillion_kernel::{CellListener, ExecuteRequest, Heard, KernelLife};
 use pillion_lanes::NO_SESSION;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -17,7 +17,7 @@ pub struct Touched {
     /// There was something to be done.
     pub done: bool,
     /// What its kernel does now.
-    pub state: Life,
+    pub state: KernelLife,
 }
 
 impl Touched {
@@ -27,7 +27,7 @@ impl Touched {
         Self {
             session: session.to_owned(),
             done,
-            state: kernel.map_or(Life::Absent, |kernel| kernel.life()),
+            state: kernel.map_or(KernelLife::Absent, |kernel| kernel.life()),
         }
     }
 }

@@ -7,7 +7,7 @@ use clap::{Arg, ArgAction, ArgMatches};
 use pillion_catalogue::{
     AnswerPicture, Code, Context, Error, Method, Offer, Operation, Result, Safety, Scope, Streams,
 };
-use pillion_lanes::Outcome;
+use pillion_lanes::RunOutcome;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -145,7 +145,7 @@ pub struct RunReport {
     /// Whether no cell failed.
     pub success: bool,
     /// How it ended, in one word: that of the first cell that failed.
-    pub outcome: Outcome,
+    pub outcome: RunOutcome,
     /// The notebook.
     pub path: String,
     /// The file that has the outputs.
@@ -191,7 +191,7 @@ pub struct FailedCell {
     /// Its id.
     pub id: String,
     /// How it ended.
-    pub outcome: Outcome,
+    pub outcome: RunOutcome,
     /// The class of its exception.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ename: Option<String>,
@@ -224,7 +224,7 @@ impl RunReport {
         let notices = whole.notices;
         Self {
             success: failed.is_empty(),
-            outcome: failed.first().map_or(Outcome::Ok, |first| first.outcome),
+            outcome: failed.first().map_or(RunOutcome::Ok, |first| first.outcome),
             path,
             output: whole.kept.place.display().to_string(),
             written: whole.kept.written,

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use pillion_catalogue::{Context, Method, Offer, Operation, Result, Safety};
-use pillion_kernel::{Kernel, Life, PYTHON, Source};
+use pillion_kernel::{Kernel, KernelLife, PYTHON, PackageSource};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -35,7 +35,7 @@ pub struct KernelInfo {
     /// Its session.
     pub session: String,
     /// What it does.
-    pub state: Life,
+    pub state: KernelLife,
     /// What kind of kernel it is.
     pub kernel: String,
     /// The language of its cells.
@@ -45,7 +45,7 @@ pub struct KernelInfo {
     /// Whose ipykernel: the project's own, or that of an environment that pillion keeps. Other
     /// kernels have none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub ipykernel: Option<Source>,
+    pub ipykernel: Option<PackageSource>,
     /// What its cell asks, if it waits for input.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asks: Option<String>,

@@ -1,7 +1,7 @@
 //! `py.workers`: who works for Python calls.
 
 use pillion_catalogue::{Context, Offer, Operation, Result, Safety};
-use pillion_supervisor::{Kind, WorkspaceStatus};
+use pillion_supervisor::{SidecarKind, WorkspaceStatus};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -40,7 +40,7 @@ impl Operation for Workers {
         for workspace in &mut workspaces {
             workspace
                 .sidecars
-                .retain(|sidecar| sidecar.kind == Kind::Worker);
+                .retain(|sidecar| sidecar.kind == SidecarKind::Worker);
         }
         workspaces.retain(|workspace| !workspace.sidecars.is_empty());
         Ok(WorkerList { workspaces })

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use super::frozen;
 use crate::context::DesktopContext;
 use crate::create::{self, Plan};
-use crate::files::Source;
+use crate::files::FileSource;
 use crate::folder::{Folder, Record, hold, names};
 use crate::{SessionService, content, load, turn};
 
@@ -98,7 +98,7 @@ pub struct FoundFile {
     /// Its name.
     pub name: String,
     /// Where it came from.
-    pub source: Source,
+    pub source: FileSource,
 }
 
 impl Operation for New {
@@ -157,7 +157,7 @@ async fn create(cx: &Context<SessionService>, new: New) -> Result<Begun> {
     }
     let file = |name: &String| FoundFile {
         name: name.clone(),
-        source: Source::Bundle,
+        source: FileSource::Bundle,
     };
     let files = sources.workspace.iter().chain(&sources.datasets).map(file);
     Ok(Begun {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use pillion_catalogue::{
     Code, Context, Error, Method, Offer, Operation, Result, Safety, Scope, commit, work,
 };
-use pillion_course::Severity;
+use pillion_course::ContentSeverity;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -242,7 +242,7 @@ impl Operation for CheckCourse {
         work(move |_| {
             let report = pillion_course::check(&path);
             CourseReport {
-                errors: report.count(Severity::Error),
+                errors: report.count(ContentSeverity::Error),
                 courses: report.courses,
                 chapters: report.chapters,
                 experts: report.experts,
@@ -306,12 +306,12 @@ impl From<pillion_course::ChapterInfo> for CourseChapter {
     }
 }
 
-impl From<Severity> for ProblemSeverity {
-    fn from(severity: Severity) -> Self {
+impl From<ContentSeverity> for ProblemSeverity {
+    fn from(severity: ContentSeverity) -> Self {
         match severity {
-            Severity::Error => Self::Error,
-            Severity::Warning => Self::Warning,
-            Severity::Note => Self::Note,
+            ContentSeverity::Error => Self::Error,
+            ContentSeverity::Warning => Self::Warning,
+            ContentSeverity::Note => Self::Note,
         }
     }
 }

@@ -4,8 +4,8 @@
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use pillion_catalogue::{
-    Body, Code, Context, Error, Method, Offer, Operation, Reply, Result, Route, Safety, commit,
-    invalid_field, work,
+    AnswerForm, Body, Code, Context, Error, Method, Offer, Operation, Result, Route, Safety,
+    commit, invalid_field, work,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -174,7 +174,7 @@ impl Operation for RemoveFile {
     const NAME: &'static str = "session.remove_file";
     const SAFETY: Safety = Safety::Write;
     const OFFER: Offer = Offer::PLAIN.routes(&[Route {
-        answer: Reply::Nothing,
+        answer: AnswerForm::Nothing,
         ..stable(Method::Delete, FILE)
     }]);
     type Service = SessionService;
@@ -320,7 +320,7 @@ impl Operation for RemoveUpload {
     const NAME: &'static str = "session.remove_upload";
     const SAFETY: Safety = Safety::Write;
     const OFFER: Offer = Offer::PLAIN.routes(&[Route {
-        answer: Reply::Nothing,
+        answer: AnswerForm::Nothing,
         ..stable(Method::Delete, "/api/session/{session_id}/files/{name}")
     }]);
     type Service = SessionService;

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use jiff::Timestamp;
 use pillion_catalogue::{
-    CancellationToken, Context, Method, Mode, Offer, Operation, Result, Route, Safety, work,
+    CancellationToken, Context, DoorMode, Method, Offer, Operation, Result, Route, Safety, work,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -48,7 +48,7 @@ impl Operation for List {
     const NAME: &'static str = "session.list";
     const SAFETY: Safety = Safety::Read;
     const OFFER: Offer = Offer::PLAIN.routes(&[Route {
-        mode: Mode::Desktop,
+        mode: DoorMode::Desktop,
         ..frozen(Method::Get, "/api/sessions")
     }]);
     type Service = SessionService;

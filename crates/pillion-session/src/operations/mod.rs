@@ -8,7 +8,7 @@ pub mod list;
 pub mod progress;
 pub mod turn;
 
-use pillion_catalogue::{Errors, Members, Method, Operations, Reply, Route, Stability};
+use pillion_catalogue::{AnswerForm, Errors, Members, Method, Operations, Route, Stability};
 
 use crate::SessionService;
 
@@ -62,7 +62,7 @@ const fn stable(method: Method, path: &'static str) -> Route {
 /// A path whose answer is the items of a stream.
 const fn events(route: Route) -> Route {
     Route {
-        answer: Reply::Events,
+        answer: AnswerForm::Events,
         ..route
     }
 }

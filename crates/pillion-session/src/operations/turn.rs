@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use pillion_agents::{MAX_INPUT_LENGTH, StreamEvent};
 use pillion_catalogue::{
-    Context, Field, Limit, Method, Offer, Operation, Prints, Result, Route, Safety, Scope, Streams,
-    invalid_field,
+    Context, Field, MemberLimit, Method, Offer, Operation, Prints, Result, Route, Safety, Scope,
+    Streams, invalid_field,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -52,7 +52,7 @@ impl Operation for Message {
             name: "message",
             is_required: true,
             default: None,
-            limit: Limit::Length(1, 10_000),
+            limit: MemberLimit::Length(1, 10_000),
         }],
         ..frozen(Method::Post, "/api/session/{session_id}/message/stream")
     })]);

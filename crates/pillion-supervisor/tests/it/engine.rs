@@ -143,7 +143,7 @@ async fn its_errors_are_told_apart() {
         assert_eq!(error.code, code, "{error:?}");
         assert_eq!(error.data.as_ref().unwrap()["lsp_code"], number);
         assert_eq!(error.message, "`fake`: as you wish");
-        assert_eq!(error.kind, pillion_protocol::Kind::Worker);
+        assert_eq!(error.kind, pillion_protocol::ErrorKind::Worker);
     }
 }
 

@@ -9,8 +9,8 @@ use pillion_catalogue::Activity;
 use pillion_process::Launch;
 use pillion_protocol::Result;
 use pillion_supervisor::{
-    Ask, Call, CallAnswer, Dialect, Kind, Notice, Opening, Pool, Replay, SidecarLimits, Spec,
-    Supervisor,
+    Ask, Call, CallAnswer, Dialect, Notice, Opening, Pool, Replay, SidecarKind, SidecarLimits,
+    Spec, Supervisor,
 };
 use serde_json::value::to_raw_value;
 use serde_json::{Value, json};
@@ -97,7 +97,7 @@ impl World {
         let path = folder.path().to_owned();
         let spec = Spec {
             name: "fake".into(),
-            kind: Kind::Engine,
+            kind: SidecarKind::Engine,
             workspace: path.clone(),
             dialect: Dialect::Lsp,
             limits,

@@ -10,7 +10,7 @@ use std::time::Instant;
 use pillion_process::stamp::RACY;
 use pillion_protocol::{Code, Error, Result};
 
-use crate::files::{FileEntry, LeftOut};
+use crate::files::{FileEntry, LeftOutPath};
 use crate::known::{Cause, Known};
 use crate::options::WorkspaceOptions;
 use crate::rules::rules_above::Outer;
@@ -48,7 +48,7 @@ pub(crate) struct WorkspaceState {
     pub(crate) listed: usize,
     pub(crate) skipped: u64,
     /// The first of what could not be.
-    pub(crate) left_out: Arc<[LeftOut]>,
+    pub(crate) left_out: Arc<[LeftOutPath]>,
     /// The folders are others than when these were counted.
     reshaped: bool,
     pub(crate) finding: Finding,

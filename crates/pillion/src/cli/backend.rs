@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use pillion::{Caller, Door, Engine, EngineOptions, Error, Part, Request, Result};
 use pillion_catalogue::FunctionRequest;
-use pillion_client::{Client, Code, Event, Options};
+use pillion_client::{Client, Code, Options, WireEvent};
 use pillion_runtime::Dirs;
 use serde_json::value::RawValue;
 use tokio::sync::mpsc;
@@ -86,8 +86,8 @@ impl Backend {
                 let mut stream = request.stream().await?;
                 while let Some(event) = stream.next().await {
                     match event {
-                        Event::Item(item) => tell(Part::Item(item)),
-                        Event::Progress(progress) => tell(Part::Progress(progress)),
+                        WireEvent::Item(item) => tell(Part::Item(item)),
+                        WireEvent::Progress(progress) => tell(Part::Progress(progress)),
                     }
                 }
                 stream.finish().await

@@ -10,7 +10,7 @@ use clap::Args;
 use pillion::servers::Registration;
 use pillion::system::EngineAddress;
 use pillion::{Code, Door, Engine, EngineOptions, Error, Request, Result};
-use pillion_catalogue::Mode;
+use pillion_catalogue::DoorMode;
 use pillion_doors::{House, daemon, http, rpc, stdio};
 use pillion_lanes::Sessions;
 use pillion_runtime::Dirs;
@@ -65,8 +65,8 @@ impl Serve {
         let place = EngineAddress {
             port: Some(address.port()),
             mode: match self.desktop {
-                true => Mode::Desktop,
-                false => Mode::Plain,
+                true => DoorMode::Desktop,
+                false => DoorMode::Plain,
             },
             ..EngineAddress::default()
         };

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use clap::Args;
 use pillion::{Code, Error, Operation, Part, Result};
 use pillion_exec::operations::{FileGiven, Printed, Run};
-use pillion_lanes::{Lane, Outcome, Reply};
+use pillion_lanes::{Lane, Reply, RunOutcome};
 use serde_json::value::{RawValue, to_raw_value};
 
 use super::backend::Backend;
@@ -241,8 +241,8 @@ fn tell(reply: &Reply, output_dir: &Path) -> Result<()> {
         output::warn(&format!("`{}` does not come back: {}", left.name, left.why));
     }
     match reply.outcome {
-        Outcome::Ok | Outcome::Error => {}
-        Outcome::StartFailed => output::warn(reply.stderr.trim_end()),
+        RunOutcome::Ok | RunOutcome::Error => {}
+        RunOutcome::StartFailed => output::warn(reply.stderr.trim_end()),
         outcome => {
             let limit = reply
                 .limits
@@ -260,29 +260,29 @@ fn tell(reply: &Reply, output_dir: &Path) -> Result<()> {
 }
 
 /// How something ended, in words.
-pub(crate) fn said(outcome: Outcome) -> String {
+pub(crate) fn said(outcome: RunOutcome) -> String {
     match outcome {
-        Outcome::Timeout => "it took too long and was stopped".to_owned(),
-        Outcome::Memory => "it used too much memory and was stopped".to_owned(),
-        Outcome::OutputLimit => "it wrote too much and was stopped".to_owned(),
-        Outcome::ProcessLimit => "it started too many processes or threads".to_owned(),
-        Outcome::DiskLimit => "its folder is full".to_owned(),
-        Outcome::Cancelled => "it was cancelled".to_owned(),
-        Outcome::Killed => "a signal ended it".to_owned(),
-        Outcome::Ok | Outcome::Error | Outcome::StartFailed => {
+        RunOutcome::Timeout => "it took too long and was stopped".to_owned(),
+        RunOutcome::Memory => "it used too much memory and was stopped".to_owned(),
+        RunOutcome::OutputLimit => "it wrote too much and was stopped".to_owned(),
+        RunOutcome::ProcessLimit => "it started too many processes or threads".to_owned(),
+        RunOutcome::DiskLimit => "its folder is full".to_owned(),
+        RunOutcome::Cancelled => "it was cancelled".to_owned(),
+        RunOutcome::Killed => "a signal ended it".to_owned(),
+        RunOutcome::Ok | RunOutcome::Error | RunOutcome::StartFailed => {
             format!("{outcome:?}").to_lowercase()
         }
     }
 }
 
 /// The limit behind an outcome.
-fn limit_of(outcome: Outcome) -> Option<&'static str> {
+fn limit_of(outcome: RunOutcome) -> Option<&'static str> {
     match outcome {
-        Outcome::Timeout => Some("time"),
-        Outcome::Memory => Some("memory"),
-        Outcome::OutputLimit => Some("output"),
-        Outcome::ProcessLimit => Some("processes"),
-        Outcome::DiskLimit => Some("disk"),
+        RunOutcome::Timeout => Some("time"),
+        RunOutcome::Memory => Some("memory"),
+        RunOutcome::OutputLimit => Some("output"),
+        RunOutcome::ProcessLimit => Some("processes"),
+        RunOutcome::DiskLimit => Some("disk"),
         _ => None,
     }
 }
@@ -290,10 +290,10 @@ fn limit_of(outcome: Outcome) -> Option<&'static str> {
 /// As a shell would say it.
 fn exit_code(reply: &Reply) -> ExitCode {
     let code = match (reply.outcome, reply.returncode) {
-        (Outcome::Timeout, _) => 124,
-        (Outcome::Cancelled, _) => 130,
-        (Outcome::Memory, _) => 137,
-        (Outcome::StartFailed, _) => 126,
+        (RunOutcome::Timeout, _) => 124,
+        (RunOutcome::Cancelled, _) => 130,
+        (RunOutcome::Memory, _) => 137,
+        (RunOutcome::StartFailed, _) => 126,
         (_, code @ 0..=255) => u8::try_from(code).unwrap_or(1),
         (_, signal) if signal < -100 => u8::try_from(128 - 100 - signal).unwrap_or(1),
         _ => 1,

@@ -11,7 +11,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use pillion::{
     Arguments, Definition, Error, Operation, Part, Prints, Result, Safety, Scope, definitions,
 };
-use pillion_catalogue::Readable;
+use pillion_catalogue::ReadableAnswer;
 use pillion_notebook::operations::Run as RunNotebook;
 use pillion_python::operations::{Call, SidecarCall};
 use serde_json::value::{RawValue, to_raw_value};
@@ -439,16 +439,20 @@ pub(crate) fn show_part(part: &Part, json: bool) -> bool {
 /// Show an answer to people.
 fn show(definition: &Definition, result: &RawValue, streamed: bool) {
     match definition.readable(result.get(), streamed) {
-        Readable::Nothing => {}
+        ReadableAnswer::Nothing => {}
         // How it ended, beside what it printed.
-        Readable::Text(text) if definition.offer.prints == Prints::Output => output::note(&text),
+        ReadableAnswer::Text(text) if definition.offer.prints == Prints::Output => {
+            output::note(&text);
+        }
         // A change: people read it by its colours.
-        Readable::Text(text) if definition.safety == Safety::Write => output::say_diff(&text),
-        Readable::Text(text) if definition.formats && definition.offer.prints == Prints::Answer => {
+        ReadableAnswer::Text(text) if definition.safety == Safety::Write => output::say_diff(&text),
+        ReadableAnswer::Text(text)
+            if definition.formats && definition.offer.prints == Prints::Answer =>
+        {
             readable::say_places(&readable::text(definition, &text));
         }
-        Readable::Text(text) => output::say(&text),
-        Readable::Json(json) => output::say_json(&json),
+        ReadableAnswer::Text(text) => output::say(&text),
+        ReadableAnswer::Json(json) => output::say_json(&json),
     }
 }
 

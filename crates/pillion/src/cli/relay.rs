@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use pillion::{Catalogue, Definition, Part, Request, Result, Safety, definitions};
-use pillion_catalogue::Mode;
-use pillion_client::{Event, RequestBuilder};
+use pillion_catalogue::DoorMode;
+use pillion_client::{RequestBuilder, WireEvent};
 use pillion_doors::House;
 use serde_json::value::RawValue;
 use tokio::sync::{OnceCell, mpsc};
@@ -82,8 +82,8 @@ async fn stream(asked: RequestBuilder, parts: &mpsc::Sender<Part>) -> Result<Box
     let mut stream = asked.stream().await?;
     while let Some(event) = stream.next().await {
         let part = match event {
-            Event::Item(item) => Part::Item(item),
-            Event::Progress(progress) => Part::Progress(progress),
+            WireEvent::Item(item) => Part::Item(item),
+            WireEvent::Progress(progress) => Part::Progress(progress),
         };
         if parts.send(part).await.is_err() {
             break;
@@ -108,7 +108,7 @@ pub(crate) fn house(relay: &Arc<Relay>, root: Option<PathBuf>) -> House {
         surroundings: pillion_catalogue::Caller::default(),
         peer: pillion_catalogue::Peer::default(),
         exposed: None,
-        mode: Mode::Plain,
+        mode: DoorMode::Plain,
         event_types: &[],
     }
 }

@@ -1,7 +1,7 @@
 //! `kernel.channels`: a client of Jupyter's talks with a kernel.
 
 use pillion_catalogue::{
-    Code, Context, Error, Method, Offer, Operation, Reply, Result, Route, Safety,
+    AnswerForm, Code, Context, Error, Method, Offer, Operation, Result, Route, Safety,
 };
 use pillion_protocol::websocket::V1;
 use schemars::JsonSchema;
@@ -35,7 +35,7 @@ impl Operation for Channels {
     const NAME: &'static str = "kernel.channels";
     const SAFETY: Safety = Safety::Execute;
     const OFFER: Offer = Offer::PLAIN.no_tool().routes(&[Route {
-        answer: Reply::Talk(&[V1]),
+        answer: AnswerForm::Talk(&[V1]),
         query: &["session_id"],
         ..Route::new(Method::Get, "/api/kernels/{kernel_id}/channels")
     }]);

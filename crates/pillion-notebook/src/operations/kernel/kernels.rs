@@ -2,14 +2,16 @@
 
 use std::sync::Arc;
 
-use pillion_catalogue::{Context, Method, Offer, Operation, Reply, Result, Route, Safety, Scope};
+use pillion_catalogue::{
+    AnswerForm, Context, Method, Offer, Operation, Result, Route, Safety, Scope,
+};
 use pillion_lanes::Whereabouts;
 use pillion_runtime::managed::ToCaller;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::NotebookService;
-use crate::gateway::{Model, Served};
+use crate::gateway::{KernelModel, Served};
 use crate::service::wanted;
 
 /// List the kernels there are, with the ids that Jupyter's clients know them by.
@@ -23,15 +25,15 @@ impl Operation for List {
         .no_tool()
         .routes(&[Route::new(Method::Get, "/api/kernels")]);
     type Service = NotebookService;
-    type Output = Vec<Model>;
+    type Output = Vec<KernelModel>;
 
     fn text(result: &str) -> Option<String> {
-        let all: Vec<Model> = serde_json::from_str(result).ok()?;
+        let all: Vec<KernelModel> = serde_json::from_str(result).ok()?;
         if all.is_empty() {
             return Some("no kernels".to_owned());
         }
         let lines = all.iter().map(|kernel| {
-            let Model {
+            let KernelModel {
                 id,
                 execution_state,
                 session,
@@ -42,7 +44,7 @@ impl Operation for List {
         Some(lines.collect::<Vec<_>>().join("\n"))
     }
 
-    async fn run(self, cx: Context<NotebookService>) -> Result<Vec<Model>> {
+    async fn run(self, cx: Context<NotebookService>) -> Result<Vec<KernelModel>> {
         let service = cx.service();
         let all = service.gateway().all(service.kernels())?;
         Ok(all.iter().map(|kernel| service.model(kernel)).collect())
@@ -67,13 +69,13 @@ impl Operation for Start {
     const SAFETY: Safety = Safety::Execute;
     const SCOPE: Scope = Scope::Project;
     const OFFER: Offer = Offer::PLAIN.no_tool().routes(&[Route {
-        answer: Reply::Created,
+        answer: AnswerForm::Created,
         ..Route::new(Method::Post, "/api/kernels")
     }]);
     type Service = NotebookService;
-    type Output = Model;
+    type Output = KernelModel;
 
-    async fn run(self, cx: Context<NotebookService>) -> Result<Model> {
+    async fn run(self, cx: Context<NotebookService>) -> Result<KernelModel> {
         let served = start(&cx, self.name.as_deref(), self.session).await?;
         Ok(cx.service().model(&served))
     }
@@ -138,9 +140,9 @@ macro_rules! on_kernel {
             const SAFETY: Safety = $safety;
             const OFFER: Offer = Offer::PLAIN.no_tool().routes(&[$route]);
             type Service = NotebookService;
-            type Output = Model;
+            type Output = KernelModel;
 
-            async fn run(self, cx: Context<NotebookService>) -> Result<Model> {
+            async fn run(self, cx: Context<NotebookService>) -> Result<KernelModel> {
                 let service = cx.service();
                 let served = service.gateway().find(service.kernels(), &self.kernel_id)?;
                 self.perform(service, &served).await?;
@@ -164,7 +166,7 @@ on_kernel!(
     "kernel.shutdown",
     Safety::Execute,
     Route {
-        answer: Reply::Nothing,
+        answer: AnswerForm::Nothing,
         ..Route::new(Method::Delete, "/api/kernels/{kernel_id}")
     }
 );
@@ -175,7 +177,7 @@ on_kernel!(
     "kernel.interrupt",
     Safety::Execute,
     Route {
-        answer: Reply::Nothing,
+        answer: AnswerForm::Nothing,
         ..Route::new(Method::Post, "/api/kernels/{kernel_id}/interrupt")
     }
 );

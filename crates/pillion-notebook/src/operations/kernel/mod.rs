@@ -10,7 +10,7 @@ mod kernels;
 mod notebooks;
 mod specs;
 
-pub use crate::gateway::Model;
+pub use crate::gateway::KernelModel;
 pub use channels::{Channels, Talked};
 pub use install::{Install, Installed};
 pub use join::{ConnectFile, ConnectionFile, Launch, Launched};

@@ -1,14 +1,14 @@
 //! `kernel.sessions` and the like: which notebook has which kernel, as Jupyter's clients ask.
 
 use pillion_catalogue::{
-    Context, Error, Method, Mode, Offer, Operation, Reply, Result, Route, Safety, Scope,
+    AnswerForm, Context, DoorMode, Error, Method, Offer, Operation, Result, Route, Safety, Scope,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::kernels::start;
 use crate::NotebookService;
-use crate::gateway::{Model, Opened};
+use crate::gateway::{KernelModel, Opened};
 
 /// A notebook with its kernel, as Jupyter's clients read it.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
@@ -23,7 +23,7 @@ pub struct SessionModel {
     #[serde(rename = "type")]
     pub kind: String,
     /// Its kernel.
-    pub kernel: Model,
+    pub kernel: KernelModel,
 }
 
 /// The kernel that a client wants for a notebook.
@@ -75,7 +75,7 @@ impl Operation for Sessions {
     const SAFETY: Safety = Safety::Read;
     const OFFER: Offer = Offer::PLAIN
         .no_tool()
-        .routes(&[Route::new(Method::Get, "/api/sessions").only_in(Mode::Plain)]);
+        .routes(&[Route::new(Method::Get, "/api/sessions").only_in(DoorMode::Plain)]);
     type Service = NotebookService;
     type Output = Vec<SessionModel>;
 
@@ -113,8 +113,8 @@ impl Operation for OpenSession {
     const SAFETY: Safety = Safety::Execute;
     const SCOPE: Scope = Scope::Project;
     const OFFER: Offer = Offer::PLAIN.no_tool().routes(&[Route {
-        answer: Reply::Created,
-        ..Route::new(Method::Post, "/api/sessions").only_in(Mode::Plain)
+        answer: AnswerForm::Created,
+        ..Route::new(Method::Post, "/api/sessions").only_in(DoorMode::Plain)
     }]);
     type Service = NotebookService;
     type Output = SessionModel;
@@ -151,9 +151,9 @@ impl Operation for ShowSession {
     const NAME: &'static str = "kernel.show_session";
     const SAFETY: Safety = Safety::Read;
     const OFFER: Offer =
-        Offer::PLAIN
-            .no_tool()
-            .routes(&[Route::new(Method::Get, "/api/sessions/{session_id}").only_in(Mode::Plain)]);
+        Offer::PLAIN.no_tool().routes(&[
+            Route::new(Method::Get, "/api/sessions/{session_id}").only_in(DoorMode::Plain)
+        ]);
     type Service = NotebookService;
     type Output = SessionModel;
 
@@ -192,7 +192,7 @@ impl Operation for UpdateSession {
     const SCOPE: Scope = Scope::Project;
     const OFFER: Offer =
         Offer::PLAIN.no_tool().routes(&[
-            Route::new(Method::Patch, "/api/sessions/{session_id}").only_in(Mode::Plain)
+            Route::new(Method::Patch, "/api/sessions/{session_id}").only_in(DoorMode::Plain)
         ]);
     type Service = NotebookService;
     type Output = SessionModel;
@@ -227,8 +227,8 @@ impl Operation for CloseSession {
     const NAME: &'static str = "kernel.close_session";
     const SAFETY: Safety = Safety::Execute;
     const OFFER: Offer = Offer::PLAIN.no_tool().routes(&[Route {
-        answer: Reply::Nothing,
-        ..Route::new(Method::Delete, "/api/sessions/{session_id}").only_in(Mode::Plain)
+        answer: AnswerForm::Nothing,
+        ..Route::new(Method::Delete, "/api/sessions/{session_id}").only_in(DoorMode::Plain)
     }]);
     type Service = NotebookService;
     type Output = bool;

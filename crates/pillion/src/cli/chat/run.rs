@@ -5,7 +5,7 @@ use std::path::Path;
 
 use pillion::{Code, Error, Result};
 use pillion_exec::operations::Printed;
-use pillion_lanes::Outcome;
+use pillion_lanes::RunOutcome;
 
 use super::super::repl::clean::Cleaner;
 use super::super::{exec, output};
@@ -72,12 +72,12 @@ impl Talk {
         printer.end();
         let reply = reply?;
         match reply.outcome {
-            Outcome::Ok => {
+            RunOutcome::Ok => {
                 self.note(&format!("it ran {:.0} ms", reply.execution_time_ms));
                 return Ok(Next::GoOn);
             }
-            Outcome::Error => self.note(&format!("it ended with code {}", reply.returncode)),
-            Outcome::StartFailed => output::warn(reply.stderr.trim_end()),
+            RunOutcome::Error => self.note(&format!("it ended with code {}", reply.returncode)),
+            RunOutcome::StartFailed => output::warn(reply.stderr.trim_end()),
             outcome => output::warn(&exec::said(outcome)),
         }
         Ok(Next::Failed)

@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use clap::Args;
 use pillion::{Caller, Catalogue, Door, Error, Result};
-use pillion_catalogue::{Functions, Listing, Mode};
+use pillion_catalogue::{DoorMode, Functions, Listing};
 use pillion_doors::daemon::{self, BindError, BoundSocket};
 use pillion_doors::mcp::{self as agents, McpSettings};
 use pillion_doors::{Exposed, House, http, rpc};
@@ -170,7 +170,7 @@ fn only(relay: &Arc<Relay>, functions: ExposedModules) -> House {
         surroundings: Caller::default(),
         peer: pillion_catalogue::Peer::default(),
         exposed: Some(Arc::new(Exposed::new(behind, Arc::new(functions)))),
-        mode: Mode::Plain,
+        mode: DoorMode::Plain,
         event_types: &[],
     }
 }

@@ -26,8 +26,8 @@ use std::time::Duration;
 
 use clap::Args;
 use pillion::{Code, Error, Result};
-use pillion_kernel::{Life, PYTHON};
-use pillion_lanes::Outcome;
+use pillion_kernel::{KernelLife, PYTHON};
+use pillion_lanes::RunOutcome;
 use pillion_notebook::Event;
 use pillion_notebook::operations::CellReply;
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -136,8 +136,9 @@ impl Repl {
         if let Some(existing) = existing {
             session.name = existing.to_string_lossy().into_owned();
             let kernel = session.status(&session.name).await?;
-            let runs =
-                kernel.is_some_and(|kernel| !matches!(kernel.state, Life::Absent | Life::Dead));
+            let runs = kernel.is_some_and(|kernel| {
+                !matches!(kernel.state, KernelLife::Absent | KernelLife::Dead)
+            });
             if !runs {
                 let message = format!("session `{}` has no kernel that runs", session.name);
                 session.backend.close().await;
@@ -154,7 +155,7 @@ impl Repl {
         session.kernel.get_or_insert_with(|| PYTHON.to_owned());
         for number in 2..MOST {
             let kernel = session.status(&session.name).await?;
-            if kernel.is_none_or(|kernel| kernel.state == Life::Absent) {
+            if kernel.is_none_or(|kernel| kernel.state == KernelLife::Absent) {
                 return Ok((Partner::Session(session), true));
             }
             session.name = format!("{SESSION}-{number}");
@@ -219,7 +220,7 @@ impl Talk {
                 Line::Cell(code) => match self.cell(&code).await {
                     Ok(reply) => {
                         number = reply.execution_count.map_or(number, |count| count + 1);
-                        if !matches!(reply.outcome, Outcome::Ok | Outcome::Error) {
+                        if !matches!(reply.outcome, RunOutcome::Ok | RunOutcome::Error) {
                             match self.partner.survives().await {
                                 Survival::Lives => {}
                                 Survival::Follows => number = 1,

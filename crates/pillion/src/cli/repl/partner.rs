@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use pillion::{Caller, Code, Error, Operation, Part, Result};
-use pillion_kernel::{Attached, ConnectionFile, Life, PYTHON};
+use pillion_kernel::{Attached, ConnectionFile, KernelLife, PYTHON};
 use pillion_notebook::Event;
 use pillion_notebook::operations::kernel::{Spec, SpecEntry};
 use pillion_notebook::operations::{
@@ -53,7 +53,8 @@ impl Session {
     /// The language of its cells.
     async fn language(&self) -> Result<Language> {
         let status = self.status(&self.name).await?;
-        let runs = status.filter(|kernel| !matches!(kernel.state, Life::Absent | Life::Dead));
+        let runs =
+            status.filter(|kernel| !matches!(kernel.state, KernelLife::Absent | KernelLife::Dead));
         let language = match (runs, &self.kernel) {
             (Some(kernel), _) => kernel.language,
             (None, Some(name)) if name != PYTHON => {
@@ -164,7 +165,9 @@ impl Partner {
     pub(crate) async fn survives(&self) -> Survival {
         match self {
             Self::Session(session) => match session.status(&session.name).await {
-                Ok(Some(kernel)) if !matches!(kernel.state, Life::Dead | Life::Absent) => {
+                Ok(Some(kernel))
+                    if !matches!(kernel.state, KernelLife::Dead | KernelLife::Absent) =>
+                {
                     Survival::Lives
                 }
                 _ => Survival::Follows,

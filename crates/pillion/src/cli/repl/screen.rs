@@ -2,7 +2,7 @@
 
 use std::io::{IsTerminal, Write};
 
-use pillion_lanes::Outcome;
+use pillion_lanes::RunOutcome;
 use pillion_notebook::Event;
 use pillion_notebook::file::{Bundle, Output, plain};
 use pillion_notebook::operations::CellReply;
@@ -126,7 +126,7 @@ impl Screen {
             self.fresh_line();
         }
         self.fresh_line();
-        if !matches!(reply.outcome, Outcome::Ok | Outcome::Error) {
+        if !matches!(reply.outcome, RunOutcome::Ok | RunOutcome::Error) {
             output::warn(&exec::said(reply.outcome));
         }
         if reply.truncated {
