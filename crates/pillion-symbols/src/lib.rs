@@ -29,3 +29,4 @@ pub mod references;
 mod registered;
 pub mod spotted;
 mod text_uses;
+mod texts;

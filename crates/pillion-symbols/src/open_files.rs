@@ -8,17 +8,18 @@ use pillion_index::answers::Location;
 use pillion_index::outline;
 use pillion_index::source::{Position, Source, Span};
 use pillion_index::syntax::Syntax;
-use pillion_index::{Facts, Index, Kind, Symbol, extract_facts, is_python, preview};
+use pillion_index::{Facts, Index, Kind, Symbol, is_python, preview};
 
 use crate::project::View;
+use crate::texts::Texts;
 
 /// The files that answering one question needs.
 #[derive(Debug)]
 pub struct OpenFiles {
     root: PathBuf,
     index: Index,
+    texts: Arc<Texts>,
     sources: HashMap<PathBuf, Option<Arc<Source>>>,
-    facts: HashMap<PathBuf, Arc<Facts>>,
 }
 
 /// A definition: its file and where its name stands.
@@ -47,8 +48,8 @@ impl OpenFiles {
         Self {
             root: view.root().to_owned(),
             index: view.index.clone(),
+            texts: Arc::clone(&view.texts),
             sources: HashMap::new(),
-            facts: HashMap::new(),
         }
     }
 
@@ -65,8 +66,7 @@ impl OpenFiles {
         if let Some(known) = self.sources.get(path) {
             return known.clone();
         }
-        let read = std::fs::read(path).ok();
-        let source = read.map(|bytes| Arc::new(Source::decode(&bytes)));
+        let source = self.texts.get(path);
         self.sources.insert(path.to_owned(), source.clone());
         source
     }
@@ -89,12 +89,7 @@ impl OpenFiles {
         if !is_python(&name) {
             return None;
         }
-        if let Some(facts) = self.facts.get(path) {
-            return look(facts);
-        }
-        let source = self.source(path)?;
-        let facts = Arc::new(extract_facts(&source, &name));
-        self.facts.insert(path.to_owned(), Arc::clone(&facts));
+        let facts = self.texts.facts(path, &name)?;
         look(&facts)
     }
 

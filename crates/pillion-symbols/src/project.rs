@@ -19,6 +19,8 @@ use pillion_runtime::Dirs;
 use pillion_workspace::{Changes, Clock, Snapshot, Workspace, WorkspaceOptions};
 use tokio::sync::Mutex;
 
+use crate::texts::Texts;
+
 /// How long after the last change the index is written to disk.
 const SETTLE: Duration = Duration::from_secs(2);
 
@@ -55,6 +57,8 @@ pub struct View {
     pub snapshot: Snapshot,
     /// What is known about those of Python.
     pub index: Index,
+    /// What was read of them, and of files outside, since somebody asked.
+    pub(crate) texts: Arc<Texts>,
 }
 
 impl CodeProject {
@@ -140,6 +144,7 @@ impl CodeProject {
             project: Arc::clone(self),
             snapshot,
             index: state.index.clone().unwrap_or_default(),
+            texts: Arc::default(),
         })
     }
 
@@ -189,14 +194,13 @@ impl View {
         Unread::of(&self.snapshot, is_any_source)
     }
 
-    /// The text of a file as it is now, if it can be read.
-    pub fn source(&self, path: &Path) -> Option<Source> {
-        let bytes = std::fs::read(self.root().join(path)).ok()?;
-        Some(Source::decode(&bytes))
+    /// The text of a file as it was when this view was first asked for it, if it can be read.
+    pub fn source(&self, path: &Path) -> Option<Arc<Source>> {
+        self.texts.get(&self.root().join(path))
     }
 
     /// The text of a file of the workspace, which a request names.
-    pub fn readable(&self, path: &str) -> Result<Source> {
+    pub fn readable(&self, path: &str) -> Result<Arc<Source>> {
         self.source(Path::new(path)).ok_or_else(|| {
             Error::new(
                 Code::NotFound,

@@ -6,6 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use pillion_index::modules::{self, Modules, bindings, part_of, submodule};
 use pillion_index::scopes::{MODULE, Role, Scopes};
@@ -23,7 +24,7 @@ pub(crate) struct Spelled {
 
 /// A file that is looked at.
 struct Looked {
-    source: Source,
+    source: Arc<Source>,
     scopes: Scopes,
 }
 

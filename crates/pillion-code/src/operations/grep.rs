@@ -141,7 +141,7 @@ impl Operation for Grep {
                         None
                     };
                     let path = (seen.root(), *path);
-                    search_file(&matcher, path, foreign.as_ref(), context, room)
+                    search_file(&matcher, path, foreign.as_deref(), context, room)
                 });
                 let found: Vec<(Vec<Match>, usize)> = found.collect();
                 total += found.iter().map(|(_, count)| count).sum::<usize>();

@@ -1,7 +1,5 @@
 //! Questions about one place, or about several at once.
 
-use std::sync::Arc;
-
 use futures::StreamExt;
 use futures::stream;
 use pillion_catalogue::{Caller, Code, Context, Error, Result};
@@ -99,7 +97,7 @@ pub(crate) fn spotted(view: &View, asked: &Asked) -> Result<Spotted> {
     Ok(Spotted {
         path,
         at,
-        source: Arc::new(source),
+        source,
         is_module: false,
     })
 }

@@ -229,7 +229,7 @@ enum How {
 /// A definition that is edited.
 struct Target {
     file: String,
-    source: Source,
+    source: Arc<Source>,
     /// `Class/method` and so on.
     name_path: String,
     name_at: Position,
@@ -242,7 +242,7 @@ impl Target {
         Spotted {
             path: self.file.clone(),
             at: self.name_at,
-            source: Arc::new(self.source.clone()),
+            source: Arc::clone(&self.source),
             is_module: false,
         }
     }

@@ -68,7 +68,10 @@ impl<'a> Move<'a> {
             view,
             moving,
             origin: Text::new(&moving.file, source),
-            destination: Text::new(&moving.to, there.unwrap_or_else(|| Source::from_text(""))),
+            destination: Text::new(
+                &moving.to,
+                there.unwrap_or_else(|| Source::from_text("").into()),
+            ),
             is_new,
             pieces: Vec::new(),
         };

@@ -1,5 +1,7 @@
 //! The text of a module, with what its names mean.
 
+use std::sync::Arc;
+
 use pillion_index::modules;
 use pillion_index::scopes::{ImportStmt, ImportedName, MODULE, Role, Scopes};
 use pillion_index::source::Source;
@@ -9,12 +11,13 @@ use pillion_index::source::Source;
 pub(super) struct Text {
     pub(super) file: String,
     pub(super) key: String,
-    pub(super) source: Source,
+    pub(super) source: Arc<Source>,
     pub(super) scopes: Scopes,
 }
 
 impl Text {
-    pub(super) fn new(file: &str, source: Source) -> Self {
+    pub(super) fn new(file: &str, source: impl Into<Arc<Source>>) -> Self {
+        let source = source.into();
         Self {
             key: modules::key(file).to_owned(),
             scopes: Scopes::of(source.text(), file),

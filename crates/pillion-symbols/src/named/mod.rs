@@ -39,7 +39,7 @@ pub fn meant(view: &View, text: &str, scope: Option<&str>) -> Result<Meant> {
         Written::Place { file, line, col } => at_line(view, &file, line, col),
         Written::File(file) => {
             let file = file_of(view, &file)?;
-            let source = Arc::new(view.readable(&file)?);
+            let source = view.readable(&file)?;
             Ok(Meant {
                 file,
                 at: None,
@@ -111,7 +111,7 @@ fn named(view: &View, text: &str, name: &Name, scope: Option<&str>) -> Result<Me
 }
 
 fn meant_at(view: &View, file: String, name: Option<Span>) -> Result<Meant> {
-    let source = Arc::new(view.readable(&file)?);
+    let source = view.readable(&file)?;
     Ok(Meant {
         file,
         at: name.map(|span| span.start),
@@ -144,7 +144,7 @@ fn at_line(view: &View, file: &str, line: u32, col: Option<u32>) -> Result<Meant
             .hint("the first character of a file is line 1, column 1")
     };
     let at = Position::from_one(line, col.unwrap_or(1)).ok_or_else(counts)?;
-    let source = Arc::new(view.readable(&file)?);
+    let source = view.readable(&file)?;
     if col.is_some() {
         return Ok(Meant {
             file,

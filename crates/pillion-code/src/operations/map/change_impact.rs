@@ -190,12 +190,12 @@ fn read_changed(
         let source = view.source(file.path.as_ref());
         match &mapped.files {
             MapFiles::Python { now, .. } => {
-                ChangedFile::of(file, source.as_ref().zip(now.get(&file.path)))
+                ChangedFile::of(file, source.as_deref().zip(now.get(&file.path)))
             }
             MapFiles::Other(charted) => {
                 let page = charted.pages.get(&*file.path);
                 let outline = page.map(|page| &page.outline);
-                changed_in(language, file, source.as_ref().zip(outline))
+                changed_in(language, file, source.as_deref().zip(outline))
             }
         }
     };
