@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 use crate::modules::Tree;
 use crate::repository::Repository;
 
-/// Each crate of ours, from the top of the house, with those of ours that it may use.
+/// Each crate of ours, from the top, with those of ours that it may use.
 ///
 /// - The engine composes the services; the facade and the command line stand on it. So do the
 ///   benches, which are no part of what is shipped.
@@ -295,7 +295,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "pillion-protocol",
         ],
     ),
-    // A library of services that others can use without the rest of the house: of ours it only
+    // A library of services that others can use without the rest: of ours it only
     // takes the type of its key.
     ("pillion-model", &["pillion-process"]),
     // What sessions are about is files: a library of services that knows no wire.

@@ -15,7 +15,7 @@ use pillion_process::private_folder;
 use pillion_protocol::endpoint::{Endpoint, MAX_PATH};
 use tokio::net::UnixListener;
 
-use crate::{House, socket};
+use crate::{DoorState, socket};
 
 /// How long running requests may take to end after a signal or a shutdown. What is left of
 /// the 2 s that clients are promised is for the sidecars.
@@ -78,16 +78,16 @@ impl BoundSocket {
     /// Serve until a signal, a shutdown request or `idle` without activity ends it.
     pub async fn run(
         mut self,
-        house: House,
+        state: DoorState,
         idle: Option<Duration>,
         signalled: impl Future<Output = &'static str>,
     ) -> &'static str {
         let Some(listener) = self.listener.take() else {
             return "shutdown";
         };
-        let shutdown = house.shutdown.clone();
-        let activity = house.catalogue.activity().clone();
-        let serving = socket::serve(listener, house);
+        let shutdown = state.shutdown.clone();
+        let activity = state.catalogue.activity().clone();
+        let serving = socket::serve(listener, state);
         tokio::pin!(serving);
         let mut served = false;
         let cause = tokio::select! {

@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use crate::House;
+use crate::DoorState;
 
 /// Parts that may wait for a slow reader; then their maker waits.
 const PARTS: usize = 16;
@@ -26,7 +26,7 @@ pub(crate) struct Asked<'a> {
 
 /// Answer a request; `tell` gets every part, in order and before the outcome.
 pub(crate) async fn dispatch<F>(
-    house: &House,
+    state: &DoorState,
     asked: Asked<'_>,
     mut tell: impl FnMut(Part) -> F,
 ) -> Result<Box<RawValue>>
@@ -48,19 +48,19 @@ where
             return Err(Error::new(Code::Cancelled, "the request was cancelled"));
         }
     }
-    let mut request = Request::new(door).root(house.root.clone());
+    let mut request = Request::new(door).root(state.root.clone());
     request.cancel = cancel;
     request.caller = caller;
-    request.surroundings = house.surroundings.clone();
-    request.peer = house.peer.clone();
+    request.surroundings = state.surroundings.clone();
+    request.peer = state.peer.clone();
     request.room = room;
-    let definition = house.catalogue.get(operation);
+    let definition = state.catalogue.get(operation);
     if !definition.is_some_and(|definition| definition.wants_stream(params)) {
-        return house.catalogue.call(operation, params, request).await;
+        return state.catalogue.call(operation, params, request).await;
     }
     let (sender, mut parts) = mpsc::channel(PARTS);
     let cancel = request.cancel.clone();
-    let call = house
+    let call = state
         .catalogue
         .call(operation, params, request.parts(sender));
     tokio::pin!(call);

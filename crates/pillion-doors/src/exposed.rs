@@ -19,7 +19,7 @@ use serde_json::value::RawValue;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use crate::House;
+use crate::DoorState;
 use crate::dispatch::{Asked, dispatch};
 
 /// How often the modules' files are looked at while somebody wants to hear of changes.
@@ -29,7 +29,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(500);
 #[derive(Debug)]
 pub struct Exposed {
     /// Where the operations behind it are answered. The doors may lead elsewhere.
-    house: House,
+    state: DoorState,
     /// How they are asked for.
     functions: Arc<dyn Functions>,
     known: watch::Sender<Option<Known>>,
@@ -43,10 +43,10 @@ struct Known {
 }
 
 impl Exposed {
-    /// These functions, asked for in that house.
-    pub fn new(house: House, functions: Arc<dyn Functions>) -> Self {
+    /// These functions, beside the operations of that state.
+    pub fn new(state: DoorState, functions: Arc<dyn Functions>) -> Self {
         Self {
-            house,
+            state,
             functions,
             known: watch::Sender::new(None),
         }
@@ -69,7 +69,7 @@ impl Exposed {
         };
         // Before the question: an edit that comes while it is answered must not be missed.
         let before = self.last().map(|known| look(&known.files));
-        let raw = match dispatch(&self.house, asked, |_| async { true }).await {
+        let raw = match dispatch(&self.state, asked, |_| async { true }).await {
             Ok(raw) => raw,
             Err(error) => {
                 // It is asked for again after the next edit.
@@ -143,7 +143,7 @@ impl Exposed {
             caller,
             ..asked
         };
-        match dispatch(&self.house, asked, tell).await {
+        match dispatch(&self.state, asked, tell).await {
             Ok(raw) => self.functions.given(&raw),
             // A function that is there may fail to find something, too.
             Err(error) if error.code == Code::NotFound && !self.has(door, name).await => {
@@ -209,7 +209,7 @@ fn look(files: &[PathBuf]) -> Stamps {
 /// Answer a request: by an operation, or by an exposed function where there is no such
 /// operation. Its values are streamed if `stream` says so.
 pub(crate) async fn answer<F>(
-    house: &House,
+    state: &DoorState,
     asked: Asked<'_>,
     stream: bool,
     tell: impl FnMut(Part) -> F,
@@ -217,17 +217,17 @@ pub(crate) async fn answer<F>(
 where
     F: Future<Output = bool>,
 {
-    match house.exposing(asked.operation) {
+    match state.exposing(asked.operation) {
         Some(exposed) => {
-            // A call is work of this house, whoever does it.
-            let _lease = house.catalogue.activity().lease();
+            // A call is work of this catalogue, whoever does it.
+            let _lease = state.catalogue.activity().lease();
             Ok(exposed.call(asked, stream, tell).await?.result)
         }
-        None => dispatch(house, asked, tell).await,
+        None => dispatch(state, asked, tell).await,
     }
 }
 
-impl House {
+impl DoorState {
     /// Who answers for this name, if it is no operation.
     pub(crate) fn exposing(&self, name: &str) -> Option<&Exposed> {
         let exposed = self.exposed.as_deref()?;

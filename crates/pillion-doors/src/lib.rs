@@ -26,9 +26,9 @@ use tokio_util::sync::CancellationToken;
 
 pub use exposed::Exposed;
 
-/// What every door leads to.
+/// What every door has: the operations it leads to, and for whom.
 #[derive(Debug, Clone)]
-pub struct House {
+pub struct DoorState {
     /// The operations.
     pub catalogue: Arc<Catalogue>,
     /// Cancelled when pillion is to end.
@@ -36,7 +36,7 @@ pub struct House {
     /// The folder that stands for `root` where a request names none.
     pub root: Option<PathBuf>,
     /// The Python and the environments that are meant where a request names none. A door that
-    /// strangers come in by has none of its own.
+    /// anybody can come in by has none of its own.
     pub surroundings: Caller,
     /// The process that comes in by this door.
     pub peer: Peer,

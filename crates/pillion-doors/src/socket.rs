@@ -10,13 +10,13 @@ use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::Semaphore;
 use tokio_util::task::TaskTracker;
 
-use crate::{House, rpc};
+use crate::{DoorState, rpc};
 
 /// Connections served at once; further ones wait to be accepted.
 const CONNECTIONS: usize = 512;
 
 /// Accept connections until pillion ends, then let them finish.
-pub async fn serve(listener: UnixListener, house: House) {
+pub async fn serve(listener: UnixListener, state: DoorState) {
     let open = TaskTracker::new();
     let places = Arc::new(Semaphore::new(CONNECTIONS));
     loop {
@@ -25,14 +25,14 @@ pub async fn serve(listener: UnixListener, house: House) {
         };
         let accepted = tokio::select! {
             accepted = listener.accept() => accepted,
-            () = house.shutdown.cancelled() => break,
+            () = state.shutdown.cancelled() => break,
         };
         match accepted {
             Ok((stream, _)) if is_ours(&stream) => {
-                let mut house = house.clone();
-                house.peer = peer(&stream);
+                let mut state = state.clone();
+                state.peer = peer(&stream);
                 open.spawn(async move {
-                    connection(stream, house).await;
+                    connection(stream, state).await;
                     drop(place);
                 });
             }
@@ -49,13 +49,13 @@ pub async fn serve(listener: UnixListener, house: House) {
     open.wait().await;
 }
 
-async fn connection(stream: UnixStream, house: House) {
+async fn connection(stream: UnixStream, state: DoorState) {
     let watched = match stream.as_fd().try_clone_to_owned() {
         Ok(watched) => watched,
         Err(error) => return tracing::warn!(%error, "cannot use a connection"),
     };
     let (reader, writer) = stream.into_split();
-    rpc::serve(reader, writer, house, Door::Socket, || {
+    rpc::serve(reader, writer, state, Door::Socket, || {
         hung_up(watched.as_fd())
     })
     .await;

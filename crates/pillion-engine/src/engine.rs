@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use pillion_catalogue::{Catalogue, Code, Definition, Door, DoorMode, Error, Request, Result};
 use pillion_code::{CodeService, Unsaved};
-use pillion_doors::House;
+use pillion_doors::DoorState;
 use pillion_exec::ExecService;
 use pillion_install::InstallService;
 use pillion_lanes::{Executor, Sessions};
@@ -158,8 +158,8 @@ impl Engine {
     }
 
     /// What doors lead to.
-    pub fn house(&self) -> House {
-        House {
+    pub fn door_state(&self) -> DoorState {
+        DoorState {
             catalogue: Arc::clone(&self.catalogue),
             shutdown: self.shutdown.clone(),
             root: self.root.clone(),

@@ -18,7 +18,7 @@ use tokio_util::sync::CancellationToken;
 use super::MAX_BODY;
 use super::access::Connection;
 use super::refusal::{failure, json, refusal};
-use crate::House;
+use crate::DoorState;
 use crate::dispatch::Asked;
 use crate::exposed;
 use crate::intake::{Claim, too_much};
@@ -30,7 +30,7 @@ const PIECE: usize = 64 * 1024;
 
 /// `POST /v1/{operation}`, and `POST /{function}` for what is exposed.
 pub(super) async fn call(
-    State(house): State<House>,
+    State(state): State<DoorState>,
     ConnectInfo(connection): ConnectInfo<Connection>,
     Path(operation): Path<String>,
     headers: HeaderMap,
@@ -41,17 +41,17 @@ pub(super) async fn call(
         Err(refused) => return *refused,
     };
     let params = asked.params.as_deref();
-    let streams = house
+    let streams = state
         .catalogue
         .get(&operation)
         .is_some_and(|definition| definition.wants_stream(params));
     // Whether a function gives its values one by one is known when it does; the caller says
     // how it wants them then.
-    let wants = house.exposing(&operation).is_some() && reads_events(&headers);
+    let wants = state.exposing(&operation).is_some() && reads_events(&headers);
     if streams || wants {
-        stream(house, operation, asked, connection.room, Frames::Parts)
+        stream(state, operation, asked, connection.room, Frames::Parts)
     } else {
-        answer(&house, &operation, asked, &connection.room).await
+        answer(&state, &operation, asked, &connection.room).await
     }
 }
 
@@ -157,14 +157,14 @@ pub(super) async fn no_method(method: Method, uri: Uri) -> Response {
     refusal(&error, 405)
 }
 
-async fn answer(house: &House, operation: &str, asked: Parameters, room: &Room) -> Response {
-    let answered = answered(house, operation, asked, room).await;
+async fn answer(state: &DoorState, operation: &str, asked: Parameters, room: &Room) -> Response {
+    let answered = answered(state, operation, asked, room).await;
     answered.unwrap_or_else(|error| failure(&error))
 }
 
 /// The answer as JSON.
 pub(super) async fn answered(
-    house: &House,
+    state: &DoorState,
     operation: &str,
     asked: Parameters,
     room: &Room,
@@ -180,7 +180,7 @@ pub(super) async fn answered(
         cancel,
         room: room.clone(),
     };
-    let result = exposed::answer(house, asked, false, |_| async { true }).await?;
+    let result = exposed::answer(state, asked, false, |_| async { true }).await?;
     let text: String = Box::<str>::from(result).into();
     let (length, held) = (text.len(), room.hold(text.len()));
     let mut response = json(StatusCode::OK, in_pieces(text.into(), held));
@@ -204,14 +204,14 @@ fn in_pieces(text: Bytes, held: HeldBytes) -> Body {
 /// The items of an operation as events. One that is refused before its first item, because
 /// something else is going on or because of its parameters, is refused by this error.
 pub(super) async fn items(
-    house: House,
+    state: DoorState,
     operation: String,
     asked: Parameters,
     room: Room,
     frames: Frames,
 ) -> pillion_catalogue::Result<Response> {
     let (begun, beginning) = oneshot::channel();
-    let response = stream_from(house, operation, asked, room, frames, Some(begun));
+    let response = stream_from(state, operation, asked, room, frames, Some(begun));
     // One that is silent for so long has begun.
     match tokio::time::timeout(HEARTBEAT, beginning).await {
         Ok(Ok(error)) => Err(error),
@@ -221,18 +221,18 @@ pub(super) async fn items(
 
 /// Items and progress as they come, then the result, as server-sent events.
 pub(super) fn stream(
-    house: House,
+    state: DoorState,
     operation: String,
     asked: Parameters,
     room: Room,
     frames: Frames,
 ) -> Response {
-    stream_from(house, operation, asked, room, frames, None)
+    stream_from(state, operation, asked, room, frames, None)
 }
 
 /// The same; `begun` is dropped with the first event, and hears why there is none.
 fn stream_from(
-    house: House,
+    state: DoorState,
     operation: String,
     asked: Parameters,
     room: Room,
@@ -251,7 +251,7 @@ fn stream_from(
             cancel: CancellationToken::new(),
             room: room.clone(),
         };
-        let call = exposed::answer(&house, asked, true, |part| {
+        let call = exposed::answer(&state, asked, true, |part| {
             drop(begin());
             let event = match (&part, frames) {
                 (Part::Item(item), Frames::Parts) => event("item", item.get()),
@@ -285,7 +285,7 @@ fn stream_from(
             },
             // The caller hung up: dropping the call cancels it.
             () = events.closed() => return,
-            () = house.shutdown.cancelled() => {
+            () = state.shutdown.cancelled() => {
                 failed(&Error::new(Code::ShuttingDown, "pillion is shutting down"), frames)
             }
         };

@@ -4,7 +4,7 @@ use pillion_catalogue::{Method, Stability};
 use serde::Serialize;
 
 use super::routes;
-use crate::House;
+use crate::DoorState;
 
 /// Where it is.
 pub(super) const PATH: &str = "/api/contract";
@@ -67,7 +67,7 @@ struct Served {
 }
 
 impl Contract {
-    pub(super) fn of(house: &House) -> Self {
+    pub(super) fn of(state: &DoorState) -> Self {
         let fixed = FIXED
             .iter()
             .map(|(method, path, stability, source)| Served {
@@ -76,14 +76,14 @@ impl Contract {
                 stability: stability.word(),
                 source,
             });
-        let offered = routes::all(house).map(|(definition, route)| Served {
+        let offered = routes::all(state).map(|(definition, route)| Served {
             method: route.method.as_str(),
             path: route.path,
             stability: route.stability.word(),
             source: definition.name,
         });
         let mut served: Vec<Served> = offered.chain(fixed).collect();
-        if house.exposed.is_some() {
+        if state.exposed.is_some() {
             served.push(Served {
                 method: Method::Post.as_str(),
                 path: "/{function}",
@@ -96,7 +96,7 @@ impl Contract {
             contract_version: VERSION,
             api_version: env!("CARGO_PKG_VERSION"),
             routes: served,
-            sse_event_types: house.event_types.to_vec(),
+            sse_event_types: state.event_types.to_vec(),
         }
     }
 }

@@ -22,7 +22,7 @@ use rmcp::transport::streamable_http_server::session::local::LocalSessionManager
 use super::MAX_BODY;
 use super::calls::collect;
 use super::refusal::refusal;
-use crate::House;
+use crate::DoorState;
 use crate::mcp::{Agent, McpSettings, Shared, exact};
 
 /// Sessions that may be open at once; one that is idle for 5 minutes ends.
@@ -31,7 +31,7 @@ const MAX_SESSIONS: usize = 1_000;
 const SESSION: &str = "mcp-session-id";
 
 /// The route.
-pub(crate) fn route(house: House, settings: McpSettings) -> Router<House> {
+pub(crate) fn route(state: DoorState, settings: McpSettings) -> Router<DoorState> {
     // The door's guard has looked at both already; here nothing is left open either.
     let config = StreamableHttpServerConfig::default()
         .with_allowed_hosts(["localhost", "127.0.0.1", "::1"])
@@ -45,9 +45,9 @@ pub(crate) fn route(house: House, settings: McpSettings) -> Router<House> {
         ])
         .enforce_origin_validation()
         .with_max_request_body_bytes(MAX_BODY)
-        .with_cancellation_token(house.shutdown.child_token());
+        .with_cancellation_token(state.shutdown.child_token());
     // To describe all tools takes longer than to start; the first agent waits for it.
-    let shared = LazyLock::new(move || Arc::new(Shared::new(house, settings)));
+    let shared = LazyLock::new(move || Arc::new(Shared::new(state, settings)));
     let sessions = Arc::new(LocalSessionManager::default());
     let service = StreamableHttpService::new(
         move || Ok(Agent::new(Arc::clone(&shared), Room::new())),

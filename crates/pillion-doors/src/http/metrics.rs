@@ -6,17 +6,17 @@ use axum::extract::State;
 use axum::http::header;
 use axum::response::IntoResponse;
 
-use crate::House;
+use crate::DoorState;
 
-/// The numbers of the catalogue. They belong to this house, not to the process, so that
+/// The numbers of the catalogue. They belong to it, not to the process, so that
 /// several embedded engines do not add up; hence no global recorder.
-pub(super) async fn metrics(State(house): State<House>) -> impl IntoResponse {
+pub(super) async fn metrics(State(state): State<DoorState>) -> impl IntoResponse {
     let kind = "text/plain; version=0.0.4; charset=utf-8";
-    ([(header::CONTENT_TYPE, kind)], render(&house))
+    ([(header::CONTENT_TYPE, kind)], render(&state))
 }
 
-fn render(house: &House) -> String {
-    let stats = house.catalogue.stats().snapshot();
+fn render(state: &DoorState) -> String {
+    let stats = state.catalogue.stats().snapshot();
     let mut text = String::new();
     family(
         &mut text,
@@ -74,7 +74,7 @@ fn render(house: &House) -> String {
     let _ = writeln!(
         text,
         "pillion_running {}",
-        house.catalogue.activity().running()
+        state.catalogue.activity().running()
     );
     if let Some(bytes) = pillion_process::stat::resident_bytes(std::process::id()) {
         family(

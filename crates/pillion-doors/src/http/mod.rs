@@ -39,7 +39,7 @@ use axum::routing::{get, post};
 use pillion_catalogue::{Code, Door, Error, Result};
 use tokio::net::TcpListener;
 
-use crate::House;
+use crate::DoorState;
 use crate::mcp::McpSettings;
 use refusal::refusal;
 
@@ -75,22 +75,22 @@ pub async fn listen_at(host: IpAddr, ports: RangeInclusive<u16>) -> Result<TcpLi
 /// Serve until pillion ends; what is being answered then is finished.
 pub async fn serve(
     listener: TcpListener,
-    house: House,
+    state: DoorState,
     agents: McpSettings,
     access: Access,
 ) -> std::io::Result<()> {
-    let ended = house.shutdown.clone().cancelled_owned();
-    let router = router(house, agents, Arc::new(access));
+    let ended = state.shutdown.clone().cancelled_owned();
+    let router = router(state, agents, Arc::new(access));
     let service = router.into_make_service_with_connect_info::<access::Connection>();
     axum::serve(wire::LimitedListener::new(listener), service)
         .with_graceful_shutdown(ended)
         .await
 }
 
-fn router(house: House, agents: McpSettings, access: Arc<Access>) -> Router {
+fn router(state: DoorState, agents: McpSettings, access: Arc<Access>) -> Router {
     let links = Arc::clone(&access);
     let mut router = Router::new()
-        .merge(mcp::route(house.clone(), agents))
+        .merge(mcp::route(state.clone(), agents))
         .route("/v1/{operation}", post(calls::call))
         .route("/metrics", get(metrics::metrics))
         .route("/openapi.json", get(openapi_json))
@@ -101,13 +101,13 @@ fn router(house: House, agents: McpSettings, access: Arc<Access>) -> Router {
             access::OPEN,
             post(async move || access::new_link(&links).await),
         );
-    if house.exposed.is_some() {
+    if state.exposed.is_some() {
         router = router.route("/{function}", post(calls::call));
     }
-    router = routes::add(router, &house);
+    router = routes::add(router, &state);
     let post = guard::Post {
         access,
-        mode: house.mode,
+        mode: state.mode,
     };
     router
         .fallback(calls::no_route)
@@ -116,16 +116,16 @@ fn router(house: House, agents: McpSettings, access: Arc<Access>) -> Router {
             Arc::new(post),
             guard::guard,
         ))
-        .with_state(house)
+        .with_state(state)
 }
 
-async fn contract_json(State(house): State<House>) -> Response {
-    Json(contract::Contract::of(&house)).into_response()
+async fn contract_json(State(state): State<DoorState>) -> Response {
+    Json(contract::Contract::of(&state)).into_response()
 }
 
-async fn openapi_json(State(house): State<House>) -> Response {
-    let mut document = openapi::document(&house);
-    if let Some(exposed) = &house.exposed {
+async fn openapi_json(State(state): State<DoorState>) -> Response {
+    let mut document = openapi::document(&state);
+    if let Some(exposed) = &state.exposed {
         match exposed.list(Door::Http).await {
             Ok(listing) => openapi::add_functions(&mut document, &listing),
             Err(error) => return refusal(&error, error.code.http_status()),
@@ -135,17 +135,17 @@ async fn openapi_json(State(house): State<House>) -> Response {
 }
 
 /// Where one is: for browsers the page about it all, for programs a few words.
-async fn home(State(house): State<House>, headers: HeaderMap) -> Response {
+async fn home(State(state): State<DoorState>, headers: HeaderMap) -> Response {
     let accepts = headers.get(ACCEPT).and_then(|accept| accept.to_str().ok());
     match accepts.is_some_and(|accept| accept.contains("text/html")) {
         true => Redirect::to("/docs").into_response(),
-        false => Json(page::home(&house)).into_response(),
+        false => Json(page::home(&state)).into_response(),
     }
 }
 
-async fn docs(State(house): State<House>) -> Response {
-    let Some(exposed) = &house.exposed else {
-        return Html(page::page(&house)).into_response();
+async fn docs(State(state): State<DoorState>) -> Response {
+    let Some(exposed) = &state.exposed else {
+        return Html(page::page(&state)).into_response();
     };
     match exposed.list(Door::Http).await {
         Ok(listing) => Html(page::functions(&listing)).into_response(),

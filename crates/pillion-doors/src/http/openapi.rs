@@ -6,15 +6,15 @@ use pillion_catalogue::{
 };
 use serde_json::{Map, Value, json};
 
-use crate::House;
+use crate::DoorState;
 
 /// The OpenAPI document of all operations.
-pub(super) fn document(house: &House) -> Value {
+pub(super) fn document(state: &DoorState) -> Value {
     let mut paths = Map::new();
     let mut schemas = Map::new();
     let of_errors = schemas_of::<pillion_catalogue::Error>(&mut schemas);
     schemas.insert("Error".into(), of_errors);
-    for definition in house.catalogue.definitions() {
+    for definition in state.catalogue.definitions() {
         paths.insert(
             format!("/v1/{}", definition.name),
             path(definition, &mut schemas),
@@ -22,7 +22,7 @@ pub(super) fn document(house: &House) -> Value {
     }
     schemas.insert("Detail".into(), detail_schema());
     schemas.insert("ValidationError".into(), validation_schema());
-    for (definition, route) in super::routes::all(house) {
+    for (definition, route) in super::routes::all(state) {
         // Several methods may share a path.
         let method = route.method.as_str().to_lowercase();
         let path = paths.entry(route.path).or_insert_with(|| json!({}));

@@ -6,7 +6,7 @@ use pillion_catalogue::{Listing, Safety};
 use serde_json::{Map, Value, json};
 
 use super::routes;
-use crate::House;
+use crate::DoorState;
 
 const STYLE: &str = "body{font:16px/1.5 system-ui,sans-serif;max-width:56rem;margin:2rem auto;padding:0 1rem;color:#222;background:#fff}\
 h2{margin-top:2.5rem;border-bottom:1px solid #ddd}code,pre{font:14px/1.4 ui-monospace,monospace;background:#f5f5f5;border-radius:4px}\
@@ -42,7 +42,7 @@ pub(super) fn functions(listing: &Listing) -> String {
 }
 
 /// The page about operations.
-pub(super) fn page(house: &House) -> String {
+pub(super) fn page(state: &DoorState) -> String {
     let mut html = head();
     html.push_str(
         "<p>Python, already running. Every operation is <code>POST /v1/{operation}</code> with its parameters \
@@ -51,9 +51,9 @@ pub(super) fn page(house: &House) -> String {
          <pre>curl -s localhost:PORT/v1/py.call -H 'content-type: application/json' \\\n     -d '{\"function\": \"math:hypot\", \"params\": [3, 4]}'</pre>",
     );
     let nothing = Map::new();
-    index(&mut html, house);
-    paths(&mut html, house);
-    for definition in house.catalogue.definitions() {
+    index(&mut html, state);
+    paths(&mut html, state);
+    for definition in state.catalogue.definitions() {
         let schema = definition.params_schema().to_value();
         let about = schema.get("description").and_then(Value::as_str);
         let schema = schema.as_object().unwrap_or(&nothing);
@@ -69,10 +69,10 @@ pub(super) fn page(house: &House) -> String {
 }
 
 /// Links to all operations, by area.
-fn index(html: &mut String, house: &House) {
+fn index(html: &mut String, state: &DoorState) {
     html.push_str("<h2 id=index>Operations</h2>");
     let mut area = "";
-    for definition in house.catalogue.definitions() {
+    for definition in state.catalogue.definitions() {
         let (own, verb) = definition
             .name
             .split_once('.')
@@ -131,11 +131,11 @@ fn kind(property: &Value, schema: &Map<String, Value>) -> String {
 }
 
 /// What `/` tells: what this is, and where to go on.
-pub(super) fn home(house: &House) -> Value {
+pub(super) fn home(state: &DoorState) -> Value {
     json!({
         "name": "pillion",
         "version": env!("CARGO_PKG_VERSION"),
-        "workspace": house.root.as_ref().map(|root| root.display().to_string()),
+        "workspace": state.root.as_ref().map(|root| root.display().to_string()),
         "docs": "/docs",
         "openapi": "/openapi.json",
         "health": "/health",
@@ -145,8 +145,8 @@ pub(super) fn home(house: &House) -> Value {
 }
 
 /// The paths that operations have beside their own.
-fn paths(html: &mut String, house: &House) {
-    let mut all: Vec<_> = routes::all(house)
+fn paths(html: &mut String, state: &DoorState) {
+    let mut all: Vec<_> = routes::all(state)
         .map(|(definition, route)| (route.path, route.method.as_str(), definition.name))
         .collect();
     all.sort_unstable();

@@ -26,20 +26,20 @@ use super::calls::{self, Frames, Parameters};
 use super::members::{self, Shape};
 use super::refusal::refusal;
 use super::talk;
-use crate::House;
+use crate::DoorState;
 
-/// Every path that a house serves, with the operation behind it.
-pub(super) fn all(house: &House) -> impl Iterator<Item = (&Definition, Route)> {
-    house.catalogue.definitions().flat_map(|definition| {
+/// Every path that a door serves, with the operation behind it.
+pub(super) fn all(state: &DoorState) -> impl Iterator<Item = (&Definition, Route)> {
+    state.catalogue.definitions().flat_map(|definition| {
         let routes = definition.offer.routes.iter();
-        let served = routes.filter(|route| route.mode.is_served_by(house.mode));
+        let served = routes.filter(|route| route.mode.is_served_by(state.mode));
         served.map(move |route| (definition, *route))
     })
 }
 
 /// A router with all of them.
-pub(super) fn add(mut router: Router<House>, house: &House) -> Router<House> {
-    for (definition, route) in all(house) {
+pub(super) fn add(mut router: Router<DoorState>, state: &DoorState) -> Router<DoorState> {
+    for (definition, route) in all(state) {
         router = router.route(route.path, handler(definition, route));
     }
     router
@@ -48,13 +48,13 @@ pub(super) fn add(mut router: Router<House>, house: &House) -> Router<House> {
 /// A request that wants to become a WebSocket, or does not.
 type Upgrade = std::result::Result<WebSocketUpgrade, WebSocketUpgradeRejection>;
 
-fn handler(definition: &Definition, route: Route) -> MethodRouter<House> {
+fn handler(definition: &Definition, route: Route) -> MethodRouter<DoorState> {
     let operation = definition.name;
     let shape = Arc::new(Shape::new(definition, route));
     if let AnswerForm::Talk(protocols) = route.answer {
         return talker(operation, protocols, route, shape);
     }
-    let answer = async move |State(house): State<House>,
+    let answer = async move |State(state): State<DoorState>,
                              ConnectInfo(connection): ConnectInfo<Connection>,
                              path: RawPathParams,
                              uri: Uri,
@@ -72,14 +72,14 @@ fn handler(definition: &Definition, route: Route) -> MethodRouter<House> {
         };
         // What cannot be read is told field by field, and before a stream begins.
         if route.errors == Errors::Detail
-            && let Err(error) = house.catalogue.check(operation, asked.params())
+            && let Err(error) = state.catalogue.check(operation, asked.params())
         {
             return failure(&error, &route);
         }
-        if let Err(error) = first(&house, &route, &path).await {
+        if let Err(error) = first(&state, &route, &path).await {
             return failure(&error, &route);
         }
-        reply(house, connection, operation, route, asked).await
+        reply(state, connection, operation, route, asked).await
     };
     match route.method {
         Method::Get => get(answer),
@@ -96,9 +96,9 @@ fn talker(
     protocols: &'static [&'static str],
     route: Route,
     shape: Arc<Shape>,
-) -> MethodRouter<House> {
+) -> MethodRouter<DoorState> {
     get(
-        async move |State(house): State<House>,
+        async move |State(state): State<DoorState>,
                     path: RawPathParams,
                     uri: Uri,
                     headers: HeaderMap,
@@ -120,16 +120,16 @@ fn talker(
                 params,
                 caller,
             };
-            talk::open(house, upgrade, &headers, asked).await
+            talk::open(state, upgrade, &headers, asked).await
         },
     )
 }
 
 /// Ask what is to be asked first.
-async fn first(house: &House, route: &Route, path: &RawPathParams) -> Result<()> {
+async fn first(state: &DoorState, route: &Route, path: &RawPathParams) -> Result<()> {
     for first in route.first {
-        let is_there = house.catalogue.get(first.operation).is_some();
-        if !is_there || !first.mode.is_served_by(house.mode) {
+        let is_there = state.catalogue.get(first.operation).is_some();
+        if !is_there || !first.mode.is_served_by(state.mode) {
             continue;
         }
         let parts = path.iter().filter(|(name, _)| first.parts.contains(name));
@@ -137,8 +137,8 @@ async fn first(house: &House, route: &Route, path: &RawPathParams) -> Result<()>
             .map(|(name, value)| (name.to_owned(), value.into()))
             .collect();
         let params = to_raw_value(&parts).map_err(Error::internal)?;
-        let request = CatalogueRequest::new(Door::Http).root(house.root.clone());
-        house
+        let request = CatalogueRequest::new(Door::Http).root(state.root.clone());
+        state
             .catalogue
             .call(first.operation, Some(&params), request)
             .await?;
@@ -163,13 +163,13 @@ fn named(path: &RawPathParams, uri: &Uri, route: Route) -> Result<Vec<(String, S
 }
 
 async fn reply(
-    house: House,
+    state: DoorState,
     connection: Connection,
     operation: &'static str,
     route: Route,
     asked: Parameters,
 ) -> Response {
-    let definition = house.catalogue.get(operation);
+    let definition = state.catalogue.get(operation);
     let streams = definition.is_some_and(|d| d.wants_stream(asked.params()));
     match (route.answer, streams) {
         (answer @ (AnswerForm::Events | AnswerForm::EventsAndResult), _) => {
@@ -178,15 +178,15 @@ async fn reply(
                 AnswerForm::EventsAndResult => Frames::ItemsAndResult,
                 _ => Frames::Items,
             };
-            let begun = calls::items(house, operation, asked, connection.room, frames);
+            let begun = calls::items(state, operation, asked, connection.room, frames);
             begun.await.unwrap_or_else(|error| failure(&error, &route))
         }
         (_, true) => {
             let operation = operation.to_owned();
-            calls::stream(house, operation, asked, connection.room, Frames::Parts)
+            calls::stream(state, operation, asked, connection.room, Frames::Parts)
         }
         (answer, false) => {
-            let answered = calls::answered(&house, operation, asked, &connection.room).await;
+            let answered = calls::answered(&state, operation, asked, &connection.room).await;
             match (answered, answer) {
                 (Ok(_), AnswerForm::Nothing) => StatusCode::NO_CONTENT.into_response(),
                 (Ok(mut response), AnswerForm::Created) => {

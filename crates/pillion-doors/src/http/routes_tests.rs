@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio_util::sync::CancellationToken;
 
-use crate::House;
+use crate::DoorState;
 use crate::http::{Access, listen, serve};
 use crate::mcp::McpSettings;
 
@@ -178,8 +178,8 @@ impl Operation for Opened {
     }
 }
 
-/// A house with all of these, run in a mode.
-fn house(mode: DoorMode) -> House {
+/// A state with all of these, run in a mode.
+fn state(mode: DoorMode) -> DoorState {
     let mut catalogue = Catalogue::default();
     let operations = Operations::default()
         .with::<File>()
@@ -188,7 +188,7 @@ fn house(mode: DoorMode) -> House {
         .with::<Say>()
         .with::<Opened>();
     catalogue.add(operations, &Arc::new(()));
-    House {
+    DoorState {
         catalogue: Arc::new(catalogue),
         shutdown: CancellationToken::new(),
         root: None,
@@ -208,12 +208,12 @@ async fn served(
     CancellationToken,
     tokio::task::JoinHandle<std::io::Result<()>>,
 ) {
-    let house = house(mode);
+    let state = state(mode);
     let listener = listen(0..=0).await.unwrap();
     let port = listener.local_addr().unwrap().port();
-    let shutdown = house.shutdown.clone();
+    let shutdown = state.shutdown.clone();
     let access = Access::everybody();
-    let serving = tokio::spawn(serve(listener, house, McpSettings::default(), access));
+    let serving = tokio::spawn(serve(listener, state, McpSettings::default(), access));
     (port, shutdown, serving)
 }
 

@@ -18,7 +18,7 @@ use tokio::time::MissedTickBehavior;
 use tokio_util::sync::CancellationToken;
 
 use super::refusal::refusal;
-use crate::House;
+use crate::DoorState;
 use crate::intake::{Claim, too_much};
 
 /// Bytes of one message of a caller.
@@ -53,25 +53,25 @@ pub(super) fn is_wanted(headers: &HeaderMap) -> bool {
 
 /// Ask an operation for a conversation.
 pub(super) async fn open(
-    house: House,
+    state: DoorState,
     upgrade: WebSocketUpgrade,
     headers: &HeaderMap,
     asked: TalkRequest,
 ) -> Response {
     let protocol = agreed(asked.protocols, headers);
     let (talk, opening) = Talk::offer(protocol);
-    let mut request = Request::new(Door::Http).root(house.root.clone());
+    let mut request = Request::new(Door::Http).root(state.root.clone());
     request.caller = asked.caller;
-    request.surroundings = house.surroundings.clone();
-    request.peer = house.peer.clone();
+    request.surroundings = state.surroundings.clone();
+    request.peer = state.peer.clone();
     request.talk = Some(talk);
     // Whatever becomes of the connection, the operation does not go on without it.
     let gone = request.cancel.clone().drop_guard();
-    let shutdown = house.shutdown.clone();
+    let shutdown = state.shutdown.clone();
     let (operation, params) = (asked.operation, asked.params);
     let answer: Answer = tokio::spawn(async move {
         let params = params.as_deref();
-        house.catalogue.call(operation, params, request).await
+        state.catalogue.call(operation, params, request).await
     });
     let Ok(ends) = opening.await else {
         let error = match answer.await {

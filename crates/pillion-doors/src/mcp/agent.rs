@@ -9,14 +9,14 @@ use super::McpSettings;
 use super::outputs::Outputs;
 use super::roots::Roots;
 use super::tools::Tools;
-use crate::House;
+use crate::DoorState;
 
 /// Calls that are worked on at once; more are refused.
 const MAX_CALLS: usize = 256;
 
 /// What all sessions of a door share.
 pub(crate) struct Shared {
-    pub(super) house: House,
+    pub(super) state: DoorState,
     pub(super) settings: McpSettings,
     pub(super) tools: Tools,
     pub(super) outputs: Outputs,
@@ -24,19 +24,19 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
-    pub(crate) fn new(house: House, settings: McpSettings) -> Self {
+    pub(crate) fn new(state: DoorState, settings: McpSettings) -> Self {
         Self {
-            tools: Tools::new(&house.catalogue, settings.profile),
+            tools: Tools::new(&state.catalogue, settings.profile),
             outputs: Outputs::new(),
             calls: Semaphore::new(MAX_CALLS),
-            house,
+            state,
             settings,
         }
     }
 
     /// Whether there is nothing but exposed functions.
     pub(super) fn is_only_functions(&self) -> bool {
-        self.house.exposed.is_some() && self.house.catalogue.definitions().next().is_none()
+        self.state.exposed.is_some() && self.state.catalogue.definitions().next().is_none()
     }
 }
 

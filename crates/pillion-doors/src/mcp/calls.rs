@@ -179,7 +179,7 @@ impl Agent {
         };
         let mut items = Items::default();
         let mut news = News::new(token, &context.peer);
-        let result = dispatch(&self.shared.house, asked, |part| {
+        let result = dispatch(&self.shared.state, asked, |part| {
             news.part(part, &mut items)
         })
         .await?;
@@ -195,7 +195,7 @@ impl Agent {
             })?,
             None => Caller::default(),
         };
-        let is_about_here = scope != Scope::Nothing && self.shared.house.root.is_none();
+        let is_about_here = scope != Scope::Nothing && self.shared.state.root.is_none();
         let roots = match is_about_here && said.near.is_none() {
             true => self.roots.first(context).await,
             false => None,

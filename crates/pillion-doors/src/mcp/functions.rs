@@ -23,12 +23,12 @@ impl Shared {
     /// The tools of exposed modules. Where there are others too, modules that cannot be
     /// imported just now are no reason to show none.
     pub(super) async fn functions(&self) -> Result<Vec<Tool>, McpError> {
-        let Some(exposed) = &self.house.exposed else {
+        let Some(exposed) = &self.state.exposed else {
             return Ok(Vec::new());
         };
         match exposed.list(Door::Mcp).await {
             Ok(listing) => Ok(self.tools_of(&listing)),
-            Err(error) if self.house.catalogue.definitions().next().is_some() => {
+            Err(error) if self.state.catalogue.definitions().next().is_some() => {
                 tracing::warn!(%error, "exposed modules are not shown");
                 Ok(Vec::new())
             }
@@ -41,7 +41,7 @@ impl Shared {
 
     /// The tools of what was listed last.
     pub(super) fn last_functions(&self) -> Vec<Tool> {
-        let last = self.house.exposed.as_ref().and_then(|e| e.last());
+        let last = self.state.exposed.as_ref().and_then(|e| e.last());
         last.map(|listing| self.tools_of(&listing))
             .unwrap_or_default()
     }
@@ -133,10 +133,10 @@ impl Agent {
 
     /// Tell an agent of every change of the functions, for as long as it is there.
     pub(super) fn tell_of_changes(&self, peer: &Peer<RoleServer>) {
-        let Some(exposed) = self.shared.house.exposed.clone() else {
+        let Some(exposed) = self.shared.state.exposed.clone() else {
             return;
         };
-        let shutdown = self.shared.house.shutdown.clone();
+        let shutdown = self.shared.state.shutdown.clone();
         let peer = peer.clone();
         tokio::spawn(async move {
             let mut version = None;

@@ -29,7 +29,7 @@ use std::time::Duration;
 use pillion_catalogue::Caller;
 use tokio::io::{AsyncRead, AsyncWrite};
 
-use crate::House;
+use crate::DoorState;
 pub(crate) use agent::{Agent, Shared};
 use lines::LineTransport;
 
@@ -71,13 +71,13 @@ impl Default for McpSettings {
 pub async fn serve(
     input: impl AsyncRead + Unpin + Send + 'static,
     output: impl AsyncWrite + Unpin + Send + 'static,
-    house: House,
+    state: DoorState,
     settings: McpSettings,
     gone: impl Fn() -> bool,
 ) {
-    let shutdown = house.shutdown.child_token();
+    let shutdown = state.shutdown.child_token();
     let (transport, room, ended, writing) = LineTransport::new(input, output);
-    let agent = Agent::new(Arc::new(Shared::new(house, settings)), room);
+    let agent = Agent::new(Arc::new(Shared::new(state, settings)), room);
     let session = async {
         match rmcp::service::serve_server_with_ct(agent, transport, shutdown.clone()).await {
             Ok(running) => {

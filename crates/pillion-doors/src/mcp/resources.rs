@@ -111,7 +111,7 @@ async fn ask(
         cancel: context.ct.clone(),
         room: agent.room.clone(),
     };
-    let result = dispatch(&agent.shared.house, asked, |_| async { true }).await?;
+    let result = dispatch(&agent.shared.state, asked, |_| async { true }).await?;
     Ok(result.get().to_owned())
 }
 

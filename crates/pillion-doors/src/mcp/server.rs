@@ -122,7 +122,7 @@ impl ServerHandler for Agent {
             false => offers.enable_resources().enable_prompts().build(),
         };
         if let Some(tools) = &mut capabilities.tools {
-            tools.list_changed = self.shared.house.exposed.is_some().then_some(true);
+            tools.list_changed = self.shared.state.exposed.is_some().then_some(true);
         }
         let about = Implementation::new("pillion", env!("CARGO_PKG_VERSION"))
             .with_title("pillion")
@@ -160,7 +160,7 @@ impl ServerHandler for Agent {
         let arguments = request.arguments.unwrap_or_default();
         let name = request.name.as_ref();
         let tools = &self.shared.tools;
-        let result = match (tools.get(name), &self.shared.house.exposed) {
+        let result = match (tools.get(name), &self.shared.state.exposed) {
             (Some(entry), _) => match exact::arguments(&arguments, &context) {
                 Ok(exact) => Box::pin(self.perform(entry, exact, &context)).await,
                 Err(error) => errors::failed(&error),
@@ -189,7 +189,7 @@ impl ServerHandler for Agent {
         _: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, McpError> {
         Ok(ListResourcesResult::with_all_items(resources::list(
-            &self.shared.house.catalogue,
+            &self.shared.state.catalogue,
         )))
     }
 
@@ -199,7 +199,7 @@ impl ServerHandler for Agent {
         _: RequestContext<RoleServer>,
     ) -> Result<ListResourceTemplatesResult, McpError> {
         Ok(ListResourceTemplatesResult::with_all_items(
-            resources::templates(&self.shared.house.catalogue),
+            resources::templates(&self.shared.state.catalogue),
         ))
     }
 
@@ -234,12 +234,12 @@ impl ServerHandler for Agent {
     }
 
     fn accepted_subscription_filter(&self, _: &SubscriptionFilter) -> Option<SubscriptionFilter> {
-        self.shared.house.exposed.as_ref()?;
+        self.shared.state.exposed.as_ref()?;
         Some(SubscriptionFilter::builder().tools_list_changed().build())
     }
 
     async fn listen(&self, context: SubscriptionContext) -> Result<(), McpError> {
-        let Some(exposed) = &self.shared.house.exposed else {
+        let Some(exposed) = &self.shared.state.exposed else {
             return Ok(());
         };
         let mut version = None;
@@ -247,7 +247,7 @@ impl ServerHandler for Agent {
             tokio::select! {
                 () = exposed.changed(Door::Mcp, &mut version, || false) => {}
                 () = context.cancelled() => return Ok(()),
-                () = self.shared.house.shutdown.cancelled() => return Ok(()),
+                () = self.shared.state.shutdown.cancelled() => return Ok(()),
             }
             if context.sink().notify_tool_list_changed().await.is_err() {
                 return Ok(());

@@ -18,7 +18,7 @@ use pillion_protocol::jsonrpc::{Id, Response};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_util::codec::FramedRead;
 
-use crate::House;
+use crate::DoorState;
 use crate::intake::{Claimed, too_much};
 use crate::outbox::{self, Outbox};
 use requests::{Requests, encode};
@@ -36,13 +36,13 @@ const GO_ON: Duration = Duration::from_millis(1000);
 pub async fn serve(
     reader: impl AsyncRead + Unpin,
     writer: impl AsyncWrite + Unpin + Send + 'static,
-    house: House,
+    state: DoorState,
     door: Door,
     gone: impl Fn() -> bool,
 ) {
     let (outbox, waiting) = Outbox::new();
     let writing = tokio::spawn(outbox::write(writer, waiting, true));
-    let requests = Arc::new(Requests::new(house.clone(), door, outbox.clone()));
+    let requests = Arc::new(Requests::new(state.clone(), door, outbox.clone()));
     let decoder = Claimed::new(ContentLength::default());
     let mut frames = FramedRead::with_capacity(reader, decoder, 64 * 1024);
     loop {
@@ -50,7 +50,7 @@ pub async fn serve(
             frame = frames.next() => frame,
             // The writer only ends early when the peer is gone.
             () = outbox.closed() => break,
-            () = house.shutdown.cancelled() => break,
+            () = state.shutdown.cancelled() => break,
         };
         match frame {
             Some(Ok((frame, claim))) => {
@@ -66,17 +66,17 @@ pub async fn serve(
         }
     }
     // What was asked is still answered, unless nobody is there to read it.
-    finish(&requests, &outbox, &house, gone).await;
+    finish(&requests, &outbox, &state, gone).await;
     requests.cancel_all();
     drop((requests, outbox));
     let _ = writing.await;
 }
 
 /// Wait until all is answered, or nobody reads, or it is too late.
-async fn finish(requests: &Requests, outbox: &Outbox, house: &House, gone: impl Fn() -> bool) {
+async fn finish(requests: &Requests, outbox: &Outbox, state: &DoorState, gone: impl Fn() -> bool) {
     let all = requests.all_done();
     let overdue = async {
-        house.shutdown.cancelled().await;
+        state.shutdown.cancelled().await;
         tokio::time::sleep(GO_ON).await;
         requests.cancel_all();
         std::future::pending::<()>().await;

@@ -15,7 +15,7 @@ use serde_json::value::{RawValue, to_raw_value};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 
-use crate::House;
+use crate::DoorState;
 use crate::dispatch::Asked;
 use crate::exposed::answer;
 use crate::intake::{Claim, too_much};
@@ -32,7 +32,7 @@ const BATCHED: usize = 64 << 20;
 
 /// What is being worked on for one connection.
 pub(super) struct Requests {
-    house: House,
+    state: DoorState,
     door: Door,
     outbox: Outbox,
     places: Arc<Semaphore>,
@@ -62,9 +62,9 @@ enum Taken {
 }
 
 impl Requests {
-    pub(super) fn new(house: House, door: Door, outbox: Outbox) -> Self {
+    pub(super) fn new(state: DoorState, door: Door, outbox: Outbox) -> Self {
         Self {
-            house,
+            state,
             door,
             outbox,
             places: Arc::new(Semaphore::new(IN_FLIGHT as usize)),
@@ -227,10 +227,10 @@ impl Requests {
         };
         let Some(id) = &request.id else {
             // A notification: done, but never answered.
-            let _ = answer(&self.house, asked, true, |_| async { true }).await;
+            let _ = answer(&self.state, asked, true, |_| async { true }).await;
             return None;
         };
-        let outcome = answer(&self.house, asked, true, |part| {
+        let outcome = answer(&self.state, asked, true, |part| {
             let frame = progress(id, part);
             async { self.outbox.send_part(frame).await }
         })

@@ -23,7 +23,7 @@ use tokio_util::task::TaskTracker;
 
 pub use old::OldCommand;
 
-use crate::House;
+use crate::DoorState;
 use crate::dispatch::{Asked, dispatch};
 use crate::intake::{Claim, Claimed, too_much};
 use crate::outbox::{self, Outbox};
@@ -38,7 +38,7 @@ const TAKEN: usize = 4096;
 pub async fn serve(
     input: impl AsyncRead + Unpin,
     output: impl AsyncWrite + Unpin + Send + 'static,
-    house: House,
+    state: DoorState,
     version: &str,
 ) {
     let (outbox, waiting) = Outbox::new();
@@ -53,7 +53,7 @@ pub async fn serve(
     };
     outbox.send(encode(&ready));
     let stdio = Arc::new(StdioDoor {
-        house,
+        state,
         outbox,
         running: Mutex::default(),
         turns: Semaphore::new(IN_FLIGHT),
@@ -69,7 +69,7 @@ pub async fn serve(
         let line = tokio::select! {
             line = lines.next() => line,
             () = stdio.outbox.closed() => break,
-            () = stdio.house.shutdown.cancelled() => break,
+            () = stdio.state.shutdown.cancelled() => break,
         };
         match line {
             Some(Ok((line, claim))) => {
@@ -99,7 +99,7 @@ pub async fn serve(
 
 /// What is being worked on.
 struct StdioDoor {
-    house: House,
+    state: DoorState,
     outbox: Outbox,
     /// By the text of their id.
     running: Mutex<HashMap<String, CancellationToken>>,
@@ -151,9 +151,9 @@ impl StdioDoor {
     async fn command(&self, request: Request, cancel: CancellationToken) {
         let command = request.command.as_deref().unwrap_or_default();
         let id = request.id.as_deref();
-        let old = OldCommand::find(&self.house.catalogue, command);
+        let old = OldCommand::find(&self.state.catalogue, command);
         let operation = old.as_ref().map_or(command, |old| old.operation);
-        if self.house.catalogue.get(operation).is_none() {
+        if self.state.catalogue.get(operation).is_none() {
             // A result, kept for old hosts.
             let unknown = serde_json::json!({
                 "error": "UnknownCommand",
@@ -186,7 +186,7 @@ impl StdioDoor {
             room: self.outbox.room().clone(),
         };
         let wanted = request.progress;
-        let outcome = dispatch(&self.house, asked, |part| async move {
+        let outcome = dispatch(&self.state, asked, |part| async move {
             let body = match (&part, wanted) {
                 (_, false) => return !self.outbox.is_closed(),
                 (Part::Item(item), true) => ReplyBody::Item(item),

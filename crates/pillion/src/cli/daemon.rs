@@ -61,7 +61,7 @@ impl Daemon {
             .filter(|_| !self.no_timeout)
             .map(seconds)
             .transpose()?;
-        let cause = bound.run(engine.house(), idle, signalled).await;
+        let cause = bound.run(engine.door_state(), idle, signalled).await;
         engine.stop().await;
         tracing::info!(cause, "ended");
         Ok(ExitCode::SUCCESS)

@@ -11,7 +11,7 @@ use pillion::servers::Registration;
 use pillion::system::EngineAddress;
 use pillion::{Code, Door, Engine, EngineOptions, Error, Request, Result};
 use pillion_catalogue::DoorMode;
-use pillion_doors::{House, daemon, http, rpc, stdio};
+use pillion_doors::{DoorState, daemon, http, rpc, stdio};
 use pillion_lanes::Sessions;
 use pillion_runtime::Dirs;
 use serde_json::json;
@@ -81,16 +81,16 @@ impl Serve {
         if let Err(error) = &registration {
             tracing::warn!(%error, "no connection file");
         }
-        let shutdown = engine.house().shutdown;
+        let shutdown = engine.door_state().shutdown;
         let mut surroundings = absolute_surroundings();
         if self.desktop && surroundings.names_no_python() {
             surroundings.python = desktop::python();
         }
-        let house = House {
+        let state = DoorState {
             surroundings,
-            ..engine.house()
+            ..engine.door_state()
         };
-        let serving = http::serve(listener, house, agents, access);
+        let serving = http::serve(listener, state, agents, access);
         tokio::pin!(serving);
         tokio::select! {
             outcome = &mut serving => outcome.map_err(Error::internal)?,
@@ -166,8 +166,8 @@ impl Stdio {
             None => {
                 let (input, output) = streams::standard();
                 until_signal(
-                    &engine.house().shutdown,
-                    stdio::serve(input, output, engine.house(), pillion::VERSION),
+                    &engine.door_state().shutdown,
+                    stdio::serve(input, output, engine.door_state(), pillion::VERSION),
                 )
                 .await;
                 ExitCode::SUCCESS
@@ -245,8 +245,8 @@ impl Rpc {
         let engine = engine(self.root.as_deref(), EngineAddress::default(), None);
         let (input, output) = streams::standard();
         // A pipe whose reader is gone is seen by the writer.
-        let serving = rpc::serve(input, output, engine.house(), Door::RpcStdio, || false);
-        until_signal(&engine.house().shutdown, serving).await;
+        let serving = rpc::serve(input, output, engine.door_state(), Door::RpcStdio, || false);
+        until_signal(&engine.door_state().shutdown, serving).await;
         engine.stop().await;
         Ok(ExitCode::SUCCESS)
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use pillion::{Catalogue, Definition, Part, Request, Result, Safety, definitions};
 use pillion_catalogue::DoorMode;
 use pillion_client::{RequestBuilder, WireEvent};
-use pillion_doors::House;
+use pillion_doors::DoorState;
 use serde_json::value::RawValue;
 use tokio::sync::{OnceCell, mpsc};
 use tokio_util::sync::CancellationToken;
@@ -92,8 +92,8 @@ async fn stream(asked: RequestBuilder, parts: &mpsc::Sender<Part>) -> Result<Box
     stream.finish().await
 }
 
-/// A house whose operations the relay answers.
-pub(crate) fn house(relay: &Arc<Relay>, root: Option<PathBuf>) -> House {
+/// The state of a door whose operations the relay answers.
+pub(crate) fn state(relay: &Arc<Relay>, root: Option<PathBuf>) -> DoorState {
     let relay = Arc::clone(relay);
     let answer = move |definition, params: Box<RawValue>, request| {
         let relay = Arc::clone(&relay);
@@ -101,7 +101,7 @@ pub(crate) fn house(relay: &Arc<Relay>, root: Option<PathBuf>) -> House {
     };
     let mut catalogue = Catalogue::default();
     catalogue.relay(definitions(), &Arc::new(answer));
-    House {
+    DoorState {
         catalogue: Arc::new(catalogue),
         shutdown: CancellationToken::new(),
         root,

@@ -11,7 +11,7 @@ use pillion::system::{
 };
 use pillion::{Catalogue, Definition, Error, Operation, Request, Result, VERSION};
 use pillion_catalogue::Activity;
-use pillion_doors::House;
+use pillion_doors::DoorState;
 use serde_json::value::{RawValue, to_raw_value};
 use tokio_util::sync::CancellationToken;
 
@@ -24,12 +24,12 @@ struct Server {
     started_at: Timestamp,
 }
 
-/// A house that answers for itself, beside its functions.
-pub(super) fn within(house: House, socket: Option<&Path>) -> House {
+/// The state of a door that answers for itself, beside its functions.
+pub(super) fn within(state: DoorState, socket: Option<&Path>) -> DoorState {
     let mut catalogue = Catalogue::default();
     let server = Arc::new(Server {
         socket: socket.map(|path| path.display().to_string()),
-        shutdown: house.shutdown.clone(),
+        shutdown: state.shutdown.clone(),
         activity: catalogue.activity().clone(),
         started: Instant::now(),
         started_at: Timestamp::now(),
@@ -45,9 +45,9 @@ pub(super) fn within(house: House, socket: Option<&Path>) -> House {
         Definition::of::<Shutdown>(),
     ];
     catalogue.relay(all, &Arc::new(answer));
-    House {
+    DoorState {
         catalogue: Arc::new(catalogue),
-        ..house
+        ..state
     }
 }
 

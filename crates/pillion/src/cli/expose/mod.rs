@@ -19,7 +19,7 @@ use pillion::{Caller, Catalogue, Door, Error, Result};
 use pillion_catalogue::{DoorMode, Functions, Listing};
 use pillion_doors::daemon::{self, BindError, BoundSocket};
 use pillion_doors::mcp::{self as agents, McpSettings};
-use pillion_doors::{Exposed, House, http, rpc};
+use pillion_doors::{DoorState, Exposed, http, rpc};
 use pillion_protocol::endpoint::Endpoint;
 use pillion_python::ExposedModules;
 use tokio_util::sync::CancellationToken;
@@ -143,27 +143,27 @@ async fn list(backend: &Backend, functions: &ExposedModules) -> Result<Listing> 
 }
 
 /// The same for `pillion mcp --expose`.
-pub(crate) fn beside(house: House, modules: &[String], caller: &Caller) -> House {
+pub(crate) fn beside(state: DoorState, modules: &[String], caller: &Caller) -> DoorState {
     if modules.is_empty() {
-        return house;
+        return state;
     }
     let functions = ExposedModules {
         modules: modules.to_vec(),
         path: Vec::new(),
         caller: caller.clone(),
     };
-    let exposed = Exposed::new(house.clone(), Arc::new(functions));
-    House {
+    let exposed = Exposed::new(state.clone(), Arc::new(functions));
+    DoorState {
         exposed: Some(Arc::new(exposed)),
-        ..house
+        ..state
     }
 }
 
-/// A house with the exposed functions and no operations: who may call a function may not
+/// The state of a door with the exposed functions and no operations: whoever may call one may not
 /// therefore run any code.
-fn only(relay: &Arc<Relay>, functions: ExposedModules) -> House {
-    let behind = relay::house(relay, None);
-    House {
+fn only(relay: &Arc<Relay>, functions: ExposedModules) -> DoorState {
+    let behind = relay::state(relay, None);
+    DoorState {
         catalogue: Arc::new(Catalogue::default()),
         shutdown: CancellationToken::new(),
         root: None,
@@ -179,16 +179,16 @@ async fn serve(
     way: Way,
     access: &AccessArgs,
     idle: Option<Duration>,
-    house: House,
+    state: DoorState,
 ) -> Result<ExitCode> {
-    let shutdown = house.shutdown.clone();
+    let shutdown = state.shutdown.clone();
     if let Some(ports) = way.http {
         let signalled = daemon::signalled();
         let listener = http::listen(ports).await?;
         let address = listener.local_addr().map_err(Error::internal)?;
         let access = access.open(address.port())?;
         output::say(&format!("listening on http://{address}"));
-        let serving = http::serve(listener, house, McpSettings::default(), access);
+        let serving = http::serve(listener, state, McpSettings::default(), access);
         tokio::pin!(serving);
         tokio::select! {
             outcome = &mut serving => outcome.map_err(Error::internal)?,
@@ -212,20 +212,20 @@ async fn serve(
                 .hint("name another path, or end what listens there"),
         })?;
         output::say(&format!("listening on {}", path.display()));
-        let house = control::within(house, Some(&path));
-        bound.run(house, idle, signalled).await;
+        let state = control::within(state, Some(&path));
+        bound.run(state, idle, signalled).await;
         return Ok(ExitCode::SUCCESS);
     }
     let (input, output) = streams::standard();
     if way.rpc {
-        let house = control::within(house, None);
-        let serving = rpc::serve(input, output, house, Door::RpcStdio, || false);
+        let state = control::within(state, None);
+        let serving = rpc::serve(input, output, state, Door::RpcStdio, || false);
         until_signal(&shutdown, serving).await;
     } else {
         let serving = agents::serve(
             input,
             output,
-            house,
+            state,
             McpSettings::default(),
             streams::unread,
         );

@@ -59,14 +59,14 @@ impl Mcp {
         };
         let root = self.root.as_deref().map(from_here);
         let relay = Arc::new(Relay::new(global.clone()));
-        let house = relay::house(&relay, root);
-        let house = expose::beside(house, &self.expose, &settings.caller);
-        let shutdown = house.shutdown.clone();
+        let state = relay::state(&relay, root);
+        let state = expose::beside(state, &self.expose, &settings.caller);
+        let shutdown = state.shutdown.clone();
         // The handshake does not wait for it.
         let warming = Arc::clone(&relay);
         tokio::spawn(async move { warming.warm_up().await });
         let (input, output) = streams::standard();
-        let serving = mcp::serve(input, output, house, settings, streams::unread);
+        let serving = mcp::serve(input, output, state, settings, streams::unread);
         until_signal(&shutdown, Box::pin(serving)).await;
         relay.close().await;
         Ok(ExitCode::SUCCESS)

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use pillion::{Catalogue, Code, Definition, Engine, EngineOptions, Error, Part, Result, Safety};
 use pillion_catalogue::{Context, Operation, Operations, Streams};
-use pillion_doors::{House, http, mcp};
+use pillion_doors::{DoorState, http, mcp};
 use pillion_runtime::Dirs;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -79,7 +79,7 @@ impl Operation for WithProgress {
 }
 
 /// pillion's catalogue and the operations above.
-fn house(engine: &Engine) -> House {
+fn state(engine: &Engine) -> DoorState {
     let mut catalogue = Catalogue::default();
     let answering = engine.clone();
     let relay = move |definition: Definition, params: Box<RawValue>, request| {
@@ -95,9 +95,9 @@ fn house(engine: &Engine) -> House {
         .with::<ErrorHandling>()
         .with::<WithProgress>();
     catalogue.add(tests, &Arc::new(()));
-    House {
+    DoorState {
         catalogue: Arc::new(catalogue),
-        ..engine.house()
+        ..engine.door_state()
     }
 }
 
@@ -116,13 +116,13 @@ fn the_official_suite_finds_nothing_new() {
             });
             let listener = http::listen(0..=0).await.unwrap();
             let port = listener.local_addr().unwrap().port();
-            tell.send((port, engine.house().shutdown)).unwrap();
+            tell.send((port, engine.door_state().shutdown)).unwrap();
             let access = http::Access::everybody();
             let settings = mcp::McpSettings {
                 profile: mcp::Profile::Full,
                 ..mcp::McpSettings::default()
             };
-            let served = http::serve(listener, house(&engine), settings, access);
+            let served = http::serve(listener, state(&engine), settings, access);
             served.await.unwrap();
             engine.stop().await;
         });
