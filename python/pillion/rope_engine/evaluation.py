@@ -233,12 +233,20 @@ def hoistable(selection: Selection, lines: Lines) -> list[str]:
         raise RefusedError(
             "conflict", "another statement stands before it in its line", "put it in its own line"
         )
-    assigned = {n.target.id for n in ast.walk(statement) if isinstance(n, ast.NamedExpr)}
+    # A line before `for x in y: f(x)` would be outside of the loop.
+    column = lines.column(statement.lineno, statement.col_offset)
+    if lines.text[statement.lineno - 1][:column].strip():
+        raise RefusedError(
+            "conflict",
+            "its statement stands behind the `:` of its line: there is no room for a line between",
+            "put the statement in its own line",
+        )
+    assigned = _assigned(statement)
     if inner & assigned:
         raise RefusedError(
             "conflict",
             f"the expression uses `{min(inner & assigned)}`, which its statement gives a value",
-            "put the `:=` in a line of its own",
+            "put what gives it its value in a line of its own",
         )
     if isinstance(statement, (*flow.FUNCTIONS, ast.ClassDef)):
         if expression not in flow.own_nodes([statement]):
@@ -251,12 +259,20 @@ def hoistable(selection: Selection, lines: Lines) -> list[str]:
         what = "there is no room for a line before an `elif`"
         raise RefusedError("conflict", what, "name the value before the whole `if` by hand")
     late = _is_conditional(statement, expression)
-    one_line = (
-        step.parent is not selection.tree and getattr(step.parent, "lineno", 0) == statement.lineno
-    )
-    if late or one_line or any(isinstance(scope, ast.Lambda) for scope in selection.around):
+    if late or any(isinstance(scope, ast.Lambda) for scope in selection.around):
         return ["the expression is now always computed; before it was only where it was needed"]
     return []
+
+
+def _assigned(statement: ast.stmt) -> flow.Names:
+    """Names that a statement gives a value before it computes the last of its own parts."""
+    found = {n.target.id for n in ast.walk(statement) if isinstance(n, ast.NamedExpr)}
+    targets: list[ast.AST | None] = []
+    if isinstance(statement, _WITHS):
+        targets = [item.optional_vars for item in statement.items]
+    elif isinstance(statement, ast.Match):
+        targets = [case.pattern for case in statement.cases]
+    return found | flow.bound_in([target for target in targets if target is not None])
 
 
 def _is_conditional(statement: ast.AST, expression: ast.AST | None) -> bool:
@@ -271,6 +287,10 @@ def _is_conditional(statement: ast.AST, expression: ast.AST | None) -> bool:
             parts = [c for c in ast.iter_child_nodes(node) if c is not node.generators[0]]
         elif isinstance(node, ast.Assert) and node.msg is not None:
             parts = [node.msg]
+        elif isinstance(node, ast.match_case) and node.guard is not None:
+            parts = [node.guard]
+        elif isinstance(node, ast.ExceptHandler) and node.type is not None:
+            parts = [node.type]
         if any(inner is expression for part in parts for inner in ast.walk(part)):
             return True
     return False
