@@ -181,6 +181,23 @@ fn calls_are_about_the_folder_where_the_agent_stands() {
 }
 
 #[test]
+fn a_map_is_read_by_an_absolute_path_or_from_where_the_agent_stands() {
+    let context = TestContext::new();
+    context.write("pyproject.toml", "");
+    context.write("mod.py", "def f():\n    return 1\n");
+    let project = context.project.display().to_string();
+    let mut agent = context.agent(&[]);
+    for path in [".", "./", &project, project.trim_start_matches('/')] {
+        let uri = format!("pillion://map/{path}");
+        let read = agent.request("resources/read", json!({ "uri": uri }));
+        let text = read["result"]["contents"][0]["text"].as_str();
+        let map: Value = serde_json::from_str(text.unwrap_or_default()).unwrap_or_default();
+        assert_eq!(map["root"], json!(project), "{uri}: {read}");
+        assert_eq!(map["files"][0]["functions"], json!(["f"]), "{uri}: {map}");
+    }
+}
+
+#[test]
 fn an_answer_is_cut_at_the_budget() {
     let context = TestContext::new();
     let mut agent = context.agent(&["--profile", "full", "--max-output", "2000"]);
