@@ -168,8 +168,7 @@ fn text(reply: &Reply) -> String {
     };
     written("", &reply.stdout);
     written("stderr", &reply.stderr);
-    let value = reply.value.as_ref().map(|value| value.get());
-    if let Some(value) = value.or(reply.value_repr.as_deref()) {
+    if let Some(value) = reply.returned() {
         written("value", value);
     }
     for file in &reply.outputs {
