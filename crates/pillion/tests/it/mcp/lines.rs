@@ -174,6 +174,11 @@ fn calls_are_about_the_folder_where_the_agent_stands() {
     assert_eq!(deeper.py("other:here", json!([])), "deep");
     let refused = error_of(&deeper.tool("code_list", json!({ "path": "../../things.py" })));
     assert_eq!(refused["type"], "PERMISSION", "{refused}");
+    // A function in a lane is looked for there, too, and its module goes along.
+    context.write("sums.py", "def add(a, b):\n    return {'sum': a + b}\n");
+    let arguments = json!({ "function": "sums:add", "arguments": [1, 2] });
+    let result = agent.tool("exec_run", arguments);
+    assert!(text_of(&result).contains(r#"{"sum":3}"#), "{result}");
     // A relative root is meant from there, not from where the daemon lives.
     let arguments = json!({ "function": "other:here", "root": "deep/er" });
     let result = agent.tool("py_call", arguments);
