@@ -313,6 +313,10 @@ impl Run {
                     return Err(wrong("`function` is written `module:name`"));
                 }
                 if let Some(arguments) = &self.arguments {
+                    if !arguments.get().starts_with(['{', '[', 'n']) {
+                        let why = "`arguments` must be an object (keywords), an array or null";
+                        return Err(wrong(why));
+                    }
                     pillion_protocol::readable::check(arguments.get())?;
                 }
                 let program = Program::Function {

@@ -179,6 +179,13 @@ fn calls_are_about_the_folder_where_the_agent_stands() {
     let arguments = json!({ "function": "sums:add", "arguments": [1, 2] });
     let result = agent.tool("exec_run", arguments);
     assert!(text_of(&result).contains(r#"{"sum":3}"#), "{result}");
+    assert!(
+        !text_of(&result).contains("sums.py"),
+        "it made no file: {result}"
+    );
+    let arguments = json!({ "function": "sums:add", "arguments": "[1, 2]" });
+    let refused = error_of(&agent.tool("exec_run", arguments));
+    assert_eq!(refused["code"], "invalid_params", "{refused}");
     // A relative root is meant from there, not from where the daemon lives.
     let arguments = json!({ "function": "other:here", "root": "deep/er" });
     let result = agent.tool("py_call", arguments);
