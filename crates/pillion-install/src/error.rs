@@ -114,6 +114,18 @@ impl Error {
             Self::Io { source, .. } if source.kind() == io::ErrorKind::StorageFull => {
                 "the disk is full: make room, or name another folder with `--store`".to_owned()
             }
+            Self::Io {
+                what: "read",
+                source,
+                ..
+            } if matches!(
+                source.kind(),
+                io::ErrorKind::NotFound | io::ErrorKind::InvalidInput
+            ) =>
+            {
+                "name a file or folder that is there; that of a registry has an `index.json`"
+                    .to_owned()
+            }
             Self::Io { .. } => "look at its permissions, or name another folder".to_owned(),
             Self::Config { .. } => {
                 "write `[bundles]` and `trusted_keys = [\"RW...\"]` there".to_owned()
@@ -135,6 +147,7 @@ impl From<Error> for Told {
             Error::Busy(_) => Code::Busy,
             Error::Io { what, source, .. } => match (*what, source.kind()) {
                 ("read", io::ErrorKind::NotFound) => Code::NotFound,
+                ("read", io::ErrorKind::InvalidInput) => Code::InvalidParams,
                 _ => Code::WriteFailed,
             },
             Error::Config { .. } => Code::InvalidConfig,

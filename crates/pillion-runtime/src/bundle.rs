@@ -38,10 +38,7 @@ pub fn read_index(store: &Path) -> Result<Index, BundleError> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Index::default()),
         Err(source) => return Err(BundleError::Read { path, source }),
     };
-    serde_json::from_slice(&bytes).map_err(|error| BundleError::Index {
-        path,
-        why: error.to_string(),
-    })
+    Index::parse(&bytes).map_err(|why| BundleError::Index { path, why })
 }
 
 /// A bundle that lies unpacked in a folder.
