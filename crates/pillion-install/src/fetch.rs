@@ -6,9 +6,10 @@
 //!
 //! A place may be that of a registry's list: then it is the artifact of the list that fits.
 
+use std::fs::{File, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use pillion_bundle::registry::{self, Artifact};
 use pillion_bundle::{Digest, Limits, parse_checksum, signature};
@@ -29,6 +30,9 @@ const PAUSE: Duration = Duration::from_millis(300);
 const CONNECT: Duration = Duration::from_secs(15);
 /// So long nothing may come.
 const SILENCE: Duration = Duration::from_secs(30);
+/// So long one waits for another who downloads the same, and so often it is looked.
+const LOCK_TIMEOUT: Duration = Duration::from_secs(600);
+const LOOK: Duration = Duration::from_millis(50);
 /// Redirects that are followed.
 const REDIRECTS: usize = 5;
 
@@ -90,14 +94,15 @@ impl Place {
         }
     }
 
-    /// What the list at this place calls so.
-    fn beside(&self, name: &str) -> Result<Self> {
+    /// The place of an artifact of the list at this place.
+    fn beside(&self, artifact: &Artifact) -> Result<Self> {
+        let name = &artifact.artifact_url;
         let wrong = || Error::Input {
             what: format!("the registry names an artifact that is nowhere: `{name}`"),
             hint: "`pillion registry build DIR` makes the list anew".to_owned(),
         };
         match self {
-            Self::File(path) => Ok(Self::File(path.with_file_name(name))),
+            Self::File(path) => Ok(Self::File(path.with_file_name(artifact.file_name()))),
             Self::Url(url) => {
                 let url = url.join(name).map_err(|_| wrong())?;
                 match url.scheme() {
@@ -128,19 +133,51 @@ pub async fn choose(place: &Place, which: &Which) -> Result<(Place, Artifact)> {
         }
     };
     let chosen = crate::registry::fitting(registry, which)?;
-    Ok((place.beside(&chosen.artifact_url)?, chosen))
+    let chosen_place = place.beside(&chosen)?;
+    Ok((chosen_place, chosen))
+}
+
+/// An archive that is here.
+#[derive(Debug)]
+pub struct Fetched {
+    /// It, and what lies beside it.
+    pub source: Source,
+    /// Nobody else downloads it from there as long as this is held.
+    download: Option<Held>,
+}
+
+impl Fetched {
+    /// Forget the download: it is installed or refused by now.
+    pub fn done(self) {
+        if let Some(held) = self.download {
+            let _ = std::fs::remove_file(&held.path);
+            let _ = std::fs::remove_file(tag_of(&held.path));
+            let _ = std::fs::remove_file(lock_of(&held.path));
+        }
+    }
+}
+
+/// A download that is ours alone.
+#[derive(Debug)]
+struct Held {
+    path: PathBuf,
+    _lock: File,
 }
 
 /// Bring an archive here, with what lies beside it. A file is where it is already.
-pub async fn fetch(place: &Place, store: &Store, progress: &dyn Progress) -> Result<Source> {
+pub async fn fetch(place: &Place, store: &Store, progress: &dyn Progress) -> Result<Fetched> {
     let url = match place {
         Place::File(path) => {
             let path = path.clone();
             let read = pillion_catalogue::work(move |_| Source::beside(&path)).await;
-            return read.map_err(|error| Error::Input {
+            let read = read.map_err(|error| Error::Input {
                 what: error.to_string(),
                 hint: "try again".to_owned(),
             })?;
+            return Ok(Fetched {
+                source: read?,
+                download: None,
+            });
         }
         Place::Url(url) => url,
     };
@@ -157,23 +194,64 @@ pub async fn fetch(place: &Place, store: &Store, progress: &dyn Progress) -> Res
         signature::MAX_SIZE,
     )
     .await?;
+    let held = hold(url, name, &store.downloads(), progress).await?;
     progress.step(&format!("downloading {name}"));
-    let path = download(&client, url, &store.downloads(), progress).await?;
-    Ok(Source {
-        path,
+    download(&client, url, &held.path, progress).await?;
+    let source = Source {
+        path: held.path.clone(),
         name: name.to_owned(),
         signature,
         checksum,
+    };
+    Ok(Fetched {
+        source,
+        download: Some(held),
     })
 }
 
-/// Forget a download that is installed or refused by now.
-pub fn done(place: &Place, source: &Source) {
-    if matches!(place, Place::Url(_)) {
-        let _ = std::fs::remove_file(&source.path);
-        let _ = std::fs::remove_file(tag_of(&source.path));
-        let _ = std::fs::remove_file(lock_of(&source.path));
+/// The file that a download goes to, for us alone: two who write to it would both get nonsense,
+/// and who is done removes it.
+async fn hold(url: &Url, name: &str, folder: &Path, progress: &dyn Progress) -> Result<Held> {
+    std::fs::create_dir_all(folder).map_err(Error::io("make", folder))?;
+    let path = folder.join(format!("{}.part", Digest::of(url.as_str().as_bytes())));
+    let lock = lock_of(&path);
+    let begun = Instant::now();
+    let mut told = false;
+    loop {
+        let file = File::create(&lock).map_err(Error::io("write", &lock))?;
+        match file.try_lock() {
+            // Who had it before has removed it meanwhile, perhaps, and then a third made another.
+            Ok(()) if is_at(&file, &lock) => return Ok(Held { path, _lock: file }),
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) if begun.elapsed() > LOCK_TIMEOUT => {
+                return Err(Error::Busy(path));
+            }
+            Err(TryLockError::WouldBlock) => {
+                if !std::mem::replace(&mut told, true) {
+                    progress.step(&format!("waiting for another download of {name}"));
+                }
+                tokio::time::sleep(LOOK).await;
+            }
+            Err(TryLockError::Error(error)) => return Err(Error::io("lock", &lock)(error)),
+        }
     }
+}
+
+/// Whether a file that is open is the one at a path.
+#[cfg(unix)]
+fn is_at(file: &File, path: &Path) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    let identity = |meta: std::fs::Metadata| (meta.dev(), meta.ino());
+    match (file.metadata(), path.metadata()) {
+        (Ok(open), Ok(there)) => identity(open) == identity(there),
+        _ => false,
+    }
+}
+
+/// Whether a file that is open is the one at a path. One that is open cannot be removed there.
+#[cfg(not(unix))]
+fn is_at(_: &File, path: &Path) -> bool {
+    path.exists()
 }
 
 async fn client(url: &Url) -> Result<Client> {
@@ -265,27 +343,14 @@ enum Attempt {
     Never(Error),
 }
 
-async fn download(
-    client: &Client,
-    url: &Url,
-    folder: &Path,
-    progress: &dyn Progress,
-) -> Result<PathBuf> {
-    std::fs::create_dir_all(folder).map_err(Error::io("make", folder))?;
-    let path = folder.join(format!("{}.part", Digest::of(url.as_str().as_bytes())));
-    // Two who write to the same file would both get nonsense.
-    let lock = lock_of(&path);
-    let locked = std::fs::File::create(&lock).map_err(Error::io("write", &lock))?;
-    if locked.try_lock().is_err() {
-        return Err(Error::Busy(path));
-    }
+async fn download(client: &Client, url: &Url, path: &Path, progress: &dyn Progress) -> Result<()> {
     let mut last = String::new();
     let mut attempt = 0;
     let mut had = 0;
     while attempt < ATTEMPTS {
         pause(attempt).await;
-        match once(client, url, &path, progress).await {
-            Attempt::Done => return Ok(path),
+        match once(client, url, path, progress).await {
+            Attempt::Done => return Ok(()),
             Attempt::Never(error) => return Err(error),
             Attempt::Again(why) => last = why,
         }
@@ -303,7 +368,8 @@ async fn once(client: &Client, url: &Url, path: &Path, progress: &dyn Progress) 
     let tag = std::fs::read_to_string(tag_of(path)).ok();
     let tag = tag.and_then(|tag| HeaderValue::from_str(&tag).ok());
     let mut request = client.get(url.clone());
-    if let Some(tag) = tag.filter(|_| have > 0) {
+    let tag = tag.filter(|_| have > 0);
+    if let Some(tag) = &tag {
         request = request
             .header(RANGE, format!("bytes={have}-"))
             .header(IF_RANGE, tag);
@@ -315,6 +381,10 @@ async fn once(client: &Client, url: &Url, path: &Path, progress: &dyn Progress) 
     };
     let start = match answer.status() {
         StatusCode::PARTIAL_CONTENT => match first_byte(&answer) {
+            // Not every host knows the condition.
+            Some(_) if tag_in(&answer).is_some_and(|now| Some(now) != tag.as_ref()) => {
+                return restart(path, "the file at the host has changed");
+            }
             Some(first) if first == have => have,
             _ => return restart(path, "the host gave another part than was asked for"),
         },
@@ -367,14 +437,17 @@ async fn once(client: &Client, url: &Url, path: &Path, progress: &dyn Progress) 
 }
 
 /// What says later that the file at the host is still the same.
-fn remember_tag(path: &Path, answer: &Response) -> io::Result<()> {
+fn tag_in(answer: &Response) -> Option<&HeaderValue> {
     let headers = answer.headers();
     // A weak tag does not promise the same bytes.
     let tag = headers
         .get(ETAG)
         .filter(|tag| !tag.as_bytes().starts_with(b"W/"));
-    let tag = tag.or_else(|| headers.get(LAST_MODIFIED));
-    match tag {
+    tag.or_else(|| headers.get(LAST_MODIFIED))
+}
+
+fn remember_tag(path: &Path, answer: &Response) -> io::Result<()> {
+    match tag_in(answer) {
         Some(tag) => std::fs::write(tag_of(path), tag.as_bytes()),
         None => match std::fs::remove_file(tag_of(path)) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
