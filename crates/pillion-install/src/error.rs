@@ -22,6 +22,15 @@ pub enum Error {
         #[source]
         reason: pillion_bundle::Error,
     },
+    /// A bundle cannot be made of what was named.
+    #[error("`{name}` cannot be made: {reason}")]
+    Unfit {
+        /// The bundle, or the folder that it was to be made of.
+        name: String,
+        /// Why.
+        #[source]
+        reason: pillion_bundle::Error,
+    },
     /// What is installed is not as it should be.
     #[error(transparent)]
     Damaged(#[from] BundleError),
@@ -101,9 +110,23 @@ impl Error {
         move |reason| Self::Refused { name, reason }
     }
 
+    /// A bundle that cannot be made.
+    pub fn unfit(name: impl Into<String>) -> impl FnOnce(pillion_bundle::Error) -> Self {
+        let name = name.into();
+        move |reason| Self::Unfit { name, reason }
+    }
+
     /// What to do next.
     pub fn hint(&self) -> String {
         match self {
+            // Who makes a bundle has what is wrong with it at hand.
+            Self::Unfit {
+                reason: pillion_bundle::Error::InvalidManifest(_),
+                ..
+            } => "`pillion bundle build --help` tells what each part is".to_owned(),
+            Self::Unfit { .. } => {
+                "change it, or leave it out: `pillion bundle build --exclude PATH`".to_owned()
+            }
             Self::Refused { reason, .. } => reason.hint().to_owned(),
             Self::Damaged(error) => error.hint(),
             Self::NotFound { hint, .. }
@@ -140,7 +163,7 @@ impl Error {
 impl From<Error> for Told {
     fn from(error: Error) -> Self {
         let code = match &error {
-            Error::Refused { .. } => Code::BundleRefused,
+            Error::Refused { .. } | Error::Unfit { .. } => Code::BundleRefused,
             Error::Damaged(BundleError::NoBundle { .. }) | Error::NotFound { .. } => Code::NotFound,
             Error::Damaged(_) => Code::BundleDamaged,
             Error::Conflict { .. } => Code::Conflict,
@@ -157,7 +180,9 @@ impl From<Error> for Told {
         };
         let told = Self::new(code, error.to_string()).hint(error.hint());
         match &error {
-            Error::Refused { reason, .. } => told.data(json!({ "reason": reason.reason() })),
+            Error::Refused { reason, .. } | Error::Unfit { reason, .. } => {
+                told.data(json!({ "reason": reason.reason() }))
+            }
             Error::Damaged(BundleError::Damaged { root, damages, .. }) => {
                 let damages: Vec<_> = damages
                     .iter()

@@ -6,13 +6,12 @@
 //!
 //! A place may be that of a registry's list: then it is the artifact of the list that fits.
 
-use std::fs::{File, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use pillion_bundle::registry::{self, Artifact};
-use pillion_bundle::{Digest, Limits, parse_checksum, signature};
+use pillion_bundle::{Limits, parse_checksum, signature};
 use pillion_runtime::managed::Progress;
 use reqwest::header::{CONTENT_RANGE, ETAG, HeaderValue, IF_RANGE, LAST_MODIFIED, RANGE};
 use reqwest::redirect::Policy;
@@ -20,6 +19,7 @@ use reqwest::{Client, Response, StatusCode, Url};
 use tokio::io::AsyncWriteExt;
 
 use crate::error::{Error, Result};
+use crate::held::{Held, tag_of};
 use crate::store::{Source, Store, Which};
 
 /// So often it is tried.
@@ -30,9 +30,6 @@ const PAUSE: Duration = Duration::from_millis(300);
 const CONNECT: Duration = Duration::from_secs(15);
 /// So long nothing may come.
 const SILENCE: Duration = Duration::from_secs(30);
-/// So long one waits for another who downloads the same, and so often it is looked.
-const LOCK_TIMEOUT: Duration = Duration::from_secs(600);
-const LOOK: Duration = Duration::from_millis(50);
 /// Redirects that are followed.
 const REDIRECTS: usize = 5;
 
@@ -150,18 +147,9 @@ impl Fetched {
     /// Forget the download: it is installed or refused by now.
     pub fn done(self) {
         if let Some(held) = self.download {
-            let _ = std::fs::remove_file(&held.path);
-            let _ = std::fs::remove_file(tag_of(&held.path));
-            let _ = std::fs::remove_file(lock_of(&held.path));
+            held.forget();
         }
     }
-}
-
-/// A download that is ours alone.
-#[derive(Debug)]
-struct Held {
-    path: PathBuf,
-    _lock: File,
 }
 
 /// Bring an archive here, with what lies beside it. A file is where it is already.
@@ -194,7 +182,7 @@ pub async fn fetch(place: &Place, store: &Store, progress: &dyn Progress) -> Res
         signature::MAX_SIZE,
     )
     .await?;
-    let held = hold(url, name, &store.downloads(), progress).await?;
+    let held = Held::take(url.as_str(), name, &store.downloads(), progress).await?;
     progress.step(&format!("downloading {name}"));
     download(&client, url, &held.path, progress).await?;
     let source = Source {
@@ -207,51 +195,6 @@ pub async fn fetch(place: &Place, store: &Store, progress: &dyn Progress) -> Res
         source,
         download: Some(held),
     })
-}
-
-/// The file that a download goes to, for us alone: two who write to it would both get nonsense,
-/// and who is done removes it.
-async fn hold(url: &Url, name: &str, folder: &Path, progress: &dyn Progress) -> Result<Held> {
-    std::fs::create_dir_all(folder).map_err(Error::io("make", folder))?;
-    let path = folder.join(format!("{}.part", Digest::of(url.as_str().as_bytes())));
-    let lock = lock_of(&path);
-    let begun = Instant::now();
-    let mut told = false;
-    loop {
-        let file = File::create(&lock).map_err(Error::io("write", &lock))?;
-        match file.try_lock() {
-            // Who had it before has removed it meanwhile, perhaps, and then a third made another.
-            Ok(()) if is_at(&file, &lock) => return Ok(Held { path, _lock: file }),
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) if begun.elapsed() > LOCK_TIMEOUT => {
-                return Err(Error::Busy(path));
-            }
-            Err(TryLockError::WouldBlock) => {
-                if !std::mem::replace(&mut told, true) {
-                    progress.step(&format!("waiting for another download of {name}"));
-                }
-                tokio::time::sleep(LOOK).await;
-            }
-            Err(TryLockError::Error(error)) => return Err(Error::io("lock", &lock)(error)),
-        }
-    }
-}
-
-/// Whether a file that is open is the one at a path.
-#[cfg(unix)]
-fn is_at(file: &File, path: &Path) -> bool {
-    use std::os::unix::fs::MetadataExt;
-    let identity = |meta: std::fs::Metadata| (meta.dev(), meta.ino());
-    match (file.metadata(), path.metadata()) {
-        (Ok(open), Ok(there)) => identity(open) == identity(there),
-        _ => false,
-    }
-}
-
-/// Whether a file that is open is the one at a path. One that is open cannot be removed there.
-#[cfg(not(unix))]
-fn is_at(_: &File, path: &Path) -> bool {
-    path.exists()
 }
 
 async fn client(url: &Url) -> Result<Client> {
@@ -454,14 +397,6 @@ fn remember_tag(path: &Path, answer: &Response) -> io::Result<()> {
             _ => Ok(()),
         },
     }
-}
-
-fn tag_of(path: &Path) -> PathBuf {
-    path.with_extension("tag")
-}
-
-fn lock_of(path: &Path) -> PathBuf {
-    path.with_extension("lock")
 }
 
 fn restart(path: &Path, why: &str) -> Attempt {

@@ -136,7 +136,12 @@ fn a_tree_for_windows_has_its_own_layout() {
     world.write("win/aux.py", "");
     let mut args = vec!["bundle", "build"];
     args.extend(windows);
-    assert_eq!(world.refused(&args)["data"]["reason"], "reserved_name");
+    let error = world.refused(&args);
+    assert_eq!(error["data"]["reason"], "reserved_name");
+    assert!(
+        error["hint"].as_str().unwrap().contains("--exclude"),
+        "{error}"
+    );
     args.retain(|word| !["--binary", "pillion.exe"].contains(word));
     let error = world.refused(&args);
     assert!(
