@@ -13,6 +13,7 @@ pub mod codemod;
 mod collisions;
 mod dynamic;
 mod ends;
+mod known;
 mod left;
 mod lookups;
 pub mod moving;

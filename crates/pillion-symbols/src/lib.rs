@@ -18,7 +18,7 @@ pub mod closure;
 pub mod definitions;
 pub mod desk;
 mod dotted;
-mod fixtures;
+pub mod fixtures;
 pub mod literals;
 mod module_uses;
 pub mod named;
