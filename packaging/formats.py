@@ -169,7 +169,9 @@ def debian(release: Release) -> tuple[str, bytes] | None:
         if path.startswith("share/man/"):
             entries.append(Entry(f"./usr/{path}.gz", archives.compressed(data)))
         else:
-            entries.append(Entry(f"./usr/{path}", data))
+            # Debian's zsh looks for what packages bring in a folder of its own.
+            place = path.replace("zsh/site-functions/", "zsh/vendor-completions/")
+            entries.append(Entry(f"./usr/{place}", data))
     copyright_ = b"Files: *\nLicense: MIT OR Apache-2.0\n"
     for name, data in release.licences:
         copyright_ += f"\n{name}\n\n".encode() + data

@@ -32,6 +32,9 @@ def pack(out, *pairs, version="1.2.3"):
     page = shared / "man/man1/pillion.1"
     page.parent.mkdir(parents=True, exist_ok=True)
     page.write_text(".TH pillion 1\n")
+    completions = shared / "zsh/site-functions/_pillion"
+    completions.parent.mkdir(parents=True, exist_ok=True)
+    completions.write_text("#compdef pillion\n")
     words = [word for pair in pairs for word in ("--binary", pair)]
     words += ["--version", version, "--shared", str(shared), "--out", str(out)]
     return subprocess.run(
@@ -125,6 +128,9 @@ def test_the_debian_package_is_one(packed, program, tmp_path):
         assert data.getmember("./usr/bin/pillion").mode == 0o755
         assert data.getmember("./usr/share/man/man1/pillion.1.gz").size > 0
         assert data.getmember("./usr/share").isdir()
+        # Where Debian's zsh looks; elsewhere it is another folder.
+        assert data.getmember("./usr/share/zsh/vendor-completions/_pillion").size > 0
+        assert "./usr/share/zsh/site-functions" not in data.getnames()
     if shutil.which("dpkg-deb"):
         subprocess.run(["dpkg-deb", "-x", str(package), str(tmp_path)], check=True, timeout=60)
         subprocess.run([str(tmp_path / "usr/bin/pillion")], check=True, timeout=20)
@@ -159,6 +165,7 @@ def test_the_archive_has_all_of_it_in_one_folder(packed):
         names = set(archive.getnames())
     folder = f"pillion-1.2.3-{LINUX}"
     inside = {"bin/pillion", "share/man/man1/pillion.1", "LICENSE-MIT", "LICENSE-APACHE"}
+    inside.add("share/zsh/site-functions/_pillion")
     assert {f"{folder}/{name}" for name in inside | {"README.md"}} == names
 
 

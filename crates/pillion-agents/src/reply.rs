@@ -3,7 +3,8 @@
 //! The splitter reads one character after the other, so how a reply was cut into chunks makes
 //! no difference. It holds back what may be the tail: a fenced or bare object, from its first
 //! character on. What turns out to be something else is shown, as soon as that is known: another
-//! language, another first key, an object that is no outcome, text behind the object.
+//! language, another first key, an object that is no outcome. Some models go on talking behind
+//! their outcome, or begin with it: it is taken out there too, and of several the last counts.
 
 use crate::members::OUTCOME_KEYS;
 use crate::parse::OUTCOME_WRAPPERS;
@@ -29,6 +30,8 @@ pub struct ReplySplitter {
     mode: Mode,
     /// What is not shown yet.
     held: String,
+    /// An outcome with text behind it.
+    taken: Option<String>,
     /// The code block around the place.
     code: Option<Fence>,
     /// Something other than blanks stands in this line.
@@ -97,6 +100,12 @@ impl ReplySplitter {
 
     /// The reply is over: what else is to be shown, and the tail without its fence.
     pub fn finish(mut self) -> (String, Option<String>) {
+        let taken = self.taken.take();
+        let (shown, tail) = self.rest();
+        (shown, tail.or(taken))
+    }
+
+    fn rest(mut self) -> (String, Option<String>) {
         match &self.mode {
             // The first marks of a tail that was cut off.
             Mode::Run(fence) if fence.length >= 3 && fence.leads && self.code.is_none() => {
@@ -184,11 +193,22 @@ impl ReplySplitter {
                         self.hold(next, Mode::Behind { from, to }, shown);
                         return;
                     }
-                    self.code = None;
-                    self.release(shown);
+                    self.take_out(from, to, shown);
                 }
             }
         }
+    }
+
+    /// Text stands behind an outcome, which is no part of it.
+    fn take_out(&mut self, from: usize, to: usize, shown: &mut String) {
+        self.taken = Some(self.held[from..to].to_owned());
+        if self.within_line && self.held[to..].contains('\n') {
+            self.within_line = false;
+            shown.push('\n');
+        }
+        self.held.clear();
+        self.code = None;
+        self.mode = Mode::Text;
     }
 
     fn text(&mut self, next: char, shown: &mut String) {

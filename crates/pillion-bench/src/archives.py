@@ -14,12 +14,15 @@ import tarfile
 import tempfile
 
 STAND_IN = """
-import os, re
+import os, re, sys
+
+# What pip asks where an archive names no backend.
+__legacy__ = sys.modules[__name__]
 
 def prepare_metadata_for_build_wheel(folder, config_settings=None):
     head = open("PKG-INFO", encoding="utf-8").read()
     name, version = (re.search(f"^{key}: (.+)$", head, re.M)[1] for key in ("Name", "Version"))
-    info = os.path.join(folder, f"{name}-{version}.dist-info")
+    info = os.path.join(folder, f"{name.replace('-', '_')}-{version}.dist-info")
     os.mkdir(info)
     with open(os.path.join(info, "METADATA"), "w", encoding="utf-8") as file:
         file.write(f"Metadata-Version: 2.1\\nName: {name}\\nVersion: {version}\\n")
@@ -41,7 +44,8 @@ def fetch(package: str, sha256: str, target: pathlib.Path) -> None:
             (backends / place / "__init__.py").write_text("")
             (backends / place / f"{module}.py").write_text(STAND_IN)
         pip = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps"]
-        pip += ["--no-binary", ":all:", "--no-build-isolation", "--disable-pip-version-check"]
+        pip += ["--no-binary", ":all:", "--no-build-isolation", "--use-pep517"]
+        pip += ["--disable-pip-version-check"]
         environment = {**os.environ, "PYTHONPATH": str(backends)}
         subprocess.run([*pip, "--dest", temp, package], check=True, env=environment)
         [archive] = pathlib.Path(temp).glob("*.tar.gz")

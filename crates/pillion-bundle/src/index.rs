@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::manifest::check_scope;
 use crate::{BundleType, Digest, Version};
 
 /// What is installed, by type and scope.
@@ -39,6 +40,15 @@ pub struct Installed {
 impl ActiveIndex {
     /// The name of the file.
     pub const NAME: &str = "active_index.json";
+
+    /// Read the file. Scopes are names of folders, and only such are taken.
+    pub fn parse(bytes: &[u8]) -> Result<Self, String> {
+        let read: Self = serde_json::from_slice(bytes).map_err(|error| error.to_string())?;
+        for (_, scope, _) in read.iter() {
+            check_scope(scope)?;
+        }
+        Ok(read)
+    }
 
     /// What is active of a type and scope.
     pub fn get(&self, kind: BundleType, scope: &str) -> Option<&Active> {
@@ -121,7 +131,14 @@ mod tests {
             core["versions"]["1"]["path"],
             "/store/python_runtime/core/1"
         );
-        assert_eq!(serde_json::from_value::<ActiveIndex>(value).unwrap(), index);
+        assert_eq!(
+            ActiveIndex::parse(value.to_string().as_bytes()).unwrap(),
+            index
+        );
+        // Else what is forgotten there would be removed elsewhere.
+        let elsewhere = value.to_string().replace("\"core\"", "\"../../home\"");
+        let why = ActiveIndex::parse(elsewhere.as_bytes()).unwrap_err();
+        assert!(why.contains("../../home"), "{why}");
 
         assert!(
             !index.forget(BundleType::PythonRuntime, "core", &two),

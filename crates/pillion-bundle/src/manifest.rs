@@ -189,11 +189,10 @@ impl Manifest {
                     limit: limits.unpacked,
                 });
             }
-            if Manifest::is_name(&file.path) {
-                return Err(Error::Duplicate {
-                    path: file.path.clone(),
-                });
-            }
+        }
+        let all = files.iter().map(|file| &file.path);
+        for path in all.chain(links.iter().map(|link| &link.path)) {
+            beside_manifests(path)?;
         }
         if let Some(link) = links.first().filter(|_| !self.may_link()) {
             return Err(Error::LinkNotAllowed {
@@ -332,6 +331,22 @@ impl Manifest {
             true => Names::Unix,
             false => Names::Portable,
         }
+    }
+}
+
+/// Check that nothing lies where a manifest does, on any file system.
+fn beside_manifests(path: &str) -> Result<()> {
+    let top = path.split('/').next().unwrap_or_default();
+    let names = [RuntimeManifest::NAME, ContentManifest::NAME];
+    match names.into_iter().find(|name| paths::is_same(top, name)) {
+        None => Ok(()),
+        Some(name) if name == top => Err(Error::Duplicate {
+            path: name.to_owned(),
+        }),
+        Some(name) => Err(Error::CaseCollision {
+            path: paths::shown(path),
+            other: name.to_owned(),
+        }),
     }
 }
 
@@ -546,6 +561,26 @@ pub(crate) mod tests {
         };
         let about = r#","chapter":{"course_id":"c1","chapter_code":"ch01","title":"One",
             "has_scripts":false,"has_datasets":false,"required_experts":[]}"#;
+        let at = |path: &str| {
+            let text = format!(
+                r#"{{"format_version":"bundle-v2","bundle_type":"experts","scope_id":"s",
+                "version":"3","created_at":"2026-01-31T12:00:00Z",
+                "files":[{{"path":"{path}","size_bytes":0,
+                "sha256":"e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"}}]}}"#
+            );
+            Manifest::parse(
+                ContentManifest::NAME,
+                text.as_bytes(),
+                &BundleLimits::default(),
+            )
+            .map_or_else(|error| error.reason(), |_| "fine")
+        };
+        assert_eq!(at("assets/bundle.manifest.json"), "fine");
+        assert_eq!(at("bundle.manifest.json"), "duplicate_path");
+        assert_eq!(at("runtime.manifest.json"), "duplicate_path");
+        assert_eq!(at("bundle.manifest.json/x"), "duplicate_path");
+        assert_eq!(at("Bundle.Manifest.JSON"), "case_collision");
+        assert_eq!(at("RUNTIME.manifest.json/x"), "case_collision");
         assert_eq!(chapter("chapter", about), "fine");
         assert_eq!(chapter("experts", ""), "fine");
         assert_eq!(chapter("chapter", ""), "invalid_manifest");

@@ -123,10 +123,17 @@ pub fn shown(path: &str) -> String {
     text
 }
 
+/// Whether two paths are one where capitals do not count.
+pub fn is_same(one: &str, other: &str) -> bool {
+    folded(one) == folded(other)
+}
+
 /// What a path is where neither capitals nor ways of writing an accent count.
 fn folded(path: &str) -> String {
-    // Both ways, because some letters have a capital that has another small letter.
-    let folded = path.nfd().flat_map(char::to_uppercase);
+    // Both ways, because some letters have a capital that has another small letter; and first
+    // the small ones, because some capitals are only known by theirs, as `ẞ` is.
+    let small = path.nfd().flat_map(char::to_lowercase);
+    let folded = small.flat_map(char::to_uppercase);
     folded.flat_map(char::to_lowercase).nfc().collect()
 }
 
@@ -370,6 +377,10 @@ mod tests {
         assert_eq!(tree(&["Lib/x", "lib/y"], &[]), "case_collision");
         assert_eq!(tree(&["README", "readme"], &[]), "case_collision");
         assert_eq!(tree(&["Stra\u{df}e", "STRASSE"], &[]), "case_collision");
+        assert_eq!(
+            tree(&["stra\u{df}e", "STRA\u{1e9e}E"], &[]),
+            "case_collision"
+        );
         assert_eq!(tree(&["\u{e9}", "e\u{301}"], &[]), "case_collision");
         assert_eq!(tree(&["a", "a/b"], &[]), "below_file");
         assert_eq!(tree(&["x/f", "l/b"], &[("l", "x")]), "below_file");

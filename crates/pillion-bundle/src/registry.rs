@@ -1,5 +1,6 @@
 //! Registries: the list of artifacts that a host offers, and the choice among them.
 
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -11,6 +12,14 @@ pub const NAME: &str = "index.json";
 pub const FORMAT_VERSION: &str = "registry-v1";
 /// The largest list that is read.
 pub const MAX_SIZE: u64 = 64 << 20;
+
+/// What stands in an address as something else than itself.
+const ENCODED: &AsciiSet = &NON_ALPHANUMERIC
+    .remove(b'-')
+    .remove(b'.')
+    .remove(b'_')
+    .remove(b'~')
+    .remove(b'+');
 
 /// All artifacts of a registry.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -38,7 +47,7 @@ pub struct Artifact {
     pub desktop_min_version: Option<Version>,
     /// When it was made.
     pub created_at: String,
-    /// Where it is, from the folder of the list.
+    /// Its address, from that of the folder of the list.
     pub artifact_url: String,
     /// The hash of the archive.
     pub sha256: Digest,
@@ -93,12 +102,19 @@ impl Artifact {
             platform: manifest.platform(),
             desktop_min_version: runtime.map(|runtime| runtime.desktop_min_version.clone()),
             created_at: manifest.created_at().to_owned(),
-            artifact_url: name.to_owned(),
+            artifact_url: utf8_percent_encode(name, ENCODED).to_string(),
             sha256: verified.sha256.clone(),
             size_bytes: verified.size_bytes,
             mandatory: false,
             signature,
         }
+    }
+
+    /// The name of its file, in the folder of the list.
+    pub fn file_name(&self) -> String {
+        percent_decode_str(&self.artifact_url)
+            .decode_utf8_lossy()
+            .into_owned()
     }
 
     fn compression(&self) -> Option<Compression> {

@@ -69,7 +69,11 @@ pub struct At {
 
 /// One of several places.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(untagged)]
+#[serde(
+    untagged,
+    expecting = "a position is text such as `Class.method` or `pkg/mod.py:12:5`, or an object \
+                 with `file`, `line` and `column`"
+)]
 pub enum Listed {
     /// As it is written.
     Written(String),

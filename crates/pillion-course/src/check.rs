@@ -357,6 +357,11 @@ impl Check {
             let hint = "a task is a line like `- **read_file** Read the table from its file`";
             self.tell(ContentSeverity::Error, &list.path, None, NO_TASKS, hint);
         }
+        for line in tasks::almost(&list.text) {
+            let (line, message) = (Some(line), "this looks like a task, and is none");
+            let hint = "a task is a line like `- **read_file** Read the table from its file`";
+            self.tell(ContentSeverity::Warning, &list.path, line, message, hint);
+        }
         for task in again {
             let (line, message) = (Some(task.line), chapter::twice(&task.id));
             let hint = "ids are unique in a chapter: rename one";

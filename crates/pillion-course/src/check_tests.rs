@@ -53,7 +53,10 @@ fn everything_wrong_with_a_chapter_is_told_by_file_and_line() {
         tree.write(&format!("c/courses/py/chapters/ch/{name}"), text);
     };
     file("chapter_context.md", "no heading");
-    file("task_list.md", "- **a** x\n- **b** y\n- **a** z\n");
+    file(
+        "task_list.md",
+        "- **a** x\n- **b** y\n- **a** z\n1. **c** w\n",
+    );
     std::fs::remove_file(tree.path("c/courses/py/chapters/ch/task_completion_principles.md"))
         .unwrap();
     file(
@@ -95,6 +98,7 @@ fn everything_wrong_with_a_chapter_is_told_by_file_and_line() {
         "Warning c/courses/py/chapters/ch/scripts/photo.png learners cannot open a file of this \
          kind in their workspace",
         "Warning c/courses/py/chapters/ch/scripts/sub this folder is left out",
+        "Warning c/courses/py/chapters/ch/task_list.md:4 this looks like a task, and is none",
     ];
     let mut all = shown(&tree, "c");
     all.sort();

@@ -14,9 +14,35 @@ const MOST_ID_BYTES: usize = 200;
 pub(crate) fn parse(text: &str) -> (Vec<ChapterTask>, Vec<ChapterTask>) {
     let (mut tasks, mut again) = (Vec::new(), Vec::new());
     let mut seen = HashSet::new();
+    for (number, line) in outside_of_code(text) {
+        if let Some((id, title)) = task(line) {
+            let first = seen.insert(id.to_owned());
+            let list = if first { &mut tasks } else { &mut again };
+            if list.len() < MOST_TASKS {
+                list.push(ChapterTask {
+                    id: id.to_owned(),
+                    title: title.to_owned(),
+                    line: number,
+                });
+            }
+        }
+    }
+    (tasks, again)
+}
+
+/// The lines that were probably meant as tasks and are none.
+pub(crate) fn almost(text: &str) -> Vec<usize> {
+    outside_of_code(text)
+        .filter(|(_, line)| task(line).is_none() && looks_like_one(line))
+        .map(|(number, _)| number)
+        .collect()
+}
+
+/// The lines with their numbers. What is an example in a block of code is no task.
+fn outside_of_code(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let mut fence: Option<&str> = None;
-    for (number, line) in text.lines().enumerate() {
-        let line = line.trim();
+    let lines = text.lines().map(str::trim).enumerate();
+    lines.filter_map(move |(number, line)| {
         let mark = ["```", "~~~"]
             .into_iter()
             .find(|mark| line.starts_with(mark));
@@ -25,33 +51,39 @@ pub(crate) fn parse(text: &str) -> (Vec<ChapterTask>, Vec<ChapterTask>) {
             (Some(open), Some(mark)) if open == mark => fence = None,
             _ => {}
         }
-        // What is an example in a block of code is no task.
-        if fence.is_some() || mark.is_some() {
-            continue;
-        }
-        if let Some((id, title)) = task(line) {
-            let first = seen.insert(id.to_owned());
-            let list = if first { &mut tasks } else { &mut again };
-            if list.len() < MOST_TASKS {
-                list.push(ChapterTask {
-                    id: id.to_owned(),
-                    title: title.to_owned(),
-                    line: number + 1,
-                });
-            }
-        }
+        (fence.is_none() && mark.is_none()).then_some((number + 1, line))
+    })
+}
+
+/// Whether a line is an item of a list, of whatever kind, that begins in bold.
+fn looks_like_one(line: &str) -> bool {
+    let numbered = || {
+        let behind = line.trim_start_matches(|c: char| c.is_ascii_digit());
+        let item = behind.strip_prefix(['.', ')']);
+        item.filter(|_| behind.len() < line.len())
+    };
+    // `**bold**` is no item, but `-**id**` is nearly one.
+    let item = line
+        .strip_prefix(['-', '+'])
+        .or_else(|| line.strip_prefix("* "))
+        .or_else(numbered);
+    let item = item.map(without_box);
+    item.is_some_and(|item| item.starts_with("**") || item.starts_with("__"))
+}
+
+/// What an item of a list says, without the box that can be ticked.
+fn without_box(item: &str) -> &str {
+    let mut item = item.trim_start();
+    for open in ["[ ]", "[x]", "[X]"] {
+        item = item.strip_prefix(open).map_or(item, str::trim_start);
     }
-    (tasks, again)
+    item
 }
 
 /// Id and title of a line, if it is a task's.
 fn task(line: &str) -> Option<(&str, &str)> {
     let line = line.strip_prefix(['-', '*'])?.strip_prefix([' ', '\t'])?;
-    let mut line = line.trim_start();
-    for open in ["[ ]", "[x]", "[X]"] {
-        line = line.strip_prefix(open).map_or(line, str::trim_start);
-    }
-    let (id, rest) = line.strip_prefix("**")?.split_once("**")?;
+    let (id, rest) = without_box(line).strip_prefix("**")?.split_once("**")?;
     let id = id.trim().trim_end_matches([':', '：']).trim_end();
     if id.is_empty() || id.len() > MOST_ID_BYTES {
         return None;
@@ -87,6 +119,37 @@ mod tests {
             ]
         );
         assert_eq!((again.len(), again[0].line), (1, 11));
+        assert_eq!(almost(text), [7]);
+    }
+
+    #[test]
+    fn what_is_nearly_a_task_is_told_from_prose() {
+        for line in [
+            "1. **a** x",
+            "2) **a**",
+            "+ **a** x",
+            "-**a** x",
+            "- __a__ x",
+            "- **** x",
+            "- **a x",
+            "- [ ] __a__",
+        ] {
+            assert_eq!(almost(line), [1], "{line}");
+        }
+        for line in [
+            "- **a** x",
+            "* **a** x",
+            "- plain",
+            "- plain **bold**",
+            "**bold** text",
+            "***both***",
+            "---",
+            "1. plain",
+            "2024 **was** a year",
+            "```\n1. **a**\n```",
+        ] {
+            assert_eq!(almost(line), [0; 0], "{line}");
+        }
     }
 
     proptest! {

@@ -22,6 +22,15 @@ pub enum Error {
         #[source]
         reason: pillion_bundle::Error,
     },
+    /// A bundle cannot be made of what was named.
+    #[error("`{name}` cannot be made: {reason}")]
+    Unfit {
+        /// The bundle, or the folder that it was to be made of.
+        name: String,
+        /// Why.
+        #[source]
+        reason: pillion_bundle::Error,
+    },
     /// What is installed is not as it should be.
     #[error(transparent)]
     Damaged(#[from] BundleError),
@@ -101,9 +110,23 @@ impl Error {
         move |reason| Self::Refused { name, reason }
     }
 
+    /// A bundle that cannot be made.
+    pub fn unfit(name: impl Into<String>) -> impl FnOnce(pillion_bundle::Error) -> Self {
+        let name = name.into();
+        move |reason| Self::Unfit { name, reason }
+    }
+
     /// What to do next.
     pub fn hint(&self) -> String {
         match self {
+            // Who makes a bundle has what is wrong with it at hand.
+            Self::Unfit {
+                reason: pillion_bundle::Error::InvalidManifest(_),
+                ..
+            } => "`pillion bundle build --help` tells what each part is".to_owned(),
+            Self::Unfit { .. } => {
+                "change it, or leave it out: `pillion bundle build --exclude PATH`".to_owned()
+            }
             Self::Refused { reason, .. } => reason.hint().to_owned(),
             Self::Damaged(error) => error.hint(),
             Self::NotFound { hint, .. }
@@ -113,6 +136,18 @@ impl Error {
             Self::Busy(_) => "try again when it is done".to_owned(),
             Self::Io { source, .. } if source.kind() == io::ErrorKind::StorageFull => {
                 "the disk is full: make room, or name another folder with `--store`".to_owned()
+            }
+            Self::Io {
+                what: "read",
+                source,
+                ..
+            } if matches!(
+                source.kind(),
+                io::ErrorKind::NotFound | io::ErrorKind::InvalidInput
+            ) =>
+            {
+                "name a file or folder that is there; that of a registry has an `index.json`"
+                    .to_owned()
             }
             Self::Io { .. } => "look at its permissions, or name another folder".to_owned(),
             Self::Config { .. } => {
@@ -128,13 +163,14 @@ impl Error {
 impl From<Error> for Told {
     fn from(error: Error) -> Self {
         let code = match &error {
-            Error::Refused { .. } => Code::BundleRefused,
+            Error::Refused { .. } | Error::Unfit { .. } => Code::BundleRefused,
             Error::Damaged(BundleError::NoBundle { .. }) | Error::NotFound { .. } => Code::NotFound,
             Error::Damaged(_) => Code::BundleDamaged,
             Error::Conflict { .. } => Code::Conflict,
             Error::Busy(_) => Code::Busy,
             Error::Io { what, source, .. } => match (*what, source.kind()) {
                 ("read", io::ErrorKind::NotFound) => Code::NotFound,
+                ("read", io::ErrorKind::InvalidInput) => Code::InvalidParams,
                 _ => Code::WriteFailed,
             },
             Error::Config { .. } => Code::InvalidConfig,
@@ -144,7 +180,9 @@ impl From<Error> for Told {
         };
         let told = Self::new(code, error.to_string()).hint(error.hint());
         match &error {
-            Error::Refused { reason, .. } => told.data(json!({ "reason": reason.reason() })),
+            Error::Refused { reason, .. } | Error::Unfit { reason, .. } => {
+                told.data(json!({ "reason": reason.reason() }))
+            }
             Error::Damaged(BundleError::Damaged { root, damages, .. }) => {
                 let damages: Vec<_> = damages
                     .iter()

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use pillion_bundle::registry::{self, Artifact};
-use pillion_bundle::{BundleLimits, Digest, parse_checksum, signature};
+use pillion_bundle::{BundleLimits, parse_checksum, signature};
 use pillion_runtime::managed::ProgressListener;
 use reqwest::header::{CONTENT_RANGE, ETAG, HeaderValue, IF_RANGE, LAST_MODIFIED, RANGE};
 use reqwest::redirect::Policy;
@@ -19,6 +19,7 @@ use reqwest::{Client, Response, StatusCode, Url};
 use tokio::io::AsyncWriteExt;
 
 use crate::error::{Error, Result};
+use crate::held::{Held, tag_of};
 use crate::store::{ArchiveFile, BundleStore, VersionFilter};
 
 /// So often it is tried.
@@ -90,14 +91,15 @@ impl ArchiveLocation {
         }
     }
 
-    /// What the list at this place calls so.
-    fn beside(&self, name: &str) -> Result<Self> {
+    /// The place of an artifact of the list at this place.
+    fn beside(&self, artifact: &Artifact) -> Result<Self> {
+        let name = &artifact.artifact_url;
         let wrong = || Error::Input {
             what: format!("the registry names an artifact that is nowhere: `{name}`"),
             hint: "`pillion registry build DIR` makes the list anew".to_owned(),
         };
         match self {
-            Self::File(path) => Ok(Self::File(path.with_file_name(name))),
+            Self::File(path) => Ok(Self::File(path.with_file_name(artifact.file_name()))),
             Self::Url(url) => {
                 let url = url.join(name).map_err(|_| wrong())?;
                 match url.scheme() {
@@ -131,7 +133,26 @@ pub async fn choose(
         }
     };
     let chosen = crate::registry::fitting(registry, which)?;
-    Ok((place.beside(&chosen.artifact_url)?, chosen))
+    let chosen_place = place.beside(&chosen)?;
+    Ok((chosen_place, chosen))
+}
+
+/// An archive that is here.
+#[derive(Debug)]
+pub struct Fetched {
+    /// It, and what lies beside it.
+    pub source: ArchiveFile,
+    /// Nobody else downloads it from there as long as this is held.
+    download: Option<Held>,
+}
+
+impl Fetched {
+    /// Forget the download: it is installed or refused by now.
+    pub fn done(self) {
+        if let Some(held) = self.download {
+            held.forget();
+        }
+    }
 }
 
 /// Bring an archive here, with what lies beside it. A file is where it is already.
@@ -139,15 +160,19 @@ pub async fn fetch(
     place: &ArchiveLocation,
     store: &BundleStore,
     progress: &dyn ProgressListener,
-) -> Result<ArchiveFile> {
+) -> Result<Fetched> {
     let url = match place {
         ArchiveLocation::File(path) => {
             let path = path.clone();
             let read = pillion_catalogue::work(move |_| ArchiveFile::beside(&path)).await;
-            return read.map_err(|error| Error::Input {
+            let read = read.map_err(|error| Error::Input {
                 what: error.to_string(),
                 hint: "try again".to_owned(),
             })?;
+            return Ok(Fetched {
+                source: read?,
+                download: None,
+            });
         }
         ArchiveLocation::Url(url) => url,
     };
@@ -164,23 +189,19 @@ pub async fn fetch(
         signature::MAX_SIZE,
     )
     .await?;
+    let held = Held::take(url.as_str(), name, &store.downloads(), progress).await?;
     progress.step(&format!("downloading {name}"));
-    let path = download(&client, url, &store.downloads(), progress).await?;
-    Ok(ArchiveFile {
-        path,
+    download(&client, url, &held.path, progress).await?;
+    let source = ArchiveFile {
+        path: held.path.clone(),
         name: name.to_owned(),
         signature,
         checksum,
+    };
+    Ok(Fetched {
+        source,
+        download: Some(held),
     })
-}
-
-/// Forget a download that is installed or refused by now.
-pub fn done(place: &ArchiveLocation, source: &ArchiveFile) {
-    if matches!(place, ArchiveLocation::Url(_)) {
-        let _ = std::fs::remove_file(&source.path);
-        let _ = std::fs::remove_file(tag_of(&source.path));
-        let _ = std::fs::remove_file(lock_of(&source.path));
-    }
 }
 
 async fn client(url: &Url) -> Result<Client> {
@@ -275,24 +296,16 @@ enum Attempt {
 async fn download(
     client: &Client,
     url: &Url,
-    folder: &Path,
+    path: &Path,
     progress: &dyn ProgressListener,
-) -> Result<PathBuf> {
-    std::fs::create_dir_all(folder).map_err(Error::io("make", folder))?;
-    let path = folder.join(format!("{}.part", Digest::of(url.as_str().as_bytes())));
-    // Two who write to the same file would both get nonsense.
-    let lock = lock_of(&path);
-    let locked = std::fs::File::create(&lock).map_err(Error::io("write", &lock))?;
-    if locked.try_lock().is_err() {
-        return Err(Error::Busy(path));
-    }
+) -> Result<()> {
     let mut last = String::new();
     let mut attempt = 0;
     let mut had = 0;
     while attempt < ATTEMPTS {
         pause(attempt).await;
-        match once(client, url, &path, progress).await {
-            Attempt::Done => return Ok(path),
+        match once(client, url, path, progress).await {
+            Attempt::Done => return Ok(()),
             Attempt::Never(error) => return Err(error),
             Attempt::Again(why) => last = why,
         }
@@ -310,7 +323,8 @@ async fn once(client: &Client, url: &Url, path: &Path, progress: &dyn ProgressLi
     let tag = std::fs::read_to_string(tag_of(path)).ok();
     let tag = tag.and_then(|tag| HeaderValue::from_str(&tag).ok());
     let mut request = client.get(url.clone());
-    if let Some(tag) = tag.filter(|_| have > 0) {
+    let tag = tag.filter(|_| have > 0);
+    if let Some(tag) = &tag {
         request = request
             .header(RANGE, format!("bytes={have}-"))
             .header(IF_RANGE, tag);
@@ -322,6 +336,10 @@ async fn once(client: &Client, url: &Url, path: &Path, progress: &dyn ProgressLi
     };
     let start = match answer.status() {
         StatusCode::PARTIAL_CONTENT => match first_byte(&answer) {
+            // Not every host knows the condition.
+            Some(_) if tag_in(&answer).is_some_and(|now| Some(now) != tag.as_ref()) => {
+                return restart(path, "the file at the host has changed");
+            }
             Some(first) if first == have => have,
             _ => return restart(path, "the host gave another part than was asked for"),
         },
@@ -374,28 +392,23 @@ async fn once(client: &Client, url: &Url, path: &Path, progress: &dyn ProgressLi
 }
 
 /// What says later that the file at the host is still the same.
-fn remember_tag(path: &Path, answer: &Response) -> io::Result<()> {
+fn tag_in(answer: &Response) -> Option<&HeaderValue> {
     let headers = answer.headers();
     // A weak tag does not promise the same bytes.
     let tag = headers
         .get(ETAG)
         .filter(|tag| !tag.as_bytes().starts_with(b"W/"));
-    let tag = tag.or_else(|| headers.get(LAST_MODIFIED));
-    match tag {
+    tag.or_else(|| headers.get(LAST_MODIFIED))
+}
+
+fn remember_tag(path: &Path, answer: &Response) -> io::Result<()> {
+    match tag_in(answer) {
         Some(tag) => std::fs::write(tag_of(path), tag.as_bytes()),
         None => match std::fs::remove_file(tag_of(path)) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
             _ => Ok(()),
         },
     }
-}
-
-fn tag_of(path: &Path) -> PathBuf {
-    path.with_extension("tag")
-}
-
-fn lock_of(path: &Path) -> PathBuf {
-    path.with_extension("lock")
 }
 
 fn restart(path: &Path, why: &str) -> Attempt {

@@ -23,6 +23,7 @@ pub mod build;
 mod counting;
 pub mod error;
 pub mod fetch;
+mod held;
 pub mod operations;
 pub mod registry;
 mod service;

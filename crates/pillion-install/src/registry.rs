@@ -90,13 +90,25 @@ pub(crate) fn fitting(mut registry: Registry, which: &VersionFilter) -> Result<A
         pre_releases: version.is_some(),
         compression: None,
     };
-    registry.choose(&question).cloned().ok_or_else(|| {
-        let kind = question.bundle_type;
-        Error::NotFound {
-            what: format!("the registry has no such {kind} for this machine"),
-            hint: "say what is meant with `--type`, `--scope` and `--version`".to_owned(),
-        }
-    })
+    let kind = question.bundle_type;
+    let chosen = registry.choose(&question).cloned();
+    let chosen = chosen.ok_or_else(|| Error::NotFound {
+        what: format!("the registry has no such {kind} for this machine"),
+        hint: "say what is meant with `--type`, `--scope` and `--version`".to_owned(),
+    })?;
+    // Of two scopes none is the newer one.
+    let scope = &chosen.scope_id;
+    registry.bundles.retain(|one| one.scope_id != *scope);
+    match registry.choose(&question) {
+        Some(other) => Err(Error::Input {
+            what: format!(
+                "the registry has several: {kind}/{scope} and {kind}/{}",
+                other.scope_id
+            ),
+            hint: "say which one with `--scope`".to_owned(),
+        }),
+        None => Ok(chosen),
+    }
 }
 
 /// The archives of a folder, sorted.
@@ -107,7 +119,8 @@ fn artifacts(folder: &Path) -> Result<Vec<PathBuf>> {
         .map(|entry| entry.path())
         .filter(|path| {
             let name = path.file_name().unwrap_or_default().to_string_lossy();
-            Compression::of_name(&name).is_some()
+            // Who hides a file does not offer it.
+            Compression::of_name(&name).is_some() && !name.starts_with('.')
         })
         .collect();
     paths.sort();

@@ -21,6 +21,7 @@ use crate::run::{self, Bounds, OutputListener};
 use crate::run_folder::RunFolder;
 use crate::run_setup::Setting;
 use crate::runtime::Runtime;
+use crate::session::Artifact;
 use crate::slot_pool::How;
 use crate::tools::{self, Calls};
 use crate::{Executor, answer, environment, path_access, session};
@@ -197,6 +198,12 @@ impl Admitted<'_> {
         drop(self.turn);
         let mut reply = answer::reply(finished, &setting, self.timeout);
         reply.artifacts = place.made(before).await;
+        // What was handed over and is as long as it was is none of its own.
+        let is_given = |made: &Artifact| {
+            let mut given = request.files.iter();
+            given.any(|(name, bytes)| *name == made.name && bytes.len() as u64 == made.size_bytes)
+        };
+        reply.artifacts.retain(|made| !is_given(made));
         reply.start = start.to_owned();
         reply.lane = request.lane.name().to_owned();
         reply.execution_time_ms = self.asked.elapsed().as_secs_f64() * 1e3;

@@ -65,6 +65,12 @@ pub struct Reply {
 }
 
 impl Reply {
+    /// What a function returned, as text: JSON where it is.
+    pub fn returned(&self) -> Option<&str> {
+        let value = self.value.as_ref().map(|value| value.get());
+        value.or(self.value_repr.as_deref())
+    }
+
     /// Of a run that never came to be.
     pub fn never_ran(lane: Lane, error: &Error) -> Self {
         let (outcome, returncode) = match error.code {

@@ -7,7 +7,7 @@ use pillion_index::source::Position;
 use serde::{Deserialize, Serialize};
 
 /// The version of what is written to disk; other versions are not read.
-pub(crate) const FORMAT: u32 = 4;
+pub(crate) const FORMAT: u32 = 5;
 
 /// A name, by its place in [`Names`].
 pub(crate) type Name = u32;

@@ -12,6 +12,7 @@
 pub mod codemod;
 mod collisions;
 mod dynamic;
+mod known;
 mod left_alone;
 mod line_ends;
 mod lookups;

@@ -24,7 +24,7 @@ pub use super::left_alone::Included;
 use super::moving::{self, ModuleDestination};
 use super::names::check_name;
 use super::subject::{Subject, absolute, relative};
-use super::{collisions, lookups, parse_check, strings};
+use super::{collisions, known, lookups, parse_check, strings};
 
 /// The change that renames what stands at a place.
 pub async fn rename(
@@ -38,6 +38,7 @@ pub async fn rename(
         return moving::relocate(&engine.view, &module, ModuleDestination::Named(new_name)).await;
     }
     let mut subject = subject(engine, spot, new_name).await?;
+    known::refuse(engine, &subject)?;
     let settled = lookups::settle(engine, &subject).await?;
     subject.take(settled.ours.iter().cloned());
     collisions::check(engine, &subject).await?;
@@ -59,6 +60,7 @@ pub async fn rename(
         set.leave(left);
     }
     printed(engine, &subject, &mut set);
+    known::tell(engine, &subject, &mut set);
     if sorted.unrelated > 0 {
         set.warn(format!(
             "{} other words in strings and comments spell `{}`; nothing ties them to it",
@@ -93,7 +95,7 @@ fn printed(engine: &EngineView, subject: &Subject, set: &mut ChangeSet) {
 
 /// The strings that mean what is defined at a place, or may: those by which it is looked up,
 /// also those that its name is put together of.
-pub(super) async fn looked_up(engine: &EngineView, spot: &Spotted) -> Result<Vec<(String, Span)>> {
+pub async fn looked_up(engine: &EngineView, spot: &Spotted) -> Result<Vec<(String, Span)>> {
     // Any other name does: nothing is renamed.
     let Ok(subject) = subject(engine, spot, "").await else {
         return Ok(Vec::new());

@@ -39,10 +39,7 @@ pub fn read_index(store: &Path) -> Result<ActiveIndex, BundleError> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(ActiveIndex::default()),
         Err(source) => return Err(BundleError::Read { path, source }),
     };
-    serde_json::from_slice(&bytes).map_err(|error| BundleError::Index {
-        path,
-        why: error.to_string(),
-    })
+    ActiveIndex::parse(&bytes).map_err(|why| BundleError::Index { path, why })
 }
 
 /// A bundle that lies unpacked in a folder.

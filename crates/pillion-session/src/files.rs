@@ -159,11 +159,9 @@ pub(crate) fn write(folder: &Path, kind: Kind, name: &str, bytes: &[u8]) -> Resu
     let failed = |error: io::Error| failed(&format!("write `{name}`"), &error);
     std::fs::create_dir_all(folder).map_err(failed)?;
     let staged = format!(".{}.new", pillion_lanes::session::name_of_run());
-    let at = rustix::fs::open(
-        folder,
-        pillion_process::HANDLE | OFlags::DIRECTORY | OFlags::CLOEXEC,
-        Mode::empty(),
-    );
+    // The learner's code may have put a link to a folder of somebody else's in its place.
+    let flags = pillion_process::HANDLE | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let at = rustix::fs::open(folder, flags, Mode::empty());
     let at = at.map_err(|error| failed(error.into()))?;
     if is_folder(&at, name) {
         return Err(Error::new(

@@ -4,7 +4,7 @@ use pillion_agents::{
     SessionState, SkipError, SkipReply, SkipRequest, Task, final_report, packet_after_skip,
     skip_task,
 };
-use pillion_catalogue::{Code, Error, Result, invalid_field};
+use pillion_catalogue::{Code, Error, Fault, Result, invalid};
 use pillion_course::Roots;
 use serde_json::json;
 
@@ -40,7 +40,7 @@ pub(crate) fn skip(
     let tasks = tasks(&chapter);
     let current = state.current_task(&tasks).map(|task| task.id.clone());
     let reply = skip_task(&mut state, &tasks, request, &load::now());
-    let reply = reply.map_err(|error| refused(&error))?;
+    let reply = reply.map_err(|error| refused(&error, request))?;
     if reply.needs_reason {
         return Ok(reply);
     }
@@ -62,9 +62,16 @@ pub(crate) fn skip(
     Ok(reply)
 }
 
-fn refused(error: &SkipError) -> Error {
+fn refused(error: &SkipError, request: &SkipRequest) -> Error {
     let told = match (error.status(), error.member()) {
-        (422, Some(member)) => invalid_field(member, "value_error", error.to_string()),
+        (422, Some(member)) => {
+            let given = match member {
+                "reason" => &request.reason,
+                _ => &request.reason_text,
+            };
+            let fault = Fault::new(member, "value_error", error.to_string());
+            invalid(vec![fault.given(&json!(given))])
+        }
         (404, _) => Error::new(Code::NotFound, error.to_string()),
         _ => Error::new(Code::Conflict, error.to_string()),
     };

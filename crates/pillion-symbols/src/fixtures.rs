@@ -1,20 +1,21 @@
 //! What pytest gives a test: the type of a parameter is what the fixture of its name returns.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use pillion_catalogue::Result;
 use pillion_index::Mention;
 use pillion_index::modules;
 use pillion_index::parsed::parsed;
-use pillion_index::source::Source;
+use pillion_index::source::{Position, Source};
 use ruff_python_ast::visitor::{self, Visitor};
 use ruff_python_ast::{Expr, Stmt, StmtFunctionDef};
-use ruff_text_size::Ranged;
+use ruff_text_size::{Ranged, TextRange, TextSize};
 
 use crate::ask::EngineView;
 use crate::definitions::{classes_of, meaning};
-use crate::literals::exact;
+use crate::literals::{exact, words};
 use crate::open_files::FileSpan;
 
 /// Types around that of what a fixture yields.
@@ -37,6 +38,9 @@ pub(crate) struct Fixtures {
 #[derive(Debug, Clone)]
 struct Fixture {
     file: Arc<str>,
+    /// Where the name of its function stands.
+    at: Position,
+    /// The name that tests ask by.
     name: String,
     given: Vec<Given>,
 }
@@ -150,6 +154,15 @@ pub(crate) fn asked_for(
     name: &str,
     places: &[FileSpan],
 ) -> Option<FixtureUses> {
+    let all = asking(engine, name);
+    places
+        .iter()
+        .any(|place| all.fixtures.contains(place))
+        .then_some(all)
+}
+
+/// Everything that asks for a fixture of this name.
+fn asking(engine: &EngineView, name: &str) -> FixtureUses {
     let mut all = FixtureUses::default();
     for file in engine.view.index.files_with(name) {
         let Some(source) = engine.view.source(file.as_ref().as_ref()) else {
@@ -180,10 +193,24 @@ pub(crate) fn asked_for(
         all.parameters.extend(parameters);
         all.strings.extend(strings);
     }
-    places
-        .iter()
-        .any(|place| all.fixtures.contains(place))
-        .then_some(all)
+    all
+}
+
+/// Who asks for a fixture whose name stands at a place, if it is one: parameters, strings.
+pub fn users(engine: &EngineView, name: &str, (path, at): &(PathBuf, Position)) -> Vec<FileSpan> {
+    let mut all = Vec::new();
+    for file in engine.view.index.files_with(name) {
+        if let Some(source) = engine.view.source(file.as_ref().as_ref()) {
+            all.extend(fixtures_in(&source, &file));
+        }
+    }
+    let is_own = |fixture: &&Fixture| engine.absolute(&fixture.file) == *path && fixture.at == *at;
+    let Some(asked) = all.iter().find(is_own).map(|fixture| fixture.name.clone()) else {
+        return Vec::new();
+    };
+    let mut found = asking(engine, &asked);
+    found.parameters.append(&mut found.strings);
+    found.parameters
 }
 
 /// Whether pytest fills the parameter of this name in the function around a place.
@@ -224,9 +251,55 @@ struct Asking<'n> {
     text: &'n str,
     name: &'n str,
     is_test: bool,
-    fixtures: Vec<ruff_text_size::TextRange>,
-    parameters: Vec<ruff_text_size::TextRange>,
-    strings: Vec<ruff_text_size::TextRange>,
+    fixtures: Vec<TextRange>,
+    parameters: Vec<TextRange>,
+    strings: Vec<TextRange>,
+}
+
+impl Asking<'_> {
+    /// Whether `parametrize` hands its values to the fixture of the name, and not to the test;
+    /// the strings that name it are noted.
+    fn hands_over(&mut self, decorator: &Expr) -> bool {
+        let Some(call) = decorator.as_call_expr() else {
+            return false;
+        };
+        let elements = |expr: &Expr| match expr {
+            Expr::List(list) => list.elts.clone(),
+            Expr::Tuple(tuple) => tuple.elts.clone(),
+            other => vec![other.clone()],
+        };
+        let exactly = |expr: &Expr| {
+            let all = elements(expr);
+            let found = all.iter().filter_map(|e| exact(e, self.text, self.name));
+            found.collect::<Vec<_>>()
+        };
+        let indirect = call.arguments.find_argument_value("indirect", 2);
+        let Some(indirect) = indirect else {
+            return false;
+        };
+        let named = exactly(indirect);
+        let is_all = indirect.as_boolean_literal_expr().is_some_and(|b| b.value);
+        if named.is_empty() && !is_all {
+            return false;
+        }
+        let mut strings = named;
+        if let Some(names) = call.arguments.find_argument_value("argnames", 0) {
+            for name in elements(names) {
+                let Some(literal) = name.as_string_literal_expr() else {
+                    continue;
+                };
+                for part in &literal.value {
+                    let text = &self.text[part.range.to_std_range()];
+                    for at in words(text, self.name) {
+                        let from = part.range.start() + TextSize::try_from(at).unwrap_or_default();
+                        strings.push(TextRange::at(from, TextSize::of(self.name)));
+                    }
+                }
+            }
+        }
+        self.strings.extend(strings);
+        true
+    }
 }
 
 impl<'a> Visitor<'a> for Asking<'_> {
@@ -241,6 +314,7 @@ impl<'a> Visitor<'a> for Asking<'_> {
             let is_named = function.decorator_list.iter().any(|decorator| {
                 let text = self.text.get(decorator.range().to_std_range());
                 text.is_some_and(|text| text.contains("parametrize") && text.contains(self.name))
+                    && !self.hands_over(&decorator.expression)
             });
             if is_asking && !is_named {
                 let all = function.parameters.iter_non_variadic_params();
@@ -352,6 +426,7 @@ fn receiver(body: &[Stmt], at: usize) -> Option<String> {
 fn fixtures_in(source: &Source, file: &Arc<str>) -> Vec<Fixture> {
     struct Find<'f> {
         file: &'f Arc<str>,
+        source: &'f Source,
         found: Vec<Fixture>,
     }
     impl<'a> Visitor<'a> for Find<'_> {
@@ -361,6 +436,7 @@ fn fixtures_in(source: &Source, file: &Arc<str>) -> Vec<Fixture> {
             {
                 self.found.push(Fixture {
                     file: Arc::clone(self.file),
+                    at: self.source.position(function.name.range.start().to_usize()),
                     name,
                     given: given(function),
                 });
@@ -371,6 +447,7 @@ fn fixtures_in(source: &Source, file: &Arc<str>) -> Vec<Fixture> {
     }
     let mut find = Find {
         file,
+        source,
         found: Vec::new(),
     };
     parsed(source.text(), file, |parsed| find.visit_body(parsed.body()));

@@ -16,7 +16,7 @@ pub mod ask;
 pub mod closure;
 pub mod definitions;
 mod dotted;
-mod fixtures;
+pub mod fixtures;
 pub mod keyword_arguments;
 pub mod literals;
 mod module_uses;

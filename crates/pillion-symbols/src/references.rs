@@ -5,7 +5,7 @@
 //! unresolved are given as *possible*, and those that it resolves to something else are
 //! left out.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -17,9 +17,11 @@ use pillion_index::answers::{Confidence, Reference};
 use pillion_index::source::Span;
 
 use crate::ask::{EngineView, span as span_of};
+use crate::closure::{self, Grower};
 use crate::definitions::{self, FoundDefinitions};
+use crate::fixtures::Fixtures;
 use crate::module_uses;
-use crate::open_files::{self, Defined, OpenFiles};
+use crate::open_files::{self, Defined, FileSpan, OpenFiles};
 use crate::spotted::Spotted;
 
 /// Mentions about which the engine is asked; of more, the rest is possible unseen.
@@ -100,7 +102,7 @@ pub async fn find(engine: &EngineView, spot: &Spotted, with_possible: bool) -> R
         .filter_map(|(path, span)| Some((path.clone(), opened.defined_at(path, span.start)?)))
         .collect();
     let possible = if with_possible && defined.iter().any(|(_, defined)| defined.is_member) {
-        kept_possible(engine, spot, name, &places).await?
+        kept_possible(engine, spot, name, &places, &found.places).await?
     } else {
         Arc::default()
     };
@@ -300,6 +302,7 @@ async fn kept_possible(
     spot: &Spotted,
     name: &str,
     confirmed: &[(PathBuf, Span)],
+    defined: &[FileSpan],
 ) -> Result<Arc<Vec<(PathBuf, Span)>>> {
     let question = engine.question(About::Possible, &spot.path, spot.at);
     let clock = engine.view.snapshot.clock();
@@ -307,7 +310,7 @@ async fn kept_possible(
     if let Some(CachedAnswer::Possible(places)) = cache.get(&question, clock) {
         return Ok(places);
     }
-    let places = Arc::new(possible(engine, name, confirmed).await?);
+    let places = Arc::new(possible(engine, name, confirmed, defined).await?);
     cache.keep(question, clock, CachedAnswer::Possible(Arc::clone(&places)));
     Ok(places)
 }
@@ -317,6 +320,7 @@ async fn possible(
     engine: &EngineView,
     name: &str,
     confirmed: &[(PathBuf, Span)],
+    defined: &[FileSpan],
 ) -> Result<Vec<(PathBuf, Span)>> {
     let view = &engine.view;
     let (index, root, name) = (view.index.clone(), view.root().to_owned(), name.to_owned());
@@ -337,8 +341,32 @@ async fn possible(
         .collect()
         .await;
     let unresolved: Vec<Option<Mention>> = checked.into_iter().collect::<Result<_>>()?;
-    let possible = unresolved.into_iter().flatten().chain(unseen);
-    Ok(possible
-        .map(|mention| (engine.absolute(&mention.path), mention.span))
-        .collect())
+    let unresolved = unresolved.into_iter().flatten();
+    let unresolved: Vec<(Mention, Vec<FileSpan>)> = unresolved.map(|m| (m, Vec::new())).collect();
+    // Of what a fixture gives, the class is known.
+    let fixtures = Fixtures::of(engine, &unresolved).await?;
+    let mut grower = Grower::new(engine);
+    let mut classes = BTreeSet::new();
+    for (path, span) in defined {
+        classes.extend(closure::class_around(&mut grower.opened, path, span.start));
+    }
+    let mut lines: BTreeMap<FileSpan, bool> = BTreeMap::new();
+    let mut possible = Vec::new();
+    for (mention, _) in unresolved {
+        let place = (engine.absolute(&mention.path), mention.span);
+        if let Some(class) = fixtures.class_of(&place) {
+            if !lines.contains_key(class) {
+                let line = grower.line(class).await?;
+                let is_ours = line.iter().any(|above| classes.contains(above));
+                lines.insert(class.clone(), is_ours);
+            }
+            if lines.get(class) == Some(&false) {
+                continue;
+            }
+        }
+        possible.push(place);
+    }
+    let unseen = unseen.iter();
+    possible.extend(unseen.map(|mention| (engine.absolute(&mention.path), mention.span)));
+    Ok(possible)
 }

@@ -40,8 +40,8 @@ _MOST_PROCESSES = 4096
 _UNTOLD_SECONDS = 5.0
 # How long killed processes may take to vanish. Those stuck in the kernel go with the namespace.
 _GONE_SECONDS = 5.0
-# How long stopped processes may take to stand still. One that waits for its child to start a program
-# does not before that has, so nobody is waited for for long.
+# How long stopped processes may take to stand still. One that waits for its child to start a
+# program does not before that has, so nobody is waited for for long.
 _STILL_SECONDS = 0.05
 # Stopped, looked at by a debugger, or ended.
 _STILL = frozenset((b"T", b"t", b"Z", b"X"))

@@ -228,18 +228,38 @@ def hoistable(selection: Selection, lines: Lines) -> list[str]:
             "compute it inside of the loop",
         )
     before = step.block[: step.first]
-    begins = lines.text[statement.lineno - 1].lstrip()
     if before and (before[-1].end_lineno or 0) >= statement.lineno:
         raise RefusedError(
             "conflict", "another statement stands before it in its line", "put it in its own line"
         )
     assigned = {n.target.id for n in ast.walk(statement) if isinstance(n, ast.NamedExpr)}
+    for item in statement.items if isinstance(statement, _WITHS) else ():
+        if item.optional_vars is not None and expression not in ast.walk(item):
+            assigned |= flow.bound_in([item.optional_vars])
     if inner & assigned:
         raise RefusedError(
             "conflict",
             f"the expression uses `{min(inner & assigned)}`, which its statement gives a value",
-            "put the `:=` in a line of its own",
+            "let a line of its own give it that value",
         )
+    _has_room(selection, lines)
+    notes = _in_class(selection)
+    if _is_conditional(statement, expression) or any(
+        isinstance(scope, ast.Lambda) for scope in selection.around
+    ):
+        what = "the expression is now always computed; before it was only where it was needed"
+        return [*notes, what]
+    if _overtakes(statement, expression):
+        what = "the expression is now computed before what stands before it in its statement"
+        return [*notes, what]
+    return notes
+
+
+def _has_room(selection: Selection, lines: Lines) -> None:
+    """Refuse an expression before whose statement no line can stand."""
+    expression = selection.expression
+    step = selection.steps[-1]
+    statement = step.block[step.first]
     if isinstance(statement, (*flow.FUNCTIONS, ast.ClassDef)):
         if expression not in flow.own_nodes([statement]):
             what = "an annotation is no value to name"
@@ -247,16 +267,53 @@ def hoistable(selection: Selection, lines: Lines) -> list[str]:
         if statement.decorator_list:
             what = "there is no room for a line between a function and its decorators"
             raise RefusedError("conflict", what, "name the value before the decorators by hand")
+    begins = lines.text[statement.lineno - 1].lstrip()
     if isinstance(statement, ast.If) and begins.startswith("elif"):
         what = "there is no room for a line before an `elif`"
         raise RefusedError("conflict", what, "name the value before the whole `if` by hand")
-    late = _is_conditional(statement, expression)
-    one_line = (
-        step.parent is not selection.tree and getattr(step.parent, "lineno", 0) == statement.lineno
-    )
-    if late or one_line or any(isinstance(scope, ast.Lambda) for scope in selection.around):
-        return ["the expression is now always computed; before it was only where it was needed"]
-    return []
+    if step.parent is not selection.tree and _heads_line(step.parent, statement, lines):
+        what = "the statement shares its line with the head of its block"
+        raise RefusedError("conflict", what, "put the statement in a line of its own first")
+    parts = (*getattr(statement, "cases", ()), *getattr(statement, "handlers", ()))
+    if any(expression in ast.walk(part) for part in parts):
+        what = "there is no room for a line before a `case` or an `except`"
+        raise RefusedError("conflict", what, "name the value before the whole statement by hand")
+
+
+def _heads_line(parent: ast.AST, statement: ast.stmt, lines: Lines) -> bool:
+    """Whether a statement stands in a line with the head of its block: `if x: y = 1`."""
+    if isinstance(parent, ast.Module):
+        return False
+    before = lines.text[statement.lineno - 1].encode()[: statement.col_offset]
+    return before.rstrip().endswith(b":")
+
+
+def _in_class(selection: Selection) -> list[str]:
+    """What a name in the body of a class becomes: refused where something is made of each."""
+    host = selection.host
+    if not isinstance(host, ast.ClassDef):
+        return []
+    if host.bases or host.keywords or host.decorator_list:
+        raise RefusedError(
+            "conflict",
+            f"a name in the body of `{host.name}` may be more than an attribute:"
+            " its bases, metaclass or decorators see it",
+            "name the value before the class by hand",
+        )
+    return [f"the name is an attribute of `{host.name}` from now on"]
+
+
+def _overtakes(statement: ast.stmt, expression: ast.AST | None) -> bool:
+    """Whether something that may matter is computed before the expression in its statement."""
+    if expression is None or not (reads_state(expression) or is_active(expression)):
+        return False
+    for node in in_order([statement]):
+        if node is expression:
+            return False
+        own = any(node is part for part in ast.walk(expression))
+        if not own and isinstance(node, ACTIVE):
+            return True
+    return False
 
 
 def _is_conditional(statement: ast.AST, expression: ast.AST | None) -> bool:
@@ -265,12 +322,18 @@ def _is_conditional(statement: ast.AST, expression: ast.AST | None) -> bool:
         parts: list[ast.AST] = []
         if isinstance(node, ast.BoolOp):
             parts = list(node.values[1:])
+        elif isinstance(node, ast.Compare):
+            parts = list(node.comparators[1:])
         elif isinstance(node, ast.IfExp):
             parts = [node.body, node.orelse]
         elif isinstance(node, flow.COMPREHENSIONS):
             parts = [c for c in ast.iter_child_nodes(node) if c is not node.generators[0]]
         elif isinstance(node, ast.Assert) and node.msg is not None:
             parts = [node.msg]
+        elif isinstance(node, ast.match_case) and node.guard is not None:
+            parts = [node.guard]
+        elif isinstance(node, ast.ExceptHandler) and node.type is not None:
+            parts = [node.type]
         if any(inner is expression for part in parts for inner in ast.walk(part)):
             return True
     return False

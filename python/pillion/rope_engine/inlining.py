@@ -7,6 +7,7 @@ used twice. What can be put right is; what cannot is refused.
 from __future__ import annotations
 
 import ast
+import re
 from typing import Any
 
 from rope.base import libutils
@@ -32,6 +33,8 @@ _CLOSED = (
     ast.Set,
 )
 _MAX_BRACKETS = 200
+# A name that Rope makes up for a variable of what it moves.
+_MADE_UP = re.compile(r"__\d+__(\w+)")
 # What Rope calls a module, by the folders that it sees.
 _modname = libutils.modname
 
@@ -77,11 +80,29 @@ def inline(
             # What Rope did not see is still there.
             _check_leftovers(inliner, name, disguise.text)
             continue
-        text = _without_brackets(text, disguise.text)
+        text = _with_own_names(_without_brackets(text, disguise.text))
         _check_leftovers(inliner, name, text)
         _check_imports(inliner, name, disguise.text, text)
         changed[name] = disguise.undo(text)
     return {"files": changed, "warnings": notes}
+
+
+def _with_own_names(text: str) -> str:
+    """Names that Rope made up, as they were, where nothing is given their value.
+
+    It gives the variables of what it moves names that are free, and takes the caller's own
+    name in `self.part.method()` for one of them.
+    """
+    made_up: dict[str, bool] = {}
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Name) and _MADE_UP.fullmatch(node.id):
+            stored = isinstance(node.ctx, ast.Store)
+            made_up[node.id] = made_up.get(node.id, False) or stored
+    for name, stored in made_up.items():
+        if not stored:
+            own = _MADE_UP.sub(r"\1", name)
+            text = re.sub(rf"\b{name}\b", own, text)
+    return text
 
 
 def _check_offered(inliner: Any, trees: dict[str, ast.Module]) -> None:

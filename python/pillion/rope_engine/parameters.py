@@ -9,6 +9,21 @@ from pillion.rope_engine import closures, flow
 from pillion.rope_engine.refusal import RefusedError
 from pillion.rope_engine.selection import Selection, check, is_async
 
+# Functions that take all there is out of a generator.
+_USING_UP = (
+    "all",
+    "any",
+    "dict",
+    "frozenset",
+    "list",
+    "max",
+    "min",
+    "set",
+    "sorted",
+    "sum",
+    "tuple",
+)
+
 
 class Needs:
     """The parameters and results of a function that a range becomes."""
@@ -133,8 +148,8 @@ class Needs:
             name = min(caught)
             raise RefusedError(
                 "conflict",
-                f"a function in the range uses `{name}`, which is given other values later",
-                "leave that function out of the range",
+                f"a function or generator uses `{name}`, which is given other values later",
+                "leave that out of the range",
             )
 
     def _certain_before(self) -> flow.Names:
@@ -260,9 +275,22 @@ def _reads_of_handlers(node: Any) -> flow.Names:
 
 
 def _lasting(node: ast.AST) -> flow.Names:
-    """What functions in a node keep using after they are made."""
-    made = [n for n in flow.own_nodes([node]) if isinstance(n, (*flow.FUNCTIONS, ast.Lambda))]
+    """What functions and generators in a node keep using after they are made."""
+    kinds = (*flow.FUNCTIONS, ast.Lambda, ast.GeneratorExp)
+    nodes = flow.own_nodes([node])
+    used_up = {id(n.args[0]) for n in nodes if isinstance(n, ast.Call) and _uses_up(n)}
+    made = [n for n in nodes if isinstance(n, kinds) and id(n) not in used_up]
     return set().union(*(flow.free_names(function) for function in made)) if made else set()
+
+
+def _uses_up(call: ast.Call) -> bool:
+    """Whether a call takes all there is out of its first argument, and keeps nothing of it."""
+    function = call.func
+    if isinstance(function, ast.Attribute):
+        named = function.attr == "join"
+    else:
+        named = isinstance(function, ast.Name) and function.id in _USING_UP
+    return named and bool(call.args)
 
 
 def _first_uses(host: ast.AST) -> dict[str, int]:

@@ -221,12 +221,29 @@ def check(selection: Selection) -> None:
             )
         if isinstance(node, ast.Return) and isinstance(selection.host, ast.Module):
             raise incomplete()
+        if function := _reads_names(node):
+            raise RefusedError(
+                "conflict",
+                f"the range calls `{function}` in line {node.lineno}, which sees all names there",
+                "leave it out of the range",
+            )
     if jump := _jump_out(nodes):
         raise RefusedError(
             "conflict",
             f"the range leaves a loop around it by the `{_word(jump)}` in line {jump.lineno}",
             "take the whole loop into the range, or leave that statement out",
         )
+
+
+def _reads_names(node: ast.AST) -> str | None:
+    """The function by which a call sees every name around it, if it is one of those."""
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name):
+        return None
+    name = node.func.id
+    sees = name == "locals" or (name in ("vars", "dir") and not node.args)
+    # With a dictionary of their own, these see only that.
+    runs = name in ("eval", "exec") and len(node.args) + len(node.keywords) == 1
+    return name if sees or runs else None
 
 
 def _word(node: ast.stmt) -> str:

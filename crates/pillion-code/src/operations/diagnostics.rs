@@ -272,7 +272,7 @@ async fn typed(engine: &EngineView, files: &[Arc<str>]) -> Result<Vec<Finding>> 
 }
 
 /// A message in one line, without what its tool adds about its own search.
-fn summary(message: &str) -> String {
+pub(super) fn summary(message: &str) -> String {
     let lines = message.lines();
     let own = lines.take_while(|line| !line.trim_start().starts_with("info:"));
     let words: Vec<&str> = own.flat_map(str::split_whitespace).collect();

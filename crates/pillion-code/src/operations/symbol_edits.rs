@@ -13,11 +13,11 @@ use pillion_index::outline::last_line;
 use pillion_index::source::{Position, Source, Span};
 use pillion_index::syntax::Syntax;
 use pillion_index::text::{Text, shown};
-use pillion_index::{compiled, place};
+use pillion_index::{Kind, Symbol, compiled, place};
 use pillion_symbols::ask::EngineView;
 use pillion_symbols::project::View;
 use pillion_symbols::spotted::Spotted;
-use pillion_symbols::{closure, references};
+use pillion_symbols::{closure, fixtures, references};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -28,9 +28,12 @@ use super::refactored::Writing;
 use super::symbol_source::{self, Given};
 use crate::CodeService;
 use crate::params::{Asked, Place, Spot};
-use pillion_refactor::moving;
+use pillion_refactor::{moving, rename, strings};
 use pillion_symbols::named::{self, Written};
 use pillion_symbols::open_files::OpenFiles;
+
+/// Users that an error names.
+const MAX_USERS: usize = 100;
 
 /// A change of a definition, and what became of the file's diagnostics.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
@@ -173,11 +176,13 @@ impl Operation for SafeDelete {
             let what = format!("`{}` is used {} times", which.name_path, users.len());
             return Err(Error::new(Code::Conflict, what)
                 .hint("remove these uses first; possible ones may mean something else")
-                .data(json!({ "users": users.iter().take(100).collect::<Vec<_>>() })));
+                .data(json!({ "users": users.iter().take(MAX_USERS).collect::<Vec<_>>() })));
         }
         target
             .check_family(&engine, &view, &which.name_path)
             .await?;
+        target.check_lookups(&engine, &which.name_path).await?;
+        target.check_field(&view, &which.name_path)?;
         let edit = target.deletion(&view)?;
         let title = format!("delete {}", which.name_path);
         let edited = carry_out(&view, &target, edit, &self.writing, cx.caller(), title).await?;
@@ -357,6 +362,64 @@ impl Target {
         }
     }
 
+    /// Refuse to take away what is asked for by its name: in strings that are looked up, and,
+    /// of a fixture, by parameters.
+    async fn check_lookups(&self, engine: &EngineView, shown: &str) -> Result<()> {
+        let root = engine.view.root();
+        let name = self.name();
+        let own = (root.join(&self.file), self.name_at);
+        let mut places = Vec::new();
+        for (file, span) in rename::looked_up(engine, &self.spot()).await? {
+            places.push((root.join(file), span));
+        }
+        places.extend(fixtures::users(engine, name, &own));
+        if !self.name_path.contains('/') {
+            // `globals()[name]` and its like find it in its own module.
+            let strings = strings::exactly(&engine.view.index, root, name).into_iter();
+            let own = strings.filter(|(file, _)| *file == self.file);
+            places.extend(own.map(|(file, span)| (root.join(file), span)));
+        }
+        let mut opened = OpenFiles::new(&engine.view);
+        let users: Vec<_> = places
+            .iter()
+            .take(MAX_USERS)
+            .map(|(path, span)| opened.location(path, *span))
+            .collect();
+        let Some(first) = users.first() else {
+            return Ok(());
+        };
+        let place = format!("{}:{}:{}", first.file, first.line, first.column);
+        let what = format!("`{shown}` may be asked for by its name: {place}");
+        Err(Error::new(Code::Conflict, what)
+            .hint("take these away first if they mean something else")
+            .data(json!({ "users": users })))
+    }
+
+    /// Refuse to take away a name of a class whose bases or decorators make something of each,
+    /// such as fields and members of an enumeration.
+    fn check_field(&self, view: &View, shown: &str) -> Result<()> {
+        let refused = || {
+            let facts = view.index.get(&self.file)?;
+            let symbol = &facts.symbols[facts.named_at(self.name_at)?];
+            if symbol.signature.is_some() || symbol.kind == Kind::Class {
+                return None;
+            }
+            let class = &facts.symbols[facts.container(symbol)?];
+            let is_field = class.kind == Kind::Class && makes_of_names(view, &self.file, class);
+            is_field.then(|| class.name.to_string())
+        };
+        match refused() {
+            None => Ok(()),
+            Some(class) => Err(Error::new(
+                Code::Conflict,
+                format!(
+                    "`{shown}` may be a field or a member: something is made of what `{class}` has"
+                ),
+            )
+            .hint("who counts or lists those sees that it is gone; edit the class instead")),
+        }
+    }
+
     /// The edit that takes the definition away; a block that is empty then gets a `pass`.
     fn deletion(&self, view: &View) -> Result<TextEdit> {
         let edit = self.edit(How::Delete, "")?;
@@ -500,6 +563,46 @@ impl Target {
         };
         Ok(TextEdit { span, text })
     }
+}
+
+/// Bases that make nothing of the names in a class.
+const PLAIN: &[&str] = &["ABC", "Exception", "Generic", "Protocol", "object"];
+/// Classes above one that are looked at.
+const MAX_BASES: usize = 50;
+
+/// Whether decorators, a metaclass or bases from elsewhere see the names in a class.
+fn makes_of_names(view: &View, file: &str, class: &Symbol) -> bool {
+    let is_decorated = |file: &str, class: &Symbol| {
+        let source = view.source(std::path::Path::new(file));
+        let line = source.and_then(|s| s.line(class.span.start.line).map(str::to_owned));
+        line.is_none_or(|line| line.trim_start().starts_with('@'))
+    };
+    let mut open = vec![(file.to_owned(), class.clone())];
+    let mut seen = Vec::new();
+    while let Some((file, class)) = open.pop() {
+        let head = class.signature.as_deref().unwrap_or_default();
+        if is_decorated(&file, &class) || head.contains("metaclass=") || seen.len() > MAX_BASES {
+            return true;
+        }
+        seen.push(class.name.clone());
+        for base in &class.bases {
+            let name = base.rsplit('.').next().unwrap_or_default();
+            if PLAIN.contains(&name) || seen.iter().any(|known| **known == *name) {
+                continue;
+            }
+            let above = view.index.iter().flat_map(|(path, facts)| {
+                let symbols = facts.symbols.iter();
+                let classes = symbols.filter(|s| s.kind == Kind::Class && &*s.name == name);
+                classes.map(|s| (path.to_string(), s.clone()))
+            });
+            let above: Vec<_> = above.collect();
+            if above.is_empty() {
+                return true;
+            }
+            open.extend(above);
+        }
+    }
+    false
 }
 
 /// Show or write the change, and compare the diagnostics before and after.

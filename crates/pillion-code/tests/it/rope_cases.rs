@@ -357,6 +357,41 @@ pub(crate) const REFUSED_VARIABLES: &[(&str, &str, &str)] = &[
         "conflict",
         "before it in its line",
     ),
+    (
+        "def f(a): return «a * 2» + 1\n",
+        "conflict",
+        "behind the `:`",
+    ),
+    (
+        "for i in range(3): print(«i * 2»)\n",
+        "conflict",
+        "behind the `:`",
+    ),
+    (
+        "try: n = int('x')\nexcept ValueError as e: n = «str(e) + 'x'»\n",
+        "conflict",
+        "behind the `:`",
+    ),
+    (
+        "def f(a):\n    while a:\n        a = a[1:]\n    else: print(«a * 2»)\n",
+        "conflict",
+        "behind the `:`",
+    ),
+    (
+        "def f(a):\n    if (a\n        and a.b): return «a.b + 1»\n",
+        "conflict",
+        "behind the `:`",
+    ),
+    (
+        "def f(a):\n    with open(a) as b, «b.c()» as d:\n        return d\n",
+        "conflict",
+        "`b`",
+    ),
+    (
+        "def f(a):\n    match a:\n        case [b] if «b + 1»:\n            return b\n",
+        "conflict",
+        "`b`",
+    ),
     ("def f(value):\n    return «1 + 2»\n", "conflict", "line 1"),
     (
         "def f(a):\n    if (n := a) and «n + 1»:\n        pass\n",

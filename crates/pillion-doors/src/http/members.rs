@@ -48,7 +48,7 @@ impl Shape {
         // Of members with one name the last counts, as with other servers of such contracts.
         let mut members: Map<String, Value> = match body.as_deref().map(RawValue::get) {
             None | Some("null") => Map::new(),
-            Some(text) => serde_json::from_str(text).map_err(|_| not_an_object())?,
+            Some(text) => serde_json::from_str(text).map_err(|error| unreadable(&error))?,
         };
         members.retain(|name, _| taken.contains(name));
         let mut faults = Vec::new();
@@ -167,6 +167,15 @@ fn with(params: Option<Box<RawValue>>, more: &[(&str, String)]) -> Result<Option
     RawValue::from_string(text)
         .map(Some)
         .map_err(|_| not_an_object())
+}
+
+/// Of a body whose frame is JSON: it is no object, or something in it cannot be read, such as
+/// half of a pair of surrogates or a number that is too large.
+fn unreadable(error: &serde_json::Error) -> Error {
+    match error.is_data() {
+        true => not_an_object(),
+        false => Error::new(Code::InvalidJson, format!("the body is not JSON: {error}")),
+    }
 }
 
 /// A body that is no object.
@@ -300,6 +309,8 @@ mod tests {
             ),
             (r#"{"code":"a","memory":"b"}"#, &[("memory", "float_type")]),
             ("[]", &[("", "model_attributes_type")]),
+            (r#"{"code":"a\ud83d"}"#, &[("", "json_invalid")]),
+            (r#"{"code":"a","seconds":1e999}"#, &[("", "json_invalid")]),
         ] {
             let error = made(body).unwrap_err();
             let faults = faults(&error, &route);

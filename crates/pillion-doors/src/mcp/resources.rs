@@ -34,7 +34,10 @@ pub(super) fn list(catalogue: &Catalogue) -> Vec<Resource> {
 pub(super) fn templates(catalogue: &Catalogue) -> Vec<ResourceTemplate> {
     let map = ResourceTemplate::new(format!("{MAP}{{+path}}"), "map")
         .with_title("Map of a project")
-        .with_description("Files, functions, classes and imports of the project at this path.")
+        .with_description(
+            "Files, functions, classes and imports of the project at this path: an absolute one, \
+             or one that begins with `.`, the agent's folder.",
+        )
         .with_mime_type("application/json");
     let output = ResourceTemplate::new(format!("{OUTPUT}{{handle}}{{?offset,limit}}"), "output")
         .with_title("More of a long answer")
@@ -92,7 +95,10 @@ async fn map(agent: &Agent, path: &str, context: &RequestContext<RoleServer>) ->
             "it is `pillion://map/` and an absolute path, such as `pillion://map/home/me/project`",
         )
     })?;
-    let project = format!("/{}", path.trim_start_matches('/'));
+    let project = match path.split('/').next() {
+        Some("." | "..") => path,
+        _ => format!("/{}", path.trim_start_matches('/')),
+    };
     let params = to_raw_value(&json!({ "project": project })).map_err(Error::internal)?;
     ask(agent, MAP_OPERATION, Some(&params), context).await
 }

@@ -44,7 +44,8 @@ pub fn modules_beside(folder: &Path, function: &str) -> Vec<FileGiven> {
     taken.given
 }
 
-fn top_of(function: &str) -> &str {
+/// The module or package that a function is in.
+pub(super) fn top_of(function: &str) -> &str {
     function.split(['.', ':']).next().unwrap_or_default()
 }
 

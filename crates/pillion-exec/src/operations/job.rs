@@ -107,6 +107,7 @@ fn drawn(report: &JobReport) -> String {
                 lines.push(format!("--- {name}\n{}", text.trim_end()));
             }
         }
+        lines.extend(reply.returned().map(|value| format!("--- value\n{value}")));
     }
     lines.join("\n")
 }

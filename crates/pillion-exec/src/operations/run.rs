@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use pillion_catalogue::{
-    Code, Context, Error, Method, Offer, Operation, Peer, Result, Safety, Scope, Streams,
+    Code, Context, Error, Method, Offer, Operation, Peer, Result, Safety, Scope, Streams, work,
 };
 use pillion_lanes::{
     LONGEST, Lane, MOST_MEMORY_MB, OutputListener, OutputStream, Program, Reply, RunRequest, Tools,
@@ -14,7 +14,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use super::caller_module::{home_of, modules_beside};
+use super::caller_module::{home_of, modules_beside, top_of};
 use super::input_files::FileGiven;
 use super::{CODE_FIELDS, USER_LANE, in_session};
 use crate::ExecService;
@@ -146,7 +146,8 @@ impl Operation for Run {
 
     async fn run(self, cx: Context<ExecService>) -> Result<Reply> {
         let stream = self.stream;
-        let request = self.request(Whereabouts::of_caller(&cx)?, &cx.request().peer)?;
+        let run = self.of_caller(&cx).await?;
+        let request = run.request(Whereabouts::of_caller(&cx)?, &cx.request().peer)?;
         let cancel = cx.request().cancel.clone();
         let mut listener = Passing {
             to: cx.request().parts.as_ref().filter(|_| stream).map(|_| &cx),
@@ -168,8 +169,7 @@ fn text(reply: &Reply) -> String {
     };
     written("", &reply.stdout);
     written("stderr", &reply.stderr);
-    let value = reply.value.as_ref().map(|value| value.get());
-    if let Some(value) = value.or(reply.value_repr.as_deref()) {
+    if let Some(value) = reply.returned() {
         written("value", value);
     }
     for file in &reply.outputs {
@@ -210,11 +210,34 @@ impl OutputListener for Passing<'_> {
 impl Run {
     /// Let a function of the project that this process is in go along, if that is what is run.
     pub fn take_along(&mut self) {
-        let here = std::env::current_dir().ok();
-        let function = self.function.as_ref();
-        let home = here
-            .zip(function)
-            .and_then(|(here, name)| home_of(&here, name));
+        if let Ok(here) = std::env::current_dir() {
+            self.take_along_from(&here);
+        }
+    }
+
+    /// The same for a caller of any door that says where it stands. Who has handed over its
+    /// module has done so by itself.
+    pub(super) async fn of_caller(mut self, cx: &Context<ExecService>) -> Result<Self> {
+        let caller = cx.caller();
+        let here = caller.root.as_ref().or(caller.near.as_ref()).cloned();
+        let top = self.function.as_deref().map(top_of);
+        let is_there = |file: &FileGiven| file.name.split(['/', '.']).next() == top;
+        let wanted = top.is_some() && !self.files.iter().any(is_there);
+        match here.filter(|_| wanted) {
+            Some(here) => {
+                let taken = work(move |_| {
+                    self.take_along_from(&here);
+                    self
+                });
+                taken.await
+            }
+            None => Ok(self),
+        }
+    }
+
+    fn take_along_from(&mut self, here: &Path) {
+        let function = self.function.as_deref();
+        let home = function.and_then(|name| home_of(here, name));
         if let (Some(function), Some(folder)) = (function, home) {
             for file in modules_beside(&folder, function) {
                 if self.files.iter().all(|given| given.name != file.name) {
@@ -290,6 +313,10 @@ impl Run {
                     return Err(wrong("`function` is written `module:name`"));
                 }
                 if let Some(arguments) = &self.arguments {
+                    if !arguments.get().starts_with(['{', '[', 'n']) {
+                        let why = "`arguments` must be an object (keywords), an array or null";
+                        return Err(wrong(why));
+                    }
                     pillion_protocol::readable::check(arguments.get())?;
                 }
                 let program = Program::Function {

@@ -75,12 +75,13 @@ impl Operation for Start {
         let place = Whereabouts::of_caller(&cx)?;
         let peer = &cx.request().peer;
         cx.service().jobs().are_taken()?;
+        let run = self.run.of_caller(&cx).await?;
         let asked = Asked {
-            run: &self.run,
+            run: &run,
             root: &place.root,
         };
         let asked = to_raw_value(&asked).map_err(Error::internal)?;
-        let request = self.run.request(place, peer)?;
+        let request = run.request(place, peer)?;
         let job = queue::start(cx.service(), request, asked, peer).await?;
         Ok(job.into())
     }

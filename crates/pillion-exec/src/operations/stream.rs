@@ -56,10 +56,14 @@ impl Operation for Stream {
         let job = &report.job;
         Some(match report.reply() {
             Some(reply) => format!(
-                "{} {} (code {})",
+                "{} {} (code {}){}",
                 job.job_id,
                 job.status.word(),
-                reply.returncode
+                reply.returncode,
+                reply
+                    .returned()
+                    .map(|value| format!(": {value}"))
+                    .unwrap_or_default()
             ),
             None => format!("{} {}", job.job_id, job.status.word()),
         })

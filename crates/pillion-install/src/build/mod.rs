@@ -107,7 +107,7 @@ pub fn content(
     progress.step(&format!("reading {}", from.display()));
     let mut found = tree::read(from, exclude)?;
     if let Some((path, _)) = found.links.first() {
-        return Err(Error::refused(from.display().to_string())(
+        return Err(Error::unfit(from.display().to_string())(
             pillion_bundle::Error::LinkNotAllowed { path: path.clone() },
         ));
     }
@@ -140,7 +140,7 @@ impl Plan {
         let title = manifest.title();
         manifest
             .check(&pillion_bundle::BundleLimits::default())
-            .map_err(Error::refused(title))?;
+            .map_err(Error::unfit(title))?;
         Ok(Self {
             manifest,
             contents,
@@ -177,8 +177,15 @@ impl Plan {
             }
         };
         let file = temporary.reopen().map_err(Error::io("write", out))?;
-        let mut file = pillion_bundle::write(file, compression, &self.manifest, open)
-            .map_err(Error::refused(self.manifest.title()))?;
+        let mut file =
+            pillion_bundle::write(file, compression, &self.manifest, open).map_err(|error| {
+                match error {
+                    pillion_bundle::Error::Read(error) | pillion_bundle::Error::Write(error) => {
+                        Error::io("write", out)(error)
+                    }
+                    unfit => Error::unfit(self.manifest.title())(unfit),
+                }
+            })?;
         file.flush().map_err(Error::io("write", out))?;
         file.sync_all().map_err(Error::io("write", out))?;
         // What was written is read again, in all ways that an installation would.

@@ -175,8 +175,10 @@ impl RuntimeInput<'_> {
             parts.next().unwrap_or_default(),
             parts.next().unwrap_or_default()
         );
-        let header = root.join("include").join(short).join("patchlevel.h");
-        let text = fs::read_to_string(header).unwrap_or_default();
+        // A Python for Windows has its headers without a folder of the version.
+        let headers = [root.join("include").join(short), root.join("include")];
+        let texts = headers.map(|folder| fs::read_to_string(folder.join("patchlevel.h")));
+        let text = texts.into_iter().find_map(Result::ok).unwrap_or_default();
         let line = text
             .lines()
             .find_map(|line| line.strip_prefix("#define PY_VERSION"));
@@ -244,8 +246,19 @@ fn unpack(archive: &Path, to: &Path) -> Result<()> {
 fn has_python(root: &Path, platform: Platform) -> bool {
     match platform.is_windows() {
         true => root.join("python.exe").is_file(),
-        false => root.join("bin/python3").exists() || root.join("bin/python").exists(),
+        false => {
+            let has = |name: &str| root.join("bin").join(name).exists();
+            has("python3") || has("python") || named_by_version(root).any(|name| has(&name))
+        }
     }
+}
+
+/// What the executable is called where nothing but its version names it: packages that keep no
+/// links have lost `python3`.
+fn named_by_version(root: &Path) -> impl Iterator<Item = String> {
+    let folders = root.join("lib").read_dir().into_iter().flatten().flatten();
+    let names = folders.map(|folder| folder.file_name().to_string_lossy().into_owned());
+    names.filter(|name| name.starts_with("python3."))
 }
 
 /// All paths of a tree.
@@ -382,6 +395,21 @@ fn below(folder: &str, found: TreeContents) -> TreeContents {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_python_is_found_where_no_link_leads_to_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let write = |name: &str| {
+            let path = folder.path().join(name);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, "").unwrap();
+        };
+        write("lib/python3.13/os.py");
+        assert!(!has_python(folder.path(), Platform::LinuxX64));
+        write("bin/python3.13");
+        assert!(has_python(folder.path(), Platform::LinuxX64));
+        assert!(!has_python(folder.path(), Platform::WindowsX64));
+    }
 
     #[test]
     fn trees_of_all_kinds_are_understood() {

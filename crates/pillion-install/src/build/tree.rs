@@ -41,7 +41,7 @@ fn walk(
     depth: usize,
 ) -> Result<()> {
     if depth > MAX_DEPTH {
-        return Err(Error::refused(root.display().to_string())(
+        return Err(Error::unfit(root.display().to_string())(
             pillion_bundle::Error::LongPath {
                 path: paths::shown(prefix),
                 limit: paths::MAX_PATH,
@@ -54,7 +54,7 @@ fn walk(
         let path = entry.path();
         let name = entry.file_name();
         let Some(name) = name.to_str() else {
-            return Err(Error::refused(root.display().to_string())(
+            return Err(Error::unfit(root.display().to_string())(
                 pillion_bundle::Error::BadPath {
                     path: paths::shown(&path.to_string_lossy()),
                     why: "it is not UTF-8",
@@ -82,7 +82,7 @@ fn walk(
             let mode = mode(&meta);
             found.files.insert(inner, (Content::File(path), mode));
         } else {
-            return Err(Error::refused(root.display().to_string())(
+            return Err(Error::unfit(root.display().to_string())(
                 pillion_bundle::Error::SpecialFile {
                     path: paths::shown(&inner),
                 },

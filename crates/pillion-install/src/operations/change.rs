@@ -172,16 +172,17 @@ impl Operation for Install {
             (place, listed) = (artifact, Some(about));
         }
         let progress = ToCaller::of(&cx);
-        let mut source = fetch::fetch(&place, &store, &progress).await?;
+        let mut fetched = fetch::fetch(&place, &store, &progress).await?;
         if let Some(listed) = listed {
+            let source = &mut fetched.source;
             source.checksum = Some(listed.sha256);
-            source.signature = source.signature.or(listed.signature);
+            source.signature = source.signature.take().or(listed.signature);
         }
         commit(move || {
-            let installed = store.install(&source, &trust, &which, &progress);
+            let installed = store.install(&fetched.source, &trust, &which, &progress);
             // What was refused would be refused again.
             if matches!(installed, Ok(_) | Err(Error::Refused { .. })) {
-                fetch::done(&place, &source);
+                fetched.done();
             }
             Ok(installed?.into())
         })

@@ -315,6 +315,7 @@ impl Operation for Verify {
             let expected = Expected {
                 kind: which.kind,
                 scope: which.scope,
+                version: which.version,
                 platform: None,
             };
             let checked = store::check(&source, &trust, &expected, &progress)?;

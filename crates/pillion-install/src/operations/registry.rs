@@ -199,7 +199,9 @@ impl Operation for Choose {
             };
             let chosen = registry.choose(&question);
             let chosen = chosen.ok_or_else(|| nothing_fits(&question))?;
-            Ok(Offered::of(chosen, &folder.display().to_string()))
+            let mut offered = Offered::of(chosen, "");
+            offered.artifact_url = folder.join(chosen.file_name()).display().to_string();
+            Ok(offered)
         })
         .await?
     }

@@ -7,10 +7,11 @@ use std::time::{Duration, SystemTime};
 
 use pillion_bundle::{
     BundleFile, BundleLimits, BundleLink, BundleType, Digest, Hashing, Manifest, NoSink, Platform,
-    Sink, Verified, parse_checksum, signature,
+    Sink, Verified, Version, parse_checksum, signature,
 };
 use pillion_runtime::managed::ProgressListener;
 
+use super::files;
 use crate::counting::Counting;
 use crate::error::{Error, Result};
 use crate::trust::TrustPolicy;
@@ -54,7 +55,7 @@ fn read_beside(path: &Path, ending: &str) -> Result<Option<String>> {
     name.push(ending);
     let path = PathBuf::from(name);
     let mut bytes = Vec::new();
-    let opened = match fs::File::open(&path) {
+    let opened = match files::open(&path) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(Error::io("read", &path)(error)),
@@ -73,6 +74,8 @@ pub struct Expected {
     pub kind: Option<BundleType>,
     /// Its scope.
     pub scope: Option<String>,
+    /// Its version.
+    pub version: Option<Version>,
     /// The platform that it must be for, if it is for one.
     pub platform: Option<Platform>,
 }
@@ -80,14 +83,17 @@ pub struct Expected {
 impl Expected {
     fn check(&self, manifest: &Manifest) -> pillion_bundle::Result<()> {
         let (kind, scope) = (manifest.bundle_type(), manifest.scope_id());
+        let version = manifest.version();
         let is_kind = self.kind.is_none_or(|asked| asked == kind);
         let is_scope = self.scope.as_ref().is_none_or(|asked| asked == scope);
-        if !is_kind || !is_scope {
+        let is_version = self.version.as_ref().is_none_or(|asked| asked == version);
+        if !is_kind || !is_scope || !is_version {
             let asked = self.kind.map_or("any", BundleType::as_str);
             let scope_asked = self.scope.as_deref().unwrap_or("any");
+            let version_asked = self.version.as_ref().map(|version| format!(" {version}"));
             return Err(pillion_bundle::Error::Unexpected {
-                found: format!("{kind}/{scope}"),
-                expected: format!("{asked}/{scope_asked}"),
+                found: format!("{kind}/{scope} {version}"),
+                expected: format!("{asked}/{scope_asked}{}", version_asked.unwrap_or_default()),
             });
         }
         match (manifest.platform(), self.platform) {
@@ -116,7 +122,7 @@ pub fn check(
     expected: &Expected,
     progress: &dyn ProgressListener,
 ) -> Result<Checked> {
-    let mut file = fs::File::open(&source.path).map_err(Error::io("read", &source.path))?;
+    let mut file = files::open(&source.path).map_err(Error::io("read", &source.path))?;
     let mut sink = Checking {
         expected,
         inner: &mut NoSink,
@@ -165,14 +171,14 @@ fn check_file(
             Ok(key) => Some(key),
             // Whoever takes what nobody signed takes what a stranger signed.
             Err(pillion_bundle::Error::UnknownKey) if trust.allow_unsigned => None,
-            Err(error) => return Err(refused()(error)),
+            Err(error) => return Err(refused_or_failed(error, source)),
         },
     };
     file.rewind().map_err(failed())?;
     progress.step(&format!("checking {}", source.name));
     let reader = Counting::new(&mut *file, Some(size), progress);
-    let verified =
-        pillion_bundle::read(reader, &BundleLimits::default(), sink).map_err(refused())?;
+    let verified = pillion_bundle::read(reader, &BundleLimits::default(), sink);
+    let verified = verified.map_err(|error| refused_or_failed(error, source))?;
     if source
         .checksum
         .as_ref()
@@ -184,6 +190,16 @@ fn check_file(
         verified,
         signed_by,
     })
+}
+
+/// What a disk does not do is no fault of the archive: it is not refused, and what came of it from
+/// elsewhere is kept for another try.
+fn refused_or_failed(error: pillion_bundle::Error, source: &ArchiveFile) -> Error {
+    match error {
+        pillion_bundle::Error::Read(error) => Error::io("read", &source.path)(error),
+        pillion_bundle::Error::Write(error) => Error::io("unpack", &source.path)(error),
+        refused => Error::refused(source.name.clone())(refused),
+    }
 }
 
 /// The manifest in an archive, byte for byte, if its hash is this one.

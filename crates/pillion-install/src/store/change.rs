@@ -3,7 +3,9 @@
 use std::fs;
 use std::path::Path;
 
-use pillion_bundle::{BundleLimits, BundleType, Digest, Hashing, Installed, Platform, Version};
+use pillion_bundle::{
+    ActiveIndex, BundleLimits, BundleType, Digest, Hashing, Installed, Platform, Version,
+};
 use pillion_runtime::bundle::{Depth, Unpacked, folder_of};
 use pillion_runtime::managed::ProgressListener;
 
@@ -83,6 +85,7 @@ impl BundleStore {
         let expected = Expected {
             kind: which.kind,
             scope: which.scope.clone(),
+            version: which.version.clone(),
             platform: Platform::here(),
         };
         let tree = staging.join("tree");
@@ -91,21 +94,7 @@ impl BundleStore {
         let manifest = &checked.verified.manifest;
         let (kind, scope) = (manifest.bundle_type(), manifest.scope_id().to_owned());
         let version = manifest.version().clone();
-        if which
-            .version
-            .as_ref()
-            .is_some_and(|asked| *asked != version)
-        {
-            return Err(Error::refused(&source.name)(
-                pillion_bundle::Error::Unexpected {
-                    found: version.to_string(),
-                    expected: which
-                        .version
-                        .as_ref()
-                        .map_or_else(String::new, ToString::to_string),
-                },
-            ));
-        }
+        self.find_lost_index()?;
         let mut index = self.index()?;
         let known = index.get(kind, &scope);
         let before = known.map(|active| active.version.clone());
@@ -116,6 +105,15 @@ impl BundleStore {
                     "another {kind}/{scope} {version} is installed: its archive has another hash"
                 ),
                 hint: "give each build a version of its own".to_owned(),
+            });
+        }
+        if let Some(twin) = twin(&index, kind, &scope, &version) {
+            return Err(Error::Conflict {
+                what: format!(
+                    "{twin} is installed, whose folder is that of {kind}/{scope} {version} where \
+                     capitals do not count"
+                ),
+                hint: "write the scope and the version as they were written before".to_owned(),
             });
         }
         let target = folder_of(&self.root, kind, &scope, version.as_str());
@@ -241,20 +239,33 @@ fn no_previous(kind: BundleType, scope: &str) -> Error {
     }
 }
 
+/// What is installed under a name that differs in capitals only.
+fn twin(index: &ActiveIndex, kind: BundleType, scope: &str, version: &Version) -> Option<String> {
+    let all = index.iter().filter(|(known, ..)| *known == kind);
+    let mut all = all.flat_map(|(_, scope, active)| {
+        let versions = active.versions.keys();
+        versions.map(move |version| (scope, version.as_str()))
+    });
+    let is_twin = |(known_scope, known): &(&str, &str)| match *known_scope == scope {
+        true => *known != version.as_str() && known.eq_ignore_ascii_case(version.as_str()),
+        false => known_scope.eq_ignore_ascii_case(scope),
+    };
+    let (scope, version) = all.find(is_twin)?;
+    Some(format!("{kind}/{scope} {version}"))
+}
+
 /// Copy an archive, and give its hash.
 fn copied(source: &ArchiveFile, to: &Path, progress: &dyn ProgressListener) -> Result<Digest> {
-    let file = fs::File::open(&source.path).map_err(Error::io("read", &source.path))?;
+    let file = files::open(&source.path).map_err(Error::io("read", &source.path))?;
     let size = file.metadata().map_err(Error::io("read", &source.path))?;
     let limit = BundleLimits::default().packed;
-    if !size.is_file() || size.len() > limit {
-        let reason = match size.is_file() {
-            true => pillion_bundle::Error::TooLarge {
+    if size.len() > limit {
+        return Err(Error::refused(&source.name)(
+            pillion_bundle::Error::TooLarge {
                 what: "the archive".to_owned(),
                 limit,
             },
-            false => pillion_bundle::Error::UnknownFormat,
-        };
-        return Err(Error::refused(&source.name)(reason));
+        ));
     }
     progress.step(&format!("copying {}", source.name));
     let mut reader = Hashing::new(Counting::new(file, Some(size.len()), progress));

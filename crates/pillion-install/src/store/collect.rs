@@ -46,6 +46,8 @@ impl BundleStore {
             true => None,
             false => Some(self.lock()?),
         };
+        // Without the list nobody knows what is superfluous, and all would be.
+        self.index_with_bundles()?;
         let mut done = Collected::default();
         let staging = self.root.join(STAGING);
         if staging.exists() {

@@ -6,6 +6,15 @@ use std::path::Path;
 
 use crate::error::{Error, Result};
 
+/// Open a file to read it. What is none is refused unopened: a pipe to which nobody writes would
+/// keep us for ever.
+pub(crate) fn open(path: &Path) -> io::Result<fs::File> {
+    match fs::metadata(path)?.is_file() {
+        true => fs::File::open(path),
+        false => Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no file")),
+    }
+}
+
 /// Replace a file so that either the old or the new one is there, also after a power failure.
 pub(crate) fn write_durably(path: &Path, bytes: &[u8]) -> Result<()> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use pillion_bundle::{ActiveIndex, Compression, Installed};
-use pillion_runtime::bundle::{self, BundleError, Depth, Unpacked};
+use pillion_runtime::bundle::{self, BundleError, Depth, Unpacked, folder_of};
 use pillion_runtime::managed::ProgressListener;
 
 use super::archive::{ArchiveFile, Expected, manifest_in, unpack};
@@ -61,8 +61,8 @@ impl BundleStore {
         progress: &dyn ProgressListener,
     ) -> Result<Vec<Health>> {
         let lock = self.lock()?;
-        let is_lost = !self.root.join(ActiveIndex::NAME).exists() && self.has_bundles();
-        if is_lost || matches!(self.index(), Err(Error::Damaged(BundleError::Index { .. }))) {
+        let is_unknown = self.index_with_bundles();
+        if matches!(is_unknown, Err(Error::Damaged(BundleError::Index { .. }))) {
             progress.step("making the list of what is installed anew");
             self.rebuild_index()?;
         }
@@ -149,6 +149,7 @@ impl BundleStore {
         let expected = Expected {
             kind: Some(entry.kind),
             scope: Some(entry.scope.clone()),
+            version: Some(entry.version.clone()),
             platform: None,
         };
         let tree = staging.join("tree");
@@ -158,10 +159,43 @@ impl BundleStore {
         files::place(&tree, &entry.path, &staging.join("old-tree"))
     }
 
+    /// Make a list that is gone anew. Else the next installation would begin another, and nobody
+    /// would know of the rest any more.
+    pub(super) fn find_lost_index(&self) -> Result<()> {
+        match self.has_lost_index() {
+            true => self.rebuild_index(),
+            false => Ok(()),
+        }
+    }
+
+    /// What is installed; an error if there are bundles and no list of them.
+    pub(super) fn index_with_bundles(&self) -> Result<ActiveIndex> {
+        match self.has_lost_index() {
+            true => Err(Error::Damaged(BundleError::Index {
+                path: self.root.join(ActiveIndex::NAME),
+                why: "it is gone, and bundles are there".to_owned(),
+            })),
+            false => self.index(),
+        }
+    }
+
+    fn has_lost_index(&self) -> bool {
+        !self.root.join(ActiveIndex::NAME).exists() && self.has_bundles()
+    }
+
     /// Whether there are folders of bundles, whatever the list says.
     fn has_bundles(&self) -> bool {
         let mut kinds = pillion_bundle::BundleType::ALL.iter();
-        kinds.any(|kind| self.root.join(kind.as_str()).is_dir())
+        kinds.any(|kind| {
+            let scopes = self.root.join(kind.as_str()).read_dir();
+            let mut scopes = scopes.into_iter().flatten().flatten();
+            scopes.any(|scope| {
+                scope
+                    .path()
+                    .read_dir()
+                    .is_ok_and(|mut all| all.next().is_some())
+            })
+        })
     }
 
     /// The list of what is installed, from the folders that are there. The newest version of
@@ -178,6 +212,10 @@ impl BundleStore {
                 found.sort_by(|one, other| one.manifest.version().cmp(other.manifest.version()));
                 for Unpacked { root, manifest } in found {
                     let (scope, version) = (manifest.scope_id(), manifest.version());
+                    // A copy that somebody made of one is none.
+                    if root != folder_of(&self.root, kind, scope, version.as_str()) {
+                        continue;
+                    }
                     let archives = [Compression::Zstd, Compression::Gzip]
                         .map(|compression| self.archive(kind, scope, version, compression));
                     let archive = archives.iter().find(|path| path.is_file());

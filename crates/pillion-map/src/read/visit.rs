@@ -493,6 +493,13 @@ impl<'a> Reader<'a> {
             let parts = dotted.split(['.', ':']).map(name_hash);
             self.strings.extend(parts);
         }
+        // A call that is written out: `"create_app('dev')"`.
+        if let Some((called, _)) = text.split_once('(')
+            && called.len() <= MAX_NAME
+            && called.split(['.', ':']).all(is_name)
+        {
+            self.strings.extend(called.split(['.', ':']).map(name_hash));
+        }
         self.strings.extend(template_words(text).map(name_hash));
     }
 }

@@ -79,7 +79,8 @@ pub(super) fn name_python(mut error: Error, project: &PythonProject) -> Error {
             choice.source,
         );
         error.hint = Some(match error.hint.take() {
-            Some(hint) => format!("{hint} It was {place}."),
+            Some(hint) if hint.ends_with(['.', '?', '!']) => format!("{hint} It was {place}."),
+            Some(hint) => format!("{hint}. It was {place}."),
             None => format!("it was {place}"),
         });
     }
@@ -120,6 +121,9 @@ mod tests {
             hint.starts_with("Install it. It was looked for in"),
             "{hint}"
         );
+        let hinted = Error::new(Code::NotFound, "no module `x`").hint("write `a:b`");
+        let hint = name_python(hinted, &project).hint.unwrap();
+        assert!(hint.starts_with("write `a:b`. It was"), "{hint}");
         let other = name_python(Error::new(Code::Timeout, "too late"), &project);
         assert_eq!(other.hint, None, "only what is missing is missing there");
     }

@@ -24,8 +24,10 @@ use rayon::prelude::*;
 use ruff_text_size::TextRange;
 
 use super::subject::Subject;
-use sites::{Context, Lookup, Object, What};
+use sites::{Context, Holds, Lookup, Object, What};
 
+/// What makes a dictionary of an object's attributes.
+const ATTRIBUTES: &[&str] = &["asdict", "vars(", "__dict__"];
 /// The last part of nothing.
 static EMPTY: String = String::new();
 
@@ -48,13 +50,20 @@ pub(super) async fn settle(engine: &EngineView, subject: &Subject) -> Result<Set
     }
     let (index, root) = (engine.view.index.clone(), engine.view.root().to_owned());
     let name = subject.name.clone();
-    let found = work(move |_| read(&index, &root, &name)).await?;
+    let keys = typed_keys(engine, subject);
+    // A dictionary of its keys or attributes is also passed where nobody spells the name.
+    let spread: &[&str] = match (subject.sort, keys.is_empty()) {
+        (Sort::Member, true) => ATTRIBUTES,
+        (Sort::Member, false) => &["**"],
+        _ => &[],
+    };
+    let found = work(move |_| read(&index, &root, &name, spread)).await?;
     let mut finder = Finder {
         engine,
         subject,
         opened: OpenFiles::new(&engine.view),
         modules: Modules::of(&engine.view.index),
-        keys: typed_keys(engine, subject),
+        keys,
     };
     for (file, source, lookups) in found {
         for lookup in lookups {
@@ -73,11 +82,15 @@ pub(super) async fn settle(engine: &EngineView, subject: &Subject) -> Result<Set
 type Read = Vec<(Arc<str>, Arc<Source>, Vec<Lookup>)>;
 
 /// The files with such strings. Blocks: it reads all files.
-fn read(index: &Index, root: &Path, name: &str) -> Read {
+fn read(index: &Index, root: &Path, name: &str, spread: &[&str]) -> Read {
+    let has = |bytes: &[u8], text: &str| memchr::memmem::find(bytes, text.as_bytes()).is_some();
     let paths: Vec<&Arc<str>> = index.iter().map(|(path, _)| path).collect();
     let found = paths.par_iter().filter_map(|path| {
         let bytes = std::fs::read(root.join(&***path)).ok()?;
-        memchr::memmem::find(&bytes, name.as_bytes())?;
+        let spreads = || has(&bytes, "**") && spread.iter().any(|word| has(&bytes, word));
+        if !has(&bytes, name) && !spreads() {
+            return None;
+        }
         let source = Source::decode(&bytes);
         let found = parsed(source.text(), path, |parsed| {
             sites::lookups(parsed.body(), source.text(), name)
@@ -155,7 +168,35 @@ impl Finder<'_> {
             }
             What::Key(object) => self.key(file, source, lookup, object).await,
             What::InDict(keys, context) => self.in_dict(file, source, keys, context).await,
+            What::Spread(of, called, holds) => {
+                self.spread(file, source, (of, called, *holds)).await
+            }
         }
+    }
+
+    /// What is passed by `**` has the name as a keyword, unless it makes another of its kind.
+    async fn spread(
+        &mut self,
+        file: &str,
+        source: &Arc<Source>,
+        (of, called, holds): (&Object, &Object, Holds),
+    ) -> Result<Verdict> {
+        let is_key = holds == Holds::Keys;
+        if self.subject.sort != Sort::Member || is_key && self.keys.is_empty() {
+            return Ok(Verdict::Nothing);
+        }
+        let (classes, _) = self.object(file, source, of).await?;
+        if !self.is_ours(&classes) {
+            return Ok(Verdict::Nothing);
+        }
+        let makes = match called {
+            Object::Named(at) => meaning(self.engine, file, source, *at).await?,
+            _ => Vec::new(),
+        };
+        Ok(match self.is_ours(&makes) {
+            true => Verdict::Nothing,
+            false => Verdict::Unknown("it is passed by `**`, with the name as a keyword"),
+        })
     }
 
     /// The classes that an object belongs to, or that it is; and the modules that it is.

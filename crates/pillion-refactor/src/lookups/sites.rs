@@ -43,6 +43,18 @@ pub(super) enum What {
     Key(Object),
     /// As a key of a dictionary that is written out, with all its keys.
     InDict(Vec<String>, Context),
+    /// As a keyword of a call that is given all attributes, or all keys, of this by `**`; with
+    /// what is called.
+    Spread(Object, Object, Holds),
+}
+
+/// What a dictionary that is passed by `**` holds of an object.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Holds {
+    /// Its attributes: `**vars(o)`.
+    Attributes,
+    /// Its own keys.
+    Keys,
 }
 
 /// What something is taken from.
@@ -215,6 +227,19 @@ impl<'a> Finder<'a> {
             && let Some(key) = args.first()
         {
             self.note(self.exact(key), || What::Key(object(of)));
+        }
+        for keyword in call.arguments.keywords.iter().filter(|k| k.arg.is_none()) {
+            let (of, holds) = match (attributes(&keyword.value), &keyword.value) {
+                (Some(of), _) => (object(of), Holds::Attributes),
+                (None, value @ (Expr::Name(_) | Expr::Attribute(_))) => {
+                    (object(value), Holds::Keys)
+                }
+                _ => continue,
+            };
+            let called = object(&call.func);
+            self.note(Some(keyword.value.range()), || {
+                What::Spread(of, called, holds)
+            });
         }
         self.with(Context::Nothing, |this| this.visit_expr(&call.func));
         let at = match object(&call.func) {

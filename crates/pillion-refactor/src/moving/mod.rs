@@ -9,6 +9,7 @@
 //! [`Scopes`]: pillion_index::scopes::Scopes
 
 mod arrival;
+mod by_name;
 mod cycles;
 mod definition;
 mod departure;

@@ -17,7 +17,7 @@ use serde_json::json;
 use super::cycles::{self, Imports};
 use super::file::Rewriting;
 use super::relocation::Relocation;
-use super::{order, span_of};
+use super::{by_name, order, span_of};
 use crate::names::check_name;
 use crate::{parse_check, strings};
 
@@ -84,6 +84,12 @@ fn destination(view: &View, from: &str, wanted: &ModuleDestination<'_>) -> Resul
             format!("Python looks for `{name}` by this name"),
         )
         .hint("move the package that it belongs to"));
+    }
+    if name == "conftest" {
+        let what = "pytest looks for `conftest` by this name, and in this folder";
+        return Err(Error::new(Code::InvalidParams, what).hint(
+            "move the fixtures in it one by one, to the `conftest.py` that shall have them",
+        ));
     }
     let to = match wanted {
         ModuleDestination::Named(name) => {
@@ -289,11 +295,29 @@ fn list_possible(view: &View, relocation: &Relocation, set: &mut ChangeSet) {
     let root = view.root();
     let in_python = strings::mentions(&view.index, root, &name);
     let in_others = strings::mentions_in_documents(&view.snapshot, &name);
+    let mut mentioned = Vec::new();
     for (path, span, why) in in_python.into_iter().chain(in_others) {
         set.leave(LeftAlone {
             location: opened.location(&root.join(&path), span),
             why: why.into(),
         });
+        mentioned.push((path, span));
+    }
+    for (path, span) in by_name::places(view, &relocation.before, &relocation.from) {
+        let mut known = mentioned.iter();
+        if !known.any(|(file, inner)| *file == path && span.holds(inner)) {
+            set.leave(LeftAlone {
+                location: opened.location(&root.join(&path), span),
+                why: "it is imported by its name here".into(),
+            });
+        }
+    }
+    let files = [&relocation.from, &relocation.to].map(|key| format!("{key}.py"));
+    if view.index.get(&files[0]).is_some()
+        && by_name::is_for_pytest(&files[0]) != by_name::is_for_pytest(&files[1])
+    {
+        let what = "pytest finds tests by the names of their files: it looks for `test_*.py`";
+        set.warn(what);
     }
     list_looked_up(view, relocation, &mut opened, set);
     list_by_star(view, relocation, &mut opened, set);

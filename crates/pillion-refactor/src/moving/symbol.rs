@@ -16,7 +16,7 @@ use super::definition::{Move, Moving};
 use super::imports::Line;
 use super::text::Text;
 use super::users::Users;
-use super::{late, order, registering, span_of, stubs};
+use super::{by_name, late, order, registering, span_of, stubs};
 use crate::{parse_check, strings};
 
 /// What looks names up by strings.
@@ -50,7 +50,6 @@ impl Move<'_> {
         let mut opened = OpenFiles::new(self.view);
         let needs = self.search().find(&mut opened)?;
         let mut set = ChangeSet::new(self.view.root().to_owned());
-        let stays = self.still_needed();
         let users = Users {
             view: self.view,
             modules: &self.modules,
@@ -58,6 +57,7 @@ impl Move<'_> {
             to: &self.moving.to,
             name: &self.moving.name,
         };
+        let stays = self.still_needed() || users.takes_from_itself();
         let mut importers = Vec::new();
         let found = users.edits()?;
         if let Some((file, span, name)) = &found.taken {
@@ -105,6 +105,7 @@ impl Move<'_> {
         }
         self.list_late(&mut opened, &mut set);
         self.list_possible(&mut opened, &mut set);
+        self.warn_of_annotations(&mut set);
         if self.is_new {
             let modules = (&Modules::of(&self.view.index), &self.modules);
             let key = &self.destination.key;
@@ -235,6 +236,46 @@ impl Move<'_> {
                 });
             }
         }
+        let hash = name_hash(&self.moving.name);
+        for (path, span) in by_name::places(self.view, &self.modules, &self.origin.key) {
+            let facts = self.view.index.get(&path);
+            if facts.is_some_and(|facts| facts.may_mention(hash)) {
+                set.leave(LeftAlone {
+                    location: opened.location(&root.join(&path), span),
+                    why: "the old module is looked up by its name here".into(),
+                });
+            }
+        }
+    }
+
+    /// Warn if only one of the modules keeps annotations as texts, and there are any.
+    fn warn_of_annotations(&self, set: &mut ChangeSet) {
+        let is_lazy = |text: &Text| {
+            let mut imports = text.scopes.imports.iter();
+            imports.any(|import| {
+                let from = import.from.as_ref();
+                from.is_some_and(|(module, _)| module == "__future__")
+                    && import.names.iter().any(|name| name.name == "annotations")
+            })
+        };
+        let (before, after) = (is_lazy(&self.origin), is_lazy(&self.destination));
+        let text = self.origin.source.text();
+        let mut pieces = self.pieces.iter();
+        let annotates = pieces.any(|piece| {
+            let piece = &text[*piece];
+            piece.contains("->") || piece.contains(": ")
+        });
+        if self.is_new || before == after || !annotates {
+            return;
+        }
+        let what = match after {
+            true => "keeps annotations as texts",
+            false => "computes annotations",
+        };
+        set.warn(format!(
+            "`{}` {what}, `{}` does not: what reads them while the program runs sees that",
+            self.moving.to, self.origin.file
+        ));
     }
 
     /// Whether strings of a file may name what the old module has: it looks things up by name,

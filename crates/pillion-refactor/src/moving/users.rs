@@ -82,6 +82,22 @@ impl Users<'_> {
         Ok(all)
     }
 
+    /// Whether the old module imports itself, and takes the name from there.
+    pub(super) fn takes_from_itself(&self) -> bool {
+        let text = self.origin;
+        let mut imports = text.scopes.imports.iter();
+        let by_import = imports.any(|statement| {
+            let mut names = statement.names.iter();
+            names.any(|name| name.name == self.name)
+                && self.takes_from_origin(text, statement).is_some()
+        });
+        let mut through_module = false;
+        self.chains(text, &mut Edits::default(), |_, _, _, _| {
+            through_module = true;
+        });
+        by_import || through_module
+    }
+
     /// The module that an import takes names from, if it is the one that loses something.
     fn takes_from_origin<'s>(
         &self,

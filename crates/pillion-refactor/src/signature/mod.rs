@@ -35,7 +35,7 @@ pub use wanted::SignatureChange;
 pub use wanted::{AddedParameter, PassedValue};
 
 use super::subject::absolute;
-use super::{parse_check, rename};
+use super::{moving, parse_check, rename};
 use callers::Callers;
 use subject::{Definition, Subject};
 use writing::{Call, Head, Written};
@@ -81,6 +81,7 @@ pub async fn change(
     }
     change.list_possible().await?;
     change.list_lookups().await?;
+    change.list_entered();
     parse_check::check(&engine.view.index, &change.set, "the new signature")?;
     Ok(change.set)
 }
@@ -159,7 +160,7 @@ impl Change<'_> {
     ) -> Result<()> {
         let stays = |name: &str| head.new.iter().any(|p| p.name == name);
         let old = head.function.parameters.iter().map(|p| &p.name);
-        for name in old.filter(|name| !stays(name)) {
+        for name in old.clone().filter(|name| !stays(name)) {
             let mut uses = function::uses_of(function, name).into_iter();
             // It may be handed to a call that does not get it any more.
             let is_gone = |at: &std::ops::Range<usize>| {
@@ -183,6 +184,13 @@ impl Change<'_> {
                     .hint("take it out of there first: the decorator would pass it")
                     .data(json!({ "location": place })));
             }
+        }
+        let is_other = !old.clone().eq(head.new.iter().map(|p| &p.name));
+        if is_other && let Some(at) = function::uses_of(function, "locals").first() {
+            let line = source.position(at.start).line + 1;
+            let file = self.opened.name(path).0;
+            self.set
+                .warn(format!("{file}:{line}: `locals()` sees the parameters"));
         }
         for added in head.new.iter().filter(|p| p.is_added()) {
             if let Some(at) = function::uses_of(function, &added.name).first() {
@@ -273,6 +281,19 @@ impl Change<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Decorators that may hand the function to others: what is called then is not followed.
+    fn list_entered(&mut self) {
+        for definition in self.subject.definitions.iter().filter(|d| d.is_edited()) {
+            let (file, source) = (&*definition.file, &*definition.source);
+            let entered = moving::entered(&self.engine.view, file, source, definition.at);
+            if let Some(span) = entered {
+                let why =
+                    "it may be entered somewhere by this: what is called there stays as it is";
+                self.leave(&definition.path, span, why.to_owned());
+            }
+        }
     }
 
     /// Calls on something without a known type.

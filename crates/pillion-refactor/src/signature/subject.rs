@@ -193,12 +193,14 @@ async fn meant(engine: &EngineView, spot: &Spotted) -> Result<(FileSpan, Option<
             let Some(init) = init else {
                 return Err(without_init(engine, &mut opened, &place, name));
             };
+            refuse_members(&mut opened, path, &defined.name_path)?;
             refuse_new(&mut opened, path, &defined.name_path)?;
             Ok(((path.clone(), init), Some(place)))
         }
         Kind::Function | Kind::Method if !defined.is_member => Ok((place, None)),
         Kind::Function | Kind::Method if defined.name == "__init__" => {
             let (class_path, _) = defined.name_path.rsplit_once('/').unwrap_or_default();
+            refuse_members(&mut opened, path, class_path)?;
             refuse_new(&mut opened, path, class_path)?;
             Ok((place, class(&mut opened)))
         }
@@ -211,8 +213,35 @@ async fn meant(engine: &EngineView, spot: &Spotted) -> Result<(FileSpan, Option<
     }
 }
 
+/// Decorators of functions that stand for one another by the type of an argument.
+const CASES: &[&str] = &["register", "singledispatch", "singledispatchmethod"];
+/// Bases that make members of what is assigned in a class.
+const ENUMS: &[&str] = &["Enum", "Flag", "IntEnum", "IntFlag", "ReprEnum", "StrEnum"];
+
 fn is_special(name: &str) -> bool {
     name.len() > 4 && name.starts_with("__") && name.ends_with("__")
+}
+
+/// The members of an enumeration are made by its `__init__`, of values that no call passes.
+fn refuse_members(opened: &mut OpenFiles, path: &Path, class: &str) -> Result<()> {
+    let Some(span) = opened.named(path, class) else {
+        return Ok(());
+    };
+    let is_enum = opened.with_facts(path, |facts| {
+        let symbol = facts.symbols.get(facts.named_at(span.start)?)?;
+        let mut bases = symbol.bases.iter();
+        let is_it = |base: &str| ENUMS.contains(&base.rsplit('.').next().unwrap_or_default());
+        bases.any(|base| is_it(base)).then_some(())
+    });
+    match is_enum {
+        None => Ok(()),
+        Some(()) => {
+            let what = format!("the members of `{class}` are made by its `__init__`");
+            Err(Error::new(Code::Conflict, what)
+                .hint("change it and the values of the members by hand")
+                .data(json!({ "location": opened.definition(path, span) })))
+        }
+    }
 }
 
 /// A class with both gets its arguments twice.
@@ -333,6 +362,10 @@ fn read(engine: &EngineView, opened: &mut OpenFiles, place: &FileSpan) -> Result
     if function.hides_first() {
         let what = "`self` comes through `*` here";
         return Err(refuse(what, "name the first parameter"));
+    }
+    if has(CASES) {
+        let what = "it is one of several cases by type, which are all given the same";
+        return Err(refuse(what, "change the cases by hand"));
     }
     if has_overloads {
         let what = "it has overloads, each with parameters of its own";

@@ -93,13 +93,15 @@ fn list(root: &Path, token: &CancellationToken) -> Vec<SessionInfo> {
                 tracing::warn!(session = folder.id(), %error, "a session is not listed");
             }
             let state = known.ok()?;
-            let last_updated = changed(&folder.path(names::STATE));
             let created = paths(&folder).ok().and_then(|paths| paths.created_at);
+            let created_at = created.unwrap_or_else(|| changed(&folder.base()));
+            // A file's time is that of the last tick, which may be before the session's.
+            let last_updated = changed(&folder.path(names::STATE)).max(created_at.clone());
             Some(SessionInfo {
                 session_id: state.session_id,
                 chapter_id: state.chapter_id,
                 turn_index: state.turn_index,
-                created_at: created.unwrap_or_else(|| changed(&folder.base())),
+                created_at,
                 last_updated,
             })
         })

@@ -17,6 +17,7 @@ use std::sync::Arc;
 use futures::{StreamExt, stream};
 use pillion_catalogue::{Error, Result};
 use pillion_index::Kind;
+use pillion_index::facts::name_hash;
 use pillion_index::parsed::parsed;
 use pillion_index::source::{Position, Source, Span};
 
@@ -36,6 +37,19 @@ const AT_ONCE: usize = 8;
 const MAX_HANDED: usize = 4;
 /// Functions that copy an object with other fields.
 const COPIES: &[&str] = &["replace", "evolve", "_replace", "assoc", "__replace__"];
+
+/// What asks a mock how it was called.
+const OF_MOCKS: &[&str] = &[
+    "assert_any_await",
+    "assert_any_call",
+    "assert_awaited_once_with",
+    "assert_awaited_with",
+    "assert_called_once_with",
+    "assert_called_with",
+    "call",
+];
+const MOCKED_WHY: &str = "a mock is asked whether it was called so";
+const DECORATED: &str = "a decorator of the function is given it";
 
 /// Why nobody knows where a keyword goes.
 const HANDED_ON: &str = "it is handed on to what nobody knows";
@@ -234,8 +248,14 @@ impl Finder<'_> {
                 callee,
                 arguments,
                 around,
+                decorates,
             } => {
-                let (found, why) = self.call(looked, callee, &arguments, around).await?;
+                let own = decorates.map(|at| looked.source.position(at));
+                let (found, why) = match own {
+                    Some(at) if self.is_target(looked, at) => (false, Some(DECORATED)),
+                    _ if self.is_of_mock(looked, callee.as_ref()) => (false, Some(MOCKED_WHY)),
+                    _ => self.call(looked, callee, &arguments, around).await?,
+                };
                 match (found, why) {
                     (true, _) => drop(self.found.certain.insert(place)),
                     (false, Some(why)) => self.doubt(place, why),
@@ -244,6 +264,31 @@ impl Finder<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Whether the name of one of the functions stands at a place.
+    fn is_target(&self, looked: &Looked, at: Position) -> bool {
+        let path = self.engine.absolute(&looked.file);
+        let mut functions = self.target.functions.iter();
+        functions.any(|(own, span)| *own == path && span.start == at)
+    }
+
+    /// Whether a mock is asked for a call, in a file that knows the name of one of the
+    /// functions.
+    fn is_of_mock(&mut self, looked: &Looked, callee: Option<&Named>) -> bool {
+        if self.target.is_field || !callee.is_some_and(|c| OF_MOCKS.contains(&&*c.name)) {
+            return false;
+        }
+        let is_made = |class: &FileSpan| {
+            self.opened
+                .source(&class.0)?
+                .slice(class.1)
+                .map(str::to_owned)
+        };
+        let classes: Vec<String> = self.target.classes.iter().filter_map(is_made).collect();
+        let facts = self.engine.view.index.get(&looked.file);
+        let mut names = self.target.names.iter().chain(&classes);
+        facts.is_some_and(|facts| names.any(|name| facts.may_mention(name_hash(name))))
     }
 
     /// Whether parameters are those of a protocol that functions are passed for.

@@ -24,6 +24,8 @@ pub(super) enum To {
         arguments: Vec<Argument>,
         /// The function around, by the place of its name.
         around: Option<usize>,
+        /// The function that it decorates, by the place of its name.
+        decorates: Option<usize>,
     },
     /// The head of a class: where its bases and its metaclass are named.
     Class {
@@ -92,6 +94,7 @@ pub(super) fn argument(expr: &Expr) -> Argument {
 pub(super) fn keywords(body: &[Stmt], name: &str) -> Vec<Site> {
     let mut finder = Keywords {
         name,
+        decorated: None,
         functions: Vec::new(),
         found: Vec::new(),
     };
@@ -101,6 +104,7 @@ pub(super) fn keywords(body: &[Stmt], name: &str) -> Vec<Site> {
 
 struct Keywords<'n> {
     name: &'n str,
+    decorated: Option<usize>,
     functions: Vec<usize>,
     found: Vec<Site>,
 }
@@ -122,6 +126,7 @@ impl Keywords<'_> {
                     callee: callee(call),
                     arguments: arguments.collect(),
                     around: self.functions.last().copied(),
+                    decorates: self.decorated,
                 },
             });
         }
@@ -175,9 +180,11 @@ impl<'a> Visitor<'a> for Keywords<'_> {
     fn visit_stmt(&mut self, stmt: &'a Stmt) {
         match stmt {
             Stmt::FunctionDef(function) => {
+                self.decorated = Some(start(function.name.range));
                 for decorator in &function.decorator_list {
                     self.visit_decorator(decorator);
                 }
+                self.decorated = None;
                 self.visit_parameters(&function.parameters);
                 self.functions.push(start(function.name.range));
                 self.visit_body(&function.body);

@@ -220,10 +220,8 @@ fn print(part: &Part) {
 
 /// What is left to say after its output.
 fn tell(reply: &Reply, output_dir: &Path) -> Result<()> {
-    if let Some(value) = &reply.value {
-        output::say(value.get());
-    } else if let Some(repr) = &reply.value_repr {
-        output::say(repr);
+    if let Some(value) = reply.returned() {
+        output::say(value);
     }
     for file in &reply.outputs {
         let place = output_dir.join(&file.name);

@@ -544,6 +544,22 @@ fn people_start_follow_and_cancel_jobs() {
     );
     let job = context.pillion(&["job", id]);
     assert!(job.stdout.contains("ok (code 0)") && job.stdout.ends_with("--- stdout\nhi\n"));
+    context.write("sums.py", "def add(a, b):\n    return {'sum': a + b}\n");
+    let started = context.pillion(&[
+        "job-start",
+        "--function",
+        "sums:add",
+        "--arguments",
+        "[1, 2]",
+    ]);
+    let sum = started.stdout.trim();
+    let followed = context.pillion(&["job-stream", sum]);
+    assert_eq!(
+        followed.stderr,
+        format!("{sum} succeeded (code 0): {{\"sum\":3}}\n")
+    );
+    let job = context.pillion(&["job", sum]);
+    assert!(job.stdout.ends_with("--- value\n{\"sum\":3}\n"), "{job}");
     let cancelled = context.pillion(&["job-cancel", id]);
     assert!(
         cancelled.stdout.starts_with("nothing to cancel"),

@@ -13,7 +13,7 @@ use pillion_symbols::project::View;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::super::diagnostics::{MAX_FILES, of_files};
+use super::super::diagnostics::{MAX_FILES, of_files, summary};
 use super::{below, is_below, opened};
 use crate::CodeService;
 use crate::maps::MappedView;
@@ -116,6 +116,15 @@ impl Operation for ProjectDiagnostics {
 
     fn text(result: &str) -> Option<String> {
         shown::<Self>(result)
+    }
+
+    /// Whoever checks before going on reads the exit code.
+    fn is_failure(result: &str) -> bool {
+        #[derive(Deserialize)]
+        struct Counted {
+            error_count: usize,
+        }
+        serde_json::from_str::<Counted>(result).is_ok_and(|counted| counted.error_count > 0)
     }
 
     async fn run(self, cx: Context<CodeService>) -> Result<Answer<Diagnosed>> {
@@ -225,7 +234,7 @@ impl Text for Diagnosed {
                 Severity::Info => "info",
             };
             let rule = found.rule.as_deref().unwrap_or("-");
-            let message = found.message.replace('\n', " ");
+            let message = summary(&found.message);
             let source = &found.source;
             format!("{file}:{line}:{column}  {severity}  {message}  [{source} {rule}]")
         };

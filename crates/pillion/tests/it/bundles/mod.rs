@@ -2,6 +2,7 @@
 
 mod build;
 mod crash;
+mod hosts;
 mod https;
 mod life;
 mod registry;

@@ -214,6 +214,82 @@ fn a_desktop_gets_the_newest_runtime_that_it_can_use() {
 }
 
 #[test]
+fn an_artifact_may_have_any_name_that_a_file_can_have() {
+    let world = World::new();
+    let names = ["a b", "a%20b", "a#b", "a?b", "a:b", "\u{e4}", "a+b", "..b"];
+    for (number, name) in names.iter().enumerate() {
+        world.write("content/prompts/expert.md", name);
+        world.build(&[
+            "--type",
+            "experts",
+            "--scope",
+            "core",
+            "--version",
+            &format!("1.0.{number}"),
+            "--from",
+            "content",
+            "--out",
+            &format!("registry/{name}.tar.zst"),
+        ]);
+    }
+    let trusted = ["--trust", "keys/bundle.pub"];
+    let built = world.done(&[&["registry", "build", "registry"], &trusted[..]].concat());
+    let built = built["bundles"].as_array().unwrap().len();
+    assert_eq!(built, names.len() - 1, "what is hidden is not offered");
+    let served = Served::start(&world, "registry");
+    for (number, name) in names.iter().enumerate().take(names.len() - 1) {
+        let version = format!("1.0.{number}");
+        let artifacts = format!("http://{}/artifacts/", served.address);
+        for place in ["registry", &artifacts] {
+            let more = [place, "--type", "experts", "--version", &version];
+            let installed = world.bundle("install", &[&more[..], &trusted].concat());
+            assert_eq!(installed["version"], *version, "{name} of {place}");
+        }
+    }
+    // Desktops get an address that they can ask for as it is.
+    let (_, offered) = served.get("/v1/bundles/experts");
+    let url = offered["artifact_url"].as_str().unwrap();
+    assert!(url.ends_with("/artifacts/a+b.tar.zst"), "{url}");
+    let chosen = world.done(&["registry", "choose", "registry", "--type", "experts"]);
+    let path = chosen["artifact_url"].as_str().unwrap();
+    assert_eq!(path, world.path("registry/a+b.tar.zst").to_str().unwrap());
+}
+
+#[test]
+fn of_several_scopes_none_is_chosen() {
+    let world = World::new();
+    for (scope, version) in [("one", "1.0.0"), ("other", "2.0.0")] {
+        world.write("content/prompts/expert.md", scope);
+        let out = format!("registry/{scope}.tar.zst");
+        world.build(&[
+            "--type",
+            "experts",
+            "--scope",
+            scope,
+            "--version",
+            version,
+            "--from",
+            "content",
+            "--out",
+            &out,
+        ]);
+    }
+    let trusted = ["--trust", "keys/bundle.pub"];
+    world.done(&[&["registry", "build", "registry"], &trusted[..]].concat());
+    let install = ["registry", "--type", "experts"];
+    let install = [&install[..], &trusted].concat();
+    let args = [&["bundle", "install"], &install[..], &["--store", "store"]].concat();
+    let error = world.refused(&args);
+    let message = error["message"].as_str().unwrap();
+    assert!(message.contains("experts/one"), "{error}");
+    assert!(message.contains("experts/other"), "{error}");
+    assert!(error["hint"].as_str().unwrap().contains("--scope"));
+    assert!(world.installed().is_empty());
+    let named = [&install[..], &["--scope", "one"]].concat();
+    assert_eq!(world.bundle("install", &named)["version"], "1.0.0");
+}
+
+#[test]
 fn a_download_that_breaks_off_goes_on_where_it_was() {
     let world = World::new();
     let archive = world.experts("1.0.0");

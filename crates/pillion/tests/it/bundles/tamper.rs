@@ -7,6 +7,7 @@ use std::fs;
 use serde_json::Value;
 
 use super::world::World;
+use crate::context::Output;
 
 const TRUSTED: [&str; 2] = ["--trust", "keys/bundle.pub"];
 const UNSIGNED: [&str; 1] = ["--allow-unsigned"];
@@ -60,12 +61,34 @@ fn each_part_of_an_unsigned_archive_is_checked_by_itself() {
         let script = format!("{PACK}\n{change}\npack()\n");
         let mut python = world.context.command("python3");
         python.args(["-c", &script, archive, out]);
-        let made = crate::context::Output::of(python);
+        let made = Output::of(python);
         assert_eq!(made.code, Some(0), "{change}\n{made}");
         let reason = world.refusal(out, &UNSIGNED);
         assert_eq!(reason, *expected, "{change}");
     }
     assert!(!world.path("store/python_runtime").exists());
+}
+
+#[test]
+fn what_is_no_file_is_not_opened() {
+    let world = World::new();
+    let archive = world.experts("1.0.0");
+    let mut pipes = world.context.command("mkfifo");
+    pipes.args(["pipe", "beside.tar.zst.minisig"]);
+    assert_eq!(Output::of(pipes).code, Some(0));
+    fs::copy(world.path(&archive), world.path("beside.tar.zst")).unwrap();
+    for (verb, file) in [
+        ("verify", "pipe"),
+        ("install", "pipe"),
+        ("verify", "beside.tar.zst"),
+        ("install", "beside.tar.zst"),
+        ("verify", "keys"),
+    ] {
+        let args = ["bundle", verb, file, "--store", "store"];
+        let error = world.refused(&[&args[..], &UNSIGNED].concat());
+        assert_eq!(error["code"], "invalid_params", "{verb} {file}: {error}");
+    }
+    assert!(world.installed().is_empty());
 }
 
 #[test]
@@ -98,6 +121,11 @@ fn a_bundle_for_another_platform_or_of_another_kind_is_refused() {
     assert_eq!(world.refusal(&experts, &chapter), "unexpected_bundle");
     let scope = ["--trust", "keys/bundle.pub", "--scope", "extra"];
     assert_eq!(world.refusal(&experts, &scope), "unexpected_bundle");
+    let version = ["--trust", "keys/bundle.pub", "--version", "1.0.1"];
+    assert_eq!(world.refusal(&experts, &version), "unexpected_bundle");
+    let verify = [&["bundle", "verify", &experts][..], &version].concat();
+    let error = world.refused(&verify);
+    assert_eq!(error["data"]["reason"], "unexpected_bundle", "{error}");
     fs::write(world.path("text.tar.zst"), "no archive").unwrap();
     assert_eq!(world.refusal("text.tar.zst", &UNSIGNED), "unknown_format");
     let error: Value = world.refused(&["bundle", "install", "missing.tar.zst", "--store", "store"]);

@@ -296,6 +296,10 @@ fn findings_have_a_summary_and_an_exit_code() {
     assert!(none.stdout.starts_with("nothing was checked: "), "{none}");
     // Warnings alone are no failure.
     assert_eq!(context.pillion(&["diagnostics", "untidy.py"]).code, Some(0));
+    // The whole project is told of in the same way.
+    let all = context.pillion(&["map", "diagnostics", "--text"]);
+    assert_eq!(all.code, Some(1), "{all}");
+    assert!(!all.stdout.contains("info:"), "{all}");
 }
 
 #[test]

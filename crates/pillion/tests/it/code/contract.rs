@@ -263,6 +263,10 @@ fn several_positions_are_answered_each_for_itself() {
     assert_eq!(places(&results[4]["locations"]), ["things.py:7:5"]);
     let both = json!({"file": "app.py", "line": 1, "col": 8, "positions": body["positions"]});
     assert_eq!(post(&web, "/defs", &both).status, 422);
+    let neither = post(&web, "/defs", &json!({"positions": [{"at": "things"}]}));
+    assert_eq!(neither.status, 422);
+    let told = neither.json()["message"].to_string();
+    assert!(told.contains("a position is text such as"), "{told}");
     let first_is_missing = json!({"positions": [
         {"file": "nosuch.py", "line": 1, "col": 1},
         {"file": "app.py", "line": 1, "col": 8},

@@ -207,16 +207,18 @@ fn outcome(root: &Path) -> (String, String) {
 
 /// The project as its archive has it, fetched once.
 fn fetched(real: &Real) -> PathBuf {
+    source_archive(real.package, real.sha256)
+}
+
+/// What is in the source archive of `name==version`.
+pub(crate) fn source_archive(package: &str, sha256: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("sdists");
-    let kept = folder.join(real.package);
+    let kept = folder.join(package);
     if !kept.is_dir() {
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../pillion-bench/src/archives.py");
         let mut fetch = python();
-        fetch
-            .arg(script)
-            .args([real.package, real.sha256])
-            .arg(&kept);
-        assert!(fetch.status().unwrap().success(), "{}", real.package);
+        fetch.arg(script).args([package, sha256]).arg(&kept);
+        assert!(fetch.status().unwrap().success(), "{package}");
     }
     kept
 }

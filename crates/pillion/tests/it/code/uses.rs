@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::project::{Project, members, place, places};
+use super::project::{Project, bare, members, place, places};
 
 #[test]
 fn uses_are_confirmed_or_possible_and_all_of_them_are_told() {
@@ -156,4 +156,32 @@ fn everything_about_a_place_comes_in_one_answer() {
     let at = project.find("app.py", "thing.|close(");
     let inside = project.ask_at("at", at);
     assert_eq!(inside["enclosing"]["name_path"], "untyped", "{inside:#}");
+}
+
+#[test]
+fn of_what_a_fixture_gives_the_class_is_known() {
+    let mut project = Project::new(bare());
+    let files = [
+        (
+            "shop.py",
+            "class Shop:\n    def run(self): pass\nclass Till:\n    def run(self): pass\n",
+        ),
+        (
+            "conftest.py",
+            "import pytest\nfrom shop import Till\n@pytest.fixture\ndef till():\n    return Till()\n",
+        ),
+        (
+            "test_shop.py",
+            "def test_till(till):\n    till.run()\ndef test_other(other):\n    other.run()\n",
+        ),
+    ];
+    for (file, text) in files {
+        std::fs::write(project.root().join(file), text).unwrap();
+    }
+    let at = project.find("shop.py", "Shop:\n    def |run");
+    let uses = project.ask_at("refs", at);
+    let possible = uses["references"].as_array().unwrap().iter();
+    let possible = possible.filter(|use_| use_["confidence"] == "possible");
+    let lines: Vec<_> = possible.map(|use_| use_["line"].clone()).collect();
+    assert_eq!(lines, [json!(4)]);
 }

@@ -206,7 +206,7 @@ fn what_others_may_call_is_not_dead() {
          class Own:\n    def __len__(self): return 0\n    def by_string(self): pass\n\n\
          \x20   def by_attribute(self): pass\n    def never(self): pass\n\n\n\
          def use(x):\n    getattr(x, 'by_string')\n    return x.by_attribute\n\n\n\
-         TABLE = {1: use}\n",
+         def by_call(): pass\n\n\nTABLE = {1: use, 2: 'by_call(1)'}\n",
     );
     let dead = shop.ask("dead_code", json!({}));
     assert_eq!(dead["by_file"]["shop/alive.py"], json!(["Own.never"]));

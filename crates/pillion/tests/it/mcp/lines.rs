@@ -174,10 +174,39 @@ fn calls_are_about_the_folder_where_the_agent_stands() {
     assert_eq!(deeper.py("other:here", json!([])), "deep");
     let refused = error_of(&deeper.tool("code_list", json!({ "path": "../../things.py" })));
     assert_eq!(refused["type"], "PERMISSION", "{refused}");
+    // A function in a lane is looked for there, too, and its module goes along.
+    context.write("sums.py", "def add(a, b):\n    return {'sum': a + b}\n");
+    let arguments = json!({ "function": "sums:add", "arguments": [1, 2] });
+    let result = agent.tool("exec_run", arguments);
+    assert!(text_of(&result).contains(r#"{"sum":3}"#), "{result}");
+    assert!(
+        !text_of(&result).contains("sums.py"),
+        "it made no file: {result}"
+    );
+    let arguments = json!({ "function": "sums:add", "arguments": "[1, 2]" });
+    let refused = error_of(&agent.tool("exec_run", arguments));
+    assert_eq!(refused["code"], "invalid_params", "{refused}");
     // A relative root is meant from there, not from where the daemon lives.
     let arguments = json!({ "function": "other:here", "root": "deep/er" });
     let result = agent.tool("py_call", arguments);
     assert_eq!(text_of(&result), r#""deep""#, "{result}");
+}
+
+#[test]
+fn a_map_is_read_by_an_absolute_path_or_from_where_the_agent_stands() {
+    let context = TestContext::new();
+    context.write("pyproject.toml", "");
+    context.write("mod.py", "def f():\n    return 1\n");
+    let project = context.project.display().to_string();
+    let mut agent = context.agent(&[]);
+    for path in [".", "./", &project, project.trim_start_matches('/')] {
+        let uri = format!("pillion://map/{path}");
+        let read = agent.request("resources/read", json!({ "uri": uri }));
+        let text = read["result"]["contents"][0]["text"].as_str();
+        let map: Value = serde_json::from_str(text.unwrap_or_default()).unwrap_or_default();
+        assert_eq!(map["root"], json!(project), "{uri}: {read}");
+        assert_eq!(map["files"][0]["functions"], json!(["f"]), "{uri}: {map}");
+    }
 }
 
 #[test]

@@ -232,6 +232,8 @@ impl Client {
                 assert!(one[member].is_string(), "{member}: {one}");
             }
             assert!(one["turn_index"].is_u64(), "{one}");
+            let time = |member: &str| one[member].as_str().unwrap().to_owned();
+            assert!(time("created_at") <= time("last_updated"), "{one}");
         }
         sessions
     }

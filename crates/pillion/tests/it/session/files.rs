@@ -191,3 +191,20 @@ fn uploads_that_may_not_be_are_refused_whole() {
     );
     assert!(world.folder(&session).join("session_state.json").exists());
 }
+
+#[test]
+fn an_upload_is_not_written_through_a_link_of_the_learners_code() {
+    let world = World::new();
+    let client = world.serve();
+    let session = client.create(CHAPTER);
+    let outside = world.folder(&session).join("..").join("outside");
+    std::fs::create_dir(&outside).unwrap();
+    let data = world.folder(&session).join("user_workspace/data");
+    let _ = std::fs::remove_dir_all(&data);
+    std::os::unix::fs::symlink(&outside, &data).unwrap();
+    let reply = client.upload(&session, &[("settings.json", "{}")]);
+    assert_eq!(reply.status, 200, "{reply:?}");
+    let listed = good(&client.get(&format!("/api/session/{session}/files")));
+    assert!(names(&listed).contains(&("settings.json", "user")));
+    assert_eq!(std::fs::read_dir(&outside).unwrap().count(), 0);
+}

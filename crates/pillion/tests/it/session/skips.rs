@@ -75,6 +75,8 @@ fn reasons_have_names_in_two_languages_and_no_others() {
     let wrong = |body: Value| refused(&client.skip(&session, body));
     assert_eq!(wrong(json!({ "reason": "bored" })), place("reason"));
     assert_eq!(wrong(json!({ "reason": 3 })), place("reason"));
+    let told = client.skip(&session, json!({ "reason": "bored" })).json();
+    assert_eq!(told["detail"][0]["input"], "bored", "{told}");
     let long = "因".repeat(201);
     let body = json!({ "reason": "other", "reason_text": long });
     assert_eq!(wrong(body), place("reason_text"));

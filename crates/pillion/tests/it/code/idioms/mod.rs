@@ -4,6 +4,7 @@
 //! A row is one text. `# file: NAME` begins a file, and what stands before the first is
 //! `main.py`, which is run. `<|>` marks the place that is asked about.
 
+mod known;
 mod rename;
 mod signature;
 

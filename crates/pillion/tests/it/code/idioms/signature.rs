@@ -164,5 +164,40 @@ def <|>price(qty): return qty
 print(price(1))
 ",
         ),
+        row(
+            "a function with cases by type",
+            Refused("cases by type"),
+            r"
+from functools import singledispatch
+@singledispatch
+def <|>price(qty): return qty
+@price.register
+def _(qty: int): return qty * 2
+print(price(1), price('x'))
+",
+        ),
+        row(
+            "what makes the members of an enumeration",
+            Refused("made by its `__init__`"),
+            r"
+import enum
+class Color(enum.Enum):
+    RED = (1,)
+    def <|>__init__(self, number): self.number = number
+print(Color.RED.number)
+",
+        ),
+        row(
+            "a decorator that hands it to others",
+            Told(&["main.py:5"]),
+            r"
+known = []
+def enter(f):
+    known.append(f); return f
+@enter
+def <|>price(qty): return qty
+print(known[0](3))
+",
+        ),
     ]);
 }

@@ -7,6 +7,7 @@ mod extracts;
 mod inlines;
 mod moves;
 mod names;
+mod unseen;
 
 use std::fs;
 use std::process::Command;

@@ -1,0 +1,194 @@
+//! Who knows a definition by its name although no code spells it: a decorator that enters it
+//! somewhere, pytest, an enumeration that makes values of names, private names of a class.
+
+use pillion_catalogue::{Code, Error, Result};
+use pillion_changes::{ChangeSet, LeftAlone};
+use pillion_index::facts::name_hash;
+use pillion_index::parsed::parsed;
+use pillion_index::source::{Source, Span};
+use pillion_symbols::ask::EngineView;
+use pillion_symbols::closure;
+use pillion_symbols::literals::words;
+use pillion_symbols::occurrences::Sort;
+use pillion_symbols::open_files::OpenFiles;
+use ruff_python_ast::visitor::{self, Visitor};
+use ruff_python_ast::{Expr, Stmt, StmtClassDef};
+use ruff_text_size::{Ranged, TextRange};
+
+use super::subject::{Subject, absolute};
+use super::{moving, strings};
+
+/// Beginnings of names by which pytest and unittest find what they run.
+const COLLECTED: &[&str] = &["test", "Test"];
+
+/// Refuse to rename what others call by its name only.
+pub(super) fn refuse(engine: &EngineView, subject: &Subject) -> Result<()> {
+    let mut opened = OpenFiles::new(&engine.view);
+    for (path, span) in &subject.found.places {
+        let file = opened.name(path).0;
+        let is_conftest = file.rsplit('/').next() == Some("conftest.py");
+        let is_hook = subject.name.starts_with("pytest_") && subject.sort == Sort::Plain;
+        let defined = opened.defined_at(path, span.start);
+        let is_global = defined.is_some_and(|d| !d.name_path.contains('/') && d.kind.is_callable());
+        if is_conftest && is_hook && is_global && !subject.alias {
+            let what = format!("`{}` is called by pytest itself", subject.name);
+            return Err(Error::new(Code::Conflict, what).hint("it is known by this name only"));
+        }
+    }
+    Ok(())
+}
+
+/// List and tell who knows what is renamed by its name.
+pub(super) fn tell(engine: &EngineView, subject: &Subject, set: &mut ChangeSet) {
+    if subject.alias || subject.sort == Sort::Parameter {
+        return;
+    }
+    let mut opened = OpenFiles::new(&engine.view);
+    for (path, span) in &subject.found.places {
+        let file = opened.name(path).0;
+        let Some(source) = opened
+            .source(path)
+            .filter(|_| closure::is_inside(engine, path))
+        else {
+            continue;
+        };
+        if let Some(entry) = moving::entered(&engine.view, &file, &source, span.start) {
+            set.leave(LeftAlone {
+                location: opened.location(path, entry),
+                why: "it may be entered somewhere by its name by this".into(),
+            });
+        }
+        let made = source.offset(span.start).and_then(|at| {
+            parsed(source.text(), &file, |parsed| {
+                made_of_name(parsed.body(), at)
+            })
+        });
+        if let Some(range) = made {
+            set.leave(LeftAlone {
+                location: opened.location(path, span_of(&source, range)),
+                why: "its value is made of its name".into(),
+            });
+        }
+        let is_code = opened
+            .defined_at(path, span.start)
+            .is_some_and(|d| d.kind.is_callable() || d.kind == pillion_index::Kind::Class);
+        if is_code && is_test(&file) {
+            let collected = |name: &str| COLLECTED.iter().any(|begin| name.starts_with(begin));
+            let what = match (collected(&subject.name), collected(&subject.new_name)) {
+                (true, false) => "are not found under this name: pytest looks for `test`",
+                (false, true) => "under this name are run by pytest as tests",
+                _ => continue,
+            };
+            set.warn(format!("tests in `{file}` {what}"));
+        }
+    }
+    private(engine, subject, &mut opened, set);
+}
+
+/// Whether pytest looks for tests in a file.
+fn is_test(file: &str) -> bool {
+    let name = file.rsplit('/').next().unwrap_or(file);
+    name.starts_with("test_") || name.ends_with("_test.py")
+}
+
+/// List where a private name is spelled as Python spells it, with its class: `_Class__name`.
+fn private(engine: &EngineView, subject: &Subject, opened: &mut OpenFiles, set: &mut ChangeSet) {
+    if !subject.name.starts_with("__") || subject.name.ends_with("__") {
+        return;
+    }
+    for (path, span) in &subject.family.classes {
+        let source = opened.source(path);
+        let Some(class) = source.and_then(|s| s.slice(*span).map(ToOwned::to_owned)) else {
+            continue;
+        };
+        let spelled = format!("_{}{}", class.trim_start_matches('_'), subject.name);
+        let hash = name_hash(&spelled);
+        let index = &engine.view.index;
+        let files = index.iter().filter(|(_, facts)| facts.may_mention(hash));
+        let mut found: Vec<(String, Span)> = Vec::new();
+        for (file, _) in files {
+            let Some(source) = opened.source(&absolute(engine, file)) else {
+                continue;
+            };
+            for at in words(source.text(), &spelled) {
+                let span = Span {
+                    start: source.position(at),
+                    end: source.position(at + spelled.len()),
+                };
+                found.push((file.to_string(), span));
+            }
+        }
+        let in_strings = strings::exactly(index, engine.view.root(), &spelled);
+        found.extend(in_strings);
+        found.sort();
+        found.dedup();
+        for (file, span) in found {
+            set.leave(LeftAlone {
+                location: opened.location(&absolute(engine, &file), span),
+                why: "a private name, spelled with its class".into(),
+            });
+        }
+    }
+}
+
+/// What gives the member of an enumeration whose name stands here its value, if that is made
+/// of the name: `auto()` of a `StrEnum`, or with a `_generate_next_value_`.
+fn made_of_name(body: &[Stmt], at: usize) -> Option<TextRange> {
+    struct Find {
+        at: usize,
+        found: Option<TextRange>,
+    }
+    impl<'a> Visitor<'a> for Find {
+        fn visit_stmt(&mut self, stmt: &'a Stmt) {
+            if let Stmt::ClassDef(class) = stmt
+                && makes_values_of_names(class)
+            {
+                let own = class.body.iter().filter_map(Stmt::as_assign_stmt);
+                for assign in own {
+                    let mut targets = assign.targets.iter();
+                    let is_it = targets.any(|t| t.range().start().to_usize() == self.at);
+                    if is_it && called(&assign.value) == Some("auto") {
+                        self.found = Some(assign.value.range());
+                    }
+                }
+            }
+            visitor::walk_stmt(self, stmt);
+        }
+        fn visit_expr(&mut self, _: &'a Expr) {}
+    }
+    let mut find = Find { at, found: None };
+    find.visit_body(body);
+    find.found
+}
+
+fn makes_values_of_names(class: &StmtClassDef) -> bool {
+    let mut inner = class.body.iter();
+    class
+        .bases()
+        .iter()
+        .any(|base| last(base) == Some("StrEnum"))
+        || inner.any(|stmt| {
+            let function = stmt.as_function_def_stmt();
+            function.is_some_and(|function| function.name == *"_generate_next_value_")
+        })
+}
+
+/// The last name of what is called.
+fn called(expr: &Expr) -> Option<&str> {
+    last(&expr.as_call_expr()?.func)
+}
+
+fn last(expr: &Expr) -> Option<&str> {
+    match expr {
+        Expr::Name(name) => Some(name.id.as_str()),
+        Expr::Attribute(attribute) => Some(attribute.attr.as_str()),
+        _ => None,
+    }
+}
+
+fn span_of(source: &Source, range: TextRange) -> Span {
+    Span {
+        start: source.position(range.start().to_usize()),
+        end: source.position(range.end().to_usize()),
+    }
+}
