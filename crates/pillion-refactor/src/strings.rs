@@ -29,6 +29,8 @@ const MAX_IN_ONE: usize = 10;
 const DOCUMENTS: &[&str] = &[
     ".toml", ".cfg", ".ini", ".json", ".yaml", ".yml", ".md", ".rst", ".txt", ".in",
 ];
+/// Those of them that programs read.
+const CONFIGURATION: &[&str] = &[".toml", ".cfg", ".ini", ".json", ".yaml", ".yml"];
 /// Larger ones are data.
 const MAX_DOCUMENT: u64 = 1 << 20;
 
@@ -421,6 +423,17 @@ pub(super) fn spellings_in_documents(snapshot: &Snapshot, name: &str) -> Vec<Spe
         })
         .collect();
     found.into_iter().flatten().take(MAX_MENTIONS).collect()
+}
+
+/// Where configuration names something by what it belongs to, as entry points of a package do:
+/// `shop.cli:main` of `main` and its owner `cli`.
+pub fn in_configuration(snapshot: &Snapshot, name: &str, owner: &str) -> Vec<(String, Span)> {
+    let all = spellings_in_documents(snapshot, name).into_iter();
+    let named = all.filter(|one| {
+        CONFIGURATION.iter().any(|end| one.file.ends_with(end))
+            && one.before.rsplit(['.', ':']).next() == Some(owner)
+    });
+    named.map(|one| (one.file, one.span)).collect()
 }
 
 fn mentions_in(source: &Source, path: &Arc<str>, name: &str) -> Vec<Spelling> {

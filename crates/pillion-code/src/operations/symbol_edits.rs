@@ -102,6 +102,7 @@ macro_rules! edit_operation {
                 let edit = target.edit($how, &self.source)?;
                 target.check(&view, &edit, true)?;
                 let title = format!("{} {}", $name, which.name_path);
+                let title = (title, None);
                 let edited = carry_out(&view, &target, edit, &self.writing, cx.caller(), title);
                 Ok(Answer::one(edited.await?, view.unread()).in_format(cx.caller().format()))
             }
@@ -184,7 +185,10 @@ impl Operation for SafeDelete {
         target.check_lookups(&engine, &which.name_path).await?;
         target.check_field(&view, &which.name_path)?;
         let edit = target.deletion(&view)?;
-        let title = format!("delete {}", which.name_path);
+        let title = (
+            format!("delete {}", which.name_path),
+            target.no_longer_called(),
+        );
         let edited = carry_out(&view, &target, edit, &self.writing, cx.caller(), title).await?;
         Ok(Answer::one(edited, view.unread()).in_format(cx.caller().format()))
     }
@@ -379,6 +383,12 @@ impl Target {
             let own = strings.filter(|(file, _)| *file == self.file);
             places.extend(own.map(|(file, span)| (root.join(file), span)));
         }
+        let named = strings::in_configuration(&engine.view.snapshot, name, &self.owner());
+        places.extend(
+            named
+                .into_iter()
+                .map(|(file, span)| (root.join(file), span)),
+        );
         let mut opened = OpenFiles::new(&engine.view);
         let users: Vec<_> = places
             .iter()
@@ -393,6 +403,25 @@ impl Target {
         Err(Error::new(Code::Conflict, what)
             .hint("take these away first if they mean something else")
             .data(json!({ "users": users })))
+    }
+
+    /// The last word of what a definition is found in: its class, or its module.
+    fn owner(&self) -> String {
+        let class = self.name_path.rsplit('/').nth(1);
+        let module = self.file.trim_end_matches("/__init__.py");
+        let module = module.rsplit('/').next().unwrap_or_default();
+        class.unwrap_or(module.trim_end_matches(".py")).to_owned()
+    }
+
+    /// What ran for the value of a variable runs no more without it.
+    fn no_longer_called(&self) -> Option<String> {
+        let at = self.source.offset(self.name_at)?;
+        let call = symbol_source::called_for_value(self.source.text(), &self.file, at)?;
+        let call = call.lines().next().unwrap_or_default().to_owned();
+        Some(format!(
+            "`{call}` is no longer called: it gave `{}` its value",
+            self.name()
+        ))
     }
 
     /// Refuse to take away a name of a class whose bases or decorators make something of each,
@@ -612,10 +641,13 @@ async fn carry_out(
     edit: TextEdit,
     writing: &Writing,
     caller: &Caller,
-    title: String,
+    (title, warning): (String, Option<String>),
 ) -> Result<Edited> {
     let file: Arc<str> = target.file.as_str().into();
     let mut set = ChangeSet::new(view.root().to_owned());
+    if let Some(warning) = warning {
+        set.warn(warning);
+    }
     set.edit(&file, vec![edit])?;
     let before = match writing.apply {
         true => diagnostics::of_files(view, caller, std::slice::from_ref(&file)).await?,

@@ -31,6 +31,43 @@ pub(super) enum Given {
     Body,
 }
 
+/// What is called for the value of the variable whose name stands at an offset.
+pub(super) fn called_for_value(text: &str, path: &str, name_at: usize) -> Option<String> {
+    struct Finder {
+        name_at: usize,
+        called: Option<TextRange>,
+    }
+    impl<'a> Visitor<'a> for Finder {
+        fn visit_stmt(&mut self, stmt: &'a Stmt) {
+            let is_here = |target: &Expr| target.start().to_usize() == self.name_at;
+            let value = match stmt {
+                Stmt::Assign(assign) if assign.targets.iter().any(is_here) => Some(&assign.value),
+                Stmt::AnnAssign(assign) if is_here(&assign.target) => assign.value.as_ref(),
+                _ => return visitor::walk_stmt(self, stmt),
+            };
+            if let Some(value) = value {
+                self.visit_expr(value);
+            }
+        }
+        fn visit_expr(&mut self, expr: &'a Expr) {
+            match expr {
+                Expr::Lambda(_) => {}
+                Expr::Call(call) => self.called = self.called.or(Some(call.range())),
+                _ if self.called.is_none() => visitor::walk_expr(self, expr),
+                _ => {}
+            }
+        }
+    }
+    parsed(text, path, |parsed| {
+        let mut finder = Finder {
+            name_at,
+            called: None,
+        };
+        finder.visit_body(parsed.body());
+        Some(text[finder.called?].to_owned())
+    })
+}
+
 /// The body of the function or class whose name stands at an offset.
 pub(super) fn suite(text: &str, path: &str, name_at: usize) -> Option<Suite> {
     struct Finder {

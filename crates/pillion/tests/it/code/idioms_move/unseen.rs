@@ -72,6 +72,37 @@ print(globals()['helper']())
         verdict: Refused("main.py:5"),
     },
     Idiom {
+        name: "delete what a package is entered by",
+        program: "\
+--- main.py
+def main():
+    return 1
+
+
+print('on')
+--- pyproject.toml
+[project.scripts]
+shop = \"main:main\"
+",
+        ask: ("safe_delete", "", ""),
+        more: r#"{"name_path": "main"}"#,
+        verdict: Refused("pyproject.toml:2"),
+    },
+    Idiom {
+        name: "delete a variable whose value calls something",
+        program: "\
+--- main.py
+def go():
+    print('gone')
+
+
+x = go()
+",
+        ask: ("safe_delete", "", ""),
+        more: r#"{"name_path": "x"}"#,
+        verdict: Listed("`go()` is no longer called"),
+    },
+    Idiom {
         name: "delete a fixture that a test asks for",
         program: "\
 --- conftest.py
