@@ -158,7 +158,9 @@ fn is_root(
                 .names
                 .find(name)
                 .is_some_and(|id| sketch.all.as_ref().is_some_and(|all| all.contains(&id)));
-            let is_hook = name.starts_with("pytest_") || name == "load_tests";
+            let is_hook = name.starts_with("pytest_")
+                || name == "load_tests"
+                || name == "setup" && is_configuration_of_sphinx(path);
             if is_top && (is_offered || is_hook || name == "main" || is_around_module(name)) {
                 return true;
             }
@@ -176,6 +178,11 @@ fn is_root(
         || is_registered(sketch, node.scope)
         || loose.contains(&name_hash(name))
         || begins_as_spelled(name, loose)
+}
+
+/// Whether a file is the configuration of a documentation, which Sphinx runs.
+fn is_configuration_of_sphinx(path: &str) -> bool {
+    path.rsplit('/').next() == Some("conf.py")
 }
 
 /// Whether a string spells how the name begins, as in `getattr(self, f"visit_{kind}")`.

@@ -143,6 +143,12 @@ def _no_target(error: Exception | None) -> RefusedError:
         return many_values()
     if error is not None and "tuple" in str(error):
         return not_simple()
+    if error is not None and "list and keyword" in str(error):
+        return RefusedError(
+            "conflict",
+            "the function has keyword-only parameters, `*args` or `**kwargs`",
+            "inline it by hand, or give it plain parameters first",
+        )
     return RefusedError(
         "invalid_params",
         "there is no variable or function to inline at this place",

@@ -208,8 +208,11 @@ fn what_others_may_call_is_not_dead() {
          def use(x):\n    getattr(x, 'by_string')\n    return x.by_attribute\n\n\n\
          def by_call(): pass\n\n\nTABLE = {1: use, 2: 'by_call(1)'}\n",
     );
+    let sphinx = "def setup(app):\n    app.add_role('x', link)\n\n\ndef link(): pass\n\n\ndef never(): pass\n";
+    shop.context.write("docs/conf.py", sphinx);
     let dead = shop.ask("dead_code", json!({}));
     assert_eq!(dead["by_file"]["shop/alive.py"], json!(["Own.never"]));
+    assert_eq!(dead["by_file"]["docs/conf.py"], json!(["never"]));
 }
 
 #[test]

@@ -9,6 +9,20 @@ fn what_is_inlined_is_computed_as_before() {
 
 const TABLE: &[Idiom] = &[
     Idiom {
+        name: "a function with a keyword-only parameter",
+        program: "\
+--- main.py
+def f(a, *, b=1):
+    return a + b
+
+
+print(f(1, b=2))
+",
+        ask: ("inline", "main.py", "def |f("),
+        more: "",
+        verdict: Refused("keyword-only parameters"),
+    },
+    Idiom {
         name: "a read that nothing comes between",
         program: "\
 --- main.py
