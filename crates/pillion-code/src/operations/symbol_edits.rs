@@ -7,7 +7,7 @@ use std::sync::Arc;
 use pillion_catalogue::{Caller, Code, Context, Error, Offer, Operation, Result, Safety, Scope};
 use pillion_changes::{ChangeSet, Patched, TextEdit};
 use pillion_engines::finding::Finding;
-use pillion_index::answers::Answer;
+use pillion_index::answers::{Answer, Location};
 use pillion_index::keywords::may_be_keyword;
 use pillion_index::outline::last_line;
 use pillion_index::source::{Position, Source, Span};
@@ -173,8 +173,16 @@ impl Operation for SafeDelete {
             .into_iter()
             .filter(|use_| !use_.in_definition)
             .collect();
-        if !users.is_empty() {
-            let what = format!("`{}` is used {} times", which.name_path, users.len());
+        if let Some(first) = users.first() {
+            let times = match users.len() {
+                1 => "once".to_owned(),
+                n => format!("{n} times"),
+            };
+            let Location {
+                file, line, column, ..
+            } = &first.location;
+            let place = format!("{file}:{line}:{column}");
+            let what = format!("`{}` is used {times}: {place}", which.name_path);
             return Err(Error::new(Code::Conflict, what)
                 .hint("remove these uses first; possible ones may mean something else")
                 .data(json!({ "users": users.iter().take(MAX_USERS).collect::<Vec<_>>() })));

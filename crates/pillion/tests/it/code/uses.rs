@@ -180,7 +180,7 @@ fn of_what_a_fixture_gives_the_class_is_known() {
     }
     let at = project.find("shop.py", "Shop:\n    def |run");
     let uses = project.ask_at("refs", at);
-    let possible = uses["references"].as_array().unwrap().iter();
+    let possible = uses["locations"].as_array().unwrap().iter();
     let possible = possible.filter(|use_| use_["confidence"] == "possible");
     let lines: Vec<_> = possible.map(|use_| use_["line"].clone()).collect();
     assert_eq!(lines, [json!(4)]);
