@@ -236,6 +236,9 @@ def hoistable(selection: Selection, lines: Lines) -> list[str]:
     for item in statement.items if isinstance(statement, _WITHS) else ():
         if item.optional_vars is not None and expression not in ast.walk(item):
             assigned |= flow.bound_in([item.optional_vars])
+    for case in getattr(statement, "cases", ()):
+        if expression in ast.walk(case):
+            assigned |= flow.bound_in([case.pattern])
     if inner & assigned:
         raise RefusedError(
             "conflict",
@@ -272,8 +275,8 @@ def _has_room(selection: Selection, lines: Lines) -> None:
         what = "there is no room for a line before an `elif`"
         raise RefusedError("conflict", what, "name the value before the whole `if` by hand")
     if step.parent is not selection.tree and _heads_line(step.parent, statement, lines):
-        what = "the statement shares its line with the head of its block"
-        raise RefusedError("conflict", what, "put the statement in a line of its own first")
+        what = "its statement stands behind the `:` of its line: no line has room between them"
+        raise RefusedError("conflict", what, "put the statement in its own line first")
     parts = (*getattr(statement, "cases", ()), *getattr(statement, "handlers", ()))
     if any(expression in ast.walk(part) for part in parts):
         what = "there is no room for a line before a `case` or an `except`"
