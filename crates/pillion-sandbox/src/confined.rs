@@ -114,7 +114,7 @@ impl Confine {
         self
     }
 
-    /// Its folder ([`Folder::Later`]) is named on the other end of this socket: see
+    /// Its folder ([`Folder::Later`](crate::Folder::Later)) is named on the other end of this socket: see
     /// [`crate::Named`].
     #[must_use]
     pub fn name_later(mut self, naming: OwnedFd) -> Self {
