@@ -33,6 +33,19 @@ pub(super) enum Given {
 
 /// What is called for the value of the variable whose name stands at an offset.
 pub(super) fn called_for_value(text: &str, path: &str, name_at: usize) -> Option<String> {
+    #[derive(Default)]
+    struct Calls(Option<TextRange>);
+    impl<'a> Visitor<'a> for Calls {
+        fn visit_expr(&mut self, expr: &'a Expr) {
+            match expr {
+                Expr::Lambda(_) => {}
+                Expr::Call(call) => self.0 = self.0.or(Some(call.range())),
+                _ if self.0.is_none() => visitor::walk_expr(self, expr),
+                _ => {}
+            }
+        }
+    }
+    /// Statements only: what others call is not the variable's.
     struct Finder {
         name_at: usize,
         called: Option<TextRange>,
@@ -46,17 +59,12 @@ pub(super) fn called_for_value(text: &str, path: &str, name_at: usize) -> Option
                 _ => return visitor::walk_stmt(self, stmt),
             };
             if let Some(value) = value {
-                self.visit_expr(value);
+                let mut calls = Calls::default();
+                calls.visit_expr(value);
+                self.called = self.called.or(calls.0);
             }
         }
-        fn visit_expr(&mut self, expr: &'a Expr) {
-            match expr {
-                Expr::Lambda(_) => {}
-                Expr::Call(call) => self.called = self.called.or(Some(call.range())),
-                _ if self.called.is_none() => visitor::walk_expr(self, expr),
-                _ => {}
-            }
-        }
+        fn visit_expr(&mut self, _: &'a Expr) {}
     }
     parsed(text, path, |parsed| {
         let mut finder = Finder {

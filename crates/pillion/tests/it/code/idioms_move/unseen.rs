@@ -103,6 +103,18 @@ x = go()
         verdict: Listed("`go()` is no longer called"),
     },
     Idiom {
+        name: "delete a variable behind calls of others",
+        program: "\
+--- main.py
+print('first')
+x = len('ab')
+print('last')
+",
+        ask: ("safe_delete", "", ""),
+        more: r#"{"name_path": "x"}"#,
+        verdict: Listed("`len('ab')` is no longer called"),
+    },
+    Idiom {
         name: "delete a fixture that a test asks for",
         program: "\
 --- conftest.py
@@ -210,7 +222,7 @@ print(f(1))
 ",
         ask: ("extract_var", "main.py", ""),
         more: r#"{"start_line": 1, "start_column": 19, "end_line": 1, "end_column": 24, "var_name": "part"}"#,
-        verdict: Refused("head of its block"),
+        verdict: Refused("behind the `:` of its line"),
     },
     Idiom {
         name: "a value in the line of its condition",
@@ -225,7 +237,7 @@ print(f([]))
 ",
         ask: ("extract_var", "main.py", ""),
         more: r#"{"start_line": 2, "start_column": 18, "end_line": 2, "end_column": 22, "var_name": "part"}"#,
-        verdict: Refused("head of its block"),
+        verdict: Refused("behind the `:` of its line"),
     },
     Idiom {
         name: "a value that the same `with` makes",
@@ -283,6 +295,23 @@ def f(v):
 
 
 print(f([2]))
+",
+        ask: ("extract_var", "main.py", ""),
+        more: r#"{"start_line": 3, "start_column": 21, "end_line": 3, "end_column": 26, "var_name": "part"}"#,
+        verdict: Refused("which its statement gives a value"),
+    },
+    Idiom {
+        name: "a guard of a case that knows nothing of its pattern",
+        program: "\
+--- main.py
+def f(v, n):
+    match v:
+        case [a] if n > 1:
+            return a
+    return 0
+
+
+print(f([2], 2))
 ",
         ask: ("extract_var", "main.py", ""),
         more: r#"{"start_line": 3, "start_column": 21, "end_line": 3, "end_column": 26, "var_name": "part"}"#,
