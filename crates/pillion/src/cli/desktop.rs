@@ -24,8 +24,8 @@ const INTERPRETERS: [&str; 4] = [
 
 /// Whether a command line asks for this mode.
 pub(crate) fn is_meant(matches: &ArgMatches) -> bool {
-    let serve = matches.subcommand_matches("serve");
-    serve.is_some_and(|serve| serve.get_flag("desktop"))
+    let chosen = matches.subcommand();
+    chosen.is_some_and(|(name, chosen)| name == "serve" && chosen.get_flag("desktop"))
 }
 
 /// The address to listen on: the one that was typed, else that of `HOST`.

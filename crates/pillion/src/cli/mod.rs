@@ -51,13 +51,13 @@ use pillion_terminal::output;
     name = "pillion",
     version,
     propagate_version = true,
-    max_term_width = 100
+    max_term_width = 100,
+    subcommand_required = true,
+    arg_required_else_help = true
 )]
-struct Cli {
+struct WithoutCommands {
     #[command(flatten)]
     global: Global,
-    #[command(subcommand)]
-    command: Command,
 }
 
 /// Flags of every command.
@@ -187,14 +187,23 @@ enum Command {
 
 /// The whole command line: fixed commands and those of the catalogue.
 fn command() -> clap::Command {
-    operations::add_to(Cli::command(), None)
+    operations::add_to(with_fixed_commands(), None)
+}
+
+fn with_fixed_commands() -> clap::Command {
+    Command::augment_subcommands(WithoutCommands::command())
 }
 
 /// As much of it as is needed to understand these words. To describe a hundred commands of
 /// which one is meant would take longer than most of them take.
 fn command_for(mut words: impl Iterator<Item = OsString>) -> clap::Command {
     let first = words.next().and_then(|word| word.into_string().ok());
-    operations::add_to(Cli::command(), first.as_deref())
+    let first = first.as_deref();
+    let is_operation = |word| !Command::has_subcommand(word) && operations::begins_with(word);
+    match first.is_some_and(is_operation) {
+        true => operations::add_to(WithoutCommands::command(), first),
+        false => operations::add_to(with_fixed_commands(), first),
+    }
 }
 
 /// Parse, run, and turn the outcome into an exit code.
@@ -231,15 +240,14 @@ fn run(matches: &clap::ArgMatches, json: bool) -> Result<ExitCode> {
     if let Some(operation) = operations::selected(matches, json)? {
         return runtime.block_on(operations::run(operation, &global));
     }
-    let cli = Cli::from_arg_matches(matches).map_err(Error::internal)?;
-    let code = runtime.block_on(dispatch(cli))?;
+    let command = Command::from_arg_matches(matches).map_err(Error::internal)?;
+    let code = runtime.block_on(dispatch(command, global))?;
     // Threads that wait for standard input would wait for ever.
     runtime.shutdown_background();
     Ok(code)
 }
 
-async fn dispatch(cli: Cli) -> Result<ExitCode> {
-    let Cli { global, command } = cli;
+async fn dispatch(command: Command, global: Global) -> Result<ExitCode> {
     match command {
         Command::Tour(tour) => Box::pin(tour.run(&global)).await,
         Command::Stop => daemon::stop(&global).await,

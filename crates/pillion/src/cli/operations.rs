@@ -4,6 +4,7 @@
 
 use std::io::IsTerminal;
 use std::process::ExitCode;
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use clap::{Arg, ArgAction, ArgMatches};
@@ -61,13 +62,25 @@ pub(crate) struct Selected {
     notebooks: Option<Notebooks>,
 }
 
+/// All operations, put together once.
+fn all() -> &'static [Definition] {
+    static ALL: OnceLock<Vec<Definition>> = OnceLock::new();
+    ALL.get_or_init(definitions)
+}
+
+/// Whether the words that call an operation begin with this one.
+pub(crate) fn begins_with(word: &str) -> bool {
+    is_first_word(word) || is_first_word(&spelled(word))
+}
+
+fn is_first_word(word: &str) -> bool {
+    all().iter().flat_map(names).any(|known| known == word)
+}
+
 /// The commands of all operations; only the one called `only`, if there is one of that name.
 pub(crate) fn add_to(mut command: clap::Command, only: Option<&str>) -> clap::Command {
-    let all = definitions();
-    let is_operation = |name: &&str| {
-        let mut names = all.iter().flat_map(names);
-        names.any(|known| known == *name)
-    };
+    let all = all();
+    let is_operation = |name: &&str| is_first_word(name);
     // Whatever else it may be, it is none of these, unless operations are some of its verbs.
     let is_area = |name: &str| all.iter().any(|one| area(one) == name);
     let is_fixed = |command: &clap::Command, name: &str| {
@@ -83,7 +96,7 @@ pub(crate) fn add_to(mut command: clap::Command, only: Option<&str>) -> clap::Co
         only.filter(is_operation)
     });
     let is_wanted = |name: &str| only.is_none_or(|only| only == name);
-    for definition in &all {
+    for definition in all {
         let typed = definition.offer.command.filter(|typed| !typed.is_own);
         if let Some(typed) = typed.filter(|typed| is_wanted(typed.name)) {
             let mut sub = subcommand(definition, typed.name).display_order(typed.place);
@@ -114,7 +127,7 @@ pub(crate) fn add_to(mut command: clap::Command, only: Option<&str>) -> clap::Co
             .display_order(place)
             .subcommand_required(true)
             .arg_required_else_help(true);
-        for definition in &all {
+        for definition in all {
             if let Some((_, verb)) = definition.name.split_once('.').filter(|(a, _)| *a == area) {
                 let typed = verb.replace('_', "-");
                 let mut command = subcommand(definition, &typed);
@@ -193,7 +206,7 @@ pub(crate) fn wants_json(matches: &ArgMatches) -> bool {
 /// The operation that a command line names, and its arguments.
 fn chosen(matches: &ArgMatches) -> Option<(Definition, &ArgMatches)> {
     let (name, sub) = matches.subcommand()?;
-    let all = definitions();
+    let all = all();
     let short = all.iter().find(|definition| {
         let typed = definition.offer.command.filter(|typed| !typed.is_own);
         typed.is_some_and(|typed| typed.name == name)
@@ -458,7 +471,7 @@ fn show(definition: &Definition, result: &RawValue, streamed: bool) {
 
 /// All operations, for people or programs.
 pub(crate) fn list(json: bool) {
-    let all = definitions();
+    let all = all();
     if json {
         let list: Vec<Value> = all
             .iter()
