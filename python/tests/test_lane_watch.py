@@ -173,15 +173,19 @@ import os, signal, sys
 sys.path.insert(0, sys.argv[1])
 from pillion.lane import watch
 
+asleep, falls_asleep = os.pipe()
 payload = os.fork()
 if payload == 0:
     memory = bytearray(os.urandom(1 << 20) * 150)
     if sys.argv[2] == "beside":
-        if os.fork() == 0:
+        sleeper = os.fork()
+        if sleeper == 0:
             os.kill(os.getpid(), signal.SIGSTOP)
             print("woken", flush=True)
             os._exit(0)
-    for _ in range(150):
+        os.waitpid(sleeper, os.WUNTRACED)
+    os.write(falls_asleep, b".")
+    for _ in range(100):
         child = os.fork()
         if child == 0:
             os._exit(0)
@@ -189,6 +193,8 @@ if payload == 0:
     print("done", flush=True)
     os._exit(0)
 watcher = watch.Watcher(payload, None)
+# Whoever is stopped twice, by himself and by somebody else, is woken by the first who wakes him.
+os.read(asleep, 1)
 while watcher.status is None:
     watcher._hold(lambda names: None)
     watcher._reap()
@@ -202,5 +208,5 @@ def test_who_is_made_while_all_are_stopped_goes_on(user, sleeper):
     argv = [*(NOBODY if user == "nobody" else []), *BOX, usable_python(user), "-I", "-S", "-B"]
     argv += ["-c", HOLDS, str(PYTHON_DIR), sleeper]
     # Whoever is asleep by his own wish stays so, and goes with the namespace.
-    ran = subprocess.run(argv, capture_output=True, text=True, cwd="/", timeout=DEADLINE)
+    ran = subprocess.run(argv, capture_output=True, text=True, cwd="/", timeout=3 * DEADLINE)
     assert (ran.stdout, ran.returncode) == ("done\n", 0), ran

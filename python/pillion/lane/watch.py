@@ -40,11 +40,13 @@ _MOST_PROCESSES = 4096
 _UNTOLD_SECONDS = 5.0
 # How long killed processes may take to vanish. Those stuck in the kernel go with the namespace.
 _GONE_SECONDS = 5.0
-# How long stopped processes may take to stand still. One that waits for its child to start a
-# program does not before that has, so nobody is waited for for long.
-_STILL_SECONDS = 0.05
+# How long stopped processes may take to stand still. A busy machine lets a process wait that long
+# before it goes on with a large fork, at whose end it stops.
+_STILL_SECONDS = 5.0
 # Stopped, looked at by a debugger, or ended.
 _STILL = frozenset((b"T", b"t", b"Z", b"X"))
+# It waits for something in the kernel, and no signal but the last wakes it.
+_WAITS = b"D"
 # How long processes get to do what a signal asks, before they are looked at again.
 _BETWEEN_SIGNALS = 0.0002
 # Bytes that can wait in one, and that there can be of an epoll, in the kernel's memory.
@@ -200,7 +202,7 @@ class Watcher:
 
     def _hold(self, act: Callable[[list[str]], None]) -> None:
         """Do something while nobody moves. Who stood still before still does afterwards."""
-        asleep = {name for name in self._others() if self._state(name) == b"T"}
+        asleep = {name for name in self._others() if self._state(name)[0] == b"T"}
         self._signal(-1, signal.SIGSTOP)
         names = self._others_when_still()
         act(names)  # who is ended for what this finds does not move again
@@ -226,18 +228,30 @@ class Watcher:
         deadline = time.monotonic() + _STILL_SECONDS
         names = self._others()
         while time.monotonic() < deadline:
-            are_still = all(self._state(name) in _STILL for name in names)
+            are_still = self._are_still(names)
             before, names = names, self._others()
             if are_still and names == before:
                 break
             time.sleep(_BETWEEN_SIGNALS)
         return names
 
-    def _state(self, name: str) -> bytes:
+    def _are_still(self, names: list[str]) -> bool:
+        """Whether none of them will do anything, nor have another child, before it goes on."""
+        states = {name: self._state(name) for name in names}
+        # `vfork` waits until the child starts a program, and the child stands still before that.
+        parents = {parent for state, parent in states.values() if state == b"T"}
+        return all(
+            state in _STILL or (state == _WAITS and name in parents)
+            for name, (state, _) in states.items()
+        )
+
+    def _state(self, name: str) -> tuple[bytes, str]:
+        """What a process does, and who its parent is."""
         try:
-            return self._read(f"{name}/stat").rpartition(b")")[2].split()[0]
+            fields = self._read(f"{name}/stat").rpartition(b")")[2].split()
+            return fields[0], fields[1].decode()
         except (FileNotFoundError, ProcessLookupError):
-            return b"X"
+            return b"X", ""
 
     def _sample(self, names: list[str]) -> tuple[int, int]:
         """Memory and tasks of these processes; what is shared is counted for each that has it."""
