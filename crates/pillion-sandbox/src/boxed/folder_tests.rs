@@ -6,10 +6,6 @@ use std::path::Path;
 
 use super::*;
 
-const NOBODY: Everyone = Everyone {
-    list: Vec::new,
-    stop: Vec::new,
-};
 /// As if the file system had had room for everything before the run: whatever is written, the
 /// folder has to be added up to know whether it is full.
 const LOST_MUCH: (u64, u64) = (u64::MAX / 2, u64::MAX / 2);
@@ -121,7 +117,9 @@ fn whoever_hides_something_deep_down_has_too_much() {
 fn a_folder_is_full_when_it_holds_more_than_fits() {
     let folder = tempfile::tempdir().unwrap();
     let watched = disk(folder.path(), 1 << 20, 10, LOST_MUCH);
-    let full = |folder: &mut Folder| folder.is_full(NOBODY) && folder.was_filled(NOBODY);
+    let full = |folder: &mut Folder| {
+        folder.is_full(Everyone::NOBODY) && folder.was_filled(Everyone::NOBODY)
+    };
     let mut seen = Folder::new(watched.clone()).unwrap();
     assert!(
         !full(&mut seen),
@@ -143,11 +141,11 @@ fn a_folder_that_cannot_be_full_is_added_up_at_leisure() {
     let mut seen = Folder::new(disk).unwrap();
     fill(&folder.path().join("large"), 2 << 20);
     assert!(
-        !seen.is_full_already(NOBODY),
+        !seen.is_full_already(Everyone::NOBODY),
         "nothing says that it could be"
     );
     // It is found out all the same, only later.
-    while !seen.is_full(NOBODY) {
+    while !seen.is_full(Everyone::NOBODY) {
         std::thread::sleep(Duration::from_millis(5));
     }
 }
@@ -162,7 +160,7 @@ fn what_was_there_before_counts_from_the_beginning() {
     // It may be full, so it is added up, and then it is known not to be.
     let mut seen = Folder::new(used).unwrap();
     assert!(seen.may_be_full());
-    assert!(!seen.is_full(NOBODY));
+    assert!(!seen.is_full(Everyone::NOBODY));
     assert!(!seen.may_be_full());
 }
 

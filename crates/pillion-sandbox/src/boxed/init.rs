@@ -9,7 +9,7 @@ use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, wait};
 use rustix::thread::UnshareFlags;
 
 use super::late_folder::Later;
-use super::processes::Everyone;
+use super::processes::{Everyone, once_still};
 use super::watch::{Seen, all_others};
 use super::{complain, is_over, payload, root};
 use crate::policy::WORK;
@@ -96,7 +96,10 @@ const EVERYONE: Everyone = Everyone {
     list: all_others,
     stop: || {
         let _ = syscalls::signal_all_others(libc::SIGSTOP);
-        all_others()
+        once_still(all_others)
+    },
+    wake: || {
+        let _ = syscalls::signal_all_others(libc::SIGCONT);
     },
 };
 

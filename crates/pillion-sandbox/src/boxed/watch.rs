@@ -157,11 +157,7 @@ impl Seen {
 
     /// What it left in its folder, when nobody is there any more.
     pub(super) fn last_look(&mut self) -> Option<&'static str> {
-        let nobody = Everyone {
-            list: Vec::new,
-            stop: Vec::new,
-        };
-        let was_filled = self.folder.as_mut()?.was_filled(nobody);
+        let was_filled = self.folder.as_mut()?.was_filled(Everyone::NOBODY);
         was_filled.then_some("disk")
     }
 }

@@ -3,10 +3,12 @@
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicI32, Ordering};
 
 use pillion_process::{Launch, Pipe, Running, StreamTarget};
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 
+use super::super::processes::once_still;
 use super::*;
 
 /// A process that does nothing until it is dropped.
@@ -36,7 +38,7 @@ impl Idle {
     }
 
     fn is_stopped(&self) -> bool {
-        ProcessStatus::of(self.pid).is_stopped
+        ProcessStatus::of(self.pid).is_stopped()
     }
 }
 
@@ -48,7 +50,11 @@ fn until(mut holds: impl FnMut() -> bool) {
 
 /// A look without any folder, at everyone in `list`.
 fn look(watch: &WatchedLimits, list: fn() -> Vec<i32>) -> (Option<&'static str>, Seen) {
-    let everyone = Everyone { list, stop: list };
+    let everyone = Everyone {
+        list,
+        stop: list,
+        wake: || {},
+    };
     let mut seen = Seen::new(watch, 0);
     (seen.look(watch, everyone), seen)
 }
@@ -64,7 +70,7 @@ fn memory(most: u64) -> WatchedLimits {
 async fn a_process_is_seen_as_it_is() {
     let idle = Idle::new(StreamTarget::Null);
     let status = ProcessStatus::of(idle.pid);
-    assert_eq!((status.tasks, status.is_stopped), (1, false));
+    assert_eq!((status.tasks, status.is_stopped()), (1, false));
     assert!(status.memory > status.tables && status.tables > 0);
     assert_eq!(open_files(idle.pid), 3);
     idle.signal(Signal::STOP);
@@ -76,7 +82,7 @@ async fn a_process_is_seen_as_it_is() {
 #[test]
 fn a_process_that_is_gone_uses_nothing() {
     let gone = ProcessStatus::of(i32::MAX);
-    assert_eq!((gone.tasks, gone.memory, gone.is_stopped), (0, 0, false));
+    assert_eq!((gone.tasks, gone.memory, gone.is_stopped()), (0, 0, false));
     assert_eq!(open_files(i32::MAX) + count_mappings(i32::MAX), 0);
     assert_eq!(in_the_kernel(&[i32::MAX]), (0, 0));
     assert_eq!(proportional(i32::MAX), 0);
@@ -156,7 +162,7 @@ async fn a_look_waits_for_its_time() {
     *PIDS.lock().unwrap() = vec![idle.pid];
     let everyone = Everyone {
         list: || PIDS.lock().unwrap().clone(),
-        stop: Vec::new,
+        ..Everyone::NOBODY
     };
     let an_hour = 3_600_000;
     let mut later = Seen::new(&memory(1), an_hour);
@@ -206,10 +212,11 @@ async fn who_moved_goes_on_and_who_stood_still_does_not() {
             let pids = PIDS.lock().unwrap().clone();
             for pid in &pids {
                 kill_process(Pid::from_raw(*pid).unwrap(), Signal::STOP).unwrap();
-                until(|| ProcessStatus::of(*pid).is_stopped);
+                until(|| ProcessStatus::of(*pid).is_stopped());
             }
             pids
         },
+        wake: || {},
     };
     asleep.signal(Signal::STOP);
     until(|| asleep.is_stopped());
@@ -237,9 +244,60 @@ async fn whoever_was_stopped_goes_on_also_if_a_list_misses_him() {
             kill_process(Pid::from_raw(pids[0]).unwrap(), Signal::STOP).unwrap();
             pids
         },
+        wake: || {},
     };
     assert_eq!(everyone.held(|_| Ok::<_, ()>(())), Ok(()));
     until(|| !missed.is_stopped());
+}
+
+/// Much memory makes each fork take long, so that many are going on when everybody is stopped.
+const FORKS_MUCH: &str = "
+import os
+memory = bytearray(os.urandom(1 << 20) * 100)
+for _ in range(100):
+    child = os.fork()
+    if child == 0:
+        os._exit(0)
+    os.waitpid(child, 0)
+";
+
+#[tokio::test]
+async fn who_is_made_while_all_are_stopped_goes_on() {
+    static GROUP: AtomicI32 = AtomicI32::new(0);
+    fn signal(signal: Signal) {
+        let group = Pid::from_raw(GROUP.load(Ordering::Relaxed)).unwrap();
+        let _ = kill_process_group(group, signal);
+    }
+    fn list() -> Vec<i32> {
+        let group = GROUP.load(Ordering::Relaxed);
+        let below = pillion_process::descendants(group.unsigned_abs());
+        let below = below.into_iter().map(|pid| i32::try_from(pid).unwrap());
+        [group].into_iter().chain(below).collect()
+    }
+    let everyone = Everyone {
+        list,
+        stop: || {
+            signal(Signal::STOP);
+            once_still(list)
+        },
+        wake: || signal(Signal::CONT),
+    };
+    let launch = Launch::new("python3").args(["-I", "-S", "-c", FORKS_MUCH]);
+    let mut running = launch
+        .stdin(StreamTarget::Null)
+        .unguarded()
+        .spawn()
+        .unwrap();
+    let pid = i32::try_from(running.id().unwrap()).unwrap();
+    GROUP.store(pid, Ordering::Relaxed);
+    let deadline = Instant::now() + Duration::from_secs(180);
+    while fs::read_to_string(format!("/proc/{pid}/status"))
+        .is_ok_and(|status| !status.contains("\nState:\tZ"))
+    {
+        assert!(Instant::now() < deadline, "somebody stands still for ever");
+        everyone.held(|_| Ok::<_, ()>(())).unwrap();
+    }
+    assert!(running.wait().await.success());
 }
 
 #[test]

@@ -61,6 +61,11 @@ pub(super) fn run(spec: &Spec, ctl: &OwnedFd, life: &OwnedFd) -> i32 {
 const EVERYONE: Everyone = Everyone {
     list: below,
     stop: stop_everyone,
+    wake: || {
+        for pid in below().into_iter().filter_map(Pid::from_raw) {
+            let _ = kill_process(pid, Signal::CONT);
+        }
+    },
 };
 
 /// Wait for the next look; says whether the owner let go.
