@@ -32,17 +32,17 @@ MAX_SOCKET_PATH, MAX_BODY, PEERCRED = 108, 100 << 20, getattr(socket, "SO_PEERCR
 # Each command: its parameters and help; its operation is `code.COMMAND` unless it is named. A
 # parameter is `name:type`, an option `--name:type`, a flag `--name`; `?` is optional, `*` a list.
 SPAN, RENAMED = "start_line:int end_line:int", {"at": "positions", "kind": "kinds"}
-PLACE, PATCH = "file? line:int? col:int? --at:spot* --limit:int", "--output-format:str --apply"
+PLACE, PATCH = "file? line:int? col:int? --at:spot*", "--output-format:str --apply"
 TABLE = """
-at | PLACE | Tell everything about the name at a position
+at | PLACE --limit:int | Tell everything about the name at a position
 defs | PLACE | Find where a name is defined
-refs | PLACE --include-declaration:json | Find where a name is used
+refs | PLACE --limit:int --include-declaration:json | Find where a name is used
 hover | PLACE | Tell what a name is
-occurrences | PLACE | List what a rename would touch
-implementations | PLACE | Find what implements or overrides a name
-callers | PLACE | Find who calls a function
-callees | PLACE | Find what a function calls
-type-hierarchy | PLACE | Show the bases and subclasses of a class
+occurrences | PLACE --limit:int | List what a rename would touch
+implementations | PLACE --limit:int | Find what implements or overrides a name
+callers | PLACE --limit:int | Find who calls a function
+callees | PLACE --limit:int | Find what a function calls
+type-hierarchy | PLACE --limit:int | Show the bases and subclasses of a class
 list | path? -r/--recursive --depth:int --limit:int | List what a file or folder defines
 symbols | query --kind:str* --limit:int | Find definitions by a part of their name
 read-symbol | name_path path? --limit:int | Read the source of a definition

@@ -2,7 +2,7 @@
 //! crate no modules depend on each other.
 //!
 //! The tables are the design. A crate may use a crate of ours only if its line says so: to
-//! change a line is to move a wall, and wants a reason in the change's message. What a cycle
+//! change a line is to change the design, and wants a reason in the change's message. What a cycle
 //! between modules is, `modules/cycles.rs` says.
 
 use std::path::{Path, PathBuf};
@@ -20,9 +20,9 @@ use crate::repository::Repository;
 /// - The service of code stands on crates that are each about one thing: refactorings, symbols,
 ///   the map, engines, changes, the index. The map and the engines do not know each other.
 /// - Lanes are a library of services: any of them may run code behind walls.
-/// - Projects are opened in one room for all services and for lanes; what opens one knows
+/// - Projects are opened in one crate for all services and for lanes; what opens one knows
 ///   neither who asks nor what runs in it.
-/// - The rooms of the heart stand side by side.
+/// - The crates of the heart stand side by side.
 /// - The client stands beside it all: what it links must stay small.
 const MAY_USE: &[(&str, &[&str])] = &[
     (

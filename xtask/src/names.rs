@@ -1,13 +1,17 @@
 //! Doors know no operation by its name: what they offer, they read from the catalogue.
 //!
-//! The names are those that the sources define. Who asks for an operation like any client does
-//! (the tour, what agents are told in words) may name it.
+//! The names are those of the generated page: not every operation spells its name where it is
+//! defined, because some are made by a macro. Who asks for an operation like any client does (the
+//! tour, what agents are told in words) may name it.
 
 use std::collections::BTreeSet;
 use std::path::Path;
 
 use crate::error::{Error, Result};
 use crate::repository::Repository;
+
+/// The page that has every operation. Another step of `check` sees that it is the newest.
+const OPERATIONS: &str = "docs/reference/operations.md";
 
 /// Where no operation is named.
 const DOORS: &[&str] = &["crates/pillion-doors/src", "crates/pillion/src/cli"];
@@ -22,21 +26,22 @@ const CLIENTS: &[&str] = &[
 
 /// Check every file of the doors.
 pub(crate) fn check(repository: &Repository) -> Result<()> {
+    let page = repository.text(Path::new(OPERATIONS))?.unwrap_or_default();
+    let names: BTreeSet<&str> = page.lines().filter_map(listed).collect();
+    if names.is_empty() {
+        return Err(Error::new(format!("`{OPERATIONS}` lists no operations"))
+            .hint("`cargo xtask generate` writes it"));
+    }
     let files = repository.files()?;
-    let mut names = BTreeSet::new();
-    let mut doors = Vec::new();
+    let mut broken = Vec::new();
     for file in files.iter().filter(|file| is_source(file)) {
+        let below = |folders: &[&str]| folders.iter().any(|folder| file.starts_with(folder));
+        if !below(DOORS) || below(CLIENTS) {
+            continue;
+        }
         let Some(text) = repository.text(file)? else {
             continue;
         };
-        names.extend(text.lines().filter_map(defined).map(ToOwned::to_owned));
-        let below = |folders: &[&str]| folders.iter().any(|folder| file.starts_with(folder));
-        if below(DOORS) && !below(CLIENTS) {
-            doors.push((file, text));
-        }
-    }
-    let mut broken = Vec::new();
-    for (file, text) in doors {
         for (number, line) in (1..).zip(code(&text)) {
             if let Some(name) = named(line, &names) {
                 broken.push(format!(
@@ -59,10 +64,10 @@ fn is_source(file: &Path) -> bool {
     code && file.starts_with("crates")
 }
 
-/// The name that a line defines an operation by.
-fn defined(line: &str) -> Option<&str> {
-    let rest = line.trim().strip_prefix("const NAME: &'static str = \"")?;
-    rest.strip_suffix("\";").filter(|name| name.contains('.'))
+/// The operation that a line of the page is the heading of.
+fn listed(line: &str) -> Option<&str> {
+    let name = line.strip_prefix("## `")?.strip_suffix('`')?;
+    name.contains('.').then_some(name)
 }
 
 /// The lines of a file before its tests, which may name what they try.
@@ -71,14 +76,15 @@ fn code(text: &str) -> impl Iterator<Item = &str> {
 }
 
 /// An operation that a line names as a string.
-fn named<'a>(line: &str, names: &'a BTreeSet<String>) -> Option<&'a str> {
+fn named<'a>(line: &str, names: &BTreeSet<&'a str>) -> Option<&'a str> {
     let line = line.trim_start();
     if line.starts_with("//") {
         return None;
     }
     let mut names = names.iter();
-    let name = names.find(|name| line.contains(&format!("\"{name}\"")))?;
-    Some(name)
+    names
+        .find(|name| line.contains(&format!("\"{name}\"")))
+        .copied()
 }
 
 #[cfg(test)]
@@ -86,11 +92,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_read_where_they_are_defined_and_found_where_they_are_not() {
-        let name = defined("    const NAME: &'static str = \"code.defs\";");
-        assert_eq!(name, Some("code.defs"));
-        assert_eq!(defined("const NAME: &'static str = \"daemon\";"), None);
-        let names = BTreeSet::from(["code.defs".to_owned()]);
+    fn names_are_read_from_their_page_and_found_where_they_are_not_to_be() {
+        assert_eq!(listed("## `code.defs`"), Some("code.defs"));
+        for other in [
+            "## Who asks",
+            "## `daemon`",
+            "`code.defs` is one",
+            "# Operations",
+        ] {
+            assert_eq!(listed(other), None, "{other}");
+        }
+        let names = BTreeSet::from(["code.defs"]);
         assert_eq!(
             named("(\"/defs\", \"code.defs\"),", &names),
             Some("code.defs")

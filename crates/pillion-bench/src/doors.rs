@@ -2,12 +2,10 @@
 
 use std::path::Path;
 
-use pillion_catalogue::{Code, Error, Result};
+use pillion_catalogue::{Error, Result};
 use pillion_engine::{Engine, EngineOptions};
-use pillion_process::StreamTarget;
 use serde_json::json;
 use serde_json::value::{RawValue, to_raw_value};
-use tokio::io::{AsyncBufReadExt, BufReader};
 
 use super::Plan;
 use super::payload::Payload;
@@ -145,22 +143,8 @@ pub(super) async fn stdio(stage: &Stage, plan: &Plan) -> Result<Vec<Row>> {
 
 /// Through HTTP.
 pub(super) async fn http(stage: &Stage, plan: &Plan) -> Result<Vec<Row>> {
-    let launch = stage.pillion().args(["serve", "--port", "0"]);
-    let mut server = launch
-        .stdout(StreamTarget::Piped)
-        .spawn()
-        .map_err(Error::internal)?;
-    let mut said = String::new();
-    if let Some(stdout) = server.take_stdout() {
-        let mut stdout = BufReader::new(stdout);
-        stdout
-            .read_line(&mut said)
-            .await
-            .map_err(|error| cannot(&error))?;
-    }
-    let port = said.trim().rsplit(':').next().and_then(|p| p.parse().ok());
-    let port: u16 = port
-        .ok_or_else(|| Error::new(Code::StartFailed, format!("`pillion serve` said `{said}`")))?;
+    // Dropping it ends it.
+    let (_server, port) = stage.serve().await?;
     let asyncio = stage.start(stage.asyncio("a.sock"), "a.sock")?;
     let mut door = Door {
         name: "http",

@@ -4,11 +4,11 @@ use std::fs;
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use pillion_catalogue::{Code, Error, Result};
+use pillion_catalogue::{Error, Result};
 use pillion_process::stat::Identity;
-use pillion_process::{Launch, Running, StreamTarget, descendants};
+use pillion_process::{Launch, StreamTarget, descendants};
 use serde_json::{Value, json};
-use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader};
+use tokio::io::AsyncReadExt;
 
 use super::Plan;
 use super::code::micros;
@@ -165,7 +165,7 @@ async fn rate(stage: &Stage, plan: &Plan) -> Result<Row> {
 /// How soon `/health` answers while code runs.
 async fn health(stage: &Stage, plan: &Plan) -> Result<Row> {
     plan.tell("health while code runs");
-    let (_server, port) = serve(stage).await?;
+    let (_server, port) = stage.serve().await?;
     let root = project(stage, "warm", AT_ONCE)?;
     let params = json!({ "code": PROGRAM, "lane": "expert", "root": root });
     let message = posted("/v1/exec.run", &params.to_string());
@@ -307,28 +307,4 @@ async fn plain(stage: &Stage) -> Result<f64> {
     let took = began.elapsed().as_secs_f64();
     running.wait().await;
     Ok(took)
-}
-
-async fn serve(stage: &Stage) -> Result<(Running, u16)> {
-    let launch = stage.pillion().args(["serve", "--port", "0"]);
-    let mut server = launch
-        .stdout(StreamTarget::Piped)
-        .spawn()
-        .map_err(Error::internal)?;
-    let mut said = String::new();
-    if let Some(stdout) = server.take_stdout() {
-        let mut lines = BufReader::new(stdout);
-        lines
-            .read_line(&mut said)
-            .await
-            .map_err(|error| cannot(&error))?;
-    }
-    let port = said
-        .trim()
-        .rsplit(':')
-        .next()
-        .and_then(|port| port.parse().ok());
-    let port = port
-        .ok_or_else(|| Error::new(Code::StartFailed, format!("`pillion serve` said `{said}`")))?;
-    Ok((server, port))
 }

@@ -140,7 +140,7 @@ impl Row {
         }
     }
 
-    /// And what it is compared with.
+    /// Add what it is compared with.
     pub(super) fn against(mut self, name: &'static str, figure: Figure) -> Self {
         self.ratio = (figure.p50 > 0.0).then(|| self.ours.p50 / figure.p50);
         self.baseline = Some(Baseline { name, figure });
@@ -164,7 +164,7 @@ impl Row {
         Self::new(name, what, Unit::Rate, rate(&duel.ours)).against(baseline, rate(&duel.baseline))
     }
 
-    /// And what pillion promises about it.
+    /// Add what pillion promises about it.
     pub(super) fn budget(mut self, budget: Budget) -> Self {
         let baseline = self.baseline.as_ref().map_or(0.0, |b| b.figure.p50);
         let (ours, show) = (self.ours, |value| self.unit.show(value));

@@ -64,7 +64,7 @@ pub(super) struct Samples {
 }
 
 impl Samples {
-    /// One round more.
+    /// Add a round.
     pub(super) fn add(&mut self, round: Vec<f64>, wall: Duration) {
         self.rates
             .push(round.len() as f64 / wall.as_secs_f64().max(1e-9));

@@ -14,6 +14,7 @@ use pillion_runtime::discovery::{self, DiscoveryRequest};
 use pillion_runtime::trust::TrustRecords;
 use pillion_runtime::{Dirs, Interpreter, Managed};
 use tempfile::TempDir;
+use tokio::io::{AsyncBufReadExt, BufReader};
 
 use super::wire::Wire;
 
@@ -197,6 +198,29 @@ impl Stage {
         let input = input.into_owned_fd().map_err(|error| cannot(&error))?;
         let output = output.into_owned_fd().map_err(|error| cannot(&error))?;
         Ok((running, Wire::pipes(output.into(), input.into())))
+    }
+
+    /// `pillion serve`, and the port that it listens on. Dropping it ends it.
+    pub(super) async fn serve(&self) -> Result<(Running, u16)> {
+        let launch = self.pillion().args(["serve", "--port", "0"]);
+        let mut server = launch
+            .stdout(StreamTarget::Piped)
+            .spawn()
+            .map_err(Error::internal)?;
+        let mut said = String::new();
+        if let Some(stdout) = server.take_stdout() {
+            let mut lines = BufReader::new(stdout);
+            lines
+                .read_line(&mut said)
+                .await
+                .map_err(|error| cannot(&error))?;
+        }
+        let port = said.trim().rsplit(':').next();
+        let port = port.and_then(|port| port.parse().ok());
+        let port = port.ok_or_else(|| {
+            Error::new(Code::StartFailed, format!("`pillion serve` said `{said}`"))
+        })?;
+        Ok((server, port))
     }
 }
 

@@ -87,7 +87,7 @@ impl Wire {
         Ok(&self.answer)
     }
 
-    /// Send and wait.
+    /// Send a message and wait for the answer.
     pub(super) fn ask(&mut self, message: &[u8]) -> io::Result<&[u8]> {
         self.send(message)?;
         self.receive()

@@ -29,7 +29,7 @@ pub struct Lease {
 }
 
 impl Activity {
-    /// Work begins.
+    /// Say that work begins; it lasts until the lease is dropped.
     pub fn lease(&self) -> Lease {
         self.running.fetch_add(1, Ordering::Relaxed);
         Lease {
@@ -37,7 +37,7 @@ impl Activity {
         }
     }
 
-    /// How much runs.
+    /// How many leases are held.
     pub fn running(&self) -> usize {
         self.running.load(Ordering::Relaxed)
     }

@@ -43,7 +43,7 @@ impl<S: Send + Sync + 'static> Default for Operations<S> {
 }
 
 impl<S: Send + Sync + 'static> Operations<S> {
-    /// And `O`.
+    /// Add the operation `O`.
     #[must_use]
     pub fn with<O: Operation<Service = S>>(mut self) -> Self {
         self.list.push((Definition::of::<O>(), handle::<O>));

@@ -44,7 +44,7 @@ impl Fault {
         }
     }
 
-    /// And this was given there.
+    /// Say which value was given there.
     #[must_use]
     pub fn given(mut self, value: &Value) -> Self {
         let names = || self.loc.iter().filter_map(Value::as_str);

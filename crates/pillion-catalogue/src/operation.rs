@@ -102,6 +102,6 @@ pub trait Operation:
         None
     }
 
-    /// Do it.
+    /// Answer a request for the operation.
     fn run(self, cx: Context<Self::Service>) -> impl Future<Output = Result<Self::Output>> + Send;
 }

@@ -13,7 +13,7 @@ use similar::{Algorithm, DiffOp, DiffTag, capture_diff_slices_deadline, group_di
 /// Unchanged lines around each change.
 const CONTEXT: usize = 3;
 /// How long the smallest patch of a file may be looked for.
-const EFFORT: Duration = Duration::from_secs(2);
+const SEARCH_TIMEOUT: Duration = Duration::from_secs(2);
 /// What git calls a file without bytes. GNU patch believes no other word for it.
 const EMPTY: &str = "e69de29";
 
@@ -81,7 +81,7 @@ pub(super) fn patch(path: &str, fate: Fate<'_>, old: &str, new: &str) -> String 
 /// are right: the others are counted anew.
 pub(super) fn compare(old: &[&str], new: &[&str]) -> Vec<DiffOp> {
     // The effort grows with the square of what differs; from then on it is guessed.
-    let until = Instant::now() + EFFORT;
+    let until = Instant::now() + SEARCH_TIMEOUT;
     let mut ops = capture_diff_slices_deadline(Algorithm::Myers, old, new, Some(until));
     let (mut was, mut is) = (0, 0);
     let mut fits = true;

@@ -27,7 +27,7 @@ const WRITER_TIMEOUT: Duration = Duration::from_millis(500);
 /// How long a program may take from finding a file under its name to having it open.
 pub(super) const OPENING: Duration = Duration::from_millis(10);
 /// How often that is looked at.
-const LOOK: Duration = Duration::from_millis(2);
+const POLL_EVERY: Duration = Duration::from_millis(2);
 /// How often somebody may be quicker while a file is put back.
 const TRIES: usize = 1_000;
 
@@ -156,7 +156,7 @@ pub(super) fn settled(aside: &Path, known: &[Option<&Content>]) -> io::Result<Se
         if began.elapsed() > WRITER_TIMEOUT {
             return Ok(Settled::Open);
         }
-        std::thread::sleep(LOOK);
+        std::thread::sleep(POLL_EVERY);
     }
 }
 
@@ -168,7 +168,7 @@ fn at_rest(path: &Path) -> Option<PathState> {
             if began.elapsed() > WRITER_TIMEOUT {
                 return false;
             }
-            std::thread::sleep(LOOK);
+            std::thread::sleep(POLL_EVERY);
         }
         true
     };

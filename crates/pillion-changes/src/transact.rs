@@ -18,7 +18,7 @@ use super::manifest::{Label, Manifest};
 /// How long another transaction may take.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(20);
 /// How often the lock is tried.
-const LOOK: Duration = Duration::from_millis(5);
+const POLL_EVERY: Duration = Duration::from_millis(5);
 /// What is being removed has this before its name: it does not count any more, and whoever
 /// finds it removes the rest.
 const TRASH: &str = "trash-";
@@ -37,7 +37,7 @@ impl Journal {
             match file.try_lock() {
                 Ok(()) => return Ok(file),
                 Err(TryLockError::WouldBlock) if began.elapsed() < LOCK_TIMEOUT => {
-                    std::thread::sleep(LOOK);
+                    std::thread::sleep(POLL_EVERY);
                 }
                 Err(TryLockError::WouldBlock) => {
                     return Err(Error::new(

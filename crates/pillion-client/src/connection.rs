@@ -32,7 +32,7 @@ const READ_BUFFER: usize = 64 * 1024;
 /// Small frames are written together up to about this size.
 const WRITE_TOGETHER: usize = 64 * 1024;
 /// How long a dropped connection may go on to write what is queued, such as cancels.
-const LAST_WORDS: Duration = Duration::from_secs(1);
+const FLUSH_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// A frame to write. A request holds a place in the queue until it is written; a cancel
 /// needs none, since there is at most one per request.
@@ -190,7 +190,7 @@ async fn write_frames(
     };
     let give_up = async {
         dropped.cancelled().await;
-        tokio::time::sleep(LAST_WORDS).await;
+        tokio::time::sleep(FLUSH_TIMEOUT).await;
     };
     tokio::select! {
         written = pump => if written.is_err() {

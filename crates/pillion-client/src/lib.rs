@@ -43,11 +43,9 @@ mod pauses;
 mod pending;
 mod request;
 mod shared;
-mod start;
 mod stream;
 mod sys;
 mod version;
-mod version_mismatch;
 mod wire;
 
 pub use bridge::{Bridge, Part, RequestId, Response};

@@ -14,7 +14,7 @@ use crate::launch::{Launched, Started};
 use crate::no_connection::NoConnection;
 use crate::options::Options;
 use crate::pauses::Pauses;
-use crate::{version_mismatch, wire};
+use crate::{version, wire};
 
 /// The connection of a client: made when it is first needed, and again after it broke.
 pub(crate) struct SharedConnection {
@@ -132,7 +132,7 @@ impl SharedConnection {
         {
             return Err(error.clone());
         }
-        let reached = version_mismatch::reach(&self.options).await;
+        let reached = version::reach(&self.options).await;
         self.attempts.fetch_add(1, Ordering::Release);
         let (connection, launched) = reached.inspect_err(|error| *last = Some(error.clone()))?;
         *last = None;

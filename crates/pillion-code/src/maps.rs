@@ -57,15 +57,15 @@ impl MappedView {
         if language == Language::Python {
             return self.maps.python.follow(&self.index).await;
         }
-        let charted = self.chart(language).await?;
+        let map = self.language_map(language).await?;
         Ok(MapSnapshot {
-            graph: Arc::clone(&charted.graph),
-            files: MapFiles::Other(charted),
+            graph: Arc::clone(&map.graph),
+            files: MapFiles::Other(map),
         })
     }
 
     /// The map of a language other than Python.
-    pub(crate) async fn chart(&self, language: Language) -> Result<LanguageMap> {
+    pub(crate) async fn language_map(&self, language: Language) -> Result<LanguageMap> {
         self.maps.others.follow(language, &self.snapshot).await
     }
 

@@ -19,7 +19,7 @@ const TOGETHER: usize = 64 * 1024;
 /// A peer that takes nothing for so many looks is given up; for one, if others need the room.
 const STALLED: u32 = 12;
 /// Between two looks.
-const LOOK: Duration = Duration::from_secs(5);
+const POLL_EVERY: Duration = Duration::from_secs(5);
 
 /// The way to a peer.
 #[derive(Debug, Clone)]
@@ -129,7 +129,7 @@ pub(crate) async fn write(
 async fn put_all(writer: &mut (impl AsyncWrite + Unpin), bytes: &[u8], gives_up: bool) -> bool {
     let (mut rest, mut looks) = (bytes, 0);
     while !rest.is_empty() {
-        match tokio::time::timeout(LOOK, writer.write(rest)).await {
+        match tokio::time::timeout(POLL_EVERY, writer.write(rest)).await {
             Ok(Ok(written @ 1..)) => (rest, looks) = (&rest[written..], 0),
             Ok(_) => return false,
             Err(_) => looks += 1,

@@ -10,7 +10,7 @@ use pillion_doors::DoorState;
 use pillion_exec::ExecService;
 use pillion_install::InstallService;
 use pillion_lanes::{Executor, Sessions};
-use pillion_notebook::{NotebookService, Read, Reader, TypedText};
+use pillion_notebook::{NotebookService, Reader, ReaderFuture, TypedText};
 use pillion_project::Projects;
 use pillion_python::PythonService;
 use pillion_runtime::Dirs;
@@ -26,7 +26,7 @@ use tokio_util::sync::CancellationToken;
 use crate::system::{self, EngineAddress, KnownOperations, SystemService};
 
 /// How long sidecars may take to end by themselves.
-const STOP: Duration = Duration::from_millis(500);
+const STOP_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// How an engine is set up.
 #[derive(Debug, Clone, Default)]
@@ -177,7 +177,7 @@ impl Engine {
         tokio::join!(
             self.session.stop(),
             self.exec.stop(),
-            self.supervisor.stop_all(STOP)
+            self.supervisor.stop_all(STOP_TIMEOUT)
         );
     }
 }
@@ -241,12 +241,12 @@ impl pillion_lanes::Host for Functions {
 struct CellReader(Arc<CodeService>);
 
 impl Reader for CellReader {
-    fn complete(&self, typed: TypedText) -> Read<Vec<String>> {
+    fn complete(&self, typed: TypedText) -> ReaderFuture<Vec<String>> {
         let code = Arc::clone(&self.0);
         Box::pin(async move { code.complete(&unsaved(typed)).await })
     }
 
-    fn describe(&self, typed: TypedText) -> Read<Option<String>> {
+    fn describe(&self, typed: TypedText) -> ReaderFuture<Option<String>> {
         let code = Arc::clone(&self.0);
         Box::pin(async move { code.describe(&unsaved(typed)).await })
     }

@@ -92,7 +92,7 @@ impl Claim {
         &self.path
     }
 
-    /// It stays.
+    /// Keep the folder, which is removed otherwise.
     pub(crate) fn keep(mut self) {
         self.kept = true;
     }

@@ -11,7 +11,7 @@ pub type PendingCompletion<'a> =
 
 /// Something that answers as an expert. Dropping what it returned ends the call.
 pub trait Consultant: std::fmt::Debug + Send + Sync {
-    /// Ask.
+    /// Ask the model.
     fn ask<'a>(&'a self, prompt: &'a Prompt) -> PendingCompletion<'a>;
 }
 
@@ -22,7 +22,7 @@ impl Consultant for Model {
     }
 }
 
-/// Both together.
+/// Add the usage of one answer to that of others.
 pub(crate) fn add(to: &mut Usage, more: Usage) {
     to.input_tokens = to.input_tokens.saturating_add(more.input_tokens);
     to.output_tokens = to.output_tokens.saturating_add(more.output_tokens);

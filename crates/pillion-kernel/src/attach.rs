@@ -15,22 +15,22 @@ use crate::connection::ConnectionFile;
 use crate::received::{Channel, Heard};
 
 /// How long a kernel may take to answer what is no cell, and to let us in.
-const SOON: Duration = Duration::from_secs(20);
+const REPLY_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// A kernel that somebody else started.
 #[derive(Debug)]
-pub struct Attached {
+pub struct AttachedKernel {
     client: KernelClient,
     about: String,
     /// What its cell asks, and nobody has answered yet.
     question: Mutex<Option<Heard>>,
 }
 
-impl Attached {
+impl AttachedKernel {
     /// Connect to the kernel of a connection file.
     pub async fn to(file: &ConnectionFile) -> io::Result<Self> {
         let client = KernelClient::attach(&file.places, &file.key);
-        let client = tokio::time::timeout(SOON, client).await??;
+        let client = tokio::time::timeout(REPLY_TIMEOUT, client).await??;
         Ok(Self {
             client,
             about: file.about.clone(),
@@ -81,7 +81,7 @@ impl Attached {
     pub async fn ask(&self, channel: Channel, kind: &str, content: &Value) -> Result<Value> {
         let answer = self.client.ask(channel, kind, content).await;
         let answer = answer.map_err(|error| gone(&error))?;
-        let reply = tokio::time::timeout(SOON, answer.reply()).await;
+        let reply = tokio::time::timeout(REPLY_TIMEOUT, answer.reply()).await;
         let reply = reply.map_err(|_| Error::new(Code::Timeout, "the kernel gave no answer"))?;
         reply
             .map(|heard| heard.content())

@@ -11,7 +11,7 @@ use pillion_supervisor::{Cause, Ended};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-use crate::attach::Attached;
+use crate::attach::AttachedKernel;
 use crate::failures::{ASK_AGAIN, Failures, TURNED_AWAY, Turn};
 use crate::interrupt::{GRACE, Unattended};
 use crate::kernel::{Kernel, ReadyKernel};
@@ -359,7 +359,7 @@ async fn finished(ending: &mut Option<Ending<'_>>) -> bool {
     }
 }
 
-impl Attached {
+impl AttachedKernel {
     /// Run a cell, and wait for its end. It has no limits here: whose kernel it is decides. What
     /// is more than `cell.output` is not shown.
     pub async fn run(

@@ -27,7 +27,7 @@ const HEARD_UNTOLD: Duration = Duration::from_millis(2500);
 /// How often one is sent to a kernel that cannot tell whether it has heard it.
 const SIGNALS: usize = 3;
 /// How often it is looked whether a cell has ended.
-const LOOK: Duration = Duration::from_millis(10);
+const POLL_EVERY: Duration = Duration::from_millis(10);
 
 impl Kernel {
     /// Interrupt what it does. It is sent again if the same cell goes on.
@@ -89,7 +89,7 @@ impl Kernel {
         tokio::spawn(async move {
             // Those before it are other people's.
             while ready.client.progress(&cell) == CellProgress::Waiting && !ready.client.is_over() {
-                tokio::time::sleep(LOOK).await;
+                tokio::time::sleep(POLL_EVERY).await;
             }
             if !self.end_cell(&ready, &cell).await {
                 self.kill(&ready.hold).await;
@@ -129,7 +129,7 @@ impl Kernel {
 async fn within(time: Duration, is_so: impl Fn() -> bool) -> bool {
     let until = Instant::now() + time;
     while !is_so() && Instant::now() < until {
-        tokio::time::sleep(LOOK).await;
+        tokio::time::sleep(POLL_EVERY).await;
     }
     is_so()
 }

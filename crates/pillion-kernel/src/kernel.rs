@@ -23,7 +23,7 @@ use crate::spare::Spares;
 use crate::start::{ANSWER_TIMEOUT, Make, connect};
 
 /// How long a kernel may take to end by itself.
-const POLITE: Duration = Duration::from_millis(300);
+const EXIT_TIMEOUT: Duration = Duration::from_millis(300);
 
 /// What a kernel is doing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
@@ -342,7 +342,7 @@ impl Kernel {
             let for_good = json!({ "restart": false });
             let asked = client.ask(Channel::Control, "shutdown_request", &for_good);
             if asked.await.is_ok() {
-                let _ = tokio::time::timeout(POLITE, client.hung_up()).await;
+                let _ = tokio::time::timeout(EXIT_TIMEOUT, client.hung_up()).await;
             }
             self.kill(&ready.hold).await;
         }

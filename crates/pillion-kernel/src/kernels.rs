@@ -53,7 +53,7 @@ impl Kernels {
         self.spares.count()
     }
 
-    /// What runs them.
+    /// The executor that runs them.
     pub fn executor(&self) -> &Executor {
         &self.executor
     }

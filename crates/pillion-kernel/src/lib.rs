@@ -21,8 +21,8 @@
 //! A dead kernel is silent on all its sockets. Its end comes from the supervisor ([`Ended`]), at
 //! once, with the reason; everyone who waits for an answer is told.
 //!
-//! A kernel that somebody else started is not a sidecar and has no walls: [`Attached`] speaks with
-//! it, and never ends it (`attach`).
+//! A kernel that somebody else started is not a sidecar and has no walls: [`AttachedKernel`]
+//! speaks with it, and never ends it (`attach`).
 //!
 //! [`Ended`]: pillion_supervisor::Ended
 
@@ -46,7 +46,7 @@ mod specs;
 mod start;
 mod sys;
 
-pub use attach::Attached;
+pub use attach::AttachedKernel;
 pub use cell::{CellListener, ExecuteRequest, Ran};
 pub use client::{KernelClient, ReplyStream};
 pub use connection::ConnectionFile;

@@ -110,7 +110,7 @@ impl Queue {
         }
     }
 
-    /// A message came.
+    /// Take in a message, if anybody wants it.
     pub(crate) fn offer(&self, heard: &Heard) {
         let mut state = self.state();
         if state.silence.is_some() || !state.concerns(heard) {

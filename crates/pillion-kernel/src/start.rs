@@ -24,7 +24,7 @@ use crate::foreign::{KernelChoice, Program};
 /// How long a kernel may take to answer what is no cell.
 pub(crate) const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
 /// From the start until it can be asked.
-const START: Duration = Duration::from_secs(60);
+const START_TIMEOUT: Duration = Duration::from_secs(60);
 /// How long it may take to end by itself once it was asked to.
 const CLOSE: Duration = Duration::from_millis(300);
 /// Requests that may be under way at once; each holds the kernel.
@@ -109,7 +109,7 @@ impl Make {
             workspace: self.ground.project.root.clone(),
             dialect: Dialect::Held,
             limits: SidecarLimits {
-                hello: START,
+                hello: START_TIMEOUT,
                 close: CLOSE,
                 in_flight: AT_ONCE,
                 idle: Some(self.idle),

@@ -14,7 +14,7 @@ pub const NO_SESSION: &str = "default";
 
 /// How long a run waits for a session that is being emptied, and how often it looks.
 const CLEARING: Duration = Duration::from_secs(10);
-const AGAIN: Duration = Duration::from_millis(5);
+const RETRY_EVERY: Duration = Duration::from_millis(5);
 
 /// Where a run has its folder.
 #[derive(Debug)]
@@ -85,7 +85,7 @@ impl RunFolder {
                     return Err(Error::new(Code::Busy, "its session is being emptied")
                         .hint("try again when that is done"));
                 }
-                tokio::time::sleep(AGAIN).await;
+                tokio::time::sleep(RETRY_EVERY).await;
             }
         }
         let failed = |why: &dyn std::fmt::Display| {
@@ -169,7 +169,7 @@ mod tests {
         assert!(folder.is_dir() && session::all(&sessions).is_empty());
         drop(place);
         while folder.exists() {
-            tokio::time::sleep(AGAIN).await;
+            tokio::time::sleep(RETRY_EVERY).await;
         }
     }
 
@@ -202,7 +202,7 @@ mod tests {
         assert!(folder.exists() && session::all(root.path()).is_empty());
         drop(session);
         while folder.exists() {
-            tokio::time::sleep(AGAIN).await;
+            tokio::time::sleep(RETRY_EVERY).await;
         }
     }
 

@@ -26,7 +26,7 @@ use crate::sys;
 /// How long a child that is just being started may have our locks, and the time between two
 /// looks.
 const CHILD_START: Duration = Duration::from_millis(500);
-const LOOK: Duration = Duration::from_millis(2);
+const POLL_EVERY: Duration = Duration::from_millis(2);
 /// Files that are listed.
 const MOST_LISTED: usize = 1000;
 /// Files and folders that are looked at; a session cannot have more.
@@ -204,7 +204,7 @@ pub fn lock_beside_starts<T, E>(
         if held.is_some() || Instant::now() >= until {
             return Ok(held);
         }
-        std::thread::sleep(LOOK);
+        std::thread::sleep(POLL_EVERY);
     }
 }
 

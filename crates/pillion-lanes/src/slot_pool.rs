@@ -17,7 +17,7 @@ use pillion_supervisor::{Hold, Pool, Supervisor};
 use crate::zygote::{self, Make, Slot, mounts};
 
 /// How long a run keeps others from making the next slot.
-const SOON: Duration = Duration::from_millis(25);
+const REFILL_DELAY: Duration = Duration::from_millis(25);
 
 /// A zygote with its warm slots.
 #[derive(Debug)]
@@ -79,7 +79,7 @@ impl SlotPool {
         let slot_pool = Arc::clone(self);
         tokio::spawn(async move {
             // Not now: the run that this is about wants the processor first.
-            let _ = tokio::time::timeout(SOON, ended).await;
+            let _ = tokio::time::timeout(REFILL_DELAY, ended).await;
             slot_pool.refill(&zygote, wanted).await;
         });
         Ok((slot, how))

@@ -25,7 +25,7 @@ use crate::runtime::Runtime;
 use crate::{environment, sys};
 
 /// How long imports may take.
-const START: Duration = Duration::from_secs(60);
+const START_TIMEOUT: Duration = Duration::from_secs(60);
 /// Runs after which a zygote is replaced.
 const RUNS: u64 = 500;
 /// Runs that may go on in one zygote at once; the executor lets far fewer.
@@ -47,7 +47,7 @@ pub(crate) struct Make {
     pub(crate) root: PathBuf,
     pub(crate) lane: Lane,
     pub(crate) runtime: Runtime,
-    /// That of its slots.
+    /// The policy of its slots.
     pub(crate) policy: Policy,
     pub(crate) imports: Vec<String>,
     /// The folder whose parts become folders of its slots.
@@ -71,7 +71,7 @@ impl Make {
             workspace: self.root.clone(),
             dialect: Dialect::Held,
             limits: SidecarLimits {
-                hello: START,
+                hello: START_TIMEOUT,
                 in_flight: AT_ONCE,
                 memory_soft: Some(LARGE),
                 idle: Some(self.idle),

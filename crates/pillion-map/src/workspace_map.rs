@@ -71,13 +71,13 @@ impl MapFiles {
                 differ(now.hashes(), |path| first.hash(path)),
                 missing(first.hashes(), |path| now.hash(path).is_some()),
             ),
-            Self::Other(charted) => {
-                let now = charted.pages.iter();
-                let now = now.map(|(path, page)| (path, page.sketched.hash));
-                let first = charted.first.iter().map(|(path, hash)| (path, *hash));
+            Self::Other(map) => {
+                let now = map.files.iter();
+                let now = now.map(|(path, outlined)| (path, outlined.sketched.hash));
+                let first = map.first.iter().map(|(path, hash)| (path, *hash));
                 (
-                    differ(now, |path| charted.first.get(path).copied()),
-                    missing(first, |path| charted.pages.contains_key(path)),
+                    differ(now, |path| map.first.get(path).copied()),
+                    missing(first, |path| map.files.contains_key(path)),
                 )
             }
         }

@@ -53,7 +53,7 @@ impl Draft {
         !self.text.is_empty()
     }
 
-    /// More text.
+    /// Add a piece of text.
     pub(crate) fn text(&mut self, piece: &str, hear: &mut Hear<'_>) -> Result<(), Error> {
         if piece.is_empty() {
             return Ok(());

@@ -1,13 +1,13 @@
 //! Cells on a kernel that somebody else started: the same events and replies, without a session.
 
 use pillion_catalogue::Result;
-use pillion_kernel::{Attached, CellListener, Channel, ExecuteRequest, Heard};
+use pillion_kernel::{AttachedKernel, CellListener, Channel, ExecuteRequest, Heard};
 use serde_json::json;
 use tokio::sync::mpsc;
 
 use crate::operations::Completions;
 use crate::reply::CellReply;
-use crate::running_cell::{Event, Showing};
+use crate::running_cell::{CellEvent, Showing};
 
 /// Bytes that one cell may show.
 const MOST_OUTPUT: u64 = 64 << 20;
@@ -16,9 +16,9 @@ const WAITING: usize = 64;
 
 /// Run a cell; `tell` hears what happens as it comes.
 pub async fn run_attached(
-    attached: &Attached,
+    attached: &AttachedKernel,
     code: &str,
-    mut tell: impl FnMut(Event),
+    mut tell: impl FnMut(CellEvent),
 ) -> Result<CellReply> {
     let cell = ExecuteRequest {
         code: code.to_owned(),
@@ -54,7 +54,7 @@ pub async fn run_attached(
 
 /// What could stand there.
 pub async fn complete_attached(
-    attached: &Attached,
+    attached: &AttachedKernel,
     code: &str,
     cursor: usize,
 ) -> Result<Completions> {
@@ -66,9 +66,9 @@ pub async fn complete_attached(
 }
 
 struct Following<'a> {
-    attached: &'a Attached,
+    attached: &'a AttachedKernel,
     shown: Showing,
-    to: mpsc::Sender<Event>,
+    to: mpsc::Sender<CellEvent>,
 }
 
 impl CellListener for Following<'_> {
@@ -77,7 +77,7 @@ impl CellListener for Following<'_> {
         let events = match heard.kind() {
             "input_request" => {
                 self.attached.note(heard);
-                vec![Event::InputRequest {
+                vec![CellEvent::InputRequest {
                     prompt: content["prompt"].as_str().unwrap_or_default().to_owned(),
                     password: content["password"].as_bool().unwrap_or_default(),
                 }]

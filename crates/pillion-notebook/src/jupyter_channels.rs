@@ -23,7 +23,7 @@ use crate::NotebookService;
 use crate::gateway::{Served, written};
 
 /// How often it is looked whether a kernel that nobody listens to is still at work.
-const LOOK: Duration = Duration::from_secs(1);
+const POLL_EVERY: Duration = Duration::from_secs(1);
 
 /// How a conversation with one process of a kernel ended.
 enum End {
@@ -134,7 +134,7 @@ fn leave(served: &Arc<Served>, name: Option<String>, ready: ReadyKernel, listeni
     if ready.client.is_busy() {
         tokio::spawn(async move {
             while ready.client.is_busy() && !ready.client.is_over() {
-                tokio::time::sleep(LOOK).await;
+                tokio::time::sleep(POLL_EVERY).await;
             }
         });
     }

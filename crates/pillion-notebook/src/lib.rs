@@ -35,6 +35,6 @@ mod typed_cells;
 mod widgets;
 
 pub use attached::{complete_attached, run_attached};
-pub use running_cell::Event;
+pub use running_cell::CellEvent;
 pub use service::NotebookService;
-pub use typed_cells::{Read, Reader, TypedText};
+pub use typed_cells::{Reader, ReaderFuture, TypedText};

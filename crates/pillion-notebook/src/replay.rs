@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::questions::Questions;
 use crate::reply::word;
-use crate::running_cell::{Event, RunningCell, Told};
+use crate::running_cell::{CellEvent, RunningCell, Told};
 
 /// Cells of a session that are kept, and bytes of their code; the oldest are let go.
 const MOST_CELLS: usize = 1000;
@@ -172,7 +172,7 @@ impl Replays {
 struct Nobody;
 
 impl Told for Nobody {
-    async fn tell(&mut self, _: Event) {}
+    async fn tell(&mut self, _: CellEvent) {}
 }
 
 /// Run the cells of a session again that this process of its kernel has not run; what people

@@ -30,7 +30,7 @@ use crate::widgets::Widgets;
 const MOST_OUTPUT: usize = 64 << 20;
 /// How often a file may be saved by somebody else while it is written, and the time between.
 const TRIES: usize = 20;
-const AGAIN: Duration = Duration::from_millis(50);
+const RETRY_EVERY: Duration = Duration::from_millis(50);
 /// Tags that say what to do with a cell, as nbclient knows them.
 const SKIPPED: &str = "skip-execution";
 const MAY_FAIL: &str = "raises-exception";
@@ -474,7 +474,7 @@ fn keep(
             return Err(error);
         }
         // Some write in place: for a moment it may be no notebook.
-        std::thread::sleep(AGAIN);
+        std::thread::sleep(RETRY_EVERY);
         if let Ok(theirs) = open_at(&plan.path, plan.links) {
             notebook = theirs;
             notebook.repair();

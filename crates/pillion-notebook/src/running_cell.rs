@@ -19,7 +19,7 @@ const END_OF_INPUT: &str = "\u{4}";
 /// What happens while a cell runs.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
-pub enum Event {
+pub enum CellEvent {
     /// The kernel began with it.
     Started {
         /// Its number.
@@ -74,7 +74,7 @@ pub enum Event {
 /// Somebody who follows a cell.
 pub(crate) trait Told: Send {
     /// Something happened.
-    fn tell(&mut self, event: Event) -> impl Future<Output = ()> + Send;
+    fn tell(&mut self, event: CellEvent) -> impl Future<Output = ()> + Send;
 }
 
 /// A cell while it runs.
@@ -117,7 +117,7 @@ impl<'a, T: Told> RunningCell<'a, T> {
                 self.questions.note(session, client, heard);
                 let prompt = content["prompt"].as_str().unwrap_or_default().to_owned();
                 let password = content["password"].as_bool().unwrap_or_default();
-                let event = Event::InputRequest { prompt, password };
+                let event = CellEvent::InputRequest { prompt, password };
                 return self.told.tell(event).await;
             }
         };
@@ -154,11 +154,11 @@ impl Showing {
 
     /// Take a message that is an output, or says something of them. These are the events that
     /// follow from it.
-    pub(crate) fn take(&mut self, kind: &str, content: &Value) -> Vec<Event> {
+    pub(crate) fn take(&mut self, kind: &str, content: &Value) -> Vec<CellEvent> {
         if kind == "execute_input" {
             self.outputs.feed(kind, content);
             let execution_count = self.outputs.execution_count();
-            return vec![Event::Started { execution_count }];
+            return vec![CellEvent::Started { execution_count }];
         }
         if kind == "stream" {
             let text = content["text"].as_str().unwrap_or_default();
@@ -171,28 +171,28 @@ impl Showing {
         self.events(kind, content, &change)
     }
 
-    fn events(&self, kind: &str, content: &Value, change: &OutputChange) -> Vec<Event> {
+    fn events(&self, kind: &str, content: &Value, change: &OutputChange) -> Vec<CellEvent> {
         let mut events = Vec::new();
         if change.cleared {
-            events.push(Event::Clear);
+            events.push(CellEvent::Clear);
         }
         let shown = |index: usize| self.outputs.get(index).map(Output::to_nbformat);
         for index in &change.updated {
             let output = shown(*index).unwrap_or_default();
-            events.push(Event::Update {
+            events.push(CellEvent::Update {
                 index: *index,
                 output,
             });
         }
         if kind == "stream" && (change.added.is_some() || change.extended.is_some()) {
             let text = |key: &str| content[key].as_str().unwrap_or_default().to_owned();
-            events.push(Event::Stream {
+            events.push(CellEvent::Stream {
                 name: text("name"),
                 text: text("text"),
             });
         } else if let Some(index) = change.added {
             let output = shown(index).unwrap_or_default();
-            events.push(Event::Output { index, output });
+            events.push(CellEvent::Output { index, output });
         }
         events
     }
@@ -258,7 +258,7 @@ impl<T: Told> CellListener for RunningCell<'_, T> {
             "input_request" => self.ask(heard).await,
             kind @ ("comm_open" | "comm_msg" | "comm_close") => {
                 let kind = kind.to_owned();
-                self.told.tell(Event::Comm { kind, content }).await;
+                self.told.tell(CellEvent::Comm { kind, content }).await;
             }
             kind => {
                 for event in self.shown.take(kind, &content) {

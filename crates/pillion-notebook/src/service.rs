@@ -13,7 +13,7 @@ use crate::gateway::{Gateway, KernelModel, Served, is_own};
 use crate::questions::Questions;
 use crate::replay::{PastCell, Replays, replay};
 use crate::reply::CellReply;
-use crate::running_cell::{Event, RunningCell, Told};
+use crate::running_cell::{CellEvent, RunningCell, Told};
 use crate::typed_cells::{Reader, TypedText};
 
 /// Characters of one cell.
@@ -226,7 +226,7 @@ impl NotebookService {
         };
         let before = before(&ready, replayed);
         if let Some(text) = before.clone() {
-            told.tell(Event::Notice { text }).await;
+            told.tell(CellEvent::Notice { text }).await;
         }
         let kept = PastCell {
             code: cell.code.clone(),

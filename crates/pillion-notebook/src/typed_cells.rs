@@ -18,13 +18,13 @@ const PYTHON_MAGICS: &[&str] = &["time", "timeit", "capture", "prun"];
 /// Reads code without running it.
 pub trait Reader: Debug + Send + Sync {
     /// Names that could stand there.
-    fn complete(&self, typed: TypedText) -> Read<Vec<String>>;
+    fn complete(&self, typed: TypedText) -> ReaderFuture<Vec<String>>;
     /// What is known about the name there, for people.
-    fn describe(&self, typed: TypedText) -> Read<Option<String>>;
+    fn describe(&self, typed: TypedText) -> ReaderFuture<Option<String>>;
 }
 
-/// What a reader found.
-pub type Read<T> = Pin<Box<dyn Future<Output = Result<T>> + Send>>;
+/// What a reader finds.
+pub type ReaderFuture<T> = Pin<Box<dyn Future<Output = Result<T>> + Send>>;
 
 /// A text, and a place in it.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -153,7 +153,7 @@ pub struct ReplyLine<'a> {
 pub enum ReplyBody<'a> {
     /// It went well.
     Result(&'a RawValue),
-    /// It did not.
+    /// The request failed.
     Error(LineError),
     /// How far the work is.
     Progress(&'a RawValue),
@@ -170,7 +170,7 @@ pub struct FromSidecar<'a> {
     /// It went well.
     #[serde(default, borrow, deserialize_with = "raw_present")]
     pub result: Option<&'a RawValue>,
-    /// It did not.
+    /// Why the request failed.
     #[serde(default)]
     pub error: Option<LineError>,
     /// The next item of a stream.

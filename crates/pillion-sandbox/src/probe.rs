@@ -8,7 +8,7 @@ use crate::policy::{Folder, Limits, Policy};
 use crate::spec::{BoxRole, InitMessage};
 
 /// How long a trial may take.
-const TRIAL: Duration = Duration::from_secs(10);
+const TRIAL_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Find out what can be enforced here, at `most` so much. It is tried, so it is true; and
 /// takes some milliseconds.
@@ -57,7 +57,7 @@ async fn trial(level: Level) -> Result<(), String> {
             InitMessage { .. } => Err(ConfineError::Refused("the trial was ended".to_owned())),
         }
     };
-    match tokio::time::timeout(TRIAL, tried).await {
+    match tokio::time::timeout(TRIAL_TIMEOUT, tried).await {
         Ok(Ok(())) => Ok(()),
         Ok(Err(error)) => Err(error.to_string()),
         Err(_) => Err("the trial did not end".to_owned()),

@@ -133,7 +133,7 @@ impl SessionService {
         self.with(id, |known| known.attached)
     }
 
-    /// It did.
+    /// Note that this process did so.
     pub(crate) fn note_attached(&self, id: &str) {
         self.with(id, |known| known.attached = true);
     }

@@ -28,7 +28,7 @@ use crate::tail::Tail;
 use crate::{Ended, Events, Notice, Spec, StartMode};
 
 /// How long the output of an ended process may take to reach its end.
-const LAST_WORDS: Duration = Duration::from_secs(2);
+const OUTPUT_TIMEOUT: Duration = Duration::from_secs(2);
 /// How long its stderr may: mostly it is there already, and it says why a process died. What
 /// the process left behind may keep it open for ever.
 const LAST_CRY: Duration = Duration::from_millis(100);
@@ -186,7 +186,7 @@ impl Child {
         self.next_id - 1
     }
 
-    /// It said hello.
+    /// Take in the hello of the process.
     pub(crate) fn greet(&mut self, ready: Ready) {
         self.program = ready.pid.or_else(|| {
             let child = self.running.program_id()?;
@@ -237,7 +237,7 @@ impl Child {
     fn went_deaf(&mut self) {
         self.deaf = true;
         self.closed_by
-            .get_or_insert_with(|| Instant::now() + LAST_WORDS);
+            .get_or_insert_with(|| Instant::now() + OUTPUT_TIMEOUT);
     }
 
     /// Send a frame on the control path. A full control socket drops it: the peer is
@@ -303,7 +303,7 @@ impl Child {
                     None => {
                         self.output_open = false;
                         // Mostly it is about to end, and its exit tells more.
-                        self.closed_by = Some(Instant::now() + LAST_WORDS);
+                        self.closed_by = Some(Instant::now() + OUTPUT_TIMEOUT);
                     }
                 },
                 Some(Ok(_)) = read_control(&mut self.control) => return Did::Signalled,
@@ -333,7 +333,8 @@ impl Child {
             deliver_held(&mut self.held).await;
         }
         if self.output_open
-            && let Ok(Some(Ok(line))) = tokio::time::timeout(LAST_WORDS, self.output.next()).await
+            && let Ok(Some(Ok(line))) =
+                tokio::time::timeout(OUTPUT_TIMEOUT, self.output.next()).await
         {
             return Did::Wrote(line);
         }

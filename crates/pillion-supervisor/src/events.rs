@@ -73,7 +73,7 @@ impl Default for Events {
 }
 
 impl Events {
-    /// Tell everybody.
+    /// Tell an event to all who listen.
     pub fn announce(&self, event: Event) {
         // An error only means that nobody listens.
         let _ = self.sender.send(event);

@@ -58,7 +58,7 @@ impl Known {
         self.unsettled.keys()
     }
 
-    /// A file is there.
+    /// Note that a file is there, as it is now.
     pub(crate) fn put(&mut self, root: &Path, entry: FileEntry, cause: Cause) {
         let hash = || content(&root.join(&*entry.path), entry.stamp.size);
         let mut seen = None;

@@ -52,7 +52,7 @@ impl Launched {
         }
     }
 
-    /// Let it live on.
+    /// Let the daemon live on.
     pub(crate) fn keep(mut self) -> Self {
         self.kept = true;
         self

@@ -50,7 +50,7 @@ pub(super) fn document(state: &DoorState) -> Value {
     })
 }
 
-/// And the functions that are exposed.
+/// Add the functions that are exposed.
 pub(super) fn add_functions(document: &mut Value, listing: &Listing) {
     let mut schemas = Map::new();
     for function in &listing.tools {

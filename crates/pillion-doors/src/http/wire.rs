@@ -25,7 +25,7 @@ const FIRST_REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
 /// A peer that takes nothing for so many looks is given up; for one, if others need the room.
 const STALLED: u32 = 12;
 /// Between two looks.
-const LOOK: Duration = Duration::from_secs(5);
+const POLL_EVERY: Duration = Duration::from_secs(5);
 
 /// A listener with so many places.
 pub(super) struct LimitedListener {
@@ -103,13 +103,13 @@ impl Wire {
         }
         let (next, looks) = self
             .stalled
-            .get_or_insert_with(|| (Box::pin(tokio::time::sleep(LOOK)), 0));
+            .get_or_insert_with(|| (Box::pin(tokio::time::sleep(POLL_EVERY)), 0));
         while next.as_mut().poll(context).is_ready() {
             *looks += 1;
             if *looks >= STALLED || Room::is_scarce() {
                 return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
             }
-            next.as_mut().reset(Instant::now() + LOOK);
+            next.as_mut().reset(Instant::now() + POLL_EVERY);
         }
         Poll::Pending
     }

@@ -40,7 +40,7 @@ const WAITING: usize = 1024;
 const WAITING_BYTES: usize = 16 << 20;
 
 /// How long requests may go on when the input has ended.
-const GO_ON: Duration = Duration::from_secs(60);
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// JSON-RPC's numbers for what cannot be read.
 const PARSE_ERROR: i64 = -32700;
@@ -283,7 +283,9 @@ impl<R: AsyncRead + Unpin + Send> Transport<RoleServer> for LineTransport<R> {
         self.ended.cancel();
         // The session ends with the input: what was read is answered before that. This
         // future is dropped and made anew for every message that is sent meanwhile.
-        let until = *self.until.get_or_insert_with(|| Instant::now() + GO_ON);
+        let until = *self
+            .until
+            .get_or_insert_with(|| Instant::now() + DRAIN_TIMEOUT);
         tokio::select! {
             () = self.pending.none() => {}
             () = tokio::time::sleep_until(until) => {}

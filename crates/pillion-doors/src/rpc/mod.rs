@@ -27,7 +27,7 @@ use requests::{Requests, encode};
 const STILL_THERE: Duration = Duration::from_millis(250);
 /// How long requests may go on when pillion ends; then they are cancelled, which leaves time
 /// to say so.
-const GO_ON: Duration = Duration::from_millis(1000);
+const DRAIN_TIMEOUT: Duration = Duration::from_millis(1000);
 
 /// Serve one connection until its peer is done, or pillion ends.
 ///
@@ -77,7 +77,7 @@ async fn finish(requests: &Requests, outbox: &Outbox, state: &DoorState, gone: i
     let all = requests.all_done();
     let overdue = async {
         state.shutdown.cancelled().await;
-        tokio::time::sleep(GO_ON).await;
+        tokio::time::sleep(DRAIN_TIMEOUT).await;
         requests.cancel_all();
         std::future::pending::<()>().await;
     };

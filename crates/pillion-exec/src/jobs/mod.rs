@@ -24,7 +24,7 @@ pub(crate) const QUEUED: usize = 64;
 /// How long whoever cancels a job waits for its end.
 const CANCEL: Duration = Duration::from_secs(5);
 /// How long the end of the daemon waits for jobs.
-const STOP: Duration = Duration::from_secs(1);
+const STOP_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The jobs of this daemon.
 #[derive(Debug)]
@@ -93,7 +93,7 @@ impl Jobs {
         live
     }
 
-    /// It has ended.
+    /// Note that a job has ended.
     pub(crate) fn end(&self, id: &str, live: &Live) {
         let mut all = self.live.lock().unwrap_or_else(PoisonError::into_inner);
         all.remove(id);
@@ -115,7 +115,7 @@ impl Jobs {
                 tokio::task::yield_now().await;
             }
         };
-        let _ = tokio::time::timeout(STOP, all).await;
+        let _ = tokio::time::timeout(STOP_TIMEOUT, all).await;
     }
 
     /// End a job; says whether this did.

@@ -209,7 +209,7 @@ impl Recording {
         line.map(|line| line.run_id.clone()).unwrap_or_default()
     }
 
-    /// It ended so.
+    /// Write down how the run ended.
     pub(crate) fn end(mut self, reply: &Reply, calls: Calls) {
         if let Some(mut line) = self.line.take() {
             line.level.clone_from(&reply.level);

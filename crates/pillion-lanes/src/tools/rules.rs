@@ -19,7 +19,7 @@ const SQL: i32 = 64 << 10;
 /// Instructions between two looks at clock and memory.
 const OPERATIONS: i32 = 200;
 /// Between two looks at memory.
-const LOOK: Duration = Duration::from_millis(2);
+const POLL_EVERY: Duration = Duration::from_millis(2);
 /// By so much the whole process may grow during a query.
 const MEMORY: u64 = 256 << 20;
 
@@ -60,7 +60,7 @@ impl QueryWatch {
             self.ended.store(TOO_LONG, Ordering::Relaxed);
             return true;
         }
-        if now.duration_since(*looked) < LOOK {
+        if now.duration_since(*looked) < POLL_EVERY {
             return false;
         }
         *looked = now;

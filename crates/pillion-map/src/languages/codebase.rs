@@ -10,7 +10,7 @@ use super::manifests::Manifests;
 use super::outline::{Bound, DefId, DefKind, FILE};
 use super::outlined_file::OutlinedFile;
 
-/// A file, by its place in [`Codebase::pages`].
+/// A file, by its place in [`Codebase::files`].
 pub(crate) type FileId = u32;
 /// A definition in a file.
 pub(crate) type Place = (FileId, DefId);
@@ -20,7 +20,7 @@ pub(crate) type Place = (FileId, DefId);
 pub(crate) struct Codebase {
     pub language: Language,
     /// Sorted by path.
-    pub pages: Vec<Arc<OutlinedFile>>,
+    pub files: Vec<Arc<OutlinedFile>>,
     by_path: HashMap<Arc<str>, FileId>,
     /// Files by their last names.
     by_name: HashMap<Box<str>, Vec<FileId>>,
@@ -58,7 +58,7 @@ impl Codebase {
     /// [`members`](super::members).
     pub(super) fn new(
         language: Language,
-        pages: Vec<Arc<OutlinedFile>>,
+        files: Vec<Arc<OutlinedFile>>,
         manifests: Arc<Manifests>,
     ) -> Self {
         let mut codebase = Self {
@@ -71,15 +71,15 @@ impl Codebase {
             parents: HashMap::new(),
             globals: HashMap::new(),
             members: Members::default(),
-            pages,
+            files,
         };
-        for (id, page) in (0..).zip(&codebase.pages) {
-            let path = &page.sketched.path;
+        for (id, outlined) in (0..).zip(&codebase.files) {
+            let path = &outlined.sketched.path;
             codebase.by_path.insert(Arc::clone(path), id);
             let name = path.rsplit('/').next().unwrap_or(path);
             codebase.by_name.entry(name.into()).or_default().push(id);
             let package = match language {
-                Language::Java => &*page.outline.package,
+                Language::Java => &*outlined.outline.package,
                 _ => folder(path),
             };
             codebase
@@ -96,8 +96,8 @@ impl Codebase {
         codebase
     }
 
-    pub(crate) fn page(&self, file: FileId) -> Option<&OutlinedFile> {
-        self.pages.get(file as usize).map(|page| &**page)
+    pub(crate) fn file(&self, file: FileId) -> Option<&OutlinedFile> {
+        self.files.get(file as usize).map(|outlined| &**outlined)
     }
 
     pub(crate) fn at(&self, path: &str) -> Option<FileId> {
@@ -139,12 +139,12 @@ impl Codebase {
     /// `mod name;` and the file that it means.
     fn find_modules(&mut self) {
         let mut found = Vec::new();
-        for (id, page) in (0..).zip(&self.pages) {
-            for import in &page.outline.imports {
+        for (id, outlined) in (0..).zip(&self.files) {
+            for import in &outlined.outline.imports {
                 let Bound::Module(name) = &import.bound else {
                     continue;
                 };
-                let paths = module_paths(page, import.def, name);
+                let paths = module_paths(outlined, import.def, name);
                 let file = paths.iter().find_map(|path| self.at(path));
                 found.extend(file.map(|file| ((id, import.def, name.clone()), file)));
             }
@@ -157,8 +157,8 @@ impl Codebase {
     }
 
     fn find_globals(&mut self) {
-        for (id, page) in (0..).zip(&self.pages) {
-            for (def_id, def) in page.outline.children(FILE) {
+        for (id, outlined) in (0..).zip(&self.files) {
+            for (def_id, def) in outlined.outline.children(FILE) {
                 if def.kind == DefKind::Function && !def.is_private {
                     let all = self.globals.entry(def.name.clone()).or_default();
                     all.push((id, def_id));
@@ -169,8 +169,8 @@ impl Codebase {
 }
 
 /// Where the file of a module may be that another file declares.
-pub(super) fn module_paths(page: &OutlinedFile, def: DefId, name: &str) -> [String; 2] {
-    let path = page.path();
+pub(super) fn module_paths(outlined: &OutlinedFile, def: DefId, name: &str) -> [String; 2] {
+    let path = outlined.path();
     let stem = path.strip_suffix(".rs").unwrap_or(path);
     let last = stem.rsplit('/').next().unwrap_or(stem);
     let parent = folder(path);
@@ -178,7 +178,7 @@ pub(super) fn module_paths(page: &OutlinedFile, def: DefId, name: &str) -> [Stri
         || ["tests", "examples", "benches"].contains(&parent.rsplit('/').next().unwrap_or(""))
         || parent.ends_with("src/bin");
     let mut base = if is_root { parent } else { stem }.to_owned();
-    let inside = page.outline.qualified(def).replace('.', "/");
+    let inside = outlined.outline.qualified(def).replace('.', "/");
     for part in [&*inside, name].into_iter().filter(|part| !part.is_empty()) {
         if !base.is_empty() {
             base.push('/');

@@ -7,10 +7,10 @@ use super::resolve::{Thing, Viewer};
 impl Viewer<'_> {
     /// The module of Rust that a place is in.
     fn rust_module(&self, (file, def): Place) -> Place {
-        let page = self.codebase.page(file);
+        let outlined = self.codebase.file(file);
         let mut at = def;
         while at != FILE && self.kind((file, at)) != Some(DefKind::Namespace) {
-            let here = page.and_then(|page| page.outline.def(at));
+            let here = outlined.and_then(|outlined| outlined.outline.def(at));
             at = here.map_or(FILE, |here| here.parent);
         }
         (file, at)
@@ -27,8 +27,8 @@ impl Viewer<'_> {
             _ => {
                 let here = self
                     .codebase
-                    .page(file)
-                    .and_then(|page| page.outline.def(def));
+                    .file(file)
+                    .and_then(|outlined| outlined.outline.def(def));
                 here.map(|here| self.rust_module((file, here.parent)))
             }
         };

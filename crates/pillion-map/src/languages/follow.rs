@@ -24,7 +24,7 @@ use super::{MAX_TEXT, outline};
 /// The maps of a workspace, by language.
 #[derive(Debug, Default)]
 pub struct LanguageMaps {
-    by_language: Mutex<HashMap<Language, Arc<Mutex<Chart>>>>,
+    by_language: Mutex<HashMap<Language, Arc<Mutex<LanguageState>>>>,
 }
 
 /// The map of one language at one moment.
@@ -33,7 +33,7 @@ pub struct LanguageMap {
     /// Who uses whom.
     pub graph: Arc<Graph>,
     /// The files with their outlines, by path.
-    pub pages: Arc<BTreeMap<Arc<str>, Arc<OutlinedFile>>>,
+    pub files: Arc<BTreeMap<Arc<str>, Arc<OutlinedFile>>>,
     /// The files as they were when the map was first asked for.
     pub first: Arc<BTreeMap<Arc<str>, [u8; 16]>>,
 }
@@ -41,24 +41,24 @@ pub struct LanguageMap {
 impl LanguageMaps {
     /// The map of a language as a snapshot sees it.
     pub async fn follow(&self, language: Language, snapshot: &Snapshot) -> Result<LanguageMap> {
-        let chart = {
+        let state = {
             let mut all = self.by_language.lock().await;
             Arc::clone(all.entry(language).or_default())
         };
-        let mut chart = chart.lock_owned().await;
-        if chart.clock != Some(snapshot.clock()) {
+        let mut state = state.lock_owned().await;
+        if state.clock != Some(snapshot.clock()) {
             let snapshot = snapshot.clone();
             // The lock goes along: a caller who gives up leaves nothing half done.
             let follow = work(move |token| {
-                let followed = chart.follow(language, &snapshot, token);
-                followed.map(|()| chart)
+                let followed = state.follow(language, &snapshot, token);
+                followed.map(|()| state)
             });
-            chart = follow.await??;
+            state = follow.await??;
         }
         Ok(LanguageMap {
-            graph: Arc::clone(&chart.graph),
-            pages: Arc::clone(&chart.pages),
-            first: Arc::clone(&chart.first),
+            graph: Arc::clone(&state.graph),
+            files: Arc::clone(&state.files),
+            first: Arc::clone(&state.first),
         })
     }
 }
@@ -70,12 +70,12 @@ struct Seen {
     settled: bool,
 }
 
-/// The map of one language.
+/// The map of one language, and all that is needed to keep it in step.
 #[derive(Debug, Default)]
-pub(super) struct Chart {
+pub(super) struct LanguageState {
     clock: Option<Clock>,
     seen: HashMap<Arc<str>, Seen>,
-    pages: Arc<BTreeMap<Arc<str>, Arc<OutlinedFile>>>,
+    files: Arc<BTreeMap<Arc<str>, Arc<OutlinedFile>>>,
     links: BTreeMap<Arc<str>, Arc<Links>>,
     manifests: Arc<Manifests>,
     graph: Arc<Graph>,
@@ -84,7 +84,7 @@ pub(super) struct Chart {
     begun: HashMap<Arc<str>, Arc<OutlinedFile>>,
 }
 
-impl Chart {
+impl LanguageState {
     /// Take in what a snapshot shows. Blocks: it reads and parses files, until nobody waits
     /// for it any more. What it has read by then is used the next time.
     fn follow(
@@ -106,29 +106,29 @@ impl Chart {
             .map(|file| (file, self.read(language, snapshot.root(), file)))
             .collect();
         if let Err(stopped) = wanted(token) {
-            let read = fresh.into_iter().filter_map(|(_, page)| page);
+            let read = fresh.into_iter().filter_map(|(_, outlined)| outlined);
             self.begin_with(read.collect());
             return Err(stopped);
         }
         let is_gone = |path: &&Arc<str>| files.get(path).is_none();
-        let mut gone: Vec<Arc<str>> = self.pages.keys().filter(is_gone).cloned().collect();
-        let mut pages = Vec::new();
-        for (file, page) in fresh {
+        let mut gone: Vec<Arc<str>> = self.files.keys().filter(is_gone).cloned().collect();
+        let mut changed = Vec::new();
+        for (file, outlined) in fresh {
             let (stamp, settled) = (file.stamp, file.settled);
             self.seen
                 .insert(Arc::clone(&file.path), Seen { stamp, settled });
-            match page {
-                Some(page) => pages.push(page),
+            match outlined {
+                Some(outlined) => changed.push(outlined),
                 None => gone.push(Arc::clone(&file.path)),
             }
         }
         let paths = files.iter().map(|file| &*file.path);
         let manifests = Manifests::read(snapshot.root(), paths.filter(|path| is_manifest(path)));
-        let count = match self.update(language, pages, &gone, manifests, token) {
+        let count = match self.update(language, changed, &gone, manifests, token) {
             Ok(count) => count,
             Err(stopped) => {
                 // Files without their links are no map: it is made anew from what was read.
-                let read = self.pages.values().cloned().collect();
+                let read = self.files.values().cloned().collect();
                 *self = Self {
                     first: Arc::clone(&self.first),
                     ..Self::default()
@@ -144,8 +144,8 @@ impl Chart {
             "the map follows"
         );
         if self.clock.is_none() && self.first.is_empty() {
-            let hashes = self.pages.iter();
-            let hashes = hashes.map(|(path, page)| (Arc::clone(path), page.sketched.hash));
+            let hashes = self.files.iter();
+            let hashes = hashes.map(|(path, outlined)| (Arc::clone(path), outlined.sketched.hash));
             self.first = Arc::new(hashes.collect());
         }
         self.clock = Some(snapshot.clock());
@@ -154,7 +154,7 @@ impl Chart {
 
     fn begin_with(&mut self, read: Vec<Arc<OutlinedFile>>) {
         let named = read.into_iter();
-        let named = named.map(|page| (Arc::clone(&page.sketched.path), page));
+        let named = named.map(|outlined| (Arc::clone(&outlined.sketched.path), outlined));
         self.begun.extend(named);
     }
 
@@ -165,7 +165,7 @@ impl Chart {
             false => std::fs::read(root.join(&*file.path)).ok()?,
         };
         let hash = content_hash(&bytes);
-        let known = [self.pages.get(&file.path), self.begun.get(&file.path)];
+        let known = [self.files.get(&file.path), self.begun.get(&file.path)];
         let mut known = known.into_iter().flatten();
         if let Some(known) = known.find(|known| known.sketched.hash == hash) {
             return Some(Arc::clone(known));
@@ -191,18 +191,18 @@ impl Chart {
         let mut is_seen = *self.manifests != manifests;
         let mut changed: Vec<Arc<str>> = Vec::new();
         self.manifests = Arc::new(manifests);
-        let pages = Arc::make_mut(&mut self.pages);
+        let files = Arc::make_mut(&mut self.files);
         for path in gone {
             self.seen.remove(path);
             self.links.remove(path);
-            is_seen |= pages.remove(path).is_some();
+            is_seen |= files.remove(path).is_some();
         }
-        for page in fresh {
-            let path = Arc::clone(&page.sketched.path);
-            let before = pages.insert(Arc::clone(&path), Arc::clone(&page));
+        for outlined in fresh {
+            let path = Arc::clone(&outlined.sketched.path);
+            let before = files.insert(Arc::clone(&path), Arc::clone(&outlined));
             match before {
-                Some(before) if Arc::ptr_eq(&before, &page) => continue,
-                Some(before) => is_seen |= before.surface != page.surface,
+                Some(before) if Arc::ptr_eq(&before, &outlined) => continue,
+                Some(before) => is_seen |= before.surface != outlined.surface,
                 None => is_seen = true,
             }
             changed.push(path);
@@ -210,11 +210,11 @@ impl Chart {
         if !is_seen && changed.is_empty() {
             return Ok(0);
         }
-        let all: Vec<Arc<OutlinedFile>> = pages.values().cloned().collect();
+        let all: Vec<Arc<OutlinedFile>> = files.values().cloned().collect();
         let codebase = members::codebase(language, all, Arc::clone(&self.manifests));
         // What others see of a file stays mostly the same; if not, all are linked anew.
         let todo: Vec<(u32, &Arc<str>)> = (0..)
-            .zip(self.pages.keys())
+            .zip(self.files.keys())
             .filter(|(_, path)| is_seen || changed.contains(path))
             .collect();
         let count = todo.len();
@@ -227,9 +227,9 @@ impl Chart {
             wanted(token)?;
         }
         self.links.extend(linked);
-        let files = self.pages.iter().map(|(path, page)| {
+        let files = self.files.iter().map(|(path, outlined)| {
             let links = self.links.get(path).cloned().unwrap_or_default();
-            (Arc::clone(&page.sketched), links)
+            (Arc::clone(&outlined.sketched), links)
         });
         self.graph = Arc::new(Graph::of_language(language, files.collect()));
         Ok(count)
@@ -237,7 +237,7 @@ impl Chart {
 }
 
 #[cfg(test)]
-impl Chart {
+impl LanguageState {
     /// Take in texts; `None` is a file that is gone.
     pub(super) fn edit(&mut self, language: Language, files: &[(&str, Option<&str>)]) -> usize {
         let mut manifests = (*self.manifests).clone();

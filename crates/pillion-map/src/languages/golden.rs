@@ -3,17 +3,17 @@
 use pillion_index::language::Language;
 
 use super::super::link::Way;
-use super::follow::Chart;
+use super::follow::LanguageState;
 use crate::Graph;
 
-pub(super) fn chart(language: Language, files: &[(&str, &str)]) -> Chart {
-    let mut chart = Chart::default();
+pub(super) fn mapped(language: Language, files: &[(&str, &str)]) -> LanguageState {
+    let mut map = LanguageState::default();
     let files: Vec<_> = files
         .iter()
         .map(|(path, text)| (*path, Some(*text)))
         .collect();
-    chart.edit(language, &files);
-    chart
+    map.edit(language, &files);
+    map
 }
 
 fn label(graph: &Graph, node: u32) -> String {
@@ -24,8 +24,8 @@ fn label(graph: &Graph, node: u32) -> String {
 
 /// The edges of a project, as `file:user -> file:used`, with `?>` if only possible.
 fn edges(language: Language, files: &[(&str, &str)], way: Way) -> Vec<String> {
-    let chart = chart(language, files);
-    let graph = chart.graph();
+    let map = mapped(language, files);
+    let graph = map.graph();
     let mut found = Vec::new();
     for node in graph.nodes() {
         for edge in graph.out(node).iter().filter(|edge| edge.way == way) {
@@ -44,10 +44,10 @@ fn calls(language: Language, files: &[(&str, &str)]) -> Vec<String> {
 
 /// The functions that nobody reaches.
 fn dead(language: Language, files: &[(&str, &str)]) -> Vec<String> {
-    let chart = chart(language, files);
-    let (dead, _) = chart.graph().dead(&[], &std::collections::HashSet::new());
+    let map = mapped(language, files);
+    let (dead, _) = map.graph().dead(&[], &std::collections::HashSet::new());
     dead.into_iter()
-        .map(|node| label(chart.graph(), node))
+        .map(|node| label(map.graph(), node))
         .collect()
 }
 

@@ -26,14 +26,14 @@ impl Included {
         };
         let mut open = vec![file];
         while let Some(next) = open.pop().filter(|_| found.files.len() < MAX_INCLUDED) {
-            let Some(page) = codebase.page(next) else {
+            let Some(outlined) = codebase.file(next) else {
                 continue;
             };
-            let names = page.outline.exports.iter();
+            let names = outlined.outline.exports.iter();
             found
                 .declared
                 .extend(names.map(|export| export.name.clone()));
-            for import in &page.outline.imports {
+            for import in &outlined.outline.imports {
                 let target = header(codebase, next, &import.module);
                 open.extend(target.filter(|target| found.files.insert(*target)));
             }
@@ -46,14 +46,14 @@ impl Included {
 /// path ends so.
 pub(super) fn header(codebase: &Codebase, file: FileId, module: &str) -> Option<FileId> {
     let module = module.trim_matches(['<', '>']);
-    let from = codebase.page(file).map_or("", |page| page.path());
+    let from = codebase.file(file).map_or("", |outlined| outlined.path());
     let beside = joined(folder(from), module).and_then(|path| codebase.at(&path));
     if beside.is_some() {
         return beside;
     }
     let name = module.rsplit('/').next().unwrap_or(module);
     let ends = |id: &&FileId| {
-        let path = codebase.page(**id).map_or("", |page| page.path());
+        let path = codebase.file(**id).map_or("", |outlined| outlined.path());
         let before = path.strip_suffix(module);
         before.is_some_and(|before| before.is_empty() || before.ends_with('/'))
     };

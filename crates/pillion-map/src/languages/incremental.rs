@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use pillion_index::language::Language;
 use proptest::prelude::*;
 
-use super::follow::Chart;
+use super::follow::LanguageState;
 
 /// Files and lines of a language from which small projects are made.
 struct Kit {
@@ -113,9 +113,9 @@ proptest! {
     fn following_equals_building_anew(edits in prop::collection::vec(edit(), 1..10)) {
         for kit in KITS {
             let mut files: BTreeMap<&str, String> = BTreeMap::new();
-            let mut chart = Chart::default();
+            let mut map = LanguageState::default();
             let always: Vec<_> = kit.always.iter().map(|(p, t)| (*p, Some(*t))).collect();
-            chart.edit(kit.language, &always);
+            map.edit(kit.language, &always);
             for edit in &edits {
                 let (path, text) = match edit {
                     Edit::Write(at, lines) => {
@@ -129,12 +129,12 @@ proptest! {
                     Some(text) => drop(files.insert(path, text.clone())),
                     None => drop(files.remove(path)),
                 }
-                chart.edit(kit.language, &[(path, text.as_deref())]);
-                let mut anew = Chart::default();
+                map.edit(kit.language, &[(path, text.as_deref())]);
+                let mut anew = LanguageState::default();
                 let mut all: Vec<_> = files.iter().map(|(p, t)| (*p, Some(t.as_str()))).collect();
                 all.extend(&always);
                 anew.edit(kit.language, &all);
-                prop_assert_eq!(chart.graph().dump(), anew.graph().dump(), "{:#?}", files);
+                prop_assert_eq!(map.graph().dump(), anew.graph().dump(), "{:#?}", files);
             }
         }
     }
@@ -142,8 +142,8 @@ proptest! {
 
 #[test]
 fn a_body_is_nobody_elses_business() {
-    let mut chart = Chart::default();
-    let mut edit = |files: &[(&str, Option<&str>)]| chart.edit(Language::Typescript, files);
+    let mut map = LanguageState::default();
+    let mut edit = |files: &[(&str, Option<&str>)]| map.edit(Language::Typescript, files);
     let count = edit(&[
         (
             "a.ts",

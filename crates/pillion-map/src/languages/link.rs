@@ -21,19 +21,19 @@ const MAX_SEVERAL: usize = 5;
 
 /// The links of a file.
 pub(super) fn links(codebase: &Codebase, home: FileId) -> Links {
-    let Some(page) = codebase.page(home) else {
+    let Some(outlined) = codebase.file(home) else {
         return Links::default();
     };
     let mut linker = Linker {
         viewer: Viewer::new(codebase),
-        page,
+        outlined,
         home,
         found: HashMap::new(),
         guesses: BTreeMap::new(),
         loose: BTreeSet::new(),
         imports: BTreeSet::new(),
     };
-    for used in &page.outline.uses {
+    for used in &outlined.outline.uses {
         linker.used(used);
     }
     // What an index or a header names is offered to other projects.
@@ -44,8 +44,8 @@ pub(super) fn links(codebase: &Codebase, home: FileId) -> Links {
         let offered = linker.viewer.ts_offered(home).into_iter();
         linker.loose.extend(offered.map(name_hash));
     }
-    if page.path().ends_with(".h") {
-        let declared = page.outline.exports.iter();
+    if outlined.path().ends_with(".h") {
+        let declared = outlined.outline.exports.iter();
         linker
             .loose
             .extend(declared.map(|export| name_hash(&export.name)));
@@ -54,7 +54,7 @@ pub(super) fn links(codebase: &Codebase, home: FileId) -> Links {
     let mut saw = linker.imported();
     saw.sort_unstable();
     saw.dedup();
-    let key = |file: &FileId| codebase.page(*file).map(|page| page.key(FILE));
+    let key = |file: &FileId| codebase.file(*file).map(|outlined| outlined.key(FILE));
     let mut links: Vec<Link> = linker
         .found
         .into_iter()
@@ -86,7 +86,7 @@ pub(super) fn links(codebase: &Codebase, home: FileId) -> Links {
 
 struct Linker<'w> {
     viewer: Viewer<'w>,
-    page: &'w OutlinedFile,
+    outlined: &'w OutlinedFile,
     home: FileId,
     /// What was found, with whether it is sure and its first line.
     found: HashMap<(u32, Way, Key), (bool, u32)>,
@@ -136,10 +136,10 @@ impl Linker<'_> {
         if used.how != How::Call || !is_taken || is_common(language, name) {
             return;
         }
-        let Some(name) = self.page.sketched.sketch.names.find(name) else {
+        let Some(name) = self.outlined.sketched.sketch.names.find(name) else {
             return;
         };
-        let from = self.page.sketched.node(used.def);
+        let from = self.outlined.sketched.node(used.def);
         let line = self.guesses.entry((from, name)).or_insert(used.line);
         *line = used.line.min(*line);
     }
@@ -159,8 +159,8 @@ impl Linker<'_> {
         if used.how == How::Name || language == Language::Go {
             return;
         }
-        let page = self.viewer.codebase.page(place.0);
-        let name = page.and_then(|page| page.outline.def(place.1));
+        let outlined = self.viewer.codebase.file(place.0);
+        let name = outlined.and_then(|outlined| outlined.outline.def(place.1));
         let name = match language {
             Language::Java => name.map_or("", |def| &*def.name),
             _ => "constructor",
@@ -172,16 +172,16 @@ impl Linker<'_> {
     }
 
     fn link(&mut self, used: &Use, way: Way, (file, def): Place, is_sure: bool) {
-        let Some(target) = self.viewer.codebase.page(file) else {
+        let Some(target) = self.viewer.codebase.file(file) else {
             return;
         };
         if file != self.home {
             self.imports.insert(file);
         }
-        let from = self.page.sketched.node(used.def);
+        let from = self.outlined.sketched.node(used.def);
         let to = target.key(def);
         // The name of a function in its own body says nothing new.
-        if way == Way::Reference && file == self.home && self.page.sketched.node(def) == from {
+        if way == Way::Reference && file == self.home && self.outlined.sketched.node(def) == from {
             return;
         }
         let (sure, line) = self
@@ -197,9 +197,9 @@ impl Linker<'_> {
         let mut overrides = Vec::new();
         let mut open = Vec::new();
         let codebase = self.viewer.codebase;
-        for (id, def) in (0..).zip(&self.page.outline.defs) {
+        for (id, def) in (0..).zip(&self.outlined.outline.defs) {
             let is_class = def.kind == DefKind::Class;
-            if !is_class && !self.page.outline.is_method(id) {
+            if !is_class && !self.outlined.outline.is_method(id) {
                 continue;
             }
             self.viewer.begin();
@@ -208,19 +208,20 @@ impl Linker<'_> {
             };
             let (above, is_open) = self.all_above(class);
             if is_class {
-                open.extend(is_open.then(|| self.page.sketched.node(id)));
+                open.extend(is_open.then(|| self.outlined.sketched.node(id)));
                 continue;
             }
             for base in above {
-                let Some(page) = codebase.page(base.0) else {
+                let Some(outlined) = codebase.file(base.0) else {
                     continue;
                 };
                 let beside = codebase.members(base, &def.name).iter().copied();
-                let inside = page.named(base.1, &def.name).iter();
+                let inside = outlined.named(base.1, &def.name).iter();
                 let all = inside.map(|def| (base.0, *def)).chain(beside);
                 for (file, method) in all {
-                    let page = codebase.page(file);
-                    let key = page.map(|page| (self.page.key(id), page.key(method)));
+                    let outlined = codebase.file(file);
+                    let key =
+                        outlined.map(|outlined| (self.outlined.key(id), outlined.key(method)));
                     overrides.extend(key.filter(|(method, above)| method != above));
                 }
             }
@@ -258,9 +259,9 @@ impl Linker<'_> {
     fn imported(&mut self) -> Vec<Key> {
         let viewer = &self.viewer;
         let codebase = viewer.codebase;
-        let path = self.page.path();
+        let path = self.outlined.path();
         let mut saw: Vec<Key> = Vec::new();
-        for import in &self.page.outline.imports {
+        for import in &self.outlined.outline.imports {
             viewer.begin();
             match codebase.language {
                 Language::Typescript | Language::Javascript => {
@@ -278,7 +279,7 @@ impl Linker<'_> {
                 }
                 Language::Rust => {
                     if let Bound::Module(name) = &import.bound {
-                        let paths = module_paths(self.page, import.def, name);
+                        let paths = module_paths(self.outlined, import.def, name);
                         saw.extend(paths.iter().map(|path| path_key(path)));
                     }
                     let here = (self.home, import.def);
@@ -312,7 +313,7 @@ impl Linker<'_> {
         match codebase.language {
             Language::Go => self.imports.extend(viewer.go_files(self.home)),
             Language::Java => {
-                let package = codebase.package(&self.page.outline.package);
+                let package = codebase.package(&self.outlined.outline.package);
                 self.imports.extend(package);
             }
             _ => {}

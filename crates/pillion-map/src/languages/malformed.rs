@@ -3,7 +3,7 @@
 use pillion_index::language::Language;
 use proptest::prelude::*;
 
-use super::follow::Chart;
+use super::follow::LanguageState;
 
 const TEXTS: &[(Language, &str, &str)] = &[
     (
@@ -39,13 +39,13 @@ const TEXTS: &[(Language, &str, &str)] = &[
 ];
 
 fn read(language: Language, path: &str, text: &str) -> usize {
-    let mut chart = Chart::default();
-    chart.edit(
+    let mut map = LanguageState::default();
+    map.edit(
         language,
         &[("go.mod", Some(text)), ("Cargo.toml", Some(text))],
     );
-    chart.edit(language, &[(path, Some(text)), ("b.h", Some(text))]);
-    let graph = chart.graph();
+    map.edit(language, &[(path, Some(text)), ("b.h", Some(text))]);
+    let graph = map.graph();
     graph.dead(&[], &std::collections::HashSet::new());
     graph.layers(true);
     graph.nodes().map(|node| graph.users(node).len()).sum()

@@ -17,10 +17,10 @@ use super::resolve::{Thing, Viewer};
 /// All files of a language at one moment, with the members of their types.
 pub(super) fn codebase(
     language: Language,
-    pages: Vec<Arc<OutlinedFile>>,
+    files: Vec<Arc<OutlinedFile>>,
     manifests: Arc<Manifests>,
 ) -> Codebase {
-    let mut codebase = Codebase::new(language, pages, manifests);
+    let mut codebase = Codebase::new(language, files, manifests);
     codebase.members = members(&codebase);
     codebase
 }
@@ -28,8 +28,8 @@ pub(super) fn codebase(
 fn members(codebase: &Codebase) -> Members {
     let viewer = Viewer::new(codebase);
     let mut members = Members::default();
-    for (id, page) in (0..).zip(&codebase.pages) {
-        for (def_id, def) in (0..).zip(&page.outline.defs) {
+    for (id, outlined) in (0..).zip(&codebase.files) {
+        for (def_id, def) in (0..).zip(&outlined.outline.defs) {
             let Some(owner) = &def.owner else {
                 continue;
             };
@@ -38,7 +38,7 @@ fn members(codebase: &Codebase) -> Members {
                 all.entry(def.name.clone()).or_default().push((id, def_id));
             }
         }
-        for (def, kind, base) in &page.outline.fulfils {
+        for (def, kind, base) in &outlined.outline.fulfils {
             let [kind, base] = [kind, base].map(|path| viewer.path((id, *def), path));
             if let (Thing::Def(class), Thing::Def(base)) = (kind, base) {
                 members.fulfils.entry(class).or_default().push(base);
@@ -60,12 +60,12 @@ fn implicit(codebase: &Codebase, members: &mut Members) {
         }
     }
     let mut found: Vec<(Place, Place)> = Vec::new();
-    for (id, page) in (0..).zip(&codebase.pages) {
-        for (def_id, def) in (0..).zip(&page.outline.defs) {
+    for (id, outlined) in (0..).zip(&codebase.files) {
+        for (def_id, def) in (0..).zip(&outlined.outline.defs) {
             if def.kind != DefKind::Class {
                 continue;
             }
-            let asked: BTreeSet<&str> = page
+            let asked: BTreeSet<&str> = outlined
                 .outline
                 .children(def_id)
                 .filter(|(_, method)| method.kind == DefKind::Function)

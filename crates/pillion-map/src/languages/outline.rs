@@ -35,7 +35,7 @@ impl Path {
         Self::one(UNKNOWN)
     }
 
-    /// One part more.
+    /// Add a part to the path.
     pub fn then(mut self, name: &str, is_member: bool) -> Self {
         self.parts.push(name.into());
         self.is_member = is_member;

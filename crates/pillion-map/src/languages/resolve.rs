@@ -58,8 +58,8 @@ impl<'w> Viewer<'w> {
     }
 
     pub(super) fn kind(&self, (file, def): Place) -> Option<DefKind> {
-        let page = self.codebase.page(file)?;
-        page.outline.def(def).map(|def| def.kind)
+        let outlined = self.codebase.file(file)?;
+        outlined.outline.def(def).map(|def| def.kind)
     }
 
     /// What a path means at a place.
@@ -103,9 +103,9 @@ impl<'w> Viewer<'w> {
 
     /// The class around a place, through functions.
     pub(super) fn class_around(&self, (file, def): Place, depth: u32) -> Option<Place> {
-        let page = self.codebase.page(file)?;
+        let outlined = self.codebase.file(file)?;
         let mut at = def;
-        while let Some(here) = page.outline.def(at).filter(|_| at != FILE) {
+        while let Some(here) = outlined.outline.def(at).filter(|_| at != FILE) {
             if here.kind == DefKind::Class {
                 return Some((file, at));
             }
@@ -141,10 +141,10 @@ impl<'w> Viewer<'w> {
             _ => {}
         }
         let (file, mut def) = at;
-        let Some(page) = self.codebase.page(file) else {
+        let Some(outlined) = self.codebase.file(file) else {
             return Thing::Unknown;
         };
-        while let Some(here) = page.outline.def(def) {
+        while let Some(here) = outlined.outline.def(def) {
             if here.kind == DefKind::Class {
                 // Only Java sees the names of a class without naming it.
                 let found = match language {
@@ -169,9 +169,9 @@ impl<'w> Viewer<'w> {
     /// What a function, a namespace or a file itself binds a name to.
     pub(super) fn bound(&self, at: Place, name: &str, depth: u32) -> Option<Thing> {
         let (file, def) = at;
-        let page = self.codebase.page(file)?;
-        let locals = page.outline.locals_of(def, name);
-        let defs = page.named(def, name);
+        let outlined = self.codebase.file(file)?;
+        let locals = outlined.outline.locals_of(def, name);
+        let defs = outlined.named(def, name);
         match (defs, locals) {
             ([], []) => {}
             ([one, ..], []) => {
@@ -185,7 +185,7 @@ impl<'w> Viewer<'w> {
             ([], locals) => return Some(self.value(at, locals, depth + 1)),
             _ => return Some(Thing::Unknown),
         }
-        let mut imports = page.outline.imports.iter();
+        let mut imports = outlined.outline.imports.iter();
         let found =
             imports.find(|import| import.def == def && import.is_local && self.binds(import, name));
         found.map(|import| self.imported(file, import, depth + 1))
@@ -241,8 +241,8 @@ impl<'w> Viewer<'w> {
 
     /// What a call of a definition gives.
     fn given(&self, place: Place, depth: u32) -> Thing {
-        let page = self.codebase.page(place.0);
-        let Some(def) = page.and_then(|page| page.outline.def(place.1)) else {
+        let outlined = self.codebase.file(place.0);
+        let Some(def) = outlined.and_then(|outlined| outlined.outline.def(place.1)) else {
             return Thing::Unknown;
         };
         match (def.kind, &def.returns) {
@@ -271,8 +271,8 @@ impl<'w> Viewer<'w> {
 
     /// What a class says it is below of, and what it fulfils.
     pub(super) fn bases(&self, class: Place, depth: u32) -> Vec<Thing> {
-        let page = self.codebase.page(class.0);
-        let Some(def) = page.and_then(|page| page.outline.def(class.1)) else {
+        let outlined = self.codebase.file(class.0);
+        let Some(def) = outlined.and_then(|outlined| outlined.outline.def(class.1)) else {
             return Vec::new();
         };
         let around = (class.0, def.parent);
@@ -306,13 +306,13 @@ impl<'w> Viewer<'w> {
 
     /// A member of a class, its own or from above. [`Thing::Outside`] if it has none.
     pub(super) fn class_member(&self, class: Place, name: &str, depth: u32) -> Thing {
-        let Some(page) = self.codebase.page(class.0) else {
+        let Some(outlined) = self.codebase.file(class.0) else {
             return Thing::Unknown;
         };
         if self.is_exhausted(depth) {
             return Thing::Unknown;
         }
-        if let [one, ..] = page.named(class.1, name) {
+        if let [one, ..] = outlined.named(class.1, name) {
             return Thing::Def((class.0, *one));
         }
         match self.codebase.members(class, name) {
@@ -320,7 +320,7 @@ impl<'w> Viewer<'w> {
             [one] => return Thing::Def(*one),
             several => return Thing::Several(several.to_vec()),
         }
-        let fields = page.outline.locals_of(class.1, name);
+        let fields = outlined.outline.locals_of(class.1, name);
         if !fields.is_empty() {
             return self.value(class, fields, depth + 1);
         }

@@ -15,7 +15,10 @@ const ENDINGS: &[&str] = &[
 impl Viewer<'_> {
     /// Where the file of a module may be that a script imports.
     pub(super) fn ts_paths(&self, file: FileId, module: &str) -> Vec<String> {
-        let from = self.codebase.page(file).map_or("", |page| page.path());
+        let from = self
+            .codebase
+            .file(file)
+            .map_or("", |outlined| outlined.path());
         let Some(base) = joined(folder(from), module).filter(|_| module.starts_with('.')) else {
             return Vec::new();
         };
@@ -59,19 +62,20 @@ impl Viewer<'_> {
 
     /// What a module of TypeScript offers by a name.
     pub(super) fn ts_export(&self, file: FileId, name: &str, depth: u32) -> Thing {
-        let Some(page) = self
+        let Some(outlined) = self
             .codebase
-            .page(file)
+            .file(file)
             .filter(|_| !self.is_exhausted(depth))
         else {
             return Thing::Unknown;
         };
-        let mut exports = page.outline.exports.iter();
+        let mut exports = outlined.outline.exports.iter();
         if let Some(export) = exports.find(|export| &*export.name == name) {
             return self.name((file, FILE), &export.local, depth + 1);
         }
         let offered = || {
-            page.outline
+            outlined
+                .outline
                 .imports
                 .iter()
                 .filter(|import| import.is_offered)
@@ -94,18 +98,21 @@ impl Viewer<'_> {
 
     /// The names of what a file offers to other projects, if it is the index of a folder.
     pub(super) fn ts_offered(&self, file: FileId) -> Vec<&str> {
-        let path = self.codebase.page(file).map_or("", |page| page.path());
+        let path = self
+            .codebase
+            .file(file)
+            .map_or("", |outlined| outlined.path());
         let name = path.rsplit('/').next().unwrap_or(path);
         let mut names = Vec::new();
         let mut open = vec![file];
         let mut seen = Vec::new();
         while let Some(next) = open.pop().filter(|_| name.starts_with("index.")) {
-            let Some(page) = self.codebase.page(next).filter(|_| !seen.contains(&next)) else {
+            let Some(outlined) = self.codebase.file(next).filter(|_| !seen.contains(&next)) else {
                 continue;
             };
             seen.push(next);
-            names.extend(page.outline.exports.iter().map(|export| &*export.local));
-            for import in page
+            names.extend(outlined.outline.exports.iter().map(|export| &*export.local));
+            for import in outlined
                 .outline
                 .imports
                 .iter()

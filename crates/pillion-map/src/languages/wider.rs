@@ -24,10 +24,10 @@ impl Viewer<'_> {
                 }
             }
             Language::Java => {
-                let Some(page) = self.codebase.page(file) else {
+                let Some(outlined) = self.codebase.file(file) else {
                     return Thing::Unknown;
                 };
-                match self.java_class(&page.outline.package, name) {
+                match self.java_class(&outlined.outline.package, name) {
                     Some(class) => Thing::Def(class),
                     None => self.starred(at, name, depth + 1),
                 }
@@ -43,10 +43,10 @@ impl Viewer<'_> {
 
     /// A name from imports that take everything.
     pub(super) fn starred(&self, (file, def): Place, name: &str, depth: u32) -> Thing {
-        let Some(page) = self.codebase.page(file) else {
+        let Some(outlined) = self.codebase.file(file) else {
             return Thing::Unknown;
         };
-        let stars = page.outline.imports.iter();
+        let stars = outlined.outline.imports.iter();
         let mut stars = stars.filter(|i| i.bound == Bound::All && i.is_local && i.def == def);
         let found = stars.find_map(|star| {
             let found = match self.codebase.language {
@@ -108,26 +108,26 @@ impl Viewer<'_> {
     fn go_package(&self, import: &Import) -> Option<FileId> {
         let place = self.codebase.manifests.go_folder(&import.module)?;
         let is_code = |file: &&FileId| {
-            let page = self.codebase.page(**file);
-            page.is_some_and(|page| !page.path().ends_with("_test.go"))
+            let outlined = self.codebase.file(**file);
+            outlined.is_some_and(|outlined| !outlined.path().ends_with("_test.go"))
         };
         self.codebase.package(&place).iter().find(is_code).copied()
     }
 
     /// The name that an imported package gives itself.
     pub(super) fn go_name(&self, import: &Import) -> Option<&str> {
-        let page = self.codebase.page(self.go_package(import)?)?;
-        Some(&page.outline.package)
+        let outlined = self.codebase.file(self.go_package(import)?)?;
+        Some(&outlined.outline.package)
     }
 
     /// The files that make a Go package together with one of them.
     pub(super) fn go_files(&self, of: FileId) -> impl Iterator<Item = FileId> {
-        let page = self.codebase.page(of);
-        let (path, package) = page.map_or(("", ""), |p| (p.path(), &*p.outline.package));
+        let outlined = self.codebase.file(of);
+        let (path, package) = outlined.map_or(("", ""), |p| (p.path(), &*p.outline.package));
         let is_test = path.ends_with("_test.go");
         let all = self.codebase.package(folder(path)).iter().copied();
         all.filter(move |file| {
-            let other = self.codebase.page(*file);
+            let other = self.codebase.file(*file);
             other.is_some_and(|other| {
                 &*other.outline.package == package
                     && (is_test || !other.path().ends_with("_test.go"))
@@ -140,12 +140,12 @@ impl Viewer<'_> {
         let mut found: Vec<Place> = Vec::new();
         let mut other = None;
         for file in self.go_files(of) {
-            let Some(page) = self.codebase.page(file) else {
+            let Some(outlined) = self.codebase.file(file) else {
                 continue;
             };
-            let defs = page.named(FILE, name);
+            let defs = outlined.named(FILE, name);
             found.extend(defs.first().map(|def| (file, *def)));
-            if !page.outline.locals_of(FILE, name).is_empty() {
+            if !outlined.outline.locals_of(FILE, name).is_empty() {
                 other = self.bound((file, FILE), name, depth + 1);
             }
         }
@@ -160,8 +160,8 @@ impl Viewer<'_> {
 
     fn java_class(&self, package: &str, name: &str) -> Option<Place> {
         self.codebase.package(package).iter().find_map(|file| {
-            let page = self.codebase.page(*file)?;
-            let def = page.named(FILE, name).first()?;
+            let outlined = self.codebase.file(*file)?;
+            let def = outlined.named(FILE, name).first()?;
             Some((*file, *def))
         })
     }
@@ -172,8 +172,8 @@ impl Viewer<'_> {
         (1..parts.len().min(20)).rev().find_map(|at| {
             let mut class = self.java_class(&parts[..at].join("."), parts[at])?;
             for inner in &parts[at + 1..] {
-                let page = self.codebase.page(class.0)?;
-                class = (class.0, *page.named(class.1, inner).first()?);
+                let outlined = self.codebase.file(class.0)?;
+                class = (class.0, *outlined.named(class.1, inner).first()?);
             }
             Some(class)
         })
@@ -191,8 +191,8 @@ impl Viewer<'_> {
     fn c_function(&self, file: FileId, name: &str) -> Thing {
         let seen = self.c_included(file);
         for other in seen.files.iter().filter(|other| **other != file) {
-            let page = self.codebase.page(*other);
-            let def = page.and_then(|page| page.named(FILE, name).first());
+            let outlined = self.codebase.file(*other);
+            let def = outlined.and_then(|outlined| outlined.named(FILE, name).first());
             if let Some(def) = def {
                 return Thing::Def((*other, *def));
             }

@@ -11,7 +11,7 @@ use similar::{Algorithm, DiffOp, capture_diff_slices_deadline};
 use super::cell::{Cell, CellKind};
 
 /// How long the best order of equal texts may be looked for.
-const EFFORT: Duration = Duration::from_secs(1);
+const SEARCH_TIMEOUT: Duration = Duration::from_secs(1);
 /// Texts with less in common are different cells.
 const SIMILAR: f64 = 0.5;
 /// How many pairs of texts are compared. Beyond that cells count as removed and added.
@@ -62,7 +62,7 @@ fn by_equal_text(old: &[Cell], new: &[Cell], partners: &mut [Option<usize>]) {
     let before: Vec<_> = left.iter().map(|at| number(&old[*at])).collect();
     let after: Vec<_> = right.iter().map(|at| number(&new[*at])).collect();
     let mut taken = vec![false; left.len()];
-    let until = Instant::now() + EFFORT;
+    let until = Instant::now() + SEARCH_TIMEOUT;
     for op in capture_diff_slices_deadline(Algorithm::Myers, &before, &after, Some(until)) {
         let DiffOp::Equal {
             old_index,

@@ -16,7 +16,7 @@ use super::notebook::Notebook;
 /// Unchanged lines around each change.
 const CONTEXT: usize = 3;
 /// How long the smallest difference of two texts may be looked for.
-const EFFORT: Duration = Duration::from_secs(1);
+const SEARCH_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// What happened to something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -233,7 +233,7 @@ fn range(at: usize, count: usize) -> String {
 /// All lines of both texts in order. Of the places that `similar` 2.7 gives, some are wrong, so
 /// only the lengths of its operations are used, and what they lead to is looked at.
 fn compare<'a>(old: &[&'a str], new: &[&'a str]) -> Vec<Line<'a>> {
-    let until = Instant::now() + EFFORT;
+    let until = Instant::now() + SEARCH_TIMEOUT;
     let ops = capture_diff_slices_deadline(Algorithm::Myers, old, new, Some(until));
     let mut lines = Vec::new();
     let (mut was, mut is) = (0, 0);

@@ -13,7 +13,7 @@ use super::in_session;
 use crate::NotebookService;
 use crate::file::{Budget, IMAGES, Output, show};
 use crate::reply::{CellReply, word};
-use crate::running_cell::{Event, Told};
+use crate::running_cell::{CellEvent, Told};
 use crate::service::Order;
 
 /// Run a cell on the kernel of a session, and wait for its end.
@@ -202,7 +202,8 @@ impl Operation for Stream {
         };
         let mut told = Following(Some(&cx));
         let reply = cx.service().run(&cx, order, &mut told).await?;
-        told.tell(Event::Complete(Box::new(reply.clone()))).await;
+        told.tell(CellEvent::Complete(Box::new(reply.clone())))
+            .await;
         Ok(reply)
     }
 }
@@ -211,7 +212,7 @@ impl Operation for Stream {
 struct Following<'a>(Option<&'a Context<NotebookService>>);
 
 impl Told for Following<'_> {
-    async fn tell(&mut self, event: Event) {
+    async fn tell(&mut self, event: CellEvent) {
         if let Some(cx) = self.0 {
             // Somebody who went away is cancelled by the door.
             let _ = cx.emit(&event).await;

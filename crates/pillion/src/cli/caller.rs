@@ -62,7 +62,7 @@ fn any() -> impl TypedValueParser<Value = PathBuf> {
 }
 
 impl CallerArgs {
-    /// What they say.
+    /// The caller that these flags describe.
     pub(crate) fn caller(self) -> Result<Caller> {
         Ok(Caller {
             root: self.root,

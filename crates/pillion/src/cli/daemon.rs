@@ -17,7 +17,7 @@ pub(crate) const NAME: &str = "daemon";
 /// Exit code of a daemon that lost the race for the socket (EX_TEMPFAIL).
 const LOST_THE_RACE: u8 = 75;
 /// How long a stopped daemon may take to be gone.
-const GONE: Duration = Duration::from_secs(6);
+const STOP_TIMEOUT: Duration = Duration::from_secs(6);
 
 /// Run the daemon in the foreground.
 #[derive(Debug, Args)]
@@ -123,12 +123,14 @@ async fn stop_running(global: &Global) -> Result<Option<u32>> {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     };
-    tokio::time::timeout(GONE, gone).await.map_err(|_| {
-        Error::new(
-            Code::Timeout,
-            format!("the daemon (pid {pid}) was asked to end but still runs"),
-        )
-        .hint(format!("`kill -9 {pid}` ends it; its sidecars end with it"))
-    })?;
+    tokio::time::timeout(STOP_TIMEOUT, gone)
+        .await
+        .map_err(|_| {
+            Error::new(
+                Code::Timeout,
+                format!("the daemon (pid {pid}) was asked to end but still runs"),
+            )
+            .hint(format!("`kill -9 {pid}` ends it; its sidecars end with it"))
+        })?;
     Ok(Some(pid))
 }

@@ -22,7 +22,7 @@ use tokio_util::sync::CancellationToken;
 use super::backend::Backend;
 use super::caller::{here, or_runtime};
 use super::notebooks::{self, Notebooks};
-use super::{Global, jobs, output, readable, render};
+use super::{Global, jobs, output, progress, readable};
 
 /// The areas that people type by their own names, and their places in the list of commands.
 const AREAS: &[(&str, &str, usize)] = &[
@@ -439,10 +439,10 @@ pub(crate) fn show_part(part: &Part, json: bool) -> bool {
         Part::Item(item) => output::try_say(item.get()),
         Part::Progress(news) if json => output::try_say(&format!("{{\"progress\":{news}}}")),
         Part::Progress(news) => {
-            match render::printed(news.get()) {
+            match progress::printed(news.get()) {
                 // What a program printed is passed on as it is.
                 Some(text) => output::pass_on(&text),
-                None => output::note(&render::progress(news.get())),
+                None => output::note(&progress::line(news.get())),
             }
             true
         }

@@ -1,7 +1,10 @@
 //! The client in one Python file: the same questions, answers and errors as `pillion`.
 
 use std::process::Stdio;
+use std::sync::Arc;
 
+use pillion::{Catalogue, Error};
+use serde_json::value::to_raw_value;
 use serde_json::{Value, json};
 
 use crate::context::{Output, TestContext, processes, wait_for_file, wait_until};
@@ -95,6 +98,47 @@ fn questions_about_code_have_the_answers_of_the_command() {
     let source = client_json(&context, &["read-symbol", "Greeter/hello"]);
     let source = source["matches"][0]["source"].as_str().unwrap();
     assert_eq!(source, "    def hello(self):\n        return 'hi'");
+}
+
+/// Its table of commands is written by hand.
+#[test]
+fn every_command_of_the_client_has_an_operation_that_takes_its_parameters() {
+    let context = context();
+    let script = "\
+import json, re, sys
+sys.path.insert(0, sys.argv[1])
+from pillion_client import COMMANDS, RENAMED
+samples = {'output_format': 'diff', 'kinds': 'function', 'params': {}, 'positions': {'file': 'a.py', 'line': 1, 'col': 0}}
+kinds = {'int': 1, 'json': True, 'str': 'x', '': 'x'}
+table = {}
+for name, (operation, words, _) in COMMANDS.items():
+    # A request names one place or several.
+    for leaves in ('positions', ''), ('file', 'line', 'col'):
+        params = {}
+        for word in words.split():
+            names, colon, kind = word.rstrip('?*').partition(':')
+            own = re.sub('^-+', '', names.split('/')[-1]).replace('-', '_')
+            own = RENAMED.get(own, own)
+            if '--at' in words and own in leaves:
+                continue
+            flag = word[0] == '-' and not colon
+            value = True if flag else samples.get(own, kinds.get(kind))
+            params[own] = [value] if word[-1] == '*' else value
+        table[name + str(len(leaves))] = [operation, params]
+print(json.dumps(table))
+";
+    let folder = std::path::Path::new(CLIENT).parent().unwrap();
+    let mut command = context.command("python3");
+    command.args(["-W", "error", "-c", script]).arg(folder);
+    let table = Output::of(command).json();
+    let mut catalogue = Catalogue::default();
+    let nobody = |_, _, _| async { Err(Error::internal("nobody answers here")) };
+    catalogue.relay(pillion::definitions(), &Arc::new(nobody));
+    for (command, row) in table.as_object().unwrap() {
+        let params = to_raw_value(&row[1]).unwrap();
+        let checked = catalogue.check(row[0].as_str().unwrap(), Some(&params));
+        assert!(checked.is_ok(), "`{command}` {row}: {checked:?}");
+    }
 }
 
 #[test]

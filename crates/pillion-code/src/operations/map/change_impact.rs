@@ -192,9 +192,9 @@ fn read_changed(
             MapFiles::Python { now, .. } => {
                 ChangedFile::of(file, source.as_deref().zip(now.get(&file.path)))
             }
-            MapFiles::Other(charted) => {
-                let page = charted.pages.get(&*file.path);
-                let outline = page.map(|page| &page.outline);
+            MapFiles::Other(map) => {
+                let outlined = map.files.get(&*file.path);
+                let outline = outlined.map(|file| &file.outline);
                 changed_in(language, file, source.as_deref().zip(outline))
             }
         }

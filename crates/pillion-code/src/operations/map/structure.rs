@@ -96,9 +96,9 @@ impl Operation for Structure {
             opened(&cx, self.project.as_ref(), self.language, cx.caller()).await?;
         let only = below(&view, self.path.as_deref())?;
         let most = self.max_results.unwrap_or(FILES).min(MAX_LIMIT);
-        let charted = match language {
+        let map = match language {
             Language::Python => None,
-            other => Some(view.chart(other).await?),
+            other => Some(view.language_map(other).await?),
         };
         let index = view.index.clone();
         let list = work_unless(most <= FILES, move |token| {
@@ -108,17 +108,17 @@ impl Operation for Structure {
                 files: Vec::new(),
                 total: 0,
             };
-            match charted {
+            match map {
                 None => {
                     for (path, facts) in index.iter() {
                         wanted(token)?;
                         listed.add(path, || structured(path, facts));
                     }
                 }
-                Some(charted) => {
-                    for (path, page) in charted.pages.iter() {
+                Some(map) => {
+                    for (path, file) in map.files.iter() {
                         wanted(token)?;
-                        listed.add(path, || outlined(path, &page.outline));
+                        listed.add(path, || outlined(path, &file.outline));
                     }
                 }
             }

@@ -1,6 +1,6 @@
 use pillion_index::language::Language::Go;
 
-use super::{calls, chart, dead};
+use super::{calls, dead, mapped};
 
 const MOD: (&str, &str) = ("go.mod", "module example.com/shop\n\ngo 1.22\n");
 
@@ -101,8 +101,8 @@ fn interfaces_are_fulfilled_by_having_all_methods() {
         ),
     ];
     assert_eq!(calls(Go, &files), ["a/a:run -> a/a:Saver.Save"]);
-    let chart = chart(Go, &files);
-    let graph = chart.graph();
+    let map = mapped(Go, &files);
+    let graph = map.graph();
     let users = |name: &str| {
         let target = graph.targets(name).unwrap()[0];
         graph.users(target).len()

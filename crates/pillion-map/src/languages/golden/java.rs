@@ -1,6 +1,6 @@
 use pillion_index::language::Language::Java;
 
-use super::{calls, chart, dead};
+use super::{calls, dead, mapped};
 
 #[test]
 fn packages_imports_and_classes() {
@@ -87,8 +87,8 @@ fn a_call_of_an_interface_may_end_in_its_classes() {
         "interface Shape { int area(); }\nclass Circle implements Shape { public int area() { return 1; } }\nclass Use { int use(Shape shape) { return shape.area(); } }\n",
     )];
     assert_eq!(calls(Java, &files), ["A:Use.use -> A:Shape.area"]);
-    let chart = chart(Java, &files);
-    let graph = chart.graph();
+    let map = mapped(Java, &files);
+    let graph = map.graph();
     let target = graph.targets("Circle.area").unwrap()[0];
     assert_eq!(graph.users(target).len(), 1);
 }

@@ -17,7 +17,7 @@ use crate::NotebookService;
 use crate::gateway::SESSION;
 
 /// How often it is looked whether the program that wanted a kernel still runs.
-const LOOK: Duration = Duration::from_millis(500);
+const POLL_EVERY: Duration = Duration::from_millis(500);
 
 /// Write a connection file with which `jupyter console --existing` joins a session's kernel.
 ///
@@ -153,6 +153,6 @@ async fn gone(parent: Option<pillion_kernel::Parent>) {
         return std::future::pending().await;
     };
     while parent.is_alive() {
-        tokio::time::sleep(LOOK).await;
+        tokio::time::sleep(POLL_EVERY).await;
     }
 }

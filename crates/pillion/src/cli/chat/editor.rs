@@ -42,7 +42,7 @@ pub(super) struct Editor {
 }
 
 impl Editor {
-    /// Start it.
+    /// Start the thread of the editor.
     pub(super) fn start() -> Result<Self> {
         let (orders, ordered) = sync_channel(1);
         let (tell, lines) = mpsc::unbounded_channel();

@@ -153,7 +153,7 @@ impl Screen {
         }
     }
 
-    /// A turn ended.
+    /// Show that a turn ended, and how.
     pub(super) fn end(&mut self) -> Ending {
         self.waits = None;
         self.end_text();

@@ -72,7 +72,7 @@ pub(crate) struct Editor {
 }
 
 impl Editor {
-    /// Start it.
+    /// Start the thread of the editor.
     pub(crate) fn start(language: Language) -> Result<Self> {
         let (orders, ordered) = sync_channel(1);
         let (tell, news) = mpsc::unbounded_channel();

@@ -1,16 +1,15 @@
 //! `pillion repl`: a terminal on a kernel.
 //!
-//! The line is edited on a thread of its own (`editor`); a cell is run by a partner, which is the
-//! kernel of a session or one that somebody else started (`partner`); what happens meanwhile goes
-//! to the screen as it comes (`screen`). What cells write is code of others, so only text and
-//! colours of it reach the terminal (`clean`). Without a terminal the same cells come from
-//! standard input.
+//! The line is edited on a thread of its own (`editor`); a cell is run by the kernel of a session,
+//! or by one that somebody else started (`kernel`); what happens meanwhile goes to the screen as it
+//! comes (`screen`). What cells write is code of others, so only text and colours of it reach the
+//! terminal (`clean`). Without a terminal the same cells come from standard input.
 
 pub(crate) mod clean;
 pub(crate) mod editor;
+mod kernel;
 mod keys;
 mod language;
-mod partner;
 mod picture;
 mod python;
 mod screen;
@@ -28,7 +27,7 @@ use clap::Args;
 use pillion::{Code, Error, Result};
 use pillion_kernel::{KernelLife, PYTHON};
 use pillion_lanes::RunOutcome;
-use pillion_notebook::Event;
+use pillion_notebook::CellEvent;
 use pillion_notebook::operations::CellReply;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc;
@@ -37,8 +36,8 @@ use super::backend::Backend;
 use super::caller::CallerArgs;
 use super::{Global, exec, output};
 use editor::{COMPLETION, Editor, Line, News};
+use kernel::{END_OF_INPUT, ReplKernel, Session, Survival};
 use language::Language;
-use partner::{END_OF_INPUT, Partner, Session, Survival};
 use picture::Show;
 use screen::Screen;
 use terminal::{AsBefore, TypedAnswer};
@@ -94,14 +93,14 @@ impl Repl {
             true => None,
             false => Some(exec::from_stdin()?),
         };
-        let (partner, is_ours) = self.partner(global).await?;
-        let language = partner.language().await?;
+        let (kernel, is_ours) = self.find_kernel(global).await?;
+        let language = kernel.language().await?;
         let way = match is_terminal {
             true => self.pictures.found(),
             false => Show::File,
         };
         let mut talk = Talk {
-            partner,
+            kernel,
             screen: RefCell::new(Screen::new(is_terminal, way)),
             interrupts: signal(SignalKind::interrupt()).map_err(Error::internal)?,
             ends: signal(SignalKind::terminate()).map_err(Error::internal)?,
@@ -115,17 +114,17 @@ impl Repl {
         };
         if is_ours {
             // Nobody knows its name.
-            let _ = talk.partner.end().await;
+            let _ = talk.kernel.end().await;
         }
-        talk.partner.close().await;
+        talk.kernel.close().await;
         ended
     }
 
     /// Who runs the cells, and whether nobody else knows of it.
-    async fn partner(&self, global: &Global) -> Result<(Partner, bool)> {
+    async fn find_kernel(&self, global: &Global) -> Result<(ReplKernel, bool)> {
         let existing = self.existing.as_deref();
         if let Some(file) = existing.filter(|existing| is_file(existing)) {
-            return Ok((Partner::attach(file).await?, false));
+            return Ok((ReplKernel::attach(file).await?, false));
         }
         let mut session = Session {
             backend: Backend::open(global).await?,
@@ -145,18 +144,18 @@ impl Repl {
                 return Err(Error::new(Code::NotFound, message)
                     .hint("`pillion notebook status` lists them; `--session` starts one"));
             }
-            return Ok((Partner::Session(session), false));
+            return Ok((ReplKernel::Session(session), false));
         }
         if let Some(name) = &self.session {
             session.name.clone_from(name);
-            return Ok((Partner::Session(session), false));
+            return Ok((ReplKernel::Session(session), false));
         }
         // Whoever sat here before may have had another one.
         session.kernel.get_or_insert_with(|| PYTHON.to_owned());
         for number in 2..MOST {
             let kernel = session.status(&session.name).await?;
             if kernel.is_none_or(|kernel| kernel.state == KernelLife::Absent) {
-                return Ok((Partner::Session(session), true));
+                return Ok((ReplKernel::Session(session), true));
             }
             session.name = format!("{SESSION}-{number}");
         }
@@ -173,7 +172,7 @@ fn is_file(existing: &Path) -> bool {
 
 /// A conversation with a kernel.
 struct Talk {
-    partner: Partner,
+    kernel: ReplKernel,
     /// Written to while a cell is waited for.
     screen: RefCell<Screen>,
     interrupts: Signal,
@@ -221,7 +220,7 @@ impl Talk {
                     Ok(reply) => {
                         number = reply.execution_count.map_or(number, |count| count + 1);
                         if !matches!(reply.outcome, RunOutcome::Ok | RunOutcome::Error) {
-                            match self.partner.survives().await {
+                            match self.kernel.survives().await {
                                 Survival::Lives => {}
                                 Survival::Follows => number = 1,
                                 Survival::Gone => return Ok(ExitCode::FAILURE),
@@ -237,8 +236,8 @@ impl Talk {
     }
 
     async fn greet(&self, is_ours: bool) {
-        let mut lines = vec![match &self.partner {
-            Partner::Session(session) => {
+        let mut lines = vec![match &self.kernel {
+            ReplKernel::Session(session) => {
                 let kernel = session.status(&session.name).await.ok().flatten();
                 let python = kernel.map(|kernel| kernel.python).unwrap_or_default();
                 format!(
@@ -247,18 +246,18 @@ impl Talk {
                     session.name
                 )
             }
-            Partner::Attached(attached) => {
+            ReplKernel::Attached(attached) => {
                 format!("pillion {} · {}", pillion::VERSION, attached.about())
             }
         }];
-        lines.push(match (&self.partner, is_ours) {
-            (Partner::Session(_), true) => {
+        lines.push(match (&self.kernel, is_ours) {
+            (ReplKernel::Session(_), true) => {
                 "its kernel lives behind walls, and ends when you leave: Ctrl-D".to_owned()
             }
-            (Partner::Session(_), false) => {
+            (ReplKernel::Session(_), false) => {
                 "its kernel lives behind walls, and goes on when you leave: Ctrl-D".to_owned()
             }
-            (Partner::Attached(_), _) => {
+            (ReplKernel::Attached(_), _) => {
                 "this kernel is not pillion's: there are no walls around it".to_owned()
             }
         });
@@ -267,7 +266,7 @@ impl Talk {
 
     /// What was typed; completions are looked up meanwhile.
     async fn line(&mut self, editor: &mut Editor) -> Result<Line> {
-        let partner = &self.partner;
+        let kernel = &self.kernel;
         // Who types on asks again, and is not interested in what was asked before.
         let mut lookup: Option<Aside<'_, ()>> = None;
         loop {
@@ -278,7 +277,7 @@ impl Talk {
                     continue;
                 }
                 () = tokio::time::sleep(KEEP), if lookup.is_none() => {
-                    lookup = Some(Box::pin(partner.keep(COMPLETION)));
+                    lookup = Some(Box::pin(kernel.keep(COMPLETION)));
                     continue;
                 }
                 _ = self.ends.recv() => return Ok(cut_off()),
@@ -288,7 +287,7 @@ impl Talk {
                 Some(News::Line(line)) => return line,
                 Some(News::Complete { code, cursor, to }) => {
                     lookup = Some(Box::pin(async move {
-                        let found = partner.complete(code, cursor, COMPLETION).await;
+                        let found = kernel.complete(code, cursor, COMPLETION).await;
                         let _ = to.try_send(found);
                     }));
                 }
@@ -299,11 +298,11 @@ impl Talk {
 
     /// Run a cell: show what it does, answer what it asks, stop it when told so.
     async fn cell(&mut self, code: &str) -> Result<CellReply> {
-        let (partner, screen) = (&self.partner, &self.screen);
+        let (kernel, screen) = (&self.kernel, &self.screen);
         screen.borrow_mut().begin();
         let (ask, mut asked) = mpsc::unbounded_channel();
-        let run = partner.run(code, |event| match event {
-            Event::InputRequest { prompt, password } => drop(ask.send((prompt, password))),
+        let run = kernel.run(code, |event| match event {
+            CellEvent::InputRequest { prompt, password } => drop(ask.send((prompt, password))),
             event => screen.borrow_mut().hear(&event),
         });
         tokio::pin!(run);
@@ -318,14 +317,14 @@ impl Talk {
                     match self.is_terminal {
                         true => answer = Some(TypedAnswer::begin(hidden).map_err(Error::internal)?),
                         // Standard input was the cells.
-                        false => aside = Some(Box::pin(partner.answer(END_OF_INPUT.to_owned()))),
+                        false => aside = Some(Box::pin(kernel.answer(END_OF_INPUT.to_owned()))),
                     }
                 }
                 line = typed(&mut answer), if answer.is_some() => {
                     answer = None;
                     screen.borrow_mut().typed();
                     let line = line.ok().flatten().unwrap_or_else(|| END_OF_INPUT.to_owned());
-                    aside = Some(Box::pin(partner.answer(line)));
+                    aside = Some(Box::pin(kernel.answer(line)));
                 }
                 outcome = done(&mut aside), if aside.is_some() => {
                     aside = None;
@@ -343,20 +342,20 @@ impl Talk {
                         screen.borrow_mut().note(advice);
                     }
                     if stops < ENOUGH {
-                        aside = Some(Box::pin(partner.interrupt()));
+                        aside = Some(Box::pin(kernel.interrupt()));
                     } else if !is_ending {
                         // Whoever is impatient does not stop what ends it.
                         is_ending = true;
-                        aside = Some(Box::pin(partner.end()));
+                        aside = Some(Box::pin(kernel.end()));
                     }
                 }
                 _ = self.ends.recv() => {
                     self.is_over = true;
-                    aside = Some(Box::pin(partner.interrupt()));
+                    aside = Some(Box::pin(kernel.interrupt()));
                 }
                 _ = self.hang_ups.recv() => {
                     self.is_over = true;
-                    aside = Some(Box::pin(partner.interrupt()));
+                    aside = Some(Box::pin(kernel.interrupt()));
                 }
             }
         };

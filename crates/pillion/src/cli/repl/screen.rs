@@ -3,7 +3,7 @@
 use std::io::{IsTerminal, Write};
 
 use pillion_lanes::RunOutcome;
-use pillion_notebook::Event;
+use pillion_notebook::CellEvent;
 use pillion_notebook::file::{Bundle, Output, plain};
 use pillion_notebook::operations::CellReply;
 use serde_json::Value;
@@ -101,24 +101,24 @@ impl Screen {
     }
 
     /// Something happened that is to be shown.
-    pub(crate) fn hear(&mut self, event: &Event) {
+    pub(crate) fn hear(&mut self, event: &CellEvent) {
         match event {
-            Event::Stream { name, text } => self.stream(name, text),
-            Event::Output { index, output } => self.output(*index, output),
-            Event::Update { index, output } => self.update(*index, output),
-            Event::Clear => self.take_back(0),
-            Event::Notice { text } => {
+            CellEvent::Stream { name, text } => self.stream(name, text),
+            CellEvent::Output { index, output } => self.output(*index, output),
+            CellEvent::Update { index, output } => self.update(*index, output),
+            CellEvent::Clear => self.take_back(0),
+            CellEvent::Notice { text } => {
                 self.note(text);
                 self.noticed = Some(text.clone());
             }
-            Event::Started { .. }
-            | Event::InputRequest { .. }
-            | Event::Comm { .. }
-            | Event::Complete(_) => {}
+            CellEvent::Started { .. }
+            | CellEvent::InputRequest { .. }
+            | CellEvent::Comm { .. }
+            | CellEvent::Complete(_) => {}
         }
     }
 
-    /// A cell ended.
+    /// Show that a cell ended, and how.
     pub(crate) fn end(&mut self, reply: &CellReply) {
         self.settle();
         for page in &reply.pages {

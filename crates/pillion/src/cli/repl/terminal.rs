@@ -10,7 +10,7 @@ use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr
 
 /// Between two looks whether something was typed: a terminal is nothing that tokio can wait for
 /// without unsafe code, and nobody types faster.
-const LOOK: Duration = Duration::from_millis(15);
+const POLL_EVERY: Duration = Duration::from_millis(15);
 /// Bytes of one answer.
 const LONGEST: usize = 64 << 10;
 
@@ -82,7 +82,7 @@ impl TypedAnswer {
         loop {
             let mut polled = [PollFd::new(&self.input, PollFlags::IN)];
             if poll(&mut polled, Some(&Timespec::default()))? == 0 {
-                tokio::time::sleep(LOOK).await;
+                tokio::time::sleep(POLL_EVERY).await;
                 continue;
             }
             let mut bytes = [0; 4096];

@@ -19,7 +19,7 @@ use pillion_terminal::tools;
 use serde_json::{Value, json};
 
 use super::backend::Backend;
-use super::{Global, output, render};
+use super::{Global, output, progress};
 use guide::{Stop, millis};
 
 /// What the tour calls.
@@ -261,7 +261,7 @@ impl Walk {
                         stop.say(&format!("{} item {item}", millis(begun.elapsed())));
                     }
                     Part::Progress(news) => {
-                        stop.say(&format!("          {}", render::progress(news.get())));
+                        stop.say(&format!("          {}", progress::line(news.get())));
                     }
                 },
             )

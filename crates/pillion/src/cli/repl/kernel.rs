@@ -4,8 +4,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use pillion::{Caller, Code, Error, Operation, Part, Result};
-use pillion_kernel::{Attached, ConnectionFile, KernelLife, PYTHON};
-use pillion_notebook::Event;
+use pillion_kernel::{AttachedKernel, ConnectionFile, KernelLife, PYTHON};
+use pillion_notebook::CellEvent;
 use pillion_notebook::operations::kernel::{Spec, SpecEntry};
 use pillion_notebook::operations::{
     CellReply, Complete, Completions, Given, Input, Inspect, Inspected, Interrupt, KernelInfo,
@@ -21,12 +21,12 @@ use super::language::Language;
 /// What ends the input of a cell.
 pub(crate) const END_OF_INPUT: &str = "\u{4}";
 
-/// Who runs cells.
-pub(crate) enum Partner {
+/// The kernel that runs cells.
+pub(crate) enum ReplKernel {
     /// The kernel of a session.
     Session(Session),
     /// A kernel of somebody else's.
-    Attached(Box<Attached>),
+    Attached(Box<AttachedKernel>),
 }
 
 /// What became of a kernel.
@@ -79,7 +79,7 @@ impl Session {
         Ok(report.kernels.into_iter().next())
     }
 
-    async fn run(&self, code: &str, mut tell: impl FnMut(Event)) -> Result<CellReply> {
+    async fn run(&self, code: &str, mut tell: impl FnMut(CellEvent)) -> Result<CellReply> {
         let cell = Stream {
             code: code.to_owned(),
             session: Some(self.name.clone()),
@@ -102,7 +102,7 @@ impl Session {
     }
 }
 
-impl Partner {
+impl ReplKernel {
     /// The kernel that a connection file leads to.
     pub(crate) async fn attach(file: &Path) -> Result<Self> {
         let unreadable = |why: &dyn std::fmt::Display| {
@@ -111,7 +111,7 @@ impl Partner {
                 .hint("`jupyter --runtime-dir` names the folder where connection files are")
         };
         let connection = ConnectionFile::read(file).map_err(|error| unreadable(&error))?;
-        let attached = Attached::to(&connection).await;
+        let attached = AttachedKernel::to(&connection).await;
         let attached = attached.map_err(|error| unreadable(&error))?;
         Ok(Self::Attached(Box::new(attached)))
     }
@@ -126,7 +126,7 @@ impl Partner {
     }
 
     /// Run a cell to its end; `tell` hears what happens as it comes.
-    pub(crate) async fn run(&self, code: &str, tell: impl FnMut(Event)) -> Result<CellReply> {
+    pub(crate) async fn run(&self, code: &str, tell: impl FnMut(CellEvent)) -> Result<CellReply> {
         match self {
             Self::Session(session) => session.run(code, tell).await,
             Self::Attached(attached) => pillion_notebook::run_attached(attached, code, tell).await,

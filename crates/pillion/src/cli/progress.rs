@@ -14,7 +14,7 @@ pub(crate) fn printed(json: &str) -> Option<String> {
 }
 
 /// One line of progress.
-pub(crate) fn progress(json: &str) -> String {
+pub(crate) fn line(json: &str) -> String {
     let Ok(news) = serde_json::from_str::<Value>(json) else {
         return json.to_owned();
     };
