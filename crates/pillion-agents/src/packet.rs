@@ -123,7 +123,7 @@ impl JsonSchema for LockUntil {
 
 /// What the manager tells the companion to do until something unlocks it.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(default)]
+#[serde(default, remote = "Self")]
 pub struct InstructionPacket {
     /// What the next turns are about.
     #[serde(deserialize_with = "or_default")]
@@ -132,7 +132,7 @@ pub struct InstructionPacket {
     #[serde(deserialize_with = "or_default")]
     pub guidance_for_ca: String,
     /// What the learner should show, at most [`MAX_TARGETS`].
-    #[serde(alias = "must_check", deserialize_with = "targets")]
+    #[serde(deserialize_with = "targets")]
     pub recommended_targets: Vec<String>,
     /// What would be nice to see too, at most [`MAX_NICE`].
     #[serde(deserialize_with = "nice")]
@@ -155,6 +155,25 @@ pub struct InstructionPacket {
     /// Members that others wrote: they are kept.
     #[serde(flatten)]
     pub extra: Map<String, Value>,
+}
+
+impl Serialize for InstructionPacket {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        Self::serialize(self, serializer)
+    }
+}
+
+/// The targets had another name once, and some write them under both.
+impl<'de> Deserialize<'de> for InstructionPacket {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let mut members = Map::<String, Value>::deserialize(deserializer)?;
+        let old = members.shift_remove("must_check").unwrap_or_default();
+        let new = members.entry("recommended_targets").or_insert(Value::Null);
+        if new.is_null() {
+            *new = old;
+        }
+        Self::deserialize(Value::Object(members)).map_err(serde::de::Error::custom)
+    }
 }
 
 fn targets<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
@@ -258,6 +277,9 @@ mod tests {
         assert_eq!(written["lock_until"], "checkpoint_reached");
         assert_eq!(written["recommended_targets"][1], "b");
         assert!(written.get("must_check").is_none() && written.get("extra").is_none());
+        let both = r#"{"must_check":["old"],"recommended_targets":["new"]}"#;
+        let packet: InstructionPacket = serde_json::from_str(both).unwrap();
+        assert_eq!(packet.recommended_targets, ["new"]);
     }
 
     #[test]

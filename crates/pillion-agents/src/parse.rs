@@ -50,6 +50,9 @@ pub enum AnswerProblem {
     /// There is no JSON in it.
     #[error("the answer has no usable JSON: {0}")]
     NotJson(#[from] RepairError),
+    /// It ends too early.
+    #[error("the answer breaks off in the middle of a text; keep it shorter")]
+    CutOff,
     /// A member is not there.
     #[error("`{0}` is missing or empty")]
     Missing(&'static str),
@@ -76,16 +79,17 @@ impl AnswerProblem {
 /// Some models put the outcome into an object with one of these members.
 pub(crate) const OUTCOME_WRAPPERS: &[&str] = &["turn_outcome", "TurnOutcome", "outcome"];
 
-/// Read what the companion says about the turn.
+/// Read what the companion says about the turn. It is not asked again, since it would have to
+/// say its reply again: what of its record can be used is.
 pub fn read_outcome(text: &str) -> Result<(TurnOutcome, Vec<Note>), AnswerProblem> {
-    read(text, OUTCOME, OUTCOME_WRAPPERS)
+    read(text, OUTCOME, OUTCOME_WRAPPERS, Misfits::LeftOut)
 }
 
 /// Read the manager's answer of either phase.
 pub fn read_manager(text: &str) -> Result<(ManagerAnswer, Vec<Note>), AnswerProblem> {
     const WRAPPERS: &[&str] = &["answer", "result", "output"];
     let both = [MANAGER, &CONSULTED[2..]].concat();
-    let (mut answer, mut notes): (ManagerAnswer, _) = read(text, &both, WRAPPERS)?;
+    let (mut answer, mut notes): (ManagerAnswer, _) = read(text, &both, WRAPPERS, Misfits::Told)?;
     match &answer.instruction_packet {
         Some(packet) if packet.current_focus.is_empty() && packet.guidance_for_ca.is_empty() => {
             return Err(AnswerProblem::Missing("instruction_packet.current_focus"));
@@ -109,17 +113,27 @@ pub fn read_manager(text: &str) -> Result<(ManagerAnswer, Vec<Note>), AnswerProb
 
 /// Read the memo agent's answer.
 pub fn read_memo(text: &str) -> Result<(MemoResult, Vec<Note>), AnswerProblem> {
-    let (memo, notes): (MemoResult, _) = read(text, MEMO, &["memo", "result"])?;
+    let (memo, notes): (MemoResult, _) = read(text, MEMO, &["memo", "result"], Misfits::Told)?;
     if memo.updated_report.trim().is_empty() {
         return Err(AnswerProblem::Missing("updated_report"));
     }
     Ok((memo, notes))
 }
 
+/// What becomes of members that are not what they should be.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Misfits {
+    /// The model is told, and asked again.
+    Told,
+    /// The rest is taken without them.
+    LeftOut,
+}
+
 fn read<T: DeserializeOwned>(
     text: &str,
     members: &[Member],
     wrappers: &[&str],
+    misfits: Misfits,
 ) -> Result<(T, Vec<Note>), AnswerProblem> {
     let mut keys: Vec<&str> = members.iter().map(|(name, _)| *name).collect();
     let own = keys.len();
@@ -128,6 +142,10 @@ fn read<T: DeserializeOwned>(
     let Value::Object(mut map) = found.value else {
         return Err(RepairError::Missing.into());
     };
+    // Half a report would take the place of a whole one.
+    if found.cut && misfits == Misfits::Told {
+        return Err(AnswerProblem::CutOff);
+    }
     let mut notes = Vec::new();
     if found.repaired {
         notes.push(Note::new("", "the JSON was repaired"));
@@ -139,7 +157,7 @@ fn read<T: DeserializeOwned>(
         });
         map = inner.unwrap_or(map);
     }
-    mend(&mut map, members, "", &mut notes)?;
+    mend(&mut map, members, "", misfits, &mut notes)?;
     notes.truncate(MAX_NOTES);
     let wrong = |error: serde_json::Error| AnswerProblem::WrongType {
         place: error.to_string(),
@@ -154,7 +172,7 @@ fn read<T: DeserializeOwned>(
 /// Check the members of a packet that come from a chapter, not from a model.
 pub(crate) fn mend_packet(map: &mut Map<String, Value>) -> Result<Vec<Note>, AnswerProblem> {
     let mut notes = Vec::new();
-    mend(map, PACKET, "set", &mut notes)?;
+    mend(map, PACKET, "set", Misfits::Told, &mut notes)?;
     Ok(notes)
 }
 
@@ -167,6 +185,7 @@ fn mend(
     map: &mut Map<String, Value>,
     members: &[Member],
     place: &str,
+    misfits: Misfits,
     notes: &mut Vec<Note>,
 ) -> Result<(), AnswerProblem> {
     if let Some(old) = map.shift_remove("must_check")
@@ -185,7 +204,14 @@ fn mend(
         } else {
             format!("{place}.{name}")
         };
-        if !fits(value, *kind, &place, notes)? {
+        let fitted = match fits(value, *kind, &place, misfits, notes) {
+            Err(AnswerProblem::WrongType { wanted, .. }) if misfits == Misfits::LeftOut => {
+                notes.push(Note::new(&place, format!("left out: it must be {wanted}")));
+                false
+            }
+            fitted => fitted?,
+        };
+        if !fitted {
             map.shift_remove(*name);
         }
     }
@@ -197,6 +223,7 @@ fn fits(
     value: &mut Value,
     kind: MemberKind,
     place: &str,
+    misfits: Misfits,
     notes: &mut Vec<Note>,
 ) -> Result<bool, AnswerProblem> {
     let wrong = |wanted| {
@@ -232,16 +259,18 @@ fn fits(
             }
             _ => return wrong("true or false"),
         },
+        // Versions and numbers of turns are counted here, whatever a model says.
         MemberKind::Count => {
             let count = match value {
                 Value::Number(number) => number.as_u64(),
                 Value::String(text) => text.trim().parse().ok(),
-                _ => return wrong("a whole number"),
+                _ => None,
             };
-            match count {
-                Some(count) => *value = count.into(),
-                None => return wrong("a whole number that is not negative"),
-            }
+            let Some(count) = count else {
+                notes.push(Note::new(place, "what is no whole number was left out"));
+                return Ok(false);
+            };
+            *value = count.into();
         }
         MemberKind::Word(words) => match value {
             Value::String(word) => {
@@ -291,7 +320,7 @@ fn fits(
             }
         }
         MemberKind::One(members) | MemberKind::Optional(members) => match value {
-            Value::Object(map) => mend(map, members, place, notes)?,
+            Value::Object(map) => mend(map, members, place, misfits, notes)?,
             Value::Bool(false) => return Ok(false),
             _ => return wrong("an object"),
         },
@@ -303,11 +332,15 @@ fn fits(
                 return wrong("a list of objects");
             };
             items.truncate(most);
+            if misfits == Misfits::LeftOut && !items.iter().all(Value::is_object) {
+                notes.push(Note::new(place, "items that are no objects were left out"));
+                items.retain(Value::is_object);
+            }
             for item in items {
                 let Value::Object(map) = item else {
                     return wrong("a list of objects");
                 };
-                mend(map, members, place, notes)?;
+                mend(map, members, place, misfits, notes)?;
             }
         }
         MemberKind::Update => match value {
@@ -376,10 +409,6 @@ mod tests {
         let cases = [
             (read_outcome("nothing").unwrap_err(), "no usable JSON"),
             (
-                read_outcome(r#"{"checkpoint_reached": {}}"#).unwrap_err(),
-                "`checkpoint_reached` must be true or false",
-            ),
-            (
                 read_manager(r#"{"state_update": {}}"#).unwrap_err(),
                 "`instruction_packet` is missing",
             ),
@@ -400,6 +429,55 @@ mod tests {
             let correction = problem.correction();
             assert!(correction.contains(words), "{correction}");
         }
+    }
+
+    #[test]
+    fn what_of_an_outcome_can_be_used_is() {
+        let text = r#"{"checkpoint_reached": true, "blocker_type": ["none"],
+            "expert_consultation_needed": "perhaps", "progress_record": {},
+            "evidence_for_subtasks": [null, {"subtask_id": "t1", "evidence": "ran it"}, "t2"],
+            "ca_next_suggestion": "it was cut "#;
+        let (outcome, notes) = read_outcome(text).unwrap();
+        assert!(outcome.checkpoint_reached && !outcome.expert_consultation_needed);
+        assert_eq!(outcome.evidence_for_subtasks.len(), 1);
+        assert_eq!(outcome.evidence_for_subtasks[0].subtask_id, "t1");
+        let notes: Vec<String> = notes.iter().map(ToString::to_string).collect();
+        assert_eq!(
+            notes,
+            [
+                "``: the JSON was repaired",
+                "`blocker_type`: left out: it must be one of the words that were specified",
+                "`progress_record`: left out: it must be a text",
+                "`evidence_for_subtasks`: items that are no objects were left out",
+                "`expert_consultation_needed`: left out: it must be true or false",
+            ]
+        );
+    }
+
+    #[test]
+    fn half_a_text_is_no_answer() {
+        let cut = r##"{"updated_report": "# Report\n\nThe learner"##;
+        assert_eq!(read_memo(cut).unwrap_err(), AnswerProblem::CutOff);
+        let cut = r#"{"instruction_packet": {"current_focus": "f", "guidance_for_ca": "Ask"#;
+        let problem = read_manager(cut).unwrap_err();
+        assert!(problem.correction().contains("shorter"), "{problem}");
+        // A bracket that is not closed takes nothing away.
+        let open = r#"{"updated_report": "all of it", "digest": {"#;
+        assert_eq!(read_memo(open).unwrap().0.updated_report, "all of it");
+    }
+
+    #[test]
+    fn numbers_that_pillion_counts_itself_are_no_reason_to_refuse() {
+        for version in ["2.0", "-3", r#""seven""#, "[]", "1e30"] {
+            let text = format!(
+                r#"{{"instruction_packet": {{"current_focus": "f", "instruction_version": {version}}}}}"#
+            );
+            let (answer, notes) = read_manager(&text).unwrap();
+            assert_eq!(answer.instruction_packet.unwrap().current_focus, "f");
+            assert_eq!(notes.len(), 1, "{version}");
+        }
+        let memo = r#"{"updated_report": "r", "error_entries": [{"turn_index": "five", "description": "d"}]}"#;
+        assert_eq!(read_memo(memo).unwrap().0.error_entries.len(), 1);
     }
 
     #[test]

@@ -38,6 +38,8 @@ pub struct RepairedJson {
     pub value: Value,
     /// It was not valid as it stood, or something stood around it.
     pub repaired: bool,
+    /// The text ended in the middle of one of its texts, so more was meant.
+    pub cut: bool,
 }
 
 /// The object in a text that has most of these keys. Among equals the longest wins.
@@ -50,6 +52,7 @@ pub fn object(text: &str, keys: &[&str]) -> Result<RepairedJson, RepairError> {
             return Ok(RepairedJson {
                 value,
                 repaired: false,
+                cut: false,
             });
         }
         // Some models give their JSON as a text in JSON.
@@ -61,7 +64,7 @@ pub fn object(text: &str, keys: &[&str]) -> Result<RepairedJson, RepairError> {
         }
         _ => {}
     }
-    let mut best: Option<(usize, usize, Map<String, Value>)> = None;
+    let mut best: Option<(usize, usize, Map<String, Value>, bool)> = None;
     let mut error = RepairError::Missing;
     let (mut from, mut read) = (0, 0);
     for _ in 0..MAX_STARTS {
@@ -75,6 +78,7 @@ pub fn object(text: &str, keys: &[&str]) -> Result<RepairedJson, RepairError> {
             text,
             at,
             arrays: 0,
+            cut: false,
         };
         let members = reader.object(0);
         read += reader.at - at;
@@ -84,9 +88,9 @@ pub fn object(text: &str, keys: &[&str]) -> Result<RepairedJson, RepairError> {
                 let length = reader.at - at;
                 let better = best
                     .as_ref()
-                    .is_none_or(|(most, longest, _)| (known, length) > (*most, *longest));
+                    .is_none_or(|(most, longest, ..)| (known, length) > (*most, *longest));
                 if better {
-                    best = Some((known, length, found));
+                    best = Some((known, length, found, reader.cut));
                 }
                 // An object that takes in prose hides what begins behind: look into it too
                 // unless it is clearly what was looked for.
@@ -103,9 +107,10 @@ pub fn object(text: &str, keys: &[&str]) -> Result<RepairedJson, RepairError> {
         }
     }
     match best {
-        Some((known, _, found)) if known > 0 || keys.is_empty() => Ok(RepairedJson {
+        Some((known, _, found, cut)) if known > 0 || keys.is_empty() => Ok(RepairedJson {
             value: Value::Object(found),
             repaired: true,
+            cut,
         }),
         _ => Err(error),
     }
@@ -117,6 +122,8 @@ struct Reader<'a> {
     at: usize,
     /// Open arrays around the place.
     arrays: usize,
+    /// The text ended within a string.
+    cut: bool,
 }
 
 impl Reader<'_> {
@@ -280,11 +287,12 @@ impl Reader<'_> {
             if next == '\\' {
                 self.escape(&mut text);
             } else if close.contains(&next) && self.ends_here() {
-                break;
+                return text;
             } else {
                 text.push(next);
             }
         }
+        self.cut = true;
         text
     }
 

@@ -14,6 +14,8 @@ use crate::repair;
 const MAX_HELD: usize = 64 * 1024;
 /// The first key of an outcome ends within so many bytes.
 const MAX_FIRST_KEY: usize = 64;
+/// What stands behind the word of a fence is no longer than this.
+const MAX_TITLE: usize = 80;
 /// The words behind a fence that may open the tail.
 const LANGUAGES: &[&str] = &[
     "json",
@@ -54,6 +56,8 @@ enum Mode {
     Run(Fence),
     /// The word behind them.
     Header(Fence, String),
+    /// The rest of the first line of a fence that may open the tail: `json title="x"`.
+    Title(Fence),
     /// The rest of an ordinary fence's first line, which is shown.
     Info(Fence),
     /// Blanks between a fence and the first character in it.
@@ -116,7 +120,8 @@ impl ReplySplitter {
             {
                 (String::new(), None)
             }
-            Mode::Gap(_) => (String::new(), None),
+            // Behind a title it may be something else, and nothing is lost.
+            Mode::Gap(fence) if is_header(&self.held, *fence) => (String::new(), None),
             Mode::Fenced(_, object) | Mode::Bare(object) => {
                 let from = object.from;
                 let whole = object.depth == 0;
@@ -155,6 +160,19 @@ impl ReplySplitter {
                     if self.header(fence, word, next, shown) {
                         return;
                     }
+                }
+                Mode::Title(fence) => {
+                    let line = self.held.rsplit('\n').next().unwrap_or_default();
+                    if next == '\n' {
+                        self.hold(next, Mode::Gap(fence), shown);
+                        return;
+                    }
+                    if next != fence.mark && line.len() < MAX_TITLE {
+                        self.hold(next, Mode::Title(fence), shown);
+                        return;
+                    }
+                    self.release(shown);
+                    self.mode = Mode::Info(fence);
                 }
                 Mode::Info(fence) => {
                     shown.push(next);
@@ -269,8 +287,19 @@ impl ReplySplitter {
                 self.hold(next, Mode::Gap(fence), shown);
                 return true;
             }
-            _ if next.is_ascii_alphanumeric() || next == '_' => {
-                word.push(next.to_ascii_lowercase());
+            _ if fence.leads
+                && self.code.is_none()
+                && whole
+                && !word.is_empty()
+                && (ended || !is_of_word(next))
+                && next != fence.mark =>
+            {
+                self.hold(next, Mode::Title(fence), shown);
+                return true;
+            }
+            _ if is_of_word(next) => {
+                let next_of_word = if next == '-' { '_' } else { next };
+                word.push(next_of_word.to_ascii_lowercase());
                 if !ended && LANGUAGES.iter().any(|name| name.starts_with(&word)) {
                     self.hold(next, Mode::Header(fence, word), shown);
                     return true;
@@ -403,6 +432,19 @@ impl Object {
             }
         }
     }
+}
+
+/// Whether a line of marks says nothing but a language that may open the tail.
+fn is_header(held: &str, fence: Fence) -> bool {
+    let line = held.lines().next().unwrap_or_default();
+    let word = line.trim_start_matches(fence.mark).trim();
+    let word = word.to_ascii_lowercase().replace('-', "_");
+    word.is_empty() || LANGUAGES.contains(&word.as_str())
+}
+
+/// Whether a fence's word goes on with this.
+fn is_of_word(next: char) -> bool {
+    next.is_ascii_alphanumeric() || matches!(next, '_' | '-')
 }
 
 /// Whether an object that begins so may be an outcome: its first key is one of an outcome's.

@@ -28,6 +28,10 @@ fn tails_are_held_back() {
         format!("Hi\n{TAIL}"),
         format!("Hi\n```json\n{TAIL}"),
         format!("Hi\n```json\n{TAIL}\n``"),
+        format!("Hi\n```json title=\"outcome\"\n{TAIL}\n```"),
+        format!("Hi\n```json turn_outcome \r\n{TAIL}\n```"),
+        format!("Hi\n```json:TurnOutcome\n{TAIL}\n```"),
+        format!("Hi\n~~~Turn-Outcome\n{TAIL}\n~~~"),
     ];
     for case in cases {
         let (shown, found) = whole(&case);
@@ -68,6 +72,9 @@ fn what_is_no_tail_is_shown_in_the_end() {
         "{\"checkpoint".to_owned() + "s\": 1}",
         "```print(1)``` is code, {\"x\": 1}".into(),
         "~~~\ntext\n~~~".into(),
+        "```json title=\"a.json\"\n{\"name\": 1}\n```".into(),
+        "```json ".to_owned() + &"x".repeat(100) + "\n{}\n```",
+        "```json-lines\n{\"name\": 1}\n```".into(),
         "```".to_owned() + &"x".repeat(10) + "\n{\n```",
     ];
     for case in cases {

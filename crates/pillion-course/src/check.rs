@@ -433,8 +433,11 @@ impl Check {
         };
         let folder = place.folder.join("prompts");
         let shown = place.bundle.shown(&folder);
-        let read = place.bundle.list(&folder);
+        let read = place.bundle.each(&folder);
         for item in self.get(&shown, read).unwrap_or_default() {
+            let Some(item) = self.get(&shown, item) else {
+                continue;
+            };
             let path = shown.join(&item.name);
             if !known(&item.name) {
                 let message = "nothing reads a file of this name";
@@ -459,8 +462,11 @@ impl Check {
     fn sources(&mut self, place: &ChapterFolder, name: &str, limit: u64) {
         let folder = place.folder.join(name);
         let shown = place.bundle.shown(&folder);
-        let read = place.bundle.list(&folder);
+        let read = place.bundle.each(&folder);
         for item in self.get(&shown, read).unwrap_or_default() {
+            let Some(item) = self.get(&shown, item) else {
+                continue;
+            };
             let path = shown.join(&item.name);
             if item.is_folder {
                 let hint = format!("put its files into `{name}/` itself");

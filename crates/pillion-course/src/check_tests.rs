@@ -113,6 +113,29 @@ fn everything_wrong_with_a_chapter_is_told_by_file_and_line() {
 }
 
 #[test]
+fn one_mistake_in_a_folder_hides_no_other() {
+    let tree = Tree::new();
+    chapter(&tree, "c/courses/py/chapters/ch", "Title");
+    let scripts = "c/courses/py/chapters/ch/scripts";
+    tree.write(&format!("{scripts}/sub/a.py"), "");
+    tree.write(&format!("{scripts}/big.py"), &"#".repeat((1 << 20) + 1));
+    for name in ["p.py", "q.py"] {
+        symlink("/etc/passwd", tree.path(&format!("{scripts}/{name}"))).unwrap();
+    }
+    let all = shown(&tree, "c");
+    let begins = [
+        "Error c/courses/py/chapters/ch/scripts/big.py this is too large",
+        "Error c/courses/py/chapters/ch/scripts/p.py ",
+        "Error c/courses/py/chapters/ch/scripts/q.py ",
+        "Warning c/courses/py/chapters/ch/scripts/sub this folder",
+    ];
+    assert_eq!(all.len(), begins.len(), "{all:?}");
+    for begin in begins {
+        assert!(all.iter().any(|line| line.starts_with(begin)), "{all:?}");
+    }
+}
+
+#[test]
 fn everything_wrong_with_an_expert_is_told_by_file_and_line() {
     let tree = Tree::new();
     expert(&tree, "experts/one", "expert_id: other\n");

@@ -6,6 +6,7 @@
 //! write to a bundle while it is read can still swap a folder above the file: bundles are
 //! trusted that far, since whoever installs them can read what the user can.
 
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -118,6 +119,11 @@ impl Bundle {
     /// What is in a folder, sorted by name: nothing if there is no such folder. Names that
     /// begin with a dot and caches of Python are left out.
     pub(crate) fn list(&self, relative: &Path) -> Result<Vec<Item>, Error> {
+        self.each(relative)?.into_iter().collect()
+    }
+
+    /// The same, with what is wrong with each of them; that comes last.
+    pub(crate) fn each(&self, relative: &Path) -> Result<Vec<Result<Item, Error>>, Error> {
         let shown = self.shown(relative);
         let Some(found) = self.find(relative)?.filter(|found| found.is_dir()) else {
             return Ok(Vec::new());
@@ -133,28 +139,38 @@ impl Bundle {
                 });
             }
             let name = entry.map_err(unreadable)?.file_name();
-            let Some(name) = name.to_str().filter(|name| is_name(name)) else {
-                let message = format!("`{}` is no name for a file here", name.to_string_lossy());
-                return Err(Error::invalid(&shown, None, message));
-            };
-            if name.starts_with('.') || name == "__pycache__" {
-                continue;
-            }
-            // A link that leads nowhere is nothing.
-            let Some(path) = self.find(&relative.join(name))? else {
-                continue;
-            };
-            let unreadable = |error| Error::unreadable(&shown.join(name), error);
-            let meta = path.symlink_metadata().map_err(unreadable)?;
-            items.push(Item {
-                name: name.to_owned(),
-                path,
-                is_folder: meta.is_dir(),
-                size: meta.len(),
-            });
+            items.extend(self.item(relative, &name).transpose());
         }
-        items.sort_by(|a, b| a.name.cmp(&b.name));
+        items.sort_by(|a, b| match (a, b) {
+            (Ok(a), Ok(b)) => a.name.cmp(&b.name),
+            (Err(a), Err(b)) => a.path().cmp(&b.path()),
+            (a, b) => a.is_err().cmp(&b.is_err()),
+        });
         Ok(items)
+    }
+
+    /// Something in a folder, if it is for anybody.
+    fn item(&self, folder: &Path, name: &OsStr) -> Result<Option<Item>, Error> {
+        let shown = self.shown(folder);
+        let Some(name) = name.to_str().filter(|name| is_name(name)) else {
+            let message = format!("`{}` is no name for a file here", name.to_string_lossy());
+            return Err(Error::invalid(&shown, None, message));
+        };
+        if name.starts_with('.') || name == "__pycache__" {
+            return Ok(None);
+        }
+        // A link that leads nowhere is nothing.
+        let Some(path) = self.find(&folder.join(name))? else {
+            return Ok(None);
+        };
+        let unreadable = |error| Error::unreadable(&shown.join(name), error);
+        let meta = path.symlink_metadata().map_err(unreadable)?;
+        Ok(Some(Item {
+            name: name.to_owned(),
+            path,
+            is_folder: meta.is_dir(),
+            size: meta.len(),
+        }))
     }
 }
 

@@ -4,6 +4,7 @@ use serde_json::{Map, Value};
 
 use crate::error::{Error, ModelErrorKind};
 use crate::prompt::{Completion, Prompt, Stop, ToolCall, Usage};
+use crate::thoughts::Thoughts;
 
 /// The most tool calls in one answer.
 const MAX_TOOL_CALLS: usize = 64;
@@ -15,6 +16,9 @@ pub(crate) type Hear<'a> = dyn FnMut(&str) + Send + 'a;
 #[derive(Debug)]
 pub(crate) struct Draft {
     text: String,
+    thoughts: Thoughts,
+    /// Characters of it that came, those of thoughts too.
+    written: usize,
     calls: Vec<DraftCall>,
     room: usize,
     /// Tokens of the prompt, if the endpoint said.
@@ -39,6 +43,8 @@ impl Draft {
     pub(crate) fn new(max_bytes: usize) -> Self {
         Self {
             text: String::new(),
+            thoughts: Thoughts::default(),
+            written: 0,
             calls: Vec::new(),
             room: max_bytes,
             input_tokens: None,
@@ -59,8 +65,12 @@ impl Draft {
             return Ok(());
         }
         self.take_room(piece.len())?;
-        self.text.push_str(piece);
-        hear(piece);
+        self.written += piece.chars().count();
+        let told = self.thoughts.pass(piece);
+        if !told.is_empty() {
+            self.text.push_str(&told);
+            hear(&told);
+        }
         Ok(())
     }
 
@@ -109,12 +119,12 @@ impl Draft {
     }
 
     /// The answer, now that all of it came.
-    pub(crate) fn finish(self, prompt: &Prompt) -> Completion {
-        let mut written = self.text.clone();
-        for call in &self.calls {
-            written.push_str(&call.arguments);
-        }
-        let usage = Usage::of(self.input_tokens, self.output_tokens, prompt, &written);
+    pub(crate) fn finish(mut self, prompt: &Prompt) -> Completion {
+        self.text.push_str(&self.thoughts.rest());
+        let arguments = self.calls.iter().map(|call| &call.arguments);
+        let called: usize = arguments.map(|text| text.chars().count()).sum();
+        let written = self.written + called;
+        let usage = Usage::of(self.input_tokens, self.output_tokens, prompt, written);
         let calls = self.calls.into_iter().enumerate();
         let tool_calls: Vec<_> = calls.map(|(at, call)| call.finish(at)).collect();
         let stop = match self.stop.unwrap_or(Stop::End) {

@@ -12,7 +12,7 @@
 //!
 //! What an endpoint sends is bytes of unknown cut: [`sse`] makes events of them, a dialect
 //! (OpenAI's or Anthropic's) folds the events into an [`Completion`]. Both are pure. Options that a
-//! server refuses are left out from then on.
+//! server refuses are left out from then on. What a model thinks aloud is not heard.
 //!
 //! Without a key there is the scripted model: rules in a small file, an embedded one by default,
 //! which answer offline and always the same. What was said can be recorded to a file and
@@ -37,6 +37,7 @@ mod schema;
 mod scripted;
 mod settings;
 pub mod sse;
+mod thoughts;
 
 pub use error::{Error, ModelErrorKind};
 pub use model::Model;

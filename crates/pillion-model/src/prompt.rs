@@ -128,11 +128,17 @@ pub struct Usage {
 }
 
 impl Usage {
-    /// What the endpoint said, with estimates for what it did not say.
-    pub(crate) fn of(input: Option<u64>, output: Option<u64>, prompt: &Prompt, text: &str) -> Self {
+    /// What the endpoint said, with estimates for what it did not say: `written` counts the
+    /// characters of its answer.
+    pub(crate) fn of(
+        input: Option<u64>,
+        output: Option<u64>,
+        prompt: &Prompt,
+        written: usize,
+    ) -> Self {
         Self {
             input_tokens: input.unwrap_or_else(|| prompt.estimated_tokens()),
-            output_tokens: output.unwrap_or_else(|| tokens(text.chars().count())),
+            output_tokens: output.unwrap_or_else(|| tokens(written)),
             estimated: input.is_none() || output.is_none(),
         }
     }

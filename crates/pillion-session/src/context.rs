@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use pillion_course::Bundles;
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
 /// What a desktop says about the content of a chapter.
@@ -37,7 +37,7 @@ pub struct BundlePaths {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub experts_shared_path: Option<PathBuf>,
     /// Experts by name.
-    #[serde(deserialize_with = "or_default")]
+    #[serde(deserialize_with = "given")]
     pub expert_bundle_paths: BTreeMap<String, PathBuf>,
 }
 
@@ -59,10 +59,19 @@ pub struct ChapterScope {
 /// `null` where an object could be.
 fn or_default<'de, D, T>(deserializer: D) -> Result<T, D::Error>
 where
-    D: serde::Deserializer<'de>,
+    D: Deserializer<'de>,
     T: Deserialize<'de> + Default,
 {
     Ok(Option::<T>::deserialize(deserializer)?.unwrap_or_default())
+}
+
+/// Paths by name, of which some may be `null`.
+fn given<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<BTreeMap<String, PathBuf>, D::Error> {
+    let paths = Option::<BTreeMap<String, Option<PathBuf>>>::deserialize(deserializer)?;
+    let paths = paths.into_iter().flatten();
+    Ok(paths.filter_map(|(id, path)| Some((id, path?))).collect())
 }
 
 impl DesktopContext {
@@ -93,6 +102,9 @@ mod tests {
             empty,
             read(r#"{"bundle_paths": null, "chapter_scope": null}"#)
         );
+        let nulls =
+            r#"{"bundle_paths": {"app_agents_path": null, "expert_bundle_paths": {"x": null}}}"#;
+        assert_eq!(empty, read(nulls));
         let some = read(
             r#"{"bundle_paths": {"chapter_bundle_path": "", "app_agents_path": "/a"},
                 "prompt_sources": {"x": 1}, "chapter_scope": {"course_id": "c", "more": 2}}"#,

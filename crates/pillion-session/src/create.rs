@@ -13,6 +13,7 @@ use serde::Serialize;
 
 use crate::content;
 use crate::context::DesktopContext;
+use crate::files;
 use crate::folder::{journal, names};
 use crate::load::{self, DATA, Paths, Sources};
 
@@ -126,7 +127,7 @@ fn fill(folder: &Path, plan: &Plan) -> io::Result<(Sources, Overlay)> {
         desktop_context: plan.context.clone(),
         curriculum: plan.curriculum.clone(),
         backend_url: plan.backend_url.clone(),
-        seen_uploads: sources.datasets.clone(),
+        seen_uploads: files::times(&data).map_err(io::Error::other)?,
         ..Paths::default()
     };
     write(folder, names::SOURCES, &sources)?;

@@ -4,6 +4,7 @@
 //! Code of the learner can put anything into the workspace, so nothing there is followed: a
 //! name is one part, a link is no file, and what is open is what was looked at.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::path::Path;
@@ -118,6 +119,12 @@ pub(crate) fn list(folder: &Path, kind: Kind, bundled: &[String]) -> Result<Vec<
         .collect();
     all.sort_by(|a, b| a.name.cmp(&b.name));
     Ok(all)
+}
+
+/// The data files in `folder`, with the time of each.
+pub(crate) fn times(folder: &Path) -> Result<BTreeMap<String, String>> {
+    let all = list(folder, Kind::Upload, &[])?.into_iter();
+    Ok(all.map(|file| (file.name, file.modified_at)).collect())
 }
 
 /// The text of a file.

@@ -1,9 +1,12 @@
 //! What lies in the folder of a session, read as what it means.
 
+use std::collections::BTreeMap;
+
 use jiff::Timestamp;
 use pillion_agents::{InstructionPacket, MemoDigest, MemoryState, SessionState};
 use pillion_catalogue::Result;
-use serde::{Deserialize, Serialize};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
 use crate::context::DesktopContext;
@@ -13,28 +16,43 @@ use crate::folder::{Folder, names, no_session};
 pub(crate) const DATA: &str = "data";
 
 /// The record of where the content of a session is, `session_paths.json`. Desktops write one of
-/// their own, so everything in it may be missing, and what else is in it stays.
+/// their own, so everything in it may be missing or mean something else, and what else is in it
+/// stays.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct Paths {
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(deserialize_with = "or_none", skip_serializing_if = "Option::is_none")]
     pub(crate) created_at: Option<String>,
     /// The name of the content that the session began with.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(deserialize_with = "or_none", skip_serializing_if = "Option::is_none")]
     pub(crate) overlay: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(deserialize_with = "or_none", skip_serializing_if = "Option::is_none")]
     pub(crate) desktop_context: Option<DesktopContext>,
     /// Where chapters and experts were looked for.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(deserialize_with = "or_none", skip_serializing_if = "Option::is_none")]
     pub(crate) curriculum: Option<std::path::PathBuf>,
     /// The backend, without what it knows the learner by.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(deserialize_with = "or_none", skip_serializing_if = "Option::is_none")]
     pub(crate) backend_url: Option<String>,
-    /// Data files that were there when the last turn ended.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub(crate) seen_uploads: Vec<String>,
+    /// Data files that were there when the last turn began, with the time of each: one that is
+    /// uploaded again is a new one.
+    #[serde(
+        deserialize_with = "or_none",
+        skip_serializing_if = "BTreeMap::is_empty"
+    )]
+    pub(crate) seen_uploads: BTreeMap<String, String>,
     #[serde(flatten)]
     pub(crate) extra: Map<String, Value>,
+}
+
+/// What is not what it should be, as if it were not there.
+fn or_none<'de, D, T>(deserializer: D) -> std::result::Result<T, D::Error>
+where
+    D: Deserializer<'de>,
+    T: DeserializeOwned + Default,
+{
+    let value = Value::deserialize(deserializer)?;
+    Ok(serde_json::from_value(value).unwrap_or_default())
 }
 
 /// Which files came with the chapter, `workspace_sources.json`.

@@ -66,13 +66,6 @@ impl TurnLog {
         self.news.borrow().1
     }
 
-    /// Wait until the turn is over.
-    pub(crate) async fn over(&self) {
-        let mut news = self.news.subscribe();
-        // The sender lives as long as this.
-        let _ = news.wait_for(|news| news.1).await;
-    }
-
     /// The event after the first `read` ones, when it is there; `None` at the end.
     pub(crate) async fn next(&self, read: usize) -> Option<Arc<RawValue>> {
         let mut news = self.news.subscribe();
@@ -111,7 +104,6 @@ mod tests {
         log.push(&StreamEvent::Complete { turn_index: 1 });
         assert!(log.is_over(), "that was the end");
         log.close();
-        log.over().await;
         let read = early.await.unwrap();
         assert_eq!(read.len(), 3);
         assert_eq!(

@@ -50,15 +50,21 @@ struct Known {
     /// Whoever changes the session has this.
     change: Arc<tokio::sync::Mutex<()>>,
     turn: Option<CurrentTurn>,
-    /// A turn is about to begin.
-    beginning: bool,
+    /// A turn is about to begin; this ends it already.
+    beginning: Option<CancellationToken>,
     used: Instant,
 }
 
 impl Known {
+    /// What ends the turn that is about to begin, and the one that runs.
+    fn cancels(&self) -> impl Iterator<Item = &CancellationToken> {
+        let turn = self.turn.as_ref().map(|turn| &turn.cancel);
+        self.beginning.iter().chain(turn)
+    }
+
     /// Whether a turn runs or is about to.
     fn is_busy(&self) -> bool {
-        self.beginning || self.turn.as_ref().is_some_and(|turn| !turn.log.is_over())
+        self.beginning.is_some() || self.turn.as_ref().is_some_and(|turn| !turn.log.is_over())
     }
 }
 
@@ -74,7 +80,7 @@ impl Default for Known {
             attached: false,
             change: Arc::default(),
             turn: None,
-            beginning: false,
+            beginning: None,
             used: Instant::now(),
         }
     }
@@ -104,13 +110,8 @@ impl SessionService {
 
     /// End all turns, and wait for that; nothing of them stays.
     pub async fn stop(&self) {
-        let running: Vec<_> = self
-            .known()
-            .values()
-            .filter_map(|k| k.turn.clone())
-            .collect();
-        for turn in running {
-            turn.cancel.cancel();
+        for cancel in self.known().values().flat_map(Known::cancels) {
+            cancel.cancel();
         }
         self.turns.close();
         self.turns.wait().await;
@@ -155,7 +156,7 @@ impl SessionService {
         let (contents, roots) = (Arc::clone(&self.contents), self.roots(cx));
         let found = folder.clone();
         let loaded = work(move |_| turn::load(&found, &roots, &contents)).await??;
-        let (log, cancel) = (TurnLog::new(), self.ending.child_token());
+        let (log, cancel) = (TurnLog::new(), beginning.cancel.clone());
         let current = CurrentTurn {
             log: Arc::clone(&log),
             cancel: cancel.clone(),
@@ -195,18 +196,20 @@ impl SessionService {
         })
     }
 
-    /// End the turn that runs, if one does, and wait until it has ended.
+    /// End the turn that runs or is about to, if one does, and wait until it has ended.
     pub(crate) async fn cancel_turn(&self, id: &str) {
-        let known = self.known().get(id).and_then(|known| {
-            let turn = known.turn.clone()?;
-            Some((turn, Arc::clone(&known.change)))
-        });
-        if let Some((turn, change)) = known {
-            turn.cancel.cancel();
-            turn.log.over().await;
-            // It has told its end, and is about to clean up.
-            drop(change.lock().await);
-        }
+        let change = {
+            let known = self.known();
+            let Some(known) = known.get(id).filter(|known| known.is_busy()) else {
+                return;
+            };
+            for cancel in known.cancels() {
+                cancel.cancel();
+            }
+            Arc::clone(&known.change)
+        };
+        // The turn has it until it has told its end and cleaned up.
+        drop(change.lock().await);
     }
 
     /// Leave a task out.
@@ -315,17 +318,26 @@ fn forget_oldest(all: &mut HashMap<String, Known>) {
 struct Beginning<'a> {
     service: &'a SessionService,
     id: &'a str,
+    /// What ends the turn, from now on.
+    cancel: CancellationToken,
 }
 
 impl<'a> Beginning<'a> {
     fn new(service: &'a SessionService, id: &'a str) -> Result<Self> {
+        let cancel = service.ending.child_token();
         let is_first = service.with(id, |known| {
             let is_busy = known.is_busy();
-            known.beginning |= !is_busy;
+            if !is_busy {
+                known.beginning = Some(cancel.clone());
+            }
             !is_busy
         });
         match is_first {
-            true => Ok(Self { service, id }),
+            true => Ok(Self {
+                service,
+                id,
+                cancel,
+            }),
             false => Err(busy(id)),
         }
     }
@@ -333,7 +345,7 @@ impl<'a> Beginning<'a> {
 
 impl Drop for Beginning<'_> {
     fn drop(&mut self) {
-        self.service.with(self.id, |known| known.beginning = false);
+        self.service.with(self.id, |known| known.beginning = None);
     }
 }
 

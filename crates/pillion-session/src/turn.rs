@@ -6,6 +6,7 @@
 //! committed before stays; nothing else was written, but for the folders of consultations, which
 //! go away with a turn that does not come to be.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use pillion_agents::{
@@ -44,7 +45,8 @@ pub(crate) struct Loaded {
     snapshot: Snapshot,
     chapter: Arc<Chapter>,
     history: Vec<PastTurn>,
-    uploads: Vec<String>,
+    /// Data files, with the time of each.
+    uploads: BTreeMap<String, String>,
 }
 
 /// Read what a turn needs. From here on no other process changes the session.
@@ -54,14 +56,14 @@ pub(crate) fn load(folder: &Folder, roots: &Roots, contents: &Contents) -> Resul
     let state = &snapshot.state;
     let chapter = contents.of_session(roots, &state.chapter_id, &snapshot.paths)?;
     let history = turns(folder, state.turn_index, HISTORY)?;
-    let uploads = files::list(&folder.path(names::WORKING_FILES), files::Kind::Upload, &[])?;
+    let uploads = files::times(&folder.path(names::WORKING_FILES))?;
     // Consultations of a turn that never came to be, because its process was killed.
     pillion_expert::sweep(&folder.path(names::EXPERTS), state.turn_index);
     Ok(Loaded {
         held,
         chapter,
         history,
-        uploads: uploads.into_iter().map(|file| file.name).collect(),
+        uploads,
         snapshot,
     })
 }
@@ -136,8 +138,8 @@ impl Running {
         let seen = &snapshot.paths.seen_uploads;
         let new_uploads: Vec<String> = uploads
             .iter()
-            .filter(|name| !seen.contains(name))
-            .cloned()
+            .filter(|(name, time)| seen.get(*name) != Some(time))
+            .map(|(name, _)| name.clone())
             .collect();
         let input = input(&chapter, &snapshot, history, new_uploads, message);
         let mut task = Task {
@@ -215,7 +217,7 @@ struct Task {
     held: Option<LockedFolder>,
     chapter: Arc<Chapter>,
     snapshot: Snapshot,
-    uploads: Vec<String>,
+    uploads: BTreeMap<String, String>,
     /// Those that were asked for in this turn.
     consultations: Vec<String>,
     is_committed: bool,

@@ -63,6 +63,14 @@ impl BackendTarget {
         Ok(target)
     }
 
+    /// Whoever names the same backend again and no token means the one that is known. Another
+    /// backend never gets it.
+    pub(crate) fn keep_token_of(&mut self, before: &Self) {
+        if self.token.is_none() && self.base == before.base {
+            self.token.clone_from(&before.token);
+        }
+    }
+
     /// The header with the token, which no `Debug` shows.
     pub(crate) fn authorization(&self) -> Result<Option<HeaderValue>, SyncError> {
         let Some(token) = &self.token else {

@@ -69,8 +69,9 @@ impl Session {
     }
 
     /// From now on this backend: what waits is tried at once.
-    pub(crate) fn attach(&self, target: BackendTarget) {
+    pub(crate) fn attach(&self, mut target: BackendTarget) {
         let mut attached = lock(&self.attached);
+        target.keep_token_of(&attached.target);
         attached.target = Arc::new(target);
         attached.times += 1;
         drop(attached);

@@ -5,6 +5,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use axum::body::{Body, Bytes};
+use axum::extract::rejection::PathRejection;
 use axum::extract::{ConnectInfo, Path, State};
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
@@ -17,7 +18,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::MAX_BODY;
 use super::access::Connection;
-use super::refusal::{failure, json, refusal};
+use super::refusal::{failure, json, no_text, refusal};
 use crate::DoorState;
 use crate::dispatch::Asked;
 use crate::exposed;
@@ -32,10 +33,13 @@ const PIECE: usize = 64 * 1024;
 pub(super) async fn call(
     State(state): State<DoorState>,
     ConnectInfo(connection): ConnectInfo<Connection>,
-    Path(operation): Path<String>,
+    operation: Result<Path<String>, PathRejection>,
     headers: HeaderMap,
     body: Body,
 ) -> Response {
+    let Ok(Path(operation)) = operation else {
+        return failure(&no_text());
+    };
     let asked = match read(&headers, body).await {
         Ok(asked) => asked,
         Err(refused) => return *refused,

@@ -3,7 +3,7 @@
 use axum::body::Body;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use pillion_catalogue::Error;
+use pillion_catalogue::{Code, Error};
 
 pub(super) fn failure(error: &Error) -> Response {
     refusal(error, error.code.http_status())
@@ -25,4 +25,10 @@ pub(super) struct Refused(pub(super) Error);
 pub(super) fn json(status: StatusCode, text: Body) -> Response {
     let kind = HeaderValue::from_static("application/json");
     (status, [(header::CONTENT_TYPE, kind)], text).into_response()
+}
+
+/// The address has a part that is no text.
+pub(super) fn no_text() -> Error {
+    Error::new(Code::InvalidRequest, "the address is not UTF-8")
+        .hint("write names in it as UTF-8, then with percent signs")
 }

@@ -6,9 +6,12 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::body::{Body as HttpBody, Bytes};
+use axum::extract::rejection::RawPathParamsRejection;
 use axum::extract::ws::WebSocketUpgrade;
 use axum::extract::ws::rejection::WebSocketUpgradeRejection;
-use axum::extract::{ConnectInfo, FromRequest, Multipart, Query, RawPathParams, Request, State};
+use axum::extract::{
+    ConnectInfo, DefaultBodyLimit, FromRequest, Multipart, Query, RawPathParams, Request, State,
+};
 use axum::http::{HeaderMap, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodRouter, delete, get, patch, post, put};
@@ -24,7 +27,7 @@ use serde_json::value::{RawValue, to_raw_value};
 use super::access::Connection;
 use super::calls::{self, Frames, Parameters};
 use super::members::{self, Shape};
-use super::refusal::refusal;
+use super::refusal::{no_text, refusal};
 use super::talk;
 use crate::DoorState;
 
@@ -48,6 +51,9 @@ pub(super) fn add(mut router: Router<DoorState>, state: &DoorState) -> Router<Do
 /// A request that wants to become a WebSocket, or does not.
 type Upgrade = std::result::Result<WebSocketUpgrade, WebSocketUpgradeRejection>;
 
+/// The parts of a path that have names, if they are text.
+type PathParts = std::result::Result<RawPathParams, RawPathParamsRejection>;
+
 fn handler(definition: &Definition, route: Route) -> MethodRouter<DoorState> {
     let operation = definition.name;
     let shape = Arc::new(Shape::new(definition, route));
@@ -56,10 +62,14 @@ fn handler(definition: &Definition, route: Route) -> MethodRouter<DoorState> {
     }
     let answer = async move |State(state): State<DoorState>,
                              ConnectInfo(connection): ConnectInfo<Connection>,
-                             path: RawPathParams,
+                             path: PathParts,
                              uri: Uri,
                              headers: HeaderMap,
                              body: HttpBody| {
+        let path = match path {
+            Ok(path) => path,
+            Err(_) => return failure(&no_text(), &route),
+        };
         let named = named(&path, &uri, route);
         let (body, claim) = match calls::collect(body).await {
             Ok(collected) => collected,
@@ -99,10 +109,13 @@ fn talker(
 ) -> MethodRouter<DoorState> {
     get(
         async move |State(state): State<DoorState>,
-                    path: RawPathParams,
+                    path: PathParts,
                     uri: Uri,
                     headers: HeaderMap,
                     upgrade: Upgrade| {
+            let Ok(path) = path else {
+                return failure(&no_text(), &route);
+            };
             let Ok(upgrade) = upgrade else {
                 let error = Error::new(Code::InvalidRequest, "this path is a WebSocket")
                     .hint("connect to it with a client that speaks WebSocket");
@@ -232,6 +245,8 @@ async fn files(headers: &HeaderMap, body: Bytes, field: &str) -> Result<Box<RawV
     };
     let mut request = Request::new(HttpBody::from(body));
     *request.headers_mut() = headers.clone();
+    // How long a body may be was looked at when it was read.
+    DefaultBodyLimit::disable().apply(&mut request);
     let form = Multipart::from_request(request, &()).await;
     let mut form = form.map_err(|error| wrong(error.body_text()))?;
     let mut files = Vec::new();

@@ -261,6 +261,17 @@ async fn a_path_says_what_it_takes_and_how_it_answers() {
     let (status, _) = ask(port, "PUT", file, json, br#"{"name":"other"}"#).await;
     assert_eq!(status, 422);
     assert_eq!(ask(port, "POST", file, json, b"").await.0, 405);
+    for path in ["/api/session/%ff/files/x", "/v1/%ff"] {
+        let method = if path.starts_with("/v1") {
+            "POST"
+        } else {
+            "GET"
+        };
+        let (status, body) = ask(port, method, path, json, b"").await;
+        let body: Value = serde_json::from_str(&body).unwrap();
+        assert_eq!(status, 400, "{body}");
+        assert_eq!(body["code"], "invalid_request", "{body}");
+    }
 
     let form = "multipart/form-data; boundary=XX";
     let upload = "/api/session/s/upload";

@@ -280,7 +280,8 @@ impl Rule {
         }
         let calls = self.tool_calls.iter().enumerate();
         let tool_calls: Vec<_> = calls.map(|(at, call)| call.made(at, prompt)).collect();
-        let mut usage = Usage::of(self.input_tokens, self.output_tokens, prompt, &text);
+        let written = text.chars().count();
+        let mut usage = Usage::of(self.input_tokens, self.output_tokens, prompt, written);
         // These are the script's own numbers, and nobody pays for them.
         usage.estimated = self.input_tokens.is_none() || self.output_tokens.is_none();
         let stop = if tool_calls.is_empty() {

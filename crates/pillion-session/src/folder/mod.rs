@@ -175,15 +175,21 @@ impl Folder {
         let mut text = String::new();
         let read = file.take(LONGEST + 1).read_to_string(&mut text);
         read.map_err(|error| failed(&error))?;
-        match text.len() as u64 > LONGEST {
-            true => Err(failed(&format!("it has more than {LONGEST} bytes"))),
-            false => Ok(Some(text)),
+        if text.len() as u64 > LONGEST {
+            return Err(failed(&format!("it has more than {LONGEST} bytes")));
         }
+        // Some programs that write text files put a byte order mark first.
+        if text.starts_with('\u{feff}') {
+            text.drain(..'\u{feff}'.len_utf8());
+        }
+        Ok(Some(text))
     }
 
     /// A file as JSON; `None` if it is not there or holds nothing.
     pub(crate) fn json<T: DeserializeOwned>(&self, name: &str) -> Result<Option<T>> {
-        let Some(text) = self.text(name)?.filter(|text| !text.trim().is_empty()) else {
+        // A desktop may write what it does not have as `null`.
+        let says_something = |text: &String| !matches!(text.trim(), "" | "null");
+        let Some(text) = self.text(name)?.filter(says_something) else {
             return Ok(None);
         };
         serde_json::from_str(&text).map(Some).map_err(|error| {

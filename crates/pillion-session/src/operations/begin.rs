@@ -3,19 +3,21 @@
 use std::sync::Arc;
 
 use pillion_catalogue::{
-    Context, Error, Method, Offer, Operation, Result, Safety, Scope, commit, invalid_field,
+    Context, Error, Method, Offer, Operation, Result, Safety, Scope, commit, invalid_field, work,
 };
-use pillion_course::ChapterId;
+use pillion_course::{Chapter, ChapterId, Roots};
 use pillion_process::Secret;
 use pillion_sync::Backend;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::frozen;
+use crate::content::Contents;
 use crate::context::DesktopContext;
 use crate::create::{self, Plan};
 use crate::files::FileSource;
 use crate::folder::{Folder, Record, hold, names};
+use crate::load::Paths;
 use crate::{SessionService, content, load, turn};
 
 /// Begin a session on a chapter.
@@ -234,9 +236,18 @@ async fn reattach(cx: &Context<SessionService>, asked: Reattach) -> Result<Attac
     if !is_new && !says_more {
         return Ok(Attached::AlreadyAttached);
     }
-    let claim = service.claim(&id).await?;
     let (contents, roots) = (Arc::clone(&service.contents), service.roots(cx));
     let (context, url) = (asked.desktop_context, asked.backend_url);
+    let claim = match service.claim(&id).await {
+        Ok(claim) => claim,
+        Err(busy) => {
+            // Whoever comes back while a turn runs says what is known, and may have a new token.
+            let known = work(move |_| as_known(&folder, context, url, &roots, &contents));
+            let (chapter, paths) = known.await??.ok_or(busy)?;
+            attach_backend(service, &id, &paths, asked.auth_token, &chapter);
+            return Ok(Attached::AlreadyAttached);
+        }
+    };
     let done = commit(move || -> Result<_> {
         let mut held = hold(&folder)?;
         let snapshot = load::snapshot(&folder)?;
@@ -272,10 +283,7 @@ async fn reattach(cx: &Context<SessionService>, asked: Reattach) -> Result<Attac
     let (chapter, paths, unsent) = done.await??;
     drop(claim);
     service.note_attached(&id);
-    if let Some(url) = paths.backend_url.clone().filter(|url| !url.is_empty()) {
-        let context = paths.desktop_context.as_ref();
-        attach(service, &id, url, asked.auth_token, &chapter.id, context);
-    }
+    attach_backend(service, &id, &paths, asked.auth_token, &chapter);
     if !unsent.is_empty() {
         service
             .sync
@@ -284,6 +292,38 @@ async fn reattach(cx: &Context<SessionService>, asked: Reattach) -> Result<Attac
             .map_err(Error::internal)?;
     }
     Ok(Attached::Reattached)
+}
+
+/// The chapter and the record of a session, if nothing else is said about it than is known.
+fn as_known(
+    folder: &Folder,
+    context: Option<DesktopContext>,
+    url: Option<String>,
+    roots: &Roots,
+    contents: &Contents,
+) -> Result<Option<(Arc<Chapter>, Paths)>> {
+    let (state, paths) = (load::state(folder)?, load::paths(folder)?);
+    let is_known = (context.is_none() || context == paths.desktop_context)
+        && (url.is_none() || url == paths.backend_url);
+    if !is_known {
+        return Ok(None);
+    }
+    let chapter = contents.of_session(roots, &state.chapter_id, &paths)?;
+    Ok(Some((chapter, paths)))
+}
+
+/// Attach the backend of a session, if it has one.
+fn attach_backend(
+    service: &SessionService,
+    id: &str,
+    paths: &Paths,
+    token: Option<Token>,
+    chapter: &Chapter,
+) {
+    if let Some(url) = paths.backend_url.clone().filter(|url| !url.is_empty()) {
+        let context = paths.desktop_context.as_ref();
+        attach(service, id, url, token, &chapter.id, context);
+    }
 }
 
 fn attach(
@@ -298,7 +338,7 @@ fn attach(
     let course = scope.and_then(|scope| scope.course_id.clone());
     let backend = Backend {
         url,
-        token: token.map(Token::secret),
+        token: token.map(Token::secret).filter(|t| !t.expose().is_empty()),
         chapter: chapter.name().to_owned(),
         course_id: course.or_else(|| chapter.course().map(ToOwned::to_owned)),
     };

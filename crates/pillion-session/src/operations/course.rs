@@ -276,7 +276,7 @@ impl Operation for NewCourse {
         for file in &made.files {
             text += &format!("made {file}\n");
         }
-        text += &format!("try it: pillion chat --course {}", made.path);
+        text += &format!("try it: pillion chat --course {}", typed(&made.path));
         Some(text)
     }
 
@@ -375,6 +375,15 @@ fn drawn(report: &CourseReport) -> String {
     )
 }
 
+/// A path as one types it in a shell.
+fn typed(path: &str) -> String {
+    let is_plain = |letter: char| letter.is_alphanumeric() || "/._-".contains(letter);
+    match path.chars().all(is_plain) {
+        true => path.to_owned(),
+        false => format!("'{}'", path.replace('\'', r"'\''")),
+    }
+}
+
 /// An error of content as callers get it.
 fn refused(error: &pillion_course::Error) -> Error {
     use pillion_course::Error as Course;
@@ -389,6 +398,15 @@ fn refused(error: &pillion_course::Error) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn paths_can_be_pasted_into_a_shell() {
+        assert_eq!(typed("/home/me/my-course_1.0"), "/home/me/my-course_1.0");
+        assert_eq!(
+            typed("/home/me/Eve's course"),
+            r"'/home/me/Eve'\''s course'"
+        );
+    }
 
     #[test]
     fn a_report_reads_as_those_of_compilers_do() {

@@ -3,12 +3,12 @@
 use std::io::Write;
 use std::sync::{Arc, Mutex};
 
-use pillion_sync::DeliveryKind;
+use pillion_sync::{Backend, DeliveryKind};
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::fmt::MakeWriter;
 
 use crate::server::{Reply, Server};
-use crate::{Fixture, TOKEN, until};
+use crate::{Fixture, TOKEN, backend, until};
 
 /// What was logged.
 #[derive(Clone, Default)]
@@ -89,4 +89,28 @@ async fn the_token_is_in_no_log_no_status_and_no_file() {
         looked_at += 1;
     }
     assert!(looked_at > 0);
+}
+
+#[tokio::test]
+async fn a_token_stays_with_its_backend() {
+    let fixture = Fixture::new();
+    let (server, other) = (Server::start().await, Server::start().await);
+    let nameless = |url: &str| Backend {
+        token: None,
+        ..backend(url)
+    };
+    fixture.attach("s", &server);
+    fixture
+        .sync
+        .attach("s", &nameless(&format!("{}/", server.url)))
+        .unwrap();
+    fixture.enqueue("s", &[(DeliveryKind::Turn, 0)]).await;
+    fixture.until_waiting(0).await;
+    let seen = server.seen();
+    assert_eq!(seen[0].token, Some(format!("Bearer {TOKEN}")));
+    fixture.sync.attach("s", &nameless(&other.url)).unwrap();
+    fixture.enqueue("s", &[(DeliveryKind::Turn, 1)]).await;
+    fixture.until_waiting(0).await;
+    let seen = other.seen();
+    assert_eq!((seen.len(), &seen[0].token), (1, &None));
 }

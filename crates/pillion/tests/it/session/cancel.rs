@@ -8,6 +8,7 @@ use super::client::detail;
 use super::model_server::{Act, Agent, Ended, Gate, reply};
 use super::turns::{consultation, packet, unlocks_once};
 use super::world::{CHAPTER, World, eventually, files_below, write_all};
+use crate::context::web::read_head;
 
 #[test]
 fn a_cancelled_turn_aborts_the_model_and_leaves_nothing() {
@@ -98,6 +99,42 @@ fn a_turn_is_cancelled_wherever_it_is() {
     assert_eq!(world.turns(&session), Vec::new());
     let companions = world.model.asked(Agent::Companion).len();
     assert_eq!(companions, 3, "and nothing was tried again");
+}
+
+/// A desktop may send `cancel` right behind the message, while the session is still being read.
+#[test]
+fn a_turn_is_cancelled_before_it_has_begun() {
+    let world = World::new();
+    let client = world.serve();
+    let session = client.create(CHAPTER);
+    let gate = Gate::default();
+    let held = gate.clone();
+    world.model.on(Agent::Companion, move |_| {
+        Act::held("Begun. ", &held, "On.")
+    });
+    // Reading the report waits for somebody who writes.
+    let report = world.folder(&session).join("dynamic_report.md");
+    std::fs::remove_file(&report).unwrap();
+    let pipe = rustix::fs::FileType::Fifo;
+    let mode = rustix::fs::Mode::from_raw_mode(0o600);
+    rustix::fs::mknodat(rustix::fs::CWD, &report, pipe, mode, 0).unwrap();
+    let turn = std::thread::scope(|scope| {
+        let turn = scope.spawn(|| client.say(&session, "TOO-EARLY").finish());
+        let writer = eventually("the turn to read its session", || {
+            let flags = rustix::fs::OFlags::WRONLY | rustix::fs::OFlags::NONBLOCK;
+            rustix::fs::open(&report, flags, rustix::fs::Mode::empty()).ok()
+        });
+        let path = format!("/api/session/{session}/message/cancel");
+        let mut cancelled = client.web.open("POST", &path, &[], "");
+        client.sessions();
+        drop(writer);
+        assert_eq!(read_head(&mut cancelled).0, 200);
+        gate.open();
+        turn.join().unwrap()
+    });
+    assert_eq!(turn.types().last(), Some(&"cancelled"), "{turn:?}");
+    assert_eq!(world.turns(&session), Vec::new());
+    assert_eq!(client.state(&session)["turn_index"], 0);
 }
 
 #[test]

@@ -177,6 +177,7 @@ fn uploads_that_may_not_be_are_refused_whole() {
     refuses(&many);
     let large = "x".repeat(3 << 20);
     refuses(&[("a.csv", &large), ("b.csv", &large)]);
+    refuses(&[("a.csv", &"x".repeat(5_000_001))]);
     refuses(&[]);
     assert_eq!(
         good(&client.get(&files)),
@@ -185,6 +186,8 @@ fn uploads_that_may_not_be_are_refused_whole() {
     );
     let ten = client.upload(&session, &many[..10]);
     assert!([200, 201].contains(&ten.status), "{ten:?}");
+    let most = client.upload(&session, &[("most.csv", &"x".repeat(5_000_000))]);
+    assert_eq!(most.status, 200, "{}", most.body);
     detail(
         &client.delete(&format!("{files}/..%2f..%2fsession_state.json")),
         400,

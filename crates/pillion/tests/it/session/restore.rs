@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::client::{detail, good};
-use super::model_server::{Act, Agent, reply};
+use super::model_server::{Act, Agent, Gate, reply};
 use super::world::{CHAPTER, World, write_all};
 
 #[test]
@@ -150,6 +150,86 @@ fn what_is_missing_or_unknown_in_a_written_session_does_no_harm() {
         client.said("bare")[0],
         ("one?".to_owned(), "one".to_owned())
     );
+}
+
+/// What a desktop does not have it may write as `null`, and its own record of paths means what
+/// it means to the desktop.
+#[test]
+fn what_a_desktop_writes_in_its_own_way_is_read() {
+    let world = World::new();
+    let client = world.serve();
+    let names = [
+        "instruction_packet.json",
+        "memo_digest.json",
+        "memory_state.json",
+        "workspace_sources.json",
+        "session_paths.json",
+        "turns/000_turn_outcome.json",
+        "turns/000_token_usage.json",
+    ];
+    let packet = json!({ "current_focus": "sums", "must_check": ["t1"],
+        "recommended_targets": ["t2"], "instruction_version": 4 });
+    let packet = packet.to_string();
+    let paths = json!({ "created_at": 1_700_000_000, "seen_uploads": null, "overlay": { "a": 1 },
+        "desktop_context": "of its own", "turns": "/somewhere" });
+    let state = "\u{feff}".to_owned()
+        + &json!({ "chapter_id": CHAPTER, "turn_index": 1, "skip_log": null }).to_string();
+    let own = [
+        ("instruction_packet.json", packet.as_str()),
+        ("session_paths.json", &paths.to_string()),
+        ("session_state.json", &state),
+    ];
+    for (session, files) in [
+        ("nulls", names.map(|name| (name, "null")).to_vec()),
+        ("own", own.to_vec()),
+    ] {
+        world.write_session(session, &[("one?", "ONE-ANSWER")]);
+        write_all(&world.folder(session), &files);
+        let attached = good(&client.reattach(session, json!({})));
+        assert_eq!(attached["status"], "reattached", "{attached}");
+        assert_eq!(client.history(session).len(), 1);
+        assert_eq!(client.turn(session, "two?").index(), 2, "{session}");
+        good(&client.skip(session, json!({})));
+        client.end(session);
+    }
+    let packet = world.model.wait_for(Agent::Companion, 2).text();
+    assert!(packet.contains("sums"), "{packet}");
+    assert_eq!(
+        world.file("own", "session_paths.json")["turns"],
+        "/somewhere"
+    );
+}
+
+/// A desktop whose page was loaded anew says what it said before, while its turn goes on.
+#[test]
+fn whoever_comes_back_in_the_middle_of_a_turn_is_let_in() {
+    let world = World::new();
+    let client = world.serve();
+    let gate = Gate::default();
+    let held = gate.clone();
+    world.model.on(Agent::Companion, move |_| {
+        Act::held("Begun. ", &held, &reply("Done.", json!({})))
+    });
+    let context = json!({ "bundle_paths": {}, "chapter_scope": { "course_id": "basics" } });
+    let session = client.create_with(json!({ "chapter_id": CHAPTER, "desktop_context": context }));
+    let mut stream = client.say(&session, "hello");
+    stream.until("companion_chunk");
+    for body in [
+        json!({}),
+        json!({ "desktop_context": context }),
+        json!({ "desktop_context": context, "auth_token": "tok" }),
+    ] {
+        let attached = good(&client.reattach(&session, body));
+        assert_eq!(attached["status"], "already_attached", "{attached}");
+    }
+    // Something else would change the session under its turn.
+    let other = json!({ "desktop_context": { "bundle_paths": {} } });
+    detail(&client.reattach(&session, other), 409);
+    let mut follower = client.come_back(&session, 0);
+    follower.until("companion_chunk");
+    gate.open();
+    assert_eq!(stream.finish().index(), 1);
+    assert_eq!(follower.finish().index(), 1);
 }
 
 #[test]

@@ -141,6 +141,67 @@ fn the_outcome_is_never_shown_however_it_is_split() {
     assert_eq!(world.model.asked(Agent::Manager).len(), 0);
 }
 
+/// Local servers leave it in the text what a model thinks aloud.
+#[test]
+fn what_a_model_thinks_aloud_is_no_answer() {
+    let world = World::new();
+    let client = world.serve();
+    let session = client.create(CHAPTER);
+    let thinks = |draft: &str, answer: &str| format!("<think>DRAFT {draft}\n</think>\n\n{answer}");
+    let reached = json!({ "checkpoint_reached": true });
+    let first = thinks(&reply("No.", reached.clone()), &reply("Hi.", reached));
+    let second = thinks("{}", &reply("Hi again.", json!({})));
+    world.model.in_turn(
+        Agent::Companion,
+        vec![Act::split(&first, 3), Act::split(&second, 5)],
+    );
+    let long = "DRAFT ".repeat(50);
+    let draft = with_packet(1, json!({ "current_focus": long }));
+    let packeted = with_packet(1, json!({ "current_focus": "FINAL" }));
+    let answer = thinks(&draft, &packeted);
+    world.model.in_turn(Agent::Manager, vec![Act::say(answer)]);
+    let answer = thinks(&memo_answer(&long), &memo_answer("# FINAL"));
+    world.model.in_turn(Agent::Memo, vec![Act::say(answer)]);
+    let turn = client.turn(&session, "hello");
+    assert_eq!(turn.shown().trim(), "Hi again.");
+    for chunk in turn.of("companion_chunk") {
+        assert!(!chunk.to_string().contains("DRAFT"), "{turn:?}");
+    }
+    assert_eq!(packet(&world, &session)["current_focus"], "FINAL");
+    assert_eq!(client.report(&session), "# FINAL");
+}
+
+/// An answer that was cut off is asked for again, and does not take the place of a whole one.
+#[test]
+fn half_an_answer_replaces_nothing() {
+    let world = World::new();
+    let client = world.serve();
+    let session = client.create(CHAPTER);
+    client.turn(&session, "hello");
+    let (before, report) = (packet(&world, &session), client.report(&session));
+    assert!(!report.is_empty());
+    world.model.on(Agent::Companion, |_| {
+        Act::say(reply("Reached.", json!({ "checkpoint_reached": true })))
+    });
+    let half = |text: String| {
+        let at = text.find("HALF").unwrap() + "HALF".len();
+        vec![Act::say(&text[..at]), Act::say(&text[..at])]
+    };
+    let guidance = json!({ "guidance_for_ca": "HALF of it" });
+    let answers = half(with_packet(1, guidance));
+    world.model.in_turn(Agent::Manager, answers);
+    let answers = half(memo_answer("# HALF of it"));
+    world.model.in_turn(Agent::Memo, answers);
+    assert_eq!(client.turn(&session, "again").index(), 2);
+    assert_eq!(packet(&world, &session), before);
+    assert_eq!(client.report(&session), report);
+    assert_eq!(
+        world.model.asked(Agent::Manager).len(),
+        2,
+        "asked once more"
+    );
+}
+
 #[test]
 fn a_reply_without_an_outcome_is_a_reply() {
     let world = World::new();
@@ -274,6 +335,11 @@ fn each_lock_has_its_key() {
     let sent = client.upload(&session, &[("mine.csv", TABLE)]);
     assert!([200, 201].contains(&sent.status), "{sent:?}");
     assert!(unlocks(&world, say, json!({})), "a new upload");
+    lock("user_uploads_suitable_dataset_or_uses_example");
+    assert!(!unlocks(&world, say, json!({})));
+    let again = client.upload(&session, &[("mine.csv", "item,price\npear,2\n")]);
+    assert!([200, 201].contains(&again.status), "{again:?}");
+    assert!(unlocks(&world, say, json!({})), "the file, mended");
 
     lock("new_error_type");
     assert!(

@@ -142,10 +142,12 @@ impl World {
         serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}"))
     }
 
-    /// The files of the session's turns, by name, with what is in them.
+    /// The files of the session's turns, by name, with what is in them. A turn is synced to the
+    /// disk after its end was told, and until a file is whole it has another name.
     pub(super) fn turns(&self, session: &str) -> Vec<(String, String)> {
         let mut all: Vec<(String, String)> = files_below(&self.folder(session).join("turns"))
             .into_iter()
+            .filter(|path| path.extension().is_none_or(|ending| ending != "new"))
             .map(|path| {
                 let name = path.file_name().unwrap().to_str().unwrap().to_owned();
                 (name, fs::read_to_string(&path).unwrap())
