@@ -242,7 +242,9 @@ async fn reattach(cx: &Context<SessionService>, asked: Reattach) -> Result<Attac
         Ok(claim) => claim,
         Err(busy) => {
             // Whoever comes back while a turn runs says what is known, and may have a new token.
-            let known = work(move |_| as_known(&folder, context, url, &roots, &contents));
+            let known = work(move |_| {
+                as_known(&folder, context.as_ref(), url.as_deref(), &roots, &contents)
+            });
             let (chapter, paths) = known.await??.ok_or(busy)?;
             attach_backend(service, &id, &paths, asked.auth_token, &chapter);
             return Ok(Attached::AlreadyAttached);
@@ -297,14 +299,14 @@ async fn reattach(cx: &Context<SessionService>, asked: Reattach) -> Result<Attac
 /// The chapter and the record of a session, if nothing else is said about it than is known.
 fn as_known(
     folder: &Folder,
-    context: Option<DesktopContext>,
-    url: Option<String>,
+    context: Option<&DesktopContext>,
+    url: Option<&str>,
     roots: &Roots,
     contents: &Contents,
 ) -> Result<Option<(Arc<Chapter>, Paths)>> {
     let (state, paths) = (load::state(folder)?, load::paths(folder)?);
-    let is_known = (context.is_none() || context == paths.desktop_context)
-        && (url.is_none() || url == paths.backend_url);
+    let is_known = (context.is_none() || context == paths.desktop_context.as_ref())
+        && (url.is_none() || url == paths.backend_url.as_deref());
     if !is_known {
         return Ok(None);
     }
