@@ -26,7 +26,7 @@ fn mapped(files: &[(String, String)]) -> Map {
 }
 
 /// The tests that are found when the line with `# changed` changes.
-fn reached(program: &str) -> Vec<String> {
+pub(super) fn reached(program: &str) -> Vec<String> {
     let files = files(program);
     let map = mapped(&files);
     let graph = map.graph();
@@ -51,7 +51,7 @@ fn reached(program: &str) -> Vec<String> {
 }
 
 /// What it is, the program, and the tests.
-type Case = (&'static str, &'static str, &'static [&'static str]);
+pub(super) type Case = (&'static str, &'static str, &'static [&'static str]);
 
 const CASES: &[Case] = &[
     (

@@ -28,6 +28,7 @@ mod folders;
 mod follow;
 pub mod git;
 mod graph;
+mod handed;
 mod impact;
 mod keys;
 mod languages;
@@ -69,6 +70,8 @@ pub use world::{MODULE_NODE, NodeId, NodeKind};
 
 #[cfg(test)]
 mod golden;
+#[cfg(test)]
+mod handed_idioms;
 #[cfg(test)]
 mod idioms;
 #[cfg(test)]
