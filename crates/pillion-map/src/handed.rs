@@ -42,6 +42,7 @@ impl Graph {
             }
         }
         self.by_names(&mut pairs);
+        self.by_paths(&mut pairs);
         self.below_keepers(web, &mut pairs);
         pairs.retain(|(holder, handed)| holder != handed);
         pairs
@@ -137,6 +138,28 @@ impl Graph {
         }
     }
 
+    /// What a text spells with its module, `"pkg.mod.name"`, may be imported by whoever reads
+    /// the text.
+    fn by_paths(&self, pairs: &mut Vec<(NodeId, NodeId)>) {
+        let mut modules: HashMap<String, u32> = HashMap::new();
+        for (at, file) in (0..).zip(&self.files) {
+            modules.insert(dotted(file.path()), at);
+        }
+        for file in &self.files {
+            for (scope, text) in &file.sketched.sketch.spelled {
+                let from = file.first + file.sketched.node(*scope);
+                let found = text.match_indices('.').find_map(|(at, _)| {
+                    let of = self.files.get(*modules.get(&text[..at])? as usize)?;
+                    let name = &text[at + 1..];
+                    let mut nodes = (0..).zip(&of.sketched.nodes);
+                    let (local, _) = nodes.find(|(_, node)| &*node.name == name)?;
+                    Some((from, of.first + local))
+                });
+                pairs.extend(found);
+            }
+        }
+    }
+
     /// Classes below one that keeps a list of those below it, each with that: who uses the base
     /// may have taken them from there.
     fn below_keepers(&self, web: &Web, pairs: &mut Vec<(NodeId, NodeId)>) {
@@ -163,6 +186,14 @@ impl Graph {
             pairs.extend(keepers.map(|base| (*base, *class)));
         }
     }
+}
+
+/// The module that a file is: as Python's own rules say for one below the root or `src`.
+fn dotted(path: &str) -> String {
+    let path = path.strip_prefix("src/").unwrap_or(path);
+    let stem = path.rsplit_once('.').map_or(path, |(stem, _)| stem);
+    let stem = stem.strip_suffix("/__init__").unwrap_or(stem);
+    stem.replace('/', ".")
 }
 
 fn read(sketch: &Sketch, decorator: u32) -> Option<Decorator> {

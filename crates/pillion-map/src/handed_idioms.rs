@@ -1,7 +1,8 @@
 //! Ways in which Python reaches what was handed to something before, or is looked up by a
 //! text: registries, signals, hooks, tables of names.
 
-use super::idioms::{Case, reached};
+use super::idioms::{Case, files, mapped, reached};
+use super::typed::Types;
 
 const CASES: &[Case] = &[
     (
@@ -290,6 +291,27 @@ def test_other(): lib.there()
 ",
         &["test_it"],
     ),
+    (
+        "a text that spells it with its module",
+        "
+# file: src/app/views.py
+class Home:
+    def get(self): return 1  # changed
+# file: src/app/settings.py
+VIEW = 'app.views.Home'
+OTHER = 'app.views'
+# file: lib.py
+from app.settings import VIEW, OTHER
+def load(path): return __import__(path)
+def show(): return load(VIEW)().get()
+def other(): return load(OTHER)
+# file: test_a.py
+import lib
+def test_it(): lib.show()
+def test_other(): lib.other()
+",
+        &["test_it"],
+    ),
 ];
 
 #[test]
@@ -301,4 +323,47 @@ fn tests_are_found() {
         .filter(|(_, found, expected)| found != expected)
         .collect();
     assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+/// What impact shows below a function: the names of all nodes of its tree.
+fn impact(program: &str, target: &str) -> Vec<String> {
+    let map = mapped(&files(program));
+    let graph = map.graph();
+    let targets = graph.targets(target).expect("it is there");
+    let mut open = graph.impact(&targets, 3, &Types::default());
+    let mut names = Vec::new();
+    while let Some(tree) = open.pop() {
+        names.push(graph.name(tree.node).to_owned());
+        open.extend(tree.users);
+    }
+    names.sort();
+    names.dedup();
+    names
+}
+
+#[test]
+fn callers_of_possible_callers_are_told() {
+    let kept = "
+# file: lib.py
+class Base:
+    @classmethod
+    def all(cls): return [one() for one in cls.__subclasses__()]
+class One(Base):
+    def __init__(self): self.x = 1
+def run(): return Base.all()
+";
+    let all = ["Base", "Base.all", "One", "One.__init__", "run"];
+    assert_eq!(impact(kept, "One.__init__"), all);
+    let overridden = "
+# file: lib.py
+class Base:
+    @property
+    def kind(self): return self.make()
+    def make(self): return 'a'
+class Sub(Base):
+    def make(self): return 'b'
+def kinds(all): return [one.kind for one in all]
+";
+    let all = ["Base.kind", "Sub.make", "kinds"];
+    assert_eq!(impact(overridden, "Sub.make"), all);
 }

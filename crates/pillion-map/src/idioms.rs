@@ -7,7 +7,7 @@ use super::impact::Via;
 use super::typed::Types;
 
 /// Files of a program, each behind a line `# file: NAME`.
-fn files(program: &str) -> Vec<(String, String)> {
+pub(super) fn files(program: &str) -> Vec<(String, String)> {
     let parts = program.split("# file: ").skip(1);
     let parts = parts.map(|part| part.split_once('\n').expect("a name, then text"));
     parts
@@ -15,7 +15,7 @@ fn files(program: &str) -> Vec<(String, String)> {
         .collect()
 }
 
-fn mapped(files: &[(String, String)]) -> Map {
+pub(super) fn mapped(files: &[(String, String)]) -> Map {
     let mut map = Map::default();
     let all: Vec<_> = files
         .iter()

@@ -58,6 +58,7 @@ mod workspace_map;
 mod world;
 
 pub use changes::ChangedFile;
+pub use dead::Unreached;
 pub use folders::{FolderCalls, Layer, Layers};
 pub use graph::{Graph, GraphFile};
 pub use impact::ImpactTree;
@@ -68,6 +69,8 @@ pub use typed::{Meaning, Open, OpenSite, Types};
 pub use workspace_map::{MapFiles, MapSnapshot, WorkspaceMap};
 pub use world::{MODULE_NODE, NodeId, NodeKind};
 
+#[cfg(test)]
+mod dead_idioms;
 #[cfg(test)]
 mod golden;
 #[cfg(test)]

@@ -349,6 +349,10 @@ impl Graph {
         let mut seen: HashSet<NodeId> = HashSet::from([class]);
         let mut open = vec![class];
         while let Some(next) = open.pop() {
+            // Who keeps a class makes its instances.
+            for keeper in self.web().stood_for.get(&next).into_iter().flatten() {
+                found(*keeper, self.line(*keeper));
+            }
             let own = self.into(next).iter();
             let made = self.methods_of(next).iter();
             let made = made

@@ -256,6 +256,9 @@ pub(crate) struct Sketch {
     /// Scopes, each with the [`name_hash`] of something that it puts things into: `HOOKS` of
     /// `HOOKS.append(hook)`; sorted.
     pub(crate) fills: Box<[(ScopeId, u32)]>,
+    /// Texts that spell where something is defined, `"pkg.mod.name"`, and whose code they are;
+    /// sorted.
+    pub(crate) spelled: Box<[(ScopeId, Box<str>)]>,
     pub(crate) fixtures: Box<[Fixture]>,
     /// Names that tests and fixtures ask pytest for; sorted.
     pub asked: Box<[(ScopeId, Name)]>,

@@ -47,7 +47,7 @@ fn dead(language: Language, files: &[(&str, &str)]) -> Vec<String> {
     let chart = chart(language, files);
     let (dead, _) = chart.graph().dead(&[], &std::collections::HashSet::new());
     dead.into_iter()
-        .map(|node| label(chart.graph(), node))
+        .map(|found| label(chart.graph(), found.node))
         .collect()
 }
 

@@ -165,6 +165,7 @@ impl Reader<'_> {
             affixes: self.affixes.into_iter().collect(),
             built: Box::default(),
             fills: self.fills.into_iter().collect(),
+            spelled: self.spelled.into_iter().collect(),
             fixtures: fixtures.collect(),
             asked: asked.into(),
             names: Names::of(&texts),

@@ -72,6 +72,7 @@ struct Reader<'a> {
     /// Where names are looked up that no literal says.
     lookups: Vec<namespace::Lookup>,
     fills: BTreeSet<(ScopeId, u32)>,
+    spelled: BTreeSet<(ScopeId, Box<str>)>,
     fixtures: Vec<Fixture>,
     asked: Vec<(ScopeId, Name)>,
     at: ScopeId,
@@ -95,6 +96,7 @@ impl<'a> Reader<'a> {
             spellings: Vec::new(),
             lookups: Vec::new(),
             fills: BTreeSet::new(),
+            spelled: BTreeSet::new(),
             fixtures: Vec::new(),
             asked: Vec::new(),
             at: MODULE,

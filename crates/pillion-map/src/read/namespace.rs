@@ -44,6 +44,7 @@ enum Holder {
 }
 
 /// Whose names an expression gives as a mapping: those of something, or the module's own.
+#[derive(Clone, Copy)]
 enum Namespace<'e> {
     Of(&'e ast::Expr),
     Own,
@@ -102,6 +103,14 @@ impl<'a> Reader<'a> {
                     }
                 }
             }
+            (Some("locals" | "vars"), []) => self.uses_all(self.function_around(self.at), line),
+            (Some("items" | "values" | "keys" | "copy"), []) => {
+                if let ast::Expr::Attribute(taken) = &*call.func
+                    && let Some(Namespace::Own) = namespace(&taken.value)
+                {
+                    self.uses_all(MODULE, line);
+                }
+            }
             (Some("methodcaller" | "__getattribute__"), [_, ..]) => self.lookups.push(Lookup {
                 scope: self.at,
                 holder: Holder::Members,
@@ -113,6 +122,18 @@ impl<'a> Reader<'a> {
                 }
             }
             _ => {}
+        }
+    }
+
+    /// `locals()` gives away everything that a function has defined.
+    fn uses_all(&mut self, scope: ScopeId, line: u32) {
+        let bound = self.scopes.get(scope as usize).into_iter();
+        let bound = bound.flat_map(|scope| &scope.bindings);
+        let defined = bound.filter(|(_, binding)| matches!(binding, Binding::Definition(_)));
+        let names: Vec<Name> = defined.map(|(name, _)| *name).collect();
+        for name in names {
+            let expr = self.expr(Expr::Name(name));
+            self.use_expr(expr, false, line);
         }
     }
 

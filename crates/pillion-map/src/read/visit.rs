@@ -539,13 +539,23 @@ impl<'a> Reader<'a> {
         if dotted.len() <= MAX_NAME && dotted.split(['.', ':']).all(is_name) {
             let parts = dotted.split(['.', ':']).map(name_hash);
             self.strings.extend(parts);
+            if dotted.len() == text.len() && dotted.contains(['.', ':']) {
+                let scope = self.function_around(self.at);
+                self.spelled
+                    .insert((scope, dotted.replace(':', ".").into()));
+            }
         }
-        // A call that is written out: `"create_app('dev')"`.
-        if let Some((called, _)) = text.split_once('(')
-            && called.len() <= MAX_NAME
-            && called.split(['.', ':']).all(is_name)
-        {
-            self.strings.extend(called.split(['.', ':']).map(name_hash));
+        // Calls that are written out: `"create_app('dev')"`, and in code that is made of text.
+        for (at, _) in text.match_indices('(') {
+            let is_part = |c: char| c == '_' || c == '.' || c == ':' || c.is_alphanumeric();
+            let called = text[..at]
+                .rsplit(|c| !is_part(c))
+                .next()
+                .unwrap_or_default();
+            if called.len() <= MAX_NAME {
+                let parts = called.split(['.', ':']).filter(|part| is_name(part));
+                self.strings.extend(parts.map(name_hash));
+            }
         }
         self.strings.extend(template_words(text).map(name_hash));
     }
