@@ -11,9 +11,10 @@ use pillion_index::language::Language;
 
 use super::graph::{Graph, GraphFile};
 use super::layers::is_among_tests;
+use super::possible::NOBODY;
 use super::sketch::{Expr, ScopeId, Sketch, prefix_hash};
 use super::tests_of::{is_around_module, is_around_tests, is_conftest, is_test_file};
-use super::vocabulary::is_special;
+use super::vocabulary::{is_common, is_special};
 use super::world::{LocalNode, NodeId, NodeKind, Role, own_name};
 
 /// Decorators that leave it to others to call a function.
@@ -37,10 +38,19 @@ const TRANSPARENT: &[&str] = &[
     "no_type_check",
 ];
 
+/// A function that nobody reaches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Unreached {
+    /// The function.
+    pub node: NodeId,
+    /// Whether it is private, and nothing leads to it that others may use.
+    pub is_sure: bool,
+}
+
 impl Graph {
     /// The functions that nobody reaches, sorted, and how many functions there are. `given`
     /// are alive; `mentioned` are names that something outside of the code mentions.
-    pub fn dead(&self, given: &[NodeId], mentioned: &HashSet<String>) -> (Vec<NodeId>, usize) {
+    pub fn dead(&self, given: &[NodeId], mentioned: &HashSet<String>) -> (Vec<Unreached>, usize) {
         let mut alive = self.alive.get_or_init(|| self.find_alive()).clone();
         let mut open: Vec<NodeId> = given.to_vec();
         for name in mentioned {
@@ -53,8 +63,37 @@ impl Graph {
             .filter(|node| self.is_function(*node))
             .collect();
         let total = functions.len();
-        let dead = functions.into_iter().filter(|node| !alive[*node as usize]);
-        (dead.collect(), total)
+        let dead = functions.into_iter();
+        let dead: Vec<NodeId> = dead.filter(|node| !alive[*node as usize]).collect();
+        // What only others may use keeps alive what it uses itself, if they do.
+        let open = dead.iter().filter(|node| !self.is_private(**node));
+        self.spread(&mut alive, open.copied().collect());
+        let unreached = dead.into_iter().map(|node| Unreached {
+            node,
+            is_sure: !alive[node as usize],
+        });
+        (unreached.collect(), total)
+    }
+
+    /// Whether the name of a function says that it is for nobody else, or that of a function
+    /// that it is inside of.
+    fn is_private(&self, node: NodeId) -> bool {
+        let mut at = node;
+        loop {
+            if own_name(self.name(at)).starts_with('_') {
+                return true;
+            }
+            let around = match self.language {
+                Language::Python => self.web().around.get(at as usize),
+                _ => None,
+            };
+            match around {
+                Some(around) if *around != NOBODY && self.kind(*around) != NodeKind::Class => {
+                    at = *around;
+                }
+                _ => return false,
+            }
+        }
     }
 
     /// What is alive without anybody's saying so.
@@ -167,17 +206,32 @@ fn is_root(
         }
         NodeKind::Method => {
             let class = sketch.scope(node.scope).map_or(0, |scope| scope.parent);
-            if is_open.contains(&sketched.node(class)) {
+            if is_open.contains(&sketched.node(class)) || imitates(sketch, class, name) {
                 return true;
             }
         }
     }
     let in_tests = is_test_file(path) || is_conftest(path) || is_among_tests(path);
     is_special(name)
+        || is_of_notebooks(name)
         || in_tests && (name.starts_with("test") || is_around_tests(name))
         || is_registered(sketch, node.scope)
         || loose.contains(&name_hash(name))
         || begins_as_spelled(name, loose)
+}
+
+/// Whether a method is one of several that make a class look like a file or another of Python's
+/// own types: whoever takes such a thing calls them.
+fn imitates(sketch: &Sketch, class: ScopeId, name: &str) -> bool {
+    let bindings = sketch.scope(class).map_or(&[][..], |s| &s.bindings);
+    let mut others = bindings.iter().map(|(other, _)| sketch.names.get(*other));
+    let is_like = |name: &str| is_common(name) && !is_special(name);
+    is_like(name) && others.any(|other| other != name && is_like(other))
+}
+
+/// Whether notebooks ask for a method: `_repr_html_`.
+fn is_of_notebooks(name: &str) -> bool {
+    (name.starts_with("_repr_") || name.starts_with("_ipython_")) && name.ends_with('_')
 }
 
 /// Whether a file is the configuration of a documentation, which Sphinx runs.

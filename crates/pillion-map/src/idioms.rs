@@ -7,7 +7,7 @@ use super::impact::Via;
 use super::typed::Types;
 
 /// Files of a program, each behind a line `# file: NAME`.
-fn files(program: &str) -> Vec<(String, String)> {
+pub(super) fn files(program: &str) -> Vec<(String, String)> {
     let parts = program.split("# file: ").skip(1);
     let parts = parts.map(|part| part.split_once('\n').expect("a name, then text"));
     parts
@@ -15,7 +15,7 @@ fn files(program: &str) -> Vec<(String, String)> {
         .collect()
 }
 
-fn mapped(files: &[(String, String)]) -> Map {
+pub(super) fn mapped(files: &[(String, String)]) -> Map {
     let mut map = Map::default();
     let all: Vec<_> = files
         .iter()
@@ -26,7 +26,7 @@ fn mapped(files: &[(String, String)]) -> Map {
 }
 
 /// The tests that are found when the line with `# changed` changes.
-fn reached(program: &str) -> Vec<String> {
+pub(super) fn reached(program: &str) -> Vec<String> {
     let files = files(program);
     let map = mapped(&files);
     let graph = map.graph();
@@ -51,7 +51,7 @@ fn reached(program: &str) -> Vec<String> {
 }
 
 /// What it is, the program, and the tests.
-type Case = (&'static str, &'static str, &'static [&'static str]);
+pub(super) type Case = (&'static str, &'static str, &'static [&'static str]);
 
 const CASES: &[Case] = &[
     (

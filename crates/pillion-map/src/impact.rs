@@ -162,8 +162,10 @@ struct Planter<'g> {
 
 impl Planter<'_> {
     fn tree(&mut self, node: NodeId, user: Option<User>, depth: usize) -> ImpactTree {
-        // Of those who only may use it, everything is possible anyway.
-        let all = match user.is_none_or(|user| user.is_sure) {
+        // Of those who only may use it, everything is possible anyway. Who calls what it
+        // overrides is no guess.
+        let is_caller = |user: User| user.is_sure || user.via == Via::Override;
+        let all = match user.is_none_or(is_caller) {
             true => self.graph.possible_users(node, self.types),
             false => self.graph.users_with(node, self.types),
         };

@@ -28,6 +28,7 @@ mod folders;
 mod follow;
 pub mod git;
 mod graph;
+mod handed;
 mod impact;
 mod keys;
 mod languages;
@@ -57,6 +58,7 @@ mod workspace_map;
 mod world;
 
 pub use changes::ChangedFile;
+pub use dead::Unreached;
 pub use folders::{FolderCalls, Layer, Layers};
 pub use graph::{Graph, GraphFile};
 pub use impact::ImpactTree;
@@ -68,7 +70,11 @@ pub use workspace_map::{MapFiles, MapSnapshot, WorkspaceMap};
 pub use world::{MODULE_NODE, NodeId, NodeKind};
 
 #[cfg(test)]
+mod dead_idioms;
+#[cfg(test)]
 mod golden;
+#[cfg(test)]
+mod handed_idioms;
 #[cfg(test)]
 mod idioms;
 #[cfg(test)]

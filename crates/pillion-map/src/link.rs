@@ -200,6 +200,7 @@ impl Linker<'_> {
         {
             let own = name_hash(sketch.names.get(name));
             self.loose.insert(own);
+            self.asked_of_module(place, receiver, used);
             // The others are sites.
             if !sketch.is_unclear(place.1, receiver) {
                 self.lost.insert(Lost {
@@ -219,6 +220,20 @@ impl Linker<'_> {
             let from = self.file.node(used.of);
             let line = self.guesses.entry((from, name)).or_insert(used.line);
             *line = used.line.min(*line);
+        }
+    }
+
+    /// What a module does not have, its `__getattr__` is asked for.
+    fn asked_of_module(&mut self, place: Place, receiver: ExprId, used: &Use) {
+        for thing in self.viewer.ask(place, receiver).things {
+            let Thing::Module(at @ At::File(_)) = thing else {
+                continue;
+            };
+            for thing in self.viewer.of_module(at, "__getattr__", 0).things {
+                if let Thing::Function(function) = thing {
+                    self.link(used, Way::Call, function, false);
+                }
+            }
         }
     }
 

@@ -10,7 +10,7 @@ use super::impact::{User, Via};
 use super::keys::Key;
 use super::link::Way;
 use super::lists::Lists;
-use super::sketch::{Expr, ExprId, Head, ScopeKind, Sketch};
+use super::sketch::{Among, Expr, Head, ScopeKind};
 use super::typed::Types;
 use super::vocabulary::is_special;
 use super::web::{NameUse, Taker, Web};
@@ -126,7 +126,7 @@ impl Graph {
         web.inside = Lists::of(count, &inside);
         web.taken = Lists::of(count, &taken);
         let mut pairs = self.fulfilled(&web);
-        pairs.extend(self.registered());
+        pairs.extend(self.handed(&web));
         pairs.sort_unstable();
         pairs.dedup();
         for (asked, standing) in pairs {
@@ -147,6 +147,9 @@ impl Graph {
             let sketch = &file.sketched.sketch;
             for built in &sketch.built {
                 let node = file.first + file.sketched.node(built.scope);
+                if built.among == Among::Module {
+                    continue;
+                }
                 for (at, _) in (0..)
                     .zip(&texts)
                     .filter(|(_, text)| !is_special(text) && built.fits(text))
@@ -238,45 +241,6 @@ impl Graph {
         self.has_base(class, |name| name == "Protocol")
     }
 
-    /// Functions that `functools.singledispatch` chooses from, each with one that is registered
-    /// with it.
-    fn registered(&self) -> Vec<(NodeId, NodeId)> {
-        let mut pairs = Vec::new();
-        for file in &self.files {
-            let sketch = &file.sketched.sketch;
-            for (local, node) in (0..).zip(&file.sketched.nodes) {
-                let decorators = sketch.scope(node.scope).map_or(&[][..], |s| &s.decorators);
-                let mut by = decorators
-                    .iter()
-                    .filter_map(|expr| registrar(sketch, *expr));
-                let Some(by) = by.next() else {
-                    continue;
-                };
-                let by = name_hash(by);
-                let used = self.out(file.first + local).iter();
-                let used = used.filter(|edge| {
-                    let other = self.node(edge.node);
-                    other.is_some_and(|other| other.own == by) && self.dispatches(edge.node)
-                });
-                pairs.extend(used.map(|edge| (edge.node, file.first + local)));
-            }
-        }
-        pairs
-    }
-
-    /// Whether a function calls what is registered with it.
-    fn dispatches(&self, node: NodeId) -> bool {
-        let (Some(file), Some(local)) = (self.file(node), self.node(node)) else {
-            return false;
-        };
-        let sketch = &file.sketched.sketch;
-        let decorators = sketch.scope(local.scope).map_or(&[][..], |s| &s.decorators);
-        decorators.iter().any(|expr| {
-            matches!(sketch.expr(*expr), Expr::Name(name) | Expr::Attribute(_, name)
-                if sketch.names.get(name).starts_with("singledispatch"))
-        })
-    }
-
     /// The methods of a class.
     pub(super) fn methods_of(&self, class: NodeId) -> &[NodeId] {
         self.web().inside.get(class)
@@ -353,7 +317,7 @@ impl Graph {
         }
         for asked in web.stood_for.get(&node).into_iter().flatten() {
             // What a function is registered with calls it, and is called by its users itself.
-            if class == NOBODY {
+            if class == NOBODY || self.kind(*asked) != NodeKind::Method {
                 add(*asked, Via::Reference, self.line(*asked));
                 continue;
             }
@@ -385,6 +349,10 @@ impl Graph {
         let mut seen: HashSet<NodeId> = HashSet::from([class]);
         let mut open = vec![class];
         while let Some(next) = open.pop() {
+            // Who keeps a class makes its instances.
+            for keeper in self.web().stood_for.get(&next).into_iter().flatten() {
+                found(*keeper, self.line(*keeper));
+            }
             let own = self.into(next).iter();
             let made = self.methods_of(next).iter();
             let made = made
@@ -402,24 +370,5 @@ impl Graph {
                 }
             }
         }
-    }
-}
-
-/// What a decorator registers a function with: `area` of `@area.register` and
-/// `@area.register(int)`.
-fn registrar(sketch: &Sketch, decorator: ExprId) -> Option<&str> {
-    let mut expr = sketch.expr(decorator);
-    if let Expr::Call(callee) = expr {
-        expr = sketch.expr(callee);
-    }
-    let Expr::Attribute(value, name) = expr else {
-        return None;
-    };
-    if sketch.names.get(name) != "register" {
-        return None;
-    }
-    match sketch.expr(value) {
-        Expr::Name(name) | Expr::Attribute(_, name) => Some(sketch.names.get(name)),
-        _ => None,
     }
 }

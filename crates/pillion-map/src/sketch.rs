@@ -7,7 +7,7 @@ use pillion_index::source::Position;
 use serde::{Deserialize, Serialize};
 
 /// The version of what is written to disk; other versions are not read.
-pub(crate) const FORMAT: u32 = 5;
+pub(crate) const FORMAT: u32 = 6;
 
 /// A name, by its place in [`Names`].
 pub(crate) type Name = u32;
@@ -187,6 +187,17 @@ pub(crate) struct Site {
     pub(crate) is_call: bool,
 }
 
+/// What a name is looked up in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub(crate) enum Among {
+    /// What an object has: `getattr(self, name)`.
+    Members,
+    /// The names of a module: `globals()[name]`.
+    Module,
+    /// What may be either: `getattr(handlers, name)` of something imported.
+    Both,
+}
+
 /// A name that is put together where it is looked up, as in `getattr(self, "visit_" + kind)`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(crate) struct Built {
@@ -195,6 +206,7 @@ pub(crate) struct Built {
     pub(crate) before: Box<str>,
     /// How it ends.
     pub(crate) after: Box<str>,
+    pub(crate) among: Among,
     /// The line of the look-up, from 1.
     pub(crate) line: u32,
 }
@@ -241,6 +253,12 @@ pub(crate) struct Sketch {
     pub(crate) affixes: Box<[(Box<str>, Box<str>)]>,
     /// Names that are looked up and put together only then.
     pub(crate) built: Box<[Built]>,
+    /// Scopes, each with the [`name_hash`] of something that it puts things into: `HOOKS` of
+    /// `HOOKS.append(hook)`; sorted.
+    pub(crate) fills: Box<[(ScopeId, u32)]>,
+    /// Texts that spell where something is defined, `"pkg.mod.name"`, and whose code they are;
+    /// sorted.
+    pub(crate) spelled: Box<[(ScopeId, Box<str>)]>,
     pub(crate) fixtures: Box<[Fixture]>,
     /// Names that tests and fixtures ask pytest for; sorted.
     pub asked: Box<[(ScopeId, Name)]>,
@@ -254,6 +272,25 @@ impl Sketch {
     pub(crate) fn expr(&self, id: ExprId) -> Expr {
         let expr = self.exprs.get(id as usize);
         expr.copied().unwrap_or(Expr::Unknown)
+    }
+
+    /// Whether a scope puts something into what has this [`name_hash`].
+    pub(crate) fn is_filled(&self, scope: ScopeId, own: u32) -> bool {
+        self.fills.binary_search(&(scope, own)).is_ok()
+    }
+
+    /// Whether a scope puts something into anything.
+    pub(crate) fn fills_any(&self, scope: ScopeId) -> bool {
+        self.fills.iter().any(|(filling, _)| *filling == scope)
+    }
+
+    /// Whether a class binds a name with this [`name_hash`].
+    pub(crate) fn bound_as(&self, class: ScopeId, own: u32) -> bool {
+        let scope = self.scope(class).filter(|s| s.kind == ScopeKind::Class);
+        scope.is_some_and(|scope| {
+            let mut names = scope.bindings.iter();
+            names.any(|(name, _)| name_hash(self.names.get(*name)) == own)
+        })
     }
 
     /// What a scope binds a name to.

@@ -122,9 +122,10 @@ pub(super) fn is_common(name: &str) -> bool {
     is_special(name) || COMMON.binary_search(&name).is_ok()
 }
 
-/// Whether Python calls it: `__init__`.
+/// Whether Python calls it: `__init__`, and what its enumerations ask for.
 pub(crate) fn is_special(name: &str) -> bool {
-    name.len() > 4 && name.starts_with("__") && name.ends_with("__")
+    matches!(name, "_missing_" | "_generate_next_value_")
+        || name.len() > 4 && name.starts_with("__") && name.ends_with("__")
 }
 
 #[cfg(test)]

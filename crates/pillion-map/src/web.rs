@@ -25,8 +25,8 @@ pub(crate) struct Web {
     /// Names that methods have: each with them, and with those who take it.
     pub(super) names: Vec<NameUse>,
     pub(super) by_name: HashMap<u32, u32>,
-    /// Methods that may run where another is called: those of classes that do what a protocol
-    /// asks for, and functions that are registered with another, each by that other.
+    /// What may run where something else is used: methods of classes that do what a protocol
+    /// asks for, and what is handed to something (`handed.rs`), each by that other.
     pub(super) stands_in: HashMap<NodeId, Vec<NodeId>>,
     /// The other way round.
     pub(super) stood_for: HashMap<NodeId, Vec<NodeId>>,

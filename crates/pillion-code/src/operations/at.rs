@@ -89,7 +89,7 @@ impl Operation for Everything {
 }
 
 async fn everything(engine: EngineView, spot: Spotted, asked: &Everything) -> Result<AllAbout> {
-    let is_name = spot.kind_of_word() == WordKind::Name;
+    let is_name = spot.is_module || spot.kind_of_word() == WordKind::Name;
     let uses = if is_name {
         let mut uses = references::find(&engine, &spot, true).await?;
         if uses.found.places.is_empty() {
@@ -105,7 +105,7 @@ async fn everything(engine: EngineView, spot: Spotted, asked: &Everything) -> Re
     references.truncate(asked.limit.unwrap_or(USES));
     let mut opened = OpenFiles::new(&engine.view);
     let enclosing = opened.with_facts(&engine.absolute(&spot.path), |facts| {
-        let index = facts.enclosing(spot.at)?;
+        let index = facts.enclosing(spot.at).filter(|_| !spot.is_module)?;
         Some(outlined(&spot.path, facts, index))
     });
     let (mut source, mut source_truncated) = (None, false);

@@ -207,6 +207,21 @@ async fn calls(
         place(a)
             .cmp(&place(b))
             .then(a.location.line.cmp(&b.location.line))
+            .then(a.location.column.cmp(&b.location.column))
+            .then_with(|| a.calls_in.cmp(&b.calls_in))
+    });
+    // Each overload of a function has the same callers.
+    all.dedup_by(|next, kept| {
+        let place = |one: &Calling| (one.location.line, one.location.column);
+        let is_same = kept.location.file == next.location.file
+            && place(kept) == place(next)
+            && kept.calls_in == next.calls_in;
+        if is_same {
+            kept.sites.append(&mut next.sites);
+            kept.sites.sort();
+            kept.sites.dedup();
+        }
+        is_same
     });
     // Overloads of a foreign function are called from the same places: the first stands for all.
     let mut told = HashSet::new();

@@ -1,5 +1,7 @@
 //! `code.hover`: what a name is.
 
+use std::sync::Arc;
+
 use pillion_catalogue::{Context, Method, Offer, Operation, Result, Route, Safety, Scope};
 use pillion_index::Kind;
 use pillion_index::answers::{Answer, Hover};
@@ -59,6 +61,7 @@ impl Operation for HoverAt {
 async fn hover(engine: EngineView, spot: Spotted) -> Result<Hover> {
     let found = match spot.kind_of_word() {
         WordKind::Name => definitions::find_or_fall_back(&engine, &spot).await?,
+        _ if spot.is_module => definitions::find(&engine, &spot).await?,
         _ => FoundDefinitions::nothing(&engine),
     };
     about(&engine, &spot, &found).await
@@ -83,13 +86,17 @@ pub(super) async fn about(
             hover.kind = Some("keyword".into());
             return Ok(hover);
         }
+        WordKind::Other if spot.is_module => {}
         WordKind::Other => {
             hover.nothing = nothing::at(engine, spot);
             return Ok(hover);
         }
         WordKind::Name => {}
     }
-    let told = engine.hover(&spot.path, spot.at).await?;
+    let told = match spot.is_module {
+        true => Arc::default(),
+        false => engine.hover(&spot.path, spot.at).await?,
+    };
     let (head, documentation) = match told.as_ref() {
         Some(told) => parts(&told.text),
         None => (None, None),
@@ -117,7 +124,11 @@ pub(super) async fn about(
         hover.nothing = nothing::at(engine, spot);
         return Ok(hover);
     }
-    hover.name = word.map(|(name, _)| name.to_owned());
+    let own = found.locations.first().filter(|_| spot.is_module);
+    hover.name = match own {
+        Some(module) => module.name.clone(),
+        None => word.map(|(name, _)| name.to_owned()),
+    };
     hover.signature = hover.signature.or(head);
     hover.docstring = hover.docstring.or(documentation);
     hover.kind = hover

@@ -24,7 +24,11 @@ pub(super) fn at(engine: &EngineView, spot: &Spotted) -> Nothing {
 /// function.
 pub(super) async fn but(engine: &EngineView, spot: &Spotted, wanted: &str) -> Result<Nothing> {
     let found = definitions::find_or_fall_back(engine, spot).await?;
-    let (Some(place), Some((word, _))) = (found.locations.first(), spot.word()) else {
+    let Some(place) = found.locations.first() else {
+        return Ok(at(engine, spot));
+    };
+    let word = spot.word().map(|(word, _)| word);
+    let Some(word) = word.or(place.name.as_deref()) else {
         return Ok(at(engine, spot));
     };
     let kind = place.kind.as_deref().unwrap_or("name");

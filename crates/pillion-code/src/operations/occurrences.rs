@@ -1,11 +1,13 @@
 //! `code.occurrences`: what a rename would touch.
 
 use pillion_catalogue::{Context, Method, Offer, Operation, Result, Route, Safety, Scope, work};
-use pillion_index::answers::{Answer, Locations, Nothing};
+use pillion_index::answers::{Answer, Location, Locations, Nothing};
 use pillion_index::text::shown;
 use pillion_symbols::ask::EngineView;
+use pillion_symbols::definitions;
 use pillion_symbols::occurrences;
 use pillion_symbols::open_files::OpenFiles;
+use pillion_symbols::references;
 use pillion_symbols::spotted::Spotted;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -55,8 +57,42 @@ impl Operation for Occurrences {
     }
 }
 
+/// The places that name a module, if that is what is meant: not those of another name that it
+/// is given where it is imported.
+async fn of_module(engine: &EngineView, spot: &Spotted) -> Result<Vec<Location>> {
+    let found = definitions::find(engine, spot).await?;
+    let module = found.locations.first().filter(|place| {
+        let is_module = place.kind.as_deref() == Some("module");
+        is_module && !place.external
+    });
+    let Some(name) = module.and_then(|module| module.name.clone()) else {
+        return Ok(Vec::new());
+    };
+    let width = u32::try_from(name.chars().count()).unwrap_or(u32::MAX);
+    let uses = references::find(engine, spot, false).await?;
+    let places = uses.references.into_iter().map(|one| one.location);
+    let is_named = |place: &Location| place.end_column == place.column + width;
+    Ok(places.filter(is_named).collect())
+}
+
 async fn occurrences(engine: EngineView, spot: Spotted, max: usize) -> Result<Locations> {
     let places = occurrences::places(&engine, &spot).await?.places;
+    if places.is_empty() {
+        let mut locations = of_module(&engine, &spot).await?;
+        let total = locations.len();
+        if total > 0 {
+            locations.truncate(max);
+            return Ok(Locations {
+                truncated: locations.len() < total,
+                locations,
+                total,
+                clock: engine.view.clock(),
+                engine: engine.name().into(),
+                parse_errors: spot.parse_errors(&engine.view),
+                nothing: Nothing::default(),
+            });
+        }
+    }
     let total = places.len();
     let nothing = match places.is_empty() {
         true => nothing::but(&engine, &spot, "name of the workspace").await?,

@@ -47,7 +47,7 @@ fn dead(language: Language, files: &[(&str, &str)]) -> Vec<String> {
     let map = mapped(language, files);
     let (dead, _) = map.graph().dead(&[], &std::collections::HashSet::new());
     dead.into_iter()
-        .map(|node| label(map.graph(), node))
+        .map(|found| label(map.graph(), found.node))
         .collect()
 }
 

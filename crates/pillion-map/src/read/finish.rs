@@ -49,8 +49,9 @@ impl Reader<'_> {
     fn built(&self) -> Box<[Built]> {
         let own = |scope: ScopeId| self.function_around(scope);
         let mut built: Vec<Built> = Vec::new();
-        for (scope, line) in &self.lookups {
-            let scope = own(*scope);
+        for lookup in &self.lookups {
+            let scope = own(lookup.scope);
+            let among = self.among(lookup);
             let here: Vec<_> = self
                 .spellings
                 .iter()
@@ -71,18 +72,21 @@ impl Reader<'_> {
                 scope,
                 before: before.clone(),
                 after: after.clone(),
-                line: *line,
+                among,
+                line: lookup.line,
             }));
         }
-        built.sort_by(|a, b| {
-            (a.scope, &a.before, &a.after, a.line).cmp(&(b.scope, &b.before, &b.after, b.line))
-        });
-        built.dedup_by(|a, b| a.scope == b.scope && a.before == b.before && a.after == b.after);
+        let key = |one: &Built| {
+            let affixes = (one.before.clone(), one.after.clone());
+            (one.scope, one.among, affixes)
+        };
+        built.sort_by_cached_key(|one| (key(one), one.line));
+        built.dedup_by_key(|one| key(one));
         built.into()
     }
 
     /// The function whose code a scope is: comprehensions and lambdas are a part of it.
-    fn function_around(&self, mut scope: ScopeId) -> ScopeId {
+    pub(super) fn function_around(&self, mut scope: ScopeId) -> ScopeId {
         while let Some(ScopeKind::Inner) = self.kind(scope) {
             scope = self.scopes.get(scope as usize).map_or(MODULE, |s| s.parent);
         }
@@ -160,6 +164,8 @@ impl Reader<'_> {
             strings,
             affixes: self.affixes.into_iter().collect(),
             built: Box::default(),
+            fills: self.fills.into_iter().collect(),
+            spelled: self.spelled.into_iter().collect(),
             fixtures: fixtures.collect(),
             asked: asked.into(),
             names: Names::of(&texts),

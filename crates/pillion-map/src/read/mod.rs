@@ -3,6 +3,7 @@
 
 mod finish;
 mod lower;
+mod namespace;
 mod pytest;
 mod visit;
 
@@ -68,8 +69,10 @@ struct Reader<'a> {
     affixes: BTreeSet<(Box<str>, Box<str>)>,
     /// Where texts stand that names can be put together from: how these begin and end.
     spellings: Vec<(ScopeId, Box<str>, Box<str>)>,
-    /// Where names are looked up that no literal says, and the line.
-    lookups: Vec<(ScopeId, u32)>,
+    /// Where names are looked up that no literal says.
+    lookups: Vec<namespace::Lookup>,
+    fills: BTreeSet<(ScopeId, u32)>,
+    spelled: BTreeSet<(ScopeId, Box<str>)>,
     fixtures: Vec<Fixture>,
     asked: Vec<(ScopeId, Name)>,
     at: ScopeId,
@@ -92,6 +95,8 @@ impl<'a> Reader<'a> {
             affixes: BTreeSet::new(),
             spellings: Vec::new(),
             lookups: Vec::new(),
+            fills: BTreeSet::new(),
+            spelled: BTreeSet::new(),
             fixtures: Vec::new(),
             asked: Vec::new(),
             at: MODULE,
@@ -365,6 +370,10 @@ impl<'a> Reader<'a> {
             ast::Expr::Tuple(tuple) => self.assign_opaque(&tuple.elts),
             ast::Expr::List(list) => self.assign_opaque(&list.elts),
             ast::Expr::Starred(starred) => self.assign(&starred.value, &[Binding::Opaque]),
+            ast::Expr::Subscript(item) => {
+                self.fills(&item.value);
+                self.visit_expr(target);
+            }
             other => self.visit_expr(other),
         }
     }

@@ -76,6 +76,33 @@ fn variable(target: &ast::Expr) -> Option<&str> {
     }
 }
 
+/// The variables that an assignment is about, also those of a tuple.
+fn variables(targets: &[ast::Expr]) -> Vec<&str> {
+    let mut found = Vec::new();
+    for target in targets {
+        match target {
+            ast::Expr::Tuple(tuple) => found.extend(tuple.elts.iter().filter_map(variable)),
+            ast::Expr::List(list) => found.extend(list.elts.iter().filter_map(variable)),
+            other => found.extend(variable(other)),
+        }
+    }
+    found
+}
+
+/// What each of several targets is given: `first, second = one, other`.
+fn pairs<'e>(
+    target: &'e ast::Expr,
+    value: &'e ast::Expr,
+) -> Option<impl Iterator<Item = (&'e ast::Expr, &'e ast::Expr)>> {
+    let (ast::Expr::Tuple(targets), ast::Expr::Tuple(values)) = (target, value) else {
+        return None;
+    };
+    let is_even = targets.elts.len() == values.elts.len();
+    let mut both = targets.elts.iter().chain(&values.elts);
+    let is_plain = !both.any(ast::Expr::is_starred_expr);
+    (is_even && is_plain).then(|| targets.elts.iter().zip(&values.elts))
+}
+
 impl<'a> Visitor<'a> for Reader<'a> {
     fn visit_stmt(&mut self, stmt: &'a Stmt) {
         pillion_index::steps::take(1);
@@ -124,6 +151,9 @@ impl<'a> Visitor<'a> for Reader<'a> {
         if let Some(name) = name {
             self.bind(name, Binding::Opaque);
         }
+        if let Pattern::MatchClass(class) = pattern {
+            self.taken_by_pattern(class);
+        }
         visitor::walk_pattern(self, pattern);
     }
 }
@@ -132,8 +162,17 @@ impl<'a> Reader<'a> {
     fn statement(&mut self, stmt: &'a Stmt) {
         match stmt {
             Stmt::Assign(assign) => {
-                let names: Vec<&str> = assign.targets.iter().filter_map(variable).collect();
-                self.given(&names, &assign.value);
+                if let [target] = &assign.targets[..]
+                    && let Some(pairs) = pairs(target, &assign.value)
+                {
+                    for (target, value) in pairs {
+                        self.given(&variables(std::slice::from_ref(target)), value);
+                        let binding = self.valued(value);
+                        self.assign(target, &[binding]);
+                    }
+                    return;
+                }
+                self.given(&variables(&assign.targets), &assign.value);
                 let binding = self.valued(&assign.value);
                 for target in &assign.targets {
                     self.assign(target, &[binding]);
@@ -154,6 +193,7 @@ impl<'a> Reader<'a> {
             Stmt::AugAssign(assign) => {
                 let names: Vec<&str> = variable(&assign.target).into_iter().collect();
                 self.given(&names, &assign.value);
+                self.fills(&assign.target);
                 self.visit_expr(&assign.target);
             }
             Stmt::For(each) => {
@@ -207,6 +247,10 @@ impl<'a> Reader<'a> {
             }
             // Documentation says nothing about names.
             Stmt::Expr(expr) if expr.value.is_string_literal_expr() => {}
+            Stmt::Expr(said) => match self.told(&said.value) {
+                Some(name) => self.given(&[name], &said.value),
+                None => self.visit_expr(&said.value),
+            },
             _ => visitor::walk_stmt(self, stmt),
         }
     }
@@ -233,6 +277,40 @@ impl<'a> Reader<'a> {
             self.inside(other, |reader| reader.use_expr(expr, false, start));
         }
         self.inside(scope, |reader| reader.visit_expr(value));
+    }
+
+    /// The variable of the module that a statement tells something, `HOOKS.append(hook)`: what
+    /// it is told is its own, as what it is given.
+    fn told(&self, value: &'a ast::Expr) -> Option<&'a str> {
+        let ast::Expr::Call(call) = value else {
+            return None;
+        };
+        let told = call.func.as_attribute_expr()?.value.as_name_expr()?;
+        let name = self.names.get(told.id.as_str())?;
+        let module = self.scopes.get(MODULE as usize)?;
+        let mut bound = module.bindings.iter().filter(|(bound, _)| bound == name);
+        let is_given = |binding: &Binding| matches!(binding, Binding::Opaque | Binding::Value(..));
+        let is_variable = self.at == MODULE && bound.clone().next().is_some();
+        (is_variable && bound.all(|(_, binding)| is_given(binding))).then(|| told.id.as_str())
+    }
+
+    /// `case Point(x=0)` takes `x` from a point.
+    fn taken_by_pattern(&mut self, class: &'a ast::PatternMatchClass) {
+        let made = self.lower(&class.cls);
+        let made = self.expr(Expr::Call(made));
+        for keyword in &class.arguments.keywords {
+            let name = self.name(&keyword.attr);
+            let expr = self.expr(Expr::Attribute(made, name));
+            let line = self.line(&keyword.attr);
+            self.use_expr(expr, false, line);
+            let site = Site {
+                scope: self.at,
+                name,
+                at: self.source.position(keyword.attr.start().to_usize()),
+                is_call: false,
+            };
+            self.sites.push((site, made));
+        }
     }
 
     fn elsewhere(&mut self, text: &str, scope: ScopeId) {
@@ -303,7 +381,11 @@ impl<'a> Reader<'a> {
                 };
                 self.use_expr(lowered, true, line);
                 self.root(&call.func, true);
-                self.spelled(call);
+                self.looks_up(call);
+                self.fills_by_call(call);
+                if let Some("getfixturevalue") = super::lower::last(&call.func) {
+                    self.asked_by_words(self.function_around(self.at), &call.arguments);
+                }
                 self.visit_arguments(&call.arguments);
             }
             ast::Expr::Lambda(lambda) => {
@@ -337,6 +419,11 @@ impl<'a> Reader<'a> {
                 }
                 self.inside(at, |reader| reader.assign(&named.target, &[binding]));
             }
+            ast::Expr::Subscript(item) if item.ctx == ExprContext::Load => {
+                let line = self.line(item);
+                self.item(&item.value, &item.slice, line);
+                visitor::walk_expr(self, expr);
+            }
             ast::Expr::StringLiteral(text) => self.note_string(text.value.to_str()),
             ast::Expr::FString(text) => {
                 for part in text.value.elements() {
@@ -352,46 +439,6 @@ impl<'a> Reader<'a> {
                 self.summands(expr);
             }
             _ => visitor::walk_expr(self, expr),
-        }
-    }
-
-    /// `getattr(thing, "name")` takes a name from a thing.
-    fn spelled(&mut self, call: &'a ast::ExprCall) {
-        let function = super::lower::last(&call.func);
-        match (function, &*call.arguments.args) {
-            (
-                Some("getattr" | "setattr" | "hasattr" | "delattr"),
-                [value, ast::Expr::StringLiteral(text), ..],
-            ) => {
-                let (value, name) = (self.lower(value), self.name(text.value.to_str()));
-                let expr = self.expr(Expr::Attribute(value, name));
-                let line = self.line(call);
-                self.use_expr(expr, false, line);
-                self.sites.push((
-                    Site {
-                        scope: self.at,
-                        name,
-                        at: self.source.position(text.range().start().to_usize() + 1),
-                        is_call: false,
-                    },
-                    value,
-                ));
-            }
-            (
-                Some("getattr" | "hasattr" | "attrgetter" | "methodcaller" | "__getattribute__"),
-                arguments,
-            ) if !arguments.is_empty() => {
-                let line = self.line(call);
-                self.lookups.push((self.at, line));
-            }
-            (Some("getfixturevalue"), _) => {
-                let mut at = self.at;
-                while self.kind(at) == Some(ScopeKind::Inner) {
-                    at = self.scopes.get(at as usize).map_or(MODULE, |s| s.parent);
-                }
-                self.asked_by_words(at, &call.arguments);
-            }
-            _ => {}
         }
     }
 
@@ -492,13 +539,23 @@ impl<'a> Reader<'a> {
         if dotted.len() <= MAX_NAME && dotted.split(['.', ':']).all(is_name) {
             let parts = dotted.split(['.', ':']).map(name_hash);
             self.strings.extend(parts);
+            if dotted.len() == text.len() && dotted.contains(['.', ':']) {
+                let scope = self.function_around(self.at);
+                self.spelled
+                    .insert((scope, dotted.replace(':', ".").into()));
+            }
         }
-        // A call that is written out: `"create_app('dev')"`.
-        if let Some((called, _)) = text.split_once('(')
-            && called.len() <= MAX_NAME
-            && called.split(['.', ':']).all(is_name)
-        {
-            self.strings.extend(called.split(['.', ':']).map(name_hash));
+        // Calls that are written out: `"create_app('dev')"`, and in code that is made of text.
+        for (at, _) in text.match_indices('(') {
+            let is_part = |c: char| c == '_' || c == '.' || c == ':' || c.is_alphanumeric();
+            let called = text[..at]
+                .rsplit(|c| !is_part(c))
+                .next()
+                .unwrap_or_default();
+            if called.len() <= MAX_NAME {
+                let parts = called.split(['.', ':']).filter(|part| is_name(part));
+                self.strings.extend(parts.map(name_hash));
+            }
         }
         self.strings.extend(template_words(text).map(name_hash));
     }

@@ -62,9 +62,31 @@ pub fn definitions(view: &View, text: &str, scope: Option<&str>) -> Result<Vec<I
         }
     };
     match found.is_empty() {
-        true => Err(refused::unknown(view, text)),
+        true => Err(no_definition(view, &finder, text, scope)?),
         false => Ok(found),
     }
+}
+
+/// Why a name is no definition: it may be known, and be a module or a parameter.
+fn no_definition(
+    view: &View,
+    finder: &Finder<'_>,
+    text: &str,
+    scope: Option<&str>,
+) -> Result<Error> {
+    let (modules, parameters) = match Written::read(text)? {
+        Written::Name(name) => (
+            finder.modules_named(&name, scope),
+            local::parameters(view, finder, &name, scope)?,
+        ),
+        Written::File(file) => (file_of(view, &file).into_iter().collect(), Vec::new()),
+        Written::Place { .. } => (Vec::new(), Vec::new()),
+    };
+    Ok(match (parameters.first(), modules.first()) {
+        (Some(parameter), _) => refused::a_parameter(text, parameter),
+        (None, Some(file)) => refused::a_module(text, file),
+        (None, None) => refused::unknown(view, text),
+    })
 }
 
 /// The one definition that a name or place means.

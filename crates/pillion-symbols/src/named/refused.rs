@@ -102,6 +102,28 @@ pub(super) fn ambiguous_modules(text: &str, files: &[String]) -> Error {
     .data(json!({ "candidates": candidates, "total": files.len() }))
 }
 
+/// The name of a module, where a definition in one is meant.
+pub(super) fn a_module(text: &str, file: &str) -> Error {
+    let message = match text == file {
+        true => format!("`{file}` is a module, no definition in one"),
+        false => format!("`{text}` is the module `{file}`, no definition in one"),
+    };
+    Error::new(Code::NotFound, message).hint(format!(
+        "list `{file}`, or name what it defines: `{file}::name`"
+    ))
+}
+
+/// The name of a parameter, where a definition is meant.
+pub(super) fn a_parameter(text: &str, parameter: &Parameter) -> Error {
+    let Parameter { file, function, .. } = parameter;
+    let function = function.replace('/', ".");
+    Error::new(
+        Code::NotFound,
+        format!("`{text}` is a parameter of `{function}`, no definition of its own"),
+    )
+    .hint(format!("name the function: `{file}::{function}`"))
+}
+
 /// A name that fits nothing.
 pub(super) fn unknown(view: &View, text: &str) -> Error {
     let finder = Finder::new(view);

@@ -95,21 +95,13 @@ pub struct DeadFunction {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum DeadCertainty {
-    /// It is private, and nothing in the project leads to it.
+    /// It is private, and nothing in the project leads to it, nor does what others may use.
     Sure,
     /// Nothing in the project leads to it; others may use it.
     Likely,
 }
 
 impl DeadCertainty {
-    fn of(name: &str) -> Self {
-        let is_inner = |part: &str| part.starts_with('_') && !part.starts_with("__");
-        match name.split('.').any(is_inner) {
-            true => Self::Sure,
-            false => Self::Likely,
-        }
-    }
-
     fn word(self) -> &'static str {
         match self {
             Self::Sure => "sure",
@@ -154,11 +146,14 @@ impl Operation for DeadCode {
         let functions: Vec<DeadFunction> = dead
             .into_iter()
             .take(limit(self.limit))
-            .map(|node| DeadFunction {
-                file: graph.path(node).to_owned(),
-                function: graph.name(node).to_owned(),
-                line: graph.line(node),
-                certainty: DeadCertainty::of(graph.name(node)),
+            .map(|found| DeadFunction {
+                file: graph.path(found.node).to_owned(),
+                function: graph.name(found.node).to_owned(),
+                line: graph.line(found.node),
+                certainty: match found.is_sure {
+                    true => DeadCertainty::Sure,
+                    false => DeadCertainty::Likely,
+                },
             })
             .collect();
         let mut by_file: BTreeMap<String, Vec<String>> = BTreeMap::new();

@@ -618,3 +618,49 @@ fn definitions_are_searched_by_names_with_dots() {
     let answer = context.pillion_json(&["symbols", "Cart.total", "--kind", "class"]);
     assert_eq!(answer["total"], 0, "{answer:#}");
 }
+
+/// A module is a name as any other: questions about it say what it is and who names it, and
+/// those about a definition say that it is none.
+#[test]
+fn a_module_is_asked_about_by_its_name() {
+    let context = bare();
+    context.write(
+        "shapes.py",
+        "\"\"\"Shapes.\"\"\"\nfrom typing import overload\n\n\n@overload\ndef read(x: int) -> int: ...\n\
+         @overload\ndef read(x: str) -> str: ...\ndef read(x):\n    return x\n",
+    );
+    context.write(
+        "use.py",
+        "import shapes\nimport shapes as sh\n\n\ndef use():\n    return shapes.read(1) + sh.read(2)\n",
+    );
+    for at in ["shapes", "use.py:1:8"] {
+        let hover = context.pillion_json(&["hover", at]);
+        assert_eq!(hover["type"], "module", "{at}: {hover}");
+        assert_eq!(hover["name"], "shapes", "{at}");
+        assert_eq!(hover["docstring"], "Shapes.", "{at}");
+        let everything = context.pillion_json(&["at", at]);
+        assert_eq!(everything["type"], "module", "{at}: {everything}");
+        assert!(everything["confirmed"].as_u64() > Some(2), "{everything}");
+        let named = context.pillion_json(&["occurrences", at]);
+        assert_eq!(
+            places(&named["locations"]),
+            ["use.py:1:8", "use.py:2:8", "use.py:6:12"],
+            "{at}"
+        );
+        let none = context.pillion_json(&["callers", at]);
+        assert_eq!(none["why"], "`shapes` is a module, no function", "{at}");
+    }
+    for (at, why) in [
+        ("shapes", "is the module `shapes.py`"),
+        ("read.x", "is a parameter of `read`"),
+    ] {
+        let refused = context.pillion(&["read-symbol", at]);
+        assert_eq!(refused.code, Some(1), "{refused}");
+        assert!(refused.stdout.contains(why), "{refused}");
+    }
+    // Each overload has the same callers.
+    let callers = context.pillion_json(&["callers", "shapes.read"]);
+    assert_eq!(callers["total"], 1, "{callers}");
+    let sites = callers["calls"][0]["sites"].as_array().unwrap();
+    assert_eq!(sites.len(), 2, "{callers}");
+}
