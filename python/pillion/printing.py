@@ -16,8 +16,12 @@ if TYPE_CHECKING:
 PIECE, MOST = 16_384, 262_144
 
 
+# The streams of `sys` that a function prints to.
+NAMES = ("stdout", "stderr")
+
+
 class Told:
-    """Stands for `sys.stdout` during a call: what is written goes there, and to the caller."""
+    """Stands for a stream of `sys` during a call: what is written goes there, and to the caller."""
 
     def __init__(self, call: Call, stream: Any) -> None:
         self._call, self._stream, self._left, self._line = call, stream, MOST, ""
@@ -56,15 +60,19 @@ class Told:
         return getattr(self._stream, name)
 
 
-def begin(call: Call) -> Told:
+def begin(call: Call) -> list[Told]:
     """Tell the caller of what is printed from now on."""
-    told = Told(call, sys.stdout)
-    sys.stdout = told  # type: ignore[assignment]
+    told = []
+    for name in NAMES:
+        one = Told(call, getattr(sys, name))
+        setattr(sys, name, one)
+        told.append(one)
     return told
 
 
-def end(told: Told) -> None:
-    """Print to the stream alone again, and tell the rest."""
-    if sys.stdout is told:  # type: ignore[comparison-overlap]
-        sys.stdout = told._stream
-    told.close_call()
+def end(told: list[Told]) -> None:
+    """Print to the streams alone again, and tell the rest."""
+    for name, one in zip(NAMES, told, strict=True):
+        if getattr(sys, name) is one:
+            setattr(sys, name, one._stream)
+        one.close_call()

@@ -331,7 +331,12 @@ def test_what_a_function_prints_is_told_as_progress(host, write):
         "    for i in range(n):\n        print('line', i)\n"
         "    print('rest', end='')\n"
         "    return n\n"
-        "def fails():\n    print('before')\n    raise ValueError('no')\n",
+        "def fails():\n    print('before')\n    raise ValueError('no')\n"
+        "def warns():\n"
+        "    print('odd', file=sys.stderr)\n"
+        "    print('out')\n"
+        "    sys.stderr.write('rest')\n"
+        "    return type(sys.stderr).__name__\n",
     )
 
     def heard(function, params=None):
@@ -346,5 +351,8 @@ def test_what_a_function_prints_is_told_as_progress(host, write):
     assert (told, reply["result"]) == ("line 0\nline 1\nrest", 2)
     told, reply = heard("m:fails")
     assert (told, reply["error"]["code"]) == ("before\n", "exception")
+    told, reply = heard("m:warns")
+    assert (told, reply["result"]) == ("odd\nout\nrest", "Told")
     # Nobody who does not ask is told.
     assert host.result("m:f", [1]) == 1
+    assert host.result("m:warns") != "Told"

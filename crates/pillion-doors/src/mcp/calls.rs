@@ -102,7 +102,7 @@ impl Agent {
         let Some(entry) = self.shared.tools.get(&operation) else {
             let near = self.shared.tools.nearest(&operation);
             let near = near.map_or_else(
-                || "ask without a name for all there are".to_owned(),
+                || format!("the description of `{CALL}` tells how to find what there is"),
                 |near| format!("did you mean `{near}`?"),
             );
             let what = format!("there is no operation `{operation}`");

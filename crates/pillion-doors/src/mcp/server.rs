@@ -102,6 +102,9 @@ impl Agent {
     fn unknown_tool(&self, name: &str) -> McpError {
         let hint = match self.shared.tools.nearest(name) {
             Some(near) => format!("did you mean `{near}`?"),
+            None if self.shared.tools.lists(CALL) => {
+                format!("only the most used are listed; `{CALL}` tells how to find the others")
+            }
             None => format!(
                 "`tools/list` lists them all; the profile is `{}`",
                 self.shared.settings.profile

@@ -781,11 +781,16 @@ fn json_is_json_for_every_command_that_asks() {
 #[test]
 fn what_a_function_prints_is_shown_beside_its_result() {
     let context = TestContext::new();
-    context.write("talk.py", "def greet(n):\n    print('hello')\n    print(n, end='')\n    return n\n\n\ndef fail():\n    print('before')\n    raise ValueError('no')\n\n\ndef nan():\n    return [1, float('nan')]\n\n\ndef count(n):\n    for i in range(n):\n        print('at', i)\n        yield i\n");
+    context.write("talk.py", "import sys\n\n\ndef greet(n):\n    print('hello')\n    print(n, end='')\n    return n\n\n\ndef warn():\n    print('odd', file=sys.stderr)\n    return 1\n\n\ndef fail():\n    print('before')\n    raise ValueError('no')\n\n\ndef nan():\n    return [1, float('nan')]\n\n\ndef count(n):\n    for i in range(n):\n        print('at', i)\n        yield i\n");
     let said = context.pillion(&["call", "talk:greet", "[3]"]);
     assert_eq!(
         (said.stdout.as_str(), said.stderr.as_str()),
         ("3\n", "hello\n3")
+    );
+    let warned = context.pillion(&["call", "talk:warn"]);
+    assert_eq!(
+        (warned.stdout.as_str(), warned.stderr.as_str()),
+        ("1\n", "odd\n")
     );
     let failed = context.pillion(&["call", "talk:fail"]);
     assert!(failed.stderr.starts_with("before\n"), "{failed}");
