@@ -86,22 +86,35 @@ pub(super) fn tell(engine: &EngineView, subject: &Subject, set: &mut ChangeSet) 
 }
 
 /// Whether pytest looks for tests in a file.
-fn is_test(file: &str) -> bool {
+pub(super) fn is_test(file: &str) -> bool {
     let name = file.rsplit('/').next().unwrap_or(file);
     name.starts_with("test_") || name.ends_with("_test.py")
 }
 
 /// List where a private name is spelled as Python spells it, with its class: `_Class__name`.
 fn private(engine: &EngineView, subject: &Subject, opened: &mut OpenFiles, set: &mut ChangeSet) {
-    if !subject.name.starts_with("__") || subject.name.ends_with("__") {
-        return;
+    let mut all = Vec::new();
+    if closure::is_mangled(&subject.name) {
+        for (path, span) in &subject.family.classes {
+            let source = opened.source(path);
+            let class = source.and_then(|s| s.slice(*span).map(ToOwned::to_owned));
+            all.extend(class.map(|class| mangled(&class, &subject.name)));
+        }
     }
-    for (path, span) in &subject.family.classes {
-        let source = opened.source(path);
-        let Some(class) = source.and_then(|s| s.slice(*span).map(ToOwned::to_owned)) else {
-            continue;
-        };
-        let spelled = format!("_{}{}", class.trim_start_matches('_'), subject.name);
+    // The private names of a class have its name in them.
+    for (path, span) in &subject.found.places {
+        let own = opened.with_facts(path, |facts| {
+            let class = facts.named_at(span.start)?;
+            let members = facts.symbols.iter();
+            let members = members.filter(|s| facts.container(s) == Some(class));
+            let private = members.filter(|s| closure::is_mangled(&s.name));
+            let is_class = facts.symbols[class].kind == pillion_index::Kind::Class;
+            let spelled = private.map(|s| mangled(&subject.name, &s.name));
+            is_class.then(|| spelled.collect::<Vec<_>>())
+        });
+        all.extend(own.unwrap_or_default());
+    }
+    for spelled in all {
         let hash = name_hash(&spelled);
         let index = &engine.view.index;
         let files = index.iter().filter(|(_, facts)| facts.may_mention(hash));
@@ -129,6 +142,11 @@ fn private(engine: &EngineView, subject: &Subject, opened: &mut OpenFiles, set: 
             });
         }
     }
+}
+
+/// What Python calls the private name of a class.
+fn mangled(class: &str, name: &str) -> String {
+    format!("_{}{name}", class.trim_start_matches('_'))
 }
 
 /// What gives the member of an enumeration whose name stands here its value, if that is made

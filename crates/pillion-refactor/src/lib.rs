@@ -12,6 +12,7 @@
 pub mod codemod;
 mod collisions;
 mod dynamic;
+pub mod inlined;
 mod known;
 mod left_alone;
 mod line_ends;

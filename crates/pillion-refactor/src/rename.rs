@@ -61,6 +61,9 @@ pub async fn rename(
     }
     printed(engine, &subject, &mut set);
     known::tell(engine, &subject, &mut set);
+    if let Some(told) = lookups::computed::told(engine, &subject).await? {
+        set.warn(told);
+    }
     if sorted.unrelated > 0 {
         set.warn(format!(
             "{} other words in strings and comments spell `{}`; nothing ties them to it",
@@ -105,6 +108,15 @@ pub async fn looked_up(engine: &EngineView, spot: &Spotted) -> Result<Vec<(Strin
     let together = left_alone::put_together(engine, &subject).await?;
     let found = settled.ours.into_iter().chain(possible);
     Ok(found.chain(together).collect())
+}
+
+/// What to tell whoever takes away what is defined at a place: it may be looked up or listed by
+/// a name that no text spells.
+pub async fn computed(engine: &EngineView, spot: &Spotted) -> Result<Option<String>> {
+    match subject(engine, spot, "").await {
+        Ok(subject) => lookups::computed::told(engine, &subject).await,
+        Err(_) => Ok(None),
+    }
 }
 
 impl Subject {

@@ -5,10 +5,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use pillion_catalogue::Result;
-use pillion_index::Mention;
 use pillion_index::modules;
 use pillion_index::parsed::parsed;
 use pillion_index::source::{Position, Source};
+use pillion_index::{Kind, Mention};
 use ruff_python_ast::visitor::{self, Visitor};
 use ruff_python_ast::{Expr, Stmt, StmtFunctionDef};
 use ruff_text_size::{Ranged, TextRange, TextSize};
@@ -16,7 +16,7 @@ use ruff_text_size::{Ranged, TextRange, TextSize};
 use crate::ask::EngineView;
 use crate::definitions::{classes_of, meaning};
 use crate::literals::{exact, words};
-use crate::open_files::FileSpan;
+use crate::open_files::{FileSpan, OpenFiles};
 
 /// Types around that of what a fixture yields.
 const AROUND: &[&str] = &[
@@ -45,13 +45,18 @@ struct Fixture {
     given: Vec<Given>,
 }
 
+/// Fixtures that hand on what others gave them.
+const MAX_HANDED: usize = 5;
+
 /// Where the class of what a fixture gives is named.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 enum Given {
     /// The name of the class stands here.
     Class(usize),
     /// A name of that type stands here.
     Value(usize),
+    /// It hands on what the fixture of this name gave it.
+    Asked(String),
 }
 
 impl Fixtures {
@@ -121,19 +126,66 @@ impl All {
             return Ok(None);
         }
         let receiver = parsed(source.text(), file, |parsed| receiver(parsed.body(), at));
-        let Some(receiver) = receiver else {
-            return Ok(None);
-        };
-        let named = || self.0.iter().filter(|f| f.name == receiver);
-        let own = named().find(|f| *f.file == *file);
-        let shared = || {
-            let seen = named().filter(|f| is_seen(&f.file, file));
-            seen.max_by_key(|f| f.file.len())
-        };
-        match own.or_else(shared) {
-            Some(fixture) => class(engine, fixture).await,
+        match receiver.and_then(|receiver| self.seen_from(file, &receiver)) {
+            Some(fixture) => self.class(engine, fixture, 0).await,
             None => Ok(None),
         }
+    }
+
+    /// The fixture that a file means by a name.
+    fn seen_from(&self, file: &str, name: &str) -> Option<&Fixture> {
+        let named = || self.0.iter().filter(|f| f.name == name);
+        let own = named().find(|f| *f.file == *file);
+        own.or_else(|| {
+            let seen = named().filter(|f| is_seen(&f.file, file));
+            seen.max_by_key(|f| f.file.len())
+        })
+    }
+
+    /// The class of what a fixture gives.
+    async fn class(
+        &self,
+        engine: &EngineView,
+        fixture: &Fixture,
+        depth: usize,
+    ) -> Result<Option<FileSpan>> {
+        let Some(source) = engine.view.source(fixture.file.as_ref().as_ref()) else {
+            return Ok(None);
+        };
+        let source = Arc::new(source);
+        for given in &fixture.given {
+            let found = match given {
+                Given::Class(at) => {
+                    let found = meaning(engine, &fixture.file, &source, *at).await?;
+                    let mut opened = OpenFiles::new(&engine.view);
+                    let mut classes = found.into_iter();
+                    classes.find(|(path, span)| {
+                        let defined = opened.defined_at(path, span.start);
+                        defined.is_some_and(|d| d.kind == Kind::Class)
+                    })
+                }
+                Given::Value(at) => {
+                    let at = source.position(*at);
+                    let mut found = classes_of(engine, &fixture.file, at).await?;
+                    // What an engine has no type for has a type of its own there.
+                    found.retain(|(path, _)| !path.to_string_lossy().contains("ty_extensions"));
+                    match found.as_slice() {
+                        [one] => Some(one.clone()),
+                        _ => None,
+                    }
+                }
+                Given::Asked(name) => match self.seen_from(&fixture.file, name) {
+                    Some(other) if depth < MAX_HANDED => {
+                        Box::pin(self.class(engine, other, depth + 1)).await?
+                    }
+                    _ => None,
+                },
+            };
+            if found.is_some() {
+                return Ok(found);
+            }
+        }
+        Ok(None)
     }
 }
 
@@ -349,39 +401,6 @@ fn is_seen(fixture: &str, test: &str) -> bool {
         && (folder.is_empty() || test.starts_with(&format!("{folder}/")))
 }
 
-/// The class of what a fixture gives.
-async fn class(engine: &EngineView, fixture: &Fixture) -> Result<Option<FileSpan>> {
-    let Some(source) = engine.view.source(fixture.file.as_ref().as_ref()) else {
-        return Ok(None);
-    };
-    let source = Arc::new(source);
-    for given in &fixture.given {
-        let found = match given {
-            Given::Class(at) => {
-                let found = meaning(engine, &fixture.file, &source, *at).await?;
-                let mut opened = crate::open_files::OpenFiles::new(&engine.view);
-                let mut classes = found.into_iter();
-                classes.find(|(path, span)| {
-                    let defined = opened.defined_at(path, span.start);
-                    defined.is_some_and(|d| d.kind == pillion_index::Kind::Class)
-                })
-            }
-            Given::Value(at) => {
-                let at = source.position(*at);
-                let found = classes_of(engine, &fixture.file, at).await?;
-                match found.as_slice() {
-                    [one] => Some(one.clone()),
-                    _ => None,
-                }
-            }
-        };
-        if found.is_some() {
-            return Ok(found);
-        }
-    }
-    Ok(None)
-}
-
 /// The parameter that the attribute at a place is taken from.
 fn receiver(body: &[Stmt], at: usize) -> Option<String> {
     struct Find<'a> {
@@ -502,8 +521,8 @@ fn given(function: &StmtFunctionDef) -> Vec<Given> {
             other => annotated(other),
         }
     }
-    struct Find(Vec<Given>);
-    impl<'a> Visitor<'a> for Find {
+    struct Find<'f>(&'f StmtFunctionDef, Vec<Given>);
+    impl<'a> Visitor<'a> for Find<'_> {
         fn visit_stmt(&mut self, stmt: &'a Stmt) {
             match stmt {
                 Stmt::FunctionDef(_) | Stmt::ClassDef(_) => {}
@@ -524,12 +543,19 @@ fn given(function: &StmtFunctionDef) -> Vec<Given> {
             visitor::walk_expr(self, expr);
         }
     }
-    impl Find {
+    impl Find<'_> {
         fn value(&mut self, expr: &Expr) {
-            match expr {
-                Expr::Call(call) => self.0.extend(last(&call.func).map(Given::Class)),
-                other => self.0.extend(last(other).map(Given::Value)),
-            }
+            let mut parameters = self.0.parameters.iter();
+            let given = match expr {
+                Expr::Call(call) => last(&call.func).map(Given::Class),
+                Expr::Name(name)
+                    if parameters.any(|p| *p.name() == *name.id && p.annotation().is_none()) =>
+                {
+                    Some(Given::Asked(name.id.to_string()))
+                }
+                other => last(other).map(Given::Value),
+            };
+            self.1.extend(given);
         }
     }
     if let Some(returns) = &function.returns {
@@ -542,7 +568,7 @@ fn given(function: &StmtFunctionDef) -> Vec<Given> {
             return vec![Given::Class(at)];
         }
     }
-    let mut find = Find(Vec::new());
+    let mut find = Find(function, Vec::new());
     find.visit_body(&function.body);
-    find.0
+    find.1
 }

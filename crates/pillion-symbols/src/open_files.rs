@@ -205,7 +205,7 @@ pub fn inside(root: &Path, index: &Index, path: &Path) -> Option<String> {
 }
 
 /// The same definition in the stub beside a source, or in the source beside a stub.
-pub(crate) fn twins(
+pub fn twins(
     opened: &mut OpenFiles,
     index: &Index,
     (path, span): &(PathBuf, Span),

@@ -4,9 +4,10 @@ use pillion_catalogue::{Code, Context, Error, Offer, Operation, Result, Safety, 
 use pillion_changes::{ChangeSet, LeftAlone, Patched};
 use pillion_index::Kind;
 use pillion_index::answers::{Answer, Confidence, Location, Reference};
+use pillion_index::source::Span;
 use pillion_index::text::shown;
 use pillion_refactor::rope::File;
-use pillion_refactor::strings;
+use pillion_refactor::{inlined, strings};
 use pillion_symbols::open_files::OpenFiles;
 use pillion_symbols::project::View;
 use pillion_symbols::{closure, definitions, references};
@@ -54,10 +55,7 @@ impl Operation for Inline {
     async fn run(self, cx: Context<CodeService>) -> Result<Answer<Patched>> {
         let (view, spot) = positions::one(&cx, &self.place).await?;
         if spot.is_module {
-            return Err(
-                Error::new(Code::InvalidParams, "a module cannot be inlined")
-                    .hint("name a function or a variable of this workspace"),
-            );
+            return Err(no_module());
         }
         let engine = view.engine(None, cx.caller()).await?;
         let found = definitions::find(&engine, &spot).await?;
@@ -72,6 +70,9 @@ impl Operation for Inline {
                 Code::InvalidParams,
                 format!("it is not defined in this workspace: {}", home.file),
             ));
+        }
+        if *at == Span::default() {
+            return Err(no_module());
         }
         let uses = references::find(&engine, &spot, true).await?;
         if let Some(other) = closure::relative(&engine, &(path.clone(), *at)).await? {
@@ -126,7 +127,17 @@ impl Operation for Inline {
         let names = names.collect();
         let done = rope.inline(file, at.start, &other_files, &names, timeout);
         let done = done.await?;
+        let name = home.name.as_deref().unwrap_or_default();
+        let is_global = view.index.get(&home.file).and_then(|facts| {
+            let symbol = facts.symbols.get(facts.named_at(at.start)?)?;
+            Some(symbol.container.is_none())
+        });
+        let replaced = match is_global {
+            Some(true) => inlined::check(&view, &home.file, name, &done)?,
+            _ => Vec::new(),
+        };
         let mut set = set_of(&view, done).await?;
+        replaced.into_iter().for_each(|place| set.leave(place));
         let at_top = view.index.get(&home.file).and_then(|facts| {
             let symbol = facts.symbols.get(facts.named_at(at.start)?)?;
             let owner = facts.container(symbol).and_then(|at| facts.symbols.get(at));
@@ -138,6 +149,11 @@ impl Operation for Inline {
         let title = format!("inline {}", home.name.as_deref().unwrap_or("it"));
         answer(&view, set, &self.writing, cx.caller(), title).await
     }
+}
+
+fn no_module() -> Error {
+    Error::new(Code::InvalidParams, "a module cannot be inlined")
+        .hint("name a function or a variable of this workspace")
 }
 
 /// Refuse what may be called where nobody knows on what: it would be gone there.

@@ -193,10 +193,11 @@ impl Operation for SafeDelete {
         target.check_lookups(&engine, &which.name_path).await?;
         target.check_field(&view, &which.name_path)?;
         let edit = target.deletion(&view)?;
-        let title = (
-            format!("delete {}", which.name_path),
-            target.no_longer_called(),
-        );
+        let computed = rename::computed(&engine, &spot).await?;
+        let told = [target.no_longer_called(), computed];
+        let told: Vec<String> = told.into_iter().flatten().collect();
+        let told = (!told.is_empty()).then(|| told.join("; "));
+        let title = (format!("delete {}", which.name_path), told);
         let edited = carry_out(&view, &target, edit, &self.writing, cx.caller(), title).await?;
         Ok(Answer::one(edited, view.unread()).in_format(cx.caller().format()))
     }

@@ -68,6 +68,8 @@ struct Extractor<'a> {
     imports: Vec<Import>,
     /// The symbols that surround the statement at hand, outermost first.
     around: Vec<usize>,
+    /// Functions inside of others that have a `self` or `cls` of their own.
+    own_first: HashSet<usize>,
     /// Names that are known already, with what they lie in: the first place counts.
     assigned: HashSet<(Option<usize>, Box<str>)>,
 }
@@ -79,6 +81,7 @@ impl<'a> Extractor<'a> {
             symbols: Vec::new(),
             imports: Vec::new(),
             around: Vec::new(),
+            own_first: HashSet::new(),
             assigned: HashSet::new(),
         }
     }
@@ -147,6 +150,10 @@ impl<'a> Extractor<'a> {
         };
         let name = &function.name;
         self.push(name, kind, container, [function.range, name.range]);
+        let mut parameters = function.parameters.iter();
+        if parameters.any(|p| matches!(p.name().as_str(), "self" | "cls")) {
+            self.own_first.insert(self.symbols.len() - 1);
+        }
         let end = match &function.returns {
             Some(returns) => returns.range(),
             None => function.parameters.range,
@@ -214,14 +221,18 @@ impl<'a> Extractor<'a> {
         }
     }
 
-    /// The class whose method the statement at hand lies in.
+    /// The class whose method the statement at hand lies in, also in a function of the method
+    /// that sees its `self`.
     fn class_around(&self) -> Option<usize> {
-        let [.., class, method] = self.around[..] else {
-            return None;
+        let mut around = self.around.iter().rev();
+        let is_inner = |index: usize| {
+            self.symbols[index].kind == Kind::Function && !self.own_first.contains(&index)
         };
+        let method = around.find(|index| !is_inner(**index))?;
+        let class = around.next()?;
         let is = |index: usize, kind| self.symbols[index].kind == kind;
-        let in_method = is(method, Kind::Method) || is(method, Kind::Property);
-        (in_method && is(class, Kind::Class)).then_some(class)
+        let in_method = is(*method, Kind::Method) || is(*method, Kind::Property);
+        (in_method && is(*class, Kind::Class)).then_some(*class)
     }
 
     fn import_from(&mut self, import: &'a StmtImportFrom) {
@@ -251,6 +262,10 @@ impl<'a> StatementVisitor<'a> for Extractor<'a> {
                 }
             }
             Stmt::AnnAssign(assign) => self.assigned(&assign.target, assign.range),
+            // A class may change what one above it defines.
+            Stmt::AugAssign(assign) if assign.target.is_attribute_expr() => {
+                self.assigned(&assign.target, assign.range);
+            }
             Stmt::TypeAlias(alias) => {
                 if let Expr::Name(name) = &*alias.name {
                     let container = self.around.last().copied();

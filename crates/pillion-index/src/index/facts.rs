@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::source::{Position, Span};
 
 /// The version of what is written to disk; other versions are not read.
-pub const FORMAT: u32 = 2;
+pub const FORMAT: u32 = 3;
 
 /// What a symbol is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]

@@ -4,6 +4,7 @@
 //! mean what `o.name` would; `__slots__` names attributes, and the keys of a typed dictionary
 //! are its fields. Where nobody knows the object, the place is named.
 
+pub(super) mod computed;
 mod sites;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -58,13 +59,7 @@ pub(super) async fn settle(engine: &EngineView, subject: &Subject) -> Result<Set
         _ => &[],
     };
     let found = work(move |_| read(&index, &root, &name, spread)).await?;
-    let mut finder = Finder {
-        engine,
-        subject,
-        opened: OpenFiles::new(&engine.view),
-        modules: Modules::of(&engine.view.index),
-        keys,
-    };
+    let mut finder = Finder::of(engine, subject, keys);
     for (file, source, lookups) in found {
         for lookup in lookups {
             let place = (file.to_string(), span_of(&source, lookup.at));
@@ -143,6 +138,18 @@ struct Finder<'a> {
     modules: Modules,
     /// The keys of the typed dictionary, if it is a field of one.
     keys: BTreeSet<String>,
+}
+
+impl<'a> Finder<'a> {
+    fn of(engine: &'a EngineView, subject: &'a Subject, keys: BTreeSet<String>) -> Self {
+        Self {
+            engine,
+            subject,
+            opened: OpenFiles::new(&engine.view),
+            modules: Modules::of(&engine.view.index),
+            keys,
+        }
+    }
 }
 
 impl Finder<'_> {

@@ -37,7 +37,7 @@ impl Move<'_> {
                 // Linters and type checkers take this for what it is.
                 line.alias = Some(line.name.clone());
             }
-            imports::add(&self.origin, &[line], &mut edits);
+            imports::add(&self.origin, &[line], None, &mut edits);
         } else {
             for range in strings::offers(&self.origin.source, &self.origin.file, &self.moving.name)
             {

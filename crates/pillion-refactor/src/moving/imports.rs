@@ -1,7 +1,7 @@
 //! Import lines: as values, and how a file gets one more.
 
 use pillion_index::modules::Modules;
-use pillion_index::scopes::{ImportStmt, ImportedName, What};
+use pillion_index::scopes::{ImportStmt, ImportedName, MODULE, Role, What, When};
 use ruff_text_size::{TextRange, TextSize};
 
 use super::Edits;
@@ -84,16 +84,26 @@ pub(super) fn meaning(modules: &Modules, file: &str, line: &Line) -> (String, Op
     }
 }
 
-/// Give a file import lines that it does not have.
-pub(super) fn add(text: &Text, lines: &[Line], edits: &mut Edits) {
+/// Give a file import lines that it does not have, in front of what needs them when the file
+/// runs: `before`, or a use of their names that is there already.
+pub(super) fn add(text: &Text, lines: &[Line], before: Option<TextSize>, edits: &mut Edits) {
     let mut new: Vec<String> = Vec::new();
     let mut for_types: Vec<String> = Vec::new();
-    for line in lines.iter().filter(|line| !has(text, line)) {
-        if line.module.as_deref() == Some("__future__") && beside(text, line, edits).is_none() {
+    let missing: Vec<&Line> = lines
+        .iter()
+        .filter(|line| !has(text, line, before))
+        .collect();
+    let used = missing
+        .iter()
+        .filter_map(|line| first_use(text, line, edits));
+    let before = used.chain(before).min();
+    for line in missing {
+        let beside = beside(text, line, before, edits);
+        if line.module.as_deref() == Some("__future__") && beside.is_none() {
             first(text, line, edits);
             continue;
         }
-        match (beside(text, line, edits), line.for_types) {
+        match (beside, line.for_types) {
             (Some(at), _) => edits.replace(TextRange::empty(at), format!(", {}", line.names())),
             (None, true) => for_types.push(line.text()),
             (None, false) => new.push(line.text()),
@@ -113,7 +123,7 @@ pub(super) fn add(text: &Text, lines: &[Line], edits: &mut Edits) {
         return;
     }
     let block = new.join("\n");
-    let (at, place) = end_of_imports(text);
+    let (at, place) = end_of_imports(text, before);
     let inserted = match place {
         Place::AfterImport => format!("\n{block}"),
         Place::AfterDocstring => format!("\n\n{block}"),
@@ -140,9 +150,19 @@ fn first(text: &Text, line: &Line, edits: &mut Edits) {
     }
 }
 
+/// Where a file first uses the name of a line when it is imported, of what stays in it.
+fn first_use(text: &Text, line: &Line, edits: &Edits) -> Option<TextSize> {
+    let uses = text.scopes.uses_of(MODULE, line.bound());
+    let uses = uses.filter(|use_| use_.when == When::Import && use_.role == Role::Read);
+    let stays = uses.filter(|use_| !edits.removes(use_.range));
+    stays.map(|use_| use_.range.start()).min()
+}
+
 /// Whether a file has an import line already, for all of it.
-fn has(text: &Text, line: &Line) -> bool {
-    text.scopes.imports.iter().any(|statement| {
+fn has(text: &Text, line: &Line, before: Option<TextSize>) -> bool {
+    let is_late = |range: TextRange| before.is_some_and(|before| range.end() > before);
+    let mut statements = text.scopes.imports.iter().filter(|s| !is_late(s.range));
+    statements.any(|statement| {
         let fits =
             statement.at_top && !statement.for_types || line.for_types && statement.for_types;
         fits && statement.names.iter().any(|name| {
@@ -153,10 +173,11 @@ fn has(text: &Text, line: &Line) -> bool {
 }
 
 /// The end of an import of other names from the same module.
-fn beside(text: &Text, line: &Line, edits: &Edits) -> Option<TextSize> {
+fn beside(text: &Text, line: &Line, before: Option<TextSize>, edits: &Edits) -> Option<TextSize> {
     let module = line.module.as_ref()?;
     let statement = text.scopes.imports.iter().find(|statement| {
         statement.at_top
+            && before.is_none_or(|before| statement.range.end() <= before)
             && !line.for_types
             && statement
                 .from
@@ -174,11 +195,12 @@ enum Place {
     First,
 }
 
-/// Where the imports that a file begins with end.
-fn end_of_imports(text: &Text) -> (TextSize, Place) {
+/// Where the imports that a file begins with end, of those in front of a place.
+fn end_of_imports(text: &Text, before: Option<TextSize>) -> (TextSize, Place) {
     let mut end = None;
     for (index, statement) in text.scopes.statements.iter().enumerate() {
         match statement.what {
+            _ if before.is_some_and(|before| statement.range.end() > before) => break,
             What::Import => end = Some((statement.range.end(), Place::AfterImport)),
             What::Docstring if index == 0 => {
                 end = Some((statement.range.end(), Place::AfterDocstring));

@@ -22,6 +22,7 @@ mod order;
 mod pieces;
 mod registering;
 mod relocation;
+mod replaced;
 mod spacing;
 mod stubs;
 mod symbol;
@@ -31,6 +32,7 @@ mod users;
 pub use definition::Moving;
 pub use module::{ModuleDestination, destination_path, relocate};
 pub use registering::entered;
+pub use replaced::replaced;
 pub use symbol::move_symbol;
 
 use std::collections::BTreeMap;

@@ -178,7 +178,7 @@ impl Search<'_> {
         }
         if matches!(
             use_.name.as_str(),
-            "__name__" | "__file__" | "__package__" | "__path__"
+            "__name__" | "__file__" | "__package__" | "__path__" | "globals"
         ) {
             let what = format!("`{}` means another module after the move", use_.name);
             needs.warnings.push(what);

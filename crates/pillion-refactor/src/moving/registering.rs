@@ -46,6 +46,8 @@ const ENTERS: &[&str] = &[
     "setdefault",
     "update",
 ];
+/// Methods of a property that make another of it.
+const ACCESSORS: &[&str] = &["setter", "getter", "deleter"];
 /// Classes above a class that are looked at.
 const MAX_BASES: usize = 50;
 
@@ -64,12 +66,19 @@ pub(super) fn places(of: &At<'_>, pieces: &[TextRange]) -> Vec<TextRange> {
             let mut pieces = pieces.iter();
             pieces.any(|piece| piece.contains_range(stmt.range()))
         });
-        let found = moved.flat_map(|stmt| {
-            let mut all = entries(of, stmt);
-            all.extend(fixture(stmt));
-            all
+        moved.flat_map(|stmt| entries(of, stmt)).collect()
+    })
+}
+
+/// The decorators that make fixtures of definitions in these parts of a module.
+pub(super) fn fixtures(of: &At<'_>, pieces: &[TextRange]) -> Vec<TextRange> {
+    let text = of.origin.source.text();
+    parsed(text, &of.origin.file, |parsed| {
+        let moved = parsed.body().iter().filter(|stmt| {
+            let mut pieces = pieces.iter();
+            pieces.any(|piece| piece.contains_range(stmt.range()))
         });
-        found.collect()
+        moved.filter_map(fixture).collect()
     })
 }
 
@@ -184,7 +193,13 @@ fn enters(of: &At<'_>, decorator: &Decorator) -> bool {
     };
     let Some((statement, imported)) = of.origin.import_of(head) else {
         let is_own = of.origin.scopes.module_bindings().contains_key(head);
-        return is_own && (is_dotted || enters_itself(of.origin, head));
+        // What is taken from a name of the class may keep what it decorates: `@port.validator`.
+        let last = called.as_attribute_expr().map(|a| a.attr.as_str());
+        let is_accessor = last.is_some_and(|last| ACCESSORS.contains(&last));
+        return match is_dotted {
+            true => !is_accessor,
+            false => is_own && enters_itself(of.origin, head),
+        };
     };
     let module = statement.from.as_ref();
     let module = module.map_or(&*imported.name, |(module, _)| module);

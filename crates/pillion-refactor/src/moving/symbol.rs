@@ -15,9 +15,9 @@ use super::cycles::{self, Imports};
 use super::definition::{Move, Moving};
 use super::imports::Line;
 use super::text::Text;
-use super::users::Users;
+use super::users::{Users, knows};
 use super::{by_name, late, order, registering, span_of, stubs};
-use crate::{parse_check, strings};
+use crate::{known, parse_check, strings};
 
 /// What looks names up by strings.
 const LOOKUPS: &[&str] = &[
@@ -104,8 +104,10 @@ impl Move<'_> {
             self.list_registering(&mut opened, &mut set);
         }
         self.list_late(&mut opened, &mut set);
+        self.list_replaced(&needs, &mut set);
         self.list_possible(&mut opened, &mut set);
         self.warn_of_annotations(&mut set);
+        self.warn_of_tests(&mut set);
         if self.is_new {
             let modules = (&Modules::of(&self.view.index), &self.modules);
             let key = &self.destination.key;
@@ -185,12 +187,18 @@ impl Move<'_> {
             modules: &self.modules,
             origin: &self.origin,
         };
+        let path = self.view.root().join(&self.origin.file);
+        for range in registering::fixtures(&at, &self.pieces) {
+            set.leave(LeftAlone {
+                location: opened.location(&path, span_of(&self.origin.source, range)),
+                why: "tests have it only when the new module is imported where pytest looks".into(),
+            });
+        }
         let places = registering::places(&at, &self.pieces);
         let (from, to) = (&self.origin.key, &self.destination.key);
         if places.is_empty() || registering::imports(&at, from, to) {
             return;
         }
-        let path = self.view.root().join(&self.origin.file);
         for range in places {
             set.leave(LeftAlone {
                 location: opened.location(&path, span_of(&self.origin.source, range)),
@@ -278,6 +286,22 @@ impl Move<'_> {
         ));
     }
 
+    /// Warn if pytest does not look for tests where one goes.
+    fn warn_of_tests(&self, set: &mut ChangeSet) {
+        let name = &*self.moving.name;
+        let is_test = name.starts_with("test") || name.starts_with("Test");
+        let (from, to) = (&*self.moving.file, &*self.moving.to);
+        match (known::is_test(from), known::is_test(to)) {
+            (true, false) if is_test => set.warn(format!(
+                "tests in `{to}` are not found: pytest looks for files called `test_`"
+            )),
+            (false, true) if is_test => {
+                set.warn(format!("`{name}` is run by pytest as a test in `{to}`"));
+            }
+            _ => {}
+        }
+    }
+
     /// Whether strings of a file may name what the old module has: it looks things up by name,
     /// and knows the module, lies beside it, or hands out names itself.
     fn may_look_up(&self, file: &str) -> bool {
@@ -293,13 +317,8 @@ impl Move<'_> {
         let own = &self.origin.key;
         let lazy = facts.symbols.iter().any(|s| &*s.name == "__getattr__");
         let beside = modules::parent(modules::key(file)) == modules::parent(own);
-        let knows = facts.imports.iter().any(|import| {
-            let target = self.modules.find(file, &import.module);
-            target.is_some_and(|target| {
-                let inner = import.name.as_ref().map(|n| modules::join(&target.key, n));
-                target.key == *own || inner.is_some_and(|inner| inner == *own)
-            })
-        });
-        lazy || knows || beside && !modules::parent(own).is_empty() || modules::key(file) == own
+        lazy || knows(self.view, &self.modules, own, file)
+            || beside && !modules::parent(own).is_empty()
+            || modules::key(file) == own
     }
 }

@@ -61,10 +61,9 @@ impl Users<'_> {
             self.chains(&text, &mut edits, |use_, parts, bound, edits| {
                 let clash = self.through_module(&text, use_, parts, bound, edits);
                 taken = taken.take().or(clash);
-                let end = use_.parts[parts].1.end().to_usize();
-                let rest = text.source.text()[end..].trim_start_matches(' ');
-                if rest.starts_with('=') && !rest.starts_with("==") {
-                    stored.push(use_.parts[parts].1);
+                let range = use_.parts[parts].1;
+                if is_stored(&text, range) {
+                    stored.push(range);
                 }
             });
             if let Some((range, name)) = taken {
@@ -80,6 +79,28 @@ impl Users<'_> {
             }
         }
         Ok(all)
+    }
+
+    /// Where other files give it another value by way of its module.
+    pub(super) fn stores(&self) -> Vec<(String, Span)> {
+        let hash = pillion_index::facts::name_hash(self.name);
+        let mut all = Vec::new();
+        for (file, _) in self.view.index.iter().filter(|(_, f)| f.may_mention(hash)) {
+            if modules::key(file) == self.origin.key {
+                continue;
+            }
+            let Some(source) = self.view.source(Path::new(&**file)) else {
+                continue;
+            };
+            let text = Text::new(file, source);
+            self.chains(&text, &mut Edits::default(), |use_, parts, _, _| {
+                let range = use_.parts[parts].1;
+                if is_stored(&text, range) {
+                    all.push((file.to_string(), span_of(&text.source, range)));
+                }
+            });
+        }
+        all
     }
 
     /// Whether the old module imports itself, and takes the name from there.
@@ -278,6 +299,21 @@ impl Users<'_> {
         (!is_it).then_some((other, head))
     }
 
+    /// Another name under which the module that gets it takes it from the old one, if that
+    /// name means something else in another branch.
+    pub(super) fn alias_of_two(&self, text: &Text) -> Option<(String, TextRange)> {
+        text.scopes.imports.iter().find_map(|statement| {
+            self.takes_from_origin(text, statement)?;
+            let mut names = statement.names.iter().filter(|name| name.name == self.name);
+            names.find_map(|name| {
+                let alias = name.alias.as_deref()?;
+                let binds = text.scopes.uses_of(statement.scope, alias);
+                let count = binds.filter(|use_| use_.role != Role::Read).count();
+                (count > 1).then(|| (alias.to_owned(), name.range))
+            })
+        })
+    }
+
     /// The module that gets it: what it took from the old one it has itself.
     pub(super) fn at_home(&self, text: &Text, edits: &mut Edits) {
         for statement in &text.scopes.imports {
@@ -318,6 +354,28 @@ pub(super) fn star_of(view: &View, modules: &Modules, key: &str) -> bool {
                 && modules
                     .find(file, &import.module)
                     .is_some_and(|target| target.key == key)
+        })
+    })
+}
+
+/// Whether what ends here gets another value: `module.name = 1`, `module.name += 1`.
+fn is_stored(text: &Text, range: TextRange) -> bool {
+    let rest = text.source.text()[range.end().to_usize()..].trim_start_matches(' ');
+    let rest = rest.trim_start_matches(|c| "+-*/%&|^@<>".contains(c));
+    rest.starts_with('=') && !rest.starts_with("==")
+}
+
+/// Whether a file imports a module, or something of it.
+pub(super) fn knows(view: &View, modules: &Modules, key: &str, file: &str) -> bool {
+    let facts = view.index.get(file);
+    facts.is_some_and(|facts| {
+        facts.imports.iter().any(|import| {
+            let target = modules.find(file, &import.module);
+            target.is_some_and(|target| {
+                let inner = import.name.as_ref();
+                let inner = inner.map(|name| modules::join(&target.key, name));
+                target.key == key || inner.is_some_and(|inner| inner == key)
+            })
         })
     })
 }

@@ -9,7 +9,7 @@ use pillion_index::parsed::{Parsed, parsed};
 use pillion_index::source::{Source, Span};
 use pillion_symbols::ask::{EngineView, span as span_of, to_engine};
 use pillion_symbols::closure;
-use pillion_symbols::open_files::{FileSpan, OpenFiles};
+use pillion_symbols::open_files::{self, FileSpan, OpenFiles};
 use pillion_symbols::references;
 use ruff_text_size::TextRange;
 
@@ -57,7 +57,14 @@ impl Callers {
         }
         if let Some(class) = &subject.class {
             let mut classes = vec![class.clone()];
-            classes.extend(finder.heirs(class).await?);
+            // Who imports the class may know its stub alone.
+            let index = &engine.view.index;
+            classes.extend(open_files::twins(&mut finder.opened, index, class));
+            for class in classes.clone() {
+                classes.extend(finder.heirs(&class).await?);
+            }
+            classes.sort();
+            classes.dedup();
             for (path, span) in &classes {
                 finder.note((path.clone(), span.start), Way::Class).await?;
             }

@@ -7,6 +7,7 @@
 
 mod binding;
 mod callers;
+mod decorated;
 mod family;
 mod function;
 mod list;
@@ -82,6 +83,7 @@ pub async fn change(
     change.list_possible().await?;
     change.list_lookups().await?;
     change.list_entered();
+    change.list_decorated().await?;
     parse_check::check(&engine.view.index, &change.set, "the new signature")?;
     Ok(change.set)
 }
@@ -268,6 +270,10 @@ impl Change<'_> {
     /// Strings by which the function is looked up, or replaced: what is called then is not
     /// followed.
     async fn list_lookups(&mut self) -> Result<()> {
+        if let Some(definition) = self.subject.definitions.first() {
+            let computed = rename::computed(self.engine, &definition.spot()).await?;
+            computed.into_iter().for_each(|told| self.set.warn(told));
+        }
         let mut seen: Vec<(String, Span)> = Vec::new();
         for definition in self.subject.definitions.iter().filter(|d| d.is_edited()) {
             for place in rename::looked_up(self.engine, &definition.spot()).await? {
@@ -294,6 +300,18 @@ impl Change<'_> {
                 self.leave(&definition.path, span, why.to_owned());
             }
         }
+    }
+
+    /// Decorators that pass it something themselves.
+    async fn list_decorated(&mut self) -> Result<()> {
+        for definition in self.subject.definitions.iter().filter(|d| d.is_edited()) {
+            let found = decorated::own_arguments(self.engine, &mut self.opened, definition);
+            for (path, span) in found.await? {
+                let why = "a decorator of the function calls it here with arguments of its own";
+                self.leave(&path, span, why.to_owned());
+            }
+        }
+        Ok(())
     }
 
     /// Calls on something without a known type.

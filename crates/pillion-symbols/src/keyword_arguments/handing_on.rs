@@ -136,8 +136,10 @@ impl Finder<'_> {
                 false => self.carries(&means, depth + 1).await?,
             };
             let is_given = known == Carries::No
-                && means.iter().all(|(path, _)| *path == place.0)
-                && self.decorates(place);
+                && (means.iter().all(|(path, _)| *path == place.0) && self.decorates(place)
+                    || self.are_values(&means)
+                        && !self.target.is_field
+                        && self.goes_round().await?);
             all = all.max(if is_given { Carries::Maybe } else { known });
         }
         for range in handed.taken {

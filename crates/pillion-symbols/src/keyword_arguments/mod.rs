@@ -9,6 +9,7 @@ mod handing_on;
 mod mappings;
 mod sites;
 mod target;
+mod values;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -17,7 +18,6 @@ use std::sync::Arc;
 use futures::{StreamExt, stream};
 use pillion_catalogue::{Error, Result};
 use pillion_index::Kind;
-use pillion_index::facts::name_hash;
 use pillion_index::parsed::parsed;
 use pillion_index::source::{Position, Source, Span};
 
@@ -25,6 +25,7 @@ use crate::ask::{EngineView, span};
 use crate::closure::{self, Grower};
 use crate::definitions;
 use crate::fixtures;
+use crate::literals::words;
 use crate::open_files::{FileSpan, OpenFiles};
 use sites::{Argument, Named, Site, To};
 pub use target::KeywordTarget;
@@ -230,7 +231,7 @@ impl Finder<'_> {
                 let inside = inside.filter(|(path, _)| closure::is_inside(self.engine, path));
                 self.found.joined.extend(inside);
                 self.chosen(looked, &site).await?;
-            } else if self.is_for_functions(&known) && self.is_handed_over().await? {
+            } else if self.is_for_functions(&known) && self.goes_round().await? {
                 self.doubt(
                     place,
                     "a function that is passed for this protocol is called",
@@ -286,9 +287,10 @@ impl Finder<'_> {
                 .map(str::to_owned)
         };
         let classes: Vec<String> = self.target.classes.iter().filter_map(is_made).collect();
-        let facts = self.engine.view.index.get(&looked.file);
+        // What is replaced by a mock may be named in a string alone.
+        let text = looked.source.text();
         let mut names = self.target.names.iter().chain(&classes);
-        facts.is_some_and(|facts| names.any(|name| facts.may_mention(name_hash(name))))
+        names.any(|name| words(text, name).next().is_some())
     }
 
     /// Whether parameters are those of a protocol that functions are passed for.
@@ -299,33 +301,6 @@ impl Finder<'_> {
             let class = closure::class_around(&mut self.opened, &place.0, place.1.start);
             is_call && class.is_some_and(|class| closure::is_a_protocol(&mut self.opened, &class))
         })
-    }
-
-    /// Whether one of the functions is used as a value.
-    async fn is_handed_over(&mut self) -> Result<bool> {
-        if let Some(known) = self.is_value {
-            return Ok(known);
-        }
-        let mut is_value = false;
-        for (path, at) in &self.target.functions {
-            let file = self.opened.name(path).0;
-            for found in self.engine.references(&file, at.start).await?.iter() {
-                let Some(source) = self.opened.source(&found.path) else {
-                    continue;
-                };
-                let end = source.offset(span(found.range).end);
-                let after = end
-                    .and_then(|end| source.text().get(end..))
-                    .unwrap_or_default();
-                let line = source.line(found.range.start.line).unwrap_or_default();
-                let is_import = ["from ", "import "]
-                    .iter()
-                    .any(|w| line.trim_start().starts_with(w));
-                is_value |= !after.trim_start().starts_with('(') && !is_import;
-            }
-        }
-        self.is_value = Some(is_value);
-        Ok(is_value)
     }
 
     /// Notes if the class that a call makes is not the one that its text names.
@@ -492,7 +467,8 @@ impl Finder<'_> {
             found.map(|(word, _)| word.to_owned())
         });
         let is_around = |name: &String| self.target.decorators.contains(name);
-        let may_be = is_given && (around.as_ref().is_some_and(is_around) || self.near(looked));
+        let may_be = is_given && (around.as_ref().is_some_and(is_around) || self.near(looked))
+            || self.may_hold_it(looked, &callee, &means).await?;
         Ok((false, may_be.then_some("nobody knows what is called here")))
     }
 

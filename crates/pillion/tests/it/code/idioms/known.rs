@@ -4,6 +4,7 @@ use serde_json::json;
 
 use super::Verdict::{Changed, Listed, Refused, Told};
 use super::{Idiom, Verdict, check};
+use crate::code::project::Project;
 
 fn row(what: &'static str, new_name: &str, verdict: Verdict, program: &'static str) -> Idiom {
     Idiom {
@@ -207,4 +208,196 @@ def <|>pytest_configure(config): return config
 ",
         ),
     ]);
+}
+
+#[test]
+fn what_goes_round_is_followed_or_listed() {
+    check(vec![
+        row(
+            "an attribute that a class below only adds to",
+            "sum",
+            Changed,
+            r"
+class Base:
+    def __init__(self): self.total = 1
+class Shop(Base):
+    def grow(self): self.<|>total += 1
+shop = Shop(); shop.grow(); print(shop.total)
+",
+        ),
+        row(
+            "an attribute that only a function inside of a method sets",
+            "ended",
+            Changed,
+            r"
+class Base:
+    def start(self):
+        def finish(): self.done = True
+        finish()
+class Job(Base):
+    def again(self): self.<|>done = False
+job = Job(); job.start(); print(job.done); job.again(); print(job.done)
+",
+        ),
+        row(
+            "what a fixture hands on",
+            "price",
+            Changed,
+            r"
+import test_shop
+test_shop.test_cost(test_shop.Shop())
+# file: pytest.py
+def fixture(f): return f
+# file: shop.py
+class Shop:
+    def <|>cost(self): return 2
+# file: conftest.py
+import pytest
+from shop import Shop
+@pytest.fixture
+def shop(): return Shop()
+# file: test_shop.py
+import pytest
+from shop import Shop
+@pytest.fixture
+def opened(shop): return shop
+def test_cost(opened): print(opened.cost())
+",
+        ),
+        row(
+            "a mock of what a string alone names",
+            "count",
+            Listed(&["main.py:5"]),
+            r"
+from unittest import mock
+import shop
+with mock.patch('shop.price') as fake:
+    shop.pay(); fake.assert_called_once_with(qty=2)
+print('so')
+# file: shop.py
+def price(<|>qty): return qty
+def pay(): return price(qty=2)
+",
+        ),
+        row(
+            "an object that is called, and of which nobody knows",
+            "factor",
+            Listed(&["main.py:7"]),
+            r"
+class Engine:
+    def __call__(self, *, <|>boost=1): return boost
+class Car:
+    def __init__(self, target): self.__dict__['engine'] = target
+car = Car(Engine())
+print(car.engine(boost=3))
+",
+        ),
+        row(
+            "a class whose private names are spelled with it",
+            "Bill",
+            Told(&["main.py:4"]),
+            r"
+class Account:
+    def __init__(self): self.__owner = 1
+    def show(self): return self._Account__owner
+print(<|>Account().show())
+",
+        ),
+        row(
+            "an object for a protocol of functions",
+            "cost",
+            Listed(&["main.py:7"]),
+            r"
+from typing import Protocol
+class Prices(Protocol):
+    def __call__(self, price: int) -> int: ...
+class Steep:
+    def __call__(self, <|>price): return price
+def of(f: Prices): return f(price=1)
+print(of(Steep()))
+",
+        ),
+        row(
+            "a function that another gives back",
+            "step",
+            Listed(&["main.py:7"]),
+            r"
+def make(start):
+    def bump(<|>by=1): return start + by
+    bump.start = start
+    return bump
+b = [make(3)][0]
+print(b(by=2))
+",
+        ),
+        row(
+            "functions that are called for an event",
+            "file",
+            Listed(&["main.py:9"]),
+            r"
+class Bus:
+    def __init__(self): self.calls = []
+    def on(self, f): self.calls.append(f); return f
+    def emit(self, **payload): return [call(**payload) for call in self.calls]
+bus = Bus()
+@bus.on
+def saved(<|>path): return path
+print(bus.emit(path='p'))
+",
+        ),
+    ]);
+}
+
+/// What a rename of `Class/name` warns of.
+fn warned(program: &str, name_path: &str) -> String {
+    let mut project = Project::with(&[("main.py", program)]);
+    let asked = json!({ "name_path": name_path, "new_name": "other" });
+    project.ask("rename", asked)["warnings"].to_string()
+}
+
+#[test]
+fn names_that_no_text_spells_are_told_of() {
+    let members = "import enum\nclass Color(enum.Enum):\n    RED = 1\n";
+    let classes = "class View:\n    def get(self): return 1\n";
+    let cases = [
+        (
+            members,
+            "Color/RED",
+            "def parse(text): return Color[text.upper()]\n",
+            "main.py:4",
+        ),
+        (
+            members,
+            "Color/RED",
+            "def label(c: Color): return c.name\n",
+            "main.py:4",
+        ),
+        (
+            classes,
+            "View/get",
+            "    def go(self, method): return getattr(self, method.lower())()\n",
+            "main.py:3",
+        ),
+        (
+            classes,
+            "View/get",
+            "names = [n for n in dir(View) if n.islower()]\n",
+            "main.py:3",
+        ),
+        (
+            "def get(): return 1\n",
+            "get",
+            "def of(name): return globals()[name]()\n",
+            "main.py:2",
+        ),
+    ];
+    for (start, name_path, rest, place) in cases {
+        let warnings = warned(&format!("{start}{rest}"), name_path);
+        assert!(warnings.contains(place), "{rest}: {warnings}");
+        let warnings = warned(start, name_path);
+        assert!(!warnings.contains("no text spells"), "{start}: {warnings}");
+    }
+    let other = "class Other:\n    get = 1\n    def of(self, name): return getattr(self, name)\n";
+    let warnings = warned(&format!("{classes}{other}"), "View/get");
+    assert!(!warnings.contains("no text spells"), "{warnings}");
 }

@@ -199,5 +199,59 @@ def <|>price(qty): return qty
 print(known[0](3))
 ",
         ),
+        row(
+            "a class by its stub",
+            Changed,
+            r"
+from shop import Shop
+print(Shop(1).cost)
+# file: shop.py
+class Shop:
+    def <|>__init__(self, qty): self.cost = qty
+# file: shop.pyi
+class Shop:
+    cost: int
+    def __init__(self, qty: int) -> None: ...
+",
+        ),
+        row(
+            "a decorator that passes something itself",
+            Told(&["main.py:3"]),
+            r"
+def given(f):
+    def inner(*args): return f(7, *args)
+    return inner
+@given
+def <|>price(start, qty): return start + qty
+print(price(1))
+",
+        ),
+        row(
+            "a decorator that only hands on",
+            Changed,
+            r"
+import functools
+def given(f):
+    @functools.wraps(f)
+    def inner(*args, **kwargs): return f(*args, **kwargs)
+    return inner
+@given
+def <|>price(start, qty): return start + qty
+print(price(1, 2))
+",
+        ),
+        row(
+            "a name of the class that keeps what it decorates",
+            Told(&["main.py:6"]),
+            r"
+class Field:
+    def validator(self, f): self.check = f; return f
+class Conf:
+    port = Field()
+    @port.validator
+    def <|>check_port(self, attribute): return attribute
+print(Conf.port.check(None, 1))
+",
+        ),
     ]);
 }

@@ -3,6 +3,7 @@
 //! same; one that is refused, or left to the caller with a place, has the reason checked.
 
 mod edits;
+mod elsewhere;
 mod extracts;
 mod inlines;
 mod moves;

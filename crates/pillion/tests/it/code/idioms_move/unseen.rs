@@ -58,6 +58,27 @@ print(A().go('x'))
         verdict: Refused("main.py:6"),
     },
     Idiom {
+        name: "delete what any name may look up",
+        program: "\
+--- main.py
+class View:
+    def get(self):
+        return 1
+
+    def post(self):
+        return 2
+
+    def go(self, method):
+        return getattr(self, method.lower())()
+
+
+print(View().go('POST'))
+",
+        ask: ("safe_delete", "", ""),
+        more: r#"{"name_path": "View/get"}"#,
+        verdict: Listed("by a name that no text spells"),
+    },
+    Idiom {
         name: "delete what its module is asked for",
         program: "\
 --- main.py

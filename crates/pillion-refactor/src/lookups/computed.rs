@@ -1,0 +1,235 @@
+//! Names that are only known while the program runs: `getattr(self, request.method.lower())`,
+//! `Color[text.upper()]`, `dir(Settings)`, `asdict(point)`.
+//!
+//! No text spells what these look up or list. Where the object is one of those that have what
+//! is changed, the caller is told of them in one line.
+
+use std::sync::Arc;
+
+use pillion_catalogue::Result;
+use pillion_index::Facts;
+use pillion_index::facts::name_hash;
+use pillion_index::parsed::parsed;
+use pillion_index::source::Source;
+use pillion_symbols::ask::EngineView;
+use pillion_symbols::occurrences::Sort;
+use ruff_python_ast::visitor::{self, Visitor};
+use ruff_python_ast::{Expr, ExprCall};
+use ruff_text_size::{Ranged, TextRange};
+
+use super::sites::{self, Object};
+use super::{Finder, Subject};
+
+/// Functions that look a name up in an object.
+const BY_NAME: &[&str] = &["getattr", "setattr", "hasattr", "delattr"];
+/// Functions that list the names of an object.
+const LISTING: &[&str] = &["dir", "vars", "asdict", "astuple", "fields"];
+/// Attributes and methods that do.
+const LISTED: &[&str] = &["__dict__", "__members__", "_asdict", "_fields"];
+/// Bases that make members of what is assigned in a class.
+const ENUMS: &[&str] = &["Enum", "Flag", "IntEnum", "IntFlag", "ReprEnum", "StrEnum"];
+/// Sites that are asked about.
+const MAX_SITES: usize = 300;
+/// Places that a warning names.
+const SHOWN: usize = 5;
+
+/// Something that may look up or list any name.
+struct Site {
+    at: TextRange,
+    object: Object,
+    /// Whether only members of an enumeration can be meant.
+    of_enum: bool,
+}
+
+/// What to tell about a name that may be looked up or listed without being spelled.
+pub(crate) async fn told(engine: &EngineView, subject: &Subject) -> Result<Option<String>> {
+    if subject.alias || subject.sort == Sort::Parameter {
+        return Ok(None);
+    }
+    let mut finder = Finder::of(engine, subject, Default::default());
+    let enums = finder.enums();
+    let mut places = Vec::new();
+    let mut asked = 0;
+    for (file, source, sites) in read(engine, &enums) {
+        for site in sites {
+            asked += 1;
+            if asked > MAX_SITES {
+                break;
+            }
+            if site.of_enum && enums.is_empty() {
+                continue;
+            }
+            if finder.may_be_in(&file, &source, &site.object).await? {
+                let line = source.position(site.at.start().to_usize()).line + 1;
+                places.push(format!("{file}:{line}"));
+            }
+        }
+    }
+    places.dedup();
+    if places.is_empty() {
+        return Ok(None);
+    }
+    let more = match places.len().saturating_sub(SHOWN) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    places.truncate(SHOWN);
+    Ok(Some(format!(
+        "`{}` may be looked up or listed by a name that no text spells: {}{more}",
+        subject.name,
+        places.join(", ")
+    )))
+}
+
+type Read = Vec<(Arc<str>, Arc<Source>, Vec<Site>)>;
+
+/// The files with such sites.
+fn read(engine: &EngineView, enums: &[String]) -> Read {
+    let words = BY_NAME.iter().chain(LISTING).chain(LISTED);
+    let words = words.chain(&["globals"]).copied();
+    let words: Vec<u32> = words
+        .chain(enums.iter().map(String::as_str))
+        .map(name_hash)
+        .collect();
+    let mentions = |facts: &Facts| words.iter().any(|hash| facts.may_mention(*hash));
+    let mut all = Vec::new();
+    for (file, _) in engine.view.index.iter().filter(|(_, f)| mentions(f)) {
+        let Some(source) = engine.view.source(file.as_ref().as_ref()) else {
+            continue;
+        };
+        let sites = parsed(source.text(), file, |parsed| {
+            let mut collector = Collector { found: Vec::new() };
+            collector.visit_body(parsed.body());
+            collector.found
+        });
+        if !sites.is_empty() {
+            all.push((Arc::clone(file), source, sites));
+        }
+    }
+    all
+}
+
+struct Collector {
+    found: Vec<Site>,
+}
+
+impl Collector {
+    fn note(&mut self, at: TextRange, of: &Expr, of_enum: bool) {
+        let object = sites::object(of);
+        if !matches!(object, Object::Other) {
+            self.found.push(Site {
+                at,
+                object,
+                of_enum,
+            });
+        }
+    }
+
+    fn call(&mut self, call: &ExprCall) {
+        let function = match &*call.func {
+            Expr::Name(name) => name.id.as_str(),
+            Expr::Attribute(attribute) => attribute.attr.as_str(),
+            _ => "",
+        };
+        match &*call.arguments.args {
+            [of, name, ..] if BY_NAME.contains(&function) && is_computed(name) => {
+                self.note(call.range(), of, false);
+            }
+            [of, ..] if LISTING.contains(&function) => self.note(call.range(), of, false),
+            [] if function == "globals" && call.func.is_name_expr() => {
+                let at = call.func.range().start().to_usize();
+                self.found.push(Site {
+                    at: call.range(),
+                    object: Object::Own(at),
+                    of_enum: false,
+                });
+            }
+            _ => {}
+        }
+    }
+}
+
+impl<'a> Visitor<'a> for Collector {
+    fn visit_expr(&mut self, expr: &'a Expr) {
+        match expr {
+            Expr::Call(call) => self.call(call),
+            Expr::Subscript(subscript) if is_computed(&subscript.slice) => {
+                self.note(subscript.range(), &subscript.value, true);
+            }
+            Expr::Attribute(attribute) if LISTED.contains(&attribute.attr.as_str()) => {
+                self.note(attribute.range(), &attribute.value, false);
+            }
+            // A member of an enumeration tells its name.
+            Expr::Attribute(attribute) if attribute.attr == *"name" && attribute.ctx.is_load() => {
+                self.note(attribute.range(), &attribute.value, true);
+            }
+            _ => {}
+        }
+        visitor::walk_expr(self, expr);
+    }
+}
+
+/// Whether an expression may be any name: texts with a part that is known are looked at by
+/// what they begin and end with.
+fn is_computed(expr: &Expr) -> bool {
+    match expr {
+        Expr::BinOp(operation) => is_computed(&operation.left) && is_computed(&operation.right),
+        Expr::Call(call) => match &*call.func {
+            Expr::Attribute(method) => is_computed(&method.value),
+            _ => true,
+        },
+        Expr::Name(_) | Expr::Attribute(_) | Expr::Subscript(_) => true,
+        _ => false,
+    }
+}
+
+impl Finder<'_> {
+    /// The enumerations among the classes, by their names.
+    fn enums(&mut self) -> Vec<String> {
+        let mut found = Vec::new();
+        for (path, at) in &self.subject.family.classes {
+            let name = self.opened.with_facts(path, |facts| {
+                let class = facts.symbols.get(facts.named_at(at.start)?)?;
+                let mut bases = class.bases.iter();
+                let is_enum =
+                    |base: &str| base.rsplit('.').next().is_some_and(|b| ENUMS.contains(&b));
+                bases
+                    .any(|base| is_enum(base))
+                    .then(|| class.name.to_string())
+            });
+            found.extend(name);
+        }
+        found
+    }
+
+    /// Whether what is changed may be found in an object.
+    async fn may_be_in(
+        &mut self,
+        file: &str,
+        source: &Arc<Source>,
+        object: &Object,
+    ) -> Result<bool> {
+        if self.subject.sort != Sort::Member {
+            if let Object::Own(at) = object {
+                // `globals()` is about its own module.
+                let is_globals = source
+                    .text()
+                    .get(*at..)
+                    .is_some_and(|t| t.starts_with("globals"));
+                let path = self.engine.absolute(file);
+                return Ok(is_globals && self.binds(&path));
+            }
+            let (_, modules) = self.object(file, source, object).await?;
+            return Ok(modules.iter().any(|(path, _)| self.binds(path)));
+        }
+        let (classes, _) = self.object(file, source, object).await?;
+        // What a class above has may be taken from objects of those below.
+        if let Object::Own(_) = object {
+            let mut above = classes.iter();
+            if above.any(|class| self.subject.family.above.contains(class)) {
+                return Ok(true);
+            }
+        }
+        Ok(self.is_ours(&classes))
+    }
+}
