@@ -105,6 +105,8 @@ pub enum Error {
     WrongSignature,
     #[error("this is no key: {0}")]
     InvalidKey(String),
+    #[error("`{path}` is a secret key: who has it can sign in your name")]
+    SecretKey { path: String },
     #[error("the bundle is for {found}, and this is {expected}")]
     Platform { found: String, expected: String },
     #[error("this is {found}, and {expected} was asked for")]
@@ -154,6 +156,7 @@ impl Error {
             Self::UnknownKey => "unknown_key",
             Self::WrongSignature => "wrong_signature",
             Self::InvalidKey(_) => "invalid_key",
+            Self::SecretKey { .. } => "secret_key",
             Self::Platform { .. } => "wrong_platform",
             Self::Unexpected { .. } => "unexpected_bundle",
         }

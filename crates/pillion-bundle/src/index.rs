@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::manifest::check_scope;
+use crate::paths::excerpt;
 use crate::{BundleType, Digest, Version};
 
 /// What is installed, by type and scope.
@@ -43,9 +44,17 @@ impl ActiveIndex {
 
     /// Read the file. Scopes are names of folders, and only such are taken.
     pub fn parse(bytes: &[u8]) -> Result<Self, String> {
-        let read: Self = serde_json::from_slice(bytes).map_err(|error| error.to_string())?;
-        for (_, scope, _) in read.iter() {
+        let wrong = |error: serde_json::Error| excerpt(&error.to_string());
+        let read: Self = serde_json::from_slice(bytes).map_err(wrong)?;
+        for (kind, scope, active) in read.iter() {
             check_scope(scope)?;
+            // Else the one that is started is one that nobody looks at.
+            if !active.versions.contains_key(&active.version) {
+                let version = &active.version;
+                return Err(format!(
+                    "{kind}/{scope} {version} is active, and not installed"
+                ));
+            }
         }
         Ok(read)
     }
@@ -139,6 +148,11 @@ mod tests {
         let elsewhere = value.to_string().replace("\"core\"", "\"../../home\"");
         let why = ActiveIndex::parse(elsewhere.as_bytes()).unwrap_err();
         assert!(why.contains("../../home"), "{why}");
+        let elsewhere = value
+            .to_string()
+            .replacen("\"version\":\"2\"", "\"version\":\"3\"", 1);
+        let why = ActiveIndex::parse(elsewhere.as_bytes()).unwrap_err();
+        assert!(why.contains("python_runtime/core 3"), "{why}");
 
         assert!(
             !index.forget(BundleType::PythonRuntime, "core", &two),

@@ -11,6 +11,8 @@ pub const FORMAT_VERSION: &str = "bundle-v2";
 
 /// The longest id of a scope: it is the name of a folder.
 const MAX_SCOPE: usize = 128;
+/// The longest name of a release.
+const MAX_RELEASE: usize = 64;
 
 /// `runtime.manifest.json`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -124,7 +126,8 @@ impl Manifest {
             format_version: String,
             bundle_type: String,
         }
-        let wrong = |error: serde_json::Error| Error::InvalidManifest(error.to_string());
+        let told = |text: String| Error::InvalidManifest(paths::excerpt(&text));
+        let wrong = |error: serde_json::Error| told(error.to_string());
         if bytes.len() as u64 > limits.manifest {
             return Err(Error::TooLarge {
                 what: "the manifest".to_owned(),
@@ -138,7 +141,7 @@ impl Manifest {
                 expected: FORMAT_VERSION,
             });
         }
-        let kind: BundleType = head.bundle_type.parse().map_err(Error::InvalidManifest)?;
+        let kind: BundleType = head.bundle_type.parse().map_err(told)?;
         if kind.manifest_name() != name {
             let message = format!("a bundle of type `{kind}` has a `{}`", kind.manifest_name());
             return Err(Error::InvalidManifest(message));
@@ -202,6 +205,9 @@ impl Manifest {
         let tree = self.tree()?;
         match self {
             Self::Runtime(manifest) => {
+                for text in [&manifest.python_version, &manifest.sidecar_version] {
+                    check_release(text).map_err(Error::InvalidManifest)?;
+                }
                 let python = &manifest.python_executable_relpath;
                 if manifest.python.executable_relpath != *python {
                     return wrong("the two paths of the Python are not the same".to_owned());
@@ -350,6 +356,18 @@ fn beside_manifests(path: &str) -> Result<()> {
     }
 }
 
+/// The release of an interpreter or of a program, such as `3.13.0rc1+`. It is only shown.
+fn check_release(text: &str) -> Result<(), String> {
+    let is_known = |byte: u8| byte.is_ascii_alphanumeric() || b".-+_".contains(&byte);
+    match !text.is_empty() && text.len() <= MAX_RELEASE && text.bytes().all(is_known) {
+        true => Ok(()),
+        false => Err(format!(
+            "`{}` is no release such as `3.13.0`",
+            paths::shown(text)
+        )),
+    }
+}
+
 /// Check the id of a scope, which is the name of a folder.
 pub(crate) fn check_scope(scope: &str) -> Result<(), String> {
     let is_known = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
@@ -495,7 +513,10 @@ pub(crate) mod tests {
             ("/platform", "\"linux-x86\"", "invalid_manifest"),
             ("/platform", "\"windows-x64\"", "link_not_allowed"),
             ("/python_version", "3", "invalid_manifest"),
+            ("/python_version", "\"\"", "invalid_manifest"),
+            ("/python_version", "\"\\u001b[2J\"", "invalid_manifest"),
             ("/sidecar_version", "null", "invalid_manifest"),
+            ("/sidecar_version", "\"../x\"", "invalid_manifest"),
             ("/desktop_min_version", "\"new\"", "invalid_manifest"),
             ("/entrypoint", "\"/bin/sh\"", "invalid_manifest"),
             ("/entrypoint", "\"python\"", "invalid_manifest"),
@@ -540,6 +561,30 @@ pub(crate) mod tests {
             let bytes = serde_json::to_vec(&changed).unwrap();
             let error = Manifest::parse(RuntimeManifest::NAME, &bytes, &limits).unwrap_err();
             assert_eq!(error.reason(), expected, "{at} = {new}: {error}");
+        }
+    }
+
+    #[test]
+    fn what_a_manifest_says_is_quoted_in_part() {
+        let (_, manifest) = runtime(Platform::LinuxX64);
+        let bytes = manifest.to_bytes().unwrap();
+        let sound: serde_json::Value = serde_json::from_slice(&bytes).unwrap();
+        for at in [
+            "/version",
+            "/bundle_type",
+            "/platform",
+            "/files/0/mode",
+            "/scope_id",
+        ] {
+            let mut changed = sound.clone();
+            *changed.pointer_mut(at).unwrap() = "\u{1b}[2J-long".repeat(100_000).into();
+            let bytes = serde_json::to_vec(&changed).unwrap();
+            let read = Manifest::parse(RuntimeManifest::NAME, &bytes, &BundleLimits::default());
+            let told = read.unwrap_err().to_string();
+            assert!(
+                told.len() < 2000 && !told.contains('\u{1b}'),
+                "{at}: {told}"
+            );
         }
     }
 

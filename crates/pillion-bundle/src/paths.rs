@@ -18,6 +18,10 @@ pub const MAX_PORTABLE_PATH: usize = 200;
 pub const MAX_PART: usize = 255;
 /// So many links may lead to each other, as on Linux.
 const MAX_LINKS: usize = 40;
+/// So many folders a bundle may have. Long paths make many of few files.
+const MAX_FOLDERS: usize = 200_000;
+/// So many parts of paths are gone through to see where all links lead.
+const MAX_STEPS: usize = 1_000_000;
 
 /// Names that Windows keeps for devices, with any ending.
 const DEVICES: [&str; 6] = ["con", "prn", "aux", "nul", "conin$", "conout$"];
@@ -123,6 +127,28 @@ pub fn shown(path: &str) -> String {
     text
 }
 
+/// What somebody says who quotes a text of others, as errors show it: its beginning and its end,
+/// and without what a terminal would obey.
+pub fn excerpt(text: &str) -> String {
+    const SIDE: usize = 200;
+    let count = text.chars().count();
+    let kept = |chars: &mut dyn Iterator<Item = char>| -> String {
+        let plain = |c: char| match c.is_control() && c != '\n' {
+            true => c.escape_default().to_string(),
+            false => c.to_string(),
+        };
+        chars.map(plain).collect()
+    };
+    match count > 2 * SIDE {
+        true => {
+            let start = kept(&mut text.chars().take(SIDE));
+            let end = kept(&mut text.chars().skip(count - SIDE));
+            format!("{start}…{end}")
+        }
+        false => kept(&mut text.chars()),
+    }
+}
+
 /// Whether two paths are one where capitals do not count.
 pub fn is_same(one: &str, other: &str) -> bool {
     folded(one) == folded(other)
@@ -142,9 +168,11 @@ fn folded(path: &str) -> String {
 pub struct PathTree<'a> {
     files: BTreeSet<&'a str>,
     links: BTreeMap<&'a str, &'a str>,
-    folders: BTreeSet<&'a str>,
-    /// Each path and folder by what it is where capitals do not count.
-    folded: HashMap<String, &'a str>,
+    /// The folders, each with a number.
+    folders: BTreeMap<&'a str, usize>,
+    /// Each path and folder by the number of the folder that it is in and what it is called there
+    /// where capitals do not count.
+    folded: HashMap<(usize, String), &'a str>,
 }
 
 impl<'a> PathTree<'a> {
@@ -161,21 +189,33 @@ impl<'a> PathTree<'a> {
         }
         for (path, target) in links {
             tree.add(path, names)?;
+            if target.len() > MAX_PATH {
+                return Err(Error::LongPath {
+                    path: shown(target),
+                    limit: MAX_PATH,
+                });
+            }
             tree.links.insert(path, target);
         }
-        for path in tree.files.iter().chain(tree.links.keys()) {
-            for folder in parents(path) {
-                if tree.files.contains(folder) || tree.links.contains_key(folder) {
-                    return Err(Error::BelowFile {
-                        path: shown(path),
-                        parent: shown(folder),
-                    });
-                }
-            }
+        let mut folders = tree.folders.keys();
+        let is_other =
+            |folder: &&&str| tree.files.contains(**folder) || tree.links.contains_key(**folder);
+        if let Some(folder) = folders.find(is_other) {
+            let below = format!("{folder}/");
+            let mut paths = tree.files.iter().chain(tree.links.keys());
+            let path = paths.find(|path| path.starts_with(&below));
+            return Err(Error::BelowFile {
+                path: shown(path.unwrap_or(folder)),
+                parent: shown(folder),
+            });
         }
+        let mut steps = 0;
         for (path, target) in &tree.links {
-            if tree.resolve(path).is_none() {
+            if tree.follow(path, &mut steps).is_none() {
                 return Err(tree.bad_link(path, target));
+            }
+            if steps > MAX_STEPS {
+                return Err(Error::TooMany { limit: MAX_STEPS });
             }
         }
         Ok(tree)
@@ -186,38 +226,54 @@ impl<'a> PathTree<'a> {
         if self.files.contains(path) || self.links.contains_key(path) {
             return Err(Error::Duplicate { path: shown(path) });
         }
-        for one in parents(path).chain([path]) {
-            let is_folder = one != path;
-            if is_folder && !self.folders.insert(one) {
-                continue;
+        // Those above a folder that is known are known.
+        let above = path.rmatch_indices('/').map(|(at, _)| &path[..at]);
+        let new = above.take_while(|folder| !self.folders.contains_key(folder));
+        let new: Vec<&str> = new.collect();
+        for folder in new.into_iter().rev() {
+            self.fold(folder)?;
+            if self.folders.len() == MAX_FOLDERS {
+                return Err(Error::TooMany { limit: MAX_FOLDERS });
             }
-            match self.folded.insert(folded(one), one) {
-                Some(other) if other != one => {
-                    return Err(Error::CaseCollision {
-                        path: shown(one),
-                        other: shown(other),
-                    });
-                }
-                _ => {}
-            }
+            // The top has no number of its own, and is 0.
+            self.folders.insert(folder, self.folders.len() + 1);
         }
-        Ok(())
+        self.fold(path)
+    }
+
+    /// Note what a path is where capitals do not count. The folder that it is in is known.
+    fn fold(&mut self, path: &'a str) -> Result<()> {
+        let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
+        let folder = self.folders.get(folder).copied().unwrap_or_default();
+        match self.folded.insert((folder, folded(name)), path) {
+            Some(other) if other != path => Err(Error::CaseCollision {
+                path: shown(path),
+                other: shown(other),
+            }),
+            _ => Ok(()),
+        }
     }
 
     /// Whether it is a folder of the bundle.
     pub fn has_folder(&self, path: &str) -> bool {
-        self.folders.contains(path)
+        self.folders.contains_key(path)
     }
 
     /// The file or folder that a path means once all links are followed; `None` if that is
     /// outside, or nothing.
     pub fn resolve(&self, path: &str) -> Option<String> {
+        self.follow(path, &mut 0)
+    }
+
+    /// The same, with the number of parts that were gone through.
+    fn follow(&self, path: &str, steps: &mut usize) -> Option<String> {
         let mut left: Vec<String> = path.split('/').rev().map(str::to_owned).collect();
         let mut at: Vec<String> = Vec::new();
         let mut followed = 0;
         while let Some(part) = left.pop() {
+            *steps += 1;
             // Nothing is below a file, not even `..`.
-            if !at.is_empty() && !self.folders.contains(at.join("/").as_str()) {
+            if !at.is_empty() && !self.folders.contains_key(at.join("/").as_str()) {
                 return None;
             }
             match part.as_str() {
@@ -241,7 +297,7 @@ impl<'a> PathTree<'a> {
         let found = at.join("/");
         let is_there = found.is_empty()
             || self.files.contains(found.as_str())
-            || self.folders.contains(found.as_str());
+            || self.folders.contains_key(found.as_str());
         is_there.then_some(found)
     }
 
@@ -309,11 +365,6 @@ impl<'a> PathTree<'a> {
 /// Whether a link's target is from the root of a machine, or no path of a Unix.
 fn is_rooted(target: &str) -> bool {
     target.starts_with(['/', '\\']) || target.contains(['\\', '\0'])
-}
-
-/// The folders above a path, the outermost first.
-fn parents(path: &str) -> impl Iterator<Item = &str> {
-    path.match_indices('/').map(|(at, _)| &path[..at])
 }
 
 #[cfg(test)]
@@ -384,6 +435,34 @@ mod tests {
         assert_eq!(tree(&["\u{e9}", "e\u{301}"], &[]), "case_collision");
         assert_eq!(tree(&["a", "a/b"], &[]), "below_file");
         assert_eq!(tree(&["x/f", "l/b"], &[("l", "x")]), "below_file");
+    }
+
+    #[test]
+    fn few_long_paths_cannot_make_more_folders_than_there_may_be() {
+        let deep = "/a".repeat(500);
+        let paths: Vec<String> = (0..450).map(|number| format!("{number}{deep}")).collect();
+        let of = |count: usize| {
+            let files = paths[..count].iter().map(String::as_str);
+            PathTree::of(files, [], Names::Unix).map_or_else(|error| error.reason(), |_| "fine")
+        };
+        assert_eq!(of(10), "fine");
+        assert_eq!(of(450), "too_many_entries");
+        // Nor can links that lead to links keep anybody busy.
+        let ways = "d/../".repeat(200);
+        let target = |number: usize| match number % 10 {
+            9 => "d".to_owned(),
+            _ => format!("{ways}l{}", number + 1),
+        };
+        let links = (0..1000).map(|number| (format!("l{number}"), target(number)));
+        let links: Vec<(String, String)> = links.collect();
+        let links = links
+            .iter()
+            .map(|(path, target)| (path.as_str(), target.as_str()));
+        let found = PathTree::of(["d/f"], links, Names::Unix);
+        assert_eq!(found.unwrap_err().reason(), "too_many_entries");
+        let long = "d/../".repeat(300) + "d";
+        let found = PathTree::of(["d/f"], [("l", long.as_str())], Names::Unix);
+        assert_eq!(found.unwrap_err().reason(), "long_path");
     }
 
     #[test]

@@ -113,6 +113,20 @@ impl TrustedKeys {
         self.0.is_empty()
     }
 
+    /// Whether one of them is that of a signature, as far as that can be said without the archive.
+    pub fn may_have_made(&self, signature: &str) -> Result<()> {
+        let invalid = |error: minisign_verify::Error| Error::InvalidSignature(error.to_string());
+        let signature = Signature::decode(signature).map_err(invalid)?;
+        for (key, _) in &self.0 {
+            match key.verify_stream(&signature) {
+                Ok(_) => return Ok(()),
+                Err(minisign_verify::Error::UnexpectedKeyId) => {}
+                Err(error) => return Err(invalid(error)),
+            }
+        }
+        Err(Error::UnknownKey)
+    }
+
     /// Check the signature of an archive; gives the key that made it.
     pub fn verify(&self, signature: &str, mut archive: impl Read) -> Result<String> {
         let invalid = |error: minisign_verify::Error| Error::InvalidSignature(error.to_string());
@@ -146,6 +160,15 @@ pub fn is_signature(text: &str) -> bool {
     Signature::decode(text).is_ok()
 }
 
+/// Whether a text is the content of a secret key's file, with or without a password.
+pub fn is_secret_key(text: &str) -> bool {
+    // The only line of this length that any file of minisign has.
+    const LENGTH: usize = 212;
+    let is_base64 = |byte: u8| byte.is_ascii_alphanumeric() || b"+/=".contains(&byte);
+    let mut lines = text.lines().map(str::trim);
+    lines.any(|line| line.len() == LENGTH && line.starts_with("RW") && line.bytes().all(is_base64))
+}
+
 /// Sign bytes that are at hand.
 pub fn sign_bytes(key: &SecretKey, bytes: &[u8], about: &str) -> Result<String> {
     key.sign(Cursor::new(bytes), about)
@@ -171,7 +194,12 @@ mod tests {
         assert_eq!(reason(&trusted, &signature, b"archive"), "unknown_key");
         trusted.add(&other.public).unwrap();
         assert_eq!(reason(&trusted, &signature, b"archive"), "unknown_key");
+        let early = trusted.may_have_made(&signature).unwrap_err();
+        assert_eq!(early.reason(), "unknown_key");
         trusted.add(&ours.public_line).unwrap();
+        trusted.may_have_made(&signature).unwrap();
+        let early = trusted.may_have_made("no").unwrap_err();
+        assert_eq!(early.reason(), "invalid_signature");
         assert_eq!(
             trusted.verify(&signature, &b"archive"[..]).unwrap(),
             ours.public_line
@@ -191,6 +219,10 @@ mod tests {
         let key = SecretKey::parse(&pair.secret, Some("horse".to_owned())).unwrap();
         assert_eq!(key.public_line().unwrap(), pair.public_line);
         assert_eq!(format!("{key:?}"), "SecretKey(..)");
+        let plain = Pair::generate(None).unwrap();
+        assert!(is_secret_key(&pair.secret) && is_secret_key(&plain.secret));
+        let signature = sign_bytes(&key, b"archive", "core 1").unwrap();
+        assert!(!is_secret_key(&pair.public) && !is_secret_key(&signature));
         let line = pair.secret.lines().last().unwrap();
         assert!(!format!("{pair:?}").contains(line));
         assert_eq!(

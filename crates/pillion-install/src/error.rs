@@ -86,6 +86,8 @@ pub enum Error {
         url: String,
         /// What went wrong.
         why: String,
+        /// Whether asking again will not help.
+        is_final: bool,
     },
     /// A tool of a build failed.
     #[error("{what}")]
@@ -152,6 +154,11 @@ impl Error {
             Self::Io { .. } => "look at its permissions, or name another folder".to_owned(),
             Self::Config { .. } => {
                 "write `[bundles]` and `trusted_keys = [\"RW...\"]` there".to_owned()
+            }
+            Self::Download { is_final: true, .. } => {
+                "look at the address; what lies beside an archive has its name and `.minisig` or \
+                 `.sha256`"
+                    .to_owned()
             }
             Self::Download { .. } => {
                 "try again: what has arrived is kept, and only the rest is asked for".to_owned()

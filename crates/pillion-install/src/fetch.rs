@@ -10,6 +10,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use pillion_bundle::paths::excerpt;
 use pillion_bundle::registry::{self, Artifact};
 use pillion_bundle::{BundleLimits, parse_checksum, signature};
 use pillion_runtime::managed::ProgressListener;
@@ -21,6 +22,7 @@ use tokio::io::AsyncWriteExt;
 use crate::error::{Error, Result};
 use crate::held::{Held, tag_of};
 use crate::store::{ArchiveFile, BundleStore, VersionFilter};
+use crate::trust::TrustPolicy;
 
 /// So often it is tried.
 const ATTEMPTS: u32 = 5;
@@ -95,15 +97,19 @@ impl ArchiveLocation {
     fn beside(&self, artifact: &Artifact) -> Result<Self> {
         let name = &artifact.artifact_url;
         let wrong = || Error::Input {
-            what: format!("the registry names an artifact that is nowhere: `{name}`"),
+            what: format!(
+                "the registry names an artifact that is nowhere: `{}`",
+                excerpt(name)
+            ),
             hint: "`pillion registry build DIR` makes the list anew".to_owned(),
         };
         match self {
             Self::File(path) => Ok(Self::File(path.with_file_name(artifact.file_name()))),
-            Self::Url(url) => {
-                let url = url.join(name).map_err(|_| wrong())?;
+            Self::Url(list) => {
+                let url = list.join(name).map_err(|_| wrong())?;
+                let gives_up = list.scheme() == "https" && url.scheme() != "https";
                 match url.scheme() {
-                    "http" | "https" => Ok(Self::Url(url)),
+                    "http" | "https" if !gives_up => Ok(Self::Url(url)),
                     _ => Err(wrong()),
                 }
             }
@@ -128,7 +134,7 @@ pub async fn choose(
         }
         ArchiveLocation::Url(url) => {
             let text = small(&client(url).await?, url, registry::MAX_SIZE).await?;
-            let text = text.ok_or_else(|| failed(url, &StatusCode::NOT_FOUND))?;
+            let text = text.ok_or_else(|| refused_by_host(url, StatusCode::NOT_FOUND))?;
             crate::registry::parse(text.as_bytes(), url.path())?
         }
     };
@@ -155,10 +161,13 @@ impl Fetched {
     }
 }
 
-/// Bring an archive here, with what lies beside it. A file is where it is already.
+/// Bring an archive here, with what lies beside it and what a list says of it. A file is where it
+/// is already; what nobody signed who is trusted is refused before it comes from elsewhere.
 pub async fn fetch(
     place: &ArchiveLocation,
+    listed: Option<Artifact>,
     store: &BundleStore,
+    trust: &TrustPolicy,
     progress: &dyn ProgressListener,
 ) -> Result<Fetched> {
     let url = match place {
@@ -169,8 +178,13 @@ pub async fn fetch(
                 what: error.to_string(),
                 hint: "try again".to_owned(),
             })?;
+            let mut source = read?;
+            if let Some(listed) = listed {
+                source.checksum = Some(listed.sha256);
+                source.signature = source.signature.take().or(listed.signature);
+            }
             return Ok(Fetched {
-                source: read?,
+                source,
                 download: None,
             });
         }
@@ -189,6 +203,17 @@ pub async fn fetch(
         signature::MAX_SIZE,
     )
     .await?;
+    let (checksum, signature) = match listed {
+        Some(listed) => (Some(listed.sha256), signature.or(listed.signature)),
+        None => (checksum, signature),
+    };
+    if let Err(refusal) = trust.expects(signature.as_deref()) {
+        // That it is not there at all says more.
+        return match client.get(url.clone()).send().await {
+            Ok(answer) if is_final(answer.status()) => Err(refused_by_host(url, answer.status())),
+            _ => Err(Error::refused(name)(refusal)),
+        };
+    }
     let held = Held::take(url.as_str(), name, &store.downloads(), progress).await?;
     progress.step(&format!("downloading {name}"));
     download(&client, url, &held.path, progress).await?;
@@ -263,7 +288,7 @@ async fn small(client: &Client, url: &Url, most: u64) -> Result<Option<String>> 
                 Err(why) => last = why,
             },
             Ok(answer) if is_final(answer.status()) => {
-                return Err(failed(url, &answer.status()));
+                return Err(refused_by_host(url, answer.status()));
             }
             Ok(answer) => last = answer.status().to_string(),
             Err(error) if is_untrusted(&error) => return Err(failed(url, &told(&error))),
@@ -349,10 +374,14 @@ async fn once(client: &Client, url: &Url, path: &Path, progress: &dyn ProgressLi
             _ => return restart(path, "the file at the host has changed"),
         },
         status if status.is_success() => 0,
-        status if is_final(status) => return Attempt::Never(failed(url, &status)),
+        status if is_final(status) => return Attempt::Never(refused_by_host(url, status)),
         status => return Attempt::Again(status.to_string()),
     };
-    let total = answer.content_length().map(|length| start + length);
+    // A host may give less at once than was asked for; then the rest is asked for again.
+    let total = match answer.status() {
+        StatusCode::PARTIAL_CONTENT => total(&answer),
+        _ => answer.content_length(),
+    };
     if total.is_some_and(|total| total > limit) {
         return Attempt::Never(too_large(url, limit));
     }
@@ -414,6 +443,7 @@ fn remember_tag(path: &Path, answer: &Response) -> io::Result<()> {
 fn restart(path: &Path, why: &str) -> Attempt {
     match std::fs::remove_file(path) {
         Ok(()) => Attempt::Again(why.to_owned()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Attempt::Again(why.to_owned()),
         Err(error) => Attempt::Never(Error::io("remove", path)(error)),
     }
 }
@@ -459,6 +489,18 @@ fn too_large(url: &Url, limit: u64) -> Error {
     })
 }
 
+/// The host has said that it does not have it, or does not give it.
+fn refused_by_host(url: &Url, status: StatusCode) -> Error {
+    match failed(url, &status) {
+        Error::Download { url, why, .. } => Error::Download {
+            url,
+            why,
+            is_final: true,
+        },
+        other => other,
+    }
+}
+
 fn failed(url: &Url, why: &dyn std::fmt::Display) -> Error {
     let mut shown = url.clone();
     let _ = shown.set_password(None);
@@ -468,6 +510,7 @@ fn failed(url: &Url, why: &dyn std::fmt::Display) -> Error {
     Error::Download {
         url: shown.to_string(),
         why: why.to_string(),
+        is_final: false,
     }
 }
 

@@ -1,9 +1,9 @@
 //! Folders of artifacts, and the list that any static host can serve beside them.
 
-use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
+use pillion_bundle::paths::excerpt;
 use pillion_bundle::registry::{Artifact, ArtifactQuery, FORMAT_VERSION, MAX_SIZE, NAME, Registry};
 use pillion_bundle::{BundleType, Compression, Platform, Version};
 use pillion_runtime::managed::ProgressListener;
@@ -36,6 +36,13 @@ pub fn build(
             hint: "`pillion bundle build --out FOLDER/NAME.tar.zst` makes one".to_owned(),
         });
     }
+    let is_there = |version: &&Version| bundles.iter().any(|one| one.version == **version);
+    if let Some(version) = mandatory.iter().find(|version| !is_there(version)) {
+        return Err(Error::NotFound {
+            what: format!("no artifact has the version {version}, which is to be mandatory"),
+            hint: "name a version that is in the folder with `--mandatory`".to_owned(),
+        });
+    }
     let registry = Registry::of(bundles);
     if !preview {
         let path = folder.join(NAME);
@@ -56,7 +63,7 @@ pub fn read(folder: &Path) -> Result<Registry> {
 /// The list in a file.
 pub(crate) fn read_file(path: &Path) -> Result<Registry> {
     let mut bytes = Vec::new();
-    fs::File::open(path)
+    store::open(path)
         .and_then(|file| file.take(MAX_SIZE).read_to_end(&mut bytes))
         .map_err(Error::io("read", path))?;
     parse(&bytes, &path.display().to_string())
@@ -65,7 +72,7 @@ pub(crate) fn read_file(path: &Path) -> Result<Registry> {
 /// A list that came from somewhere.
 pub(crate) fn parse(bytes: &[u8], name: &str) -> Result<Registry> {
     let wrong = |why: String| Error::Input {
-        what: format!("`{name}` is no list of artifacts: {why}"),
+        what: format!("`{name}` is no list of artifacts: {}", excerpt(&why)),
         hint: "`pillion registry build DIR` makes it".to_owned(),
     };
     let read: Registry = serde_json::from_slice(bytes).map_err(|error| wrong(error.to_string()))?;

@@ -36,6 +36,15 @@ pub struct TrustPolicy {
 }
 
 impl TrustPolicy {
+    /// Whether an archive with this signature may turn out to be one that is taken.
+    pub(crate) fn expects(&self, signature: Option<&str>) -> pillion_bundle::Result<()> {
+        match signature {
+            _ if self.allow_unsigned => Ok(()),
+            None => Err(pillion_bundle::Error::Unsigned),
+            Some(signature) => self.keys.may_have_made(signature),
+        }
+    }
+
     /// The keys of the configuration and these, which are keys or the files of keys.
     pub fn of(dirs: &Dirs, named: &[String], from: &Path, allow_unsigned: bool) -> Result<Self> {
         let mut keys = TrustedKeys::default();

@@ -31,15 +31,38 @@ pub fn folder_of(store: &Path, kind: BundleType, scope: &str, version: &str) -> 
     store.join(kind.as_str()).join(scope).join(version)
 }
 
-/// What a store says is installed. A store that is not there has nothing.
+/// What a store says is installed. A store that is not there has nothing; one that has bundles
+/// and no list of them has lost it, because the list is there before the first of them.
 pub fn read_index(store: &Path) -> Result<ActiveIndex, BundleError> {
     let path = store.join(ActiveIndex::NAME);
     let bytes = match read_bounded(&path, MAX_INDEX) {
         Ok(bytes) => bytes,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(ActiveIndex::default()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            return match has_bundles(store) {
+                false => Ok(ActiveIndex::default()),
+                true => Err(BundleError::Index {
+                    path,
+                    why: "it is gone, and bundles are there".to_owned(),
+                }),
+            };
+        }
         Err(source) => return Err(BundleError::Read { path, source }),
     };
     ActiveIndex::parse(&bytes).map_err(|why| BundleError::Index { path, why })
+}
+
+/// Whether a store has folders of bundles, whatever its list says.
+fn has_bundles(store: &Path) -> bool {
+    BundleType::ALL.iter().any(|kind| {
+        let scopes = store.join(kind.as_str()).read_dir();
+        let versions = scopes.into_iter().flatten().flatten();
+        let mut versions = versions.flat_map(|scope| scope.path().read_dir());
+        versions.any(|mut versions| {
+            versions.any(|version| {
+                version.is_ok_and(|version| version.path().join(kind.manifest_name()).is_file())
+            })
+        })
+    })
 }
 
 /// A bundle that lies unpacked in a folder.
@@ -350,6 +373,10 @@ pub fn hash(path: &Path) -> io::Result<Digest> {
 }
 
 fn read_bounded(path: &Path, most: u64) -> io::Result<Vec<u8>> {
+    // A pipe to which nobody writes would keep us for ever.
+    if !fs::metadata(path)?.is_file() {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no file"));
+    }
     let mut bytes = Vec::new();
     fs::File::open(path)?
         .take(most + 1)

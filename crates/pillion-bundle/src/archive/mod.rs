@@ -20,6 +20,9 @@ pub enum Compression {
 }
 
 impl Compression {
+    /// All of them.
+    pub const ALL: [Self; 2] = [Self::Zstd, Self::Gzip];
+
     /// By the end of a file's name.
     pub fn of_name(name: &str) -> Option<Self> {
         match name {

@@ -184,9 +184,7 @@ fn entries<R: Read>(
             if !is_manifest {
                 return Err(Error::NoManifest);
             }
-            let mut bytes = Vec::new();
-            let mut content = (&mut entry).take(limits.manifest + 1);
-            content.read_to_end(&mut bytes).map_err(broken)?;
+            let bytes = read_manifest(&mut entry, limits)?;
             let found = Manifest::parse(&path, &bytes, limits)?;
             sink.manifest(&found, &bytes)?;
             seen.insert(path);
@@ -208,6 +206,7 @@ fn entries<R: Read>(
                 if !known.folders.contains(&path) {
                     return Err(unlisted(&path));
                 }
+                has_no_content(&path, &entry)?;
                 continue;
             }
             EntryType::Regular | EntryType::Symlink => {}
@@ -236,6 +235,7 @@ fn entries<R: Read>(
                         found: paths::shown(&target),
                     });
                 }
+                has_no_content(&path, &entry)?;
                 sink.link(link).map_err(Error::Write)?;
             }
             _ => {
@@ -245,11 +245,44 @@ fn entries<R: Read>(
         }
     }
     let manifest = known.ok_or(Error::NoManifest)?.manifest;
+    if !record.is_empty() {
+        let what = "a record belongs to no entry".to_owned();
+        return Err(Error::Broken(what));
+    }
     let paths = manifest.files().iter().map(|file| &file.path);
     let mut paths = paths.chain(manifest.links().iter().map(|link| &link.path));
     match paths.find(|path| !seen.contains(*path)) {
         Some(path) => Err(Error::Missing { path: path.clone() }),
         None => Ok(manifest),
+    }
+}
+
+/// The bytes of the manifest. Its own size says how many there should be.
+fn read_manifest<R: Read>(entry: &mut tar::Entry<'_, R>, limits: &BundleLimits) -> Result<Vec<u8>> {
+    let size = entry.header().entry_size().map_err(broken)?;
+    if size > limits.manifest {
+        return Err(Error::TooLarge {
+            what: "the manifest".to_owned(),
+            limit: limits.manifest,
+        });
+    }
+    let mut bytes = Vec::new();
+    entry.read_to_end(&mut bytes).map_err(broken)?;
+    match bytes.len() as u64 == size {
+        true => Ok(bytes),
+        false => Err(Error::Truncated),
+    }
+}
+
+/// Programs that unpack archives do not agree on where the next entry begins after a folder or a
+/// link that says it has content: what one of them checks another would not see.
+fn has_no_content<R: Read>(path: &str, entry: &tar::Entry<'_, R>) -> Result<()> {
+    match entry.header().entry_size().map_err(broken)? {
+        0 => Ok(()),
+        _ => Err(Error::Broken(format!(
+            "`{}` is no file, and has content",
+            paths::shown(path)
+        ))),
     }
 }
 
@@ -321,6 +354,10 @@ struct Record {
 }
 
 impl Record {
+    fn is_empty(&self) -> bool {
+        self.path.is_none() && self.target.is_none()
+    }
+
     /// Take an entry that is a record; says whether it was one.
     fn take<R: Read>(&mut self, kind: EntryType, entry: &mut tar::Entry<'_, R>) -> Result<bool> {
         let is_record = matches!(
@@ -384,13 +421,21 @@ impl Known {
     fn of(manifest: Manifest) -> Self {
         let files = manifest.files().iter().map(|file| file.path.as_str());
         let links = manifest.links().iter().map(|link| link.path.as_str());
-        let folders = files.clone().chain(links.clone()).flat_map(|path| {
-            let ends = path.match_indices('/').map(|(at, _)| at);
-            ends.map(move |at| path[..at].to_owned())
-        });
+        let mut folders = HashSet::new();
+        for path in files.clone().chain(links.clone()) {
+            // Those above a folder that is known are known.
+            let mut above = path;
+            while let Some((folder, _)) = above.rsplit_once('/') {
+                if folders.contains(folder) {
+                    break;
+                }
+                folders.insert(folder.to_owned());
+                above = folder;
+            }
+        }
         let numbered = |(at, path): (usize, &str)| (path.to_owned(), at);
         Self {
-            folders: folders.collect(),
+            folders,
             files: files.enumerate().map(numbered).collect(),
             links: links.enumerate().map(numbered).collect(),
             manifest,

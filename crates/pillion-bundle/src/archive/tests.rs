@@ -393,6 +393,46 @@ fn each_kind_of_hostile_entry_is_refused_with_its_own_error() {
 }
 
 #[test]
+fn what_has_no_content_says_so_and_a_record_belongs_to_an_entry() {
+    let (_, manifest) = runtime(Platform::LinuxX64);
+    for (kind, name, target) in [
+        (EntryType::Directory, "sidecar/bin/", ""),
+        (EntryType::Symlink, "python/bin/python3", "python3.11"),
+    ] {
+        let mut hostile = Hostile::new(&manifest);
+        hostile.files_without("python/bin/python3");
+        hostile.entry(kind, name, target, 0o755, &[0; 512]);
+        assert_eq!(reason(&hostile.packed()), "broken_archive", "{kind:?}");
+    }
+    let mut hostile = Hostile::new(&manifest);
+    hostile.files_without("");
+    hostile.entry(
+        EntryType::GNULongName,
+        "././@LongLink",
+        "",
+        0o644,
+        b"more\0",
+    );
+    assert_eq!(reason(&hostile.packed()), "broken_archive");
+}
+
+#[test]
+fn a_manifest_that_is_cut_off_is_told_from_one_that_is_wrong() {
+    let (_, manifest) = runtime(Platform::LinuxX64);
+    let tar = Hostile::new(&manifest).builder.into_inner().unwrap();
+    let packed = zstd::encode_all(&tar[..700], 1).unwrap();
+    assert_eq!(reason(&packed), "truncated");
+    let mut header = Header::from_byte_slice(&tar[..512]).clone();
+    header.set_size(1 << 62);
+    header.set_cksum();
+    let larger = [header.as_bytes(), &tar[512..]].concat();
+    assert_eq!(
+        reason(&zstd::encode_all(larger.as_slice(), 1).unwrap()),
+        "too_large"
+    );
+}
+
+#[test]
 fn the_manifest_comes_first_and_once() {
     let mut without = Hostile {
         builder: Builder::new(Vec::new()),

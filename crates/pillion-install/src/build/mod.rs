@@ -22,7 +22,7 @@ use pillion_runtime::managed::ProgressListener;
 pub use runtime::{RuntimeInput, python_layout};
 
 use crate::error::{Error, Result};
-use crate::store::{ArchiveFile, Expected, check};
+use crate::store::{ArchiveFile, CHECKSUM, Expected, check};
 use crate::trust::TrustPolicy;
 
 /// Where the content of a file is.
@@ -54,6 +54,8 @@ impl Content {
 pub struct Plan {
     /// Its manifest.
     pub manifest: Manifest,
+    /// What was to be left out, and is not there.
+    pub unmatched: Vec<String>,
     contents: BTreeMap<String, Content>,
     /// What was unpacked or downloaded for it; goes with the plan.
     _temporary: Vec<tempfile::TempDir>,
@@ -96,10 +98,20 @@ pub struct SizeReport {
     pub files: Vec<(String, u64)>,
 }
 
-/// A bundle of content: the files of a folder.
+/// How the archive at this path is compressed, by its name.
+pub fn compression_of(out: &Path) -> Result<Compression> {
+    let name = out.file_name().unwrap_or_default().to_string_lossy();
+    Compression::of_name(&name).ok_or_else(|| Error::Input {
+        what: format!("`{}` is no name of an archive", out.display()),
+        hint: "let it end with `.tar.zst`, or with `.tar.gz` for older desktops".to_owned(),
+    })
+}
+
+/// A bundle of content: the files of a folder. What an earlier build left at `out` is none.
 pub fn content(
     identity: &BundleIdentity,
     from: &Path,
+    out: &Path,
     exclude: &[String],
     chapter: Option<ChapterManifest>,
     progress: &dyn ProgressListener,
@@ -111,8 +123,12 @@ pub fn content(
             pillion_bundle::Error::LinkNotAllowed { path: path.clone() },
         ));
     }
-    // Manifests of older builds are no content.
-    found.files.retain(|path, _| !Manifest::is_name(path));
+    // Neither manifests of older builds are content, nor what they made.
+    let made = ["", signature::ENDING, CHECKSUM].map(|ending| resolved(&beside(out, ending)));
+    found.files.retain(|path, (content, _)| {
+        let is_made = matches!(content, Content::File(file) if made.contains(file));
+        !Manifest::is_name(path) && !is_made
+    });
     let (files, contents) = tree::measure(found.files, false, progress)?;
     let chapter = chapter.map(|chapter| ChapterManifest {
         has_scripts: files.iter().any(|file| file.path.starts_with("scripts/")),
@@ -128,13 +144,23 @@ pub fn content(
         files,
         chapter,
     }));
-    Plan::of(manifest, contents, Vec::new())
+    Plan::of(manifest, contents, found.unmatched, Vec::new())
+}
+
+/// A path whose folder is as the system knows it.
+fn resolved(path: &Path) -> PathBuf {
+    let folder = path.parent().and_then(|folder| folder.canonicalize().ok());
+    match (folder, path.file_name()) {
+        (Some(folder), Some(name)) => folder.join(name),
+        _ => path.to_owned(),
+    }
 }
 
 impl Plan {
     fn of(
         manifest: Manifest,
         contents: BTreeMap<String, Content>,
+        unmatched: Vec<String>,
         temporary: Vec<tempfile::TempDir>,
     ) -> Result<Self> {
         let title = manifest.title();
@@ -143,6 +169,7 @@ impl Plan {
             .map_err(Error::unfit(title))?;
         Ok(Self {
             manifest,
+            unmatched,
             contents,
             _temporary: temporary,
         })
@@ -157,10 +184,7 @@ impl Plan {
         progress: &dyn ProgressListener,
     ) -> Result<Built> {
         let name = out.file_name().unwrap_or_default().to_string_lossy();
-        let compression = Compression::of_name(&name).ok_or_else(|| Error::Input {
-            what: format!("`{}` is no name of an archive", out.display()),
-            hint: "let it end with `.tar.zst`, or with `.tar.gz` for older desktops".to_owned(),
-        })?;
+        let compression = compression_of(out)?;
         let folder = out.parent().filter(|folder| !folder.as_os_str().is_empty());
         let folder = folder.unwrap_or(Path::new("."));
         fs::create_dir_all(folder).map_err(Error::io("make", folder))?;
@@ -220,7 +244,7 @@ impl Plan {
             // That of an earlier build would not fit any more.
             let _ = fs::remove_file(beside(out, signature::ENDING));
         }
-        let checksum = beside(out, ".sha256");
+        let checksum = beside(out, CHECKSUM);
         let line = checksum_line(&verified.sha256, &name);
         pillion_runtime::write_atomically(&checksum, line.as_bytes())
             .map_err(Error::io("write", &checksum))?;

@@ -66,6 +66,10 @@ pub struct PythonLayout {
 impl RuntimeInput<'_> {
     /// Gather everything.
     pub async fn plan(&self, dirs: &Dirs, progress: &dyn ProgressListener) -> Result<Plan> {
+        // What is missing is told before minutes of work.
+        for path in self.lock.into_iter().chain([self.binary]) {
+            crate::store::open(path).map_err(Error::io("read", path))?;
+        }
         let mut temporary = Vec::new();
         let root = self.python_root(&mut temporary, progress)?;
         progress.step(&format!("reading {}", root.display()));
@@ -88,6 +92,7 @@ impl RuntimeInput<'_> {
         if let Some(file) = &layout.path_file {
             open_path_file(&mut python, file, &layout)?;
         }
+        let unmatched = std::mem::take(&mut python.unmatched);
         let mut all = below("python", python);
         for (name, bytes) in worker_files::embedded() {
             let content = Content::Bytes(bytes.to_vec());
@@ -130,7 +135,7 @@ impl RuntimeInput<'_> {
                 root_relpath: "sidecar".to_owned(),
             },
         }));
-        Plan::of(manifest, contents, temporary)
+        Plan::of(manifest, contents, unmatched, temporary)
     }
 
     /// The folder of the interpreter; an archive is unpacked for it.
@@ -389,6 +394,7 @@ fn below(folder: &str, found: TreeContents) -> TreeContents {
             .into_iter()
             .map(|(path, target)| (place(path), target))
             .collect(),
+        unmatched: found.unmatched,
     }
 }
 

@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::io::Read;
+use std::path::{Component, Path, PathBuf};
 
-use pillion_bundle::{BundleFile, Mode, paths};
+use pillion_bundle::{BundleFile, Mode, paths, signature};
 use pillion_runtime::managed::ProgressListener;
 
 use super::Content;
@@ -22,14 +23,29 @@ pub(super) struct TreeContents {
     pub(super) files: BTreeMap<String, (Content, Mode)>,
     /// Links: their paths, and where they lead.
     pub(super) links: Vec<(String, String)>,
+    /// What was to be left out, and is not there.
+    pub(super) unmatched: Vec<String>,
 }
 
 /// Read a folder. `exclude` are paths from there that are left out, with all below them.
 pub(super) fn read(root: &Path, exclude: &[String]) -> Result<TreeContents> {
     let real = root.canonicalize().map_err(Error::io("read", root))?;
-    let mut found = TreeContents::default();
-    walk(&real, &real, "", exclude, &mut found, 0)?;
+    let is_missing = |path: &&String| real.join(inside(&real, path)).symlink_metadata().is_err();
+    let mut found = TreeContents {
+        unmatched: exclude.iter().filter(is_missing).cloned().collect(),
+        ..TreeContents::default()
+    };
+    let left: Vec<String> = exclude.iter().map(|path| inside(&real, path)).collect();
+    walk(&real, &real, "", &left, &mut found, 0)?;
     Ok(found)
+}
+
+/// A path as it is called below the root, however somebody wrote it.
+fn inside(root: &Path, path: &str) -> String {
+    let path = Path::new(path);
+    let parts = path.strip_prefix(root).unwrap_or(path).components();
+    let plain = parts.filter(|part| *part != Component::CurDir);
+    plain.collect::<PathBuf>().to_string_lossy().into_owned()
 }
 
 fn walk(
@@ -65,11 +81,7 @@ fn walk(
             "" => name.to_owned(),
             prefix => format!("{prefix}/{name}"),
         };
-        if name == BYTE_CODE
-            || exclude
-                .iter()
-                .any(|left| left.trim_end_matches('/') == inner)
-        {
+        if name == BYTE_CODE || exclude.contains(&inner) {
             continue;
         }
         let meta = path.symlink_metadata().map_err(Error::io("read", &path))?;
@@ -129,7 +141,20 @@ pub(super) fn measure(
             Content::File(path) => path.clone(),
             Content::Bytes(_) => PathBuf::from(&path),
         };
-        let (size_bytes, sha256) = content.measure().map_err(Error::io("read", place))?;
+        let (size_bytes, sha256) = content.measure().map_err(Error::io("read", &place))?;
+        if size_bytes <= signature::MAX_SIZE {
+            let mut bytes = Vec::new();
+            let read = content
+                .open()
+                .and_then(|mut file| file.read_to_end(&mut bytes));
+            read.map_err(Error::io("read", &place))?;
+            if signature::is_secret_key(&String::from_utf8_lossy(&bytes)) {
+                let key = pillion_bundle::Error::SecretKey {
+                    path: paths::shown(&path),
+                };
+                return Err(Error::unfit("the bundle")(key));
+            }
+        }
         listed.push(BundleFile {
             path: path.clone(),
             sha256,

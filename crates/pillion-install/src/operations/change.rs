@@ -159,7 +159,7 @@ impl Operation for Install {
     async fn run(self, cx: Context<InstallService>) -> Result<Changed> {
         let from = cx.folder()?;
         let store = self.which.store(&cx)?;
-        let which = self.which.which();
+        let mut which = self.which.which();
         let TrustArgs {
             trust,
             allow_unsigned,
@@ -169,15 +169,14 @@ impl Operation for Install {
         let mut listed = None;
         if place.is_list() {
             let (artifact, about) = fetch::choose(&place, &which).await?;
+            // What is not what the list says it is was not asked for.
+            which.kind = Some(about.bundle_type);
+            which.scope = Some(about.scope_id.clone());
+            which.version = Some(about.version.clone());
             (place, listed) = (artifact, Some(about));
         }
         let progress = ToCaller::of(&cx);
-        let mut fetched = fetch::fetch(&place, &store, &progress).await?;
-        if let Some(listed) = listed {
-            let source = &mut fetched.source;
-            source.checksum = Some(listed.sha256);
-            source.signature = source.signature.take().or(listed.signature);
-        }
+        let fetched = fetch::fetch(&place, listed, &store, &trust, &progress).await?;
         commit(move || {
             let installed = store.install(&fetched.source, &trust, &which, &progress);
             // What was refused would be refused again.
@@ -330,10 +329,13 @@ pub struct Repair {
 /// How each bundle is now.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct RepairReport {
-    /// Whether all are whole.
+    /// Whether all are whole, and in the list of what is installed.
     pub ok: bool,
     /// The bundles that were looked at.
     pub bundles: Vec<BundleHealth>,
+    /// Folders of bundles that are not in the list: the archive that each came in is gone.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unlisted: Vec<String>,
 }
 
 impl Operation for Repair {
@@ -358,7 +360,13 @@ impl Operation for Repair {
 
     fn text(result: &str) -> Option<String> {
         let report: RepairReport = serde_json::from_str(result).ok()?;
-        let lines: Vec<String> = report.bundles.iter().map(BundleHealth::drawn).collect();
+        let mut lines: Vec<String> = report.bundles.iter().map(BundleHealth::drawn).collect();
+        lines.extend(report.unlisted.iter().map(|folder| {
+            format!(
+                "{folder} is not in the list: the archive that it came in is gone\nhint: install \
+                 it again: `pillion bundle install FILE`"
+            )
+        }));
         Some(lines.join("\n"))
     }
 
@@ -366,11 +374,15 @@ impl Operation for Repair {
         let (store, which) = (self.which.store(&cx)?, self.which.which());
         let progress = ToCaller::of(&cx);
         commit(move || {
-            let all = store.repair(&which, &progress)?;
-            let bundles: Vec<BundleHealth> = all.iter().map(BundleHealth::from).collect();
+            let mended = store.repair(&which, &progress)?;
+            let bundles: Vec<BundleHealth> = mended.bundles.iter().map(Into::into).collect();
+            let folders = mended.unlisted.iter();
+            let unlisted: Vec<String> = folders.map(|one| one.display().to_string()).collect();
+            let is_whole = |one: &BundleHealth| one.state != BundleState::Damaged;
             Ok(RepairReport {
-                ok: bundles.iter().all(|one| one.state != BundleState::Damaged),
+                ok: unlisted.is_empty() && bundles.iter().all(is_whole),
                 bundles,
+                unlisted,
             })
         })
         .await?

@@ -1,15 +1,17 @@
 //! Installing, switching, and switching back.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use pillion_bundle::{
-    ActiveIndex, BundleLimits, BundleType, Digest, Hashing, Installed, Platform, Version,
+    ActiveIndex, BundleLimits, BundleType, Compression, Digest, Hashing, Installed, Platform,
+    Version,
 };
 use pillion_runtime::bundle::{Depth, Unpacked, folder_of};
-use pillion_runtime::managed::ProgressListener;
+use pillion_runtime::managed::{ProgressListener, Silent};
 
 use super::archive::{ArchiveFile, Expected, unpack};
+use super::repair::opened;
 use super::{BundleStore, VersionFilter, files};
 use crate::counting::Counting;
 use crate::error::{Error, Result};
@@ -42,7 +44,7 @@ pub struct StoreChange {
     /// The version that was active before.
     pub before: Option<Version>,
     /// The folder of the active version.
-    pub path: std::path::PathBuf,
+    pub path: PathBuf,
     /// The trusted key that signed it, where it was just installed.
     pub signed_by: Option<String>,
 }
@@ -56,7 +58,7 @@ impl BundleStore {
         which: &VersionFilter,
         progress: &dyn ProgressListener,
     ) -> Result<StoreChange> {
-        let lock = self.lock()?;
+        let lock = self.lock(progress)?;
         let staging = self.staging(&lock)?;
         let done = self.install_staged(&staging, source, trust, which, progress);
         // Whether it worked or not, nothing of it is needed any more.
@@ -94,8 +96,12 @@ impl BundleStore {
         let manifest = &checked.verified.manifest;
         let (kind, scope) = (manifest.bundle_type(), manifest.scope_id().to_owned());
         let version = manifest.version().clone();
-        self.find_lost_index()?;
+        self.find_lost_index(progress)?;
         let mut index = self.index()?;
+        if index.iter().next().is_none() {
+            // From now on a list that is not there is one that was lost.
+            self.write_index(&index)?;
+        }
         let known = index.get(kind, &scope);
         let before = known.map(|active| active.version.clone());
         let installed = known.and_then(|active| active.versions.get(&version));
@@ -128,12 +134,16 @@ impl BundleStore {
         files::sync_tree(staging)?;
         let kept = self.archive(kind, &scope, &version, checked.verified.compression);
         files::place(&copy, &kept, &staging.join("old-archive"))?;
+        // Of somebody who did not come to an end.
+        for other in Compression::ALL {
+            if other != checked.verified.compression {
+                let stale = self.archive(kind, &scope, &version, other);
+                files::remove_tree(&signature_of(&stale))?;
+                files::remove_tree(&stale)?;
+            }
+        }
         if let Some(signature) = &source.signature {
-            let path = kept.with_file_name(format!(
-                "{}{}",
-                kept.file_name().unwrap_or_default().to_string_lossy(),
-                pillion_bundle::signature::ENDING
-            ));
+            let path = signature_of(&kept);
             files::write_durably(&path, signature.as_bytes())?;
         }
         if !is_whole {
@@ -166,7 +176,7 @@ impl BundleStore {
 
     /// Make an installed version the active one: the one that is named, else the newest.
     pub fn activate(&self, which: &VersionFilter) -> Result<StoreChange> {
-        let _lock = self.lock()?;
+        let _lock = self.lock_there(&Silent)?;
         let (kind, scope) = self.one_scope(which)?;
         let newest = self.some(&VersionFilter {
             kind: Some(kind),
@@ -182,7 +192,7 @@ impl BundleStore {
 
     /// Make the version active that was so before.
     pub fn rollback(&self, which: &VersionFilter) -> Result<StoreChange> {
-        let _lock = self.lock()?;
+        let _lock = self.lock_there(&Silent)?;
         let (kind, scope) = self.one_scope(which)?;
         let index = self.index()?;
         let active = index.get(kind, &scope);
@@ -204,7 +214,7 @@ impl BundleStore {
         let mut index = self.index()?;
         let before = index.get(kind, scope).map(|active| active.version.clone());
         let path = folder_of(&self.root, kind, scope, version.as_str());
-        Unpacked::open(&path)?.check(Depth::Cheap)?;
+        opened(&path, kind, scope, version)?.check(Depth::Cheap)?;
         let is_other = before.as_ref() != Some(version);
         if is_other {
             if let Some(before) = &before {
@@ -252,6 +262,13 @@ fn twin(index: &ActiveIndex, kind: BundleType, scope: &str, version: &Version) -
     };
     let (scope, version) = all.find(is_twin)?;
     Some(format!("{kind}/{scope} {version}"))
+}
+
+/// Where the signature of an archive is kept.
+fn signature_of(archive: &Path) -> PathBuf {
+    let mut name = archive.as_os_str().to_owned();
+    name.push(pillion_bundle::signature::ENDING);
+    PathBuf::from(name)
 }
 
 /// Copy an archive, and give its hash.

@@ -1,10 +1,12 @@
 //! Removing what nobody needs any more.
 
 use std::fs;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use pillion_bundle::Version;
+use pillion_runtime::managed::Silent;
 
 use super::{ARCHIVES, BundleStore, DOWNLOADS, InstalledVersion, STAGING, VersionFilter, files};
 use crate::error::{Error, Result};
@@ -39,15 +41,13 @@ impl BundleStore {
     /// what is not installed; what was left by those who did not come to an end. With `preview`
     /// only tell.
     pub fn collect(&self, which: &VersionFilter, keep: usize, preview: bool) -> Result<Collected> {
-        if preview && !self.root.is_dir() {
+        if !self.root.is_dir() {
             return Ok(Collected::default());
         }
         let _lock = match preview {
             true => None,
-            false => Some(self.lock()?),
+            false => Some(self.lock(&Silent)?),
         };
-        // Without the list nobody knows what is superfluous, and all would be.
-        self.index_with_bundles()?;
         let mut done = Collected::default();
         let staging = self.root.join(STAGING);
         if staging.exists() {
@@ -63,22 +63,18 @@ impl BundleStore {
             done.bytes += bytes;
             done.versions.push(Removed { entry, bytes });
         }
-        if !preview {
-            files::remove_tree(&staging)?;
-            self.remove(&done.versions, &staging)?;
-        }
         let going: Vec<&InstalledVersion> =
             done.versions.iter().map(|removed| &removed.entry).collect();
-        for path in self.unused_archives(&going)? {
-            done.bytes += size(&path);
-            if !preview {
-                files::remove_tree(&path)?;
-            }
-            done.others.push(path);
-        }
+        // Without the list nobody knows what is superfluous, and all would be: that is an error.
+        let unused = self.unused(&going)?;
+        done.bytes += unused.iter().map(|path| size(path)).sum::<u64>();
         if !preview {
             files::remove_tree(&staging)?;
+            self.remove(&done.versions, &staging, &unused)?;
+            remove_all(&unused)?;
+            files::remove_tree(&staging)?;
         }
+        done.others.extend(unused);
         Ok(done)
     }
 
@@ -106,7 +102,7 @@ impl BundleStore {
     }
 
     /// First nobody finds them any more, then they go.
-    fn remove(&self, versions: &[Removed], staging: &Path) -> Result<()> {
+    fn remove(&self, versions: &[Removed], staging: &Path, unused: &[PathBuf]) -> Result<()> {
         if versions.is_empty() {
             return Ok(());
         }
@@ -114,14 +110,21 @@ impl BundleStore {
         for Removed { entry, .. } in versions {
             index.forget(entry.kind, &entry.scope, &entry.version);
         }
-        self.write_index(&index)?;
+        match self.write_index(&index) {
+            // On a full disk there is no room to note what goes: first goes what no list has.
+            Err(Error::Io { source, .. }) if source.kind() == ErrorKind::StorageFull => {
+                remove_all(unused)?;
+                self.write_index(&index)?;
+            }
+            written => written?,
+        }
         fs::create_dir_all(staging).map_err(Error::io("make", staging))?;
         for (number, Removed { entry, .. }) in versions.iter().enumerate() {
             let aside = staging.join(number.to_string());
             match fs::rename(&entry.path, &aside) {
                 Ok(()) => files::sync_parent(&entry.path)?,
                 // It was gone before.
-                Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+                Err(error) if error.kind() == ErrorKind::NotFound => {}
                 Err(error) => return Err(Error::io("remove", &entry.path)(error)),
             }
             files::remove_tree(&aside)?;
@@ -129,9 +132,12 @@ impl BundleStore {
         Ok(())
     }
 
-    /// Archives of versions that are not installed, folders of versions that the index does not
-    /// know, and downloads that were given up.
-    fn unused_archives(&self, going: &[&InstalledVersion]) -> Result<Vec<PathBuf>> {
+    /// Folders of versions that the index does not know, archives of versions that are not
+    /// installed, downloads that were given up, and what was never renamed to its place.
+    ///
+    /// A folder goes only if it is certain that we made it, and it can be made again: if the
+    /// archive that it came in is there. So it goes before the archive does.
+    fn unused(&self, going: &[&InstalledVersion]) -> Result<Vec<PathBuf>> {
         let installed = self.list(&VersionFilter::default())?;
         let stays = |folder: &Path, name: &str| {
             installed.iter().any(|entry| {
@@ -143,19 +149,26 @@ impl BundleStore {
             })
         };
         let mut unused = Vec::new();
-        for top in [self.root.join(ARCHIVES), self.root.clone()] {
-            for kind in pillion_bundle::BundleType::ALL {
-                for scope in entries(&top.join(kind.as_str())) {
-                    for path in entries(&scope) {
-                        let name = path.file_name().unwrap_or_default().to_string_lossy();
-                        let is_going = going.iter().any(|gone| gone.path == path);
-                        if !stays(&scope, &name) && !is_going {
-                            unused.push(path);
-                        }
+        let is_known = |path: &Path| installed.iter().any(|entry| entry.path == path);
+        for (kind, scope, version, folder) in self.version_folders() {
+            if !is_known(&folder) && self.came_in(&folder, kind, &scope, &version).is_some() {
+                unused.push(folder);
+            }
+        }
+        for kind in pillion_bundle::BundleType::ALL {
+            for scope in entries(&self.root.join(ARCHIVES).join(kind.as_str())) {
+                for path in entries(&scope) {
+                    let name = path.file_name().unwrap_or_default().to_string_lossy();
+                    if !stays(&scope, &name) {
+                        unused.push(path);
                     }
                 }
             }
         }
+        unused.extend(entries(&self.root).into_iter().filter(|path| {
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            name.starts_with('.') && name.ends_with(".tmp") && path.is_file()
+        }));
         for path in entries(&self.root.join(DOWNLOADS)) {
             let age = path.metadata().and_then(|meta| meta.modified());
             let age = age.ok().and_then(|time| time.elapsed().ok());
@@ -165,6 +178,10 @@ impl BundleStore {
         }
         Ok(unused)
     }
+}
+
+fn remove_all(paths: &[PathBuf]) -> Result<()> {
+    paths.iter().try_for_each(|path| files::remove_tree(path))
 }
 
 fn entries(folder: &Path) -> Vec<PathBuf> {

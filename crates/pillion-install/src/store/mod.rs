@@ -24,12 +24,15 @@ use std::time::{Duration, Instant};
 
 use pillion_bundle::{ActiveIndex, BundleType, Compression, Version};
 use pillion_runtime::bundle::{self, folder_of};
+use pillion_runtime::managed::ProgressListener;
 use serde::{Deserialize, Serialize};
 
+pub(crate) use archive::CHECKSUM;
 pub use archive::{ArchiveFile, Checked, Expected, check};
 pub use change::{StoreChange, StoreOutcome};
 pub use collect::{Collected, Removed};
-pub use repair::{Health, VersionState};
+pub(crate) use files::open;
+pub use repair::{Health, Mended, VersionState};
 
 use crate::error::{Error, Result};
 
@@ -61,6 +64,14 @@ pub struct VersionFilter {
     pub scope: Option<String>,
     /// This version.
     pub version: Option<Version>,
+}
+
+impl VersionFilter {
+    fn is_meant(&self, kind: BundleType, scope: &str, version: &Version) -> bool {
+        self.kind.is_none_or(|meant| meant == kind)
+            && self.scope.as_ref().is_none_or(|meant| meant == scope)
+            && self.version.as_ref().is_none_or(|meant| meant == version)
+    }
 }
 
 /// A version that is installed.
@@ -143,17 +154,7 @@ impl BundleStore {
                 });
             }
         }
-        all.retain(|entry| {
-            which.kind.is_none_or(|kind| kind == entry.kind)
-                && which
-                    .scope
-                    .as_ref()
-                    .is_none_or(|scope| *scope == entry.scope)
-                && which
-                    .version
-                    .as_ref()
-                    .is_none_or(|version| *version == entry.version)
-        });
+        all.retain(|entry| which.is_meant(entry.kind, &entry.scope, &entry.version));
         Ok(all)
     }
 
@@ -162,11 +163,16 @@ impl BundleStore {
         let found = self.list(which)?;
         match found.is_empty() {
             false => Ok(found),
-            true => Err(Error::NotFound {
-                what: format!("no such bundle is installed in `{}`", self.root.display()),
-                hint: "`pillion bundle list` shows what is; `pillion bundle install FILE` installs"
-                    .to_owned(),
-            }),
+            true => Err(self.nothing()),
+        }
+    }
+
+    /// Nothing that is meant is installed.
+    fn nothing(&self) -> Error {
+        Error::NotFound {
+            what: format!("no such bundle is installed in `{}`", self.root.display()),
+            hint: "`pillion bundle list` shows what is; `pillion bundle install FILE` installs"
+                .to_owned(),
         }
     }
 
@@ -203,8 +209,16 @@ impl BundleStore {
         folder.join(format!("{version}.{compression}"))
     }
 
+    /// Keep all others from changing it, where it is there.
+    pub(crate) fn lock_there(&self, progress: &dyn ProgressListener) -> Result<Locked> {
+        match self.root.is_dir() {
+            true => self.lock(progress),
+            false => Err(self.nothing()),
+        }
+    }
+
     /// Keep all others from changing it.
-    pub(crate) fn lock(&self) -> Result<Locked> {
+    pub(crate) fn lock(&self, progress: &dyn ProgressListener) -> Result<Locked> {
         fs::create_dir_all(&self.root).map_err(Error::io("make", &self.root))?;
         let path = self.root.join(LOCK);
         let file = fs::File::options()
@@ -213,10 +227,14 @@ impl BundleStore {
             .open(&path)
             .map_err(Error::io("open", &path))?;
         let begun = Instant::now();
+        let mut told = false;
         loop {
             match file.try_lock() {
                 Ok(()) => return Ok(Locked { _file: file }),
                 Err(fs::TryLockError::WouldBlock) if begun.elapsed() < LOCK_TIMEOUT => {
+                    if !std::mem::replace(&mut told, true) {
+                        progress.step("waiting for another process that changes the store");
+                    }
                     std::thread::sleep(LOOK);
                 }
                 Err(fs::TryLockError::WouldBlock) => return Err(Error::Busy(self.root.clone())),

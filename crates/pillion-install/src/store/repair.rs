@@ -3,8 +3,10 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use pillion_bundle::{ActiveIndex, Compression, Installed};
-use pillion_runtime::bundle::{self, BundleError, Depth, Unpacked, folder_of};
+use pillion_bundle::{
+    ActiveIndex, BundleLimits, BundleType, Compression, Digest, Installed, Manifest, Version,
+};
+use pillion_runtime::bundle::{self, BundleError, Depth, Unpacked};
 use pillion_runtime::managed::ProgressListener;
 
 use super::archive::{ArchiveFile, Expected, manifest_in, unpack};
@@ -35,6 +37,15 @@ pub enum VersionState {
     Beyond(BundleError, Box<Error>),
 }
 
+/// What a repair found and did.
+#[derive(Debug)]
+pub struct Mended {
+    /// How the versions are now.
+    pub bundles: Vec<Health>,
+    /// Folders of bundles that are in no list: the archive that each came in is gone.
+    pub unlisted: Vec<PathBuf>,
+}
+
 impl BundleStore {
     /// Look at every byte of the versions that are meant.
     pub fn verify(
@@ -55,19 +66,19 @@ impl BundleStore {
     }
 
     /// Make the versions that are meant whole again, from the archives that they came in.
-    pub fn repair(
-        &self,
-        which: &VersionFilter,
-        progress: &dyn ProgressListener,
-    ) -> Result<Vec<Health>> {
-        let lock = self.lock()?;
-        let is_unknown = self.index_with_bundles();
-        if matches!(is_unknown, Err(Error::Damaged(BundleError::Index { .. }))) {
+    pub fn repair(&self, which: &VersionFilter, progress: &dyn ProgressListener) -> Result<Mended> {
+        let lock = self.lock_there(progress)?;
+        if matches!(self.index(), Err(Error::Damaged(BundleError::Index { .. }))) {
             progress.step("making the list of what is installed anew");
             self.rebuild_index()?;
         }
+        let unlisted = self.unlisted(which)?;
+        let meant = match unlisted.is_empty() {
+            true => self.some(which)?,
+            false => self.list(which)?,
+        };
         let mut all = Vec::new();
-        for entry in self.some(which)? {
+        for entry in meant {
             progress.step(&format!("looking at {}", entry.title()));
             let state = match self.health(&entry) {
                 Ok(()) => VersionState::Whole,
@@ -83,34 +94,26 @@ impl BundleStore {
             };
             all.push(Health { entry, state });
         }
-        Ok(all)
+        Ok(Mended {
+            bundles: all,
+            unlisted,
+        })
     }
 
     /// Whether a version is what was installed, to the last byte.
     fn health(&self, entry: &InstalledVersion) -> Result<(), BundleError> {
-        let found = Unpacked::open(&entry.path)?;
+        let found = opened(&entry.path, entry.kind, &entry.scope, &entry.version)?;
         let manifest = &found.manifest;
-        let is_it = manifest.bundle_type() == entry.kind
-            && manifest.scope_id() == entry.scope
-            && *manifest.version() == entry.version;
-        let damaged = |what: String| BundleError::Damaged {
-            root: entry.path.clone(),
-            damages: vec![bundle::Damage {
-                path: manifest.name().to_owned(),
-                what,
-            }],
-            more: 0,
-        };
-        if !is_it {
-            return Err(damaged(format!("is that of {}", manifest.title())));
-        }
         // Whoever changes a file may have changed what the manifest says of it, too.
         let archived = self.archive_of(entry);
         let archived = archived.and_then(|path| manifest_in(&path, &entry.sha256).ok().flatten());
         if let Some(archived) = archived {
             let installed = fs::read(entry.path.join(manifest.name())).unwrap_or_default();
             if installed != archived {
-                return Err(damaged("is not that of the archive".to_owned()));
+                return Err(wrong_manifest(
+                    &found,
+                    "is not that of the archive".to_owned(),
+                ));
             }
         }
         found.check(Depth::Full)
@@ -118,9 +121,82 @@ impl BundleStore {
 
     /// The archive that a version came in, if it is still there.
     fn archive_of(&self, entry: &InstalledVersion) -> Option<PathBuf> {
-        let archives = [Compression::Zstd, Compression::Gzip]
-            .map(|kind| self.archive(entry.kind, &entry.scope, &entry.version, kind));
-        archives.into_iter().find(|path| path.is_file())
+        let mut archives = self.archives_of(entry.kind, &entry.scope, &entry.version);
+        if archives.len() > 1 {
+            // One of them was left by somebody who did not come to an end.
+            let is_its = |path: &PathBuf| bundle::hash(path).is_ok_and(|sum| sum == entry.sha256);
+            let its = archives.iter().position(is_its).unwrap_or_default();
+            archives.swap(0, its);
+        }
+        archives.into_iter().next()
+    }
+
+    /// The archives that are kept under the name of a version.
+    fn archives_of(&self, kind: BundleType, scope: &str, version: &Version) -> Vec<PathBuf> {
+        let all = Compression::ALL.map(|made| self.archive(kind, scope, version, made));
+        all.into_iter().filter(|path| path.is_file()).collect()
+    }
+
+    /// The hash of the archive that the version in this folder came in: the one with the same
+    /// manifest, else one that says that it is of this version.
+    pub(super) fn came_in(
+        &self,
+        folder: &Path,
+        kind: BundleType,
+        scope: &str,
+        version: &Version,
+    ) -> Option<Digest> {
+        let name = kind.manifest_name();
+        let installed = fs::read(folder.join(name)).ok();
+        let archives = self.archives_of(kind, scope, version);
+        let mut found: Vec<(Digest, Vec<u8>)> = archives
+            .iter()
+            .filter_map(|path| {
+                let sha256 = bundle::hash(path).ok()?;
+                let bytes = manifest_in(path, &sha256).ok()??;
+                let manifest = Manifest::parse(name, &bytes, &BundleLimits::default()).ok()?;
+                is_of(&manifest, kind, scope, version).then_some((sha256, bytes))
+            })
+            .collect();
+        let same = |(_, bytes): &(Digest, Vec<u8>)| installed.as_ref() == Some(bytes);
+        let at = found.iter().position(same).unwrap_or_default();
+        (at < found.len()).then(|| found.swap_remove(at).0)
+    }
+
+    /// The folders that are named as those of versions are.
+    pub(super) fn version_folders(&self) -> Vec<(BundleType, String, Version, PathBuf)> {
+        let mut all = Vec::new();
+        for kind in BundleType::ALL {
+            let scopes = self.root.join(kind.as_str()).read_dir();
+            for scope in scopes.into_iter().flatten().flatten() {
+                let versions = scope.path().read_dir().into_iter().flatten().flatten();
+                for folder in versions {
+                    let scope = scope.file_name().into_string().ok();
+                    let version = folder.file_name().into_string().ok();
+                    let version = version.and_then(|name| name.parse().ok());
+                    if let (Some(scope), Some(version)) = (scope, version) {
+                        all.push((kind, scope, version, folder.path()));
+                    }
+                }
+            }
+        }
+        all.sort();
+        all
+    }
+
+    /// Bundles that are not in the list, and of which no archive is there that says what they
+    /// should be.
+    fn unlisted(&self, which: &VersionFilter) -> Result<Vec<PathBuf>> {
+        let index = self.index()?;
+        let mut folders = self.version_folders();
+        folders.retain(|(kind, scope, version, folder)| {
+            let known = index.get(*kind, scope);
+            which.is_meant(*kind, scope, version)
+                && known.is_none_or(|active| !active.versions.contains_key(version))
+                && opened(folder, *kind, scope, version).is_ok()
+                && self.came_in(folder, *kind, scope, version).is_none()
+        });
+        Ok(folders.into_iter().map(|(.., folder)| folder).collect())
     }
 
     fn make_anew(
@@ -161,76 +237,67 @@ impl BundleStore {
 
     /// Make a list that is gone anew. Else the next installation would begin another, and nobody
     /// would know of the rest any more.
-    pub(super) fn find_lost_index(&self) -> Result<()> {
-        match self.has_lost_index() {
-            true => self.rebuild_index(),
-            false => Ok(()),
+    pub(super) fn find_lost_index(&self, progress: &dyn ProgressListener) -> Result<()> {
+        if self.root.join(ActiveIndex::NAME).exists() || self.index().is_ok() {
+            return Ok(());
         }
-    }
-
-    /// What is installed; an error if there are bundles and no list of them.
-    pub(super) fn index_with_bundles(&self) -> Result<ActiveIndex> {
-        match self.has_lost_index() {
-            true => Err(Error::Damaged(BundleError::Index {
-                path: self.root.join(ActiveIndex::NAME),
-                why: "it is gone, and bundles are there".to_owned(),
-            })),
-            false => self.index(),
+        self.rebuild_index()?;
+        for folder in self.unlisted(&VersionFilter::default())? {
+            let folder = folder.display();
+            progress.step(&format!(
+                "`{folder}` is not in the new list: the archive that it came in is gone"
+            ));
         }
-    }
-
-    fn has_lost_index(&self) -> bool {
-        !self.root.join(ActiveIndex::NAME).exists() && self.has_bundles()
-    }
-
-    /// Whether there are folders of bundles, whatever the list says.
-    fn has_bundles(&self) -> bool {
-        let mut kinds = pillion_bundle::BundleType::ALL.iter();
-        kinds.any(|kind| {
-            let scopes = self.root.join(kind.as_str()).read_dir();
-            let mut scopes = scopes.into_iter().flatten().flatten();
-            scopes.any(|scope| {
-                scope
-                    .path()
-                    .read_dir()
-                    .is_ok_and(|mut all| all.next().is_some())
-            })
-        })
+        Ok(())
     }
 
     /// The list of what is installed, from the folders that are there. The newest version of
     /// each becomes the active one: nobody knows which one was.
     fn rebuild_index(&self) -> Result<()> {
         let mut index = ActiveIndex::default();
-        for kind in pillion_bundle::BundleType::ALL {
-            let scopes = self.root.join(kind.as_str()).read_dir();
-            for scope in scopes.into_iter().flatten().flatten() {
-                let versions = scope.path().read_dir().into_iter().flatten().flatten();
-                let mut found: Vec<Unpacked> = versions
-                    .filter_map(|version| Unpacked::open(&version.path()).ok())
-                    .collect();
-                found.sort_by(|one, other| one.manifest.version().cmp(other.manifest.version()));
-                for Unpacked { root, manifest } in found {
-                    let (scope, version) = (manifest.scope_id(), manifest.version());
-                    // A copy that somebody made of one is none.
-                    if root != folder_of(&self.root, kind, scope, version.as_str()) {
-                        continue;
-                    }
-                    let archives = [Compression::Zstd, Compression::Gzip]
-                        .map(|compression| self.archive(kind, scope, version, compression));
-                    let archive = archives.iter().find(|path| path.is_file());
-                    let Some(sha256) = archive.and_then(|path| bundle::hash(path).ok()) else {
-                        continue;
-                    };
-                    let entry = Installed {
-                        path: root.display().to_string(),
-                        sha256,
-                        installed_at: now(),
-                    };
-                    index.install(kind, scope, version, entry);
-                }
-            }
+        for (kind, scope, version, folder) in self.version_folders() {
+            let Some(sha256) = self.came_in(&folder, kind, &scope, &version) else {
+                continue;
+            };
+            let entry = Installed {
+                path: folder.display().to_string(),
+                sha256,
+                installed_at: now(),
+            };
+            index.install(kind, &scope, &version, entry);
         }
         self.write_index(&index)
+    }
+}
+
+/// The bundle in this folder, if it is this version.
+pub(super) fn opened(
+    folder: &Path,
+    kind: BundleType,
+    scope: &str,
+    version: &Version,
+) -> Result<Unpacked, BundleError> {
+    let found = Unpacked::open(folder)?;
+    match is_of(&found.manifest, kind, scope, version) {
+        true => Ok(found),
+        false => {
+            let what = format!("is that of {}", found.manifest.title());
+            Err(wrong_manifest(&found, what))
+        }
+    }
+}
+
+fn is_of(manifest: &Manifest, kind: BundleType, scope: &str, version: &Version) -> bool {
+    manifest.bundle_type() == kind && manifest.scope_id() == scope && manifest.version() == version
+}
+
+fn wrong_manifest(found: &Unpacked, what: String) -> BundleError {
+    BundleError::Damaged {
+        root: found.root.clone(),
+        damages: vec![bundle::Damage {
+            path: found.manifest.name().to_owned(),
+            what,
+        }],
+        more: 0,
     }
 }

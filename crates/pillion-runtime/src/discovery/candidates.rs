@@ -4,7 +4,7 @@
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
-use pillion_bundle::RuntimeManifest;
+use pillion_bundle::{ActiveIndex, BundleType, RuntimeManifest};
 
 use super::{CandidateOrigin, DiscoveryRequest, poetry};
 use crate::{Dirs, Interpreter, PythonVersion, bundle};
@@ -22,8 +22,9 @@ const NAMED_VERSIONS: [&str; 6] = [
 /// A place to look at.
 #[derive(Debug)]
 pub(crate) struct Candidate {
-    /// The executable, or the manifest of a runtime bundle whose executable is meant; or the
-    /// name of a program that is not on `PATH`.
+    /// The executable, or the manifest of a runtime bundle whose executable is meant, or the list
+    /// of a store that does not say which runtime is active; or the name of a program that is not
+    /// on `PATH`.
     pub(crate) path: Result<PathBuf, String>,
     /// Why we look there.
     pub(crate) source: CandidateOrigin,
@@ -105,12 +106,20 @@ fn environments<'a>(
 
 /// The runtime that this program came with, and the one that is active in the user's store.
 fn bundles(dirs: &Dirs) -> impl Iterator<Item = Candidate> {
-    let own = bundle::own_runtime();
-    // What is wrong with the store is told by what it was asked for, if nothing else is found.
-    let active = bundle::active_runtime(&bundle::default_store(dirs));
+    let manifest_in = |folder: PathBuf| folder.join(RuntimeManifest::NAME);
+    let own = bundle::own_runtime().map(manifest_in);
+    let store = bundle::default_store(dirs);
+    let active = match bundle::active_runtime(&store) {
+        Ok(active) => active.map(manifest_in),
+        // Which one is active nobody knows, and that is told when its turn comes.
+        Err(_) => {
+            let has_runtimes = store.join(BundleType::PythonRuntime.as_str()).is_dir();
+            has_runtimes.then(|| store.join(ActiveIndex::NAME))
+        }
+    };
     own.into_iter()
-        .chain(active.ok().flatten())
-        .map(|folder| Candidate::new(folder.join(RuntimeManifest::NAME), CandidateOrigin::Bundle))
+        .chain(active)
+        .map(|path| Candidate::new(path, CandidateOrigin::Bundle))
 }
 
 /// What a person meant by a name: a path, an environment, a program or a version.

@@ -14,7 +14,7 @@ use std::ffi::OsStr;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use pillion_bundle::RuntimeManifest;
+use pillion_bundle::{ActiveIndex, RuntimeManifest};
 use serde::Serialize;
 
 pub use proven::Proven;
@@ -288,13 +288,24 @@ async fn first_that_works(
     })
 }
 
-/// The Python of the runtime bundle that has this manifest, if it is one. Thousands of files
-/// are looked at for it.
-pub(crate) async fn python_of_bundle(manifest: &Path) -> Option<Result<PathBuf, BundleError>> {
-    let folder = manifest.file_name() == Some(OsStr::new(RuntimeManifest::NAME));
-    let folder = folder.then(|| manifest.parent()).flatten()?.to_owned();
+/// The Python of the runtime bundle that has this manifest, or that is active by this list, if it
+/// is one of them. Thousands of files are looked at for it.
+pub(crate) async fn python_of_bundle(path: &Path) -> Option<Result<PathBuf, BundleError>> {
+    let is_list = match path.file_name()?.to_str()? {
+        RuntimeManifest::NAME => false,
+        ActiveIndex::NAME => true,
+        _ => return None,
+    };
+    let folder = path.parent()?.to_owned();
     let root = folder.clone();
-    let checked = pillion_catalogue::work(move |_| bundle::usable_runtime(&folder)).await;
+    let checked = pillion_catalogue::work(move |_| {
+        let folder = match is_list {
+            true => bundle::active_runtime(&folder)?.unwrap_or(folder),
+            false => folder,
+        };
+        bundle::usable_runtime(&folder)
+    });
+    let checked = checked.await;
     let no_bundle = BundleError::NoBundle { root };
     Some(match checked {
         Ok(checked) => checked.and_then(|found| found.python().ok_or(no_bundle)),

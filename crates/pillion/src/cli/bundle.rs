@@ -185,7 +185,8 @@ struct Build {
 impl Build {
     async fn run(self, global: &Global) -> Result<ExitCode> {
         let bar = Bar::new();
-        // A key that cannot be used is told before minutes of work.
+        // A key or a name that cannot be used is told before minutes of work.
+        build::compression_of(&self.out).map_err(told)?;
         let key = self.key()?;
         let plan = self.plan(&bar).await;
         let plan = bar.through(plan.map_err(told))?;
@@ -197,6 +198,11 @@ impl Build {
             }
         };
         bar.bar.finish_and_clear();
+        for path in &plan.unmatched {
+            output::warn(&format!(
+                "`--exclude {path}` leaves nothing out: it is not there"
+            ));
+        }
         if key.is_none() && !self.dry_run {
             output::warn("it is not signed: it can only be installed with `--allow-unsigned`");
         }
@@ -235,7 +241,8 @@ impl Build {
                 BundleType::Chapter => Some(self.chapter().ok_or_else(|| missing("--course"))?),
                 _ => None,
             };
-            return build::content(&identity, &from_here(from), &self.exclude, chapter, bar);
+            let (from, out) = (from_here(from), from_here(&self.out));
+            return build::content(&identity, &from, &out, &self.exclude, chapter, bar);
         }
         let python = self.python.as_deref();
         let python = from_here(python.ok_or_else(|| missing("--python TREE"))?);

@@ -7,7 +7,7 @@ use clap::Args;
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use pillion::{Caller, Code, Error, Result};
 use pillion_protocol::vars;
-use pillion_runtime::bundle;
+use pillion_runtime::bundle::{self, BundleError};
 
 /// The folder of a path that may be relative to here.
 pub(crate) fn from_here(path: &Path) -> PathBuf {
@@ -26,8 +26,9 @@ pub(crate) fn use_runtime(folder: Option<&Path>) -> Result<()> {
     let folder = from_here(folder);
     if !bundle::is_runtime(&folder) {
         let message = format!("there is no runtime bundle in `{}`", folder.display());
-        return Err(Error::new(Code::NotFound, message)
-            .hint("name the folder of one: `pillion bundle list` shows those that are installed"));
+        // One that is listed and is not there can be repaired.
+        let hint = BundleError::NoBundle { root: folder }.hint();
+        return Err(Error::new(Code::NotFound, message).hint(hint));
     }
     // Set once, when the command line is read.
     let _ = RUNTIME.set(folder);

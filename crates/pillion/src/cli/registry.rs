@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::body::{Body, Bytes};
+use axum::extract::rejection::QueryRejection;
 use axum::extract::{Path as UrlPath, Query, State};
 use axum::http::header::{
     ACCEPT_RANGES, CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE, ETAG, HOST, IF_RANGE, RANGE,
@@ -135,8 +136,12 @@ async fn choose(
     State(served): State<Arc<Served>>,
     UrlPath(kind): UrlPath<String>,
     headers: HeaderMap,
-    Query(asked): Query<Asked>,
+    asked: Result<Query<Asked>, QueryRejection>,
 ) -> Response {
+    let asked = match asked {
+        Ok(Query(asked)) => asked,
+        Err(error) => return failed(&Error::new(Code::InvalidParams, error.body_text())),
+    };
     match chosen(&served, &kind, &headers, &asked) {
         Ok(offered) => axum::Json(offered).into_response(),
         Err(error) => failed(&error),
@@ -229,7 +234,10 @@ async fn send(path: &Path, headers: &HeaderMap) -> std::io::Result<Response> {
             "" => None,
             last => Some(last.parse::<u64>().ok()?),
         };
-        Some((first.parse::<u64>().ok()?, last))
+        let first = first.parse::<u64>().ok()?;
+        // A part that ends before it begins is none, and all of it is sent.
+        last.is_none_or(|last| first <= last)
+            .then_some((first, last))
     });
     let (status, first, end) = match range {
         None => (StatusCode::OK, 0, total),
@@ -239,7 +247,7 @@ async fn send(path: &Path, headers: &HeaderMap) -> std::io::Result<Response> {
         }
         Some((first, last)) => {
             let end = last.map_or(total, |last| last.saturating_add(1).min(total));
-            (StatusCode::PARTIAL_CONTENT, first, end.max(first))
+            (StatusCode::PARTIAL_CONTENT, first, end)
         }
     };
     file.seek(std::io::SeekFrom::Start(first)).await?;

@@ -71,6 +71,93 @@ fn the_same_input_gives_the_same_bytes() {
 }
 
 #[test]
+fn neither_a_secret_key_nor_what_was_built_before_is_content() {
+    let world = World::new();
+    world.write("prompts/expert.md", "expert");
+    world.write("drafts/draft.md", "draft");
+    let args = [
+        "--type",
+        "experts",
+        "--scope",
+        "core",
+        "--version",
+        "1.0.0",
+        "--from",
+        ".",
+        "--out",
+        "made.tar.zst",
+    ];
+    let signed = ["--json", "bundle", "build", "--key", "keys/bundle.key"];
+    let refused = [&signed[1..], &args].concat();
+    for preview in [&["--dry-run"][..], &[]] {
+        let error = world.refused(&[&refused[..], preview].concat());
+        assert_eq!(error["data"]["reason"], "secret_key", "{error}");
+        let message = error["message"].as_str().unwrap();
+        assert!(message.contains("keys/bundle.key"), "{error}");
+        assert!(error["hint"].as_str().unwrap().contains("--exclude"));
+        assert!(!world.path("made.tar.zst").exists());
+    }
+    // A path that is left out may be written in all the ways that a shell writes it.
+    let whole = world.path("drafts");
+    let mut hashes = Vec::new();
+    for drafts in ["drafts", "drafts/", "./drafts", whole.to_str().unwrap()] {
+        let out = ["--exclude", "keys", "--exclude", drafts];
+        let built = world.build(&[&args[..], &out].concat());
+        // The expert, and the functions that the folder of every test has.
+        assert_eq!(built["files"], 2, "{drafts}: {built}");
+        hashes.push(built["sha256"].clone());
+    }
+    hashes.dedup();
+    assert_eq!(
+        hashes.len(),
+        1,
+        "the archive of before is not in the next one"
+    );
+    let output = world.run(
+        &[
+            &signed[..],
+            &args,
+            &["--exclude", "keys", "--exclude", "draft"],
+        ]
+        .concat(),
+    );
+    assert_eq!(output.code, Some(0), "{output}");
+    assert!(output.stderr.contains("`--exclude draft`"), "{output}");
+}
+
+#[test]
+fn what_a_build_needs_is_asked_for_before_it_works() {
+    let world = World::new();
+    world.small_tree("1.0.0", 1);
+    let args = [
+        "bundle",
+        "build",
+        "--type",
+        "python_runtime",
+        "--scope",
+        "core",
+    ];
+    let args = [&args[..], &["--version", "1", "--python", "tree-1.0.0"]].concat();
+    let with = |more: &[&str]| world.refused(&[&args[..], &["--dry-run"], more].concat());
+    let program = ["--binary", "program-1.0.0"];
+    let error = with(&[&program[..], &["--out", "made.zip"]].concat());
+    assert_eq!(error["code"], "invalid_params", "{error}");
+    let error = with(
+        &[
+            &program[..],
+            &["--out", "a.tar.zst", "--lock", "missing.txt"],
+        ]
+        .concat(),
+    );
+    assert_eq!(error["code"], "not_found", "{error}");
+    let error = with(&["--binary", "missing", "--out", "a.tar.zst"]);
+    assert_eq!(error["code"], "not_found", "{error}");
+    let odd = ["--out", "a.tar.zst", "--python-version", "3.11\u{1b}[2J"];
+    let error = with(&[&program[..], &odd].concat());
+    assert_eq!(error["data"]["reason"], "invalid_manifest", "{error}");
+}
+
+#[test]
 fn a_runtime_has_what_its_manifest_promises() {
     let world = World::new();
     let archive = world.small_runtime("1.0.0", 1);

@@ -9,7 +9,7 @@ use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex};
 
 use super::world::World;
-use crate::context::Output;
+use crate::context::{Output, skipped};
 
 /// What is asked of a host.
 struct Asked {
@@ -203,4 +203,103 @@ fn an_archive_for_which_there_is_no_room_is_not_refused_and_need_not_come_again(
     assert!(!world.path("store/.staging").exists());
     assert_eq!(world.install(&url)["outcome"], "installed");
     assert_eq!(sent.load(Ordering::SeqCst), 1, "the archive came once");
+}
+
+#[test]
+fn a_host_that_gives_parts_of_parts_is_asked_for_the_rest() {
+    let world = World::new();
+    let archive = world.experts("1.0.0");
+    let files = Files::of(&world, &archive);
+    let address = host(move |asked| {
+        files.beside(asked).unwrap_or_else(|| {
+            let bytes = &files.archive;
+            let Some(first) = asked.first else {
+                return reply("200 OK", "ETag: \"one\"\r\n", bytes.len(), &bytes[..100]);
+            };
+            let end = bytes.len().min(first + 100);
+            let range = format!("{first}-{}/{}", end - 1, bytes.len());
+            let head = format!("ETag: \"one\"\r\nContent-Range: bytes {range}\r\n");
+            reply(
+                "206 Partial Content",
+                &head,
+                end - first,
+                &bytes[first..end],
+            )
+        })
+    });
+    let installed = world.install(&format!("{address}/{archive}"));
+    assert_eq!(installed["outcome"], "installed", "{installed}");
+    // A part that nobody asked for and that begins elsewhere is none of it.
+    let files = Files::of(&world, &archive);
+    let address = host(move |asked| {
+        files.beside(asked).unwrap_or_else(|| {
+            let head = "Content-Range: bytes 5-9/100\r\n";
+            reply("206 Partial Content", head, 5, &files.archive[5..10])
+        })
+    });
+    let url = format!("{address}/{archive}");
+    let error = world.refused(&["bundle", "install", &url, "--trust", "keys/bundle.pub"]);
+    assert_eq!(error["code"], "unreachable", "{error}");
+}
+
+#[test]
+fn what_nobody_signed_who_is_trusted_is_not_downloaded() {
+    let world = World::new();
+    let archive = world.experts("1.0.0");
+    let files = Files::of(&world, &archive);
+    let sent = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&sent);
+    let address = host(move |asked| {
+        files.beside(asked).unwrap_or_else(|| {
+            if asked.path.contains("missing") {
+                return reply("404 Not Found", "", 0, b"");
+            }
+            count.fetch_add(1, Ordering::SeqCst);
+            reply("200 OK", "", files.archive.len(), &files.archive)
+        })
+    });
+    let url = format!("{address}/{archive}");
+    assert_eq!(world.refusal(&url, &[]), "unknown_key");
+    assert!(!world.path("store/.downloads").exists());
+    world.install(&url);
+    // The look whether it is there at all, and the download.
+    assert_eq!(sent.load(Ordering::SeqCst), 2);
+    let url = format!("{address}/missing.tar.zst");
+    let error = world.refused(&["bundle", "install", &url, "--store", "store"]);
+    assert_eq!(error["code"], "unreachable", "{error}");
+    let hint = error["hint"].as_str().unwrap();
+    assert!(hint.contains("address"), "nothing has arrived: {hint}");
+}
+
+/// Fills a small disk, and makes room on it.
+const FULL: &str = "import os, subprocess, sys
+program, folder, store = sys.argv[1:]
+os.makedirs(folder)
+subprocess.run(['mount', '-t', 'tmpfs', '-o', 'size=400k', 'none', folder], check=True)
+subprocess.run(['cp', '-a', store, folder], check=True)
+try:
+    with open(folder + '/fill', 'wb', buffering=0) as fill:
+        while True:
+            fill.write(b'x' * 512)
+except OSError:
+    pass
+sys.exit(subprocess.run([program, '--json', 'bundle', 'gc', '--keep', '0', '--store', folder + '/store']).returncode)";
+
+#[test]
+fn a_collection_makes_room_on_a_disk_that_is_full() {
+    let world = World::new();
+    for version in ["1.0.0", "2.0.0"] {
+        world.install(&world.experts(version));
+    }
+    let mut inside = world.context.command("unshare");
+    inside
+        .args(["--user", "--map-root-user", "--mount", "python3"])
+        .args(["-c", FULL, env!("CARGO_BIN_EXE_pillion")])
+        .args([world.path("small"), world.store()]);
+    let output = Output::of(inside);
+    if output.stderr.contains("unshare failed") {
+        return skipped("this machine lets nobody have mounts of their own");
+    }
+    assert_eq!(output.code, Some(0), "{output}");
+    assert_eq!(output.json()["removed"][0]["version"], "1.0.0", "{output}");
 }

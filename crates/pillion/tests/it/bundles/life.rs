@@ -1,7 +1,9 @@
 //! The life of a store: install, upgrade, go back, damage, repair, collect.
 
 use std::fs;
+use std::io::{BufRead, BufReader};
 use std::os::unix::fs::MetadataExt;
+use std::process::Stdio;
 
 use pillion_bundle::Digest;
 use serde_json::json;
@@ -326,4 +328,158 @@ fn a_list_that_names_other_folders_is_none() {
     }
     assert_eq!(world.bundle("repair", &[])["ok"], true);
     assert_eq!(world.bundle("list", &[])["bundles"][0]["scope_id"], "core");
+}
+
+#[test]
+fn a_list_of_what_is_not_there_is_none() {
+    let world = World::new();
+    world.install(&world.experts("1.0.0"));
+    world.install(&world.experts("2.0.0"));
+    let path = world.store().join("active_index.json");
+    let sound = fs::read_to_string(&path).unwrap();
+    let other = sound.replacen("\"version\": \"2.0.0\"", "\"version\": \"9.9.9\"", 1);
+    assert_ne!(sound, other);
+    fs::write(&path, other).unwrap();
+    for verb in ["list", "verify", "gc", "rollback"] {
+        let error = world.refused(&["bundle", verb, "--store", "store"]);
+        assert_eq!(error["code"], "bundle_damaged", "{verb}: {error}");
+        let message = error["message"].as_str().unwrap();
+        assert!(message.contains("experts/core 9.9.9"), "{verb}: {error}");
+    }
+    assert_eq!(world.bundle("repair", &[])["ok"], true);
+    // So is one that is no file, and nobody waits for what comes out of it.
+    fs::remove_file(&path).unwrap();
+    let mut pipe = world.context.command("mkfifo");
+    pipe.arg(&path);
+    assert_eq!(crate::context::Output::of(pipe).code, Some(0));
+    world.refused(&["bundle", "list", "--store", "store"]);
+}
+
+#[test]
+fn the_archive_with_the_hash_of_the_list_is_the_one_that_mends() {
+    let world = World::new();
+    let other = world.experts("1.0.0");
+    let args = ["--type", "experts", "--scope", "core", "--version", "1.0.0"];
+    let from = ["--from", "experts-1.0.0", "--out", "same.tar.gz"];
+    world.build(&[&args[..], &from].concat());
+    world.install("same.tar.gz");
+    // Somebody who did not come to an end left the other one.
+    let archives = world.path("store/.archives/experts/core");
+    fs::copy(world.path(&other), archives.join("1.0.0.tar.zst")).unwrap();
+    let file = world.path("store/experts/core/1.0.0/prompts/expert.md");
+    fs::write(&file, "damaged").unwrap();
+    assert_eq!(
+        world.bundle("repair", &[])["bundles"][0]["state"],
+        "repaired"
+    );
+    assert_eq!(fs::read_to_string(&file).unwrap(), "1.0.0");
+    // It is not taken for that of the version where the list is made anew, and it goes when that
+    // is installed again.
+    let digest = world.index()["experts"]["core"]["sha256"].clone();
+    world.write("experts-1.0.0/prompts/more.md", "more");
+    let from = ["--from", "experts-1.0.0", "--out", "changed.tar.zst"];
+    world.build(&[&args[..], &from].concat());
+    fs::copy(
+        world.path("changed.tar.zst"),
+        archives.join("1.0.0.tar.zst"),
+    )
+    .unwrap();
+    fs::remove_file(world.store().join("active_index.json")).unwrap();
+    assert_eq!(world.bundle("repair", &[])["ok"], true);
+    assert_eq!(world.index()["experts"]["core"]["sha256"], digest);
+    assert_eq!(world.install("same.tar.gz")["outcome"], "kept");
+    assert!(!archives.join("1.0.0.tar.zst").exists());
+}
+
+#[test]
+fn a_bundle_whose_archive_and_list_are_gone_is_told_of_and_not_collected() {
+    let world = World::new();
+    world.install(&world.experts("1.0.0"));
+    let two = world.experts("2.0.0");
+    world.install(&two);
+    let archives = world.path("store/.archives/experts/core");
+    for ending in ["tar.zst", "tar.zst.minisig"] {
+        fs::remove_file(archives.join(format!("2.0.0.{ending}"))).unwrap();
+    }
+    fs::remove_file(world.store().join("active_index.json")).unwrap();
+    for verb in ["list", "verify", "rollback"] {
+        let error = world.refused(&["bundle", verb, "--store", "store"]);
+        assert_eq!(error["code"], "bundle_damaged", "{verb}: {error}");
+    }
+    for _ in 0..2 {
+        let repair = world.run(&["--json", "bundle", "repair", "--store", "store"]);
+        assert_eq!(repair.code, Some(1), "{repair}");
+        let report = repair.json();
+        assert_eq!(report["bundles"][0]["state"], "whole", "{report}");
+        let unlisted = report["unlisted"][0].as_str().unwrap();
+        assert!(unlisted.ends_with("store/experts/core/2.0.0"), "{report}");
+        world.bundle("gc", &["--keep", "0"]);
+        assert!(world.path("store/experts/core/2.0.0").exists());
+    }
+    let said = world.run(&["bundle", "repair", "--store", "store"]);
+    assert!(
+        said.stdout.contains("pillion bundle install FILE"),
+        "{said}"
+    );
+    assert_eq!(world.install(&two)["before"], "1.0.0");
+    assert_eq!(world.bundle("repair", &[])["ok"], true);
+}
+
+#[test]
+fn only_what_we_made_is_collected() {
+    let world = World::new();
+    world.install(&world.experts("1.0.0"));
+    world.write("precious/9.9.9/file", "precious");
+    world.write("store/chapter/mine/1.0.0/notes.md", "precious");
+    world.write("store/experts/core/2.0.0.bak/file", "precious");
+    std::os::unix::fs::symlink(world.path("precious"), world.path("store/experts/linked")).unwrap();
+    // What was never renamed to its place goes.
+    let temporary = world.store().join(".active_index.json.1.tmp");
+    fs::write(&temporary, "{").unwrap();
+    let done = world.bundle("gc", &["--keep", "0"]);
+    assert_eq!(done["others"].as_array().unwrap().len(), 1, "{done}");
+    assert!(!temporary.exists());
+    for kept in [
+        "precious/9.9.9/file",
+        "store/chapter/mine/1.0.0/notes.md",
+        "store/experts/core/2.0.0.bak/file",
+    ] {
+        assert!(world.path(kept).is_file(), "{kept}");
+    }
+}
+
+#[test]
+fn who_changes_a_store_that_is_not_there_makes_none() {
+    let world = World::new();
+    for verb in ["activate", "rollback", "repair"] {
+        let error = world.refused(&["bundle", verb, "--store", "missing"]);
+        assert_eq!(error["code"], "not_found", "{verb}: {error}");
+    }
+    world.done(&["bundle", "gc", "--store", "missing"]);
+    assert!(!world.path("missing").exists());
+}
+
+#[test]
+fn who_waits_for_a_store_says_so() {
+    let world = World::new();
+    world.install(&world.experts("1.0.0"));
+    let two = world.experts("2.0.0");
+    let lock = fs::File::options()
+        .append(true)
+        .open(world.path("store/.lock"))
+        .unwrap();
+    lock.lock().unwrap();
+    let args = ["bundle", "install", &two, "--store", "store"];
+    let args = [&args[..], &["--trust", "keys/bundle.pub"]].concat();
+    let mut command = world.context.pillion_command(&args);
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let mut lines = BufReader::new(child.stderr.take().unwrap());
+    let mut said = String::new();
+    while !said.contains("waiting for another process") {
+        assert!(lines.read_line(&mut said).unwrap() > 0, "{said}");
+    }
+    drop(lock);
+    assert!(child.wait().unwrap().success());
+    assert_eq!(world.index()["experts"]["core"]["version"], "2.0.0");
 }

@@ -30,18 +30,29 @@ impl Served {
     }
 
     fn get(&self, path: &str) -> (u16, Value) {
+        let (status, body) = self.ask(path, "");
+        (status, serde_json::from_str(&body).unwrap_or_default())
+    }
+
+    /// A part of a file: the status, and how much came.
+    fn part(&self, path: &str, range: &str) -> (u16, usize) {
+        let (status, body) = self.ask(path, &format!("Range: {range}\r\n"));
+        (status, body.len())
+    }
+
+    fn ask(&self, path: &str, head: &str) -> (u16, String) {
         let mut stream = TcpStream::connect(&self.address).unwrap();
         let host = &self.address;
         write!(
             stream,
-            "GET {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n"
+            "GET {path} HTTP/1.1\r\nHost: {host}\r\n{head}Connection: close\r\n\r\n"
         )
         .unwrap();
         let mut text = String::new();
         stream.read_to_string(&mut text).unwrap();
         let status = text.split(' ').nth(1).unwrap().parse().unwrap();
         let body = text.split_once("\r\n\r\n").unwrap().1;
-        (status, serde_json::from_str(body).unwrap_or_default())
+        (status, body.to_owned())
     }
 }
 
@@ -101,6 +112,13 @@ fn a_desktop_gets_the_newest_runtime_that_it_can_use() {
         std::fs::read(world.path("registry/index.json")).unwrap()
     );
 
+    let unknown = [&args[..], &["--mandatory", "7.7.7"]].concat();
+    let error = world.refused(&unknown);
+    assert!(
+        error["message"].as_str().unwrap().contains("7.7.7"),
+        "{error}"
+    );
+
     let served = Served::start(&world, "registry");
     let ask = |query: &str| served.get(&format!("/v1/bundles/python_runtime?{query}"));
     let (status, offered) = ask("platform=linux-x64&desktop_version=1.5.0");
@@ -141,6 +159,12 @@ fn a_desktop_gets_the_newest_runtime_that_it_can_use() {
     assert_eq!(ask("platform=linux-x64&desktop_version=0.1.0").0, 404);
     assert_eq!(ask("platform=amiga&desktop_version=1.0.0").0, 422);
     assert_eq!(ask("platform=linux-x64").0, 422);
+    let (status, error) = ask("platform=linux-x64&desktop_version=1.0.0&prerelease=maybe");
+    assert_eq!((status, &error["code"]), (422, &"invalid_params".into()));
+    let list_path = "/artifacts/index.json";
+    assert_eq!(served.part(list_path, "bytes=5-2").0, 200);
+    assert_eq!(served.part(list_path, "bytes=2-5"), (206, 4));
+    assert_eq!(served.part(list_path, "bytes=99999999-").0, 416);
     assert_eq!(served.get("/artifacts/..%2Fkeys%2Fbundle.key").0, 404);
     assert_eq!(served.get("/artifacts/index.json").0, 200);
     let chosen = world.done(&[
@@ -193,6 +217,16 @@ fn a_desktop_gets_the_newest_runtime_that_it_can_use() {
     if std::env::consts::ARCH == "x86_64" {
         let trusted = ["--trust", "keys/bundle.pub"];
         assert_eq!(world.refusal("registry", &trusted), "archive_hash");
+    }
+    // So it does which version, type and scope.
+    let mut changed: Value = serde_json::from_slice(&list).unwrap();
+    for artifact in changed["bundles"].as_array_mut().unwrap() {
+        artifact["version"] = "9.9.9".into();
+    }
+    std::fs::write(&path, changed.to_string()).unwrap();
+    if std::env::consts::ARCH == "x86_64" {
+        let trusted = ["--trust", "keys/bundle.pub"];
+        assert_eq!(world.refusal("registry", &trusted), "unexpected_bundle");
     }
     // A list of another format is none.
     changed["format_version"] = "registry-v9".into();

@@ -162,4 +162,22 @@ fn an_installed_runtime_is_a_candidate_and_a_damaged_one_is_told() {
     let repaired = world.done(&["bundle", "repair"]);
     assert_eq!(repaired["bundles"][0]["state"], "repaired", "{repaired}");
     assert!(executable(&world, &[]).contains(&folder_text));
+
+    // Where nobody knows which runtime is active, no other Python is taken in silence.
+    let index = folder.ancestors().nth(3).unwrap().join("active_index.json");
+    for text in [Some("{"), None] {
+        match text {
+            Some(text) => fs::write(&index, text).unwrap(),
+            None => fs::remove_file(&index).unwrap(),
+        }
+        let error = world.refused(&["call", "math:hypot", "[3, 4]"]);
+        assert_eq!(error["code"], "bundle_damaged", "{error}");
+        let doctor = world.run(&["doctor"]);
+        assert!(
+            doctor.to_string().contains("pillion bundle repair"),
+            "{doctor}"
+        );
+        world.done(&["bundle", "repair"]);
+        assert!(executable(&world, &[]).contains(&folder_text));
+    }
 }
