@@ -4,15 +4,17 @@
 //! No text spells what these look up or list. Where the object is one of those that have what
 //! is changed, the caller is told of them in one line.
 
+use std::path::Path;
 use std::sync::Arc;
 
-use pillion_catalogue::Result;
-use pillion_index::Facts;
+use pillion_catalogue::{Result, work};
 use pillion_index::facts::name_hash;
 use pillion_index::parsed::parsed;
 use pillion_index::source::Source;
+use pillion_index::{Facts, Index};
 use pillion_symbols::ask::EngineView;
 use pillion_symbols::occurrences::Sort;
+use rayon::prelude::*;
 use ruff_python_ast::visitor::{self, Visitor};
 use ruff_python_ast::{Expr, ExprCall};
 use ruff_text_size::{Ranged, TextRange};
@@ -48,43 +50,50 @@ pub(crate) async fn told(engine: &EngineView, subject: &Subject) -> Result<Optio
     }
     let mut finder = Finder::of(engine, subject, Default::default());
     let enums = finder.enums();
-    let mut places = Vec::new();
-    let mut asked = 0;
-    for (file, source, sites) in read(engine, &enums) {
+    let (index, root) = (engine.view.index.clone(), engine.view.root().to_owned());
+    let names = enums.clone();
+    let found = work(move |_| read(&index, &root, &names)).await?;
+    let (mut places, mut asked, mut unseen) = (Vec::new(), 0, 0);
+    for (file, source, sites) in &found {
         for site in sites {
-            asked += 1;
-            if asked > MAX_SITES {
-                break;
-            }
             if site.of_enum && enums.is_empty() {
                 continue;
             }
-            if finder.may_be_in(&file, &source, &site.object).await? {
+            asked += 1;
+            if asked > MAX_SITES {
+                unseen += 1;
+            } else if finder.may_be_in(file, source, &site.object).await? {
                 let line = source.position(site.at.start().to_usize()).line + 1;
                 places.push(format!("{file}:{line}"));
             }
         }
     }
     places.dedup();
-    if places.is_empty() {
-        return Ok(None);
-    }
     let more = match places.len().saturating_sub(SHOWN) {
         0 => String::new(),
         more => format!(" and {more} more"),
     };
     places.truncate(SHOWN);
-    Ok(Some(format!(
-        "`{}` may be looked up or listed by a name that no text spells: {}{more}",
-        subject.name,
-        places.join(", ")
-    )))
+    let (name, places) = (&subject.name, places.join(", "));
+    let by = "by a name that no text spells";
+    Ok(match (places.is_empty(), unseen) {
+        (true, 0) => None,
+        (false, 0) => Some(format!(
+            "`{name}` may be looked up or listed {by}: {places}{more}"
+        )),
+        (true, unseen) => Some(format!(
+            "{unseen} places that look up or list something {by} were not looked at"
+        )),
+        (false, unseen) => Some(format!(
+            "`{name}` may be looked up or listed {by}: {places}{more}; {unseen} more places that do so were not looked at"
+        )),
+    })
 }
 
 type Read = Vec<(Arc<str>, Arc<Source>, Vec<Site>)>;
 
 /// The files with such sites.
-fn read(engine: &EngineView, enums: &[String]) -> Read {
+fn read(index: &Index, root: &Path, enums: &[String]) -> Read {
     let words = BY_NAME.iter().chain(LISTING).chain(LISTED);
     let words = words.chain(&["globals"]).copied();
     let words: Vec<u32> = words
@@ -92,21 +101,21 @@ fn read(engine: &EngineView, enums: &[String]) -> Read {
         .map(name_hash)
         .collect();
     let mentions = |facts: &Facts| words.iter().any(|hash| facts.may_mention(*hash));
-    let mut all = Vec::new();
-    for (file, _) in engine.view.index.iter().filter(|(_, f)| mentions(f)) {
-        let Some(source) = engine.view.source(file.as_ref().as_ref()) else {
-            continue;
-        };
+    let files: Vec<&Arc<str>> = index
+        .iter()
+        .filter(|(_, facts)| mentions(facts))
+        .map(|(file, _)| file)
+        .collect();
+    let found = files.par_iter().filter_map(|file| {
+        let source = Source::decode(&std::fs::read(root.join(&***file)).ok()?);
         let sites = parsed(source.text(), file, |parsed| {
             let mut collector = Collector { found: Vec::new() };
             collector.visit_body(parsed.body());
             collector.found
         });
-        if !sites.is_empty() {
-            all.push((Arc::clone(file), source, sites));
-        }
-    }
-    all
+        (!sites.is_empty()).then(|| (Arc::clone(file), Arc::new(source), sites))
+    });
+    found.collect()
 }
 
 struct Collector {

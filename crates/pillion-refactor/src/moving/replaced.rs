@@ -73,7 +73,7 @@ impl Move<'_> {
     pub(super) fn list_replaced(&self, needs: &Needs, set: &mut ChangeSet) {
         let own = needs.of_origin.keys().map(String::as_str);
         let imported = needs.imports.iter().filter(|line| !line.for_types);
-        let imported = imported.map(|line| line.bound());
+        let imported = imported.map(super::imports::Line::bound);
         let mut names: Vec<&str> = own.chain(imported).collect();
         names.sort_unstable();
         names.dedup();
