@@ -195,11 +195,17 @@ impl Move<'_> {
             .collect();
         let defines = scopes.statements.iter().filter(|s| s.what == What::Define);
         let mut defines: Vec<TextRange> = defines.map(|statement| statement.range).collect();
+        // `shop.price`, where `price` moves here out of `shop`.
+        let through = |use_: &Use| {
+            let part = use_.parts.first();
+            part.is_some_and(|(part, _)| *part == self.moving.name)
+        };
         loop {
+            let uses_it = |use_: &&&Use| using.contains(use_.name.as_str()) || through(use_);
             let (found, rest): (Vec<TextRange>, Vec<TextRange>) =
                 defines.into_iter().partition(|range| {
-                    let mut uses = uses.iter();
-                    uses.any(|u| range.contains_range(u.range) && using.contains(u.name.as_str()))
+                    let mut uses = uses.iter().filter(uses_it);
+                    uses.any(|use_| range.contains_range(use_.range))
                 });
             for range in &found {
                 let own = bound.iter().filter(|(_, all)| {

@@ -304,6 +304,7 @@ fn errors_have_hints() {
     transcript!(context, ["call", "things:os_exit"], @r"
     exit: 1
     ----- stderr -----
+    last words
     error: `worker` exited with code 7 during the call: last words
     hint: it was not repeated because it may have had effects; a call that is safe to repeat can say `idempotent`
     ");
