@@ -101,7 +101,8 @@ def test_the_command_line_becomes_parameters():
 
     place = {"file": "a.py", "line": 3, "col": 5}
     assert read("defs a.py 3 5") == ("code.defs", place)
-    assert read("--json defs a.py --limit 2 3 5")[1] == {**place, "limit": 2, "json": True}
+    given = {**place, "limit": 2, "json": True}
+    assert read("--json refs a.py --limit 2 3 5") == ("code.refs", given)
     spots = [place, {"file": "b:c.py", "line": 1, "col": 1}]
     assert read("refs --at a.py:3:5 --at b:c.py:1:1")[1] == {"positions": spots}
     assert read("refs a.py 3 5 --include-declaration false")[1] == {
