@@ -72,7 +72,7 @@ pub(super) fn tell(engine: &EngineView, subject: &Subject, set: &mut ChangeSet) 
         let is_code = opened
             .defined_at(path, span.start)
             .is_some_and(|d| d.kind.is_callable() || d.kind == pillion_index::Kind::Class);
-        if is_code && is_test(&file) {
+        if is_code && moving::is_for_pytest(&file) {
             let collected = |name: &str| COLLECTED.iter().any(|begin| name.starts_with(begin));
             let what = match (collected(&subject.name), collected(&subject.new_name)) {
                 (true, false) => "are not found under this name: pytest looks for `test`",
@@ -83,12 +83,6 @@ pub(super) fn tell(engine: &EngineView, subject: &Subject, set: &mut ChangeSet) 
         }
     }
     private(engine, subject, &mut opened, set);
-}
-
-/// Whether pytest looks for tests in a file.
-pub(super) fn is_test(file: &str) -> bool {
-    let name = file.rsplit('/').next().unwrap_or(file);
-    name.starts_with("test_") || name.ends_with("_test.py")
 }
 
 /// List where a private name is spelled as Python spells it, with its class: `_Class__name`.

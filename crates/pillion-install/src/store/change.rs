@@ -12,7 +12,7 @@ use pillion_runtime::managed::{ProgressListener, Silent};
 
 use super::archive::{ArchiveFile, Expected, unpack};
 use super::repair::opened;
-use super::{BundleStore, VersionFilter, files};
+use super::{BundleStore, VersionFilter, files, now};
 use crate::counting::Counting;
 use crate::error::{Error, Result};
 use crate::trust::TrustPolicy;
@@ -289,11 +289,4 @@ fn copied(source: &ArchiveFile, to: &Path, progress: &dyn ProgressListener) -> R
     let mut copy = fs::File::create(to).map_err(Error::io("write", to))?;
     std::io::copy(&mut reader, &mut copy).map_err(Error::io("write", to))?;
     Ok(reader.finish().1)
-}
-
-/// The time now, to the second.
-pub(crate) fn now() -> String {
-    let now = jiff::Timestamp::now();
-    let seconds = jiff::Timestamp::from_second(now.as_second());
-    seconds.unwrap_or(now).to_string()
 }

@@ -319,3 +319,10 @@ impl BundleStore {
         files::write_durably(&path, &bytes)
     }
 }
+
+/// The time now, to the second.
+fn now() -> String {
+    let now = jiff::Timestamp::now();
+    let seconds = jiff::Timestamp::from_second(now.as_second());
+    seconds.unwrap_or(now).to_string()
+}

@@ -10,8 +10,7 @@ use pillion_runtime::bundle::{self, BundleError, Depth, Unpacked};
 use pillion_runtime::managed::ProgressListener;
 
 use super::archive::{ArchiveFile, Expected, manifest_in, unpack};
-use super::change::now;
-use super::{BundleStore, InstalledVersion, VersionFilter, files};
+use super::{BundleStore, InstalledVersion, VersionFilter, files, now};
 use crate::error::{Error, Result};
 use crate::trust::TrustPolicy;
 

@@ -58,7 +58,7 @@ pub(super) fn places(view: &View, modules: &Modules, key: &str) -> Vec<(String, 
 }
 
 /// Whether pytest knows a file by its name, and would not know it by another.
-pub(super) fn is_for_pytest(path: &str) -> bool {
+pub(crate) fn is_for_pytest(path: &str) -> bool {
     let name = Path::new(path).file_name().unwrap_or_default();
     let name = name.to_string_lossy();
     name.starts_with("test_") && name.ends_with(".py") || name.ends_with("_test.py")

@@ -29,6 +29,7 @@ mod symbol;
 mod text;
 mod users;
 
+pub(crate) use by_name::is_for_pytest;
 pub use definition::Moving;
 pub use module::{ModuleDestination, destination_path, relocate};
 pub use registering::entered;

@@ -17,7 +17,7 @@ use super::imports::Line;
 use super::text::Text;
 use super::users::{Users, knows};
 use super::{by_name, late, order, registering, span_of, stubs};
-use crate::{known, parse_check, strings};
+use crate::{parse_check, strings};
 
 /// What looks names up by strings.
 const LOOKUPS: &[&str] = &[
@@ -291,7 +291,7 @@ impl Move<'_> {
         let name = &*self.moving.name;
         let is_test = name.starts_with("test") || name.starts_with("Test");
         let (from, to) = (&*self.moving.file, &*self.moving.to);
-        match (known::is_test(from), known::is_test(to)) {
+        match (by_name::is_for_pytest(from), by_name::is_for_pytest(to)) {
             (true, false) if is_test => set.warn(format!(
                 "tests in `{to}` are not found: pytest looks for files called `test_`"
             )),
