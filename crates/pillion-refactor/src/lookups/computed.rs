@@ -31,7 +31,7 @@ const LISTED: &[&str] = &["__dict__", "__members__", "_asdict", "_fields"];
 /// Bases that make members of what is assigned in a class.
 const ENUMS: &[&str] = &["Enum", "Flag", "IntEnum", "IntFlag", "ReprEnum", "StrEnum"];
 /// Sites that are asked about.
-const MAX_SITES: usize = 300;
+const MAX_SITES: usize = 2000;
 /// Places that a warning names.
 const SHOWN: usize = 5;
 
