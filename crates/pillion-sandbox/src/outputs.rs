@@ -17,7 +17,8 @@ use std::path::Path;
 use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, fstat, openat, statat};
 use rustix::io::Errno;
 
-use crate::spec::{LeftOut, OutputFile, OutputsSpec};
+use crate::message::{self, SocketStream};
+use crate::spec::{InitMessage, LeftOut, OutputFile, OutputsSpec};
 
 /// How many names are looked at, and how many refusals are reported.
 const MOST_NAMES: usize = 100_000;
@@ -76,8 +77,26 @@ pub(crate) fn collect(folder: &Path, wanted: &OutputsSpec) -> (Vec<Collected>, V
     (collecting.found, collecting.left_out)
 }
 
+/// Tell the owner how the program ended, what it used, and what it leaves in its folder.
+/// Everything that it started has been reaped.
+pub(crate) fn report(ctl: impl AsFd, folder: &Path, wanted: &OutputsSpec, end: InitMessage) {
+    let (cpu_ms, peak) = pillion_process::used_by_children();
+    let (files, left_out) = collect(folder, wanted);
+    let said = InitMessage {
+        cpu_ms,
+        peak_bytes: end.peak_bytes.max(peak),
+        processes: end.processes.max(1),
+        outputs: files.iter().map(Collected::listed).collect(),
+        outputs_left_out: left_out,
+        ..end
+    };
+    if message::send(&ctl, &said, &[]).is_ok() {
+        send(SocketStream(ctl.as_fd()), &files);
+    }
+}
+
 /// Send their contents, one after the other.
-pub(crate) fn send(mut stream: impl Write, files: &[Collected]) {
+fn send(mut stream: impl Write, files: &[Collected]) {
     let _ = files
         .iter()
         .try_for_each(|file| stream.write_all(&file.contents));

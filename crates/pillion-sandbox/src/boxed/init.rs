@@ -14,7 +14,7 @@ use super::watch::{Seen, all_others};
 use super::{complain, is_over, payload, root};
 use crate::policy::WORK;
 use crate::spec::{BoxRole, InitMessage, Spec};
-use crate::{message, streams, syscalls};
+use crate::{message, outputs, streams, syscalls};
 
 /// No wait is longer.
 const A_WHILE: Duration = Duration::from_millis(999);
@@ -87,7 +87,8 @@ fn attend(spec: &Spec, ctl: &OwnedFd, program: Pid, mut later: Option<Later>) ->
     killed = killed.or_else(|| seen.look(&spec.watch, EVERYONE));
     bury_everyone();
     killed = killed.or_else(|| seen.last_look());
-    super::report(spec, ctl, Path::new(WORK), (status, killed, &seen));
+    let end = super::ended(status, killed, &seen);
+    outputs::report(ctl, Path::new(WORK), &spec.outputs, end);
     0
 }
 

@@ -15,7 +15,6 @@ mod watch;
 mod without_namespaces;
 
 use std::os::fd::{AsFd, OwnedFd, RawFd};
-use std::path::Path;
 
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{
@@ -26,7 +25,7 @@ use rustix::thread::UnshareFlags;
 use crate::level::Level;
 use crate::policy::Folder;
 use crate::spec::{InitMessage, Spec};
-use crate::{message, outputs, streams, syscalls};
+use crate::{message, streams, syscalls};
 
 pub use user::run_user;
 
@@ -108,29 +107,15 @@ fn stand_by(init: Pid, life: &OwnedFd) -> i32 {
     code.unwrap_or(FAILED)
 }
 
-/// Tell the owner how the program ended, what it used, and what it leaves in its folder.
-/// Everything that it started has been reaped.
-fn report(
-    spec: &Spec,
-    ctl: &OwnedFd,
-    folder: &Path,
-    (status, killed, seen): (WaitStatus, Option<&str>, &watch::Seen),
-) {
-    let (cpu_ms, peak) = pillion_process::used_by_children();
-    let (files, left_out) = outputs::collect(folder, &spec.outputs);
-    let said = InitMessage {
+/// How the program ended, as its owner is told.
+fn ended(status: WaitStatus, killed: Option<&str>, seen: &watch::Seen) -> InitMessage {
+    InitMessage {
         exit: status.exit_status(),
         signal: status.terminating_signal(),
         killed: killed.map(ToOwned::to_owned),
-        cpu_ms,
-        peak_bytes: seen.peak.max(peak),
-        processes: seen.processes.max(1),
-        outputs: files.iter().map(outputs::Collected::listed).collect(),
-        outputs_left_out: left_out,
+        peak_bytes: seen.peak,
+        processes: seen.processes,
         ..InitMessage::default()
-    };
-    if message::send(ctl, &said, &[]).is_ok() {
-        outputs::send(message::SocketStream(ctl.as_fd()), &files);
     }
 }
 

@@ -12,7 +12,7 @@ use super::processes::Everyone;
 use super::watch::Seen;
 use super::{complain, payload};
 use crate::spec::{BoxRole, InitMessage, Spec};
-use crate::{message, streams};
+use crate::{message, outputs, streams};
 
 /// Milliseconds between two looks: a child's end is not seen otherwise, and programs end soon.
 const OFTEN: u32 = 10;
@@ -53,7 +53,8 @@ pub(super) fn run(spec: &Spec, ctl: &OwnedFd, life: &OwnedFd) -> i32 {
     killed = killed.or_else(|| seen.look(&spec.watch, EVERYONE));
     bury_everyone();
     killed = killed.or_else(|| seen.last_look());
-    super::report(spec, ctl, &spec.cwd, (status, killed, &seen));
+    let end = super::ended(status, killed, &seen);
+    outputs::report(ctl, &spec.cwd, &spec.outputs, end);
     0
 }
 
