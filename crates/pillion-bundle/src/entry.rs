@@ -72,7 +72,7 @@ impl FromStr for BundleType {
 /// rest depends on the machine that a bundle was made on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, JsonSchema)]
 #[schemars(inline)]
-pub enum Mode {
+pub enum FileMode {
     /// A file.
     #[default]
     #[serde(rename = "0644")]
@@ -82,7 +82,7 @@ pub enum Mode {
     Executable,
 }
 
-impl Mode {
+impl FileMode {
     /// The mode of a file with these bits.
     pub fn of_bits(bits: u32) -> Self {
         match bits & 0o111 {
@@ -100,7 +100,7 @@ impl Mode {
     }
 }
 
-impl fmt::Display for Mode {
+impl fmt::Display for FileMode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:04o}", self.bits())
     }
@@ -117,12 +117,12 @@ pub struct BundleFile {
     pub size_bytes: u64,
     /// Its mode. Runtimes say it of each file; content bundles do not, and have no programs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub mode: Option<Mode>,
+    pub mode: Option<FileMode>,
 }
 
 impl BundleFile {
     /// Its mode.
-    pub fn mode(&self) -> Mode {
+    pub fn mode(&self) -> FileMode {
         self.mode.unwrap_or_default()
     }
 }

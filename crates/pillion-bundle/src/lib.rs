@@ -36,7 +36,7 @@ mod version;
 
 pub use archive::{Compression, NoSink, Sink, Verified, read, write};
 pub use digest::{Digest, Hashing, Sha256, checksum_line, parse_checksum};
-pub use entry::{BundleFile, BundleLink, BundleType, Mode};
+pub use entry::{BundleFile, BundleLink, BundleType, FileMode};
 pub use error::{Error, Result};
 pub use index::{Active, ActiveIndex, Installed};
 pub use limits::BundleLimits;

@@ -388,9 +388,9 @@ pub(crate) fn check_scope(scope: &str) -> Result<(), String> {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use crate::entry::Mode;
+    use crate::entry::FileMode;
 
-    pub(crate) fn file(path: &str, content: &[u8], mode: Mode) -> BundleFile {
+    pub(crate) fn file(path: &str, content: &[u8], mode: FileMode) -> BundleFile {
         BundleFile {
             path: path.to_owned(),
             sha256: Digest::of(content),
@@ -402,10 +402,14 @@ pub(crate) mod tests {
     /// A small runtime: contents by path, and its manifest.
     pub(crate) fn runtime(platform: Platform) -> (Vec<(String, Vec<u8>)>, Manifest) {
         let contents = [
-            ("python/bin/python3.11", &b"#!ELF"[..], Mode::Executable),
-            ("python/lib/python3.11/os.py", b"import sys\n", Mode::Plain),
-            ("sidecar/bin/pillion", b"binary", Mode::Executable),
-            ("sidecar/empty", b"", Mode::Plain),
+            ("python/bin/python3.11", &b"#!ELF"[..], FileMode::Executable),
+            (
+                "python/lib/python3.11/os.py",
+                b"import sys\n",
+                FileMode::Plain,
+            ),
+            ("sidecar/bin/pillion", b"binary", FileMode::Executable),
+            ("sidecar/empty", b"", FileMode::Plain),
         ];
         let files: Vec<BundleFile> = contents
             .iter()

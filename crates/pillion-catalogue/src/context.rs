@@ -9,7 +9,7 @@ use serde_json::value::{RawValue, to_raw_value};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use crate::{Caller, Code, Error, Peer, Result, Room, Talk};
+use crate::{Caller, Code, Duplex, Error, Peer, Result, SendBudget};
 
 /// The way in that a request took.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -75,9 +75,9 @@ pub struct Request {
     /// Where items and progress go; nobody wants them if there is none.
     pub parts: Option<mpsc::Sender<Part>>,
     /// Where the answer will wait for its reader.
-    pub room: Room,
+    pub budget: SendBudget,
     /// A conversation in frames that the caller offers.
-    pub talk: Option<Talk>,
+    pub duplex: Option<Duplex>,
 }
 
 impl Request {
@@ -93,8 +93,8 @@ impl Request {
             timeout: None,
             cancel: CancellationToken::new(),
             parts: None,
-            room: Room::default(),
-            talk: None,
+            budget: SendBudget::default(),
+            duplex: None,
         }
     }
 

@@ -21,7 +21,7 @@ use crate::{
 
 /// Reads what is an operation's own from a command line; the second says whether a program reads
 /// the answer.
-type ReadArguments = fn(&ArgMatches, bool) -> Result<(Box<RawValue>, Printed), clap::Error>;
+type ReadArguments = fn(&ArgMatches, bool) -> Result<(Box<RawValue>, Printer), clap::Error>;
 
 /// Takes the pictures out of a result.
 type TakePictures = fn(&str) -> Option<(String, Vec<AnswerPicture>)>;
@@ -68,7 +68,7 @@ impl Definition {
                 let operation = O::from_arg_matches(matches)?.typed(json);
                 let wrong = |error| clap::Error::raw(clap::error::ErrorKind::Io, error);
                 let params = to_raw_value(&operation).map_err(wrong)?;
-                Ok((params, Printed(Box::new(move |r| operation.printed(r)))))
+                Ok((params, Printer(Box::new(move |r| operation.printed(r)))))
             },
             text: O::text,
             pictures: O::pictures,
@@ -355,24 +355,24 @@ pub struct Arguments {
     /// What it says about the caller.
     pub caller: Caller,
     /// What is printed for a program.
-    pub printed: Printed,
+    pub printed: Printer,
 }
 
 /// Makes of an answer what is printed for a program, if that is something else.
-pub struct Printed(Box<Print>);
+pub struct Printer(Box<Print>);
 
 type Print = dyn Fn(&str) -> Option<String> + Send + Sync;
 
-impl Printed {
+impl Printer {
     /// What is printed instead of this answer.
     pub fn of(&self, result: &str) -> Option<String> {
         (self.0)(result)
     }
 }
 
-impl std::fmt::Debug for Printed {
+impl std::fmt::Debug for Printer {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Printed")
+        f.write_str("Printer")
     }
 }
 

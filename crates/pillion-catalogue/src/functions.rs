@@ -31,7 +31,7 @@ pub trait Functions: fmt::Debug + Send + Sync {
     /// What there is, by the answer.
     fn listing(&self, answer: &RawValue) -> Result<Listing>;
     /// What one gave, by the answer.
-    fn given(&self, answer: &RawValue) -> Result<Given>;
+    fn given(&self, answer: &RawValue) -> Result<FunctionReply>;
 }
 
 /// What there is.
@@ -94,7 +94,7 @@ impl Listing {
 
 /// What a function gave.
 #[derive(Debug, Deserialize)]
-pub struct Given {
+pub struct FunctionReply {
     /// What it returned.
     pub result: Box<RawValue>,
     /// Whether it gave its values one by one.

@@ -11,23 +11,24 @@ mod caller;
 mod catalogue;
 mod context;
 mod definition;
+mod duplex;
 mod functions;
 mod invalid;
 mod offer;
 mod operation;
 mod peer;
 mod profile;
-mod room;
+mod send_budget;
 mod stats;
-mod talk;
 pub mod text;
 mod work;
 
 pub use activity::{Activity, Lease};
 pub use catalogue::{Catalogue, MAX_ANSWER, Operations, params_hint};
 pub use context::{Context, Door, Part, Request};
-pub use definition::{Arguments, Definition, Printed, ReadableAnswer};
-pub use functions::{Failed, Function, FunctionRequest, Functions, Given, Listing};
+pub use definition::{Arguments, Definition, Printer, ReadableAnswer};
+pub use duplex::{Duplex, DuplexEnds, Frame};
+pub use functions::{Failed, Function, FunctionReply, FunctionRequest, Functions, Listing};
 pub use invalid::{Fault, invalid, invalid_field};
 pub use offer::{
     AnswerForm, Body, DoorMode, Errors, Field, First, MemberLimit, Members, Method, Offer,
@@ -37,8 +38,7 @@ pub use operation::{AnswerPicture, Operation, Safety, Scope, Streams};
 pub use peer::Peer;
 pub use pillion_protocol::{Caller, Code, Error, Format, Result};
 pub use profile::{Profile, SHARED, UNSHOWN};
-pub use room::{HeldBytes, Room};
+pub use send_budget::{HeldBytes, SendBudget};
 pub use stats::{OperationStats, Stats};
-pub use talk::{Ends, Frame, Talk};
 pub use tokio_util::sync::CancellationToken;
 pub use work::{commit, wanted, work, work_unless};

@@ -290,7 +290,7 @@ pub enum AnswerForm {
     /// their own are `"type":"output"`.
     EventsAndResult,
     /// A conversation by WebSocket, in one of these subprotocols or in none.
-    Talk(&'static [&'static str]),
+    WebSocket(&'static [&'static str]),
 }
 
 impl Offer {

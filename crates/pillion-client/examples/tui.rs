@@ -10,7 +10,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use crossterm::event::{self, Event, KeyCode, KeyEventKind, KeyModifiers};
-use pillion_client::{Bridge, Error, Options, Part, RequestId, Response};
+use pillion_client::{Bridge, Error, Options, RequestId, Response, ResponsePart};
 use ratatui::layout::{Constraint, Layout};
 use ratatui::style::{Color, Style};
 use ratatui::text::Line;
@@ -121,15 +121,17 @@ impl App {
             return;
         };
         match response.part {
-            Part::Item(news) | Part::Progress(news) => row.state = format!("… {news}"),
-            Part::Done(Ok(result)) => {
+            ResponsePart::Item(news) | ResponsePart::Progress(news) => {
+                row.state = format!("… {news}");
+            }
+            ResponsePart::Done(Ok(result)) => {
                 let answer: Value = serde_json::from_str(result.get()).unwrap_or_default();
                 let took = response.elapsed.as_secs_f64() * 1000.0;
                 row.state = format!("{}  {took:.1} ms", answer["result"]);
                 row.color = Color::Green;
                 row.id = None;
             }
-            Part::Done(Err(error)) => row.fail(&error),
+            ResponsePart::Done(Err(error)) => row.fail(&error),
         }
     }
 

@@ -38,14 +38,14 @@ pub struct Response {
     /// Which request.
     pub id: RequestId,
     /// What there is to say.
-    pub part: Part,
+    pub part: ResponsePart,
     /// How long after the request this was known, however late it was polled.
     pub elapsed: Duration,
 }
 
-/// What there is to say about a request. [`Part::Done`] is said once, and last.
+/// What there is to say about a request. [`ResponsePart::Done`] is said once, and last.
 #[derive(Debug)]
-pub enum Part {
+pub enum ResponsePart {
     /// The next item of a stream.
     Item(Box<RawValue>),
     /// How far the work is.
@@ -57,7 +57,7 @@ pub enum Part {
 impl Response {
     /// Whether this is the last one for its request.
     pub fn is_done(&self) -> bool {
-        matches!(self.part, Part::Done(_))
+        matches!(self.part, ResponsePart::Done(_))
     }
 }
 
@@ -72,7 +72,7 @@ struct Command {
 }
 
 impl Command {
-    fn response(&self, part: Part) -> Response {
+    fn response(&self, part: ResponsePart) -> Response {
         Response {
             id: self.id,
             part,
@@ -87,7 +87,7 @@ impl Command {
 /// it, sends and receives.
 ///
 /// At most 64 requests are open at once; one more is refused with
-/// [`busy`](Code::Busy). A request is open until its [`Part::Done`] was taken by
+/// [`busy`](Code::Busy). A request is open until its [`ResponsePart::Done`] was taken by
 /// [`poll`](Self::poll), so a loop that never polls loses nothing and piles up nothing:
 /// the worker waits with what it has, streams are held back at their source, and new
 /// requests are refused.
@@ -96,13 +96,13 @@ impl Command {
 /// bridge started it. It takes at most 2 s.
 ///
 /// ```no_run
-/// use pillion_client::{Bridge, Options, Part};
+/// use pillion_client::{Bridge, Options, ResponsePart};
 ///
 /// let bridge = Bridge::start(Options::new());
 /// let id = bridge.request("py.call", serde_json::json!({"function": "math:hypot", "params": [3, 4]}))?;
 /// loop {
 ///     while let Some(response) = bridge.poll() {
-///         if let Part::Done(outcome) = response.part {
+///         if let ResponsePart::Done(outcome) = response.part {
 ///             println!("{}: {outcome:?}", response.id);
 ///         }
 ///     }

@@ -48,7 +48,7 @@ mod sys;
 mod version;
 mod wire;
 
-pub use bridge::{Bridge, Part, RequestId, Response};
+pub use bridge::{Bridge, RequestId, Response, ResponsePart};
 pub use client::Client;
 pub use launch::Started;
 pub use options::Options;

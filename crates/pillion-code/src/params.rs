@@ -6,7 +6,7 @@ use clap::error::ErrorKind;
 use clap::{Arg, ArgMatches, Command};
 use pillion_catalogue::{Code, Error, Result};
 use pillion_index::source::Position;
-use pillion_symbols::named::{FORMS, Written};
+use pillion_symbols::named::{FORMS, NameOrPlace};
 use pillion_workspace::config::EngineChoice;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -120,7 +120,7 @@ impl Asked {
             Self::Spot(spot) => Some(spot.file.clone()),
             Self::Written(_, Some(file)) => Some(file.clone()),
             Self::Written(text, None) => {
-                let written = Written::read(text).ok()?;
+                let written = NameOrPlace::read(text).ok()?;
                 let file = PathBuf::from(written.file()?);
                 file.is_absolute().then_some(file)
             }
@@ -156,7 +156,7 @@ impl Place {
         let named = matches.try_get_one::<String>(NAMED).ok().flatten();
         match *words {
             [] => Ok(Self {
-                at: named.map(|name| Written::from_here(name)),
+                at: named.map(|name| NameOrPlace::from_here(name)),
                 ..Self::default()
             }),
             [file] if named.is_some() => Ok(Self {
@@ -165,7 +165,7 @@ impl Place {
                 ..Self::default()
             }),
             [one] => Ok(Self {
-                at: Some(Written::from_here(one)),
+                at: Some(NameOrPlace::from_here(one)),
                 ..Self::default()
             }),
             [file, line, col] => Ok(Self {
@@ -270,11 +270,11 @@ impl clap::FromArgMatches for At {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
         let mut positions = Vec::new();
         for text in matches.get_many::<String>(POSITIONS).into_iter().flatten() {
-            Written::read(text).map_err(|error| wrong(&error.message))?;
-            positions.push(Listed::Written(Written::from_here(text)));
+            NameOrPlace::read(text).map_err(|error| wrong(&error.message))?;
+            positions.push(Listed::Written(NameOrPlace::from_here(text)));
         }
         let place = Place::typed(matches)?;
-        if let Some(Ok(Written::File(file))) = place.at.as_deref().map(Written::read) {
+        if let Some(Ok(NameOrPlace::File(file))) = place.at.as_deref().map(NameOrPlace::read) {
             return Err(wrong(&format!(
                 "a question is about a place in a file: write FILE LINE COL, `{file}::NAME`, or \
                  the dotted name of the module"
@@ -350,7 +350,7 @@ pub(crate) fn limit(asked: Option<usize>) -> usize {
 /// A name or place of a command line: a file in it is meant from here if there is one.
 #[expect(clippy::unnecessary_wraps, reason = "clap wants a result")]
 pub(crate) fn written_here(text: &str) -> Result<String, String> {
-    Ok(Written::from_here(text))
+    Ok(NameOrPlace::from_here(text))
 }
 
 /// Read `--engine`.

@@ -13,7 +13,7 @@ use sha2::{Digest, Sha256};
 use crate::overlay::{
     MANIFEST, Manifest, Stage, StoredFile, VERSION, hash_file, lock, remove_dead,
 };
-use crate::{Chapter, Error, Overlay, Verify, experts, files};
+use crate::{Chapter, Error, Overlay, OverlayCheck, experts, files};
 
 /// All files of a chapter and its experts together.
 const MOST_BYTES: u64 = 256 << 20;
@@ -44,7 +44,7 @@ pub fn freeze(chapter: &Chapter, store: &Path) -> Result<Overlay, Error> {
         let list = serde_json::to_vec(&manifest)
             .map_err(|error| Error::unreadable(store, io::Error::other(error)))?;
         let id = hex::encode(Sha256::digest(&list));
-        match Overlay::open(store, &id, Verify::Content) {
+        match Overlay::open(store, &id, OverlayCheck::Content) {
             Ok(overlay) => return Ok(overlay),
             Err(Error::NotFound { .. } | Error::Damaged { .. }) => {}
             Err(error) => return Err(error),
@@ -212,7 +212,7 @@ fn make(
     let mut aside = None;
     let overlay = {
         let _moment = lock(store)?;
-        match Overlay::open(store, id, Verify::Content) {
+        match Overlay::open(store, id, OverlayCheck::Content) {
             // Somebody else was faster.
             Ok(overlay) => return Ok(overlay),
             Err(Error::NotFound { .. }) => {}
@@ -224,7 +224,7 @@ fn make(
         }
         fs::rename(root, &folder).map_err(unwritable(&folder))?;
         // It is held before a sweep can find it unused.
-        Overlay::open(store, id, Verify::Names)?
+        Overlay::open(store, id, OverlayCheck::Names)?
     };
     // The damaged one is removed when nobody waits for the lock.
     drop(aside);

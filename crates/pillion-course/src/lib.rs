@@ -59,7 +59,7 @@ pub use freeze::freeze;
 pub use id::{ChapterId, is_plain};
 pub use listing::{ChapterInfo, CourseInfo, chapters, courses};
 pub use new::new;
-pub use overlay::{Overlay, Swept, Verify, sweep};
+pub use overlay::{Overlay, OverlayCheck, Swept, sweep};
 pub use resolve::resolve;
 pub use rules::{BindingRule, PACKET_FIELDS};
 pub use sample::sample;

@@ -56,7 +56,7 @@ pub struct Overlay {
 
 /// How closely an overlay is looked at when it is opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Verify {
+pub enum OverlayCheck {
     /// Names and lengths of its files.
     Names,
     /// Every byte.
@@ -90,7 +90,7 @@ impl Overlay {
     ///
     /// A damaged one is an error: what a session was begun with is no longer there, and
     /// [`freeze`](crate::freeze) of the chapter makes it anew.
-    pub fn open(store: &Path, id: &str, verify: Verify) -> Result<Self, Error> {
+    pub fn open(store: &Path, id: &str, verify: OverlayCheck) -> Result<Self, Error> {
         if !is_hash(id) {
             let id = id.chars().take(80).collect();
             let what = "id of kept content";
@@ -349,7 +349,7 @@ fn manifest(folder: &Path, id: &str) -> Result<Manifest, Error> {
     }
 }
 
-fn check_files(folder: &Path, manifest: &Manifest, verify: Verify) -> Result<(), Error> {
+fn check_files(folder: &Path, manifest: &Manifest, verify: OverlayCheck) -> Result<(), Error> {
     let mut found = BTreeMap::new();
     walk(folder, Path::new(""), MOST_DEPTH, &mut found)?;
     found.remove(MANIFEST);
@@ -360,7 +360,7 @@ fn check_files(folder: &Path, manifest: &Manifest, verify: Verify) -> Result<(),
             None => return Err(damaged(folder, format!("`{name}` is missing"))),
         }
         let same = || hash_file(&folder.join(name)).is_ok_and(|found| found == *kept);
-        if verify == Verify::Content && !same() {
+        if verify == OverlayCheck::Content && !same() {
             return Err(damaged(folder, format!("`{name}` has another content")));
         }
     }

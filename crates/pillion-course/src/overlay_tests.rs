@@ -99,7 +99,7 @@ fn a_chapter_is_kept_as_it_was() {
     tree.write("b/task_list.md", "- **other** Task\n");
     let newer = freeze(&read(&tree), &store).unwrap();
     assert_ne!(newer.id(), overlay.id());
-    let again = Overlay::open(&store, overlay.id(), Verify::Content).unwrap();
+    let again = Overlay::open(&store, overlay.id(), OverlayCheck::Content).unwrap();
     assert_eq!(again.chapter().unwrap(), kept);
     assert_eq!(again.chapter_id().to_string(), "course/ch");
     assert_eq!(stages(&store), 0);
@@ -172,14 +172,14 @@ fn damage_is_seen_and_mended() {
     ];
     for (word, harm) in harms {
         harm();
-        let error = Overlay::open(&store, &id, Verify::Content).unwrap_err();
+        let error = Overlay::open(&store, &id, OverlayCheck::Content).unwrap_err();
         assert_eq!(error.code(), "content_damaged");
         assert!(error.to_string().contains(word), "{error}");
-        let sizes = Overlay::open(&store, &id, Verify::Names);
+        let sizes = Overlay::open(&store, &id, OverlayCheck::Names);
         assert_eq!(sizes.is_ok(), word == "content");
         drop(sizes);
         assert_eq!(freeze(&chapter, &store).unwrap().id(), id);
-        assert!(Overlay::open(&store, &id, Verify::Content).is_ok());
+        assert!(Overlay::open(&store, &id, OverlayCheck::Content).is_ok());
         assert_eq!(stages(&store), 0);
     }
 }
@@ -194,7 +194,7 @@ fn a_file_in_the_place_of_an_overlay_is_moved_away() {
         .to_owned();
     tree.write(&format!("store/{id}"), "a file");
     let store = tree.path("store");
-    let error = Overlay::open(&store, &id, Verify::Names).unwrap_err();
+    let error = Overlay::open(&store, &id, OverlayCheck::Names).unwrap_err();
     assert_eq!(error.code(), "content_damaged");
     assert_eq!(freeze(&chapter, &store).unwrap().id(), id);
     assert_eq!(stages(&store), 0);
@@ -213,10 +213,10 @@ fn ids_lead_nowhere_else() {
         &long.replace('0', "A"),
         &long[1..],
     ] {
-        let error = Overlay::open(&tree.path(""), id, Verify::Names).unwrap_err();
+        let error = Overlay::open(&tree.path(""), id, OverlayCheck::Names).unwrap_err();
         assert_eq!(error.status(), 400, "{id}");
     }
-    let error = Overlay::open(&tree.path(""), &long, Verify::Names).unwrap_err();
+    let error = Overlay::open(&tree.path(""), &long, OverlayCheck::Names).unwrap_err();
     assert_eq!(error.status(), 404);
 }
 
@@ -297,7 +297,7 @@ fn many_may_freeze_and_sweep_at_once() {
                     let overlay = freeze(chapter, store).unwrap();
                     // While it is held, it is there.
                     assert_eq!(overlay.chapter().unwrap().tasks.len(), 2);
-                    let again = Overlay::open(store, overlay.id(), Verify::Content);
+                    let again = Overlay::open(store, overlay.id(), OverlayCheck::Content);
                     assert!(again.is_ok(), "{again:?}");
                 }
             });
@@ -344,7 +344,7 @@ fn a_kill_leaves_whole_overlays_and_nothing_else() {
         let ids: Vec<&String> = ids.iter().filter(|name| is_hash(name)).collect();
         assert!(!ids.is_empty());
         for id in ids {
-            let overlay = Overlay::open(&store, id, Verify::Content).unwrap();
+            let overlay = Overlay::open(&store, id, OverlayCheck::Content).unwrap();
             assert!(overlay.chapter().is_ok());
         }
     }

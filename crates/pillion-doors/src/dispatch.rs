@@ -2,7 +2,7 @@
 
 use std::future::Future;
 
-use pillion_catalogue::{Caller, Code, Door, Error, Part, Request, Result, Room};
+use pillion_catalogue::{Caller, Code, Door, Error, Part, Request, Result, SendBudget};
 use serde_json::value::RawValue;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -21,7 +21,7 @@ pub(crate) struct Asked<'a> {
     pub(crate) caller: Caller,
     pub(crate) cancel: CancellationToken,
     /// Where the answer will wait for its reader.
-    pub(crate) room: Room,
+    pub(crate) budget: SendBudget,
 }
 
 /// Answer a request; `tell` gets every part, in order and before the outcome.
@@ -39,11 +39,11 @@ where
         params,
         caller,
         cancel,
-        room,
+        budget,
     } = asked;
     // A caller that does not read what it asked for before gets nothing more done.
     tokio::select! {
-        () = room.free() => {}
+        () = budget.free() => {}
         () = cancel.cancelled() => {
             return Err(Error::new(Code::Cancelled, "the request was cancelled"));
         }
@@ -53,7 +53,7 @@ where
     request.caller = caller;
     request.surroundings = state.surroundings.clone();
     request.peer = state.peer.clone();
-    request.room = room;
+    request.budget = budget;
     let definition = state.catalogue.get(operation);
     if !definition.is_some_and(|definition| definition.wants_stream(params)) {
         return state.catalogue.call(operation, params, request).await;

@@ -11,8 +11,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use pillion_catalogue::{
-    Caller, Code, Door, Error, Failed, FunctionRequest, Functions, Given, Listing, Part, Result,
-    Room,
+    Caller, Code, Door, Error, Failed, FunctionReply, FunctionRequest, Functions, Listing, Part,
+    Result, SendBudget,
 };
 use pillion_process::stamp::Stamp;
 use serde_json::value::RawValue;
@@ -65,7 +65,7 @@ impl Exposed {
             params: Some(&params),
             caller,
             cancel: CancellationToken::new(),
-            room: Room::default(),
+            budget: SendBudget::default(),
         };
         // Before the question: an edit that comes while it is answered must not be missed.
         let before = self.last().map(|known| look(&known.files));
@@ -123,7 +123,7 @@ impl Exposed {
         asked: Asked<'_>,
         stream: bool,
         tell: impl FnMut(Part) -> F,
-    ) -> Result<Given>
+    ) -> Result<FunctionReply>
     where
         F: Future<Output = bool>,
     {

@@ -1,14 +1,14 @@
 //! What a connection has to say and its peer has not read yet.
 //!
 //! An answer is always taken, for it cannot be made again, and counted in the connection's
-//! [`Room`] until it is written; what has not been begun waits for that room. Refusals are
+//! [`SendBudget`] until it is written; what has not been begun waits for that room. Refusals are
 //! made by the reader itself, which stops reading when too many of them wait.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
-use pillion_catalogue::{HeldBytes, Room};
+use pillion_catalogue::{HeldBytes, SendBudget};
 use tokio::io::{AsyncWrite, AsyncWriteExt};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 
@@ -24,7 +24,7 @@ const POLL_EVERY: Duration = Duration::from_secs(5);
 /// The way to a peer.
 #[derive(Debug, Clone)]
 pub(crate) struct Outbox {
-    room: Room,
+    budget: SendBudget,
     queue: mpsc::UnboundedSender<Entry>,
     refusals: Arc<Semaphore>,
 }
@@ -44,19 +44,19 @@ impl Outbox {
     pub(crate) fn new() -> (Self, Waiting) {
         let (queue, waiting) = mpsc::unbounded_channel();
         let outbox = Self {
-            room: Room::new(),
+            budget: SendBudget::new(),
             queue,
             refusals: Arc::new(Semaphore::new(REFUSALS)),
         };
         (outbox, Waiting(waiting))
     }
 
-    /// The room of this connection.
-    pub(crate) fn room(&self) -> &Room {
-        &self.room
+    /// What this connection may have waiting.
+    pub(crate) fn budget(&self) -> &SendBudget {
+        &self.budget
     }
 
-    /// Send an answer. It waits to be read in the connection's room.
+    /// Send an answer. It counts in the connection's budget until it is read.
     pub(crate) fn send(&self, bytes: Bytes) {
         self.put(bytes, None);
     }
@@ -64,7 +64,7 @@ impl Outbox {
     /// Send a part of an answer when there is room for it; says whether anybody reads.
     pub(crate) async fn send_part(&self, bytes: Bytes) -> bool {
         tokio::select! {
-            () = self.room.free() => self.put(bytes, None),
+            () = self.budget.free() => self.put(bytes, None),
             () = self.queue.closed() => false,
         }
     }
@@ -88,7 +88,7 @@ impl Outbox {
     }
 
     fn put(&self, bytes: Bytes, refusal: Option<OwnedSemaphorePermit>) -> bool {
-        let held = self.room.hold(bytes.len());
+        let held = self.budget.hold(bytes.len());
         let entry = Entry {
             bytes,
             held,
@@ -134,7 +134,7 @@ async fn put_all(writer: &mut (impl AsyncWrite + Unpin), bytes: &[u8], gives_up:
             Ok(_) => return false,
             Err(_) => looks += 1,
         }
-        if gives_up && (looks >= STALLED || (looks > 0 && Room::is_scarce())) {
+        if gives_up && (looks >= STALLED || (looks > 0 && SendBudget::is_scarce())) {
             return false;
         }
     }

@@ -113,7 +113,7 @@ impl Jedi {
             safe: true,
             timeout: asked.timeout,
             parts: None,
-            room: pillion_catalogue::Room::default(),
+            budget: pillion_catalogue::SendBudget::default(),
         };
         let answer = self.pool.call(call).await?;
         serde_json::from_str(answer.result.get()).map_err(Error::internal)

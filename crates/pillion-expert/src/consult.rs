@@ -6,10 +6,10 @@ use pillion_catalogue::CancellationToken;
 use pillion_lanes::Executor;
 use tokio::time::Instant;
 
+use crate::consultation::{Consultation, Order};
+use crate::conversation::Conversation;
 use crate::error::Error;
 use crate::model::Consultant;
-use crate::order::{Consultation, Order};
-use crate::talk::Talk;
 use crate::text;
 
 /// The most of a name that is said in an error.
@@ -50,21 +50,21 @@ impl Consultations {
             deadline,
             seconds: limits.whole.as_secs(),
         };
-        let mut talk = bounds
-            .keep(Talk::open(&self.executor, order, deadline))
+        let mut conversation = bounds
+            .keep(Conversation::open(&self.executor, order, deadline))
             .await?;
-        let mut outcome = bounds.keep(Box::pin(talk.hold(model))).await;
+        let mut outcome = bounds.keep(Box::pin(conversation.hold(model))).await;
         if outcome.is_ok() {
             // Once it is being written, no deadline says that it failed: both would be written.
             outcome = tokio::select! {
                 biased;
                 () = cancel.cancelled() => Err(Error::Cancelled),
-                done = talk.complete() => done,
+                done = conversation.complete() => done,
             };
         }
         match outcome {
-            Ok(()) => Ok(talk.consultation()),
-            Err(error) => Err(talk.fail(error).await),
+            Ok(()) => Ok(conversation.consultation()),
+            Err(error) => Err(conversation.fail(error).await),
         }
     }
 }

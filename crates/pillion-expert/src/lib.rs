@@ -10,7 +10,7 @@
 //!    expert (`prompt`). Its `result.json` says `lost` until the end is known.
 //! 2. Skills that are marked `auto` run first; what they found goes with the letter.
 //! 3. The model ([`Consultant`], which every [`Model`](pillion_model::Model) is) answers with a report, or calls skills, in a bounded number of
-//!    rounds (`talk`). Whatever goes wrong in a skill is told to the model, which goes on.
+//!    rounds (`conversation`). Whatever goes wrong in a skill is told to the model, which goes on.
 //! 4. The report and the result are written, and the consultation is complete.
 //!
 //! Python of a skill runs in the expert lane and nowhere else (`run`): without network, in a
@@ -22,21 +22,23 @@
 //! dropped is cancelled. A failed one leaves its log, and is an error value: the turn goes on.
 
 mod consult;
+mod consultation;
+mod conversation;
 mod error;
 mod folder;
 mod inputs;
 mod model;
-mod order;
 mod prompt;
 mod run;
 mod skills;
-mod talk;
 #[cfg(test)]
 mod testing;
 mod text;
 
 pub use consult::Consultations;
+pub use consultation::{
+    Consultation, ConsultationLimits, ConsultationRequest, Order, SessionFolders,
+};
 pub use error::Error;
 pub use folder::{ConsultationStatus, discard, status, sweep};
 pub use model::{Consultant, PendingCompletion};
-pub use order::{Consultation, ConsultationLimits, ConsultationRequest, Order, SessionFolders};

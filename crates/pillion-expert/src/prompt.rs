@@ -4,8 +4,8 @@ use std::fmt::Write;
 
 use pillion_course::Expert;
 
+use crate::consultation::ConsultationRequest;
 use crate::inputs::Input;
-use crate::order::ConsultationRequest;
 use crate::text;
 
 /// The most of `principles.md`.

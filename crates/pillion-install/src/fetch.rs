@@ -19,8 +19,8 @@ use reqwest::redirect::Policy;
 use reqwest::{Client, Response, StatusCode, Url};
 use tokio::io::AsyncWriteExt;
 
+use crate::download_file::{Held, tag_of};
 use crate::error::{Error, Result};
-use crate::held::{Held, tag_of};
 use crate::store::{ArchiveFile, BundleStore, VersionFilter};
 use crate::trust::TrustPolicy;
 

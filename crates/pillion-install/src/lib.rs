@@ -20,10 +20,10 @@
 //! Invariant: nothing of a bundle is run, here or by installing it.
 
 pub mod build;
-mod counting;
+mod counting_reader;
+mod download_file;
 pub mod error;
 pub mod fetch;
-mod held;
 pub mod operations;
 pub mod registry;
 mod service;

@@ -2,8 +2,8 @@
 
 use super::*;
 use crate::lane::Lane;
-use crate::order::{Ended, Exception};
 use crate::run_folder::RunFolder;
+use crate::runner_messages::{Ended, Exception};
 use crate::runtime::Runtime;
 use crate::session::Survey;
 use pillion_sandbox::{InitMessage, Limits, OutputFile};

@@ -23,7 +23,6 @@ mod executor;
 #[doc(hidden)]
 pub mod fuzzing;
 mod lane;
-mod order;
 mod outcome;
 mod output;
 pub mod path_access;
@@ -33,6 +32,7 @@ mod reply;
 mod run;
 mod run_folder;
 mod run_setup;
+mod runner_messages;
 mod runtime;
 pub mod session;
 mod slot_pool;
@@ -44,14 +44,14 @@ pub use pillion_project::{Project, Whereabouts};
 
 pub use executor::{Executor, Sessions};
 pub use lane::{LONGEST, Lane, MOST_MEMORY_MB, limits};
-pub use order::{Exception, Program, check_name};
 pub use outcome::RunOutcome;
 pub use perform::{Admitted, Ground, RunRequest, disk};
 pub use reply::{FileOut, Limit, Reply, Used, text_or_base64};
 pub use run::{OutputListener, OutputStream};
 pub use run_folder::{NO_SESSION, RunFolder, Throwaway};
+pub use runner_messages::{Exception, Program, check_name};
 pub use runtime::Runtime;
-pub use session::Artifact;
+pub use session::ProducedFile;
 pub use tools::{
-    Asked, Calls, FunctionCall, Host, Readable, Returned, TableGiven, Tools, ToolsGiven,
+    Asked, FunctionCall, Host, Readable, Returned, TableGiven, ToolCalls, Tools, ToolsGiven,
 };

@@ -4,7 +4,7 @@ use pillion_sandbox::InitMessage;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::order::Ended;
+use crate::runner_messages::Ended;
 
 /// The word for how a run ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -95,7 +95,7 @@ impl RunOutcome {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::order::Exception;
+    use crate::runner_messages::Exception;
 
     fn ended(exit: Option<i32>, signal: Option<i32>, killed: Option<&str>) -> InitMessage {
         InitMessage {

@@ -14,16 +14,16 @@ use tokio::sync::SemaphorePermit;
 use tokio_util::sync::CancellationToken;
 
 use crate::lane::{self, Lane};
-use crate::order::{FileIn, Order, Program};
 use crate::process::{Ends, Process, Terms};
 use crate::reply::Reply;
 use crate::run::{self, Bounds, OutputListener};
 use crate::run_folder::RunFolder;
 use crate::run_setup::Setting;
+use crate::runner_messages::{FileIn, Order, Program};
 use crate::runtime::Runtime;
-use crate::session::Artifact;
+use crate::session::ProducedFile;
 use crate::slot_pool::How;
-use crate::tools::{self, Calls};
+use crate::tools::{self, ToolCalls};
 use crate::{Executor, answer, environment, path_access, session};
 
 /// What is to be run, with everything checked.
@@ -144,7 +144,7 @@ impl Admitted<'_> {
 
     /// Run it; `listener` hears its output as it comes. Says how it ended, and which tools it
     /// asked for.
-    pub async fn run(self, listener: &mut impl OutputListener) -> Result<(Reply, Calls)> {
+    pub async fn run(self, listener: &mut impl OutputListener) -> Result<(Reply, ToolCalls)> {
         let Self {
             executor,
             request,
@@ -177,7 +177,7 @@ impl Admitted<'_> {
             () = tokio::time::sleep_until(bounds.deadline.into()) => Err(io::ErrorKind::TimedOut.into()),
             () = bounds.cancel.cancelled() => return Err(cancelled()),
         };
-        let mut calls = Calls::default();
+        let mut calls = ToolCalls::default();
         let (start, finished) = match started {
             Ok((process, mut ends, how)) => {
                 let behalf = tools::Behalf {
@@ -199,7 +199,7 @@ impl Admitted<'_> {
         let mut reply = answer::reply(finished, &setting, self.timeout);
         reply.artifacts = place.made(before).await;
         // What was handed over and is as long as it was is none of its own.
-        let is_given = |made: &Artifact| {
+        let is_given = |made: &ProducedFile| {
             let mut given = request.files.iter();
             given.any(|(name, bytes)| *name == made.name && bytes.len() as u64 == made.size_bytes)
         };

@@ -14,7 +14,7 @@ use pillion_sandbox::{
 use serde_json::json;
 use tokio::io::AsyncReadExt;
 
-use crate::order::Order;
+use crate::runner_messages::Order;
 use crate::runtime::Runtime;
 use crate::zygote::{Slot, SlotInit, hear};
 

@@ -7,9 +7,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use crate::lane::Lane;
-use crate::order::Exception;
 use crate::outcome::RunOutcome;
-use crate::session::Artifact;
+use crate::runner_messages::Exception;
+use crate::session::ProducedFile;
 
 /// How a run ended, and what it left.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
@@ -56,7 +56,7 @@ pub struct Reply {
     pub outputs_left_out: Vec<LeftOut>,
     /// Files of the session's folder that are new or different.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub artifacts: Vec<Artifact>,
+    pub artifacts: Vec<ProducedFile>,
     /// What it used.
     pub used: Used,
     /// The name of this run in the log.

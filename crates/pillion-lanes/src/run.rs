@@ -9,10 +9,10 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::unix::pipe;
 use tokio_util::sync::CancellationToken;
 
-use crate::order::Ended;
 use crate::outcome::{RunOutcome, Stopped};
 use crate::output::ProgramStream;
 use crate::process::{self, Ends, Process};
+use crate::runner_messages::Ended;
 
 /// What a runner may say about its result.
 const RESULT: u64 = 8 << 20;

@@ -102,7 +102,7 @@ impl RunFolder {
     }
 
     /// What is new in the folder since then, if it stays.
-    pub async fn made(&self, before: Survey) -> Vec<session::Artifact> {
+    pub async fn made(&self, before: Survey) -> Vec<session::ProducedFile> {
         let Some(folder) = self.folder.clone().filter(|_| !self.throwaway) else {
             return Vec::new();
         };

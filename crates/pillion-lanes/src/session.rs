@@ -41,7 +41,7 @@ pub const WORKSPACE: &str = "user_workspace";
 
 /// A file that a run made or changed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Artifact {
+pub struct ProducedFile {
     /// Its name in the folder.
     pub name: String,
     /// Its length.
@@ -489,7 +489,7 @@ pub(crate) fn sweep(root: &Path) {
 }
 
 /// Files of a folder that are new or different since it was looked through.
-pub(crate) fn made(folder: &Path, before: &Survey) -> Vec<Artifact> {
+pub(crate) fn made(folder: &Path, before: &Survey) -> Vec<ProducedFile> {
     let Ok(mut walk) = Walk::open(folder) else {
         return Vec::new();
     };
@@ -503,7 +503,7 @@ pub(crate) fn made(folder: &Path, before: &Survey) -> Vec<Artifact> {
         let Ok(found) = step else { continue };
         let is_new = || !before.known.contains(&mark(&walk, &found));
         if found.kind() == FileType::RegularFile && is_new() {
-            all.push(Artifact {
+            all.push(ProducedFile {
                 name: walk.path(&found.name).to_string_lossy().into_owned(),
                 size_bytes: u64::try_from(found.stat.st_size).unwrap_or(0),
             });

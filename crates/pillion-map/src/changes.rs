@@ -6,7 +6,7 @@ use std::collections::HashSet;
 use pillion_index::Facts;
 use pillion_index::source::Source;
 
-use crate::git::{Changed, FileStatus};
+use crate::git::{FileDiff, FileStatus};
 
 /// A file that changed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -46,7 +46,7 @@ impl ChangedFile {
     }
 
     /// What git says about a file, with its text and facts now.
-    pub fn of(changed: &Changed, now: Option<(&Source, &Facts)>) -> Self {
+    pub fn of(changed: &FileDiff, now: Option<(&Source, &Facts)>) -> Self {
         let mut file = Self::whole(&changed.path);
         file.gone = match changed.status {
             FileStatus::Deleted => Some(changed.path.clone()),
@@ -159,7 +159,7 @@ mod tests {
             new_count: *new_count,
             removed: removed.iter().map(|line| (*line).to_owned()).collect(),
         });
-        let changed = Changed {
+        let changed = FileDiff {
             path: "a.py".to_owned(),
             old_path: None,
             status: FileStatus::Modified,

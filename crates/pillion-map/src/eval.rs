@@ -8,7 +8,7 @@ use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
 use super::keys::{Key, name_key};
-use super::modules::{At, FileId};
+use super::modules::{FileId, ModuleLocation};
 use super::sketch::{Binding, Expr, ExprId, MODULE, Name, Nature, ScopeId, Sketch};
 use super::world::{Sketched, World};
 
@@ -36,7 +36,7 @@ pub(crate) struct Ancestors {
 /// What an expression can be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) enum Thing {
-    Module(At),
+    Module(ModuleLocation),
     Class(Place),
     Instance(Place),
     Function(Place),
@@ -86,7 +86,7 @@ pub(crate) struct Viewer<'w> {
     pub(super) home: FileId,
     pub(super) saw: RefCell<HashSet<Key>>,
     pub(super) ancestors: RefCell<HashMap<Place, Rc<Ancestors>>>,
-    pub(super) modules: RefCell<HashMap<(FileId, Name), Option<At>>>,
+    pub(super) modules: RefCell<HashMap<(FileId, Name), Option<ModuleLocation>>>,
     /// Names whose value is being looked for: they do not say anything about themselves.
     open: RefCell<Vec<(FileId, ScopeId, Name)>>,
     steps: Cell<u32>,

@@ -4,7 +4,7 @@
 use super::eval::{Place, Thing};
 use super::keys::autouse_key;
 use super::link::{Linker, Way};
-use super::modules::{At, FileId, folder};
+use super::modules::{FileId, ModuleLocation, folder};
 use super::sketch::{Fixture, MODULE, ScopeId, ScopeKind, Use};
 use super::tests_of::{is_conftest, is_test_file, is_test_name};
 
@@ -93,7 +93,7 @@ impl Linker<'_> {
                 at => format!("{at}/conftest"),
             };
             let mut see = |key| self.viewer.see(key);
-            if let Some(At::File(file)) = self.viewer.world.modules.at(&path, &mut see)
+            if let Some(ModuleLocation::File(file)) = self.viewer.world.modules.at(&path, &mut see)
                 && file != self.home
             {
                 found.push(file);

@@ -1,7 +1,7 @@
 //! One small project for each rule of resolution.
 
-use super::follow::Map;
 use super::link::Way;
+use super::update::Map;
 
 /// The calls of a project, as `file:caller -> file:callee`, with `?` if only possible.
 fn calls(files: &[(&str, &str)]) -> Vec<String> {

@@ -1,7 +1,7 @@
 //! The graph of a workspace: all nodes, and who uses whom.
 //!
 //! It is put together from the links of the files; after an edit, most of it is taken over
-//! (`regraph`). Questions walk it by dense numbers.
+//! (`graph_update`). Questions walk it by dense numbers.
 
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
@@ -9,12 +9,12 @@ use std::sync::{Arc, OnceLock};
 use pillion_index::facts::name_hash;
 use pillion_index::language::Language;
 
+use super::edge_lists::Lists;
 use super::folders::Layers;
 use super::keys::ByKey;
 use super::link::{Links, Way};
-use super::lists::Lists;
+use super::relations::Relations;
 use super::sketch::MODULE;
-use super::web::Web;
 use super::world::{LocalNode, NodeId, NodeKind, Sketched, own_name};
 
 /// How many methods of a name there may be for a call of something unknown to be drawn.
@@ -72,7 +72,7 @@ pub struct Graph {
     /// Without tests, and with them.
     pub(super) layers: [OnceLock<Layers>; 2],
     pub(super) alive: OnceLock<Vec<bool>>,
-    pub(super) web: OnceLock<Web>,
+    pub(super) relations: OnceLock<Relations>,
 }
 
 impl Graph {

@@ -2,9 +2,9 @@
 //! tests that must be found when the function changes, and those that must not.
 
 use super::changes::ChangedFile;
-use super::follow::Map;
 use super::impact::Via;
 use super::typed::Types;
+use super::update::Map;
 
 /// Files of a program, each behind a line `# file: NAME`.
 pub(super) fn files(program: &str) -> Vec<(String, String)> {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 
-use super::follow::Map;
+use super::update::Map;
 
 const PATHS: &[&str] = &[
     "a.py",

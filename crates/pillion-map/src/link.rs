@@ -7,7 +7,7 @@ use pillion_index::facts::name_hash;
 
 use super::eval::{Found, Place, Thing, Viewer};
 use super::keys::Key;
-use super::modules::{At, FileId};
+use super::modules::{FileId, ModuleLocation};
 use super::sketch::{Binding, Expr, ExprId, MODULE, Name, Nature, ScopeId, ScopeKind, Sketch, Use};
 use super::world::{Sketched, World};
 
@@ -104,25 +104,10 @@ pub(crate) fn links(world: &World, home: FileId) -> Links {
     linker.offered();
     let (overrides, bases, (open, hooked)) = linker.overrides();
     let imports = linker.imports();
-    let mut links: Vec<Link> = linker
-        .found
-        .into_iter()
-        .map(|((from, way, to), (is_sure, line))| Link {
-            from,
-            way,
-            is_sure,
-            to,
-            line,
-        })
-        .collect();
-    links.sort_unstable();
-    let guesses = linker.guesses.into_iter();
     let saw: BTreeSet<Key> = linker.viewer.saw.into_inner().into_iter().collect();
     Links {
-        links: links.into(),
-        guesses: guesses
-            .map(|((from, name), line)| Guess { from, name, line })
-            .collect(),
+        links: links_of(linker.found),
+        guesses: guesses_of(linker.guesses),
         overrides,
         bases,
         open,
@@ -134,12 +119,39 @@ pub(crate) fn links(world: &World, home: FileId) -> Links {
     }
 }
 
+/// Links as the reader of a file found them: whether each is sure, and its line.
+pub(crate) type FoundLinks = HashMap<(u32, Way, Key), (bool, u32)>;
+
+/// The links in order.
+pub(crate) fn links_of(found: FoundLinks) -> Box<[Link]> {
+    let mut links: Vec<Link> = found
+        .into_iter()
+        .map(|((from, way, to), (is_sure, line))| Link {
+            from,
+            way,
+            is_sure,
+            to,
+            line,
+        })
+        .collect();
+    links.sort_unstable();
+    links.into()
+}
+
+/// The guesses in order, by who makes them and the name that they are about.
+pub(crate) fn guesses_of(found: BTreeMap<(u32, Name), u32>) -> Box<[Guess]> {
+    let guesses = found.into_iter();
+    guesses
+        .map(|((from, name), line)| Guess { from, name, line })
+        .collect()
+}
+
 pub(super) struct Linker<'w> {
     pub(super) viewer: Viewer<'w>,
     pub(super) file: &'w Sketched,
     pub(super) home: FileId,
     /// What was found, with whether it is sure and its first line.
-    found: HashMap<(u32, Way, Key), (bool, u32)>,
+    found: FoundLinks,
     guesses: BTreeMap<(u32, Name), u32>,
     loose: BTreeSet<u32>,
     lost: BTreeSet<Lost>,
@@ -226,7 +238,7 @@ impl Linker<'_> {
     /// What a module does not have, its `__getattr__` is asked for.
     fn asked_of_module(&mut self, place: Place, receiver: ExprId, used: &Use) {
         for thing in self.viewer.ask(place, receiver).things {
-            let Thing::Module(at @ At::File(_)) = thing else {
+            let Thing::Module(at @ ModuleLocation::File(_)) = thing else {
                 continue;
             };
             for thing in self.viewer.of_module(at, "__getattr__", 0).things {
@@ -251,7 +263,9 @@ impl Linker<'_> {
                 let name = sketch.names.get(name);
                 let receivers = self.viewer.ask((file, scope), value);
                 receivers.things.iter().find_map(|thing| match *thing {
-                    Thing::Module(At::File(module)) => self.viewer.variable(module, name),
+                    Thing::Module(ModuleLocation::File(module)) => {
+                        self.viewer.variable(module, name)
+                    }
                     _ => None,
                 })
             }
@@ -277,8 +291,8 @@ impl Linker<'_> {
         let mut bound = sketch.bound(scope, name).iter();
         bound.find_map(|(_, binding)| match *binding {
             Binding::Import(module, name) => match self.viewer.module(self.home, module)? {
-                At::File(file) => self.viewer.variable(file, sketch.names.get(name)),
-                At::Folder(_) => None,
+                ModuleLocation::File(file) => self.viewer.variable(file, sketch.names.get(name)),
+                ModuleLocation::Folder(_) => None,
             },
             _ => None,
         })

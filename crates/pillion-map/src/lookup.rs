@@ -2,7 +2,7 @@
 
 use super::eval::{Found, Place, Thing, Viewer};
 use super::keys::stars_key;
-use super::modules::{At, FileId, is_init, stem};
+use super::modules::{FileId, ModuleLocation, is_init, stem};
 use super::sketch::{Binding, MODULE, Name, ScopeKind};
 
 /// How often a name may be imported on its way.
@@ -15,7 +15,7 @@ impl Viewer<'_> {
     }
 
     /// The module that a name of a file means.
-    pub(super) fn module(&self, file: FileId, module: Name) -> Option<At> {
+    pub(super) fn module(&self, file: FileId, module: Name) -> Option<ModuleLocation> {
         if let Some(known) = self.modules.borrow().get(&(file, module)) {
             return *known;
         }
@@ -24,14 +24,14 @@ impl Viewer<'_> {
         found
     }
 
-    pub(super) fn find_module(&self, file: FileId, name: &str) -> Option<At> {
+    pub(super) fn find_module(&self, file: FileId, name: &str) -> Option<ModuleLocation> {
         let from = &self.sketched(file)?.path;
         let mut see = |key| self.see(key);
         self.world.modules.find(from, name, &mut see)
     }
 
     /// A name of a module: one that it binds, or a module below it.
-    pub(super) fn of_module(&self, at: At, name: &str, depth: u32) -> Found {
+    pub(super) fn of_module(&self, at: ModuleLocation, name: &str, depth: u32) -> Found {
         if self.is_exhausted(depth) {
             return Found::one(Thing::Unknown);
         }
@@ -44,8 +44,8 @@ impl Viewer<'_> {
             self.world.modules.at(&path, &mut see)
         };
         let submodule = match at {
-            At::Folder(id) => below(self.world.modules.folder(id)),
-            At::File(file) => {
+            ModuleLocation::Folder(id) => below(self.world.modules.folder(id)),
+            ModuleLocation::File(file) => {
                 let Some(sketched) = self.sketched(file) else {
                     return Found::one(Thing::Unknown);
                 };
@@ -96,7 +96,7 @@ impl Viewer<'_> {
                 file = self.star_of(file, name)?;
                 continue;
             };
-            let At::File(next) = self.module(file, module)? else {
+            let ModuleLocation::File(next) = self.module(file, module)? else {
                 return None;
             };
             (file, name) = (next, sketch.names.get(taken));
@@ -111,7 +111,7 @@ impl Viewer<'_> {
             self.see(stars_key(sketched.key(MODULE)));
         }
         sketched.sketch.stars.iter().find_map(|star| {
-            let At::File(other) = self.module(file, *star)? else {
+            let ModuleLocation::File(other) = self.module(file, *star)? else {
                 return None;
             };
             let offering = self.sketched(other)?;
@@ -132,7 +132,7 @@ impl Viewer<'_> {
             return None;
         }
         for star in &sketched.sketch.stars {
-            let Some(at @ At::File(other)) = self.module(file, *star) else {
+            let Some(at @ ModuleLocation::File(other)) = self.module(file, *star) else {
                 continue;
             };
             let offering = self.sketched(other)?;

@@ -3,7 +3,9 @@
 
 use pillion_index::modules::{Looked, Lookup};
 
-pub(crate) use pillion_index::modules::{At, FileId, is_init, key as stem, parent as folder};
+pub(crate) use pillion_index::modules::{
+    FileId, ModuleLocation, is_init, key as stem, parent as folder,
+};
 
 use super::keys::{Key, path_key, top_key};
 
@@ -30,13 +32,18 @@ impl Modules {
     }
 
     /// What is at a path; `saw` is told what was looked for.
-    pub(crate) fn at(&self, path: &str, saw: &mut impl FnMut(Key)) -> Option<At> {
+    pub(crate) fn at(&self, path: &str, saw: &mut impl FnMut(Key)) -> Option<ModuleLocation> {
         saw(path_key(path));
         self.0.at(path)
     }
 
     /// What a name means in a file: `..pkg.mod` or `pkg.mod`.
-    pub(crate) fn find(&self, from: &str, name: &str, saw: &mut impl FnMut(Key)) -> Option<At> {
+    pub(crate) fn find(
+        &self,
+        from: &str,
+        name: &str,
+        saw: &mut impl FnMut(Key),
+    ) -> Option<ModuleLocation> {
         let found = self.0.find(from, name, &mut |looked| saw(key_of(looked)));
         found.map(|found| found.at)
     }

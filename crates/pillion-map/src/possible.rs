@@ -5,15 +5,15 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use pillion_index::facts::name_hash;
 
+use super::edge_lists::Lists;
 use super::graph::Graph;
 use super::impact::{User, Via};
 use super::keys::Key;
 use super::link::Way;
-use super::lists::Lists;
+use super::relations::{NameUse, Relations, Taker};
 use super::sketch::{Among, Expr, Head, ScopeKind};
 use super::typed::Types;
 use super::vocabulary::is_special;
-use super::web::{NameUse, Taker, Web};
 use super::world::{NodeId, NodeKind, own_name};
 
 /// No node.
@@ -24,18 +24,18 @@ const AT_DEFINITION: &[&str] = &["__init_subclass__", "__set_name__", "__prepare
 
 impl Graph {
     /// What belongs to what; made when it is first asked for.
-    pub(crate) fn web(&self) -> &Web {
-        self.web.get_or_init(|| self.weave())
+    pub(crate) fn relations(&self) -> &Relations {
+        self.relations.get_or_init(|| self.weave())
     }
 
-    fn weave(&self) -> Web {
+    fn weave(&self) -> Relations {
         let count = self.len();
-        let mut web = Web {
+        let mut relations = Relations {
             class_of: vec![NOBODY; count],
             around: vec![NOBODY; count],
             is_open: vec![false; count],
             is_hooked: vec![false; count],
-            ..Web::default()
+            ..Relations::default()
         };
         let mut inside: Vec<(NodeId, NodeId)> = Vec::new();
         let mut names: BTreeMap<u32, NameUse> = BTreeMap::new();
@@ -48,14 +48,14 @@ impl Graph {
         for file in &self.files {
             for (class, base) in &file.links.bases {
                 if let Some(base) = classes.get(base) {
-                    let above = web.above.entry(file.first + class).or_default();
+                    let above = relations.above.entry(file.first + class).or_default();
                     above.push(*base);
                 }
             }
             let sketch = &file.sketched.sketch;
             for (list, is) in [
-                (&file.links.open, &mut web.is_open),
-                (&file.links.hooked, &mut web.is_hooked),
+                (&file.links.open, &mut relations.is_open),
+                (&file.links.hooked, &mut relations.is_hooked),
             ] {
                 for class in list {
                     is[(file.first + class) as usize] = true;
@@ -69,7 +69,7 @@ impl Graph {
                 let parent = file.first + file.sketched.node(scope.parent);
                 match sketch.scope(scope.parent).map(|around| around.kind) {
                     Some(ScopeKind::Class) if node.kind == NodeKind::Method => {
-                        web.class_of[id as usize] = parent;
+                        relations.class_of[id as usize] = parent;
                         inside.push((parent, id));
                         let name = names.entry(node.own).or_default();
                         name.methods.push(id);
@@ -77,7 +77,7 @@ impl Graph {
                     Some(ScopeKind::Function | ScopeKind::Inner | ScopeKind::Class)
                         if parent != file.first =>
                     {
-                        web.around[id as usize] = parent;
+                        relations.around[id as usize] = parent;
                         inside.push((parent, id));
                     }
                     _ => {}
@@ -87,14 +87,14 @@ impl Graph {
         let mut taken: Vec<(NodeId, u32)> = Vec::new();
         for (at, (own, name)) in (0..).zip(&mut names) {
             name.own = *own;
-            web.by_name.insert(*own, at);
+            relations.by_name.insert(*own, at);
         }
-        web.names = names.into_values().collect();
+        relations.names = names.into_values().collect();
         for file in &self.files {
             let sketch = &file.sketched.sketch;
             for site in &sketch.sites {
                 let own = name_hash(sketch.names.get(site.name));
-                let Some(name) = web.by_name.get(&own) else {
+                let Some(name) = relations.by_name.get(&own) else {
                     continue;
                 };
                 let node = file.first + file.sketched.node(site.scope);
@@ -102,17 +102,17 @@ impl Graph {
                     continue;
                 }
                 taken.push((node, *name));
-                web.names[*name as usize].takers.push(Taker {
+                relations.names[*name as usize].takers.push(Taker {
                     node,
                     is_call: site.is_call,
                     line: site.at.line + 1,
                 });
             }
             for lost in &file.links.lost {
-                if let Some(name) = web.by_name.get(&lost.own) {
+                if let Some(name) = relations.by_name.get(&lost.own) {
                     let node = file.first + lost.from;
                     taken.push((node, *name));
-                    web.names[*name as usize].takers.push(Taker {
+                    relations.names[*name as usize].takers.push(Taker {
                         node,
                         is_call: lost.is_call,
                         line: lost.line,
@@ -120,25 +120,25 @@ impl Graph {
                 }
             }
         }
-        self.take_built(&mut web, &mut taken);
+        self.take_built(&mut relations, &mut taken);
         taken.sort_unstable();
         taken.dedup();
-        web.inside = Lists::of(count, &inside);
-        web.taken = Lists::of(count, &taken);
-        let mut pairs = self.fulfilled(&web);
-        pairs.extend(self.handed(&web));
+        relations.inside = Lists::of(count, &inside);
+        relations.taken = Lists::of(count, &taken);
+        let mut pairs = self.fulfilled(&relations);
+        pairs.extend(self.handed(&relations));
         pairs.sort_unstable();
         pairs.dedup();
         for (asked, standing) in pairs {
-            web.stands_in.entry(asked).or_default().push(standing);
-            web.stood_for.entry(standing).or_default().push(asked);
+            relations.stands_in.entry(asked).or_default().push(standing);
+            relations.stood_for.entry(standing).or_default().push(asked);
         }
-        web
+        relations
     }
 
     /// Names that are put together where they are looked up are taken from something unknown.
-    fn take_built(&self, web: &mut Web, taken: &mut Vec<(NodeId, u32)>) {
-        let texts: Vec<&str> = web
+    fn take_built(&self, relations: &mut Relations, taken: &mut Vec<(NodeId, u32)>) {
+        let texts: Vec<&str> = relations
             .names
             .iter()
             .map(|name| name.methods.first().map_or("", |m| own_name(self.name(*m))))
@@ -155,7 +155,7 @@ impl Graph {
                     .filter(|(_, text)| !is_special(text) && built.fits(text))
                 {
                     taken.push((node, at));
-                    web.names[at as usize].takers.push(Taker {
+                    relations.names[at as usize].takers.push(Taker {
                         node,
                         is_call: true,
                         line: built.line,
@@ -166,15 +166,15 @@ impl Graph {
     }
 
     /// Methods of protocols, each with one of a class that has all of the protocol's.
-    fn fulfilled(&self, web: &Web) -> Vec<(NodeId, NodeId)> {
+    fn fulfilled(&self, relations: &Relations) -> Vec<(NodeId, NodeId)> {
         let mut pairs = Vec::new();
         let own_of = |method: NodeId| self.node(method).map_or(0, |node| node.own);
         let methods = |class: NodeId| {
-            let inside = web.inside.get(class).iter().copied();
+            let inside = relations.inside.get(class).iter().copied();
             inside.filter(|node| self.kind(*node) == NodeKind::Method)
         };
         let with_above = |class: NodeId| {
-            let above = web.above.get(&class).into_iter().flatten().copied();
+            let above = relations.above.get(&class).into_iter().flatten().copied();
             std::iter::once(class).chain(above)
         };
         let classes = self
@@ -194,8 +194,8 @@ impl Graph {
             owns.sort_unstable();
             owns.dedup();
             let named = |own: &u32| {
-                let at = web.by_name.get(own).copied();
-                at.and_then(|at| web.names.get(at as usize))
+                let at = relations.by_name.get(own).copied();
+                at.and_then(|at| relations.names.get(at as usize))
             };
             // Whoever has the rarest of them may have all.
             let rarest = owns
@@ -208,10 +208,10 @@ impl Graph {
             let mut holders: HashSet<NodeId> = rarest
                 .methods
                 .iter()
-                .filter_map(|method| web.class_of.get(*method as usize).copied())
+                .filter_map(|method| relations.class_of.get(*method as usize).copied())
                 .filter(|class| *class != NOBODY)
                 .collect();
-            let heirs = web.above.iter().filter(|(_, above)| {
+            let heirs = relations.above.iter().filter(|(_, above)| {
                 let mut above = above.iter();
                 above.any(|class| holders.contains(class))
             });
@@ -243,7 +243,7 @@ impl Graph {
 
     /// The methods of a class.
     pub(super) fn methods_of(&self, class: NodeId) -> &[NodeId] {
-        self.web().inside.get(class)
+        self.relations().inside.get(class)
     }
 
     /// Whether Python calls a method when a class is made.
@@ -252,7 +252,7 @@ impl Graph {
         if AT_DEFINITION.contains(&name) {
             return true;
         }
-        let class = self.web().class_of.get(node as usize).copied();
+        let class = self.relations().class_of.get(node as usize).copied();
         let class = class.filter(|class| *class != NOBODY);
         is_special(name) && class.is_some_and(|class| self.is_metaclass(class))
     }
@@ -287,7 +287,7 @@ impl Graph {
         if self.language != pillion_index::language::Language::Python {
             return all;
         }
-        let web = self.web();
+        let relations = self.relations();
         let mut known: HashSet<NodeId> = all.iter().map(|user| user.node).collect();
         known.insert(node);
         let mut more: Vec<User> = Vec::new();
@@ -302,20 +302,24 @@ impl Graph {
                 });
             }
         };
-        let class = web.class_of.get(node as usize).copied().unwrap_or(NOBODY);
+        let class = relations
+            .class_of
+            .get(node as usize)
+            .copied()
+            .unwrap_or(NOBODY);
         let own = self.node(node).map_or(0, |node| node.own);
         if class != NOBODY && !is_special(own_name(self.name(node))) {
-            let name = web
+            let name = relations
                 .by_name
                 .get(&own)
-                .and_then(|at| web.names.get(*at as usize));
+                .and_then(|at| relations.names.get(*at as usize));
             for taker in name.map_or(&[][..], |name| &name.takers[..]) {
                 if !types.rules_out(self, taker.node, node) {
                     add(taker.node, Via::Name, taker.line);
                 }
             }
         }
-        for asked in web.stood_for.get(&node).into_iter().flatten() {
+        for asked in relations.stood_for.get(&node).into_iter().flatten() {
             // What a function is registered with calls it, and is called by its users itself.
             if class == NOBODY || self.kind(*asked) != NodeKind::Method {
                 add(*asked, Via::Reference, self.line(*asked));
@@ -328,7 +332,11 @@ impl Graph {
         let is_nobodys = all.is_empty();
         if class != NOBODY {
             let name = own_name(self.name(node));
-            let is_open = web.is_open.get(class as usize).copied().unwrap_or(false);
+            let is_open = relations
+                .is_open
+                .get(class as usize)
+                .copied()
+                .unwrap_or(false);
             let is_made = matches!(name, "__init__" | "__new__" | "__post_init__");
             if is_special(name) && (is_nobodys || !is_made) {
                 self.namers(class, &mut |user, line| add(user, Via::Operator, line));
@@ -336,7 +344,11 @@ impl Graph {
                 self.namers(class, &mut |user, line| add(user, Via::Base, line));
             }
         }
-        let around = web.around.get(node as usize).copied().unwrap_or(NOBODY);
+        let around = relations
+            .around
+            .get(node as usize)
+            .copied()
+            .unwrap_or(NOBODY);
         if around != NOBODY && self.kind(around) != NodeKind::Class {
             add(around, Via::Definition, self.line(node));
         }
@@ -350,7 +362,7 @@ impl Graph {
         let mut open = vec![class];
         while let Some(next) = open.pop() {
             // Who keeps a class makes its instances.
-            for keeper in self.web().stood_for.get(&next).into_iter().flatten() {
+            for keeper in self.relations().stood_for.get(&next).into_iter().flatten() {
                 found(*keeper, self.line(*keeper));
             }
             let own = self.into(next).iter();

@@ -9,10 +9,10 @@ use pillion_catalogue::{Error, Result, work};
 use pillion_index::{Index, IndexStore};
 use tokio::sync::Mutex;
 
-use super::follow::{Map, SavedSketches};
 use super::graph::Graph;
 use super::languages::LanguageMap;
 use super::sketch::FORMAT;
+use super::update::{Map, SavedSketches};
 
 /// How long after the last change the sketches are written to disk.
 const SETTLE: Duration = Duration::from_secs(2);

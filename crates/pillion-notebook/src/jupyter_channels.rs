@@ -9,7 +9,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use pillion_catalogue::{Code, Ends, Error, Frame, Result, Talk};
+use pillion_catalogue::{Code, Duplex, DuplexEnds, Error, Frame, Result};
 use pillion_kernel::{
     Channel, Heard, KernelClient, KernelLife, Listening, News, ReadyKernel, Silence,
 };
@@ -43,19 +43,19 @@ enum End {
 pub(crate) async fn converse(
     service: &NotebookService,
     served: &Arc<Served>,
-    talk: &Talk,
+    duplex: &Duplex,
     name: Option<String>,
 ) -> Result<()> {
     let _inside = served.enter()?;
-    let form = match talk.protocol() {
+    let form = match duplex.protocol() {
         Some(V1) => Form::V1,
         _ => Form::Json,
     };
     let nobody = || Error::new(Code::Cancelled, "the caller went away");
-    let Ends {
+    let DuplexEnds {
         mut incoming,
         outgoing,
-    } = talk.open().ok_or_else(nobody)?;
+    } = duplex.open().ok_or_else(nobody)?;
     let mut to_client = ToClient {
         form,
         outgoing,

@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::questions::Questions;
 use crate::reply::word;
-use crate::running_cell::{CellEvent, RunningCell, Told};
+use crate::running_cell::{CellEvent, CellFollower, RunningCell};
 
 /// Cells of a session that are kept, and bytes of their code; the oldest are let go.
 const MOST_CELLS: usize = 1000;
@@ -171,7 +171,7 @@ impl Replays {
 /// Nobody sees what a replay shows.
 struct Nobody;
 
-impl Told for Nobody {
+impl CellFollower for Nobody {
     async fn tell(&mut self, _: CellEvent) {}
 }
 

@@ -72,7 +72,7 @@ pub enum CellEvent {
 }
 
 /// Somebody who follows a cell.
-pub(crate) trait Told: Send {
+pub(crate) trait CellFollower: Send {
     /// Something happened.
     fn tell(&mut self, event: CellEvent) -> impl Future<Output = ()> + Send;
 }
@@ -88,7 +88,7 @@ pub(crate) struct RunningCell<'a, T> {
     pub(crate) is_followed: bool,
 }
 
-impl<'a, T: Told> RunningCell<'a, T> {
+impl<'a, T: CellFollower> RunningCell<'a, T> {
     pub(crate) fn new(
         questions: &'a Questions,
         kernel: &'a Arc<Kernel>,
@@ -251,7 +251,7 @@ fn plain(value: &Value) -> String {
     }
 }
 
-impl<T: Told> CellListener for RunningCell<'_, T> {
+impl<T: CellFollower> CellListener for RunningCell<'_, T> {
     async fn hear(&mut self, heard: &Heard) {
         let content = heard.content();
         match heard.kind() {

@@ -13,7 +13,7 @@ use crate::gateway::{Gateway, KernelModel, Served, is_own};
 use crate::questions::Questions;
 use crate::replay::{PastCell, Replays, replay};
 use crate::reply::CellReply;
-use crate::running_cell::{CellEvent, RunningCell, Told};
+use crate::running_cell::{CellEvent, CellFollower, RunningCell};
 use crate::typed_cells::{Reader, TypedText};
 
 /// Characters of one cell.
@@ -194,7 +194,7 @@ impl NotebookService {
         &self,
         cx: &Context<Self>,
         order: Order,
-        told: &mut impl Told,
+        told: &mut impl CellFollower,
     ) -> Result<CellReply> {
         if order.code.len() > LONGEST_CODE {
             let message = format!("`code` is longer than {LONGEST_CODE} bytes");

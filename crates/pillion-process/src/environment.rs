@@ -3,7 +3,7 @@
 //! A daemon outlives the shell that started it and works for many projects, and credentials
 //! have no common shape: a list of what to take away is never complete. So it is the other way
 //! round. A child gets the variables that say who and where the user is and how Python is to
-//! run ([`Variables::for_worker`]), and those that its project names in `pass_env`; everything
+//! run ([`ChildVariables::for_worker`]), and those that its project names in `pass_env`; everything
 //! else is held back, and `pillion doctor` lists what ([`held_back`]). Even a
 //! variable that is usually harmless is held back if its value looks like a credential, as
 //! that of a proxy with a password.
@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 
 use crate::sys;
 
-/// Variables of the user and the machine, which every child gets.
+/// ChildVariables of the user and the machine, which every child gets.
 const COMMON: &[&str] = &[
     "PATH",
     "HOME",
@@ -121,20 +121,20 @@ const KEYS: &[&str] = &[
     "-----BEGIN",
 ];
 
-/// Variables by their names.
+/// ChildVariables by their names.
 pub type Map = BTreeMap<OsString, OsString>;
 
 /// The variables that were chosen for a child. Their values are never printed.
 #[derive(Clone, Default, PartialEq, Eq, Hash)]
-pub struct Variables(Map);
+pub struct ChildVariables(Map);
 
-impl fmt::Debug for Variables {
+impl fmt::Debug for ChildVariables {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_set().entries(self.0.keys()).finish()
     }
 }
 
-impl Variables {
+impl ChildVariables {
     /// What a worker gets when `caller` calls it; nobody's but our own where that is us. `pass`
     /// names those that its project asks for.
     pub fn for_worker(caller: Option<&Map>, own: &Map, pass: &[String]) -> Self {
@@ -191,7 +191,7 @@ impl Variables {
     }
 }
 
-impl IntoIterator for Variables {
+impl IntoIterator for ChildVariables {
     type Item = (OsString, OsString);
     type IntoIter = std::collections::btree_map::IntoIter<OsString, OsString>;
 
@@ -226,7 +226,7 @@ pub fn folder_of_process(pid: u32) -> io::Result<PathBuf> {
 
 /// The names of those that a worker does not get.
 pub fn held_back(all: &Map, pass: &[String]) -> Vec<String> {
-    let given = Variables::for_worker(None, all, pass);
+    let given = ChildVariables::for_worker(None, all, pass);
     let names = all.keys().filter(|name| !given.0.contains_key(*name));
     names
         .map(|name| name.to_string_lossy().into_owned())
@@ -237,16 +237,16 @@ pub fn held_back(all: &Map, pass: &[String]) -> Vec<String> {
 }
 
 /// What a tool of pillion's own gets; `pass` names what it needs besides.
-pub(crate) fn for_tool(pass: &[String]) -> Variables {
-    Variables::only(&own(), |name, value| {
+pub(crate) fn for_tool(pass: &[String]) -> ChildVariables {
+    ChildVariables::only(&own(), |name, value| {
         is_common(name, value) || is_passed(name, pass)
     })
 }
 
 /// What a daemon gets of whoever starts it: what is true for all of the user's projects.
-pub(crate) fn for_daemon() -> Variables {
+pub(crate) fn for_daemon() -> ChildVariables {
     let own = own();
-    let mut given = Variables::only(&own, |name, value| {
+    let mut given = ChildVariables::only(&own, |name, value| {
         is_common(name, value)
             || is_proxy(name)
             || OF_DAEMONS.contains(&name)
@@ -344,7 +344,7 @@ mod tests {
             .collect()
     }
 
-    fn names(variables: Variables) -> Vec<String> {
+    fn names(variables: ChildVariables) -> Vec<String> {
         variables
             .into_iter()
             .map(|(name, _)| name.into_string().unwrap())
@@ -366,7 +366,7 @@ mod tests {
             ("PILLION_HOME", "/x"),
             ("VIRTUAL_ENV", "/v"),
         ]);
-        let given = names(Variables::for_worker(
+        let given = names(ChildVariables::for_worker(
             None,
             &all,
             &["DB_PASS".into(), "PILLION_HOME".into()],
@@ -385,7 +385,7 @@ mod tests {
             held_back(&all, &["DB_PASS".into()]),
             ["DATABASE_URL", "GITHUB_PAT", "MY_OWN_SETTING", "PYTHONHOME"]
         );
-        let telling = names(Variables::telling(None, &all, &["DB_PASS".into()]));
+        let telling = names(ChildVariables::telling(None, &all, &["DB_PASS".into()]));
         assert_eq!(telling, ["DB_PASS", "PYTHONPATH"]);
     }
 
@@ -405,7 +405,7 @@ mod tests {
             ("OTHER", "1"),
         ]);
         let pass = ["SHOP_TOKEN".to_owned(), "SHOP_MODE".to_owned()];
-        let given = Variables::for_worker(Some(&theirs), &ours, &pass);
+        let given = ChildVariables::for_worker(Some(&theirs), &ours, &pass);
         assert_eq!(given.get("HOME").unwrap(), "/home/me");
         assert_eq!(given.get("SHOP_TOKEN").unwrap(), "theirs");
         assert_eq!(given.get("SHOP_MODE").unwrap(), "for all");
@@ -414,7 +414,7 @@ mod tests {
             ["HOME", "LANG", "SHOP_MODE", "SHOP_TOKEN"],
             "nothing else of ours"
         );
-        let telling = Variables::telling(Some(&theirs), &ours, &pass);
+        let telling = ChildVariables::telling(Some(&theirs), &ours, &pass);
         assert_eq!(names(telling), ["SHOP_MODE", "SHOP_TOKEN"]);
     }
 
@@ -449,7 +449,7 @@ mod tests {
 
     #[test]
     fn values_are_not_printed() {
-        let text = format!("{:?}", Variables(variables(&[("DB_PASS", "hunter2")])));
+        let text = format!("{:?}", ChildVariables(variables(&[("DB_PASS", "hunter2")])));
         assert_eq!(text, "{\"DB_PASS\"}");
     }
 

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::{Arc, OnceLock};
 
-use crate::environment::{self, Variables};
+use crate::environment::{self, ChildVariables};
 use crate::{Exit, Pipe, Running, guard, sys};
 
 /// Why a child could not be started.
@@ -68,7 +68,7 @@ pub struct Launch {
     cwd: Option<PathBuf>,
     env: Vec<(OsString, OsString)>,
     pass_env: Vec<String>,
-    variables: Option<Variables>,
+    variables: Option<ChildVariables>,
     writable: Option<Vec<PathBuf>>,
     stdin: StreamTarget,
     stdout: StreamTarget,
@@ -145,7 +145,7 @@ impl Launch {
 
     /// All of its variables, instead of those that pillion's own tools get.
     #[must_use]
-    pub fn variables(mut self, variables: Variables) -> Self {
+    pub fn variables(mut self, variables: ChildVariables) -> Self {
         self.variables = Some(variables);
         self
     }
@@ -158,7 +158,7 @@ impl Launch {
         self
     }
 
-    /// Variables of our own to hand on besides.
+    /// ChildVariables of our own to hand on besides.
     #[must_use]
     pub fn pass_env(mut self, names: &[String]) -> Self {
         self.pass_env.extend_from_slice(names);
@@ -269,7 +269,7 @@ impl Launch {
                 .collect::<Vec<_>>()
         });
         let inherited = match (self.bare, self.variables) {
-            (true, _) => Variables::default(),
+            (true, _) => ChildVariables::default(),
             (false, Some(variables)) => variables,
             (false, None) => environment::for_tool(&self.pass_env),
         };

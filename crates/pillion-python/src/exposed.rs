@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use pillion_catalogue::{
-    Caller, Error, FunctionRequest, Functions, Given, Listing, Operation, Result,
+    Caller, Error, FunctionReply, FunctionRequest, Functions, Listing, Operation, Result,
 };
 use serde_json::value::{RawValue, to_raw_value};
 
@@ -52,7 +52,7 @@ impl Functions for ExposedModules {
         serde_json::from_str(answer.get()).map_err(Error::internal)
     }
 
-    fn given(&self, answer: &RawValue) -> Result<Given> {
+    fn given(&self, answer: &RawValue) -> Result<FunctionReply> {
         serde_json::from_str(answer.get()).map_err(Error::internal)
     }
 }

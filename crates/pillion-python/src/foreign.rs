@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use pillion_catalogue::{Code, Error, Result};
 use pillion_process::Launch;
-use pillion_process::environment::Variables;
+use pillion_process::environment::ChildVariables;
 use pillion_project::Project;
 use pillion_supervisor::{Dialect, SidecarKind, SidecarLimits, Spec};
 use pillion_workspace::config::Foreign;
@@ -34,7 +34,12 @@ pub(crate) fn find<'a>(project: &'a Project, name: &str) -> Result<&'a Foreign> 
 }
 
 /// Its make, with the variables that it gets.
-pub(crate) fn spec(project: &Project, name: &str, foreign: &Foreign, variables: Variables) -> Spec {
+pub(crate) fn spec(
+    project: &Project,
+    name: &str,
+    foreign: &Foreign,
+    variables: ChildVariables,
+) -> Spec {
     let limits = SidecarLimits {
         hello: Duration::from_secs_f64(foreign.ready_s),
         grace: GRACE,
@@ -53,7 +58,7 @@ pub(crate) fn spec(project: &Project, name: &str, foreign: &Foreign, variables: 
     }
 }
 
-fn launch(root: &Path, foreign: &Foreign, variables: &Variables) -> Result<Launch> {
+fn launch(root: &Path, foreign: &Foreign, variables: &ChildVariables) -> Result<Launch> {
     let Some((program, args)) = foreign.command.split_first() else {
         return Err(Error::new(Code::InvalidConfig, "an empty `command`"));
     };
@@ -81,9 +86,9 @@ mod tests {
     use std::fs;
     use std::os::unix::fs::PermissionsExt;
 
-    fn variables() -> Variables {
+    fn variables() -> ChildVariables {
         let own = map(&[("PATH", "/usr/bin:/bin"), ("SECRET", "x"), ("LANG", "C")]);
-        Variables::for_worker(None, &own, &[])
+        ChildVariables::for_worker(None, &own, &[])
     }
 
     /// What a sidecar of this configuration prints when it is started.

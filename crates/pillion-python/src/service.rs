@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, LazyLock};
 
 use pillion_catalogue::{Peer, Result};
-use pillion_process::environment::{self, Variables};
+use pillion_process::environment::{self, ChildVariables};
 use pillion_project::{Project, Projects, Whereabouts};
 use pillion_supervisor::{Pool, Supervisor};
 
@@ -19,7 +19,7 @@ fn own() -> &'static environment::Map {
 }
 
 /// Tells variables apart without holding their values.
-fn fingerprint(variables: &Variables) -> u64 {
+fn fingerprint(variables: &ChildVariables) -> u64 {
     let mut hasher = std::hash::DefaultHasher::new();
     variables.hash(&mut hasher);
     hasher.finish()
@@ -88,14 +88,14 @@ impl PythonService {
             "worker\0{}\0{}\0{:x}",
             root.display(),
             project.interpreter()?.display(),
-            fingerprint(&Variables::telling(caller, own, pass)),
+            fingerprint(&ChildVariables::telling(caller, own, pass)),
         );
         for dir in &path {
             let _ = write!(key, "\0{}", dir.display());
         }
         let size = config.python.workers;
         Ok(self.supervisor.pool(&key, size, || {
-            let variables = Variables::for_worker(caller, own, pass);
+            let variables = ChildVariables::for_worker(caller, own, pass);
             worker::spec(project, path, variables, self.projects.dirs())
         }))
     }
@@ -107,10 +107,10 @@ impl PythonService {
         let key = format!(
             "foreign\0{}\0{name}\0{:x}",
             project.root.display(),
-            fingerprint(&Variables::telling(caller, own, &made.pass_env)),
+            fingerprint(&ChildVariables::telling(caller, own, &made.pass_env)),
         );
         Ok(self.supervisor.pool(&key, 1, || {
-            let variables = Variables::for_worker(caller, own, &made.pass_env);
+            let variables = ChildVariables::for_worker(caller, own, &made.pass_env);
             foreign::spec(project, name, made, variables)
         }))
     }
@@ -126,7 +126,7 @@ mod tests {
     fn variables_are_told_apart_by_all_of_their_values() {
         let of = |pairs: &[(&str, &str)]| {
             let own = map(pairs);
-            fingerprint(&Variables::telling(
+            fingerprint(&ChildVariables::telling(
                 None,
                 &own,
                 &["A".to_owned(), "B".to_owned()],

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use pillion_catalogue::{Code, Error, Result};
 use pillion_process::Launch;
-use pillion_process::environment::Variables;
+use pillion_process::environment::ChildVariables;
 use pillion_runtime::{Dirs, bytecode, worker_dir};
 use pillion_supervisor::{Dialect, SidecarKind, SidecarLimits, Spec};
 
@@ -16,7 +16,7 @@ use crate::project::PythonProject;
 pub(crate) fn spec(
     project: &Arc<PythonProject>,
     path: Vec<PathBuf>,
-    variables: Variables,
+    variables: ChildVariables,
     dirs: &Dirs,
 ) -> Spec {
     let config = &project.common.config.python;
@@ -42,7 +42,7 @@ pub(crate) fn spec(
 fn launch(
     project: &PythonProject,
     path: &[PathBuf],
-    variables: &Variables,
+    variables: &ChildVariables,
     dirs: &Dirs,
 ) -> Result<Launch> {
     let choice = project.python()?;
@@ -81,7 +81,7 @@ fn launch(
 }
 
 /// Programs of the environment first, as in an activated one.
-fn search_path(bin: &std::path::Path, variables: &Variables) -> std::ffi::OsString {
+fn search_path(bin: &std::path::Path, variables: &ChildVariables) -> std::ffi::OsString {
     let Some(inherited) = variables.get("PATH").filter(|path| !path.is_empty()) else {
         return bin.into();
     };
@@ -99,12 +99,12 @@ mod tests {
     #[test]
     fn programs_of_the_environment_come_first() {
         let own = [("PATH".into(), "/usr/bin:/bin".into())].into();
-        let variables = Variables::for_worker(None, &own, &[]);
+        let variables = ChildVariables::for_worker(None, &own, &[]);
         let path = search_path(Path::new("/env/bin"), &variables);
         assert_eq!(path, "/env/bin:/usr/bin:/bin");
         // An empty entry would mean the folder that the worker is in.
         for own in [map(&[]), map(&[("PATH", "")])] {
-            let none = Variables::for_worker(None, &own, &[]);
+            let none = ChildVariables::for_worker(None, &own, &[]);
             assert_eq!(search_path(Path::new("/env/bin"), &none), "/env/bin");
         }
     }
@@ -144,7 +144,7 @@ mod tests {
     /// What a worker of this project is made of, with these variables of its caller.
     fn made(world: &World, project: &Arc<PythonProject>, path: &[&str]) -> Spec {
         let own = map(&[("PATH", "/usr/bin:/bin"), ("LANG", "C"), ("SECRET", "x")]);
-        let variables = Variables::for_worker(None, &own, &[]);
+        let variables = ChildVariables::for_worker(None, &own, &[]);
         let path = path.iter().map(PathBuf::from).collect();
         spec(project, path, variables, world.projects.dirs())
     }

@@ -12,8 +12,8 @@
 pub mod codemod;
 mod collisions;
 mod dynamic;
-pub mod inlined;
-mod known;
+mod implicit_uses;
+pub mod inline_context;
 mod left_alone;
 mod line_ends;
 mod lookups;

@@ -24,7 +24,7 @@ pub use super::left_alone::Included;
 use super::moving::{self, ModuleDestination};
 use super::names::check_name;
 use super::subject::{Subject, absolute, relative};
-use super::{collisions, known, lookups, parse_check, strings};
+use super::{collisions, implicit_uses, lookups, parse_check, strings};
 
 /// The change that renames what stands at a place.
 pub async fn rename(
@@ -38,7 +38,7 @@ pub async fn rename(
         return moving::relocate(&engine.view, &module, ModuleDestination::Named(new_name)).await;
     }
     let mut subject = subject(engine, spot, new_name).await?;
-    known::refuse(engine, &subject)?;
+    implicit_uses::refuse(engine, &subject)?;
     let settled = lookups::settle(engine, &subject).await?;
     subject.take(settled.ours.iter().cloned());
     collisions::check(engine, &subject).await?;
@@ -60,7 +60,7 @@ pub async fn rename(
         set.leave(left);
     }
     printed(engine, &subject, &mut set);
-    known::tell(engine, &subject, &mut set);
+    implicit_uses::tell(engine, &subject, &mut set);
     if let Some(told) = lookups::computed::told(engine, &subject).await? {
         set.warn(told);
     }

@@ -188,7 +188,7 @@ impl Rope {
             safe: true,
             timeout,
             parts: None,
-            room: pillion_catalogue::Room::default(),
+            budget: pillion_catalogue::SendBudget::default(),
         };
         let answer = self.pool.call(call).await.map_err(without_exception)?;
         let answer: Answer = serde_json::from_str(answer.result.get()).map_err(Error::internal)?;

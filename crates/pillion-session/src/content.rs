@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use pillion_catalogue::{Code, Error, Result};
-use pillion_course::{Chapter, ChapterId, Overlay, Roots, Verify};
+use pillion_course::{Chapter, ChapterId, Overlay, OverlayCheck, Roots};
 use pillion_runtime::Dirs;
 
 use crate::context::DesktopContext;
@@ -92,7 +92,7 @@ impl Contents {
         if let Some(chapter) = self.known(id) {
             return Ok(chapter);
         }
-        let chapter = Overlay::open(&self.store(), id, Verify::Names)?.chapter()?;
+        let chapter = Overlay::open(&self.store(), id, OverlayCheck::Names)?.chapter()?;
         let chapter = Arc::new(chapter);
         let mut read = self.read();
         if read.len() >= MOST_READ {

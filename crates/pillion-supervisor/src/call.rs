@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::time::Duration;
 
-use pillion_catalogue::{Part, Room};
+use pillion_catalogue::{Part, SendBudget};
 use serde_json::value::RawValue;
 use tokio::sync::mpsc;
 
@@ -41,7 +41,7 @@ pub struct Call {
     /// Where items and progress go; slow readers slow the sidecar down.
     pub parts: Option<mpsc::Sender<Part>>,
     /// Where the answer will wait; the call begins only while there is room.
-    pub room: Room,
+    pub budget: SendBudget,
 }
 
 /// An answer and where it came from.

@@ -22,7 +22,7 @@ use tokio_util::codec::{FramedRead, LengthDelimitedCodec};
 use crate::frames::{Frames, is_too_large};
 use crate::message::InFlight;
 use crate::streams::{
-    Control, Deaf, at, control_pair, deliver_held, places, read_control, write_backlog,
+    Control, ReaderGone, at, control_pair, deliver_held, places, read_control, write_backlog,
 };
 use crate::tail::Tail;
 use crate::{Ended, Events, Notice, Spec, StartMode};
@@ -215,7 +215,7 @@ impl Child {
         self.backlog.push_back(frame);
         // The common case: it fits, and nobody has to wake up for it.
         match write_backlog(&mut self.input, &mut self.backlog).now_or_never() {
-            Some(Err(Deaf)) => {
+            Some(Err(ReaderGone)) => {
                 self.went_deaf();
                 false
             }

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tokio::sync::broadcast;
 
-use crate::{Cause, State};
+use crate::{Cause, SidecarState};
 
 /// News that a listener may miss before it is told that it did.
 const CAPACITY: usize = 512;
@@ -20,7 +20,7 @@ pub enum Event {
         /// Its workspace.
         workspace: String,
         /// Its new state.
-        state: State,
+        state: SidecarState,
         /// Which process of it.
         generation: u64,
     },

@@ -53,7 +53,7 @@ pub use dialect::Dialect;
 pub use ended::{Cause, Ended};
 pub use events::{Event, EventListener, Events};
 pub use hold::Hold;
-pub use life::State;
+pub use life::SidecarState;
 pub use opening::{Notice, Opening, Replay};
 pub use pool::Pool;
 pub use spec::{SidecarKind, SidecarLimits, Spec, StartMode};

@@ -24,7 +24,7 @@ const MAX_COOLDOWN: Duration = Duration::from_secs(300);
 /// Where a sidecar is in its life.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum State {
+pub enum SidecarState {
     /// No process; one starts with the next call.
     Idle,
     /// A process was started and has not said hello yet.
@@ -82,7 +82,7 @@ pub enum LifeAction {
 /// The state of one sidecar's life.
 #[derive(Debug, Clone)]
 pub struct Life {
-    state: State,
+    state: SidecarState,
     idle_after: Option<Duration>,
     /// A start that failed opens the breaker at once.
     cautious: bool,
@@ -99,7 +99,7 @@ pub struct Life {
     /// The running start is the breaker's probe.
     probing: bool,
     /// What a drained or closed process is followed by.
-    after_close: State,
+    after_close: SidecarState,
     /// Its input is closed; its death is expected.
     closing: bool,
 }
@@ -108,7 +108,7 @@ impl Life {
     /// A life that has not begun.
     pub fn new(now: Instant, idle_after: Option<Duration>) -> Self {
         Self {
-            state: State::Idle,
+            state: SidecarState::Idle,
             idle_after,
             cautious: false,
             calls: 0,
@@ -118,7 +118,7 @@ impl Life {
             until: None,
             cooldown: FIRST_COOLDOWN,
             probing: false,
-            after_close: State::Idle,
+            after_close: SidecarState::Idle,
             closing: false,
         }
     }
@@ -137,13 +137,13 @@ impl Life {
     }
 
     /// Where it is.
-    pub fn state(&self) -> State {
+    pub fn state(&self) -> SidecarState {
         self.state
     }
 
     /// Whether calls may be handed to the process now.
     pub fn takes_calls(&self) -> bool {
-        matches!(self.state, State::Ready | State::Busy) && !self.closing
+        matches!(self.state, SidecarState::Ready | SidecarState::Busy) && !self.closing
     }
 
     /// Whether the death of the process is what was asked for.
@@ -154,8 +154,8 @@ impl Life {
     /// When [`Happening::Tick`] is due, if ever.
     pub fn next_tick(&self) -> Option<Instant> {
         match self.state {
-            State::Backoff | State::Broken => self.until,
-            State::Ready if !self.closing => self.idle_after.map(|span| self.used + span),
+            SidecarState::Backoff | SidecarState::Broken => self.until,
+            SidecarState::Ready if !self.closing => self.idle_after.map(|span| self.used + span),
             _ => None,
         }
     }
@@ -172,8 +172,8 @@ impl Life {
                 self.calls += 1;
                 self.wanted = false;
                 self.used = now;
-                if self.state == State::Ready {
-                    self.state = State::Busy;
+                if self.state == SidecarState::Ready {
+                    self.state = SidecarState::Busy;
                 }
                 None
             }
@@ -183,8 +183,8 @@ impl Life {
                 self.wanted = false;
                 self.died(now, self.cautious)
             }
-            Happening::Restart => self.close(State::Idle),
-            Happening::Stop => self.close(State::Stopped),
+            Happening::Restart => self.close(SidecarState::Idle),
+            Happening::Stop => self.close(SidecarState::Stopped),
             Happening::Tick => self.tick(now),
         }
     }
@@ -193,32 +193,34 @@ impl Life {
         self.wanted = true;
         self.used = now;
         match self.state {
-            State::Idle => self.start(),
-            State::Backoff | State::Broken if self.until.is_none_or(|until| now >= until) => {
-                self.probing = self.state == State::Broken;
+            SidecarState::Idle => self.start(),
+            SidecarState::Backoff | SidecarState::Broken
+                if self.until.is_none_or(|until| now >= until) =>
+            {
+                self.probing = self.state == SidecarState::Broken;
                 self.start()
             }
-            State::Broken => {
+            SidecarState::Broken => {
                 self.wanted = false;
                 Some(LifeAction::FallBack)
             }
-            State::Stopped => Some(LifeAction::GiveUp),
+            SidecarState::Stopped => Some(LifeAction::GiveUp),
             _ => None,
         }
     }
 
     fn start(&mut self) -> Option<LifeAction> {
-        self.state = State::Starting;
+        self.state = SidecarState::Starting;
         self.until = None;
         self.closing = false;
         Some(LifeAction::Start)
     }
 
     fn hello(&mut self, now: Instant) {
-        if self.state != State::Starting {
+        if self.state != SidecarState::Starting {
             return;
         }
-        self.state = State::Ready;
+        self.state = SidecarState::Ready;
         self.used = now;
         // What waits is handed over now; a process started ahead of any call waits for none.
         self.wanted = false;
@@ -236,11 +238,11 @@ impl Life {
             return None;
         }
         match self.state {
-            State::Busy => {
-                self.state = State::Ready;
+            SidecarState::Busy => {
+                self.state = SidecarState::Ready;
                 None
             }
-            State::Draining if !self.closing => {
+            SidecarState::Draining if !self.closing => {
                 self.closing = true;
                 Some(LifeAction::Close)
             }
@@ -250,15 +252,15 @@ impl Life {
 
     fn died(&mut self, now: Instant, give_up: bool) -> Option<LifeAction> {
         self.calls = 0;
-        if std::mem::take(&mut self.closing) || self.state == State::Draining {
+        if std::mem::take(&mut self.closing) || self.state == SidecarState::Draining {
             self.state = self.after_close;
             return match self.state {
-                State::Stopped => Some(LifeAction::GiveUp),
+                SidecarState::Stopped => Some(LifeAction::GiveUp),
                 _ if self.wanted => self.start(),
                 _ => None,
             };
         }
-        if self.state == State::Stopped {
+        if self.state == SidecarState::Stopped {
             return Some(LifeAction::GiveUp);
         }
         self.deaths.push_back(now);
@@ -269,11 +271,11 @@ impl Life {
             if failed_probe {
                 self.cooldown = (self.cooldown * 2).min(MAX_COOLDOWN);
             }
-            self.state = State::Broken;
+            self.state = SidecarState::Broken;
             self.until = Some(now + self.cooldown);
             return std::mem::take(&mut self.wanted).then_some(LifeAction::FallBack);
         }
-        self.state = State::Backoff;
+        self.state = SidecarState::Backoff;
         // The first death in a while is answered at once.
         let wait = match self.deaths.len() {
             0 | 1 => Duration::ZERO,
@@ -287,30 +289,30 @@ impl Life {
         }
     }
 
-    fn close(&mut self, then: State) -> Option<LifeAction> {
-        if self.state == State::Stopped {
+    fn close(&mut self, then: SidecarState) -> Option<LifeAction> {
+        if self.state == SidecarState::Stopped {
             return None;
         }
         // A stop is never taken back by a later restart.
-        if self.after_close != State::Stopped {
+        if self.after_close != SidecarState::Stopped {
             self.after_close = then;
         }
         match self.state {
-            State::Ready | State::Starting if !self.closing => {
-                self.state = State::Draining;
+            SidecarState::Ready | SidecarState::Starting if !self.closing => {
+                self.state = SidecarState::Draining;
                 self.closing = true;
                 Some(LifeAction::Close)
             }
-            State::Busy => {
-                self.state = State::Draining;
+            SidecarState::Busy => {
+                self.state = SidecarState::Draining;
                 None
             }
-            State::Idle | State::Backoff | State::Broken => {
+            SidecarState::Idle | SidecarState::Backoff | SidecarState::Broken => {
                 self.deaths.clear();
                 self.until = None;
                 self.state = then;
                 match then {
-                    State::Stopped => Some(LifeAction::GiveUp),
+                    SidecarState::Stopped => Some(LifeAction::GiveUp),
                     _ if self.wanted => self.start(),
                     _ => None,
                 }
@@ -322,24 +324,24 @@ impl Life {
     fn tick(&mut self, now: Instant) -> Option<LifeAction> {
         let due = self.next_tick().is_some_and(|at| now >= at);
         match self.state {
-            State::Backoff if due && self.wanted => self.start(),
-            State::Backoff if due => {
-                self.state = State::Idle;
+            SidecarState::Backoff if due && self.wanted => self.start(),
+            SidecarState::Backoff if due => {
+                self.state = SidecarState::Idle;
                 self.until = None;
                 None
             }
-            State::Broken if due && self.wanted => {
+            SidecarState::Broken if due && self.wanted => {
                 self.probing = true;
                 self.start()
             }
-            State::Broken if due => {
+            SidecarState::Broken if due => {
                 // The next call probes; until then there is nothing to wake up for.
                 self.until = None;
                 None
             }
-            State::Ready if due => {
-                self.state = State::Draining;
-                self.after_close = State::Idle;
+            SidecarState::Ready if due => {
+                self.state = SidecarState::Draining;
+                self.after_close = SidecarState::Idle;
                 self.closing = true;
                 Some(LifeAction::Close)
             }
@@ -383,7 +385,7 @@ mod tests {
             assert_eq!(self.say(Happening::Demand), Some(LifeAction::Start));
             self.say(Happening::Hello);
             self.say(Happening::CallBegan);
-            assert_eq!(self.life.state(), State::Busy);
+            assert_eq!(self.life.state(), SidecarState::Busy);
         }
     }
 
@@ -414,7 +416,7 @@ mod tests {
         fake.say(Happening::Hello);
         fake.say(Happening::CallBegan);
         assert_eq!(fake.say(Happening::Died), None);
-        assert_eq!(fake.life.state(), State::Broken);
+        assert_eq!(fake.life.state(), SidecarState::Broken);
         assert_eq!(fake.say(Happening::Demand), Some(LifeAction::FallBack));
         fake.pass(5_000);
         assert_eq!(
@@ -425,7 +427,7 @@ mod tests {
         fake.say(Happening::Hello);
         assert_eq!(
             fake.life.state(),
-            State::Ready,
+            SidecarState::Ready,
             "one good probe closes the breaker"
         );
     }
@@ -438,7 +440,7 @@ mod tests {
             fake.pass(50);
             fake.say(Happening::Died);
         }
-        assert_eq!(fake.life.state(), State::Broken);
+        assert_eq!(fake.life.state(), SidecarState::Broken);
         fake.pass(5_000);
         assert_eq!(fake.say(Happening::Demand), Some(LifeAction::Start));
         assert_eq!(
@@ -460,7 +462,7 @@ mod tests {
             fake.say(Happening::Died);
             fake.pass(11_000);
         }
-        assert_eq!(fake.life.state(), State::Idle);
+        assert_eq!(fake.life.state(), SidecarState::Idle);
     }
 
     #[test]
@@ -474,7 +476,7 @@ mod tests {
         assert_eq!(fake.say(Happening::Died), None);
         assert_eq!(
             fake.life.state(),
-            State::Idle,
+            SidecarState::Idle,
             "an expected death is no crash"
         );
         fake.up();
@@ -487,7 +489,7 @@ mod tests {
         fake.say(Happening::Hello);
         assert_eq!(fake.pass(60_000), Some(LifeAction::Close));
         assert_eq!(fake.say(Happening::Died), None, "nobody wants it");
-        assert_eq!(fake.life.state(), State::Idle);
+        assert_eq!(fake.life.state(), SidecarState::Idle);
     }
 
     #[test]
@@ -519,7 +521,7 @@ mod tests {
             fake.pass(100);
             fake.say(Happening::Died);
         }
-        assert_eq!(fake.life.state(), State::Broken);
+        assert_eq!(fake.life.state(), SidecarState::Broken);
         fake.say(Happening::Restart);
         assert_eq!(fake.say(Happening::Demand), Some(LifeAction::Start));
     }
@@ -539,7 +541,7 @@ mod tests {
             for (choice, millis) in script {
                 let happening = match choice {
                     0 => Happening::Demand,
-                    1 if alive && fake.life.state() == State::Starting => Happening::Hello,
+                    1 if alive && fake.life.state() == SidecarState::Starting => Happening::Hello,
                     2 if fake.life.takes_calls() => { calls += 1; Happening::CallBegan }
                     3 if calls > 0 => { calls -= 1; Happening::CallEnded }
                     4 if alive => { alive = false; calls = 0; Happening::Died }
@@ -576,7 +578,7 @@ mod tests {
         let mut life = Life::new(start, None).cautious();
         assert_eq!(life.step(Happening::Demand, start), Some(LifeAction::Start));
         assert_eq!(life.step(Happening::StartFailed, start), None);
-        assert_eq!(life.state(), State::Broken);
+        assert_eq!(life.state(), SidecarState::Broken);
         // Callers take their other way at once.
         assert_eq!(
             life.step(Happening::Demand, start),
@@ -595,6 +597,6 @@ mod tests {
         life.step(Happening::Hello, again);
         // One that has worked may die without that.
         life.step(Happening::Died, again);
-        assert_eq!(life.state(), State::Backoff);
+        assert_eq!(life.state(), SidecarState::Backoff);
     }
 }

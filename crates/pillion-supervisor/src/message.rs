@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
-use pillion_catalogue::{Error, Part, Result, Room};
+use pillion_catalogue::{Error, Part, Result, SendBudget};
 use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::status::Shared;
@@ -45,7 +45,7 @@ pub(crate) struct Pending {
     /// How often the process itself wanted to be asked again.
     pub(crate) put_off: u8,
     pub(crate) parts: Option<mpsc::Sender<Part>>,
-    pub(crate) room: Room,
+    pub(crate) budget: SendBudget,
     pub(crate) way_back: oneshot::Sender<Outcome>,
     pub(crate) load: LoadToken,
 }

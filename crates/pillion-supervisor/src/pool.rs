@@ -8,7 +8,7 @@ use pillion_catalogue::Activity;
 use pillion_protocol::Result;
 
 use crate::actor::ActorContext;
-use crate::{Call, CallAnswer, Events, Hold, Notice, Sidecar, SidecarStatus, Spec, State};
+use crate::{Call, CallAnswer, Events, Hold, Notice, Sidecar, SidecarState, SidecarStatus, Spec};
 
 /// How long a spare waits before it takes processor time from the successor's start.
 const SPARE_DELAY: Duration = Duration::from_millis(300);
@@ -139,7 +139,12 @@ impl Pool {
 
     /// Processes that run.
     pub(crate) fn alive(&self) -> usize {
-        let gone = [State::Idle, State::Stopped, State::Backoff, State::Broken];
+        let gone = [
+            SidecarState::Idle,
+            SidecarState::Stopped,
+            SidecarState::Backoff,
+            SidecarState::Broken,
+        ];
         let (slots, spare) = (self.slots(), self.spare());
         let all = slots.iter().chain(spare.as_ref());
         all.filter(|s| !gone.contains(&s.state())).count()
@@ -167,7 +172,7 @@ impl Pool {
             }
         }
         let free = |wanted: fn(&Sidecar) -> bool| slots.iter().find(|s| s.load() == 0 && wanted(s));
-        let found = free(|slot| slot.state() == State::Ready).or_else(|| free(|_| true));
+        let found = free(|slot| slot.state() == SidecarState::Ready).or_else(|| free(|_| true));
         if let Some(slot) = found {
             return slot.clone();
         }

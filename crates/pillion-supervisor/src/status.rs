@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::sources::Sources;
-use crate::{SidecarKind, State};
+use crate::{SidecarKind, SidecarState};
 
 /// One sidecar at a glance.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
@@ -20,7 +20,7 @@ pub struct SidecarStatus {
     /// Which kind it is.
     pub kind: SidecarKind,
     /// Where it is in its life.
-    pub state: State,
+    pub state: SidecarState,
     /// Which process of it runs, or ran last; 0 before the first.
     pub generation: u64,
     /// The process id, if one runs.
@@ -72,7 +72,7 @@ pub(crate) struct Shared {
 
 #[derive(Debug)]
 struct Inner {
-    state: State,
+    state: SidecarState,
     python: Option<String>,
     sources: Sources,
     unanswered_ping: Option<Instant>,
@@ -89,7 +89,7 @@ impl Shared {
             crashes: AtomicU64::new(0),
             served: AtomicU64::new(0),
             inner: Mutex::new(Inner {
-                state: State::Idle,
+                state: SidecarState::Idle,
                 python: None,
                 sources: Sources::default(),
                 unanswered_ping: None,
@@ -103,11 +103,11 @@ impl Shared {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(crate) fn state(&self) -> State {
+    pub(crate) fn state(&self) -> SidecarState {
         self.inner().state
     }
 
-    pub(crate) fn set_state(&self, state: State) {
+    pub(crate) fn set_state(&self, state: SidecarState) {
         self.inner().state = state;
     }
 

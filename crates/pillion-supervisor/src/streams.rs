@@ -23,12 +23,12 @@ pub(crate) struct Control {
 }
 
 /// Nobody reads what is sent. The end of the process is reported by `wait`.
-pub(crate) struct Deaf;
+pub(crate) struct ReaderGone;
 
 pub(crate) async fn write_backlog(
     input: &mut Option<ChildStdin>,
     backlog: &mut VecDeque<Bytes>,
-) -> Result<(), Deaf> {
+) -> Result<(), ReaderGone> {
     while let Some(frame) = backlog.front_mut() {
         let Some(input) = input else {
             backlog.clear();
@@ -39,7 +39,7 @@ pub(crate) async fn write_backlog(
             Ok(1..) => drop(backlog.pop_front()),
             Ok(0) | Err(_) => {
                 backlog.clear();
-                return Err(Deaf);
+                return Err(ReaderGone);
             }
         }
     }

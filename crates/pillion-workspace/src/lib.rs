@@ -31,5 +31,5 @@ pub use clock::{Clock, NoClock};
 pub use config::{Config, LaneConfig, Lanes};
 pub use files::{FileEntry, Files, LeftOutPath};
 pub use options::WorkspaceOptions;
-pub use status::{ClockStatus, Mode};
+pub use status::{ClockStatus, WatchMode};
 pub use workspace::{Snapshot, Workspace};

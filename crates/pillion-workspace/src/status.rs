@@ -8,7 +8,7 @@ use crate::clock::Clock;
 /// How changes are found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Mode {
+pub enum WatchMode {
     /// The kernel tells of them.
     Watching,
     /// Everything is looked at before each read.
@@ -22,7 +22,7 @@ pub struct ClockStatus {
     pub clock: Clock,
     /// How changes are found; absent before the first sync.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub mode: Option<Mode>,
+    pub mode: Option<WatchMode>,
     /// Why nothing is watched.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,

@@ -17,7 +17,7 @@ use crate::clock::Clock;
 use crate::files::{Files, LeftOutPath};
 use crate::options::WorkspaceOptions;
 use crate::state::{Finding, Glance, WorkspaceState};
-use crate::status::{ClockStatus, Mode};
+use crate::status::{ClockStatus, WatchMode};
 
 /// A root folder, its files and its clock.
 #[derive(Debug)]
@@ -87,8 +87,8 @@ impl Workspace {
         status.syncs += 1;
         let known = &state.known;
         let (mode, why, watches) = match &state.finding {
-            Finding::Watching(watch) => (Some(Mode::Watching), None, watch.count()),
-            Finding::Sweeping { why, .. } => (Some(Mode::Sweeping), Some(why), 0),
+            Finding::Watching(watch) => (Some(WatchMode::Watching), None, watch.count()),
+            Finding::Sweeping { why, .. } => (Some(WatchMode::Sweeping), Some(why), 0),
             Finding::Unknown => (None, None, 0),
         };
         if (status.mode, status.why.as_ref()) != (mode, why) {

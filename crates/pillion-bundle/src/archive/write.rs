@@ -7,7 +7,7 @@ use tar::{Builder, EntryType, Header};
 
 use super::Compression;
 use crate::digest::Hashing;
-use crate::entry::{BundleFile, Mode};
+use crate::entry::{BundleFile, FileMode};
 use crate::manifest::Manifest;
 use crate::{BundleLimits, Error, Result};
 
@@ -50,7 +50,12 @@ fn tar<W: Write, R: Read>(
     let mtime = manifest.created_seconds()?;
     let mut builder = Builder::new(BufWriter::with_capacity(1 << 16, to));
     let bytes = manifest.to_bytes()?;
-    let mut head = header(EntryType::Regular, bytes.len() as u64, Mode::Plain, mtime);
+    let mut head = header(
+        EntryType::Regular,
+        bytes.len() as u64,
+        FileMode::Plain,
+        mtime,
+    );
     builder
         .append_data(&mut head, manifest.name(), bytes.as_slice())
         .map_err(Error::Write)?;
@@ -94,7 +99,7 @@ fn tar<W: Write, R: Read>(
                 }
             }
             Entry::Link(target) => {
-                let mut head = header(EntryType::Symlink, 0, Mode::Executable, mtime);
+                let mut head = header(EntryType::Symlink, 0, FileMode::Executable, mtime);
                 builder
                     .append_link(&mut head, path, target)
                     .map_err(Error::Write)?;
@@ -107,7 +112,7 @@ fn tar<W: Write, R: Read>(
         .map_err(|error| Error::Write(error.into_error()))
 }
 
-fn header(kind: EntryType, size: u64, mode: Mode, mtime: u64) -> Header {
+fn header(kind: EntryType, size: u64, mode: FileMode, mtime: u64) -> Header {
     let mut header = Header::new_gnu();
     header.set_entry_type(kind);
     header.set_size(size);

@@ -7,7 +7,7 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use super::{Command, Part, Response};
+use super::{Command, Response, ResponsePart};
 use crate::client::Client;
 use crate::options::Options;
 use crate::pending::Outcome;
@@ -57,7 +57,7 @@ impl Worker {
     /// Nothing can work: answer everything with the reason.
     fn refuse(mut self, reason: &Error) {
         while let Some(command) = self.commands.blocking_recv() {
-            let response = command.response(Part::Done(Err(reason.clone())));
+            let response = command.response(ResponsePart::Done(Err(reason.clone())));
             if self.stop.is_cancelled() || self.responses.blocking_send(response).is_err() {
                 return;
             }
@@ -77,7 +77,9 @@ async fn serve_one(client: Client, command: Command, responses: mpsc::Sender<Res
         )),
     };
     // Room for this is waited for: if nobody polls, nothing is lost.
-    let _ = responses.send(command.response(Part::Done(outcome))).await;
+    let _ = responses
+        .send(command.response(ResponsePart::Done(outcome)))
+        .await;
 }
 
 async fn answer(client: &Client, command: &Command, responses: &mpsc::Sender<Response>) -> Outcome {
@@ -88,8 +90,8 @@ async fn answer(client: &Client, command: &Command, responses: &mpsc::Sender<Res
     let mut stream = request.stream().await?;
     while let Some(event) = stream.next().await {
         let part = match event {
-            WireEvent::Item(item) => Part::Item(item),
-            WireEvent::Progress(progress) => Part::Progress(progress),
+            WireEvent::Item(item) => ResponsePart::Item(item),
+            WireEvent::Progress(progress) => ResponsePart::Progress(progress),
         };
         let _ = responses.send(command.response(part)).await;
     }

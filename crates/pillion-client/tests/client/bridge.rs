@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use pillion_client::{Bridge, Code, Options, Part, RequestId, Response};
+use pillion_client::{Bridge, Code, Options, RequestId, Response, ResponsePart};
 use serde_json::json;
 
 use crate::fake_daemon::FakeDaemon;
@@ -19,10 +19,10 @@ async fn next(bridge: &Bridge) -> Response {
 
 fn text(response: Response) -> (RequestId, String) {
     let text = match response.part {
-        Part::Item(item) => format!("item {item}"),
-        Part::Progress(progress) => format!("progress {progress}"),
-        Part::Done(Ok(result)) => format!("done {result}"),
-        Part::Done(Err(error)) => error.code.to_string(),
+        ResponsePart::Item(item) => format!("item {item}"),
+        ResponsePart::Progress(progress) => format!("progress {progress}"),
+        ResponsePart::Done(Ok(result)) => format!("done {result}"),
+        ResponsePart::Done(Err(error)) => error.code.to_string(),
     };
     (response.id, text)
 }

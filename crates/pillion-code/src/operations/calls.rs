@@ -16,7 +16,7 @@ use pillion_symbols::spotted::Spotted;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{nothing, positions};
+use super::{empty_answers, positions};
 use crate::CodeService;
 use crate::inquiry::Wanted;
 use crate::maps::MappedView;
@@ -182,7 +182,7 @@ async fn calls(
         false => Vec::new(),
     };
     let nothing = match items.is_empty() {
-        true => nothing::but(&engine, &spot, "function").await?,
+        true => empty_answers::but(&engine, &spot, "function").await?,
         false => Nothing::default(),
     };
     let mut opened = OpenFiles::new(&engine.view);

@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::positions;
-use super::refactored::{Writing, answer};
+use super::refactoring::{Writing, answer};
 use crate::CodeService;
 use crate::params::{Place, PlaceOrName};
 

@@ -16,7 +16,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::deliver::deliver;
-use super::refactored::{Writing, set_of};
+use super::refactoring::{Writing, set_of};
 use crate::CodeService;
 use crate::params::limit;
 

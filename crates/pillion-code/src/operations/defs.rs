@@ -10,7 +10,7 @@ use pillion_workspace::config::EngineChoice;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{nothing, positions};
+use super::{empty_answers, positions};
 use crate::CodeService;
 use crate::params::{At, engine_choice};
 
@@ -54,7 +54,7 @@ impl Operation for Defs {
 async fn defs(engine: EngineView, spot: Spotted) -> Result<Locations> {
     let found = definitions::find_or_fall_back(&engine, &spot).await?;
     let nothing = match found.locations.is_empty() {
-        true => nothing::at(&engine, &spot),
+        true => empty_answers::at(&engine, &spot),
         false => Nothing::default(),
     };
     Ok(Locations {

@@ -12,7 +12,7 @@ use pillion_refactor::rope::File;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::refactored::{Writing, answer, rope, set_of};
+use super::refactoring::{Writing, answer, rope, set_of};
 use crate::CodeService;
 
 /// Make a function or method of these lines.

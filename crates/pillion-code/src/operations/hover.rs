@@ -16,7 +16,7 @@ use pillion_workspace::config::EngineChoice;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{nothing, positions};
+use super::{empty_answers, positions};
 use crate::CodeService;
 use crate::params::{At, engine_choice};
 
@@ -88,7 +88,7 @@ pub(super) async fn about(
         }
         WordKind::Other if spot.is_module => {}
         WordKind::Other => {
-            hover.nothing = nothing::at(engine, spot);
+            hover.nothing = empty_answers::at(engine, spot);
             return Ok(hover);
         }
         WordKind::Name => {}
@@ -121,7 +121,7 @@ pub(super) async fn about(
     }
     if head.is_none() && documentation.is_none() && found.locations.is_empty() {
         // A word in a string or a comment, or in a file that is no Python.
-        hover.nothing = nothing::at(engine, spot);
+        hover.nothing = empty_answers::at(engine, spot);
         return Ok(hover);
     }
     let own = found.locations.first().filter(|_| spot.is_module);

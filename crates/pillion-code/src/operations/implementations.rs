@@ -10,7 +10,7 @@ use pillion_symbols::{closure, definitions, protocols};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{nothing, positions};
+use super::{empty_answers, positions};
 use crate::CodeService;
 use crate::params::{At, limit};
 
@@ -55,7 +55,7 @@ impl Operation for Implementations {
 async fn implementations(engine: EngineView, spot: Spotted, max: usize) -> Result<Locations> {
     let definitions = definitions::find(&engine, &spot).await?;
     let nothing = match definitions.places.is_empty() {
-        true => nothing::at(&engine, &spot),
+        true => empty_answers::at(&engine, &spot),
         false => Nothing::default(),
     };
     let mut found = Vec::new();

@@ -7,7 +7,7 @@ use pillion_index::answers::{Answer, Confidence, Location, Reference};
 use pillion_index::source::Span;
 use pillion_index::text::shown;
 use pillion_refactor::rope::File;
-use pillion_refactor::{inlined, strings};
+use pillion_refactor::{inline_context, strings};
 use pillion_symbols::open_files::OpenFiles;
 use pillion_symbols::project::View;
 use pillion_symbols::{closure, definitions, references};
@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::positions;
-use super::refactored::{Writing, answer, rope, set_of};
+use super::refactoring::{Writing, answer, rope, set_of};
 use crate::CodeService;
 use crate::params::Place;
 use pillion_index::modules::{self, Modules};
@@ -133,7 +133,7 @@ impl Operation for Inline {
             Some(symbol.container.is_none())
         });
         let replaced = match is_global {
-            Some(true) => inlined::check(&view, &home.file, name, &done)?,
+            Some(true) => inline_context::check(&view, &home.file, name, &done)?,
             _ => Vec::new(),
         };
         let mut set = set_of(&view, done).await?;

@@ -12,7 +12,7 @@ use pillion_symbols::spotted::Spotted;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{nothing, positions};
+use super::{empty_answers, positions};
 use crate::CodeService;
 use crate::params::{At, limit};
 
@@ -95,7 +95,7 @@ async fn occurrences(engine: EngineView, spot: Spotted, max: usize) -> Result<Lo
     }
     let total = places.len();
     let nothing = match places.is_empty() {
-        true => nothing::but(&engine, &spot, "name of the workspace").await?,
+        true => empty_answers::but(&engine, &spot, "name of the workspace").await?,
         false => Nothing::default(),
     };
     let mut opened = OpenFiles::new(&engine.view);

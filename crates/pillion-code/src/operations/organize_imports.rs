@@ -15,7 +15,7 @@ use pillion_refactor::organize::{self, Organize};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::refactored::{Writing, answer, set_of};
+use super::refactoring::{Writing, answer, set_of};
 use crate::CodeService;
 
 /// Sort and group the imports of a file, or of all files of a folder.

@@ -10,7 +10,7 @@ use pillion_workspace::config::EngineChoice;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{nothing, positions};
+use super::{empty_answers, positions};
 use crate::CodeService;
 use crate::params::{At, engine_choice, limit};
 
@@ -75,7 +75,7 @@ async fn refs(engine: EngineView, spot: Spotted, asked: &Refs) -> Result<Referen
     let mut found = references::find(&engine, &spot, !asked.confirmed_only).await?;
     let is_unknown = found.references.is_empty() && found.found.places.is_empty();
     let nothing = match is_unknown {
-        true => nothing::at(&engine, &spot),
+        true => empty_answers::at(&engine, &spot),
         false => Nothing::default(),
     };
     if !asked.include_declaration {

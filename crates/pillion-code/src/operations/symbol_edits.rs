@@ -24,12 +24,12 @@ use serde_json::json;
 
 use super::deliver::deliver;
 use super::diagnostics;
-use super::refactored::Writing;
+use super::refactoring::Writing;
 use super::symbol_source::{self, Given};
 use crate::CodeService;
 use crate::params::{Asked, Place, Spot};
 use pillion_refactor::{moving, rename, strings};
-use pillion_symbols::named::{self, Written};
+use pillion_symbols::named::{self, NameOrPlace};
 use pillion_symbols::open_files::OpenFiles;
 
 /// Users that an error names.
@@ -277,7 +277,7 @@ impl Target {
         let symbol = facts.and_then(|facts| Some((facts, facts.symbols.get(found.index)?)));
         let vanished = || Error::internal("a definition that vanished");
         let (facts, symbol) = symbol.ok_or_else(vanished)?;
-        if let Written::Place { col: Some(_), .. } = Written::read(&which.name_path)?
+        if let NameOrPlace::Place { col: Some(_), .. } = NameOrPlace::read(&which.name_path)?
             && let Some(at) = named::meant(view, &which.name_path, None)?.at
             && facts.named_at(at).is_none()
             && let Some((word, _)) = source.word_at(at)

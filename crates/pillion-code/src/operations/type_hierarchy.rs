@@ -10,7 +10,7 @@ use pillion_symbols::{closure, definitions};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{nothing, positions};
+use super::{empty_answers, positions};
 use crate::CodeService;
 use crate::params::{At, limit};
 
@@ -109,7 +109,7 @@ async fn hierarchy(engine: EngineView, spot: Spotted, max: usize) -> Result<Hier
         nothing: Nothing::default(),
     };
     let Some(item) = items.first() else {
-        answer.nothing = nothing::but(&engine, &spot, "class").await?;
+        answer.nothing = empty_answers::but(&engine, &spot, "class").await?;
         return Ok(answer);
     };
     let class = (item.path.clone(), span(item.range));

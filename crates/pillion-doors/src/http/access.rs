@@ -34,14 +34,14 @@ use std::time::{Duration, Instant};
 
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
-use pillion_catalogue::{Code, Error, Result, Room, work};
+use pillion_catalogue::{Code, Error, Result, SendBudget, work};
 use pillion_process::peer::{self, ConnectionEnd, ConnectionPeer};
 use pillion_process::{Secret, private_folder};
 use tokio::net::TcpStream;
 use tokio::sync::{OnceCell, Semaphore};
 
 use super::refusal::refusal;
-use super::talk;
+use super::websocket;
 
 /// Where a link for browsers leads.
 pub(super) const OPEN: &str = "/open";
@@ -125,7 +125,7 @@ impl Access {
         (method, uri, headers): (&Method, &Uri, &HeaderMap),
     ) -> std::result::Result<(), Box<Response>> {
         let Some(guarded) = &self.0 else {
-            if talk::is_wanted(headers) && !is_own_page(headers) {
+            if websocket::is_wanted(headers) && !is_own_page(headers) {
                 return Err(Box::new(unauthorized(
                     "pages of others open no WebSocket here",
                 )));
@@ -151,7 +151,7 @@ impl Access {
 
 impl Guarded {
     async fn is_let_in(&self, connection: &Connection, uri: &Uri, headers: &HeaderMap) -> bool {
-        let is_talk = talk::is_wanted(headers);
+        let is_talk = websocket::is_wanted(headers);
         let behind = parameter(uri, "token=").filter(|_| is_talk);
         let mut given = bearer(headers).into_iter().chain(behind);
         if given.any(|token| self.file.token.is(token)) {
@@ -323,7 +323,7 @@ pub(super) struct Connection {
     /// A request of it was let in.
     pub(super) admitted: Arc<AtomicBool>,
     /// Where its answers wait.
-    pub(super) room: Room,
+    pub(super) budget: SendBudget,
 }
 
 impl Connection {
@@ -345,7 +345,7 @@ impl Connection {
             end: end().ok(),
             peer: Arc::default(),
             admitted: Arc::default(),
-            room: Room::new(),
+            budget: SendBudget::new(),
         }
     }
 }
@@ -486,7 +486,7 @@ mod tests {
             end: None,
             peer: Arc::default(),
             admitted: Arc::default(),
-            room: Room::new(),
+            budget: SendBudget::new(),
         };
         let let_in = async |query: &str, headers: &[(&'static str, &str)]| {
             let mut map = HeaderMap::new();
@@ -528,7 +528,7 @@ mod tests {
             end: None,
             peer: Arc::new(OnceCell::from(ConnectionPeer::Ours { pid: 1 })),
             admitted: Arc::default(),
-            room: Room::new(),
+            budget: SendBudget::new(),
         };
         let uri: Uri = "/x".parse().unwrap();
         let mut headers = HeaderMap::new();

@@ -10,7 +10,7 @@ use axum::extract::{ConnectInfo, Path, State};
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
 use futures::StreamExt;
-use pillion_catalogue::{Caller, Code, Door, Error, HeldBytes, Part, Room};
+use pillion_catalogue::{Caller, Code, Door, Error, HeldBytes, Part, SendBudget};
 use pillion_protocol::caller::HEADER;
 use serde_json::value::RawValue;
 use tokio::sync::{mpsc, oneshot};
@@ -53,9 +53,9 @@ pub(super) async fn call(
     // how it wants them then.
     let wants = state.exposing(&operation).is_some() && reads_events(&headers);
     if streams || wants {
-        stream(state, operation, asked, connection.room, Frames::Parts)
+        stream(state, operation, asked, connection.budget, Frames::Parts)
     } else {
-        answer(&state, &operation, asked, &connection.room).await
+        answer(&state, &operation, asked, &connection.budget).await
     }
 }
 
@@ -161,8 +161,13 @@ pub(super) async fn no_method(method: Method, uri: Uri) -> Response {
     refusal(&error, 405)
 }
 
-async fn answer(state: &DoorState, operation: &str, asked: Parameters, room: &Room) -> Response {
-    let answered = answered(state, operation, asked, room).await;
+async fn answer(
+    state: &DoorState,
+    operation: &str,
+    asked: Parameters,
+    budget: &SendBudget,
+) -> Response {
+    let answered = answered(state, operation, asked, budget).await;
     answered.unwrap_or_else(|error| failure(&error))
 }
 
@@ -171,7 +176,7 @@ pub(super) async fn answered(
     state: &DoorState,
     operation: &str,
     asked: Parameters,
-    room: &Room,
+    budget: &SendBudget,
 ) -> pillion_catalogue::Result<Response> {
     // Dropped with this future when the caller hangs up, which cancels the call.
     let cancel = CancellationToken::new();
@@ -182,11 +187,11 @@ pub(super) async fn answered(
         params: asked.params.as_deref(),
         caller: asked.caller,
         cancel,
-        room: room.clone(),
+        budget: budget.clone(),
     };
     let result = exposed::answer(state, asked, false, |_| async { true }).await?;
     let text: String = Box::<str>::from(result).into();
-    let (length, held) = (text.len(), room.hold(text.len()));
+    let (length, held) = (text.len(), budget.hold(text.len()));
     let mut response = json(StatusCode::OK, in_pieces(text.into(), held));
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_LENGTH, length.into());
@@ -211,11 +216,11 @@ pub(super) async fn items(
     state: DoorState,
     operation: String,
     asked: Parameters,
-    room: Room,
+    budget: SendBudget,
     frames: Frames,
 ) -> pillion_catalogue::Result<Response> {
     let (begun, beginning) = oneshot::channel();
-    let response = stream_from(state, operation, asked, room, frames, Some(begun));
+    let response = stream_from(state, operation, asked, budget, frames, Some(begun));
     // One that is silent for so long has begun.
     match tokio::time::timeout(HEARTBEAT, beginning).await {
         Ok(Ok(error)) => Err(error),
@@ -228,10 +233,10 @@ pub(super) fn stream(
     state: DoorState,
     operation: String,
     asked: Parameters,
-    room: Room,
+    budget: SendBudget,
     frames: Frames,
 ) -> Response {
-    stream_from(state, operation, asked, room, frames, None)
+    stream_from(state, operation, asked, budget, frames, None)
 }
 
 /// The same; `begun` is dropped with the first event, and hears why there is none.
@@ -239,7 +244,7 @@ fn stream_from(
     state: DoorState,
     operation: String,
     asked: Parameters,
-    room: Room,
+    budget: SendBudget,
     frames: Frames,
     begun: Option<oneshot::Sender<Error>>,
 ) -> Response {
@@ -253,7 +258,7 @@ fn stream_from(
             params: asked.params.as_deref(),
             caller: asked.caller,
             cancel: CancellationToken::new(),
-            room: room.clone(),
+            budget: budget.clone(),
         };
         let call = exposed::answer(&state, asked, true, |part| {
             drop(begin());
@@ -268,8 +273,8 @@ fn stream_from(
                 if event.is_empty() {
                     return !events.is_closed();
                 }
-                room.free().await;
-                let held = room.hold(event.len());
+                budget.free().await;
+                let held = budget.hold(event.len());
                 events.send((event, held)).await.is_ok()
             }
         });
@@ -293,7 +298,7 @@ fn stream_from(
                 failed(&Error::new(Code::ShuttingDown, "pillion is shutting down"), frames)
             }
         };
-        let held = room.hold(last.len());
+        let held = budget.hold(last.len());
         let _ = events.send((last, held)).await;
     });
     let bytes = futures::stream::unfold(queue, move |mut queue| async move {

@@ -13,7 +13,7 @@ use axum::http::{Method, StatusCode, header};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use futures::StreamExt;
-use pillion_catalogue::{Code, Error, Room};
+use pillion_catalogue::{Code, Error, SendBudget};
 use pillion_protocol::jsonrpc::{Id, Response as Answer};
 use rmcp::transport::StreamableHttpServerConfig;
 use rmcp::transport::streamable_http_server::StreamableHttpService;
@@ -23,7 +23,7 @@ use super::MAX_BODY;
 use super::calls::collect;
 use super::refusal::refusal;
 use crate::DoorState;
-use crate::mcp::{Agent, McpSettings, Shared, exact};
+use crate::mcp::{Agent, McpSettings, Shared, exact_numbers};
 
 /// Sessions that may be open at once; one that is idle for 5 minutes ends.
 const MAX_SESSIONS: usize = 1_000;
@@ -50,7 +50,7 @@ pub(crate) fn route(state: DoorState, settings: McpSettings) -> Router<DoorState
     let shared = LazyLock::new(move || Arc::new(Shared::new(state, settings)));
     let sessions = Arc::new(LocalSessionManager::default());
     let service = StreamableHttpService::new(
-        move || Ok(Agent::new(Arc::clone(&shared), Room::new())),
+        move || Ok(Agent::new(Arc::clone(&shared), SendBudget::new())),
         Arc::clone(&sessions),
         config,
     );
@@ -124,7 +124,7 @@ async fn one_by_one(State(all): State<Arc<InFlight>>, request: Request, next: Ne
         }
         _ => None,
     };
-    let body = exact::kept(&body).into_owned();
+    let body = exact_numbers::kept(&body).into_owned();
     let request = Request::from_parts(head, Body::from(body));
     let response = next.run(request).await;
     let Some(flying) = flying else {

@@ -13,17 +13,17 @@ mod access;
 mod calls;
 mod contract;
 mod cors;
+mod docs_page;
 mod guard;
 mod mcp;
 mod members;
 mod metrics;
 mod openapi;
-mod page;
 mod refusal;
 mod routes;
 #[cfg(test)]
 mod routes_tests;
-mod talk;
+mod websocket;
 mod wire;
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -139,16 +139,16 @@ async fn home(State(state): State<DoorState>, headers: HeaderMap) -> Response {
     let accepts = headers.get(ACCEPT).and_then(|accept| accept.to_str().ok());
     match accepts.is_some_and(|accept| accept.contains("text/html")) {
         true => Redirect::to("/docs").into_response(),
-        false => Json(page::home(&state)).into_response(),
+        false => Json(docs_page::home(&state)).into_response(),
     }
 }
 
 async fn docs(State(state): State<DoorState>) -> Response {
     let Some(exposed) = &state.exposed else {
-        return Html(page::page(&state)).into_response();
+        return Html(docs_page::page(&state)).into_response();
     };
     match exposed.list(Door::Http).await {
-        Ok(listing) => Html(page::functions(&listing)).into_response(),
+        Ok(listing) => Html(docs_page::functions(&listing)).into_response(),
         Err(error) => refusal(&error, error.code.http_status()),
     }
 }

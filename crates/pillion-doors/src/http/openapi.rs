@@ -242,7 +242,9 @@ fn responses(definition: &Definition, route: &Route, schemas: &mut Map<String, V
         AnswerForm::Events | AnswerForm::EventsAndResult => {
             json!({ "200": { "description": "Events: one JSON object each.", "content": events } })
         }
-        AnswerForm::Talk(_) => json!({ "101": { "description": "A conversation by WebSocket." } }),
+        AnswerForm::WebSocket(_) => {
+            json!({ "101": { "description": "A conversation by WebSocket." } })
+        }
     };
     match route.errors {
         Errors::Detail => {

@@ -28,7 +28,7 @@ use super::access::Connection;
 use super::calls::{self, Frames, Parameters};
 use super::members::{self, Shape};
 use super::refusal::{no_text, refusal};
-use super::talk;
+use super::websocket;
 use crate::DoorState;
 
 /// Every path that a door serves, with the operation behind it.
@@ -57,7 +57,7 @@ type PathParts = std::result::Result<RawPathParams, RawPathParamsRejection>;
 fn handler(definition: &Definition, route: Route) -> MethodRouter<DoorState> {
     let operation = definition.name;
     let shape = Arc::new(Shape::new(definition, route));
-    if let AnswerForm::Talk(protocols) = route.answer {
+    if let AnswerForm::WebSocket(protocols) = route.answer {
         return talker(operation, protocols, route, shape);
     }
     let answer = async move |State(state): State<DoorState>,
@@ -127,13 +127,13 @@ fn talker(
                 Ok(asked) => asked,
                 Err(error) => return failure(&error, &route),
             };
-            let asked = talk::TalkRequest {
+            let asked = websocket::WebSocketRequest {
                 operation,
                 protocols,
                 params,
                 caller,
             };
-            talk::open(state, upgrade, &headers, asked).await
+            websocket::open(state, upgrade, &headers, asked).await
         },
     )
 }
@@ -191,15 +191,15 @@ async fn reply(
                 AnswerForm::EventsAndResult => Frames::ItemsAndResult,
                 _ => Frames::Items,
             };
-            let begun = calls::items(state, operation, asked, connection.room, frames);
+            let begun = calls::items(state, operation, asked, connection.budget, frames);
             begun.await.unwrap_or_else(|error| failure(&error, &route))
         }
         (_, true) => {
             let operation = operation.to_owned();
-            calls::stream(state, operation, asked, connection.room, Frames::Parts)
+            calls::stream(state, operation, asked, connection.budget, Frames::Parts)
         }
         (answer, false) => {
-            let answered = calls::answered(&state, operation, asked, &connection.room).await;
+            let answered = calls::answered(&state, operation, asked, &connection.budget).await;
             match (answered, answer) {
                 (Ok(_), AnswerForm::Nothing) => StatusCode::NO_CONTENT.into_response(),
                 (Ok(mut response), AnswerForm::Created) => {

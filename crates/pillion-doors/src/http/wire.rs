@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use axum::extract::connect_info::Connected;
 use axum::serve::{IncomingStream, Listener};
-use pillion_catalogue::Room;
+use pillion_catalogue::SendBudget;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -106,7 +106,7 @@ impl Wire {
             .get_or_insert_with(|| (Box::pin(tokio::time::sleep(POLL_EVERY)), 0));
         while next.as_mut().poll(context).is_ready() {
             *looks += 1;
-            if *looks >= STALLED || Room::is_scarce() {
+            if *looks >= STALLED || SendBudget::is_scarce() {
                 return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
             }
             next.as_mut().reset(Instant::now() + POLL_EVERY);

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use pillion_catalogue::Room;
+use pillion_catalogue::SendBudget;
 use tokio::sync::Semaphore;
 
 use super::McpSettings;
@@ -45,15 +45,15 @@ pub(crate) struct Agent {
     pub(super) shared: Arc<Shared>,
     pub(super) roots: Roots,
     /// Where its answers wait.
-    pub(super) room: Room,
+    pub(super) budget: SendBudget,
 }
 
 impl Agent {
-    pub(crate) fn new(shared: Arc<Shared>, room: Room) -> Self {
+    pub(crate) fn new(shared: Arc<Shared>, budget: SendBudget) -> Self {
         Self {
             shared,
             roots: Roots::default(),
-            room,
+            budget,
         }
     }
 }

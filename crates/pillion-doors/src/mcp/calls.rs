@@ -175,7 +175,7 @@ impl Agent {
             params: Some(&params),
             caller: self.caller(entry.definition.scope, context).await?,
             cancel: context.ct.clone(),
-            room: self.room.clone(),
+            budget: self.budget.clone(),
         };
         let mut items = Items::default();
         let mut news = News::new(token, &context.peer);
@@ -430,14 +430,14 @@ impl<'a> News<'a> {
 
     fn progress(&mut self, progress: &RawValue) -> Option<ProgressNotificationParam> {
         #[derive(Default, Deserialize)]
-        struct Told {
+        struct Reported {
             value: Option<f64>,
             total: Option<f64>,
             message: Option<String>,
             /// What the function prints, where somebody wants to hear of that.
             printed: Option<String>,
         }
-        let told: Told = serde_json::from_str(progress.get()).unwrap_or_default();
+        let told: Reported = serde_json::from_str(progress.get()).unwrap_or_default();
         let is_counted = told.printed.is_none();
         let message = told.message.or(told.printed);
         self.next((told.value, told.total), message, is_counted)

@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 use super::agent::{Agent, Shared};
 use super::calls::{Items, News, decoded, shown};
 use super::schemas::{WRAPPED, output_of};
-use super::{errors, exact, tools};
+use super::{errors, exact_numbers, tools};
 use crate::Exposed;
 use crate::dispatch::Asked;
 
@@ -88,7 +88,7 @@ impl Agent {
         context: &RequestContext<RoleServer>,
     ) -> Result<CallToolResult> {
         let _place = self.place()?;
-        let arguments = exact::arguments(&arguments, context)?;
+        let arguments = exact_numbers::arguments(&arguments, context)?;
         let params = to_raw_value(&arguments).map_err(Error::internal)?;
         let asked = Asked {
             door: Door::Mcp,
@@ -96,7 +96,7 @@ impl Agent {
             params: Some(&params),
             caller: Caller::default(),
             cancel: context.ct.clone(),
-            room: self.room.clone(),
+            budget: self.budget.clone(),
         };
         let mut items = Items::default();
         let mut news = News::new(context.meta.get_progress_token(), &context.peer);

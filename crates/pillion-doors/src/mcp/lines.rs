@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use futures::StreamExt;
-use pillion_catalogue::Room;
+use pillion_catalogue::SendBudget;
 use pillion_protocol::frame::Lines;
 use pillion_protocol::jsonrpc::Id;
 use rmcp::RoleServer;
@@ -28,7 +28,7 @@ use tokio::time::Instant;
 use tokio_util::codec::FramedRead;
 use tokio_util::sync::CancellationToken;
 
-use super::exact;
+use super::exact_numbers;
 use crate::intake::{Claimed, too_much};
 use crate::outbox::{self, Outbox};
 use crate::stdio::encode;
@@ -108,9 +108,9 @@ impl<R: AsyncRead + Unpin + Send> LineTransport<R> {
     pub(super) fn new(
         input: R,
         output: impl AsyncWrite + Unpin + Send + 'static,
-    ) -> (Self, Room, CancellationToken, JoinHandle<()>) {
+    ) -> (Self, SendBudget, CancellationToken, JoinHandle<()>) {
         let (outbox, waiting) = Outbox::new();
-        let room = outbox.room().clone();
+        let budget = outbox.budget().clone();
         let ended = CancellationToken::new();
         let decoder = Claimed::new(Lines::default());
         let transport = Self {
@@ -125,7 +125,7 @@ impl<R: AsyncRead + Unpin + Send> LineTransport<R> {
         };
         // A host may take its time; it ends us when it wants to.
         let writing = tokio::spawn(outbox::write(output, waiting, false));
-        (transport, room, ended, writing)
+        (transport, budget, ended, writing)
     }
 
     /// The next message that can be dealt with; `None` is the end. Loses nothing when it is
@@ -144,7 +144,7 @@ impl<R: AsyncRead + Unpin + Send> LineTransport<R> {
             }
             let line = tokio::select! {
                 line = self.lines.next(), if !full && !self.no_more => line,
-                () = room(&self.outbox, &self.pending), if !self.waiting.is_empty() => continue,
+                () = budget(&self.outbox, &self.pending), if !self.waiting.is_empty() => continue,
                 // The writer only ends early when nobody reads.
                 () = self.outbox.closed() => return None,
             };
@@ -216,7 +216,7 @@ impl<R: AsyncRead + Unpin + Send> LineTransport<R> {
 
     fn has_room(&self) -> bool {
         let begun = self.pending.ids().len() - self.waiting.len();
-        self.outbox.room().is_free() && begun < IN_FLIGHT
+        self.outbox.budget().is_free() && begun < IN_FLIGHT
     }
 
     /// Before the session is opened only requests make sense: anything else would end it.
@@ -304,7 +304,7 @@ type Refusal = (Id, i64, String);
 
 /// A line as a message, or what to answer.
 fn read(line: &[u8]) -> Result<ClientJsonRpcMessage, Refusal> {
-    let why = match serde_json::from_slice(&exact::kept(line)) {
+    let why = match serde_json::from_slice(&exact_numbers::kept(line)) {
         Ok(message) => return Ok(message),
         Err(why) => why,
     };
@@ -348,9 +348,9 @@ fn read(line: &[u8]) -> Result<ClientJsonRpcMessage, Refusal> {
 }
 
 /// Wait until one more request can be begun.
-async fn room(outbox: &Outbox, pending: &Pending) {
+async fn budget(outbox: &Outbox, pending: &Pending) {
     tokio::select! {
-        () = outbox.room().free(), if !outbox.room().is_free() => {}
+        () = outbox.budget().free(), if !outbox.budget().is_free() => {}
         () = pending.answered.notified() => {}
     }
 }

@@ -11,7 +11,7 @@
 mod agent;
 mod calls;
 mod errors;
-pub(crate) mod exact;
+pub(crate) mod exact_numbers;
 mod functions;
 mod lines;
 mod outputs;
@@ -76,8 +76,8 @@ pub async fn serve(
     gone: impl Fn() -> bool,
 ) {
     let shutdown = state.shutdown.child_token();
-    let (transport, room, ended, writing) = LineTransport::new(input, output);
-    let agent = Agent::new(Arc::new(Shared::new(state, settings)), room);
+    let (transport, budget, ended, writing) = LineTransport::new(input, output);
+    let agent = Agent::new(Arc::new(Shared::new(state, settings)), budget);
     let session = async {
         match rmcp::service::serve_server_with_ct(agent, transport, shutdown.clone()).await {
             Ok(running) => {

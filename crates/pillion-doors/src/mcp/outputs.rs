@@ -24,7 +24,7 @@ const MAX_COUNT: usize = 256;
 const MAX_PAGE: usize = 256 << 10;
 /// How much of a text's end is shown, of one that is cut.
 const ENDING: usize = 1_500;
-/// Room for what is said about what was left out.
+/// SendBudget for what is said about what was left out.
 const NOTE: usize = 500;
 /// Parts that are named; more were cut where there are more.
 const MAX_PARTS: usize = 4;
@@ -96,9 +96,9 @@ impl Outputs {
         if text.len() <= max {
             return None;
         }
-        let room = max.saturating_sub(NOTE);
-        let end_room = ENDING.min(room / 4);
-        let end = page_end(text, 0, room - end_room);
+        let budget = max.saturating_sub(NOTE);
+        let end_room = ENDING.min(budget / 4);
+        let end = page_end(text, 0, budget - end_room);
         let ending = ending(text, end, end_room);
         let handle = self.keep(text, &[]);
         let (shown, all) = (lines(&text[..end]), lines(text));
@@ -298,8 +298,8 @@ fn heading(text: &str, start: usize) -> Option<&str> {
 }
 
 /// The last whole lines behind `from`, as many as fit.
-fn ending(text: &str, from: usize, room: usize) -> &str {
-    let start = text.ceil_char_boundary(text.len().saturating_sub(room).max(from));
+fn ending(text: &str, from: usize, budget: usize) -> &str {
+    let start = text.ceil_char_boundary(text.len().saturating_sub(budget).max(from));
     let after_line = |at: usize| at == 0 || text.as_bytes().get(at - 1) == Some(&b'\n');
     let first = match after_line(start) {
         true => Some(start),

@@ -115,7 +115,7 @@ async fn ask(
         params,
         caller: agent.shared.settings.caller.clone(),
         cancel: context.ct.clone(),
-        room: agent.room.clone(),
+        budget: agent.budget.clone(),
     };
     let result = dispatch(&agent.shared.state, asked, |_| async { true }).await?;
     Ok(result.get().to_owned())

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use super::agent::Agent;
 use super::outputs::Page;
 use super::tools::{CALL, FETCH};
-use super::{MAX_OUTPUT, MAX_TEXT, errors, exact, prompts, resources};
+use super::{MAX_OUTPUT, MAX_TEXT, errors, exact_numbers, prompts, resources};
 
 /// What an agent is told when it connects.
 const INSTRUCTIONS: &str = "pillion answers questions about Python projects from an index and a type checker that are warm and in step with the files: an edit is seen by the next call. Ask it instead of searching text.";
@@ -72,7 +72,8 @@ impl Agent {
         arguments: &JsonObject,
         context: &RequestContext<RoleServer>,
     ) -> CallToolResult {
-        let named = exact::arguments(arguments, context).and_then(|given| self.named(given));
+        let named =
+            exact_numbers::arguments(arguments, context).and_then(|given| self.named(given));
         match named {
             Ok((entry, arguments)) => Box::pin(self.perform(entry, arguments, context)).await,
             Err(error) => errors::failed(&error),
@@ -164,12 +165,12 @@ impl ServerHandler for Agent {
         let name = request.name.as_ref();
         let tools = &self.shared.tools;
         let result = match (tools.get(name), &self.shared.state.exposed) {
-            (Some(entry), _) => match exact::arguments(&arguments, &context) {
+            (Some(entry), _) => match exact_numbers::arguments(&arguments, &context) {
                 Ok(exact) => Box::pin(self.perform(entry, exact, &context)).await,
                 Err(error) => errors::failed(&error),
             },
             (None, _) if name == FETCH && tools.lists(FETCH) => {
-                self.fetch(&exact::values(&arguments, &context))
+                self.fetch(&exact_numbers::values(&arguments, &context))
             }
             (None, _) if name == CALL && tools.lists(CALL) => {
                 self.call_named(&arguments, &context).await

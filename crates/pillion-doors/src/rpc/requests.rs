@@ -223,7 +223,7 @@ impl Requests {
             params: request.params.as_deref(),
             caller: request.caller.as_deref().cloned().unwrap_or_default(),
             cancel: cancel.clone(),
-            room: self.outbox.room().clone(),
+            budget: self.outbox.budget().clone(),
         };
         let Some(id) = &request.id else {
             // A notification: done, but never answered.

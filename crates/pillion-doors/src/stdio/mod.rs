@@ -1,5 +1,5 @@
 //! The line-JSON contract on standard input and output: what old hosts speak to a
-//! persistent child, served by pillion itself. [`OldCommand`] knows the commands that they
+//! persistent child, served by pillion itself. [`OldOperation`] knows the commands that they
 //! ask for.
 
 mod old;
@@ -21,7 +21,7 @@ use tokio_util::codec::FramedRead;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-pub use old::OldCommand;
+pub use old::OldOperation;
 
 use crate::DoorState;
 use crate::dispatch::{Asked, dispatch};
@@ -151,7 +151,7 @@ impl StdioDoor {
     async fn command(&self, request: Request, cancel: CancellationToken) {
         let command = request.command.as_deref().unwrap_or_default();
         let id = request.id.as_deref();
-        let old = OldCommand::find(&self.state.catalogue, command);
+        let old = OldOperation::find(&self.state.catalogue, command);
         let operation = old.as_ref().map_or(command, |old| old.operation);
         if self.state.catalogue.get(operation).is_none() {
             // A result, kept for old hosts.
@@ -183,7 +183,7 @@ impl StdioDoor {
             params: params.as_deref(),
             caller,
             cancel,
-            room: self.outbox.room().clone(),
+            budget: self.outbox.budget().clone(),
         };
         let wanted = request.progress;
         let outcome = dispatch(&self.state, asked, |part| async move {

@@ -8,14 +8,14 @@ use serde_json::value::{RawValue, to_raw_value};
 
 /// An old command, and the operation of today that answers it.
 #[derive(Debug)]
-pub struct OldCommand {
+pub struct OldOperation {
     /// The operation.
     pub operation: &'static str,
     /// Parameters that hold where the host says nothing.
     defaults: &'static [(&'static str, &'static str)],
 }
 
-impl OldCommand {
+impl OldOperation {
     /// The old command of that name.
     pub fn find(catalogue: &Catalogue, name: &str) -> Option<Self> {
         let mut all = catalogue.definitions();
@@ -60,7 +60,7 @@ impl OldCommand {
 mod tests {
     use super::*;
 
-    const CALLS: OldCommand = OldCommand {
+    const CALLS: OldOperation = OldOperation {
         operation: "test.calls",
         defaults: &[("max_edges", "100000")],
     };

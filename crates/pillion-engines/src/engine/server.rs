@@ -259,7 +259,7 @@ impl LanguageServer {
             safe: true,
             timeout,
             parts: None,
-            room: pillion_catalogue::Room::default(),
+            budget: pillion_catalogue::SendBudget::default(),
         };
         let answer = self.pool().call(call).await?;
         serde_json::from_str(answer.result.get()).map_err(|error| {

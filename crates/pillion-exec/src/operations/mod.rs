@@ -24,8 +24,8 @@ pub use input_files::FileGiven;
 pub use job::{Job, JobReport};
 pub use jobs::{JobInfo, JobList, JobStatus, Jobs};
 pub use lanes::{LaneState, Lanes, LanesReport};
-pub use run::{Printed, Run};
-pub use sessions::{SessionClear, SessionCleared, SessionInfo, SessionList, Sessions};
+pub use run::{OutputPiece, Run};
+pub use sessions::{LaneSessionInfo, SessionClear, SessionCleared, SessionList, Sessions};
 pub use start::Start;
 pub use stream::Stream;
 

@@ -110,7 +110,7 @@ pub struct Run {
 
 /// A piece of output.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
-pub struct Printed {
+pub struct OutputPiece {
     /// `stdout` or `stderr`.
     pub stream: String,
     /// What was written.
@@ -202,7 +202,7 @@ impl OutputListener for Passing<'_> {
         if let Some(cx) = self.to {
             let stream = which.name().to_owned();
             // Somebody who went away is cancelled by the door.
-            let _ = cx.emit(&Printed { stream, text }).await;
+            let _ = cx.emit(&OutputPiece { stream, text }).await;
         }
     }
 }

@@ -25,14 +25,14 @@ fn limit() -> usize {
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub struct SessionList {
     /// The ones that were used last.
-    pub sessions: Vec<SessionInfo>,
+    pub sessions: Vec<LaneSessionInfo>,
     /// How many there are, listed or not.
     pub total: u64,
 }
 
 /// A session, and what its folder holds.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
-pub struct SessionInfo {
+pub struct LaneSessionInfo {
     /// Its name.
     pub session_id: String,
     /// Bytes on the disk.
@@ -74,7 +74,7 @@ impl Operation for Sessions {
                     .as_ref()
                     .map_or(Some("it cannot be opened"), |s| s.unseen);
                 let survey = survey.unwrap_or_default();
-                SessionInfo {
+                LaneSessionInfo {
                     size_bytes: survey.bytes,
                     files: survey.names,
                     last_used_at: jiff::Timestamp::from_second(kept.used)
@@ -96,7 +96,7 @@ fn drawn(list: &SessionList) -> String {
     if list.sessions.is_empty() {
         return "no sessions; `pillion exec --session NAME` makes one".to_owned();
     }
-    let line = |session: &SessionInfo| {
+    let line = |session: &LaneSessionInfo| {
         let running = if session.running {
             "  (a run uses it)"
         } else {

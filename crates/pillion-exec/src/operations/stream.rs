@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::{Job, JobReport, Printed, in_session, is_of};
+use super::{Job, JobReport, OutputPiece, in_session, is_of};
 use crate::ExecService;
 use crate::jobs::{elsewhere, feed::Heard};
 
@@ -102,5 +102,5 @@ async fn print(cx: &Context<ExecService>, which: OutputStream, text: String) -> 
         return Ok(());
     }
     let stream = which.name().to_owned();
-    cx.emit(&Printed { stream, text }).await
+    cx.emit(&OutputPiece { stream, text }).await
 }

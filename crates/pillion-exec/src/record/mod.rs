@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use pillion_catalogue::{Error, Result, work};
-use pillion_lanes::{Asked, Calls, Lane, Limit, NO_SESSION, Program, Reply, RunRequest, Used};
+use pillion_lanes::{Asked, Lane, Limit, NO_SESSION, Program, Reply, RunRequest, ToolCalls, Used};
 use pillion_runtime::Dirs;
 use pillion_store::{NewRun, StoreHandle};
 use serde::{Deserialize, Serialize};
@@ -210,7 +210,7 @@ impl Recording {
     }
 
     /// Write down how the run ended.
-    pub(crate) fn end(mut self, reply: &Reply, calls: Calls) {
+    pub(crate) fn end(mut self, reply: &Reply, calls: ToolCalls) {
         if let Some(mut line) = self.line.take() {
             line.level.clone_from(&reply.level);
             line.start.clone_from(&reply.start);

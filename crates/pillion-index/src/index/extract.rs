@@ -7,8 +7,8 @@ use ruff_python_ast::token::TokenKind;
 use ruff_python_ast::{Expr, Stmt, StmtClassDef, StmtFunctionDef, StmtImportFrom};
 use ruff_text_size::{Ranged, TextRange};
 
+use super::dunder_all;
 use super::facts::{Facts, Import, Kind, ParseError, Symbol, name_hash};
-use super::offers;
 use crate::parsed::{ENGINE_DEPTH, Parsed, parsed};
 use crate::source::{LineColumn, Source, Span};
 
@@ -54,7 +54,7 @@ fn read(source: &Source, parsed: &Parsed) -> Facts {
         symbols: extractor.symbols.into(),
         is_plain: source.is_plain(),
         imports: extractor.imports.into(),
-        all: offers::all(body),
+        all: dunder_all::all(body),
         summary: summary(body),
         parse_errors: errors.chain(unknown).collect(),
         is_too_deep: parsed.beyond_engines().is_some(),

@@ -4,10 +4,10 @@
 //! looked and parses only that, on all cores. What was parsed is kept on disk with proof
 //! (`store`), so that a daemon that starts again parses nothing.
 
+mod dunder_all;
 mod extract;
 pub mod facts;
 mod mentions;
-mod offers;
 mod search;
 mod store;
 
@@ -21,10 +21,10 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
+pub use dunder_all::all as offered;
 pub use extract::{MAX_ERRORS, facts as extract_facts};
 pub use facts::{Facts, Import, Kind, ParseError, Symbol};
 pub use mentions::{Mention, mentions_in, preview};
-pub use offers::all as offered;
 pub use search::FoundSymbol;
 pub use store::IndexStore;
 

@@ -25,7 +25,7 @@ pub type FileId = u32;
 
 /// What a module's name can mean.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum At {
+pub enum ModuleLocation {
     /// A module or a package with an `__init__.py`.
     File(FileId),
     /// A folder of modules, by its place in [`Lookup::folder`].
@@ -44,7 +44,7 @@ pub enum Looked<'a> {
 /// A module that was found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FoundModule {
-    pub at: At,
+    pub at: ModuleLocation,
     pub key: String,
     /// The folder that its name was looked up in.
     pub base: String,
@@ -53,7 +53,7 @@ pub struct FoundModule {
 /// All modules of a workspace, by their keys.
 #[derive(Debug, Clone, Default)]
 pub struct Lookup {
-    at: HashMap<Box<str>, At>,
+    at: HashMap<Box<str>, ModuleLocation>,
     folders: Vec<Box<str>>,
     packages: HashSet<Box<str>>,
     /// Folders that are no packages wherever they lie: programs or tests are run from them.
@@ -80,7 +80,7 @@ impl Lookup {
             let known = ranks.entry(key).or_insert(0);
             if rank > *known {
                 *known = rank;
-                lookup.at.insert(key.into(), At::File(id));
+                lookup.at.insert(key.into(), ModuleLocation::File(id));
             }
         }
         for path in paths {
@@ -108,12 +108,12 @@ impl Lookup {
         while !at.is_empty() {
             match self.at.get(at) {
                 // All above it are known.
-                Some(At::Folder(_)) => return,
-                Some(At::File(_)) => {}
+                Some(ModuleLocation::Folder(_)) => return,
+                Some(ModuleLocation::File(_)) => {}
                 None => {
                     let id = u32::try_from(self.folders.len()).unwrap_or(u32::MAX);
                     self.folders.push(at.into());
-                    self.at.insert(at.into(), At::Folder(id));
+                    self.at.insert(at.into(), ModuleLocation::Folder(id));
                 }
             }
             at = parent(at);
@@ -170,7 +170,7 @@ impl Lookup {
     }
 
     /// What is at a path.
-    pub fn at(&self, path: &str) -> Option<At> {
+    pub fn at(&self, path: &str) -> Option<ModuleLocation> {
         self.at.get(path).copied()
     }
 
@@ -202,7 +202,7 @@ impl Lookup {
         self.packages_above(from, saw);
         loop {
             match self.found(base, &below, saw) {
-                Some(found) if matches!(found.at, At::File(_)) => return Some(found),
+                Some(found) if matches!(found.at, ModuleLocation::File(_)) => return Some(found),
                 found => fallback = fallback.or(found),
             }
             if base.is_empty() {
@@ -238,7 +238,7 @@ impl Lookup {
         let folder = parent(from);
         let is_script = !folder.is_empty() && !self.is_package(folder);
         let found = is_script.then(|| self.found(folder, below, saw))??;
-        matches!(found.at, At::File(_)).then_some(found)
+        matches!(found.at, ModuleLocation::File(_)).then_some(found)
     }
 
     /// The module below the one folder that has its first part.
@@ -296,8 +296,8 @@ mod tests {
     fn found(paths: &[&str], from: &str, name: &str) -> Option<String> {
         let lookup = Lookup::of(paths.iter().copied());
         match lookup.find(from, name, &mut |_| {})?.at {
-            At::File(id) => Some(paths[id as usize].to_owned()),
-            At::Folder(id) => Some(format!("{}/", lookup.folder(id))),
+            ModuleLocation::File(id) => Some(paths[id as usize].to_owned()),
+            ModuleLocation::Folder(id) => Some(format!("{}/", lookup.folder(id))),
         }
     }
 

@@ -12,7 +12,7 @@ mod names;
 mod standard;
 
 pub use bindings::{ModuleBinding, bindings, part_of, submodule};
-pub use lookup::{At, FileId, Looked, Lookup};
+pub use lookup::{FileId, Looked, Lookup, ModuleLocation};
 pub use names::{ImportTarget, Modules};
 pub use standard::is_standard;
 

@@ -7,7 +7,7 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use super::{At, Lookup, join, key as key_of, last, parent};
+use super::{Lookup, ModuleLocation, join, key as key_of, last, parent};
 use crate::index::Index;
 
 /// The modules of a workspace; of its files as they are, or as a change would leave them.
@@ -148,8 +148,8 @@ impl Modules {
     /// stub.
     pub fn file(&self, key: &str) -> Option<&str> {
         match self.lookup.at(key)? {
-            At::File(id) => self.files.get(id as usize).map(String::as_str),
-            At::Folder(_) => None,
+            ModuleLocation::File(id) => self.files.get(id as usize).map(String::as_str),
+            ModuleLocation::Folder(_) => None,
         }
     }
 

@@ -11,7 +11,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use pillion_bundle::{
-    BundleLink, Compression, Digest, FORMAT_VERSION, Manifest, Mode, Platform, PythonPart,
+    BundleLink, Compression, Digest, FORMAT_VERSION, FileMode, Manifest, Platform, PythonPart,
     RuntimeManifest, SidecarPart, Version,
 };
 use pillion_runtime::managed::ProgressListener;
@@ -97,7 +97,7 @@ impl RuntimeInput<'_> {
         for (name, bytes) in worker_files::embedded() {
             let content = Content::Bytes(bytes.to_vec());
             let path = format!("sidecar/worker/{name}");
-            all.files.insert(path, (content, Mode::Plain));
+            all.files.insert(path, (content, FileMode::Plain));
         }
         let entrypoint = match self.platform.is_windows() {
             true => "sidecar/bin/pillion.exe",
@@ -105,7 +105,7 @@ impl RuntimeInput<'_> {
         };
         let binary = Content::File(self.binary.to_owned());
         all.files
-            .insert(entrypoint.to_owned(), (binary, Mode::Executable));
+            .insert(entrypoint.to_owned(), (binary, FileMode::Executable));
         let links: Vec<BundleLink> = all
             .links
             .into_iter()

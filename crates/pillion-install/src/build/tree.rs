@@ -5,7 +5,7 @@ use std::fs;
 use std::io::Read;
 use std::path::{Component, Path, PathBuf};
 
-use pillion_bundle::{BundleFile, Mode, paths, signature};
+use pillion_bundle::{BundleFile, FileMode, paths, signature};
 use pillion_runtime::managed::ProgressListener;
 
 use super::Content;
@@ -20,7 +20,7 @@ const MAX_DEPTH: usize = 64;
 #[derive(Debug, Default)]
 pub(super) struct TreeContents {
     /// Files by their paths from the folder, and whether they can be run.
-    pub(super) files: BTreeMap<String, (Content, Mode)>,
+    pub(super) files: BTreeMap<String, (Content, FileMode)>,
     /// Links: their paths, and where they lead.
     pub(super) links: Vec<(String, String)>,
     /// What was to be left out, and is not there.
@@ -117,19 +117,19 @@ fn link_target(root: &Path, path: &Path, inner: &str) -> Result<String> {
 }
 
 #[cfg(unix)]
-fn mode(meta: &fs::Metadata) -> Mode {
+fn mode(meta: &fs::Metadata) -> FileMode {
     use std::os::unix::fs::PermissionsExt;
-    Mode::of_bits(meta.permissions().mode())
+    FileMode::of_bits(meta.permissions().mode())
 }
 
 #[cfg(not(unix))]
-fn mode(_: &fs::Metadata) -> Mode {
-    Mode::Plain
+fn mode(_: &fs::Metadata) -> FileMode {
+    FileMode::Plain
 }
 
 /// Sizes and hashes of all files, for a manifest; and where their contents are.
 pub(super) fn measure(
-    files: BTreeMap<String, (Content, Mode)>,
+    files: BTreeMap<String, (Content, FileMode)>,
     with_modes: bool,
     progress: &dyn ProgressListener,
 ) -> Result<(Vec<BundleFile>, BTreeMap<String, Content>)> {

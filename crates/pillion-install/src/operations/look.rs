@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::{Selection, TrustArgs, bytes};
 use crate::InstallService;
 use crate::fetch::ArchiveLocation;
-use crate::store::{self, ArchiveFile, Expected, Health, InstalledVersion, VersionState};
+use crate::store::{self, ArchiveFile, Expected, InstalledVersion, VersionHealth, VersionState};
 
 /// List the bundles that are installed.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema, clap::Args)]
@@ -196,8 +196,8 @@ pub enum BundleState {
     Damaged,
 }
 
-impl From<&Health> for BundleHealth {
-    fn from(health: &Health) -> Self {
+impl From<&VersionHealth> for BundleHealth {
+    fn from(health: &VersionHealth) -> Self {
         let (state, problem, hint) = match &health.state {
             VersionState::Whole => (BundleState::Whole, None, None),
             VersionState::Repaired(damage) => {

@@ -12,7 +12,7 @@ use pillion_bundle::{
 use pillion_runtime::managed::ProgressListener;
 
 use super::files;
-use crate::counting::Counting;
+use crate::counting_reader::Counting;
 use crate::error::{Error, Result};
 use crate::trust::TrustPolicy;
 

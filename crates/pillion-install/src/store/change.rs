@@ -13,7 +13,7 @@ use pillion_runtime::managed::{ProgressListener, Silent};
 use super::archive::{ArchiveFile, Expected, unpack};
 use super::repair::opened;
 use super::{BundleStore, VersionFilter, files, now};
-use crate::counting::Counting;
+use crate::counting_reader::Counting;
 use crate::error::{Error, Result};
 use crate::trust::TrustPolicy;
 

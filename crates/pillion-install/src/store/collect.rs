@@ -18,7 +18,7 @@ const OLD_DOWNLOAD: Duration = Duration::from_secs(24 * 60 * 60);
 #[derive(Debug, Clone, Default)]
 pub struct Collected {
     /// Versions that are gone.
-    pub versions: Vec<Removed>,
+    pub versions: Vec<RemovedVersion>,
     /// Versions that would be, but that a process runs from.
     pub in_use: Vec<InstalledVersion>,
     /// Other things that are gone: archives, leftovers.
@@ -29,7 +29,7 @@ pub struct Collected {
 
 /// A version that is gone.
 #[derive(Debug, Clone)]
-pub struct Removed {
+pub struct RemovedVersion {
     /// Which one.
     pub entry: InstalledVersion,
     /// How many bytes it had, with its archive.
@@ -61,7 +61,7 @@ impl BundleStore {
             }
             let bytes = size(&entry.path);
             done.bytes += bytes;
-            done.versions.push(Removed { entry, bytes });
+            done.versions.push(RemovedVersion { entry, bytes });
         }
         let going: Vec<&InstalledVersion> =
             done.versions.iter().map(|removed| &removed.entry).collect();
@@ -102,12 +102,17 @@ impl BundleStore {
     }
 
     /// First nobody finds them any more, then they go.
-    fn remove(&self, versions: &[Removed], staging: &Path, unused: &[PathBuf]) -> Result<()> {
+    fn remove(
+        &self,
+        versions: &[RemovedVersion],
+        staging: &Path,
+        unused: &[PathBuf],
+    ) -> Result<()> {
         if versions.is_empty() {
             return Ok(());
         }
         let mut index = self.index()?;
-        for Removed { entry, .. } in versions {
+        for RemovedVersion { entry, .. } in versions {
             index.forget(entry.kind, &entry.scope, &entry.version);
         }
         match self.write_index(&index) {
@@ -119,7 +124,7 @@ impl BundleStore {
             written => written?,
         }
         fs::create_dir_all(staging).map_err(Error::io("make", staging))?;
-        for (number, Removed { entry, .. }) in versions.iter().enumerate() {
+        for (number, RemovedVersion { entry, .. }) in versions.iter().enumerate() {
             let aside = staging.join(number.to_string());
             match fs::rename(&entry.path, &aside) {
                 Ok(()) => files::sync_parent(&entry.path)?,

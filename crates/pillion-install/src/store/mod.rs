@@ -30,9 +30,9 @@ use serde::{Deserialize, Serialize};
 pub(crate) use archive::CHECKSUM;
 pub use archive::{ArchiveFile, Checked, Expected, check};
 pub use change::{StoreChange, StoreOutcome};
-pub use collect::{Collected, Removed};
+pub use collect::{Collected, RemovedVersion};
 pub(crate) use files::open;
-pub use repair::{Health, Mended, VersionState};
+pub use repair::{Mended, VersionHealth, VersionState};
 
 use crate::error::{Error, Result};
 

@@ -16,7 +16,7 @@ use crate::trust::TrustPolicy;
 
 /// How an installed version is.
 #[derive(Debug)]
-pub struct Health {
+pub struct VersionHealth {
     /// Which one.
     pub entry: InstalledVersion,
     /// How it is.
@@ -40,7 +40,7 @@ pub enum VersionState {
 #[derive(Debug)]
 pub struct Mended {
     /// How the versions are now.
-    pub bundles: Vec<Health>,
+    pub bundles: Vec<VersionHealth>,
     /// Folders of bundles that are in no list: the archive that each came in is gone.
     pub unlisted: Vec<PathBuf>,
 }
@@ -51,7 +51,7 @@ impl BundleStore {
         &self,
         which: &VersionFilter,
         progress: &dyn ProgressListener,
-    ) -> Result<Vec<Health>> {
+    ) -> Result<Vec<VersionHealth>> {
         let mut all = Vec::new();
         for entry in self.some(which)? {
             progress.step(&format!("looking at {}", entry.title()));
@@ -59,7 +59,7 @@ impl BundleStore {
                 Ok(()) => VersionState::Whole,
                 Err(damage) => VersionState::Damaged(damage),
             };
-            all.push(Health { entry, state });
+            all.push(VersionHealth { entry, state });
         }
         Ok(all)
     }
@@ -91,7 +91,7 @@ impl BundleStore {
                     }
                 }
             };
-            all.push(Health { entry, state });
+            all.push(VersionHealth { entry, state });
         }
         Ok(Mended {
             bundles: all,

@@ -12,7 +12,7 @@ use serde_json::value::RawValue;
 /// A function's return value, when it comes.
 pub type Returned = Pin<Box<dyn Future<Output = Result<Box<RawValue>>> + Send>>;
 
-/// Calls functions of the project. Dropping what it gives cancels the call.
+/// ToolCalls functions of the project. Dropping what it gives cancels the call.
 pub trait Host: Debug + Send + Sync {
     /// Call a function that the owner of a run named.
     fn call(&self, call: FunctionCall) -> Returned;

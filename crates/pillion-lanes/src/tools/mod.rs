@@ -39,7 +39,7 @@ const VALUE: usize = 8 << 20;
 const QUESTIONS: u32 = 10_000;
 /// Bytes that all answers of one run may have.
 const BYTES: usize = 256 << 20;
-/// Calls that are remembered for the log; of the others the number.
+/// ToolCalls that are remembered for the log; of the others the number.
 const REMEMBERED: usize = 100;
 /// The most of a name that is remembered.
 const NAME: usize = 100;
@@ -66,7 +66,7 @@ pub struct Asked {
 
 /// What was asked for so far.
 #[derive(Debug, Clone, Default)]
-pub struct Calls {
+pub struct ToolCalls {
     /// The first of them.
     pub first: Vec<Asked>,
     /// How many there were.
@@ -78,11 +78,11 @@ pub struct Calls {
 pub(crate) struct Serving {
     task: tokio::task::JoinHandle<()>,
     stop: Arc<AtomicBool>,
-    calls: Arc<Mutex<Calls>>,
+    calls: Arc<Mutex<ToolCalls>>,
 }
 
 impl Serving {
-    pub(crate) fn calls(&self) -> Calls {
+    pub(crate) fn calls(&self) -> ToolCalls {
         let calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
         calls.clone()
     }
@@ -107,7 +107,7 @@ pub(crate) fn serve(
     socket.set_nonblocking(true)?;
     let socket = UnixStream::from_std(socket)?;
     let stop = Arc::new(AtomicBool::new(false));
-    let calls = Arc::new(Mutex::new(Calls::default()));
+    let calls = Arc::new(Mutex::new(ToolCalls::default()));
     let service = ToolService {
         tools: tools.clone(),
         behalf,
@@ -173,7 +173,7 @@ struct ToolService {
     tools: Tools,
     behalf: Behalf,
     stop: Arc<AtomicBool>,
-    calls: Arc<Mutex<Calls>>,
+    calls: Arc<Mutex<ToolCalls>>,
     database: Tables,
     sent: usize,
 }

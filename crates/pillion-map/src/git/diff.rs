@@ -30,7 +30,7 @@ pub struct Hunk {
 
 /// A file that differs.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Changed {
+pub struct FileDiff {
     /// Where it is now, or was if it is gone.
     pub path: String,
     /// Where it was, if that is another place.
@@ -42,8 +42,8 @@ pub struct Changed {
 }
 
 /// Read a diff without context whose paths begin with `a/` and `b/`.
-pub(crate) fn parse(diff: &str) -> Vec<Changed> {
-    let mut all: Vec<Changed> = Vec::new();
+pub(crate) fn parse(diff: &str) -> Vec<FileDiff> {
+    let mut all: Vec<FileDiff> = Vec::new();
     // Lines of the hunk at hand that are still to come: they may look like anything.
     let mut body = 0;
     for line in diff.lines() {
@@ -56,7 +56,7 @@ pub(crate) fn parse(diff: &str) -> Vec<Changed> {
             continue;
         }
         if let Some(paths) = line.strip_prefix("diff --git ") {
-            all.push(Changed {
+            all.push(FileDiff {
                 path: same_path(paths).unwrap_or_default(),
                 old_path: None,
                 status: FileStatus::Modified,

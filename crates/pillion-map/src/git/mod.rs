@@ -9,7 +9,7 @@ use std::path::Path;
 use futures::future::{BoxFuture, FutureExt};
 use pillion_catalogue::{Code, Error, Result};
 
-pub use diff::{Changed, FileStatus, Hunk};
+pub use diff::{FileDiff, FileStatus, Hunk};
 use read_only::Git;
 
 /// Files below `root` that differ from the last commit, or are new; relative to `root`.
@@ -53,7 +53,7 @@ pub enum Base<'a> {
 #[derive(Debug)]
 pub struct Compared {
     /// Sorted by path.
-    pub files: Vec<Changed>,
+    pub files: Vec<FileDiff>,
     /// Whether there was so much that of some files only the names are known.
     pub is_cut: bool,
 }
@@ -148,8 +148,8 @@ fn submodule<'a>(
     .boxed()
 }
 
-fn whole(path: &str, status: FileStatus) -> Changed {
-    Changed {
+fn whole(path: &str, status: FileStatus) -> FileDiff {
+    FileDiff {
         path: path.to_owned(),
         old_path: None,
         status,

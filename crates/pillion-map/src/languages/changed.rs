@@ -6,12 +6,12 @@ use pillion_index::source::Source;
 use super::super::changes::ChangedFile;
 use super::outline::{Bound, Outline};
 use super::testing::is_test_file;
-use crate::git::{Changed, FileStatus};
+use crate::git::{FileDiff, FileStatus};
 
 /// What git says about a file, with its text and outline now.
 pub fn changed(
     language: Language,
-    changed: &Changed,
+    changed: &FileDiff,
     now: Option<(&Source, &Outline)>,
 ) -> ChangedFile {
     let mut file = ChangedFile::whole(&changed.path);
@@ -90,7 +90,7 @@ mod tests {
             new_count: new.1,
             removed: removed.iter().map(|line| (*line).to_owned()).collect(),
         };
-        let git = Changed {
+        let git = FileDiff {
             path: "a.ts".to_owned(),
             old_path: None,
             status: FileStatus::Modified,

@@ -1,7 +1,7 @@
 //! From file to file in Rust: modules, `use`, and the crates of a workspace.
 
 use super::codebase::{FileId, Place};
-use super::outline::{Bound, DefKind, FILE, Import, Path};
+use super::outline::{Bound, DefKind, FILE, OutlineImport, Path};
 use super::resolve::{Thing, Viewer};
 
 impl Viewer<'_> {
@@ -66,7 +66,7 @@ impl Viewer<'_> {
         }
     }
 
-    pub(super) fn rust_import(&self, file: FileId, import: &Import, depth: u32) -> Thing {
+    pub(super) fn rust_import(&self, file: FileId, import: &OutlineImport, depth: u32) -> Thing {
         let here = (file, import.def);
         match &import.bound {
             Bound::Module(name) => match self.codebase.module_below(here, name) {

@@ -6,7 +6,7 @@ use tree_sitter::Node;
 
 use super::super::world::Role;
 use super::nodes::{Step, children, field_text, lines_of, text_of, walked};
-use super::outline::{Bound, Def, DefId, Import, Outline, Path};
+use super::outline::{Bound, Def, DefId, Outline, OutlineImport, Path};
 use super::reader::{Grammar, Hooks, no_tokens};
 
 const QUERY: &str = r#"
@@ -163,7 +163,7 @@ fn import(node: Node<'_>, text: &str, def: DefId, outline: &mut Outline) {
         Some(name) => Bound::Module(name.into()),
         None => Bound::Module(last.into()),
     };
-    outline.imports.push(Import {
+    outline.imports.push(OutlineImport {
         shown: module.into(),
         module: module.into(),
         bound,

@@ -3,7 +3,7 @@
 use pillion_index::language::Language;
 
 use super::super::link::Way;
-use super::follow::LanguageState;
+use super::update::LanguageState;
 use crate::Graph;
 
 pub(super) fn mapped(language: Language, files: &[(&str, &str)]) -> LanguageState {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use pillion_index::language::Language;
 use proptest::prelude::*;
 
-use super::follow::LanguageState;
+use super::update::LanguageState;
 
 /// Files and lines of a language from which small projects are made.
 struct Kit {

@@ -7,7 +7,7 @@ use pillion_index::facts::name_hash;
 use pillion_index::language::Language;
 
 use super::super::keys::{Key, path_key};
-use super::super::link::{Guess, Link, Links, Way};
+use super::super::link::{FoundLinks, Links, Way, guesses_of, links_of};
 use super::super::modules::folder;
 use super::codebase::{Codebase, FileId, Place, module_paths};
 use super::headers::header;
@@ -55,24 +55,9 @@ pub(super) fn links(codebase: &Codebase, home: FileId) -> Links {
     saw.sort_unstable();
     saw.dedup();
     let key = |file: &FileId| codebase.file(*file).map(|outlined| outlined.key(FILE));
-    let mut links: Vec<Link> = linker
-        .found
-        .into_iter()
-        .map(|((from, way, to), (is_sure, line))| Link {
-            from,
-            way,
-            is_sure,
-            to,
-            line,
-        })
-        .collect();
-    links.sort_unstable();
-    let guesses = linker.guesses.into_iter();
     Links {
-        links: links.into(),
-        guesses: guesses
-            .map(|((from, name), line)| Guess { from, name, line })
-            .collect(),
+        links: links_of(linker.found),
+        guesses: guesses_of(linker.guesses),
         overrides: overrides.into(),
         bases: Box::default(),
         open: open.into(),
@@ -89,7 +74,7 @@ struct Linker<'w> {
     outlined: &'w OutlinedFile,
     home: FileId,
     /// What was found, with whether it is sure and its first line.
-    found: HashMap<(u32, Way, Key), (bool, u32)>,
+    found: FoundLinks,
     guesses: BTreeMap<(u32, u32), u32>,
     loose: BTreeSet<u32>,
     imports: BTreeSet<FileId>,

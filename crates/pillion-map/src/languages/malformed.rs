@@ -3,7 +3,7 @@
 use pillion_index::language::Language;
 use proptest::prelude::*;
 
-use super::follow::LanguageState;
+use super::update::LanguageState;
 
 const TEXTS: &[(Language, &str, &str)] = &[
     (

@@ -2,7 +2,7 @@
 //!
 //! One pure function per language reads a text into an [`outline`], driven by a query of
 //! tree-sitter ([`reader`]). The [`codebase`] holds all files of a language with the tables that
-//! lead from one to another, [`resolve`] says what a path means at a place ([`wider`] from
+//! lead from one to another, [`resolve`] says what a path means at a place ([`imports`] from
 //! file to file, with [`scripts`], [`crates`] and [`headers`]), [`members`] whose the methods
 //! are that stand beside their types, and [`link`] makes of it the same links that Python's
 //! map has, so that the same graph answers the same questions. No type checker is asked: what
@@ -12,9 +12,9 @@ mod c;
 mod changed;
 mod codebase;
 mod crates;
-mod follow;
 mod go;
 mod headers;
+mod imports;
 mod java;
 mod link;
 mod manifests;
@@ -30,17 +30,17 @@ mod scripts;
 mod testing;
 mod tree;
 mod typescript;
-mod wider;
+mod update;
 mod words;
 
 use pillion_index::language::Language;
 
 pub use changed::changed;
-pub use follow::{LanguageMap, LanguageMaps};
 pub use outline::{Def, DefKind, Outline, Path};
 pub(crate) use testing::is_test_file;
 pub use testing::{command, quoted};
 pub(crate) use tree::{Mistake, mistakes, tree};
+pub use update::{LanguageMap, LanguageMaps};
 
 /// Larger files are listed but not read: nobody wrote them.
 pub const MAX_TEXT: u64 = 2 << 20;

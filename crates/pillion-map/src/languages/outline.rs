@@ -104,7 +104,7 @@ pub(crate) enum Bound {
 
 /// An import.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct Import {
+pub struct OutlineImport {
     /// What answers show of it; nothing if it is only a part of the project.
     pub shown: Box<str>,
     /// The module, as the language writes it.
@@ -171,7 +171,7 @@ pub struct Outline {
     /// Each behind the one it lies in; the first is the file.
     pub defs: Vec<Def>,
     /// What it imports.
-    pub imports: Vec<Import>,
+    pub imports: Vec<OutlineImport>,
     pub(crate) exports: Vec<Export>,
     /// Sorted by definition and name.
     pub(crate) locals: Vec<Local>,

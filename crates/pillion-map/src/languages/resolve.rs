@@ -9,7 +9,7 @@ use pillion_index::language::Language;
 
 use super::codebase::{Codebase, FileId, Place};
 use super::headers::Included;
-use super::outline::{Bound, DefKind, FILE, Import, Local, Origin, Path};
+use super::outline::{Bound, DefKind, FILE, Local, Origin, OutlineImport, Path};
 
 /// How far one name may lead to another.
 const MAX_DEPTH: u32 = 24;
@@ -191,7 +191,7 @@ impl<'w> Viewer<'w> {
         found.map(|import| self.imported(file, import, depth + 1))
     }
 
-    fn binds(&self, import: &Import, name: &str) -> bool {
+    fn binds(&self, import: &OutlineImport, name: &str) -> bool {
         match &import.bound {
             Bound::Module(by) if self.language() == Language::Go => {
                 &**by == name || self.go_name(import).is_some_and(|own| own == name)

@@ -6,7 +6,7 @@ use tree_sitter::Node;
 
 use super::super::world::Role;
 use super::nodes::{Step, children, field_text, line_of, lines_of, text_of, walked};
-use super::outline::{Bound, Def, DefId, Import, Outline, Path};
+use super::outline::{Bound, Def, DefId, Outline, OutlineImport, Path};
 use super::reader::{Grammar, Hooks, Token};
 
 const QUERY: &str = r#"
@@ -217,7 +217,7 @@ fn import(node: Node<'_>, text: &str, def: DefId, outline: &mut Outline) {
             Bound::All => format!("{module}::*"),
             _ => String::new(),
         };
-        outline.imports.push(Import {
+        outline.imports.push(OutlineImport {
             shown: shown.into(),
             module: module.into(),
             bound,

@@ -3,7 +3,7 @@
 
 use super::super::modules::folder;
 use super::codebase::FileId;
-use super::outline::{Bound, FILE, Import};
+use super::outline::{Bound, FILE, OutlineImport};
 use super::paths::joined;
 use super::resolve::{Thing, Viewer};
 
@@ -50,7 +50,7 @@ impl Viewer<'_> {
         paths.iter().find_map(|path| self.codebase.at(path))
     }
 
-    pub(super) fn ts_import(&self, file: FileId, import: &Import, depth: u32) -> Thing {
+    pub(super) fn ts_import(&self, file: FileId, import: &OutlineImport, depth: u32) -> Thing {
         let Some(target) = self.ts_file(file, &import.module) else {
             return Thing::Outside;
         };

@@ -6,7 +6,7 @@ use tree_sitter::Node;
 
 use super::super::world::Role;
 use super::nodes::{Step, children, field_text, lines_of, text_of, walked};
-use super::outline::{Bound, Def, DefId, Export, Import, Outline, Path};
+use super::outline::{Bound, Def, DefId, Export, Outline, OutlineImport, Path};
 use super::reader::{Grammar, Hooks, no_tokens};
 
 const QUERY: &str = r#"
@@ -193,8 +193,8 @@ fn import(node: Node<'_>, text: &str, def: DefId, outline: &mut Outline) {
     }
 }
 
-fn one(module: &str, bound: Bound, def: DefId, node: Node<'_>) -> Import {
-    Import {
+fn one(module: &str, bound: Bound, def: DefId, node: Node<'_>) -> OutlineImport {
+    OutlineImport {
         shown: module.into(),
         module: module.into(),
         bound,
@@ -329,14 +329,14 @@ fn exported(node: Node<'_>, text: &str, def: DefId, outline: &mut Outline) {
             is_named = true;
             outline
                 .imports
-                .extend(bound.into_iter().map(|bound| Import {
+                .extend(bound.into_iter().map(|bound| OutlineImport {
                     is_offered: true,
                     is_local: false,
                     ..one(&module, bound, def, node)
                 }));
         }
         if !is_named {
-            outline.imports.push(Import {
+            outline.imports.push(OutlineImport {
                 is_offered: true,
                 is_local: false,
                 ..one(&module, Bound::All, def, node)

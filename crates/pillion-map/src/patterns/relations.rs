@@ -45,7 +45,7 @@ struct Kept<'a> {
 }
 
 /// An attribute whose items are called, or asked to do something.
-struct Told<'a> {
+struct CalledAttribute<'a> {
     attribute: &'a str,
     by: &'a str,
     is_called: bool,
@@ -55,7 +55,7 @@ struct Told<'a> {
 /// composite; how sure that is, and what was seen.
 pub(super) fn kept_and_told(class: &Class<'_>) -> Option<(&'static str, u8, String)> {
     let kept: Vec<Kept<'_>> = class.methods.iter().flat_map(kept).collect();
-    let told: Vec<Told<'_>> = class.methods.iter().flat_map(told).collect();
+    let told: Vec<CalledAttribute<'_>> = class.methods.iter().flat_map(told).collect();
     let pairs = kept.iter().flat_map(|kept| {
         let told = told.iter().filter(|told| told.attribute == kept.attribute);
         told.map(move |told| (kept, told))
@@ -155,7 +155,7 @@ fn held<'a>(expr: &'a Expr, me: &str) -> Option<(&'a str, bool)> {
     }
 }
 
-fn told<'a>(method: &Method<'a>) -> Vec<Told<'a>> {
+fn told<'a>(method: &Method<'a>) -> Vec<CalledAttribute<'a>> {
     let loops = method
         .parts
         .stmts
@@ -164,7 +164,7 @@ fn told<'a>(method: &Method<'a>) -> Vec<Told<'a>> {
     let told = loops.filter_map(|part| {
         let is_called = calls_item(part, method.name)?;
         let attribute = Attributes::of(&part.iter, method.me).into_iter().next()?;
-        Some(Told {
+        Some(CalledAttribute {
             attribute,
             by: method.name,
             is_called,

@@ -13,7 +13,7 @@ use super::in_session;
 use crate::NotebookService;
 use crate::file::{Budget, IMAGES, Output, show};
 use crate::reply::{CellReply, word};
-use crate::running_cell::{CellEvent, Told};
+use crate::running_cell::{CellEvent, CellFollower};
 use crate::service::Order;
 
 /// Run a cell on the kernel of a session, and wait for its end.
@@ -211,7 +211,7 @@ impl Operation for Stream {
 /// Passes events on to the caller.
 struct Following<'a>(Option<&'a Context<NotebookService>>);
 
-impl Told for Following<'_> {
+impl CellFollower for Following<'_> {
     async fn tell(&mut self, event: CellEvent) {
         if let Some(cx) = self.0 {
             // Somebody who went away is cancelled by the door.

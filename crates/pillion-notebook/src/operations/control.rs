@@ -11,7 +11,7 @@ use crate::NotebookService;
 
 /// What became of a kernel.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
-pub struct Touched {
+pub struct ControlReply {
     /// The session.
     pub session: String,
     /// There was something to be done.
@@ -20,7 +20,7 @@ pub struct Touched {
     pub state: KernelLife,
 }
 
-impl Touched {
+impl ControlReply {
     fn of(service: &NotebookService, session: Option<&str>, done: bool) -> Self {
         let session = session.unwrap_or(NO_SESSION);
         let kernel = service.kernels().find(session);
@@ -52,11 +52,11 @@ macro_rules! control {
             const SCOPE: Scope = $scope;
             const OFFER: Offer = Offer::PLAIN.routes(&[in_session(Method::Post, $path)]);
             type Service = NotebookService;
-            type Output = Touched;
+            type Output = ControlReply;
 
-            async fn run(self, cx: Context<NotebookService>) -> Result<Touched> {
+            async fn run(self, cx: Context<NotebookService>) -> Result<ControlReply> {
                 let done = self.perform(&cx).await?;
-                Ok(Touched::of(cx.service(), self.session.as_deref(), done))
+                Ok(ControlReply::of(cx.service(), self.session.as_deref(), done))
             }
         }
     };
@@ -143,7 +143,7 @@ impl Reset {
         };
         let cancel = cx.request().cancel.clone();
         cx.service().forget(self.session.as_deref());
-        let ran = kernel.run(&ready, cell, &cancel, &mut Deaf).await?;
+        let ran = kernel.run(&ready, cell, &cancel, &mut NoListener).await?;
         Ok(ran.lost.is_none())
     }
 }
@@ -157,8 +157,8 @@ impl Shutdown {
 }
 
 /// Hears nothing.
-pub(super) struct Deaf;
+pub(super) struct NoListener;
 
-impl CellListener for Deaf {
+impl CellListener for NoListener {
     async fn hear(&mut self, _: &Heard) {}
 }

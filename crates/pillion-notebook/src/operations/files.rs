@@ -72,7 +72,7 @@ fn ends_with(path: &Path, ending: &str) -> Result<()> {
 
 /// A file that was written.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
-pub struct Written {
+pub struct WriteReply {
     /// The file.
     pub path: String,
     /// Whether it changed.
@@ -81,7 +81,7 @@ pub struct Written {
     pub bytes: usize,
 }
 
-impl Written {
+impl WriteReply {
     fn text(result: &str) -> Option<String> {
         let written: Self = serde_json::from_str(result).ok()?;
         Some(match written.written {
@@ -113,13 +113,13 @@ impl Operation for New {
     const SAFETY: Safety = Safety::Write;
     const SCOPE: Scope = Scope::Folder;
     type Service = NotebookService;
-    type Output = Written;
+    type Output = WriteReply;
 
     fn text(result: &str) -> Option<String> {
-        Written::text(result)
+        WriteReply::text(result)
     }
 
-    async fn run(self, cx: Context<NotebookService>) -> Result<Written> {
+    async fn run(self, cx: Context<NotebookService>) -> Result<WriteReply> {
         let path = place(&cx, &self.path)?;
         is_notebook(&path)?;
         let mut notebook = Notebook::new(&KernelMetadata::default());
@@ -130,7 +130,7 @@ impl Operation for New {
         }
         commit(move || {
             let written = save(&mut notebook, &path, Overwrite::Never)?;
-            Ok(Written {
+            Ok(WriteReply {
                 path: path.display().to_string(),
                 written,
                 bytes: notebook.text().len(),
@@ -364,13 +364,13 @@ impl Operation for Html {
     const SAFETY: Safety = Safety::Write;
     const SCOPE: Scope = Scope::Folder;
     type Service = NotebookService;
-    type Output = Written;
+    type Output = WriteReply;
 
     fn text(result: &str) -> Option<String> {
-        Written::text(result)
+        WriteReply::text(result)
     }
 
-    async fn run(self, cx: Context<NotebookService>) -> Result<Written> {
+    async fn run(self, cx: Context<NotebookService>) -> Result<WriteReply> {
         let path = place(&cx, &self.path)?;
         let output = match &self.output {
             Some(output) => place(&cx, output)?,
@@ -384,7 +384,7 @@ impl Operation for Html {
         .await??;
         commit(move || {
             let written = save_text(&output, &page)?;
-            Ok(Written {
+            Ok(WriteReply {
                 path: output.display().to_string(),
                 written,
                 bytes: page.len(),

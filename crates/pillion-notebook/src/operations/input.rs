@@ -22,7 +22,7 @@ pub struct Input {
 
 /// An answer that was given.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
-pub struct Given {
+pub struct InputReply {
     /// The session.
     pub session: String,
 }
@@ -35,14 +35,14 @@ impl Operation for Input {
         "/api/session/{session_id}/notebook/input",
     )]);
     type Service = NotebookService;
-    type Output = Given;
+    type Output = InputReply;
 
-    async fn run(self, cx: Context<NotebookService>) -> Result<Given> {
+    async fn run(self, cx: Context<NotebookService>) -> Result<InputReply> {
         let session = self.session.unwrap_or_else(|| NO_SESSION.to_owned());
         cx.service()
             .questions()
             .answer(&session, &self.value)
             .await?;
-        Ok(Given { session })
+        Ok(InputReply { session })
     }
 }

@@ -16,12 +16,12 @@ use pillion_catalogue::{First, Method, Operations, Route};
 pub use ask::{Complete, Completions, Inspect, Inspected, Variable, Variables, VariablesReport};
 pub use cell::{RunCell, Stream};
 pub use cells::{CellImage, CellRead, Read, ReadReport};
-pub use control::{Interrupt, Reset, Restart, Shutdown, Touched};
+pub use control::{ControlReply, Interrupt, Reset, Restart, Shutdown};
 pub use edits::{AddCell, DeleteCell, Edited, MoveCell, ReplaceCell};
-pub use files::{Check, CheckReport, Clear, Cleared, DiffFiles, DiffReport, Html, New, Written};
-pub use input::{Given, Input};
+pub use files::{Check, CheckReport, Clear, Cleared, DiffFiles, DiffReport, Html, New, WriteReply};
+pub use input::{Input, InputReply};
 pub use run::{CellOutputs, FailedCell, Parameters, Run, RunReport};
-pub use status::{KernelInfo, Status, StatusReport};
+pub use status::{KernelInfo, KernelsReport, Status};
 
 use crate::NotebookService;
 pub use crate::cell_ref::CellRef;

@@ -22,7 +22,7 @@ pub struct Status {
 
 /// The kernels there are.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
-pub struct StatusReport {
+pub struct KernelsReport {
     /// By session.
     pub kernels: Vec<KernelInfo>,
     /// Kernels that have started already and wait for a session.
@@ -73,10 +73,10 @@ impl Operation for Status {
         "/api/session/{session_id}/notebook",
     )]);
     type Service = NotebookService;
-    type Output = StatusReport;
+    type Output = KernelsReport;
 
     fn text(result: &str) -> Option<String> {
-        let report: StatusReport = serde_json::from_str(result).ok()?;
+        let report: KernelsReport = serde_json::from_str(result).ok()?;
         if report.kernels.is_empty() {
             return Some("no kernels".to_owned());
         }
@@ -98,14 +98,14 @@ impl Operation for Status {
         Some(text.trim_end().to_owned())
     }
 
-    async fn run(self, cx: Context<NotebookService>) -> Result<StatusReport> {
+    async fn run(self, cx: Context<NotebookService>) -> Result<KernelsReport> {
         let service = cx.service();
         let kernels = match self.session.as_deref() {
             Some(session) => service.kernels().find(session).into_iter().collect(),
             None => service.kernels().all(),
         };
         let kernels = kernels.iter().map(|kernel| KernelInfo::of(service, kernel));
-        Ok(StatusReport {
+        Ok(KernelsReport {
             kernels: kernels.collect(),
             spares: service.kernels().spares(),
         })

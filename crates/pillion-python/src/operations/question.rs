@@ -52,7 +52,7 @@ impl Question {
             safe: self.is_safe,
             timeout: timeout(cx, project.common.config.python.timeout_s),
             parts: cx.request().parts.clone().filter(|_| self.streams),
-            room: cx.request().room.clone(),
+            budget: cx.request().budget.clone(),
         };
         match pool.call(call).await {
             Ok(answer) => Ok((project, answer)),

@@ -69,7 +69,7 @@ impl Operation for SidecarCall {
                     .unwrap_or_else(|| project.root.display().to_string()),
             },
             parts: None,
-            room: cx.request().room.clone(),
+            budget: cx.request().budget.clone(),
         };
         let answer = pool.call(call).await?;
         Ok(Called {

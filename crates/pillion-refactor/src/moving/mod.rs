@@ -9,31 +9,31 @@
 //! [`Scopes`]: pillion_index::scopes::Scopes
 
 mod arrival;
-mod by_name;
+mod class_hooks;
 mod cycles;
 mod definition;
 mod departure;
 mod file;
 mod imports;
-mod late;
 mod module;
 mod needs;
 mod order;
+mod patched_names;
 mod pieces;
 mod registering;
 mod relocation;
-mod replaced;
 mod spacing;
+mod string_imports;
 mod stubs;
 mod symbol;
 mod text;
 mod users;
 
-pub(crate) use by_name::is_for_pytest;
 pub use definition::Moving;
 pub use module::{ModuleDestination, destination_path, relocate};
+pub use patched_names::replaced;
 pub use registering::entered;
-pub use replaced::replaced;
+pub(crate) use string_imports::is_for_pytest;
 pub use symbol::move_symbol;
 
 use std::collections::BTreeMap;

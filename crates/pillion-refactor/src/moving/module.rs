@@ -17,7 +17,7 @@ use serde_json::json;
 use super::cycles::{self, Imports};
 use super::file::Rewriting;
 use super::relocation::Relocation;
-use super::{by_name, order, span_of};
+use super::{order, span_of, string_imports};
 use crate::names::check_name;
 use crate::{parse_check, strings};
 
@@ -303,7 +303,7 @@ fn list_possible(view: &View, relocation: &Relocation, set: &mut ChangeSet) {
         });
         mentioned.push((path, span));
     }
-    for (path, span) in by_name::places(view, &relocation.before, &relocation.from) {
+    for (path, span) in string_imports::places(view, &relocation.before, &relocation.from) {
         let mut known = mentioned.iter();
         if !known.any(|(file, inner)| *file == path && span.holds(inner)) {
             set.leave(LeftAlone {
@@ -314,7 +314,7 @@ fn list_possible(view: &View, relocation: &Relocation, set: &mut ChangeSet) {
     }
     let files = [&relocation.from, &relocation.to].map(|key| format!("{key}.py"));
     if view.index.get(&files[0]).is_some()
-        && by_name::is_for_pytest(&files[0]) != by_name::is_for_pytest(&files[1])
+        && string_imports::is_for_pytest(&files[0]) != string_imports::is_for_pytest(&files[1])
     {
         let what = "pytest finds tests by the names of their files: it looks for `test_*.py`";
         set.warn(what);

@@ -52,14 +52,14 @@ const ACCESSORS: &[&str] = &["setter", "getter", "deleter"];
 const MAX_BASES: usize = 50;
 
 /// A module, and the others around it.
-pub(super) struct At<'a> {
+pub(super) struct RegisteredDefinition<'a> {
     pub(super) view: &'a View,
     pub(super) modules: &'a Modules,
     pub(super) origin: &'a Text,
 }
 
 /// Where definitions of a module in these parts of it are entered somewhere.
-pub(super) fn places(of: &At<'_>, pieces: &[TextRange]) -> Vec<TextRange> {
+pub(super) fn places(of: &RegisteredDefinition<'_>, pieces: &[TextRange]) -> Vec<TextRange> {
     let text = of.origin.source.text();
     parsed(text, &of.origin.file, |parsed| {
         let moved = parsed.body().iter().filter(|stmt| {
@@ -71,7 +71,7 @@ pub(super) fn places(of: &At<'_>, pieces: &[TextRange]) -> Vec<TextRange> {
 }
 
 /// The decorators that make fixtures of definitions in these parts of a module.
-pub(super) fn fixtures(of: &At<'_>, pieces: &[TextRange]) -> Vec<TextRange> {
+pub(super) fn fixtures(of: &RegisteredDefinition<'_>, pieces: &[TextRange]) -> Vec<TextRange> {
     let text = of.origin.source.text();
     parsed(text, &of.origin.file, |parsed| {
         let moved = parsed.body().iter().filter(|stmt| {
@@ -85,7 +85,7 @@ pub(super) fn fixtures(of: &At<'_>, pieces: &[TextRange]) -> Vec<TextRange> {
 /// What enters a definition somewhere, with its place, if it is one whose name stands here.
 pub fn entered(view: &View, file: &str, source: &Source, name_at: Position) -> Option<Span> {
     struct Finder<'a, 'v> {
-        of: &'a At<'v>,
+        of: &'a RegisteredDefinition<'v>,
         at: usize,
         found: Option<TextRange>,
     }
@@ -105,7 +105,7 @@ pub fn entered(view: &View, file: &str, source: &Source, name_at: Position) -> O
     }
     let modules = Modules::of(&view.index);
     let origin = Text::new(file, Source::from_text(source.text()));
-    let of = At {
+    let of = RegisteredDefinition {
         view,
         modules: &modules,
         origin: &origin,
@@ -122,7 +122,7 @@ pub fn entered(view: &View, file: &str, source: &Source, name_at: Position) -> O
 }
 
 /// The decorators and bases by which a definition is entered somewhere.
-fn entries(of: &At<'_>, stmt: &Stmt) -> Vec<TextRange> {
+fn entries(of: &RegisteredDefinition<'_>, stmt: &Stmt) -> Vec<TextRange> {
     let (decorators, bases) = match stmt {
         Stmt::FunctionDef(function) => (&function.decorator_list, &[][..]),
         Stmt::ClassDef(class) => (&class.decorator_list, class.bases()),
@@ -158,7 +158,7 @@ fn fixture(stmt: &Stmt) -> Option<TextRange> {
 }
 
 /// Whether a module imports another one whenever it is imported.
-pub(super) fn imports(of: &At<'_>, from: &str, to: &str) -> bool {
+pub(super) fn imports(of: &RegisteredDefinition<'_>, from: &str, to: &str) -> bool {
     let read = |file: &str| Some(of.view.source(Path::new(file))?.text().to_owned());
     let mut graph = Imports::new(of.modules, read);
     let first = graph.of(from).clone();
@@ -176,7 +176,7 @@ fn name_of(expr: &Expr) -> Option<(&str, bool)> {
 }
 
 /// Whether a decorator may do more than change what it is given.
-fn enters(of: &At<'_>, decorator: &Decorator) -> bool {
+fn enters(of: &RegisteredDefinition<'_>, decorator: &Decorator) -> bool {
     let called = match &decorator.expression {
         Expr::Call(call) => &*call.func,
         other => other,
@@ -258,7 +258,7 @@ fn enters_itself(text: &Text, name: &str) -> bool {
 }
 
 /// Whether a class of the workspace, or one above it, asks to be told of its subclasses.
-fn knows_subclasses(of: &At<'_>, base: &Expr) -> bool {
+fn knows_subclasses(of: &RegisteredDefinition<'_>, base: &Expr) -> bool {
     let Some((head, false)) = name_of(base) else {
         return false;
     };
@@ -286,7 +286,7 @@ fn knows_subclasses(of: &At<'_>, base: &Expr) -> bool {
 
 /// The module and the name that an imported name comes from.
 pub(super) fn imported(
-    of: &At<'_>,
+    of: &RegisteredDefinition<'_>,
     file: &str,
     facts: &Facts,
     name: &str,

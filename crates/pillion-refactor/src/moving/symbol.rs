@@ -16,7 +16,7 @@ use super::definition::{Move, Moving};
 use super::imports::Line;
 use super::text::Text;
 use super::users::{Users, knows};
-use super::{by_name, late, order, registering, span_of, stubs};
+use super::{class_hooks, order, registering, span_of, string_imports, stubs};
 use crate::{parse_check, strings};
 
 /// What looks names up by strings.
@@ -182,7 +182,7 @@ impl Move<'_> {
 
     /// List what the definition did when its old module was imported.
     fn list_registering(&self, opened: &mut OpenFiles, set: &mut ChangeSet) {
-        let at = registering::At {
+        let at = registering::RegisteredDefinition {
             view: self.view,
             modules: &self.modules,
             origin: &self.origin,
@@ -213,7 +213,7 @@ impl Move<'_> {
     fn list_late(&self, opened: &mut OpenFiles, set: &mut ChangeSet) {
         let path = self.view.root().join(&self.origin.file);
         let of = (self.view, &self.modules);
-        for range in late::places(of, &self.origin, &self.pieces) {
+        for range in class_hooks::places(of, &self.origin, &self.pieces) {
             set.leave(LeftAlone {
                 location: opened.location(&path, span_of(&self.origin.source, range)),
                 why: "this changes how the class is made, and the class is made after this then"
@@ -245,7 +245,7 @@ impl Move<'_> {
             }
         }
         let hash = name_hash(&self.moving.name);
-        for (path, span) in by_name::places(self.view, &self.modules, &self.origin.key) {
+        for (path, span) in string_imports::places(self.view, &self.modules, &self.origin.key) {
             let facts = self.view.index.get(&path);
             if facts.is_some_and(|facts| facts.may_mention(hash)) {
                 set.leave(LeftAlone {
@@ -291,7 +291,10 @@ impl Move<'_> {
         let name = &*self.moving.name;
         let is_test = name.starts_with("test") || name.starts_with("Test");
         let (from, to) = (&*self.moving.file, &*self.moving.to);
-        match (by_name::is_for_pytest(from), by_name::is_for_pytest(to)) {
+        match (
+            string_imports::is_for_pytest(from),
+            string_imports::is_for_pytest(to),
+        ) {
             (true, false) if is_test => set.warn(format!(
                 "tests in `{to}` are not found: pytest looks for files called `test_`"
             )),

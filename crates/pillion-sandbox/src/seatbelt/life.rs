@@ -1,13 +1,13 @@
 //! The life of a box on macOS: it starts the program behind its profile, watches what it uses,
 //! and reports how it ended. A guard below it sees to it that nothing is left.
 
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::Duration;
 
-use pillion_process::environment::Variables;
-use pillion_process::{Exit, Launch, Running, StreamTarget, descendants, stat};
+use pillion_process::environment::ChildVariables;
+use pillion_process::{Launch, Running, StreamTarget, descendants, stat};
 use tokio::io::AsyncReadExt;
 
 use super::profile::profile;
@@ -100,7 +100,15 @@ async fn attend(
         }
     };
     killed = killed.or_else(|| is_full(&spec.watch).then_some("disk"));
-    report(spec, ctl, exit, killed, &seen);
+    let end = InitMessage {
+        exit: exit.code,
+        signal: exit.signal,
+        killed: killed.map(ToOwned::to_owned),
+        peak_bytes: seen.peak,
+        processes: seen.processes,
+        ..InitMessage::default()
+    };
+    outputs::report(ctl, &spec.cwd, &spec.outputs, end);
     0
 }
 
@@ -120,7 +128,7 @@ fn start(spec: &mut Spec) -> Result<Running, String> {
         .args(["-c", LIMITED, crate::NAME])
         .args(arguments)
         .cwd(&spec.cwd)
-        .variables(Variables::default())
+        .variables(ChildVariables::default())
         .stdin(StreamTarget::Inherit)
         .stdout(StreamTarget::Inherit)
         .stderr(StreamTarget::Inherit);
@@ -239,26 +247,6 @@ fn fits(disk: &Disk) -> bool {
         }
     }
     true
-}
-
-/// Tell the owner how the program ended, what it used, and what it leaves in its folder.
-fn report(spec: &Spec, ctl: &UnixStream, exit: Exit, killed: Option<&str>, seen: &Seen) {
-    let (cpu_ms, peak) = pillion_process::used_by_children();
-    let (files, left_out) = outputs::collect(&spec.cwd, &spec.outputs);
-    let said = InitMessage {
-        exit: exit.code,
-        signal: exit.signal,
-        killed: killed.map(ToOwned::to_owned),
-        cpu_ms,
-        peak_bytes: seen.peak.max(peak),
-        processes: seen.processes.max(1),
-        outputs: files.iter().map(outputs::Collected::listed).collect(),
-        outputs_left_out: left_out,
-        ..InitMessage::default()
-    };
-    if message::send(ctl, &said, &[]).is_ok() {
-        outputs::send(message::SocketStream(ctl.as_fd()), &files);
-    }
 }
 
 #[cfg(test)]

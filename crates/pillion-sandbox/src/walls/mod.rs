@@ -4,14 +4,14 @@
 //! puts the same walls around its children. Only Linux has them; elsewhere there are none to
 //! be written down (`elsewhere`), and other walls stand instead.
 
-#[cfg(not(target_os = "linux"))]
-mod elsewhere;
 #[cfg(target_os = "linux")]
 pub mod landlock;
 #[cfg(target_os = "linux")]
 pub mod rlimits;
 #[cfg(target_os = "linux")]
 pub mod seccomp;
+#[cfg(not(target_os = "linux"))]
+mod unsupported;
 
 #[cfg(not(target_os = "linux"))]
-pub use elsewhere::{landlock, rlimits, seccomp};
+pub use unsupported::{landlock, rlimits, seccomp};

@@ -165,7 +165,7 @@ pub struct RemoveFile {
 
 /// A file that is gone.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
-pub struct Removed {
+pub struct RemoveFileReply {
     /// Its name.
     pub name: String,
 }
@@ -178,13 +178,13 @@ impl Operation for RemoveFile {
         ..stable(Method::Delete, FILE)
     }]);
     type Service = SessionService;
-    type Output = Removed;
+    type Output = RemoveFileReply;
 
-    async fn run(self, cx: Context<SessionService>) -> Result<Removed> {
+    async fn run(self, cx: Context<SessionService>) -> Result<RemoveFileReply> {
         let folder = folder(&cx, &self.session_id)?;
         let name = self.name.clone();
         commit(move || files::remove(&folder.path(WORKSPACE), Kind::Workspace, &name)).await??;
-        Ok(Removed { name: self.name })
+        Ok(RemoveFileReply { name: self.name })
     }
 }
 
@@ -324,13 +324,13 @@ impl Operation for RemoveUpload {
         ..stable(Method::Delete, "/api/session/{session_id}/files/{name}")
     }]);
     type Service = SessionService;
-    type Output = Removed;
+    type Output = RemoveFileReply;
 
-    async fn run(self, cx: Context<SessionService>) -> Result<Removed> {
+    async fn run(self, cx: Context<SessionService>) -> Result<RemoveFileReply> {
         let folder = folder(&cx, &self.session_id)?;
         let name = self.name.clone();
         let path = folder.path(names::WORKING_FILES);
         commit(move || files::remove(&path, Kind::Upload, &name)).await??;
-        Ok(Removed { name: self.name })
+        Ok(RemoveFileReply { name: self.name })
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
-use pillion_catalogue::Room;
+use pillion_catalogue::SendBudget;
 use pillion_protocol::{Error, Result};
 use tokio::sync::{mpsc, oneshot};
 
@@ -12,7 +12,7 @@ use super::{Actor, ActorContext};
 use crate::failure::{busy, stopped, too_slow};
 use crate::message::{ActorMessage, Grant, LoadToken, Outcome, Pending};
 use crate::status::Shared;
-use crate::{Ask, Call, CallAnswer, Notice, SidecarStatus, Spec, State};
+use crate::{Ask, Call, CallAnswer, Notice, SidecarState, SidecarStatus, Spec};
 
 /// How long a call that was handed back waits for a place in a full queue, at a time.
 const NO_PLACE: Duration = Duration::from_millis(10);
@@ -68,7 +68,7 @@ impl Sidecar {
             safe: true,
             timeout: Duration::MAX,
             parts: None,
-            room: Room::default(),
+            budget: SendBudget::default(),
         };
         match self.until_given(call).await? {
             Given::Grant(grant) => Ok(grant),
@@ -81,7 +81,7 @@ impl Sidecar {
         let (mut ask, mut parts) = (call.ask, call.parts);
         let mut handed_back = false;
         loop {
-            call.room.free().await;
+            call.budget.free().await;
             let limit = self.spec.limits.queue + self.spec.limits.in_flight;
             let load = match LoadToken::take(&self.shared, limit) {
                 Some(load) => load,
@@ -102,7 +102,7 @@ impl Sidecar {
                 repeated: false,
                 put_off: 0,
                 parts,
-                room: call.room.clone(),
+                budget: call.budget.clone(),
                 way_back,
                 load,
             };
@@ -162,7 +162,7 @@ impl Sidecar {
     }
 
     /// Where it is in its life.
-    pub fn state(&self) -> State {
+    pub fn state(&self) -> SidecarState {
         self.shared.state()
     }
 

@@ -20,7 +20,7 @@ use tokio::sync::{Semaphore, mpsc, oneshot};
 
 use crate::child::{Child, Did};
 use crate::failure::{broken, stopped};
-use crate::life::{Happening, Life, LifeAction, State};
+use crate::life::{Happening, Life, LifeAction, SidecarState};
 use crate::message::{ActorMessage, Grant, InFlight, Pending};
 use crate::status::Shared;
 use crate::{Cause, Dialect, Event, Events, Spec};
@@ -66,7 +66,7 @@ pub(crate) struct Actor {
     unproven: bool,
     one_shots: Arc<Semaphore>,
     /// The state that was announced last.
-    told: State,
+    told: SidecarState,
     waiting_for_end: Vec<oneshot::Sender<()>>,
     /// Every handle is gone.
     abandoned: bool,
@@ -103,7 +103,7 @@ impl Actor {
             trimmed: false,
             unproven: false,
             one_shots: Arc::new(Semaphore::new(ONE_SHOTS)),
-            told: State::Idle,
+            told: SidecarState::Idle,
             waiting_for_end: Vec::new(),
             abandoned: false,
         };
@@ -111,7 +111,7 @@ impl Actor {
     }
 
     async fn run(mut self) {
-        while self.life.state() != State::Stopped || self.child.is_some() {
+        while self.life.state() != SidecarState::Stopped || self.child.is_some() {
             let wake = self.next_wake();
             tokio::select! {
                 message = self.messages.recv(), if !self.abandoned => self.on_message(message),
@@ -180,7 +180,7 @@ impl Actor {
             && child.in_flight.len() < self.spec.limits.in_flight
             && let Some(pending) = self.queue.pop_front()
         {
-            if !pending.room.is_free() {
+            if !pending.budget.is_free() {
                 pending.put_back();
                 continue;
             }
@@ -388,7 +388,7 @@ impl Actor {
                 generation: self.shared.generation.load(Ordering::Relaxed),
             });
         }
-        if state == State::Broken {
+        if state == SidecarState::Broken {
             tracing::warn!(
                 sidecar = self.spec.name,
                 "died too often: one child per call until it recovers"

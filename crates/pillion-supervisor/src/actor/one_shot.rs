@@ -20,7 +20,7 @@ pub(super) async fn one_shot(
         ask,
         safe,
         parts,
-        room,
+        budget,
         mut way_back,
         load,
         ..
@@ -38,7 +38,7 @@ pub(super) async fn one_shot(
             safe,
             timeout,
             parts,
-            room,
+            budget,
         }))
         .await;
         sidecar.retire();

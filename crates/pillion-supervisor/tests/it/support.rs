@@ -136,7 +136,7 @@ impl World {
             safe,
             timeout,
             parts: None,
-            room: pillion_catalogue::Room::default(),
+            budget: pillion_catalogue::SendBudget::default(),
         };
         self.pool.call(call).await
     }

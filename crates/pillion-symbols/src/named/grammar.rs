@@ -21,7 +21,7 @@ pub const FORMS: &str = "write `name`, `Class.method`, `pkg.mod.name`, \
 
 /// What a caller wrote.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Written {
+pub enum NameOrPlace {
     /// `file.py:12:5`; without a column, the definition of that line.
     Place {
         /// The file, as it was written.
@@ -48,7 +48,7 @@ pub struct Name {
     pub(crate) from_top: bool,
 }
 
-impl Written {
+impl NameOrPlace {
     /// Read what a caller wrote.
     pub fn read(text: &str) -> Result<Self> {
         let text = text.trim();
@@ -113,7 +113,7 @@ impl Written {
 }
 
 /// `file:12:5` or `file:12`.
-fn place(text: &str) -> Option<Written> {
+fn place(text: &str) -> Option<NameOrPlace> {
     let number = |text: &str| text.parse::<u32>().ok();
     let text = text.trim_end_matches(':');
     let (before, last) = text.rsplit_once(':')?;
@@ -122,7 +122,7 @@ fn place(text: &str) -> Option<Written> {
         Some((file, line)) if number(line).is_some() => (file, number(line)?, Some(last)),
         _ => (before, last, None),
     };
-    (!file.is_empty()).then(|| Written::Place {
+    (!file.is_empty()).then(|| NameOrPlace::Place {
         file: file.to_owned(),
         line,
         col,
@@ -172,8 +172,8 @@ pub(super) fn is_name(word: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn name(within: Option<&str>, parts: &[&str], from_top: bool) -> Written {
-        Written::Name(Name {
+    fn name(within: Option<&str>, parts: &[&str], from_top: bool) -> NameOrPlace {
+        NameOrPlace::Name(Name {
             within: within.map(ToOwned::to_owned),
             parts: parts.iter().map(ToString::to_string).collect(),
             from_top,
@@ -182,7 +182,7 @@ mod tests {
 
     #[test]
     fn every_way_to_write_a_place_is_read() {
-        let place = |file: &str, line, col| Written::Place {
+        let place = |file: &str, line, col| NameOrPlace::Place {
             file: file.into(),
             line,
             col,
@@ -219,9 +219,9 @@ mod tests {
             ("pkg/mod.py:12:5", place("pkg/mod.py", 12, Some(5))),
             ("/a/mod.py:12:5:", place("/a/mod.py", 12, Some(5))),
             ("pkg/mod.py:12", place("pkg/mod.py", 12, None)),
-            ("pkg/mod.py", Written::File("pkg/mod.py".into())),
+            ("pkg/mod.py", NameOrPlace::File("pkg/mod.py".into())),
         ] {
-            assert_eq!(Written::read(text).unwrap(), expected, "{text}");
+            assert_eq!(NameOrPlace::read(text).unwrap(), expected, "{text}");
         }
     }
 
@@ -230,7 +230,7 @@ mod tests {
         for text in [
             "", " ", "a b", "a..b", "1a", "a.", "x-y", "mod.py::", "::", "a/ /b",
         ] {
-            let error = Written::read(text).unwrap_err();
+            let error = NameOrPlace::read(text).unwrap_err();
             assert_eq!(error.code, Code::InvalidParams, "{text}");
             assert!(error.hint.is_some());
         }

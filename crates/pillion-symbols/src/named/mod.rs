@@ -18,7 +18,7 @@ use pillion_index::place;
 use pillion_index::source::{Position, Source, Span};
 
 pub use find::{Finder, IndexedDefinition};
-pub use grammar::{FORMS, Name, Written};
+pub use grammar::{FORMS, Name, NameOrPlace};
 
 use crate::project::View;
 
@@ -35,9 +35,9 @@ pub struct Meant {
 
 /// What was written means, in a view; `scope` is a file or folder to look in.
 pub fn meant(view: &View, text: &str, scope: Option<&str>) -> Result<Meant> {
-    match Written::read(text)? {
-        Written::Place { file, line, col } => at_line(view, &file, line, col),
-        Written::File(file) => {
+    match NameOrPlace::read(text)? {
+        NameOrPlace::Place { file, line, col } => at_line(view, &file, line, col),
+        NameOrPlace::File(file) => {
             let file = file_of(view, &file)?;
             let source = view.readable(&file)?;
             Ok(Meant {
@@ -46,15 +46,15 @@ pub fn meant(view: &View, text: &str, scope: Option<&str>) -> Result<Meant> {
                 source,
             })
         }
-        Written::Name(name) => named(view, text, &name, scope),
+        NameOrPlace::Name(name) => named(view, text, &name, scope),
     }
 }
 
 /// All definitions that a name or place means, whole names first.
 pub fn definitions(view: &View, text: &str, scope: Option<&str>) -> Result<Vec<IndexedDefinition>> {
     let finder = Finder::new(view);
-    let found = match Written::read(text)? {
-        Written::Name(name) => finder.find(&name, scope)?,
+    let found = match NameOrPlace::read(text)? {
+        NameOrPlace::Name(name) => finder.find(&name, scope)?,
         _ => {
             let Meant { file, at, .. } = meant(view, text, scope)?;
             let around = at.and_then(|at| finder.around(&file, at));
@@ -74,13 +74,13 @@ fn no_definition(
     text: &str,
     scope: Option<&str>,
 ) -> Result<Error> {
-    let (modules, parameters) = match Written::read(text)? {
-        Written::Name(name) => (
+    let (modules, parameters) = match NameOrPlace::read(text)? {
+        NameOrPlace::Name(name) => (
             finder.modules_named(&name, scope),
             local::parameters(view, finder, &name, scope)?,
         ),
-        Written::File(file) => (file_of(view, &file).into_iter().collect(), Vec::new()),
-        Written::Place { .. } => (Vec::new(), Vec::new()),
+        NameOrPlace::File(file) => (file_of(view, &file).into_iter().collect(), Vec::new()),
+        NameOrPlace::Place { .. } => (Vec::new(), Vec::new()),
     };
     Ok(match (parameters.first(), modules.first()) {
         (Some(parameter), _) => refused::a_parameter(text, parameter),

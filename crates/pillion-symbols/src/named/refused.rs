@@ -4,7 +4,7 @@ use pillion_catalogue::{Code, Error};
 use serde_json::json;
 
 use super::find::{Finder, IndexedDefinition};
-use super::grammar::{FORMS, Name, Written};
+use super::grammar::{FORMS, Name, NameOrPlace};
 use super::local::FoundParameter as Parameter;
 use crate::project::View;
 
@@ -127,8 +127,8 @@ pub(super) fn a_parameter(text: &str, parameter: &Parameter) -> Error {
 /// A name that fits nothing.
 pub(super) fn unknown(view: &View, text: &str) -> Error {
     let finder = Finder::new(view);
-    let mut all = match Written::read(text) {
-        Ok(Written::Name(name)) if name.within.is_none() => finder.by_alias(&name),
+    let mut all = match NameOrPlace::read(text) {
+        Ok(NameOrPlace::Name(name)) if name.within.is_none() => finder.by_alias(&name),
         _ => Vec::new(),
     };
     if all.is_empty() {
@@ -152,7 +152,7 @@ pub(super) fn unknown(view: &View, text: &str) -> Error {
 
 /// Definitions with names like the one that was written.
 pub(super) fn near(view: &View, text: &str) -> Vec<IndexedDefinition> {
-    let Ok(Written::Name(name)) = Written::read(text) else {
+    let Ok(NameOrPlace::Name(name)) = NameOrPlace::read(text) else {
         return Vec::new();
     };
     let whole = name.parts.join("/").to_lowercase();

@@ -25,15 +25,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-#[cfg(not(target_os = "linux"))]
-mod elsewhere;
 #[cfg(target_os = "linux")]
 mod inotify;
-
 #[cfg(not(target_os = "linux"))]
-pub(crate) use elsewhere::{Watch, distrust};
+mod unsupported;
+
 #[cfg(target_os = "linux")]
 pub(crate) use inotify::{Watch, distrust};
+#[cfg(not(target_os = "linux"))]
+pub(crate) use unsupported::{Watch, distrust};
 
 /// What happened since the last look, each path once.
 #[derive(Debug, Default, PartialEq, Eq)]

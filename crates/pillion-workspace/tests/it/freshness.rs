@@ -5,7 +5,7 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use pillion_workspace::{Changes, Mode, Stamp, Workspace};
+use pillion_workspace::{Changes, Stamp, WatchMode, Workspace};
 
 use crate::common::{Random, Reader, Tree, compare_with_new, git, options, write};
 
@@ -164,8 +164,8 @@ async fn follow(seed: u64, steps: usize, watch: bool) {
         compare_with_new(&tree, &snapshot, &when).await;
     }
     let mode = match watch {
-        true => Mode::Watching,
-        false => Mode::Sweeping,
+        true => WatchMode::Watching,
+        false => WatchMode::Sweeping,
     };
     assert_eq!(tree.workspace.status().mode, Some(mode));
 }

@@ -7,7 +7,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;
 
 use pillion_protocol::Code;
-use pillion_workspace::{Changes, Mode, Workspace, WorkspaceOptions};
+use pillion_workspace::{Changes, WatchMode, Workspace, WorkspaceOptions};
 
 use crate::common::{Reader, Tree, compare_with_new, options};
 
@@ -30,7 +30,7 @@ async fn the_queue_overflows() {
     let snapshot = tree.synced().await;
     reader.check(&snapshot, "overflow");
     compare_with_new(&tree, &snapshot, "overflow").await;
-    assert_eq!(tree.workspace.status().mode, Some(Mode::Watching));
+    assert_eq!(tree.workspace.status().mode, Some(WatchMode::Watching));
     tree.write("b/c.py", "3");
     reader.check(&tree.synced().await, "after");
 }
@@ -45,21 +45,24 @@ async fn too_many_folders_to_watch_are_swept() {
     let mut reader = Reader::default();
     tree.write("a/a.py", "1");
     reader.check(&tree.synced().await, "few");
-    assert_eq!(tree.workspace.status().mode, Some(Mode::Watching));
+    assert_eq!(tree.workspace.status().mode, Some(WatchMode::Watching));
     for n in 0..4 {
         tree.write(&format!("b/{n}/x.py"), "1");
     }
     for text in ["2", "3"] {
         reader.check(&tree.synced().await, "many");
         let status = tree.workspace.status();
-        assert_eq!((status.mode, status.watches), (Some(Mode::Sweeping), 0));
+        assert_eq!(
+            (status.mode, status.watches),
+            (Some(WatchMode::Sweeping), 0)
+        );
         assert!(status.why.unwrap().contains("more than 4"));
         tree.write("b/2/x.py", text);
     }
     fs::remove_dir_all(tree.root.join("b")).unwrap();
     reader.check(&tree.synced().await, "few again");
     let status = tree.workspace.status();
-    assert_eq!((status.mode, status.why), (Some(Mode::Watching), None));
+    assert_eq!((status.mode, status.why), (Some(WatchMode::Watching), None));
     tree.write("a/a.py", "2");
     reader.check(&tree.synced().await, "watched again");
 }
@@ -74,7 +77,7 @@ async fn watching_is_not_tried_again_at_once() {
     tree.synced().await;
     fs::remove_dir_all(tree.root.join("a")).unwrap();
     tree.synced().await;
-    assert_eq!(tree.workspace.status().mode, Some(Mode::Sweeping));
+    assert_eq!(tree.workspace.status().mode, Some(WatchMode::Sweeping));
 }
 
 #[tokio::test]
@@ -83,7 +86,7 @@ async fn file_systems_that_others_change_are_swept() {
     let snapshot = workspace.synced().await.unwrap();
     assert!(snapshot.files().get("max_queued_events").is_some());
     let status = workspace.status();
-    assert_eq!(status.mode, Some(Mode::Sweeping));
+    assert_eq!(status.mode, Some(WatchMode::Sweeping));
     assert!(status.why.unwrap().contains("others may change"));
 }
 

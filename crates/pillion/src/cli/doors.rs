@@ -195,7 +195,7 @@ impl Stdio {
             }
         };
         let request = Request::new(Door::Stdio).root(self.project.as_deref().map(from_here));
-        let old = stdio::OldCommand::find(engine.catalogue(), command);
+        let old = stdio::OldOperation::find(engine.catalogue(), command);
         if old.is_some() && self.project.is_none() {
             failed("Usage", "`--command` needs `--project PATH`");
             return ExitCode::from(2);

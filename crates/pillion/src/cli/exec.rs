@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use clap::Args;
 use pillion::{Code, Error, Operation, Part, Result};
-use pillion_exec::operations::{FileGiven, Printed, Run};
+use pillion_exec::operations::{FileGiven, OutputPiece, Run};
 use pillion_lanes::{Lane, Reply, RunOutcome};
 use serde_json::value::{RawValue, to_raw_value};
 
@@ -203,8 +203,10 @@ pub(crate) fn from_stdin() -> Result<String> {
 
 /// Output of the program, where it would have gone.
 fn print(part: &Part) {
-    let Part::Item(item) = part else { return };
-    let Ok(printed) = serde_json::from_str::<Printed>(item.get()) else {
+    let Part::Item(item) = part else {
+        return;
+    };
+    let Ok(printed) = serde_json::from_str::<OutputPiece>(item.get()) else {
         return;
     };
     let bytes = printed.text.as_bytes();

@@ -27,7 +27,9 @@ impl Default for Item {
 
 /// Show a piece of output; says whether anybody reads.
 pub(crate) fn print(part: &Part) -> bool {
-    let Part::Item(item) = part else { return true };
+    let Part::Item(item) = part else {
+        return true;
+    };
     let Ok(item) = serde_json::from_str::<Item>(item.get()) else {
         return output::try_say(item.get());
     };

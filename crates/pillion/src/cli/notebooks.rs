@@ -149,7 +149,9 @@ async fn one(
     stream: bool,
 ) -> Result<Box<RawValue>> {
     let tell = |part: Part| {
-        let Part::Item(item) = part else { return };
+        let Part::Item(item) = part else {
+            return;
+        };
         if let Ok(step) = serde_json::from_str::<Step>(item.get()) {
             tell_step(&step, name);
         }

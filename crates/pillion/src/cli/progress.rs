@@ -5,10 +5,10 @@ use serde_json::Value;
 /// What a function printed, if that is what a piece of progress tells.
 pub(crate) fn printed(json: &str) -> Option<String> {
     #[derive(serde::Deserialize)]
-    struct Printed {
+    struct OutputPiece {
         printed: String,
     }
-    serde_json::from_str::<Printed>(json)
+    serde_json::from_str::<OutputPiece>(json)
         .ok()
         .map(|told| told.printed)
 }

@@ -60,7 +60,7 @@ impl Relay {
             }
             Backend::Daemon(client) => {
                 // The daemon sees a reader that takes everything.
-                let _turn = request.room.turn().await;
+                let _turn = request.budget.turn().await;
                 match request.parts {
                     Some(parts) => {
                         let asked = client.request_for(&request.caller, definition.name, params);

@@ -178,15 +178,15 @@ async fn by_git(view: &View, mapped: &MapSnapshot, base: Option<&str>) -> Result
 fn read_changed(
     view: &View,
     mapped: &MapSnapshot,
-    all: &[git::Changed],
+    all: &[git::FileDiff],
     token: &CancellationToken,
 ) -> Result<Vec<ChangedFile>> {
     let language = mapped.graph.language;
-    let is_ours = |file: &&git::Changed| {
+    let is_ours = |file: &&git::FileDiff| {
         let old = file.old_path.as_deref();
         is_source(language, &file.path) || old.is_some_and(|old| is_source(language, old))
     };
-    let read = |file: &git::Changed| {
+    let read = |file: &git::FileDiff| {
         let source = view.source(file.path.as_ref());
         match &mapped.files {
             MapFiles::Python { now, .. } => {

@@ -7,8 +7,8 @@ use pillion_index::answers::Answer;
 use pillion_index::language::Language;
 use pillion_index::text::{Text, shown};
 use pillion_index::{MAX_FILE, is_python};
-use pillion_map::git::{self, Base, Changed, FileStatus, Hunk};
-use pillion_map::live;
+use pillion_map::changed_symbols;
+use pillion_map::git::{self, Base, FileDiff, FileStatus, Hunk};
 use pillion_symbols::project::View;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -142,7 +142,7 @@ impl Operation for LiveChanges {
         let read = work(move |token| {
             let files = compared.files.iter();
             // What is ignored here is no part of the project, whatever git says.
-            let is_part = |file: &&Changed| {
+            let is_part = |file: &&FileDiff| {
                 file.status == FileStatus::Deleted
                     || seen.snapshot.files().get(&file.path).is_some()
             };
@@ -166,7 +166,7 @@ impl Operation for LiveChanges {
     }
 }
 
-fn live(view: &View, file: &Changed) -> LiveChange {
+fn live(view: &View, file: &FileDiff) -> LiveChange {
     let old_path = file.old_path.as_ref().unwrap_or(&file.path);
     let text = text_now(view, file);
     let mut hunks = file.hunks.clone();
@@ -174,13 +174,13 @@ fn live(view: &View, file: &Changed) -> LiveChange {
         hunks.extend(all_of(text));
     }
     let read = text.as_deref().filter(|_| !is_python(&file.path));
-    let other = read.and_then(|text| live::facts_of(text, &file.path));
+    let other = read.and_then(|text| changed_symbols::facts_of(text, &file.path));
     let now = view.index.get(&file.path).or(other.as_ref());
     let before = match file.status {
         FileStatus::Added => None,
-        _ => live::facts_before(text.as_deref().unwrap_or_default(), &hunks, old_path),
+        _ => changed_symbols::facts_before(text.as_deref().unwrap_or_default(), &hunks, old_path),
     };
-    let symbols = live::touched(now, before.as_ref(), &hunks);
+    let symbols = changed_symbols::touched(now, before.as_ref(), &hunks);
     LiveChange {
         file: file.path.clone(),
         old_file: file.old_path.clone(),
@@ -196,7 +196,7 @@ fn live(view: &View, file: &Changed) -> LiveChange {
 }
 
 /// The text of a file, if it is one that is worth reading.
-fn text_now(view: &View, file: &Changed) -> Option<String> {
+fn text_now(view: &View, file: &FileDiff) -> Option<String> {
     let known = view.snapshot.files().get(&file.path)?;
     if known.stamp.size > MAX_FILE {
         return None;
@@ -229,7 +229,7 @@ impl LiveHunk {
 }
 
 impl AffectedSymbol {
-    fn of(one: live::Touched) -> Self {
+    fn of(one: changed_symbols::ChangedSymbol) -> Self {
         Self {
             name: one.name,
             kind: one.kind.to_owned(),

@@ -6,12 +6,12 @@ use std::sync::Arc;
 use pillion_catalogue::{Caller, Code, Error, Result};
 
 use super::of_graph;
-use crate::operations::nothing;
+use crate::operations::empty_answers;
 use pillion_index::language::Language;
 use pillion_index::place;
 use pillion_map::{Graph, NodeId};
 use pillion_symbols::definitions;
-use pillion_symbols::named::{self, Finder, IndexedDefinition, Meant, Written};
+use pillion_symbols::named::{self, Finder, IndexedDefinition, Meant, NameOrPlace};
 use pillion_symbols::project::View;
 use pillion_symbols::spotted::Spotted;
 
@@ -31,9 +31,9 @@ pub(super) async fn targets(
         Err(error) if error.code == Code::NotFound && graph.language == Language::Python => error,
         found => return found,
     };
-    let definitions = match Written::read(&target) {
-        Ok(Written::Place { .. }) => at_place(view, &target, caller).await?,
-        Ok(Written::Name(_)) => match named::definitions(view, &target, None) {
+    let definitions = match NameOrPlace::read(&target) {
+        Ok(NameOrPlace::Place { .. }) => at_place(view, &target, caller).await?,
+        Ok(NameOrPlace::Name(_)) => match named::definitions(view, &target, None) {
             Ok(found) => found,
             // The map says better what is near: it knows functions and classes only.
             Err(error) if error.code == Code::NotFound => return Err(unknown),
@@ -58,8 +58,8 @@ pub(super) async fn targets(
 
 /// A file of the command line is absolute; the map names files from the root.
 fn relative(view: &View, target: &str) -> Result<String> {
-    let written = Written::read(target).ok();
-    let file = written.as_ref().and_then(Written::file);
+    let written = NameOrPlace::read(target).ok();
+    let file = written.as_ref().and_then(NameOrPlace::file);
     match file.filter(|file| file.starts_with('/')) {
         Some(file) if target.starts_with(file) => {
             let inside = place::inside(view.root(), file.as_ref())?;
@@ -99,7 +99,7 @@ async fn at_place(view: &View, target: &str, caller: &Caller) -> Result<Vec<Inde
     if !named.is_empty() {
         return Ok(named);
     }
-    let nothing = nothing::but(&engine, &spot, "function or class of the project").await?;
+    let nothing = empty_answers::but(&engine, &spot, "function or class of the project").await?;
     let why = nothing.why.unwrap_or_default();
     let what = format!("no function or class is at `{target}`: {why}");
     Err(Error::new(Code::NotFound, what).hint("point at a function or a class, or write its name"))

@@ -13,7 +13,7 @@ use pillion_index::source::Source;
 use proptest::prelude::*;
 
 use super::super::Pattern;
-use super::{read, wide};
+use super::{interfaces, read};
 
 const LANGUAGES: &[(Language, &str)] = &[
     (Language::Typescript, "a.ts"),
@@ -46,7 +46,8 @@ fn across(language: Language, files: &[(&str, &str)]) -> Vec<String> {
         (path, read.shared)
     });
     let read: Vec<_> = read.collect();
-    let found: Vec<Pattern> = wide::patterns(&read.iter().map(|(path, shared)| (path, shared)));
+    let found: Vec<Pattern> =
+        interfaces::patterns(&read.iter().map(|(path, shared)| (path, shared)));
     let found = found.into_iter();
     found
         .map(|one| format!("{} {}", one.kind, one.description))

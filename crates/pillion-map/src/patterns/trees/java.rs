@@ -6,7 +6,7 @@ use super::super::frameworks::frameworks;
 use super::Signs;
 use super::collect::{Dialect, base_name, child, children, function, mark, range, unsigned};
 use super::facts::{Facts, Function, Global, Kind, Mark, Type, listed, words};
-use super::only::kept_instance;
+use super::singletons::kept_instance;
 
 pub(super) const DIALECT: Dialect = Dialect {
     assigns: &[

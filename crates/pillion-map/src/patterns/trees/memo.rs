@@ -12,7 +12,7 @@ use pillion_workspace::{Clock, FileEntry, Snapshot, Stamp};
 use rayon::prelude::*;
 
 use super::super::{Pattern, layout};
-use super::{Read, is_of_tests, read, wide};
+use super::{Read, interfaces, is_of_tests, read};
 use crate::languages::{MAX_TEXT, Mistake};
 
 /// The readings of a workspace, by language.
@@ -129,7 +129,7 @@ fn leaves(language: Language, files: &BTreeMap<Arc<str>, Known>) -> Leaves {
         mistakes.extend(wrong.map(|one| (Arc::clone(path), one.clone())));
     }
     let shared = files.iter().map(|(path, known)| (path, &known.read.shared));
-    patterns.extend(wide::patterns(&shared));
+    patterns.extend(interfaces::patterns(&shared));
     let code = files.keys().filter(|path| !is_of_tests(language, path));
     patterns.extend(layout::patterns(code));
     patterns.sort();

@@ -11,14 +11,14 @@ mod collect;
 mod facts;
 mod functions;
 mod go;
+mod interfaces;
 mod java;
 mod manifest;
 mod memo;
-mod only;
 mod rust;
+mod singletons;
 mod types;
 mod typescript;
-mod wide;
 
 use pillion_index::language::Language;
 use pillion_index::source::Source;
@@ -28,7 +28,7 @@ pub use memo::Trees;
 
 use self::collect::Dialect;
 use self::facts::Facts;
-use self::wide::Shared;
+use self::interfaces::Shared;
 use super::Found;
 use crate::languages::{Mistake, is_test_file, mistakes, tree};
 

@@ -8,7 +8,7 @@ use super::collect::{
     Dialect, base_name, child, children, function, mark, marks_before, modifiers, range, unsigned,
 };
 use super::facts::{Call, Facts, Function, Global, Kind, Mark, Type, word};
-use super::only::kept_instance;
+use super::singletons::kept_instance;
 
 pub(super) const DIALECT: Dialect = Dialect {
     assigns: &[

@@ -23,7 +23,7 @@ pub struct Channels {
 
 /// A conversation that ended.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
-pub struct Talked {
+pub struct ChannelsReply {
     /// The id of the kernel.
     pub kernel_id: String,
 }
@@ -35,25 +35,25 @@ impl Operation for Channels {
     const NAME: &'static str = "kernel.channels";
     const SAFETY: Safety = Safety::Execute;
     const OFFER: Offer = Offer::PLAIN.no_tool().routes(&[Route {
-        answer: AnswerForm::Talk(&[V1]),
+        answer: AnswerForm::WebSocket(&[V1]),
         query: &["session_id"],
         ..Route::new(Method::Get, "/api/kernels/{kernel_id}/channels")
     }]);
     type Service = NotebookService;
-    type Output = Talked;
+    type Output = ChannelsReply;
 
-    async fn run(self, cx: Context<NotebookService>) -> Result<Talked> {
+    async fn run(self, cx: Context<NotebookService>) -> Result<ChannelsReply> {
         let service = cx.service();
         let served = service.gateway().find(service.kernels(), &self.kernel_id)?;
-        let talk = cx.request().talk.as_ref().ok_or_else(|| {
+        let duplex = cx.request().duplex.as_ref().ok_or_else(|| {
             Error::new(Code::Unsupported, "this door carries no conversation").hint(
                 "connect by WebSocket to `/api/kernels/ID/channels` of `pillion serve`, or run \
                  cells with `pillion notebook run-cell`",
             )
         })?;
         let name = self.session_id.filter(|name| name.len() <= LONGEST_NAME);
-        converse(service, &served, talk, name).await?;
-        Ok(Talked {
+        converse(service, &served, duplex, name).await?;
+        Ok(ChannelsReply {
             kernel_id: self.kernel_id,
         })
     }

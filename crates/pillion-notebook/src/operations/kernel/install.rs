@@ -34,7 +34,7 @@ pub struct Install {
 
 /// A kernelspec that was written.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
-pub struct Installed {
+pub struct InstallReply {
     /// Its name.
     pub name: String,
     /// Its file.
@@ -46,14 +46,14 @@ impl Operation for Install {
     const SAFETY: Safety = Safety::Write;
     const OFFER: Offer = Offer::PLAIN.no_tool();
     type Service = NotebookService;
-    type Output = Installed;
+    type Output = InstallReply;
 
     fn text(result: &str) -> Option<String> {
-        let installed: Installed = serde_json::from_str(result).ok()?;
+        let installed: InstallReply = serde_json::from_str(result).ok()?;
         Some(format!("wrote {}", installed.path.display()))
     }
 
-    async fn run(self, cx: Context<NotebookService>) -> Result<Installed> {
+    async fn run(self, cx: Context<NotebookService>) -> Result<InstallReply> {
         let name = self.name.unwrap_or_else(|| NAME.to_owned());
         if !is_name(&name) {
             let what = format!("`{name}` is no name of a kernelspec");
@@ -85,7 +85,7 @@ impl Operation for Install {
         let text = serde_json::to_string_pretty(&spec).map_err(Error::internal)? + "\n";
         let written = path.clone();
         commit(move || write(&folder, &written, &text)).await??;
-        Ok(Installed { name, path })
+        Ok(InstallReply { name, path })
     }
 }
 

@@ -34,7 +34,7 @@ pub struct ConnectFile {
 
 /// Where the file is.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
-pub struct ConnectionFile {
+pub struct ConnectFileReply {
     /// The session.
     pub session: String,
     /// The file.
@@ -47,17 +47,17 @@ impl Operation for ConnectFile {
     const SCOPE: Scope = Scope::Project;
     const OFFER: Offer = Offer::PLAIN.no_tool();
     type Service = NotebookService;
-    type Output = ConnectionFile;
+    type Output = ConnectFileReply;
 
     fn text(result: &str) -> Option<String> {
-        let file: ConnectionFile = serde_json::from_str(result).ok()?;
+        let file: ConnectFileReply = serde_json::from_str(result).ok()?;
         Some(file.path.display().to_string())
     }
 
-    async fn run(self, cx: Context<NotebookService>) -> Result<ConnectionFile> {
+    async fn run(self, cx: Context<NotebookService>) -> Result<ConnectFileReply> {
         let ready = cx.service().ready(&cx, self.session.as_deref(), None, None);
         let (kernel, ready) = ready.await?;
-        Ok(ConnectionFile {
+        Ok(ConnectFileReply {
             path: kernel.connection_file(&ready).await?,
             session: kernel.session().to_owned(),
         })

@@ -11,9 +11,9 @@ mod notebooks;
 mod specs;
 
 pub use crate::gateway::KernelModel;
-pub use channels::{Channels, Talked};
-pub use install::{Install, Installed};
-pub use join::{ConnectFile, ConnectionFile, Launch, Launched};
+pub use channels::{Channels, ChannelsReply};
+pub use install::{Install, InstallReply};
+pub use join::{ConnectFile, ConnectFileReply, Launch, Launched};
 pub use kernels::{Interrupt, List, Restart, Show, Shutdown, Start};
 pub use notebooks::{
     CloseSession, OpenSession, SessionModel, Sessions, ShowSession, UpdateSession, WantedKernel,

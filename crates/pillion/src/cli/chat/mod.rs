@@ -8,6 +8,7 @@
 //! there is the sample that this program carries.
 
 mod commands;
+mod conversation;
 mod editor;
 mod events;
 mod inline;
@@ -17,7 +18,6 @@ mod painter;
 mod rows;
 mod run;
 pub(crate) mod screen;
-mod talk;
 mod texts;
 mod tutor;
 
@@ -35,8 +35,8 @@ use super::backend::Backend;
 use super::caller::CallerArgs;
 use super::caller::from_here;
 use super::{Global, output};
+use conversation::Conversation;
 use screen::{Screen, Way};
-use talk::Talk;
 use tutor::{ChapterEntry, SessionInfo, Subject, Tutor};
 
 /// Bytes of standard input behind a message that `-m` gives.
@@ -98,41 +98,47 @@ impl Chat {
             show_sessions(&listed?, global.json);
             return Ok(ExitCode::SUCCESS);
         }
-        let mut talk = Talk::new(tutor, Screen::new(way), is_typed)?;
-        let ended = self.converse(&mut talk, message, is_typed).await;
-        talk.close().await;
+        let mut conversation = Conversation::new(tutor, Screen::new(way), is_typed)?;
+        let ended = self.converse(&mut conversation, message, is_typed).await;
+        conversation.close().await;
         ended
     }
 
     async fn converse(
         &self,
-        talk: &mut Talk,
+        conversation: &mut Conversation,
         message: Option<String>,
         is_typed: bool,
     ) -> Result<ExitCode> {
         let sessions = match &self.session {
-            Some(_) => talk.tutor.sessions().await?,
+            Some(_) => conversation.tutor.sessions().await?,
             None => Vec::new(),
         };
         let known = |session: &&SessionInfo| Some(&session.session_id) == self.session.as_ref();
         match sessions.iter().find(known) {
-            Some(session) => talk.resume(session).await?,
+            Some(session) => conversation.resume(session).await?,
             None => {
-                let Some(subject) = self.subject(talk, is_typed).await? else {
+                let Some(subject) = self.subject(conversation, is_typed).await? else {
                     return Ok(ExitCode::SUCCESS);
                 };
-                talk.begin(&subject, self.session.as_deref()).await?;
+                conversation
+                    .begin(&subject, self.session.as_deref())
+                    .await?;
             }
         }
         match message {
-            Some(message) => talk.one(&message).await,
-            None if is_typed => talk.typed().await,
-            None => talk.piped().await,
+            Some(message) => conversation.one(&message).await,
+            None if is_typed => conversation.typed().await,
+            None => conversation.piped().await,
         }
     }
 
     /// The chapter that is meant; nothing if whoever was asked does not want one.
-    async fn subject(&self, talk: &mut Talk, is_typed: bool) -> Result<Option<Subject>> {
+    async fn subject(
+        &self,
+        conversation: &mut Conversation,
+        is_typed: bool,
+    ) -> Result<Option<Subject>> {
         let (course, chapters) = match &self.course {
             Some(course) => {
                 let course = from_here(course);
@@ -144,7 +150,7 @@ impl Chat {
                 }
                 (Some(course), chapters)
             }
-            None => match talk.tutor.chapters().await? {
+            None => match conversation.tutor.chapters().await? {
                 known if !known.is_empty() => (None, known),
                 _ => {
                     let sample = sample()?;
@@ -156,7 +162,7 @@ impl Chat {
         let chapter = match (&self.chapter, &*chapters) {
             (Some(named), chapters) => full_id(named, chapters),
             (None, [only]) => only.chapter_id.clone(),
-            (None, chapters) if is_typed => match talk.choose(chapters).await? {
+            (None, chapters) if is_typed => match conversation.choose(chapters).await? {
                 Some(chosen) => chosen,
                 None => return Ok(None),
             },

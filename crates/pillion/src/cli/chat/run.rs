@@ -4,18 +4,18 @@ use std::io::IsTerminal;
 use std::path::Path;
 
 use pillion::{Code, Error, Result};
-use pillion_exec::operations::Printed;
+use pillion_exec::operations::OutputPiece;
 use pillion_lanes::RunOutcome;
 
 use super::super::repl::clean::Cleaner;
 use super::super::{exec, output};
 use super::commands::{CodeBlock, code_blocks};
+use super::conversation::{Conversation, Next};
 use super::screen::Way;
-use super::talk::{Next, Talk};
 use super::texts::block_list;
 use super::tutor::Program;
 
-impl Talk {
+impl Conversation {
     /// Run code of the last reply, or a file.
     pub(super) async fn run(&mut self, what: Option<String>) -> Result<Next> {
         let blocks = code_blocks(&self.screen.get_mut().last_reply);
@@ -100,7 +100,7 @@ impl Printer {
         }
     }
 
-    fn print(&mut self, printed: &Printed) {
+    fn print(&mut self, printed: &OutputPiece) {
         if self.way == Way::Json {
             let line = serde_json::json!({
                 "type": "output", "stream": printed.stream, "text": printed.text,

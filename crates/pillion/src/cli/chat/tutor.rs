@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use pillion::{Caller, Code, Error, Operation, Part, Result};
-use pillion_exec::operations::{FileGiven, Printed, Run};
+use pillion_exec::operations::{FileGiven, OutputPiece, Run};
 use pillion_lanes::{Lane, Reply};
 use pillion_session::operations::{begin, course, files, life, list, progress, turn};
 use serde::Deserialize;
@@ -300,7 +300,7 @@ impl Tutor {
     pub(super) async fn run(
         &self,
         program: Program,
-        mut hear: impl FnMut(Printed),
+        mut hear: impl FnMut(OutputPiece),
     ) -> Result<Reply> {
         let mut run = Run {
             lane: Lane::User,

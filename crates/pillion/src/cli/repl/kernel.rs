@@ -8,8 +8,8 @@ use pillion_kernel::{AttachedKernel, ConnectionFile, KernelLife, PYTHON};
 use pillion_notebook::CellEvent;
 use pillion_notebook::operations::kernel::{Spec, SpecEntry};
 use pillion_notebook::operations::{
-    CellReply, Complete, Completions, Given, Input, Inspect, Inspected, Interrupt, KernelInfo,
-    Shutdown, Status, StatusReport, Stream, Touched,
+    CellReply, Complete, Completions, ControlReply, Input, InputReply, Inspect, Inspected,
+    Interrupt, KernelInfo, KernelsReport, Shutdown, Status, Stream,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -75,7 +75,7 @@ impl Session {
     /// What is known of the kernel of a session.
     pub(crate) async fn status(&self, session: &str) -> Result<Option<KernelInfo>> {
         let session = Some(session.to_owned());
-        let report: StatusReport = self.ask(Status::NAME, Status { session }).await?;
+        let report: KernelsReport = self.ask(Status::NAME, Status { session }).await?;
         Ok(report.kernels.into_iter().next())
     }
 
@@ -141,7 +141,10 @@ impl ReplKernel {
                     value,
                     session: Some(session.name.clone()),
                 };
-                session.ask::<Given>(Input::NAME, input).await.map(drop)
+                session
+                    .ask::<InputReply>(Input::NAME, input)
+                    .await
+                    .map(drop)
             }
             Self::Attached(attached) => attached.answer(&value).await,
         }
@@ -154,7 +157,7 @@ impl ReplKernel {
                 let kernel = Interrupt {
                     session: Some(session.name.clone()),
                 };
-                let touched = session.ask::<Touched>(Interrupt::NAME, kernel);
+                let touched = session.ask::<ControlReply>(Interrupt::NAME, kernel);
                 touched.await.map(drop)
             }
             Self::Attached(attached) => attached.interrupt().await,
@@ -186,7 +189,7 @@ impl ReplKernel {
                 let kernel = Shutdown {
                     session: Some(session.name.clone()),
                 };
-                let touched = session.ask::<Touched>(Shutdown::NAME, kernel);
+                let touched = session.ask::<ControlReply>(Shutdown::NAME, kernel);
                 touched.await.map(drop)
             }
             Self::Attached(_) => Ok(()),

@@ -99,7 +99,7 @@ impl Repl {
             true => self.pictures.found(),
             false => Show::File,
         };
-        let mut talk = Talk {
+        let mut session = ReplSession {
             kernel,
             screen: RefCell::new(Screen::new(is_terminal, way)),
             interrupts: signal(SignalKind::interrupt()).map_err(Error::internal)?,
@@ -109,14 +109,14 @@ impl Repl {
             is_over: false,
         };
         let ended = match text {
-            Some(text) => talk.read(&language.cells(&text)).await,
-            None => talk.converse(is_ours, language).await,
+            Some(text) => session.read(&language.cells(&text)).await,
+            None => session.converse(is_ours, language).await,
         };
         if is_ours {
             // Nobody knows its name.
-            let _ = talk.kernel.end().await;
+            let _ = session.kernel.end().await;
         }
-        talk.kernel.close().await;
+        session.kernel.close().await;
         ended
     }
 
@@ -171,7 +171,7 @@ fn is_file(existing: &Path) -> bool {
 }
 
 /// A conversation with a kernel.
-struct Talk {
+struct ReplSession {
     kernel: ReplKernel,
     /// Written to while a cell is waited for.
     screen: RefCell<Screen>,
@@ -183,7 +183,7 @@ struct Talk {
     is_over: bool,
 }
 
-impl Talk {
+impl ReplSession {
     /// Run cells until one fails.
     async fn read(&mut self, cells: &[String]) -> Result<ExitCode> {
         for code in cells {

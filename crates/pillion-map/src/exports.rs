@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::eval::Thing;
 use super::keys::Key;
 use super::link::{Linker, Way};
-use super::modules::{At, folder, is_init};
+use super::modules::{ModuleLocation, folder, is_init};
 use super::sketch::{Binding, MODULE, Use};
 
 impl Linker<'_> {
@@ -13,8 +13,8 @@ impl Linker<'_> {
     pub(super) fn imports(&self) -> Box<[Key]> {
         let sketch = &self.file.sketch;
         let mut all = BTreeSet::new();
-        let mut add = |at: Option<At>| {
-            if let Some(At::File(id)) = at
+        let mut add = |at: Option<ModuleLocation>| {
+            if let Some(ModuleLocation::File(id)) = at
                 && id != self.home
                 && let Some(file) = self.viewer.sketched(id)
             {

@@ -84,7 +84,7 @@ impl Graph {
                 return true;
             }
             let around = match self.language {
-                Language::Python => self.web().around.get(at as usize),
+                Language::Python => self.relations().around.get(at as usize),
                 _ => None,
             };
             match around {

@@ -11,11 +11,11 @@ use pillion_model::{ChatMessage, Completion, Prompt, ToolCall, Usage};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
+use crate::consultation::{Consultation, Order};
 use crate::error::Error;
 use crate::folder::{self, Claim, ConsultationStatus};
 use crate::inputs;
 use crate::model::{self, Consultant};
-use crate::order::{Consultation, Order};
 use crate::prompt;
 use crate::run::{Ran, Setting};
 use crate::skills::{self, Runnable};
@@ -35,7 +35,7 @@ const ALL_BYTES: u64 = 16 << 20;
 const CALLS_AT_ONCE: usize = 32;
 
 /// A consultation that goes on.
-pub(crate) struct Talk {
+pub(crate) struct Conversation {
     claim: Claim,
     setting: Setting,
     skills: Result<Vec<Runnable>, Error>,
@@ -53,7 +53,7 @@ pub(crate) struct Talk {
     report: String,
 }
 
-impl Talk {
+impl Conversation {
     /// Claim a folder, and read all that is needed.
     pub(crate) async fn open(
         executor: &Arc<Executor>,

@@ -23,30 +23,30 @@ pub enum Frame {
 
 /// The offer of a conversation, which can be taken once.
 #[derive(Debug, Clone)]
-pub struct Talk {
+pub struct Duplex {
     protocol: Option<&'static str>,
-    opened: Arc<Mutex<Option<oneshot::Sender<Ends>>>>,
+    opened: Arc<Mutex<Option<oneshot::Sender<DuplexEnds>>>>,
 }
 
 /// One side's ends of a conversation.
 #[derive(Debug)]
-pub struct Ends {
+pub struct DuplexEnds {
     /// What the other side says; nothing more comes when it is gone.
     pub incoming: mpsc::Receiver<Frame>,
     /// What is said to it.
     pub outgoing: mpsc::Sender<Frame>,
 }
 
-impl Talk {
+impl Duplex {
     /// Offer a conversation in one of the protocols that the operation knows, or in none of
     /// them. The door gets its ends when the operation takes the offer.
-    pub fn offer(protocol: Option<&'static str>) -> (Self, oneshot::Receiver<Ends>) {
+    pub fn offer(protocol: Option<&'static str>) -> (Self, oneshot::Receiver<DuplexEnds>) {
         let (opened, opening) = oneshot::channel();
-        let talk = Self {
+        let duplex = Self {
             protocol,
             opened: Arc::new(Mutex::new(Some(opened))),
         };
-        (talk, opening)
+        (duplex, opening)
     }
 
     /// The protocol that was agreed on.
@@ -55,16 +55,16 @@ impl Talk {
     }
 
     /// Take the offer; `None` if it was taken before, or nobody is there any more.
-    pub fn open(&self) -> Option<Ends> {
+    pub fn open(&self) -> Option<DuplexEnds> {
         let mut opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
         let (to_operation, incoming) = mpsc::channel(FRAMES);
         let (outgoing, from_operation) = mpsc::channel(FRAMES);
-        let door = Ends {
+        let door = DuplexEnds {
             incoming: from_operation,
             outgoing: to_operation,
         };
         opened.take()?.send(door).ok()?;
-        Some(Ends { incoming, outgoing })
+        Some(DuplexEnds { incoming, outgoing })
     }
 }
 
@@ -74,10 +74,10 @@ mod tests {
 
     #[tokio::test]
     async fn an_offer_is_taken_once_and_joins_both_sides() {
-        let (talk, opening) = Talk::offer(Some("v1"));
-        assert_eq!(talk.protocol(), Some("v1"));
-        let mut here = talk.open().unwrap();
-        assert!(talk.clone().open().is_none());
+        let (duplex, opening) = Duplex::offer(Some("v1"));
+        assert_eq!(duplex.protocol(), Some("v1"));
+        let mut here = duplex.open().unwrap();
+        assert!(duplex.clone().open().is_none());
         let mut door = opening.await.unwrap();
         let text = |text: &str| Frame::Text(text.to_owned());
         door.outgoing.send(text("in")).await.unwrap();
@@ -90,8 +90,8 @@ mod tests {
 
     #[test]
     fn who_hung_up_is_not_talked_to() {
-        let (talk, opening) = Talk::offer(None);
+        let (duplex, opening) = Duplex::offer(None);
         drop(opening);
-        assert!(talk.open().is_none());
+        assert!(duplex.open().is_none());
     }
 }

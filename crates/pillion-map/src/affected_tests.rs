@@ -1,4 +1,4 @@
-//! Which tests a change can reach. In Python it is asked what each test can run (`reached`),
+//! Which tests a change can reach. In Python it is asked what each test can run (`test_reach`),
 //! and along imports from modules whose own code changed; in other languages backwards along
 //! calls, references and overrides from the functions that changed.
 
@@ -11,8 +11,8 @@ use super::graph::Graph;
 use super::keys::{Key, name_key, path_key};
 use super::languages::is_test_file as is_test_source;
 use super::modules::{folder, stem};
-use super::reached::TestCase;
 use super::sketch::{MODULE, ScopeKind};
+use super::test_reach::TestCase;
 use super::tests_of::{is_conftest, is_test_file, is_test_name};
 use super::typed::Types;
 use super::world::{NodeId, NodeKind, Role, own_name};

@@ -12,7 +12,7 @@ use ruff_python_ast::visitor::{self, Visitor};
 use ruff_python_ast::{Expr, Stmt};
 use ruff_text_size::{Ranged, TextRange};
 
-use super::registering::{At, imported};
+use super::registering::{RegisteredDefinition, imported};
 use super::text::Text;
 
 /// Classes above a class that are looked at.
@@ -26,7 +26,7 @@ pub(super) fn places(
     origin: &Text,
     pieces: &[TextRange],
 ) -> Vec<TextRange> {
-    let of = At {
+    let of = RegisteredDefinition {
         view,
         modules,
         origin,
@@ -64,7 +64,7 @@ struct Above {
 }
 
 impl Above {
-    fn of(of: &At<'_>, class: &str) -> Self {
+    fn of(of: &RegisteredDefinition<'_>, class: &str) -> Self {
         let mut above = Self::default();
         let mut open = vec![(of.origin.file.clone(), class.to_owned(), false)];
         while let Some((file, name, makes)) = open.pop() {
@@ -107,7 +107,7 @@ fn first_name(text: &str) -> &str {
 }
 
 /// The file and name under which a name of a file is a class.
-fn defined(of: &At<'_>, file: &str, name: &str) -> Option<(String, String)> {
+fn defined(of: &RegisteredDefinition<'_>, file: &str, name: &str) -> Option<(String, String)> {
     let (mut file, mut name) = (file.to_owned(), name.to_owned());
     for _ in 0..MAX_CLASSES {
         let facts = of.view.index.get(&file)?;
@@ -121,7 +121,7 @@ fn defined(of: &At<'_>, file: &str, name: &str) -> Option<(String, String)> {
 }
 
 struct Stores<'a, 'b> {
-    of: &'a At<'b>,
+    of: &'a RegisteredDefinition<'b>,
     above: &'a Above,
     found: &'a mut Vec<TextRange>,
 }

@@ -30,7 +30,7 @@ const ENOUGH: usize = 2;
 const INTERRUPTED: u8 = 130;
 
 /// A conversation.
-pub(super) struct Talk {
+pub(super) struct Conversation {
     pub(super) tutor: Tutor,
     /// Written to while a turn is waited for.
     pub(super) screen: RefCell<Screen>,
@@ -52,7 +52,7 @@ pub(super) enum Next {
     Leave,
 }
 
-impl Talk {
+impl Conversation {
     pub(super) fn new(tutor: Tutor, screen: Screen, is_typed: bool) -> Result<Self> {
         Ok(Self {
             tutor,

@@ -2,12 +2,12 @@
 
 use std::collections::HashMap;
 
-use super::lists::Lists;
+use super::edge_lists::Lists;
 use super::world::NodeId;
 
 /// What belongs to what, and who takes which name from something unknown.
 #[derive(Debug, Default)]
-pub(crate) struct Web {
+pub(crate) struct Relations {
     /// The class of each method, else [`NOBODY`].
     pub(super) class_of: Vec<NodeId>,
     /// What a class or function is defined in, if that is a function.
@@ -26,7 +26,7 @@ pub(crate) struct Web {
     pub(super) names: Vec<NameUse>,
     pub(super) by_name: HashMap<u32, u32>,
     /// What may run where something else is used: methods of classes that do what a protocol
-    /// asks for, and what is handed to something (`handed.rs`), each by that other.
+    /// asks for, and what is handed to something (`callbacks.rs`), each by that other.
     pub(super) stands_in: HashMap<NodeId, Vec<NodeId>>,
     /// The other way round.
     pub(super) stood_for: HashMap<NodeId, Vec<NodeId>>,

@@ -11,7 +11,7 @@ use axum::extract::ws::{CloseFrame, Message, WebSocket, WebSocketUpgrade, close_
 use axum::http::{HeaderMap, header};
 use axum::response::Response;
 use bytes::Bytes;
-use pillion_catalogue::{Caller, Code, Door, Ends, Error, Frame, Request, Result, Talk};
+use pillion_catalogue::{Caller, Code, Door, Duplex, DuplexEnds, Error, Frame, Request, Result};
 use serde_json::value::RawValue;
 use tokio::task::JoinHandle;
 use tokio::time::MissedTickBehavior;
@@ -36,7 +36,7 @@ const REASON: usize = 120;
 type Answer = JoinHandle<Result<Box<RawValue>>>;
 
 /// What an operation is asked for.
-pub(super) struct TalkRequest {
+pub(super) struct WebSocketRequest {
     pub(super) operation: &'static str,
     pub(super) protocols: &'static [&'static str],
     pub(super) params: Option<Box<RawValue>>,
@@ -56,15 +56,15 @@ pub(super) async fn open(
     state: DoorState,
     upgrade: WebSocketUpgrade,
     headers: &HeaderMap,
-    asked: TalkRequest,
+    asked: WebSocketRequest,
 ) -> Response {
     let protocol = agreed(asked.protocols, headers);
-    let (talk, opening) = Talk::offer(protocol);
+    let (duplex, opening) = Duplex::offer(protocol);
     let mut request = Request::new(Door::Http).root(state.root.clone());
     request.caller = asked.caller;
     request.surroundings = state.surroundings.clone();
     request.peer = state.peer.clone();
-    request.talk = Some(talk);
+    request.duplex = Some(duplex);
     // Whatever becomes of the connection, the operation does not go on without it.
     let gone = request.cancel.clone().drop_guard();
     let shutdown = state.shutdown.clone();
@@ -76,7 +76,7 @@ pub(super) async fn open(
     let Ok(ends) = opening.await else {
         let error = match answer.await {
             Ok(Err(error)) => error,
-            Ok(Ok(_)) => Error::internal("it did not talk"),
+            Ok(Ok(_)) => Error::internal("it did not duplex"),
             Err(error) => Error::internal(error),
         };
         return refusal(&error, error.code.http_status());
@@ -104,8 +104,13 @@ fn agreed(ours: &'static [&'static str], headers: &HeaderMap) -> Option<&'static
 }
 
 /// Carry frames until one side ends.
-async fn carry(mut socket: WebSocket, ends: Ends, answer: Answer, shutdown: CancellationToken) {
-    let Ends {
+async fn carry(
+    mut socket: WebSocket,
+    ends: DuplexEnds,
+    answer: Answer,
+    shutdown: CancellationToken,
+) {
+    let DuplexEnds {
         mut incoming,
         outgoing,
     } = ends;

@@ -12,10 +12,10 @@ use super::graph::Graph;
 use super::link::Way;
 use super::modules::folder;
 use super::possible::NOBODY;
+use super::relations::Relations;
 use super::tests_of::{is_around_module, is_around_tests, is_conftest, is_test_file, is_test_name};
 use super::typed::Types;
 use super::vocabulary::is_special;
-use super::web::Web;
 use super::world::{NodeId, NodeKind, own_name};
 
 /// A test as its runner sees it.
@@ -71,8 +71,8 @@ impl Graph {
 
     /// All tests, sorted: functions, and methods of classes, also those that they inherit.
     pub(super) fn test_cases(&self) -> Vec<TestCase> {
-        let web = self.web();
-        let bases: HashSet<NodeId> = web.above.values().flatten().copied().collect();
+        let relations = self.relations();
+        let bases: HashSet<NodeId> = relations.above.values().flatten().copied().collect();
         let mut cases = Vec::new();
         for node in self.nodes().filter(|node| is_test_file(self.path(*node))) {
             match self.kind(node) {
@@ -83,7 +83,7 @@ impl Graph {
                 NodeKind::Class if !self.name(node).contains('.') => {
                     // A class that others inherit from is mostly none itself.
                     let is_collected = self.name(node).starts_with("Test")
-                        || web.is_open[node as usize]
+                        || relations.is_open[node as usize]
                         || !bases.contains(&node);
                     if is_collected {
                         self.cases_of(node, &mut cases);
@@ -97,11 +97,11 @@ impl Graph {
 
     /// The tests of a class; those of its bases that it does not override are its own, too.
     fn cases_of(&self, class: NodeId, cases: &mut Vec<TestCase>) {
-        let web = self.web();
+        let relations = self.relations();
         let mut names: HashSet<&str> = HashSet::new();
-        let above = web.above.get(&class).into_iter().flatten();
+        let above = relations.above.get(&class).into_iter().flatten();
         for holder in std::iter::once(&class).chain(above) {
-            for method in web.inside.get(*holder) {
+            for method in relations.inside.get(*holder) {
                 let name = own_name(self.name(*method));
                 let is_method = self.kind(*method) == NodeKind::Method;
                 if is_method && is_test_name(name) && names.insert(name) {
@@ -146,7 +146,7 @@ struct Shared {
 /// One way through the graph, for up to 64 tests.
 struct Run<'g> {
     graph: &'g Graph,
-    web: &'g Web,
+    relations: &'g Relations,
     types: &'g Types,
     is_test: &'g [bool],
     /// The tests that come to a node; for a class, that name it.
@@ -162,15 +162,15 @@ struct Run<'g> {
 
 impl<'g> Run<'g> {
     fn new(graph: &'g Graph, types: &'g Types, is_test: &'g [bool]) -> Self {
-        let web = graph.web();
+        let relations = graph.relations();
         Self {
             graph,
-            web,
+            relations,
             types,
             is_test,
             mask: vec![0; graph.len()],
             called: vec![0; graph.len()],
-            named: vec![0; web.names.len()],
+            named: vec![0; relations.names.len()],
             fresh: vec![0; graph.len()],
             open: Vec::new(),
         }
@@ -234,19 +234,19 @@ impl<'g> Run<'g> {
             self.called[at] |= bits;
             self.settle(next);
             open.extend(self.graph.below(next));
-            open.extend(self.web.stands_in.get(&next).into_iter().flatten());
+            open.extend(self.relations.stands_in.get(&next).into_iter().flatten());
         }
     }
 
     /// A method whose class is named is run by those who call it.
     fn settle(&mut self, method: NodeId) {
-        let class = self.web.class_of[method as usize];
+        let class = self.relations.class_of[method as usize];
         let seen = match class {
             NOBODY => u64::MAX,
             class => self.mask[class as usize],
         };
         let own = self.graph.node(method).map_or(0, |node| node.own);
-        let named = self.web.by_name.get(&own);
+        let named = self.relations.by_name.get(&own);
         let named = named.map_or(0, |at| self.named[*at as usize]);
         self.add(method, (self.called[method as usize] | named) & seen);
     }
@@ -259,7 +259,7 @@ impl<'g> Run<'g> {
     }
 
     fn step(&mut self, node: NodeId, bits: u64) {
-        let (graph, web, types) = (self.graph, self.web, self.types);
+        let (graph, relations, types) = (self.graph, self.relations, self.types);
         let kind = graph.kind(node);
         for edge in graph.out(node) {
             let is_method = graph.kind(edge.node) == NodeKind::Method;
@@ -272,9 +272,9 @@ impl<'g> Run<'g> {
         for edge in types.out(node) {
             self.add(edge.node, bits);
         }
-        for name in web.taken.get(node) {
+        for name in relations.taken.get(node) {
             let at = *name as usize;
-            let name = &web.names[at];
+            let name = &relations.names[at];
             if types.settles(node, name.own) || bits & !self.named[at] == 0 {
                 continue;
             }
@@ -286,7 +286,7 @@ impl<'g> Run<'g> {
         match kind {
             NodeKind::Class => self.class(node, bits),
             NodeKind::Method => {
-                let class = web.class_of[node as usize];
+                let class = relations.class_of[node as usize];
                 if class != NOBODY {
                     self.add(class, bits);
                 }
@@ -296,11 +296,11 @@ impl<'g> Run<'g> {
             }
             _ => {}
         }
-        for standing in web.stands_in.get(&node).into_iter().flatten() {
+        for standing in relations.stands_in.get(&node).into_iter().flatten() {
             self.call(*standing, bits);
         }
         if kind != NodeKind::Class {
-            for inner in web.inside.get(node) {
+            for inner in relations.inside.get(node) {
                 self.add(*inner, bits);
             }
         }
@@ -308,8 +308,8 @@ impl<'g> Run<'g> {
 
     /// A class is named: operators and foreign bases may call what it has.
     fn class(&mut self, class: NodeId, bits: u64) {
-        let is_hooked = self.web.is_hooked[class as usize];
-        for inner in self.web.inside.get(class) {
+        let is_hooked = self.relations.is_hooked[class as usize];
+        for inner in self.relations.inside.get(class) {
             if self.graph.kind(*inner) != NodeKind::Method {
                 self.add(*inner, bits);
                 continue;
@@ -332,7 +332,7 @@ impl Graph {
         let mut open: Vec<NodeId> = wanted.iter().copied().collect();
         while let Some(node) = open.pop() {
             if self.is_called_at_definition(node) {
-                let class = self.web().class_of[node as usize];
+                let class = self.relations().class_of[node as usize];
                 let namers = self.into(class).iter();
                 let kinds = [NodeKind::Class, NodeKind::Module, NodeKind::Variable];
                 let namers = namers.filter(|edge| kinds.contains(&self.kind(edge.node)));

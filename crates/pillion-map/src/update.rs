@@ -11,11 +11,11 @@ use pillion_index::{Index, MAX_FILE, content_hash};
 use rayon::prelude::*;
 
 use super::graph::Graph;
+use super::graph_update::{Linked, NodePlaces};
 use super::keys::{Key, fingerprints};
 use super::link::{Links, links};
 use super::modules::{Modules, is_init};
 use super::read::sketch;
-use super::regraph::{Linked, NodePlaces};
 use super::sketch::Sketch;
 use super::world::{Sketched, World};
 

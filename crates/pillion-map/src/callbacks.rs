@@ -8,8 +8,8 @@ use pillion_index::facts::name_hash;
 use super::graph::{Graph, GraphFile};
 use super::keys::Key;
 use super::possible::NOBODY;
+use super::relations::Relations;
 use super::sketch::{Among, Expr, MODULE, Sketch};
-use super::web::Web;
 use super::world::{LocalNode, NodeId, NodeKind, own_name};
 
 /// Decorators that keep nothing: what Python itself does with a function.
@@ -34,16 +34,16 @@ struct Decorator {
 
 impl Graph {
     /// Pairs of what something is handed to, and that.
-    pub(super) fn handed(&self, web: &Web) -> Vec<(NodeId, NodeId)> {
+    pub(super) fn handed(&self, relations: &Relations) -> Vec<(NodeId, NodeId)> {
         let mut pairs = Vec::new();
         for file in &self.files {
             for (local, node) in (0..).zip(&file.sketched.nodes) {
-                self.by_decorators(web, file, (file.first + local, node), &mut pairs);
+                self.by_decorators(relations, file, (file.first + local, node), &mut pairs);
             }
         }
         self.by_names(&mut pairs);
         self.by_paths(&mut pairs);
-        self.below_keepers(web, &mut pairs);
+        self.below_keepers(relations, &mut pairs);
         pairs.retain(|(holder, handed)| holder != handed);
         pairs
     }
@@ -53,7 +53,7 @@ impl Graph {
     /// is of its own class, by whoever uses the class.
     fn by_decorators(
         &self,
-        web: &Web,
+        relations: &Relations,
         file: &GraphFile,
         (id, node): (NodeId, &LocalNode),
         pairs: &mut Vec<(NodeId, NodeId)>,
@@ -74,7 +74,7 @@ impl Graph {
                 });
                 pairs.extend(holders.map(|other| (other, id)));
                 let of_class = sketch.bound_as(scope.parent, holder);
-                let class = web.class_of.get(id as usize).copied();
+                let class = relations.class_of.get(id as usize).copied();
                 pairs.extend(
                     class
                         .filter(|class| *class != NOBODY && of_class)
@@ -82,21 +82,21 @@ impl Graph {
                 );
             }
             for keeper in named(decorator.own) {
-                let kept = self.filled_by(web, keeper).into_iter();
+                let kept = self.filled_by(relations, keeper).into_iter();
                 pairs.extend(kept.map(|variable| (variable, id)));
             }
         }
     }
 
     /// The variables that a function, or one inside it, puts something into.
-    fn filled_by(&self, web: &Web, function: NodeId) -> Vec<NodeId> {
+    fn filled_by(&self, relations: &Relations, function: NodeId) -> Vec<NodeId> {
         let mut found = Vec::new();
         let mut open = vec![function];
         while let Some(next) = open.pop() {
             if !matches!(self.kind(next), NodeKind::Function | NodeKind::Method) {
                 continue;
             }
-            open.extend(web.inside.get(next));
+            open.extend(relations.inside.get(next));
             let (Some(file), Some(local)) = (self.file(next), self.node(next)) else {
                 continue;
             };
@@ -162,7 +162,7 @@ impl Graph {
 
     /// Classes below one that keeps a list of those below it, each with that: who uses the base
     /// may have taken them from there.
-    fn below_keepers(&self, web: &Web, pairs: &mut Vec<(NodeId, NodeId)>) {
+    fn below_keepers(&self, relations: &Relations, pairs: &mut Vec<(NodeId, NodeId)>) {
         let walks = name_hash("__subclasses__");
         let keeps = |class: NodeId| {
             let is_walked = self.file(class).is_some_and(|file| {
@@ -170,7 +170,7 @@ impl Graph {
                 loose.iter().any(|all| all.binary_search(&walks).is_ok())
             });
             is_walked
-                || web.inside.get(class).iter().any(|method| {
+                || relations.inside.get(class).iter().any(|method| {
                     let (Some(file), Some(local)) = (self.file(*method), self.node(*method)) else {
                         return false;
                     };
@@ -179,7 +179,7 @@ impl Graph {
                 })
         };
         let mut known: HashMap<NodeId, bool> = HashMap::new();
-        for (class, above) in &web.above {
+        for (class, above) in &relations.above {
             let keepers = above
                 .iter()
                 .filter(|base| *known.entry(**base).or_insert_with(|| keeps(**base)));

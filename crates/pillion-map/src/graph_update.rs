@@ -8,10 +8,10 @@
 use std::collections::HashSet;
 use std::sync::{Arc, OnceLock};
 
+use super::edge_lists::Lists;
 use super::graph::{Edge, Graph, GraphFile, MAX_GUESSES};
 use super::keys::{ByKey, Key};
 use super::link::{Links, Way};
-use super::lists::Lists;
 use super::sketch::MODULE;
 use super::world::{NodeId, NodeKind, Sketched, own_name};
 

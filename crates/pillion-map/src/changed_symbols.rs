@@ -13,7 +13,7 @@ use crate::git::Hunk;
 
 /// A function or class that a change affects.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Touched {
+pub struct ChangedSymbol {
     /// The line of its name; where it was, if it is gone.
     pub line: u32,
     /// `Class.method`.
@@ -37,7 +37,7 @@ type Named = (String, usize);
 /// What is affected in a file whose text is now `now`, and was `before`. A symbol is if its
 /// lines, from its first decorator, overlap lines that differ, on either side; a class only
 /// if nothing in it is.
-pub fn touched(now: Option<&Facts>, before: Option<&Facts>, hunks: &[Hunk]) -> Vec<Touched> {
+pub fn touched(now: Option<&Facts>, before: Option<&Facts>, hunks: &[Hunk]) -> Vec<ChangedSymbol> {
     let new = now.map(|facts| Side {
         facts,
         lines: hunks.iter().map(|h| (h.new_start, h.new_count)).collect(),
@@ -47,14 +47,14 @@ pub fn touched(now: Option<&Facts>, before: Option<&Facts>, hunks: &[Hunk]) -> V
         lines: hunks.iter().map(|h| (h.old_start, h.old_count)).collect(),
     });
     let names = now.map(symbols).unwrap_or_default();
-    let mut all: BTreeSet<Touched> = BTreeSet::new();
+    let mut all: BTreeSet<ChangedSymbol> = BTreeSet::new();
     let mut paths: Vec<String> = Vec::new();
     let mut note = |facts: &Facts, (path, at): (&str, usize), is_gone: bool| {
         let symbol = &facts.symbols[at];
         if symbol.kind.is_callable() {
             paths.push(path.to_owned());
         }
-        all.insert(Touched {
+        all.insert(ChangedSymbol {
             line: symbol.name_span.start.line + 1,
             name: path.replace('/', "."),
             kind: symbol.kind.name(),
@@ -74,7 +74,7 @@ pub fn touched(now: Option<&Facts>, before: Option<&Facts>, hunks: &[Hunk]) -> V
             }
         }
     }
-    let is_named = |class: &Touched| {
+    let is_named = |class: &ChangedSymbol| {
         let inside = format!("{}/", class.name.replace('.', "/"));
         paths.iter().any(|path| path.starts_with(&inside))
     };
@@ -211,7 +211,7 @@ mod tests {
         let facts = extract_facts(&Source::from_text(now), "a.py");
         let old = facts_before(now, hunks, "a.py").unwrap();
         let all = touched(Some(&facts), Some(&old), hunks).into_iter();
-        let mark = |one: &Touched| if one.is_gone { "-" } else { "" };
+        let mark = |one: &ChangedSymbol| if one.is_gone { "-" } else { "" };
         all.map(|one| format!("{}{}@{}", mark(&one), one.name, one.line))
             .collect()
     }

@@ -8,7 +8,7 @@ use pillion_index::language::Language;
 use super::super::modules::folder;
 use super::codebase::{FileId, Place};
 use super::headers::Included;
-use super::outline::{Bound, FILE, Import};
+use super::outline::{Bound, FILE, OutlineImport};
 use super::resolve::{Thing, Viewer};
 
 impl Viewer<'_> {
@@ -69,7 +69,7 @@ impl Viewer<'_> {
     }
 
     /// What an import brings.
-    pub(super) fn imported(&self, file: FileId, import: &Import, depth: u32) -> Thing {
+    pub(super) fn imported(&self, file: FileId, import: &OutlineImport, depth: u32) -> Thing {
         match self.codebase.language {
             Language::Typescript | Language::Javascript => self.ts_import(file, import, depth),
             Language::Go => match self.go_package(import) {
@@ -105,7 +105,7 @@ impl Viewer<'_> {
         }
     }
 
-    fn go_package(&self, import: &Import) -> Option<FileId> {
+    fn go_package(&self, import: &OutlineImport) -> Option<FileId> {
         let place = self.codebase.manifests.go_folder(&import.module)?;
         let is_code = |file: &&FileId| {
             let outlined = self.codebase.file(**file);
@@ -115,7 +115,7 @@ impl Viewer<'_> {
     }
 
     /// The name that an imported package gives itself.
-    pub(super) fn go_name(&self, import: &Import) -> Option<&str> {
+    pub(super) fn go_name(&self, import: &OutlineImport) -> Option<&str> {
         let outlined = self.codebase.file(self.go_package(import)?)?;
         Some(&outlined.outline.package)
     }

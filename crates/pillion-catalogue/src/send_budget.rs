@@ -1,4 +1,4 @@
-//! Room for what a reader has not taken yet: of one connection, and of all together.
+//! What a reader has not taken yet, and how much of that there may be: of one connection, and of all together.
 //!
 //! An answer cannot be refused once it is made, so it is the making that waits: a call of a
 //! connection whose answers pile up is not begun. What waits is counted in bytes, from the
@@ -23,10 +23,10 @@ const ENTRY: usize = 512;
 static WAITING: AtomicUsize = AtomicUsize::new(0);
 static TAKEN: Notify = Notify::const_new();
 
-/// The room of one connection. The default is for callers that are no connection, and have
-/// room always.
+/// What one connection may have waiting. The default is for callers that are no connection, and
+/// have room always.
 #[derive(Debug, Clone, Default)]
-pub struct Room(Option<Arc<Own>>);
+pub struct SendBudget(Option<Arc<Own>>);
 
 #[derive(Debug)]
 struct Own {
@@ -41,8 +41,8 @@ pub struct HeldBytes {
     bytes: usize,
 }
 
-impl Room {
-    /// The room of a connection.
+impl SendBudget {
+    /// What a connection may have waiting.
     pub fn new() -> Self {
         Self(Some(Arc::new(Own {
             bytes: AtomicUsize::new(0),
@@ -116,11 +116,11 @@ mod tests {
 
     #[tokio::test]
     async fn what_waits_for_one_reader_stops_its_calls_and_no_others() {
-        let (slow, quick) = (Room::new(), Room::new());
+        let (slow, quick) = (SendBudget::new(), SendBudget::new());
         let first = slow.hold(OWN - ENTRY - 1);
         assert!(slow.is_free(), "up to the limit");
         let second = slow.hold(1);
-        assert!(!slow.is_free() && quick.is_free() && Room::default().is_free());
+        assert!(!slow.is_free() && quick.is_free() && SendBudget::default().is_free());
         let waiting = tokio::spawn({
             let slow = slow.clone();
             async move { slow.free().await }
