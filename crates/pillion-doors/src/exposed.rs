@@ -24,6 +24,8 @@ use crate::dispatch::{Asked, dispatch};
 
 /// How often the modules' files are looked at while somebody wants to hear of changes.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
+/// The longest pause between two looks, while nobody can say what there is.
+const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
 /// The functions of some modules.
 #[derive(Debug)]
@@ -69,19 +71,7 @@ impl Exposed {
         };
         // Before the question: an edit that comes while it is answered must not be missed.
         let before = self.last().map(|known| look(&known.files));
-        let raw = match dispatch(&self.state, asked, |_| async { true }).await {
-            Ok(raw) => raw,
-            Err(error) => {
-                // It is asked for again after the next edit.
-                self.known.send_if_modified(|known| {
-                    if let (Some(known), Some(before)) = (known, before) {
-                        known.stamps = before;
-                    }
-                    false
-                });
-                return Err(error);
-            }
-        };
+        let raw = dispatch(&self.state, asked, |_| async { true }).await?;
         let listing = self.functions.listing(&raw)?;
         for Failed { module, error } in &listing.failed {
             tracing::warn!(module, %error, "a module cannot be exposed");
@@ -175,6 +165,7 @@ impl Exposed {
         gone: impl Fn() -> bool,
     ) {
         let mut known = self.known.subscribe();
+        let mut pause = LOOK_EVERY;
         while !gone() {
             let now = known.borrow_and_update().clone();
             if let Some(Known { listing, stamps }) = now {
@@ -182,19 +173,29 @@ impl Exposed {
                 if before.is_some_and(|before| before != listing.version) {
                     return;
                 }
-                if look(&listing.files) != stamps {
-                    // A module that cannot be imported just now stays what it was.
-                    let _ = self.list(door).await;
+                if look(&listing.files) == stamps {
+                    pause = LOOK_EVERY;
+                } else if self.list(door).await.is_ok() || self.is_newer(&stamps) {
                     continue;
+                } else {
+                    // Whoever lists them could not be asked, which may pass without an edit.
+                    pause = (pause * 2).min(LONGEST_PAUSE);
                 }
             }
             tokio::select! {
                 news = known.changed() => if news.is_err() {
                     std::future::pending::<()>().await;
                 },
-                () = tokio::time::sleep(LOOK_EVERY) => {}
+                () = tokio::time::sleep(pause) => {}
             }
         }
+    }
+
+    /// Whether what is known is of other files than those that looked so: a listing may have come
+    /// of a module that cannot be imported just now, which is an error and news.
+    fn is_newer(&self, stamps: &Stamps) -> bool {
+        let known = self.known.borrow();
+        known.as_ref().is_some_and(|known| known.stamps != *stamps)
     }
 }
 
@@ -237,7 +238,98 @@ impl DoorState {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    use clap::Args;
+    use pillion_catalogue::{Catalogue, Context, DoorMode, Operation, Operations, Peer, Safety};
+    use schemars::JsonSchema;
+    use serde::{Deserialize, Serialize};
+    use serde_json::json;
+
     use super::*;
+
+    /// The functions of a file, named by its text, while they can be asked for.
+    #[derive(Debug)]
+    struct Texts {
+        file: PathBuf,
+        is_away: AtomicBool,
+    }
+
+    /// Tell what there is.
+    #[derive(Serialize, Deserialize, JsonSchema, Args)]
+    struct Tell {}
+
+    impl Operation for Tell {
+        const NAME: &'static str = "test.tell";
+        const SAFETY: Safety = Safety::Read;
+        type Service = Texts;
+        type Output = serde_json::Value;
+
+        async fn run(self, cx: Context<Texts>) -> Result<serde_json::Value> {
+            let texts = cx.service();
+            // Only the first question fails.
+            if texts.is_away.swap(false, Ordering::Relaxed) {
+                return Err(Error::new(Code::StartFailed, "not now"));
+            }
+            let text = std::fs::read_to_string(&texts.file).map_err(Error::internal)?;
+            Ok(json!({ "tools": [], "files": [texts.file], "failed": [], "version": text }))
+        }
+    }
+
+    #[derive(Debug)]
+    struct ByTell;
+
+    impl Functions for ByTell {
+        fn list(&self) -> Result<FunctionRequest> {
+            Ok(FunctionRequest {
+                operation: Tell::NAME,
+                params: RawValue::from_string("{}".into()).map_err(Error::internal)?,
+                caller: Caller::default(),
+            })
+        }
+
+        fn call(&self, _: &str, _: Option<&RawValue>, _: bool) -> Result<FunctionRequest> {
+            self.list()
+        }
+
+        fn listing(&self, answer: &RawValue) -> Result<Listing> {
+            serde_json::from_str(answer.get()).map_err(Error::internal)
+        }
+
+        fn given(&self, answer: &RawValue) -> Result<FunctionReply> {
+            serde_json::from_str(answer.get()).map_err(Error::internal)
+        }
+    }
+
+    #[tokio::test]
+    async fn an_edit_is_news_although_nobody_could_be_asked_at_first() {
+        let folder = tempfile::tempdir().unwrap();
+        let texts = Arc::new(Texts {
+            file: folder.path().join("a.py"),
+            is_away: AtomicBool::new(false),
+        });
+        std::fs::write(&texts.file, "first").unwrap();
+        let mut catalogue = Catalogue::default();
+        catalogue.add(Operations::default().with::<Tell>(), &texts);
+        let state = DoorState {
+            catalogue: Arc::new(catalogue),
+            shutdown: CancellationToken::new(),
+            root: None,
+            surroundings: Caller::default(),
+            peer: Peer::default(),
+            exposed: None,
+            mode: DoorMode::Plain,
+            event_types: &[],
+        };
+        let exposed = Exposed::new(state, Arc::new(ByTell));
+        exposed.list(Door::Mcp).await.unwrap();
+        let mut version = Some("first".to_owned());
+        std::fs::write(&texts.file, "second").unwrap();
+        texts.is_away.store(true, Ordering::Relaxed);
+        let news = exposed.changed(Door::Mcp, &mut version, || false);
+        tokio::time::timeout(LONGEST_PAUSE, news).await.unwrap();
+        assert_eq!(version.as_deref(), Some("second"));
+    }
 
     #[test]
     fn an_edit_is_seen() {
