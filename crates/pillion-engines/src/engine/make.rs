@@ -8,7 +8,7 @@ use pillion_catalogue::{Code, Error, Result};
 use pillion_process::Launch;
 use pillion_runtime::managed::ProgressListener;
 use pillion_runtime::{Interpreter, Managed};
-use pillion_supervisor::{Dialect, Opening, SidecarKind, SidecarLimits, Spec};
+use pillion_supervisor::{Dialect, Opening, SidecarKind, SidecarLimits, SidecarSpec};
 use serde_json::{Value, json};
 
 use super::uri;
@@ -111,9 +111,9 @@ fn below(environment: &Path, program: &str) -> PathBuf {
 
 impl Make {
     /// What the supervisor needs to know.
-    pub fn spec(&self, opening: Arc<dyn Opening>) -> Spec {
+    pub fn spec(&self, opening: Arc<dyn Opening>) -> SidecarSpec {
         let make = self.clone();
-        Spec {
+        SidecarSpec {
             name: self.engine.name().into(),
             kind: SidecarKind::Engine,
             workspace: self.root.clone(),

@@ -18,8 +18,9 @@ use crate::store::{StoreChange, StoreOutcome};
 /// One that is not signed by a key that you trust is refused. Until the new version is whole and
 /// in its place, the old one stays active.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema, clap::Args)]
+#[schemars(rename = "Install")]
 #[serde(deny_unknown_fields)]
-pub struct Install {
+pub struct InstallBundle {
     /// The archive: a file, or an `https://` address. Its `.minisig` and `.sha256` lie beside it.
     /// Or a registry, by its folder or its `index.json`: the newest artifact that fits is taken.
     #[arg(value_name = "FILE")]
@@ -136,7 +137,7 @@ fn drawn(result: &str) -> Option<String> {
     })
 }
 
-impl Operation for Install {
+impl Operation for InstallBundle {
     const NAME: &'static str = "bundle.install";
     const SAFETY: Safety = Safety::Write;
     const STREAMS: Streams = Streams::OnRequest;
@@ -314,8 +315,9 @@ impl Operation for Gc {
 
 /// Make damaged bundles whole again, from the archives that they came in.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema, clap::Args)]
+#[schemars(rename = "Repair")]
 #[serde(deny_unknown_fields)]
-pub struct Repair {
+pub struct RepairBundles {
     #[command(flatten)]
     #[serde(flatten)]
     #[expect(missing_docs, reason = "its parts say it")]
@@ -338,7 +340,7 @@ pub struct RepairReport {
     pub unlisted: Vec<String>,
 }
 
-impl Operation for Repair {
+impl Operation for RepairBundles {
     const NAME: &'static str = "bundle.repair";
     const SAFETY: Safety = Safety::Write;
     const STREAMS: Streams = Streams::OnRequest;

@@ -13,8 +13,9 @@ use crate::store::{self, ArchiveFile, Expected, InstalledVersion, VersionHealth,
 
 /// List the bundles that are installed.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema, clap::Args)]
+#[schemars(rename = "List")]
 #[serde(deny_unknown_fields)]
-pub struct List {
+pub struct ListBundles {
     #[command(flatten)]
     #[serde(flatten)]
     #[expect(missing_docs, reason = "its parts say it")]
@@ -23,7 +24,8 @@ pub struct List {
 
 /// What is installed.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
-pub struct Listed {
+#[schemars(rename = "Listed")]
+pub struct ListedBundles {
     /// The store.
     pub store: String,
     /// Every version, by type and scope.
@@ -72,15 +74,15 @@ impl InstalledBundle {
     }
 }
 
-impl Operation for List {
+impl Operation for ListBundles {
     const NAME: &'static str = "bundle.list";
     const SAFETY: Safety = Safety::Read;
     const SCOPE: Scope = Scope::Folder;
     type Service = InstallService;
-    type Output = Listed;
+    type Output = ListedBundles;
 
     fn text(result: &str) -> Option<String> {
-        let listed: Listed = serde_json::from_str(result).ok()?;
+        let listed: ListedBundles = serde_json::from_str(result).ok()?;
         if listed.bundles.is_empty() {
             return Some(format!("no bundles are installed in {}", listed.store));
         }
@@ -95,12 +97,12 @@ impl Operation for List {
         Some(lines.collect::<Vec<_>>().join("\n"))
     }
 
-    async fn run(self, cx: Context<InstallService>) -> Result<Listed> {
+    async fn run(self, cx: Context<InstallService>) -> Result<ListedBundles> {
         let store = self.which.store(&cx)?;
         let which = self.which.which();
         work(move |_| {
             let entries = store.list(&which)?;
-            Ok(Listed {
+            Ok(ListedBundles {
                 store: store.root().display().to_string(),
                 bundles: entries.iter().map(InstalledBundle::from).collect(),
             })

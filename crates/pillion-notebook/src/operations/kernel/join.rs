@@ -68,8 +68,9 @@ impl Operation for ConnectFile {
 ///
 /// Jupyter starts this command, by the kernelspec that `pillion kernel install` writes.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, clap::Args)]
+#[schemars(rename = "Launch")]
 #[serde(deny_unknown_fields)]
-pub struct Launch {
+pub struct LaunchKernel {
     /// The file in which Jupyter says where it expects the kernel.
     #[arg(short = 'f', long, value_name = "FILE")]
     pub connection_file: PathBuf,
@@ -86,7 +87,7 @@ pub struct Launched {
     pub session: String,
 }
 
-impl Operation for Launch {
+impl Operation for LaunchKernel {
     const NAME: &'static str = "kernel.launch";
     const SAFETY: Safety = Safety::Execute;
     const SCOPE: Scope = Scope::Project;

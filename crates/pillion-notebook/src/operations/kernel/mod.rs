@@ -12,10 +12,13 @@ mod specs;
 
 pub use crate::gateway::KernelModel;
 pub use channels::{Channels, ChannelsReply};
-pub use install::{Install, InstallReply};
-pub use join::{ConnectFile, ConnectFileReply, Launch, Launched};
-pub use kernels::{Interrupt, List, Restart, Show, Shutdown, Start};
-pub use notebooks::{
-    CloseSession, OpenSession, SessionModel, Sessions, ShowSession, UpdateSession, WantedKernel,
+pub use install::{InstallKernelSpec, InstallReply};
+pub use join::{ConnectFile, ConnectFileReply, LaunchKernel, Launched};
+pub use kernels::{
+    InterruptKernel, ListKernels, RestartKernel, ShowKernel, ShutdownKernel, StartKernel,
 };
-pub use specs::{Api, ApiVersion, Spec, SpecEntry, Specs, SpecsReport};
+pub use notebooks::{
+    CloseSession, ListKernelSessions, OpenSession, SessionModel, ShowSession, UpdateSession,
+    WantedKernel,
+};
+pub use specs::{Api, ApiVersion, ListKernelSpecs, ShowKernelSpec, SpecEntry, SpecsReport};

@@ -6,7 +6,7 @@ use std::time::Duration;
 use pillion::{Caller, Code, Error, Operation, Part, Result};
 use pillion_kernel::{AttachedKernel, ConnectionFile, KernelLife, PYTHON};
 use pillion_notebook::CellEvent;
-use pillion_notebook::operations::kernel::{Spec, SpecEntry};
+use pillion_notebook::operations::kernel::{ShowKernelSpec, SpecEntry};
 use pillion_notebook::operations::{
     CellReply, Complete, Completions, ControlReply, Input, InputReply, Inspect, Inspected,
     Interrupt, KernelInfo, KernelsReport, Shutdown, Status, Stream,
@@ -59,7 +59,9 @@ impl Session {
             (Some(kernel), _) => kernel.language,
             (None, Some(name)) if name != PYTHON => {
                 let name = name.clone();
-                let entry: SpecEntry = self.ask(Spec::NAME, Spec { name }).await?;
+                let entry: SpecEntry = self
+                    .ask(ShowKernelSpec::NAME, ShowKernelSpec { name })
+                    .await?;
                 entry.spec.language
             }
             (None, _) => return Ok(Language::Python),
