@@ -13,7 +13,7 @@ mod context;
 mod definition;
 mod duplex;
 mod functions;
-mod invalid;
+mod invalid_params;
 mod offer;
 mod operation;
 mod peer;
@@ -29,7 +29,7 @@ pub use context::{Context, Door, Part, Request};
 pub use definition::{Arguments, Definition, Printer, ReadableAnswer};
 pub use duplex::{Duplex, DuplexEnds, Frame};
 pub use functions::{ExposedFunction, Failed, FunctionReply, FunctionRequest, Functions, Listing};
-pub use invalid::{Fault, invalid, invalid_field};
+pub use invalid_params::{Fault, invalid, invalid_field};
 pub use offer::{
     AnswerForm, Body, DoorMode, Errors, Field, First, MemberLimit, Members, Method, Offer,
     OldCommand, Prints, Route, Shown, Stability, Tool, TypedCommand,

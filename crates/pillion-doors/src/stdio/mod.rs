@@ -2,7 +2,7 @@
 //! persistent child, served by pillion itself. [`OldOperation`] knows the commands that they
 //! ask for.
 
-mod old;
+mod legacy_commands;
 
 use std::collections::HashMap;
 use std::io;
@@ -21,7 +21,7 @@ use tokio_util::codec::FramedRead;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-pub use old::OldOperation;
+pub use legacy_commands::OldOperation;
 
 use crate::DoorState;
 use crate::dispatch::{Asked, dispatch};

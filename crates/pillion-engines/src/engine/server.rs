@@ -13,8 +13,8 @@ use serde_json::{Value, json};
 
 use super::changes::LspChangeKind;
 use super::convert::{Converter, RawCompletions, RawHover, RawLocations, RawReport};
+use super::launch::Make;
 use super::lsp::{Capabilities, Diagnostic, Highlight, LspHover, LspLocation, LspPosition};
-use super::make::Make;
 use super::opening::Session;
 use super::uri;
 

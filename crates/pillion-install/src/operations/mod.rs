@@ -4,7 +4,7 @@
 //! programs that they wrote for it: what changes a store is no tool of agents.
 
 mod change;
-mod look;
+mod inspect;
 mod registry;
 
 use std::path::PathBuf;
@@ -15,7 +15,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use change::{Activate, Gc, InstallBundle, RepairBundles, Rollback};
-pub use look::{ListBundles, Verify};
+pub use inspect::{ListBundles, Verify};
 pub use registry::{BuildRegistry, Choose, nothing_fits};
 
 use crate::store::VersionFilter;

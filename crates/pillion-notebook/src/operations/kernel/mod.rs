@@ -4,16 +4,16 @@
 //! editors use pillion as one. What clients send beside what is known here is not looked at.
 
 mod channels;
+mod connection_files;
 mod install;
-mod join;
 mod kernels;
 mod notebooks;
 mod specs;
 
 pub use crate::gateway::KernelModel;
 pub use channels::{Channels, ChannelsReply};
+pub use connection_files::{ConnectFile, ConnectFileReply, LaunchKernel, Launched};
 pub use install::{InstallKernelSpec, InstallReply};
-pub use join::{ConnectFile, ConnectFileReply, LaunchKernel, Launched};
 pub use kernels::{
     InterruptKernel, ListKernels, RestartKernel, ShowKernel, ShutdownKernel, StartKernel,
 };

@@ -235,5 +235,5 @@ fn wrong(why: String) -> Error {
 }
 
 #[cfg(test)]
-#[path = "given_tests.rs"]
+#[path = "requested_tests.rs"]
 mod tests;

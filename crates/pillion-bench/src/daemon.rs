@@ -10,9 +10,9 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::Plan;
+use super::command_line::plain;
 use super::report::{Budget, Figure, Row, Unit};
 use super::stage::{FUNCTION, Stage, cannot};
-use super::whole::plain;
 use super::wire::{Wire, request};
 
 /// How long a server is left alone before it is weighed.
@@ -21,7 +21,7 @@ const SETTLE: Duration = Duration::from_millis(300);
 const GONE: Duration = Duration::from_secs(5);
 
 /// All rows about the daemon.
-pub(super) async fn daemon(stage: &Stage, plan: &Plan) -> Result<Vec<Row>> {
+pub(super) async fn life(stage: &Stage, plan: &Plan) -> Result<Vec<Row>> {
     let mut rows = Vec::new();
     if plan.wants("daemon/memory") {
         plan.tell("daemon, memory");

@@ -9,7 +9,7 @@ use pillion_process::stamp::{Look, Stamp};
 
 use super::{Finding, WorkspaceState};
 use crate::files::FileEntry;
-use crate::known::Cause;
+use crate::known_files::Cause;
 use crate::rules::{RULE_FILES, Rules, is_built_in, is_marker};
 use crate::scan::{self, Stop};
 use crate::watch::{self, News};
