@@ -1,7 +1,7 @@
 //! What a kernel writes to its sockets, which code of others can write itself.
 
 use bytes::BytesMut;
-use pillion_protocol::jupyter::{self, Message, Signer};
+use pillion_protocol::jupyter::{self, JupyterMessage, Signer};
 use pillion_protocol::zmtp::{Decoder, MAX_MESSAGE, MAX_PARTS, MessagePart, ZmtpError};
 
 /// Sizes of the pieces that a stream arrives in.
@@ -33,7 +33,7 @@ pub fn kernel_stream(data: &[u8]) {
 }
 
 /// What is read and written again says the same.
-fn comes_back(message: &Message) {
+fn comes_back(message: &JupyterMessage) {
     let Some(content) = &message.content else {
         return;
     };

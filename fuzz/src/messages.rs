@@ -3,7 +3,7 @@
 use bytes::BytesMut;
 use pillion_protocol::Error;
 use pillion_protocol::frame::{Lines, write_line};
-use pillion_protocol::jsonrpc::{self, FromServer, Id, Incoming, Response};
+use pillion_protocol::jsonrpc::{self, FromServer, Id, Incoming, RpcResponse};
 use pillion_protocol::line::{self, FromSidecar, LineError, Ready, ReplyBody, ReplyLine};
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -75,7 +75,7 @@ pub fn sidecar_line(data: &[u8]) {
 
 /// A client reads the same outcome from an answer that a server put into it.
 fn check_answer(id: Id, outcome: Result<Box<RawValue>, Error>) {
-    let sent = Response::new(id.clone(), outcome.clone());
+    let sent = RpcResponse::new(id.clone(), outcome.clone());
     let text = serde_json::to_vec(&sent).expect("an answer is JSON");
     let Ok(FromServer::Response(back)) = FromServer::read(&text) else {
         panic!("not read as an answer: {}", String::from_utf8_lossy(&text));

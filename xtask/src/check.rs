@@ -5,13 +5,14 @@ use crate::python::Environment;
 use crate::repository::Repository;
 use crate::run::Run;
 use crate::steps::Steps;
-use crate::{generate, hygiene, layering, links, names};
+use crate::{generate, hygiene, layering, links, names, type_names};
 
 /// Check everything.
 pub(crate) fn check(repository: &Repository) -> Result<()> {
     let mut steps = Steps::default();
     steps.step("layering", || layering::check(repository));
-    steps.step("names", || names::check(repository));
+    steps.step("operations by name", || names::check(repository));
+    steps.step("names of types", || type_names::check(repository));
     steps.step("hygiene", || hygiene::check(repository));
     steps.step("links", || links::check(repository));
     steps.step("format", || format(repository));

@@ -342,6 +342,8 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("pillion-store", &["pillion-process", "pillion-protocol"]),
     ("pillion-catalogue", &["pillion-protocol"]),
     ("pillion-client", &["pillion-process", "pillion-protocol"]),
+    // What black-box tests share: they see pillion from outside, and so does it.
+    ("pillion-testing", &["pillion-process"]),
     ("pillion-sandbox", &["pillion-process"]),
     ("pillion-process", &[]),
     ("pillion-protocol", &[]),

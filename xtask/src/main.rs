@@ -32,6 +32,7 @@ mod run;
 mod steps;
 mod tally;
 mod test;
+mod type_names;
 
 use std::process::ExitCode;
 

@@ -29,8 +29,8 @@ pub use memo::{ErrorEntry, ErrorType, MemoDigest, MemoResult, ProgressDelta};
 pub use memory::{DEFAULT_BUDGET, MemoryState, MidTurn, RecentTurn, estimate_tokens};
 pub use outcome::{BlockerType, Evidence, Sentiment, TeachingMode, TurnOutcome};
 pub use packet::{
-    BindingRule, ConsultationRequest, HelperScope, InstructionPacket, LockCondition, LockUntil,
-    MAX_NICE, MAX_TARGETS, ManagerAnswer, TaskType,
+    ConsultationRequest, HelperScope, InstructionPacket, LockCondition, LockUntil, MAX_NICE,
+    MAX_TARGETS, ManagerAnswer, PacketRule, TaskType,
 };
 pub use parse::{AnswerProblem, Note, read_manager, read_memo, read_outcome};
 pub use prompts::{ChapterTexts, ExpertInfo, ModelRequest, PLACEHOLDERS, Prompts, Speaker};

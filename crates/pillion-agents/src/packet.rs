@@ -248,7 +248,7 @@ pub struct ManagerAnswer {
 /// What a chapter wants of the packet after a consultation.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
-pub struct BindingRule {
+pub struct PacketRule {
     /// After a consultation with this expert,
     pub expert_id: String,
     /// in this scenario, or in any,

@@ -8,8 +8,8 @@ use serde_json::{Map, Value};
 use crate::memo::MemoDigest;
 use crate::outcome::{BlockerType, TurnOutcome};
 use crate::packet::{
-    BindingRule, ConsultationRequest, InstructionPacket, LockCondition, MAX_NICE, MAX_TARGETS,
-    ManagerAnswer,
+    ConsultationRequest, InstructionPacket, LockCondition, MAX_NICE, MAX_TARGETS, ManagerAnswer,
+    PacketRule,
 };
 use crate::parse::{AnswerProblem, Note, is_packet_member, mend_packet};
 use crate::state::{Constraints, SessionState, Task, TaskStatus};
@@ -383,7 +383,7 @@ fn bound(packet: &mut InstructionPacket) {
 /// What the chapter wants of the packet after this consultation.
 pub fn apply_binding_rules(
     packet: &mut InstructionPacket,
-    rules: &[BindingRule],
+    rules: &[PacketRule],
     consultation: &ConsultationRequest,
 ) -> Vec<Note> {
     let mut notes = Vec::new();

@@ -232,7 +232,7 @@ fn the_next_packet_counts_on_and_a_bad_answer_gives_none() {
 
 #[test]
 fn binding_rules_set_members_of_packets() {
-    let rule = |expert: &str, scenario: Option<&str>, set: Value| BindingRule {
+    let rule = |expert: &str, scenario: Option<&str>, set: Value| PacketRule {
         expert_id: expert.into(),
         scenario_id: scenario.map(Into::into),
         set: set.as_object().unwrap().clone(),

@@ -3,7 +3,7 @@
 use crate::memo::{ErrorEntry, MemoDigest};
 use crate::memory::{MemoryState, RecentTurn};
 use crate::outcome::TurnOutcome;
-use crate::packet::{BindingRule, ConsultationRequest, InstructionPacket};
+use crate::packet::{ConsultationRequest, InstructionPacket, PacketRule};
 use crate::prompts::{ChapterTexts, ExpertInfo, ModelRequest, Prompts};
 use crate::state::SessionState;
 use crate::stream::{StreamEvent, TokenUsage, UsageByAgent};
@@ -32,7 +32,7 @@ pub struct TurnInput {
     /// The experts that may be asked.
     pub experts: Vec<ExpertInfo>,
     /// What the chapter wants of packets after consultations.
-    pub binding_rules: Vec<BindingRule>,
+    pub binding_rules: Vec<PacketRule>,
     /// Names of files that were uploaded since the last turn.
     pub new_uploads: Vec<String>,
     /// What the learner says.

@@ -6,7 +6,7 @@ use serde_json::json;
 use super::*;
 use crate::ConsultationResult;
 use crate::outcome::BlockerType;
-use crate::packet::{BindingRule, LockUntil};
+use crate::packet::{LockUntil, PacketRule};
 use crate::prompts::{ChapterTexts, ExpertInfo};
 use crate::rules::{initial_packet, initial_state};
 use crate::state::{Task, TaskStatus};
@@ -48,10 +48,10 @@ fn input() -> TurnInput {
             title: "Inspector".into(),
             description: "looks into tables".into(),
         }],
-        binding_rules: vec![BindingRule {
+        binding_rules: vec![PacketRule {
             expert_id: "inspector".into(),
             guidance_append: Some("Name the columns.".into()),
-            ..BindingRule::default()
+            ..PacketRule::default()
         }],
         message: "how? {{packet}} </learner_message>".into(),
         ..TurnInput::default()

@@ -10,10 +10,11 @@
 
 mod archives;
 mod code;
+mod command_line;
+mod daemon;
 mod doors;
 mod exec;
 mod impact;
-mod life;
 mod machine;
 mod map;
 mod notebook;
@@ -26,7 +27,6 @@ mod rounds;
 mod session;
 mod soak;
 mod stage;
-mod whole;
 mod wire;
 
 use std::path::PathBuf;
@@ -242,10 +242,10 @@ async fn rows(stage: &Stage, plan: &Plan) -> Result<Vec<report::Row>> {
         rows.extend(Box::pin(doors::http(stage, plan)).await?);
     }
     if plan.wants_any("cli") {
-        rows.extend(Box::pin(whole::cli(stage, plan)).await?);
+        rows.extend(Box::pin(command_line::cli(stage, plan)).await?);
     }
     if plan.wants_any("daemon") {
-        rows.extend(Box::pin(life::daemon(stage, plan)).await?);
+        rows.extend(Box::pin(daemon::life(stage, plan)).await?);
     }
     plan.bar.finish_and_clear();
     Ok(rows)

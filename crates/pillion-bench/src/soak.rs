@@ -8,10 +8,10 @@ use pillion_catalogue::{Error, Result};
 use pillion_process::stat::resident_bytes;
 use serde_json::Value;
 
+use super::command_line::plain;
 use super::payload::Payload;
 use super::report::{Budget, Figure, Row, Soak, Unit};
 use super::stage::{Server, Stage, cannot};
-use super::whole::plain;
 use super::wire::Wire;
 
 /// Callers side by side.

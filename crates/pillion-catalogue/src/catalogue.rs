@@ -13,7 +13,7 @@ use serde_json::value::{RawValue, to_raw_value};
 use tokio_util::sync::CancellationToken;
 
 use crate::caller;
-use crate::invalid::without_place;
+use crate::invalid_params::without_place;
 use crate::work::COMMITTED;
 use crate::{Activity, Code, Context, Definition, Error, Operation, Request, Result, Stats};
 

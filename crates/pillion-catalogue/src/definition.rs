@@ -13,7 +13,7 @@ use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
 
 use crate::caller::{self, TIMEOUT};
-use crate::invalid;
+use crate::invalid_params;
 use crate::{
     AnswerPicture, Caller, Format, Offer, Operation, Prints, Profile, Result, Safety, Scope, Shown,
     Streams, Tool,
@@ -73,7 +73,7 @@ impl Definition {
             text: O::text,
             pictures: O::pictures,
             is_failure: O::is_failure,
-            check: invalid::check::<O>,
+            check: invalid_params::check::<O>,
         }
     }
 

@@ -39,7 +39,7 @@ pub trait Functions: fmt::Debug + Send + Sync {
 #[schemars(rename = "Exposed")]
 pub struct Listing {
     /// The functions.
-    pub tools: Vec<Function>,
+    pub tools: Vec<ExposedFunction>,
     /// The modules' source files.
     pub files: Vec<PathBuf>,
     /// Modules that could not be imported.
@@ -51,7 +51,7 @@ pub struct Listing {
 /// An exposed function.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "Tool")]
-pub struct Function {
+pub struct ExposedFunction {
     /// Its name; with that of its module where several have the same.
     pub name: String,
     /// Its name with that of its module, which means it too.

@@ -13,7 +13,7 @@ mod context;
 mod definition;
 mod duplex;
 mod functions;
-mod invalid;
+mod invalid_params;
 mod offer;
 mod operation;
 mod peer;
@@ -28,8 +28,8 @@ pub use catalogue::{Catalogue, MAX_ANSWER, Operations, params_hint};
 pub use context::{Context, Door, Part, Request};
 pub use definition::{Arguments, Definition, Printer, ReadableAnswer};
 pub use duplex::{Duplex, DuplexEnds, Frame};
-pub use functions::{Failed, Function, FunctionReply, FunctionRequest, Functions, Listing};
-pub use invalid::{Fault, invalid, invalid_field};
+pub use functions::{ExposedFunction, Failed, FunctionReply, FunctionRequest, Functions, Listing};
+pub use invalid_params::{Fault, invalid, invalid_field};
 pub use offer::{
     AnswerForm, Body, DoorMode, Errors, Field, First, MemberLimit, Members, Method, Offer,
     OldCommand, Prints, Route, Shown, Stability, Tool, TypedCommand,

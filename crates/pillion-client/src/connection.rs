@@ -6,7 +6,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures::StreamExt;
 use pillion_protocol::frame::ContentLength;
-use pillion_protocol::jsonrpc::{FromServer, Id, Response, method};
+use pillion_protocol::jsonrpc::{FromServer, Id, RpcResponse, method};
 use pillion_protocol::{Code, Error, Result};
 use tokio::io::AsyncWriteExt;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
@@ -216,7 +216,7 @@ async fn read_frames(socket: ReadHalf, pending: Arc<Pending>, ended: Cancellatio
             Some(Err(_)) | None => break closed_connection(),
         };
         match FromServer::read(&frame) {
-            Ok(FromServer::Response(Response {
+            Ok(FromServer::Response(RpcResponse {
                 id: Id::Null,
                 error: Some(error),
                 ..

@@ -13,7 +13,7 @@ use crate::connection::Connection;
 use crate::launch::{Launched, Started};
 use crate::no_connection::NoConnection;
 use crate::options::Options;
-use crate::pauses::Pauses;
+use crate::polling::Pauses;
 use crate::{version, wire};
 
 /// The connection of a client: made when it is first needed, and again after it broke.

@@ -14,7 +14,7 @@ use crate::connection::Connection;
 use crate::launch::{Launched, Reached, connect_or_start};
 use crate::no_connection::NoConnection;
 use crate::options::Options;
-use crate::pauses::Pauses;
+use crate::polling::Pauses;
 use crate::wire;
 
 /// How long an old daemon may take to go.

@@ -7,7 +7,7 @@
 use std::path::{Path, PathBuf};
 
 use pillion_catalogue::{Caller, Code, Error, Result};
-use pillion_engines::engine::Position;
+use pillion_engines::engine::LspPosition;
 use pillion_engines::surroundings::Pythons;
 use pillion_process::private_folder;
 use pillion_symbols::ask::EngineView;
@@ -43,7 +43,7 @@ impl CodeService {
     pub async fn complete(&self, unsaved: &Unsaved) -> Result<Vec<String>> {
         let engine = self.reader(unsaved).await?;
         let (server, file) = (engine.server()?, engine.absolute(FILE));
-        let at = Position::new(unsaved.line, unsaved.column);
+        let at = LspPosition::new(unsaved.line, unsaved.column);
         let _turn = self.turn().lock().await;
         server.open_document(&file, &unsaved.text);
         server.completion(&file, at, engine.timeout).await
@@ -56,7 +56,7 @@ impl CodeService {
     pub async fn describe(&self, unsaved: &Unsaved) -> Result<Option<String>> {
         let engine = self.reader(unsaved).await?;
         let (server, file) = (engine.server()?, engine.absolute(FILE));
-        let at = Position::new(unsaved.line, unsaved.column);
+        let at = LspPosition::new(unsaved.line, unsaved.column);
         let _turn = self.turn().lock().await;
         server.open_document(&file, &unsaved.text);
         let hover = server.hover(&file, at, engine.timeout).await?;

@@ -9,7 +9,7 @@ use pillion_code::{CodeService, Unsaved};
 use pillion_doors::DoorState;
 use pillion_exec::ExecService;
 use pillion_install::InstallService;
-use pillion_lanes::{Executor, Sessions};
+use pillion_lanes::{Executor, SessionsRoot};
 use pillion_notebook::{NotebookService, Reader, ReaderFuture, TypedText};
 use pillion_project::Projects;
 use pillion_python::PythonService;
@@ -38,7 +38,7 @@ pub struct EngineOptions {
     /// Where this engine can be reached, for `system.status`.
     pub place: EngineAddress,
     /// Where sessions are kept; among pillion's own data if not given.
-    pub sessions: Option<Sessions>,
+    pub sessions: Option<SessionsRoot>,
 }
 
 /// A whole pillion inside this process.

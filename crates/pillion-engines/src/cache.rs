@@ -11,7 +11,7 @@ use pillion_workspace::config::EngineChoice;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::engine::{Hover, Location};
+use crate::engine::{LspHover, LspLocation};
 use crate::surroundings::SurroundingsId;
 
 /// Answers that are kept; then all are forgotten.
@@ -49,11 +49,11 @@ pub struct CacheKey {
 #[derive(Debug, Clone)]
 pub enum CachedAnswer {
     /// Definitions or uses, as the engine named them.
-    Places(Arc<Vec<Location>>),
+    Places(Arc<Vec<LspLocation>>),
     /// Places that may mean the name, too.
     Possible(Arc<Vec<(PathBuf, Span)>>),
     /// What the engine says about a name, if it says anything.
-    Hover(Arc<Option<Hover>>),
+    Hover(Arc<Option<LspHover>>),
 }
 
 /// Answers of engines that are kept until a file changes.

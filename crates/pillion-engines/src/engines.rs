@@ -250,7 +250,7 @@ impl Engines {
                 running
                     .values()
                     .for_each(|server| server.close_document(&path));
-                told.push((path, engine::ChangeKind::Changed));
+                told.push((path, engine::LspChangeKind::Changed));
             }
         }
         for server in running.values() {
@@ -312,10 +312,10 @@ fn matters(path: &str) -> bool {
         )
 }
 
-fn kind(kind: ChangeKind) -> engine::ChangeKind {
+fn kind(kind: ChangeKind) -> engine::LspChangeKind {
     match kind {
-        ChangeKind::Created => engine::ChangeKind::Created,
-        ChangeKind::Modified => engine::ChangeKind::Changed,
-        ChangeKind::Deleted => engine::ChangeKind::Deleted,
+        ChangeKind::Created => engine::LspChangeKind::Created,
+        ChangeKind::Modified => engine::LspChangeKind::Changed,
+        ChangeKind::Deleted => engine::LspChangeKind::Deleted,
     }
 }

@@ -10,14 +10,14 @@ use std::time::Duration;
 
 use pillion_catalogue::{Error, Result};
 use pillion_runtime::Dirs;
-use pillion_supervisor::{Ask, Call, Pool, Supervisor};
+use pillion_supervisor::{Ask, CallRequest, Pool, Supervisor};
 use pillion_workspace::Clock;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::json;
 use serde_json::value::to_raw_value;
 
-use crate::engine::{Hover, Location, Position, Range};
+use crate::engine::{LspHover, LspLocation, LspPosition, LspRange};
 use crate::surroundings::Surroundings;
 use crate::tools;
 
@@ -56,32 +56,32 @@ impl Jedi {
     }
 
     /// Where the name at a place is defined.
-    pub async fn definition(&self, ask: &JediQuestion<'_>) -> Result<Vec<Location>> {
+    pub async fn definition(&self, ask: &JediQuestion<'_>) -> Result<Vec<LspLocation>> {
         self.places("definition", ask).await
     }
 
     /// Every use of the name at a place.
-    pub async fn references(&self, ask: &JediQuestion<'_>) -> Result<Vec<Location>> {
+    pub async fn references(&self, ask: &JediQuestion<'_>) -> Result<Vec<LspLocation>> {
         self.places("references", ask).await
     }
 
     /// What is known about the name at a place, for people.
-    pub async fn hover(&self, ask: &JediQuestion<'_>) -> Result<Option<Hover>> {
+    pub async fn hover(&self, ask: &JediQuestion<'_>) -> Result<Option<LspHover>> {
         let text: Option<String> = self.ask("hover", ask).await?;
-        Ok(text.map(|text| Hover {
+        Ok(text.map(|text| LspHover {
             text,
             markdown: false,
             range: None,
         }))
     }
 
-    async fn places(&self, function: &str, ask: &JediQuestion<'_>) -> Result<Vec<Location>> {
+    async fn places(&self, function: &str, ask: &JediQuestion<'_>) -> Result<Vec<LspLocation>> {
         let places: Vec<Place> = self.ask(function, ask).await?;
-        let places = places.into_iter().map(|place| Location {
+        let places = places.into_iter().map(|place| LspLocation {
             path: place.path,
-            range: Range {
-                start: Position::new(place.line, place.column),
-                end: Position::new(place.line, place.end_column),
+            range: LspRange {
+                start: LspPosition::new(place.line, place.column),
+                end: LspPosition::new(place.line, place.end_column),
             },
             whole: None,
         });
@@ -104,7 +104,7 @@ impl Jedi {
                 "column": asked.at.character,
             },
         });
-        let call = Call {
+        let call = CallRequest {
             ask: Ask {
                 method: "call".into(),
                 params: to_raw_value(&params).ok(),
@@ -128,7 +128,7 @@ pub struct JediQuestion<'a> {
     /// The file, as an absolute path.
     pub path: &'a Path,
     /// The place in it.
-    pub at: Position,
+    pub at: LspPosition,
     /// How long the answer may take.
     pub timeout: Duration,
 }

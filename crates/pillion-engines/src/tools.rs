@@ -8,7 +8,7 @@ use pillion_catalogue::{Code, Error, Result};
 use pillion_process::Launch;
 use pillion_runtime::managed::Silent;
 use pillion_runtime::{Dirs, Interpreter, Managed, bytecode, worker_dir};
-use pillion_supervisor::{Dialect, Pool, SidecarKind, SidecarLimits, Spec, Supervisor};
+use pillion_supervisor::{Dialect, Pool, SidecarKind, SidecarLimits, SidecarSpec, Supervisor};
 use pillion_workspace::config::CodeConfig;
 
 /// The environment with pillion's own tools.
@@ -42,7 +42,7 @@ pub async fn worker(
     Ok(
         supervisor.pool(&format!("{name}\0{}", root.display()), 1, || {
             let (folder, dirs) = (root.to_owned(), dirs.clone());
-            Spec {
+            SidecarSpec {
                 name: name.into(),
                 kind: SidecarKind::Engine,
                 workspace: root.to_owned(),

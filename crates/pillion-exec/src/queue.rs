@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use pillion_catalogue::{Error, Lease, Peer, Result};
 use pillion_lanes::{Program, Reply, RunOutcome, RunRequest};
-use pillion_store::{Job, JobEnd, NewJob};
+use pillion_store::{JobEnd, NewJob, StoredJob};
 use serde_json::value::RawValue;
 use tokio::sync::OwnedSemaphorePermit;
 
@@ -21,7 +21,7 @@ pub(crate) async fn start(
     request: RunRequest,
     asked: Box<RawValue>,
     peer: &Peer,
-) -> Result<Job> {
+) -> Result<StoredJob> {
     if let Some(session) = &request.session {
         service.executor().check_session(session)?;
     }
@@ -41,7 +41,7 @@ async fn create(
     asked: Box<RawValue>,
     place: OwnedSemaphorePermit,
     lease: Lease,
-) -> Result<Job> {
+) -> Result<StoredJob> {
     let jobs = service.jobs();
     let new = NewJob {
         session: request.session.clone(),

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 /// What an expert is asked, in the contract's words.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct ConsultationRequest {
+pub struct ExpertRequest {
     /// Who is asked.
     pub expert_id: String,
     /// What is asked.
@@ -75,7 +75,7 @@ pub struct Order {
     /// Who is asked.
     pub expert: Expert,
     /// What is asked.
-    pub request: ConsultationRequest,
+    pub request: ExpertRequest,
     /// The turn that it is for: what is known by when the turn is not committed ([`crate::sweep`]).
     pub turn_index: Option<u64>,
     /// Which Python runs skills, and whose `pillion.toml` says how.

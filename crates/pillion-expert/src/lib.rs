@@ -36,9 +36,7 @@ mod testing;
 mod text;
 
 pub use consult::Consultations;
-pub use consultation::{
-    Consultation, ConsultationLimits, ConsultationRequest, Order, SessionFolders,
-};
+pub use consultation::{Consultation, ConsultationLimits, ExpertRequest, Order, SessionFolders};
 pub use error::Error;
 pub use folder::{ConsultationStatus, discard, status, sweep};
 pub use model::{Consultant, PendingCompletion};

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use pillion_course::Expert;
 
-use crate::consultation::ConsultationRequest;
+use crate::consultation::ExpertRequest;
 use crate::inputs::Input;
 use crate::text;
 
@@ -77,7 +77,7 @@ fn add<'a>(
 }
 
 /// The letter to the expert.
-pub(crate) fn letter(expert: &Expert, request: &ConsultationRequest, inputs: &[Input]) -> String {
+pub(crate) fn letter(expert: &Expert, request: &ExpertRequest, inputs: &[Input]) -> String {
     let title = match text::line(&request.consulting_letter_title, WORD) {
         empty if empty.is_empty() => "Request for advice".to_owned(),
         title => title,
@@ -193,11 +193,11 @@ mod tests {
             title: "E".to_owned(),
             ..plain_expert()
         };
-        let request = ConsultationRequest {
+        let request = ExpertRequest {
             expert_id: "e".to_owned(),
             question: "Is it {{good}}?".to_owned(),
             consulting_letter_title: "About\nsales".to_owned(),
-            ..ConsultationRequest::default()
+            ..ExpertRequest::default()
         };
         let expected = "# About sales\n\nTo: E (`e`)\n\n## Question\n\nIs it {{good}}?\n\n\
             ## Files of the learner\n\nThere are none.\n";

@@ -334,7 +334,8 @@ pub struct Outlined {
 
 /// Definitions of a file, a folder or the whole workspace.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Outline {
+#[schemars(rename = "Outline")]
+pub struct OutlinedSymbols {
     /// The definitions.
     pub symbols: Vec<Outlined>,
     /// How many there are.

@@ -14,8 +14,8 @@
 //! ([`text`]).
 
 pub mod answers;
-mod coding;
 pub mod compiled;
+mod encoding;
 mod index;
 pub mod keywords;
 pub mod language;

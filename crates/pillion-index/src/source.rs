@@ -9,7 +9,7 @@ use pillion_protocol::{Code, Error, Result};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::coding::Coding;
+use crate::encoding::Coding;
 use crate::steps;
 
 /// A place in a file: line and column from 0, columns in characters.

@@ -6,7 +6,7 @@ use pillion_catalogue::{Format, Operation};
 use serde::de::DeserializeOwned;
 
 use crate::answers::{
-    Answer, Confidence, FileError, Hover, Location, Locations, Nothing, Outcome, Outline,
+    Answer, Confidence, FileError, Hover, Location, Locations, Nothing, Outcome, OutlinedSymbols,
     References, Unread, UnreadFile,
 };
 use crate::index::ParseError;
@@ -162,7 +162,7 @@ impl Text for Hover {
     }
 }
 
-impl Text for Outline {
+impl Text for OutlinedSymbols {
     fn text(&self) -> String {
         let mut out = Vec::new();
         let mut file = "";

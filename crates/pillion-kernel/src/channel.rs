@@ -4,7 +4,7 @@ use std::io;
 use std::os::fd::BorrowedFd;
 
 use bytes::{Bytes, BytesMut};
-use pillion_protocol::jupyter::{self, Message, MessageError, Signer};
+use pillion_protocol::jupyter::{self, JupyterMessage, MessageError, Signer};
 use pillion_protocol::zmtp::{self, Decoder, Socket};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpStream, UnixStream};
@@ -123,7 +123,9 @@ impl Receiver {
 
     /// The next message; `None` at the end. What is no message is an inner error, after which
     /// others may come.
-    pub(crate) async fn next(&mut self) -> io::Result<Option<Result<Message, MessageError>>> {
+    pub(crate) async fn next(
+        &mut self,
+    ) -> io::Result<Option<Result<JupyterMessage, MessageError>>> {
         loop {
             let parts = self.decoder.next(&mut self.buffer);
             if let Some(parts) = parts.map_err(io::Error::other)? {

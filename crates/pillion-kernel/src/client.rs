@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use pillion_process::Secret;
-use pillion_protocol::jupyter::{Header, Message, Signer, VERSION};
+use pillion_protocol::jupyter::{Header, JupyterMessage, Signer, VERSION};
 use pillion_protocol::websocket::ClientMessage;
 use pillion_protocol::zmtp::Socket;
 use serde::Serialize;
@@ -412,7 +412,7 @@ impl KernelClient {
     }
 
     /// Answer a question of the kernel's.
-    pub async fn answer(&self, question: &Message, value: &str) -> io::Result<()> {
+    pub async fn answer(&self, question: &JupyterMessage, value: &str) -> io::Result<()> {
         let header = serde_json::to_string(&self.header(&self.new_id(), "input_reply"))?;
         let content = serde_json::json!({ "value": value }).to_string();
         let parent = question.raw_header.get();

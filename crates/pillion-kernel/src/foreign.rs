@@ -13,7 +13,7 @@ use pillion_lanes::Ground;
 use pillion_project::{Project, Walls};
 use pillion_runtime::Dirs;
 use pillion_runtime::managed::ProgressListener;
-use pillion_runtime::view::{leads_away, links, shown};
+use pillion_runtime::python_paths::{leads_away, links, shown};
 use pillion_sandbox::Level;
 
 use crate::packages::Packages;

@@ -170,7 +170,7 @@ fn size(news: &News) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use pillion_protocol::jupyter::{Header, Message};
+    use pillion_protocol::jupyter::{Header, JupyterMessage};
     use serde_json::value::RawValue;
 
     use super::*;
@@ -179,7 +179,7 @@ mod tests {
         let raw = |text: String| RawValue::from_string(text).unwrap();
         Heard {
             channel,
-            message: Arc::new(Message {
+            message: Arc::new(JupyterMessage {
                 header: Header {
                     msg_type: kind.to_owned(),
                     ..Header::default()

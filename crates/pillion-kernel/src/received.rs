@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use pillion_protocol::jupyter::Message;
+use pillion_protocol::jupyter::JupyterMessage;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -48,7 +48,7 @@ pub struct Heard {
     /// Where.
     pub channel: Channel,
     /// What.
-    pub message: Arc<Message>,
+    pub message: Arc<JupyterMessage>,
 }
 
 impl Heard {

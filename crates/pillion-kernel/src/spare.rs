@@ -18,7 +18,7 @@ use std::time::Duration;
 use pillion_catalogue::{Code, Error, Result};
 use pillion_lanes::{Executor, session};
 use pillion_sandbox::{Disk, Level, Named, Settled, TMP, WORK, message};
-use pillion_supervisor::{Hold, Spec};
+use pillion_supervisor::{Hold, SidecarSpec};
 use serde_json::json;
 
 use crate::client::KernelClient;
@@ -210,7 +210,7 @@ impl Spare {
 }
 
 /// As its supervisor knows it.
-fn spec(make: &Make, life: &Arc<Mutex<Life>>) -> Spec {
+fn spec(make: &Make, life: &Arc<Mutex<Life>>) -> SidecarSpec {
     let (own, life) = (make.clone(), Arc::clone(life));
     let launch = move || {
         let mut life = life.lock().unwrap_or_else(PoisonError::into_inner);
@@ -224,7 +224,7 @@ fn spec(make: &Make, life: &Arc<Mutex<Life>>) -> Spec {
         });
         started.map_err(|error| not_started(&error))
     };
-    Spec {
+    SidecarSpec {
         name: NAME.to_owned(),
         launch: Arc::new(launch),
         ..make.spec()

@@ -14,7 +14,7 @@ use pillion_lanes::{Ground, Lane, RunFolder, disk, environment, limits, path_acc
 use pillion_process::Secret;
 use pillion_sandbox::walls::seccomp;
 use pillion_sandbox::{BoxRole, Confine, Disk, Folder, Level, Policy, WatchedLimits, message};
-use pillion_supervisor::{Dialect, Hold, SidecarKind, SidecarLimits, Spec, StartMode};
+use pillion_supervisor::{Dialect, Hold, SidecarKind, SidecarLimits, SidecarSpec, StartMode};
 use serde::Deserialize;
 use serde_json::json;
 
@@ -101,9 +101,9 @@ impl Make {
     }
 
     /// As its supervisor knows it.
-    pub(crate) fn spec(&self) -> Spec {
+    pub(crate) fn spec(&self) -> SidecarSpec {
         let make = self.clone();
-        Spec {
+        SidecarSpec {
             name: self.name(),
             kind: SidecarKind::Kernel,
             workspace: self.ground.project.root.clone(),

@@ -37,12 +37,12 @@ pub struct Executor {
     gate: Semaphore,
     waiting: Semaphore,
     host: OnceLock<Arc<dyn Host>>,
-    sessions: OnceLock<Sessions>,
+    sessions: OnceLock<SessionsRoot>,
 }
 
 /// Where sessions are kept, and which there are.
 #[derive(Debug, Clone)]
-pub struct Sessions {
+pub struct SessionsRoot {
     /// The folder that folders of sessions are in.
     pub root: PathBuf,
     /// Only sessions that are there already run code: somebody else makes them.
@@ -111,7 +111,7 @@ impl Executor {
     }
 
     /// Sessions are kept here; said once, before the first is needed.
-    pub fn set_sessions(&self, sessions: Sessions) {
+    pub fn set_sessions(&self, sessions: SessionsRoot) {
         let _ = self.sessions.set(sessions);
     }
 

@@ -42,7 +42,7 @@ mod zygote;
 
 pub use pillion_project::{Project, Whereabouts};
 
-pub use executor::{Executor, Sessions};
+pub use executor::{Executor, SessionsRoot};
 pub use lane::{LONGEST, Lane, MOST_MEMORY_MB, limits};
 pub use outcome::RunOutcome;
 pub use perform::{Admitted, Ground, RunRequest, disk};

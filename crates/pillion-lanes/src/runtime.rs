@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use pillion_catalogue::{Code, Error, Result};
 use pillion_project::{Project, Stamps, Walls};
 use pillion_runtime::discovery::{self, DiscoveryRequest};
-use pillion_runtime::view::{leads_away, links, shown};
+use pillion_runtime::python_paths::{leads_away, links, shown};
 use pillion_runtime::{Dirs, Interpreter, bytecode, worker_dir};
 
 /// What the runtime of a project was found to be.

@@ -16,7 +16,7 @@ use pillion_sandbox::walls::{landlock, rlimits, seccomp};
 use pillion_sandbox::{
     BoxRole, Confine, HANDED, Level, Policy, SHM_BYTES, TMP, TMP_BYTES, WORK, message,
 };
-use pillion_supervisor::{Dialect, Hold, SidecarKind, SidecarLimits, Spec, StartMode};
+use pillion_supervisor::{Dialect, Hold, SidecarKind, SidecarLimits, SidecarSpec, StartMode};
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -63,9 +63,9 @@ impl Make {
     }
 
     /// As its supervisor knows it.
-    pub(crate) fn spec(&self) -> Spec {
+    pub(crate) fn spec(&self) -> SidecarSpec {
         let make = self.clone();
-        Spec {
+        SidecarSpec {
             name: format!("zygote-{}", self.lane.name()),
             kind: SidecarKind::Zygote,
             workspace: self.root.clone(),

@@ -18,7 +18,7 @@
 //!
 //! [`operations`] are what callers see.
 
-mod attached;
+mod attached_kernel;
 mod cell_ref;
 pub mod file;
 mod gateway;
@@ -34,7 +34,7 @@ mod step;
 mod typed_cells;
 mod widgets;
 
-pub use attached::{complete_attached, run_attached};
+pub use attached_kernel::{complete_attached, run_attached};
 pub use running_cell::CellEvent;
 pub use service::NotebookService;
 pub use typed_cells::{Reader, ReaderFuture, TypedText};

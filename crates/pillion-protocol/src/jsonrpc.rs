@@ -77,7 +77,7 @@ impl<'de> Deserialize<'de> for VersionMarker {
 
 /// A request, or a notification when it has no id.
 #[derive(Debug, Clone, Deserialize)]
-pub struct Request {
+pub struct RpcRequest {
     /// Always `"2.0"`.
     #[serde(rename = "jsonrpc")]
     pub version: VersionMarker,
@@ -103,15 +103,15 @@ fn present<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<I
 #[derive(Debug)]
 pub enum Incoming {
     /// One request, or what is wrong with it and the id it had.
-    Single(Result<Request, (Id, Error)>),
+    Single(Result<RpcRequest, (Id, Error)>),
     /// A batch, answered as a whole.
-    Batch(Vec<Result<Request, (Id, Error)>>),
+    Batch(Vec<Result<RpcRequest, (Id, Error)>>),
 }
 
 /// Read what a peer sent. Never fails: what is wrong becomes the answer to send.
 pub fn read(frame: &[u8]) -> Incoming {
     // The fast path: one well-formed request.
-    if let Ok(request) = serde_json::from_slice::<Request>(frame) {
+    if let Ok(request) = serde_json::from_slice::<RpcRequest>(frame) {
         return Incoming::Single(checked(request));
     }
     let value: &RawValue = match serde_json::from_slice(frame) {
@@ -130,8 +130,8 @@ pub fn read(frame: &[u8]) -> Incoming {
     }
 }
 
-fn one(value: &RawValue) -> Result<Request, (Id, Error)> {
-    match serde_json::from_str::<Request>(value.get()) {
+fn one(value: &RawValue) -> Result<RpcRequest, (Id, Error)> {
+    match serde_json::from_str::<RpcRequest>(value.get()) {
         Ok(request) => checked(request),
         Err(error) => Err((id_of(value), invalid(error))),
     }
@@ -146,7 +146,7 @@ fn id_of(value: &RawValue) -> Id {
     serde_json::from_str::<WithId>(value.get()).map_or(Id::Null, |found| found.id)
 }
 
-fn checked(request: Request) -> Result<Request, (Id, Error)> {
+fn checked(request: RpcRequest) -> Result<RpcRequest, (Id, Error)> {
     let fits = match &request.params {
         None => true,
         Some(params) => matches!(params.get().as_bytes().first(), Some(b'{' | b'[' | b'n')),
@@ -202,7 +202,7 @@ impl From<ErrorMember> for Error {
 
 /// An answer.
 #[derive(Debug, Serialize, Deserialize)]
-pub struct Response {
+pub struct RpcResponse {
     /// Always `"2.0"`.
     #[serde(rename = "jsonrpc")]
     pub version: VersionMarker,
@@ -227,7 +227,7 @@ where
     Box::<RawValue>::deserialize(deserializer).map(Some)
 }
 
-impl Response {
+impl RpcResponse {
     /// The answer to request `id`.
     pub fn new(id: Id, outcome: Result<Box<RawValue>, Error>) -> Self {
         let (result, error) = match outcome {
@@ -268,7 +268,7 @@ pub struct Notification {
 #[derive(Debug)]
 pub enum FromServer {
     /// An answer.
-    Response(Response),
+    Response(RpcResponse),
     /// A notification.
     Notification(Notification),
 }
@@ -294,7 +294,7 @@ pub mod method {
 
 /// Parameters of [`method::CANCEL`].
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Cancel {
+pub struct RpcCancel {
     /// Which request.
     pub id: Id,
 }
@@ -410,7 +410,7 @@ mod tests {
     #[test]
     fn answers_round_trip() {
         let null = RawValue::from_string("null".into()).unwrap();
-        let text = serde_json::to_string(&Response::new(Id::Number(1), Ok(null))).unwrap();
+        let text = serde_json::to_string(&RpcResponse::new(Id::Number(1), Ok(null))).unwrap();
         assert_eq!(text, r#"{"jsonrpc":"2.0","result":null,"id":1}"#);
         let FromServer::Response(back) = FromServer::read(text.as_bytes()).unwrap() else {
             panic!()
@@ -418,7 +418,7 @@ mod tests {
         assert_eq!(back.into_outcome().unwrap().get(), "null");
 
         let error = Error::new(Code::Crashed, "gone").hint("again");
-        let text = serde_json::to_string(&Response::new(Id::Null, Err(error.clone()))).unwrap();
+        let text = serde_json::to_string(&RpcResponse::new(Id::Null, Err(error.clone()))).unwrap();
         let FromServer::Response(back) = FromServer::read(text.as_bytes()).unwrap() else {
             panic!()
         };

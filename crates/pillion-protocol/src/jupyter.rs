@@ -51,7 +51,7 @@ pub struct Header {
 
 /// A message.
 #[derive(Debug, Clone)]
-pub struct Message {
+pub struct JupyterMessage {
     /// What it is.
     pub header: Header,
     /// The header as it came.
@@ -117,7 +117,7 @@ pub fn encode(signer: &Signer, texts: [&str; 4], buffers: &[Bytes]) -> Vec<Bytes
 }
 
 /// The message that these parts are.
-pub fn decode(signer: &Signer, parts: &[MessagePart]) -> Result<Message, MessageError> {
+pub fn decode(signer: &Signer, parts: &[MessagePart]) -> Result<JupyterMessage, MessageError> {
     let is_delimiter = |part: &MessagePart| part.bytes().is_some_and(|bytes| bytes == DELIMITER);
     let delimiter = parts
         .iter()
@@ -144,7 +144,7 @@ pub fn decode(signer: &Signer, parts: &[MessagePart]) -> Result<Message, Message
     let raw_header = object(&header, "header")?;
     let parent = object(&parent, "parent header")?;
     let answered: Header = read(&parent, "parent header")?;
-    Ok(Message {
+    Ok(JupyterMessage {
         header: read(&raw_header, "header")?,
         raw_header,
         parent_id: Some(answered.msg_id).filter(|id| !id.is_empty()),

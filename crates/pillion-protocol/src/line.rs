@@ -13,7 +13,7 @@ pub const PROTOCOL: u32 = 1;
 
 /// A request line. Every member may be missing.
 #[derive(Debug, Default, Deserialize)]
-pub struct Request {
+pub struct LineRequest {
     /// Comes back with the answer; any JSON.
     #[serde(default)]
     pub id: Option<Box<RawValue>>,
@@ -45,7 +45,7 @@ pub type RefusedLine = (Option<Box<RawValue>>, Error);
 
 /// Read a request line; what is wrong becomes the answer to send, under the line's own id if
 /// it has one: a host waits for it.
-pub fn read(line: &[u8]) -> Result<Request, RefusedLine> {
+pub fn read(line: &[u8]) -> Result<LineRequest, RefusedLine> {
     let nobody = |code, what: String| (None, Error::new(code, what));
     let text = std::str::from_utf8(line)
         .map_err(|error| nobody(Code::InvalidJson, format!("the line is not UTF-8: {error}")))?;

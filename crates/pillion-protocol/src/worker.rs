@@ -6,7 +6,7 @@ use serde_json::value::RawValue;
 
 /// A request to a worker.
 #[derive(Debug, Serialize)]
-pub struct Request<'a, P> {
+pub struct WorkerRequest<'a, P> {
     /// Comes back with the answer; absent in cancel and trim.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub id: Option<u64>,
@@ -22,7 +22,7 @@ pub struct Request<'a, P> {
 
 /// Parameters of `call`.
 #[derive(Debug, Clone, Serialize)]
-pub struct Call {
+pub struct WorkerCall {
     /// `module:name`.
     pub function: String,
     /// An object for keywords, an array for positions, nothing for none.
@@ -38,7 +38,7 @@ pub struct Call {
 
 /// Parameters of `invoke`: an exposed function by its name, with arguments that are checked.
 #[derive(Debug, Clone, Serialize)]
-pub struct Invoke {
+pub struct WorkerInvoke {
     /// The modules whose functions are exposed.
     pub modules: Vec<String>,
     /// The function's name among them.
@@ -53,7 +53,7 @@ pub struct Invoke {
 
 /// Result of `invoke`.
 #[derive(Debug, Deserialize)]
-pub struct Invoked<'a> {
+pub struct WorkerInvoked<'a> {
     /// What the function returned; the values of a generator, unless they were streamed.
     #[serde(borrow)]
     pub value: &'a RawValue,

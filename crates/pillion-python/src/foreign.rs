@@ -8,7 +8,7 @@ use pillion_catalogue::{Code, Error, Result};
 use pillion_process::Launch;
 use pillion_process::environment::ChildVariables;
 use pillion_project::Project;
-use pillion_supervisor::{Dialect, SidecarKind, SidecarLimits, Spec};
+use pillion_supervisor::{Dialect, SidecarKind, SidecarLimits, SidecarSpec};
 use pillion_workspace::config::Foreign;
 
 /// A foreign sidecar cannot be told to stop one call, so a hanging one is given longer.
@@ -39,7 +39,7 @@ pub(crate) fn spec(
     name: &str,
     foreign: &Foreign,
     variables: ChildVariables,
-) -> Spec {
+) -> SidecarSpec {
     let limits = SidecarLimits {
         hello: Duration::from_secs_f64(foreign.ready_s),
         grace: GRACE,
@@ -47,7 +47,7 @@ pub(crate) fn spec(
         ..SidecarLimits::default()
     };
     let (root, made) = (project.root.clone(), foreign.clone());
-    Spec {
+    SidecarSpec {
         name: name.to_owned(),
         kind: SidecarKind::Foreign,
         workspace: project.root.clone(),

@@ -8,7 +8,7 @@ use pillion_catalogue::{Code, Error, Result};
 use pillion_process::Launch;
 use pillion_process::environment::ChildVariables;
 use pillion_runtime::{Dirs, bytecode, worker_dir};
-use pillion_supervisor::{Dialect, SidecarKind, SidecarLimits, Spec};
+use pillion_supervisor::{Dialect, SidecarKind, SidecarLimits, SidecarSpec};
 
 use crate::project::PythonProject;
 
@@ -18,7 +18,7 @@ pub(crate) fn spec(
     path: Vec<PathBuf>,
     variables: ChildVariables,
     dirs: &Dirs,
-) -> Spec {
+) -> SidecarSpec {
     let config = &project.common.config.python;
     let limits = SidecarLimits {
         queue: config.queue,
@@ -28,7 +28,7 @@ pub(crate) fn spec(
         ..SidecarLimits::default()
     };
     let (for_launch, dirs) = (Arc::clone(project), dirs.clone());
-    Spec {
+    SidecarSpec {
         name: "worker".into(),
         kind: SidecarKind::Worker,
         workspace: project.common.root.clone(),
@@ -116,7 +116,7 @@ mod tests {
         variables: Vec<String>,
     }
 
-    fn started(spec: &Spec) -> Started {
+    fn started(spec: &SidecarSpec) -> Started {
         let pillion_supervisor::StartMode::Plain(launch) = (spec.launch)().unwrap() else {
             panic!("a worker is not confined");
         };
@@ -142,7 +142,7 @@ mod tests {
     }
 
     /// What a worker of this project is made of, with these variables of its caller.
-    fn made(world: &World, project: &Arc<PythonProject>, path: &[&str]) -> Spec {
+    fn made(world: &World, project: &Arc<PythonProject>, path: &[&str]) -> SidecarSpec {
         let own = map(&[("PATH", "/usr/bin:/bin"), ("LANG", "C"), ("SECRET", "x")]);
         let variables = ChildVariables::for_worker(None, &own, &[]);
         let path = path.iter().map(PathBuf::from).collect();

@@ -90,7 +90,7 @@ fn cut(text: &str) -> String {
 }
 
 /// Rules that were read and understood.
-pub struct Codemod {
+pub struct CodemodRules {
     /// One collection per rule: it knows which files the rule is for, and keeps the order.
     rules: Vec<RuleCollection<Python>>,
 }
@@ -134,13 +134,13 @@ pub struct Rewritten {
     pub warnings: Vec<String>,
 }
 
-impl std::fmt::Debug for Codemod {
+impl std::fmt::Debug for CodemodRules {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Codemod({} rules)", self.rules.len())
+        write!(f, "CodemodRules({})", self.rules.len())
     }
 }
 
-impl Codemod {
+impl CodemodRules {
     /// Read rules, separated by `---`.
     pub fn read(yaml: &str) -> Result<Self> {
         let rules = from_yaml_string::<Python>(yaml, &GlobalRules::default())

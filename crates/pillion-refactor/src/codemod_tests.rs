@@ -3,7 +3,7 @@
 use super::*;
 
 fn run(yaml: &str, text: &str) -> Rewritten {
-    let codemod = Codemod::read(yaml).unwrap();
+    let codemod = CodemodRules::read(yaml).unwrap();
     codemod.on("pkg/m.py", &Source::decode(text.as_bytes()), usize::MAX)
 }
 
@@ -134,7 +134,7 @@ fn wrong_rules_are_mistakes_of_the_caller() {
         ),
     ];
     for (yaml, part) in cases {
-        let error = Codemod::read(yaml).expect_err(yaml);
+        let error = CodemodRules::read(yaml).expect_err(yaml);
         assert_eq!(error.code, Code::InvalidParams, "{yaml}");
         assert!(error.message.contains(part), "{yaml}: {}", error.message);
         assert!(error.hint.is_some());
@@ -157,7 +157,7 @@ fn folders_are_searched_with_totals() {
     .unwrap();
     files.push("latin.py".into());
     files.push("missing.py".into());
-    let done = Codemod::read(PRINT)
+    let done = CodemodRules::read(PRINT)
         .unwrap()
         .run(temp.path(), &files, 5)
         .unwrap();
@@ -213,7 +213,7 @@ fn what_nests_too_deeply_is_refused_or_left_alone() {
         "[".repeat(30_000) + &"]".repeat(30_000),
     ] {
         let rule = format!("id: r\nlanguage: python\nrule: {{pattern: '{pattern}'}}\n");
-        let error = Codemod::read(&rule).unwrap_err();
+        let error = CodemodRules::read(&rule).unwrap_err();
         assert!(
             error.message.contains("nests too deeply"),
             "{}",

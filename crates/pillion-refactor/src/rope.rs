@@ -12,7 +12,7 @@ use pillion_catalogue::{Code, Error, Result};
 use pillion_engines::tools;
 use pillion_index::source::{Position, Source};
 use pillion_runtime::Dirs;
-use pillion_supervisor::{Ask, Call, Pool, SidecarLimits, Supervisor};
+use pillion_supervisor::{Ask, CallRequest, Pool, SidecarLimits, Supervisor};
 use serde::Deserialize;
 use serde_json::value::to_raw_value;
 use serde_json::{Value, json};
@@ -179,7 +179,7 @@ impl Rope {
     ) -> Result<Refactored> {
         let function = format!("pillion.rope_engine:{function}");
         let params = json!({ "function": function, "params": params });
-        let call = Call {
+        let call = CallRequest {
             ask: Ask {
                 method: "call".into(),
                 params: to_raw_value(&params).ok(),

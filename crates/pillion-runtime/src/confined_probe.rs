@@ -10,7 +10,7 @@ use pillion_process::{Exit, Pipe, ProgramOutput, StreamTarget};
 use pillion_sandbox::{BoxRole, Confine, Folder, Level, Limits, Means, Policy};
 use tokio::sync::OnceCell;
 
-use crate::{Interpreter, view};
+use crate::{Interpreter, python_paths};
 
 /// What it may write of an answer.
 const MOST: u64 = 64 << 10;
@@ -114,7 +114,7 @@ fn needed(executable: &Path) -> Vec<PathBuf> {
         prefixes.extend(program.ancestors().nth(2).map(Path::to_owned));
     }
     prefixes.extend(executable.ancestors().nth(2).and_then(made_from));
-    let mut all = view::links(executable);
+    let mut all = python_paths::links(executable);
     for prefix in prefixes.iter().filter(|prefix| prefix.is_absolute()) {
         let names = ["bin", "lib", "lib64", "lib32", "pyvenv.cfg"];
         let system = ["/", "/usr", "/usr/local"].map(Path::new);

@@ -35,10 +35,10 @@ mod interpreter;
 pub mod managed;
 mod probe;
 mod probe_cache;
+pub mod python_paths;
 mod shim;
 pub mod trust;
 mod version;
-pub mod view;
 pub mod worker_files;
 
 pub use confined_probe::most_walls;

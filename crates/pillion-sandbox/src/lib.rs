@@ -35,7 +35,7 @@ mod sys;
 #[cfg(target_os = "linux")]
 mod syscalls;
 #[cfg(target_os = "linux")]
-mod view;
+mod system_paths;
 mod walk;
 pub mod walls;
 

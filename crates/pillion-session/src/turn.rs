@@ -10,8 +10,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use pillion_agents::{
-    BindingRule, ChapterTexts, ConsultationResult, DEFAULT_BUDGET, ExpertInfo, MemoCommit,
-    ModelRequest, Prompts, RecentTurn, Speaker, StreamEvent, TokenUsage, Turn, TurnAction,
+    ChapterTexts, ConsultationResult, DEFAULT_BUDGET, ExpertInfo, MemoCommit, ModelRequest,
+    PacketRule, Prompts, RecentTurn, Speaker, StreamEvent, TokenUsage, Turn, TurnAction,
     TurnCommit, TurnEvent, TurnInput, initial_packet,
 };
 use pillion_catalogue::{Error, Lease, Result, commit};
@@ -177,7 +177,7 @@ fn input(
     let rules = chapter.consultation.binding_rules.iter();
     let rules = rules.filter_map(|rule| {
         let rule = serde_json::to_value(rule).ok()?;
-        serde_json::from_value::<BindingRule>(rule).ok()
+        serde_json::from_value::<PacketRule>(rule).ok()
     });
     let recent = history.into_iter().map(|turn| RecentTurn {
         turn_index: turn.turn_index,
@@ -346,7 +346,7 @@ impl Task {
                 user_workspace: running.folder.path(pillion_lanes::session::WORKSPACE),
             },
             expert: expert.clone(),
-            request: pillion_expert::ConsultationRequest {
+            request: pillion_expert::ExpertRequest {
                 expert_id: request.expert_id,
                 question: request.question,
                 context: request.context,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use tokio::sync::OnceCell;
 
-use crate::{Job, JobDetail, JobFilter, Jobs, Store, StoreError, StoreOptions, owner};
+use crate::{JobDetail, JobFilter, JobPage, Store, StoreError, StoreOptions, StoredJob, owner};
 
 /// The store's folder and file below the data folder. The folder is the store's own.
 pub const FILE: &str = "jobs/jobs.sqlite";
@@ -66,7 +66,7 @@ impl StoreHandle {
     }
 
     /// The newest jobs, and how many there are. Those whose daemons have died are lost by now.
-    pub async fn jobs(&self, filter: JobFilter) -> Result<Jobs, StoreError> {
+    pub async fn jobs(&self, filter: JobFilter) -> Result<JobPage, StoreError> {
         let store = self.store().await?;
         let found = store.list(filter.clone()).await?;
         if !found.jobs.iter().any(is_orphan) {
@@ -94,7 +94,7 @@ async fn open(path: PathBuf, options: StoreOptions) -> Result<Store, StoreError>
 }
 
 /// Another daemon began it, and has died since.
-fn is_orphan(job: &Job) -> bool {
+fn is_orphan(job: &StoredJob) -> bool {
     !job.status.is_final() && !owner::is_alive(&job.owner)
 }
 

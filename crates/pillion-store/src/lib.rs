@@ -45,14 +45,14 @@ pub use error::StoreError;
 pub use handle::{FILE, StoreHandle};
 pub use id::new_id;
 pub use jobs::{
-    Job, JobDetail, JobEnd, JobFilter, Jobs, MAX_LISTED, MAX_NAME_BYTES, MAX_REQUEST_BYTES,
-    MAX_RESULT_BYTES, NewJob,
+    JobDetail, JobEnd, JobFilter, JobPage, MAX_LISTED, MAX_NAME_BYTES, MAX_REQUEST_BYTES,
+    MAX_RESULT_BYTES, NewJob, StoredJob,
 };
 pub use outbox::{
     Delivery, DeliveryKind, Enqueued, GivenUp, MAX_BODY_BYTES, MAX_DELAY, MAX_ENQUEUED,
     MAX_GIVEN_UP_LISTED, MAX_REASON_BYTES, OutboxCounts, OutboxLimits, Outgoing,
 };
 pub use retention::{Pruned, Retention};
-pub use runs::{MAX_RUN_BYTES, NewRun, Run};
+pub use runs::{MAX_RUN_BYTES, NewRun, StoredRun};
 pub use status::JobState;
 pub use store::{Store, StoreOptions};

@@ -29,7 +29,7 @@ pub struct NewRun {
 
 /// A run that was recorded.
 #[derive(Debug, Clone)]
-pub struct Run {
+pub struct StoredRun {
     /// The session it was for.
     pub session: String,
     /// When it was recorded: RFC 3339, UTC, milliseconds.
@@ -72,7 +72,7 @@ pub(crate) fn list(
     transaction: &Transaction<'_>,
     session: &str,
     limit: usize,
-) -> Result<Vec<Run>, StoreError> {
+) -> Result<Vec<StoredRun>, StoreError> {
     transaction.sql(|connection| {
         connection
             .prepare(
@@ -80,7 +80,7 @@ pub(crate) fn list(
                  WHERE session = ?1 ORDER BY seq DESC LIMIT ?2",
             )?
             .query_map(params![session, as_limit(limit)], |row| {
-                Ok(Run {
+                Ok(StoredRun {
                     session: row.get(0)?,
                     at: row.get(1)?,
                     outcome: row.get(2)?,

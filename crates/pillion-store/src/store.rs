@@ -8,12 +8,12 @@ use serde_json::value::RawValue;
 
 use crate::StoreError;
 use crate::connection_thread::ConnectionThread;
-use crate::jobs::{self, Job, JobDetail, JobEnd, JobFilter, Jobs, NewJob};
+use crate::jobs::{self, JobDetail, JobEnd, JobFilter, JobPage, NewJob, StoredJob};
 use crate::open_connection::Use;
 use crate::outbox::{self, Delivery, Enqueued, GivenUp, OutboxCounts, OutboxLimits, Outgoing};
 use crate::owner::{self, Life};
 use crate::retention::{self, Pruned, Retention};
-use crate::runs::{self, NewRun, Run};
+use crate::runs::{self, NewRun, StoredRun};
 
 /// How a store is run.
 #[derive(Debug, Clone, Copy)]
@@ -91,7 +91,7 @@ impl Store {
     }
 
     /// Create a job of this life, which waits for its turn.
-    pub async fn create(&self, new: NewJob) -> Result<Job, StoreError> {
+    pub async fn create(&self, new: NewJob) -> Result<StoredJob, StoreError> {
         let owner = self.life.name.clone();
         self.writer
             .ask(move |transaction| jobs::create(transaction, &new, &owner))
@@ -99,7 +99,7 @@ impl Store {
     }
 
     /// A job that waits begins to run.
-    pub async fn start(&self, id: &str) -> Result<Job, StoreError> {
+    pub async fn start(&self, id: &str) -> Result<StoredJob, StoreError> {
         let id = id.to_owned();
         self.writer
             .ask(move |transaction| jobs::start(transaction, &id))
@@ -113,7 +113,7 @@ impl Store {
         id: &str,
         end: JobEnd,
         result: Option<Box<RawValue>>,
-    ) -> Result<Job, StoreError> {
+    ) -> Result<StoredJob, StoreError> {
         let (id, keep) = (id.to_owned(), self.retention);
         self.writer
             .ask(move |transaction| {
@@ -133,7 +133,7 @@ impl Store {
     }
 
     /// The newest jobs, and how many there are.
-    pub async fn list(&self, filter: JobFilter) -> Result<Jobs, StoreError> {
+    pub async fn list(&self, filter: JobFilter) -> Result<JobPage, StoreError> {
         self.reader
             .ask(move |transaction| jobs::list(transaction, &filter))
             .await
@@ -141,7 +141,7 @@ impl Store {
 
     /// What lives that have ended left unfinished is lost; said once, at the start. Jobs of
     /// other living daemons stay as they are.
-    pub async fn lose(&self) -> Result<Vec<Job>, StoreError> {
+    pub async fn lose(&self) -> Result<Vec<StoredJob>, StoreError> {
         self.lose_unless(owner::is_alive).await
     }
 
@@ -149,7 +149,7 @@ impl Store {
     pub async fn lose_unless(
         &self,
         is_alive: impl Fn(&str) -> bool + Send + 'static,
-    ) -> Result<Vec<Job>, StoreError> {
+    ) -> Result<Vec<StoredJob>, StoreError> {
         self.writer
             .ask(move |transaction| jobs::lose(transaction, is_alive))
             .await
@@ -175,7 +175,7 @@ impl Store {
     }
 
     /// The last runs of a session, newest first.
-    pub async fn runs(&self, session: &str, limit: usize) -> Result<Vec<Run>, StoreError> {
+    pub async fn runs(&self, session: &str, limit: usize) -> Result<Vec<StoredRun>, StoreError> {
         let session = session.to_owned();
         self.reader
             .ask(move |transaction| runs::list(transaction, &session, limit))

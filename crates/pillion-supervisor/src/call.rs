@@ -31,7 +31,7 @@ impl Ask {
 
 /// A call: what to ask and under which rules.
 #[derive(Debug)]
-pub struct Call {
+pub struct CallRequest {
     /// What to ask.
     pub ask: Ask,
     /// Whether it may be asked again after a crash.

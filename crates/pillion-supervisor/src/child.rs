@@ -25,7 +25,7 @@ use crate::streams::{
     Control, ReaderGone, at, control_pair, deliver_held, places, read_control, write_backlog,
 };
 use crate::tail::Tail;
-use crate::{Ended, Events, Notice, Spec, StartMode};
+use crate::{Ended, Events, Notice, SidecarSpec, StartMode};
 
 /// How long the output of an ended process may take to reach its end.
 const OUTPUT_TIMEOUT: Duration = Duration::from_secs(2);
@@ -126,7 +126,7 @@ pub(crate) struct Child {
 impl Child {
     /// Start a process of `spec`.
     pub(crate) fn start(
-        spec: &Spec,
+        spec: &SidecarSpec,
         generation: u64,
         events: &Events,
         lease: Lease,
@@ -402,7 +402,7 @@ struct Started {
 }
 
 impl Started {
-    fn new(spec: &Spec) -> Result<Self> {
+    fn new(spec: &SidecarSpec) -> Result<Self> {
         let stdin = match spec.dialect.is_held() {
             true => StreamTarget::Null,
             false => StreamTarget::Piped,
@@ -453,7 +453,7 @@ impl Started {
     }
 }
 
-fn refused(spec: &Spec, error: &dyn std::fmt::Display) -> Error {
+fn refused(spec: &SidecarSpec, error: &dyn std::fmt::Display) -> Error {
     Error::new(
         Code::StartFailed,
         format!("cannot start sidecar `{}`: {error}", spec.name),

@@ -71,7 +71,7 @@ impl Dialect {
         // Text and numbers always become JSON.
         match self {
             Self::Worker => {
-                let request = worker::Request {
+                let request = worker::WorkerRequest {
                     id: Some(id),
                     method: &ask.method,
                     params,

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::json;
 
 use crate::child::Child;
-use crate::{Cause, Spec};
+use crate::{Cause, SidecarSpec};
 
 /// Lines of stderr that an error carries.
 const TAIL_LINES: usize = 20;
@@ -35,7 +35,7 @@ impl ServerError {
     }
 
     /// What its caller is told; `data.lsp_code` has the server's own number.
-    pub(crate) fn into_error(self, spec: &Spec) -> Error {
+    pub(crate) fn into_error(self, spec: &SidecarSpec) -> Error {
         let (code, hint) = match self.code {
             Self::CONTENT_MODIFIED => (Code::Conflict, "files changed meanwhile; ask again"),
             Self::REQUEST_CANCELLED | Self::SERVER_CANCELLED => (Code::Cancelled, "ask again"),
@@ -53,7 +53,7 @@ impl ServerError {
     }
 }
 
-pub(crate) fn busy(spec: &Spec) -> Error {
+pub(crate) fn busy(spec: &SidecarSpec) -> Error {
     Error::new(
         Code::Busy,
         format!(
@@ -64,7 +64,7 @@ pub(crate) fn busy(spec: &Spec) -> Error {
     .hint("try again later, or allow more workers in `pillion.toml` (`[python] workers = N`)")
 }
 
-pub(crate) fn stopped(spec: &Spec) -> Error {
+pub(crate) fn stopped(spec: &SidecarSpec) -> Error {
     Error::new(
         Code::ShuttingDown,
         format!("`{}` is shutting down", spec.name),
@@ -73,7 +73,7 @@ pub(crate) fn stopped(spec: &Spec) -> Error {
 }
 
 /// The breaker is open, and nobody can be asked instead.
-pub(crate) fn broken(spec: &Spec) -> Error {
+pub(crate) fn broken(spec: &SidecarSpec) -> Error {
     Error::new(
         Code::StartFailed,
         format!("`{}` did not start, or died too often", spec.name),
@@ -81,7 +81,7 @@ pub(crate) fn broken(spec: &Spec) -> Error {
     .hint("`pillion logs` has more; it is tried again in a while")
 }
 
-pub(crate) fn too_slow(spec: &Spec, timeout: Duration) -> Error {
+pub(crate) fn too_slow(spec: &SidecarSpec, timeout: Duration) -> Error {
     Error::new(
         Code::Timeout,
         format!("`{}` gave no answer within {} s", spec.name, timeout.as_secs_f64()),
@@ -89,7 +89,7 @@ pub(crate) fn too_slow(spec: &Spec, timeout: Duration) -> Error {
     .hint("the call was interrupted; give it more time with `timeout_ms` (`--timeout` on the command line, in seconds)")
 }
 
-pub(crate) fn too_large(spec: &Spec) -> Error {
+pub(crate) fn too_large(spec: &SidecarSpec) -> Error {
     Error::new(
         Code::ResponseTooLarge,
         format!(
@@ -100,7 +100,7 @@ pub(crate) fn too_large(spec: &Spec) -> Error {
     .hint("return less, or write it to a file and return its path")
 }
 
-pub(crate) fn crashed(spec: &Spec, child: &Child, exit: Exit, cause: Cause) -> Error {
+pub(crate) fn crashed(spec: &SidecarSpec, child: &Child, exit: Exit, cause: Cause) -> Error {
     let tail = child.stderr.last(TAIL_LINES);
     let data = json!({
         "cause": cause,

@@ -48,7 +48,7 @@ mod supervisor;
 mod tail;
 
 pub use actor::Sidecar;
-pub use call::{Ask, Call, CallAnswer};
+pub use call::{Ask, CallAnswer, CallRequest};
 pub use dialect::Dialect;
 pub use ended::{Cause, Ended};
 pub use events::{Event, EventListener, Events};
@@ -56,6 +56,6 @@ pub use hold::Hold;
 pub use life::SidecarState;
 pub use opening::{Notice, Opening, Replay};
 pub use pool::Pool;
-pub use spec::{SidecarKind, SidecarLimits, Spec, StartMode};
+pub use spec::{SidecarKind, SidecarLimits, SidecarSpec, StartMode};
 pub use status::{SidecarStatus, WorkspaceStatus};
 pub use supervisor::Supervisor;

@@ -8,7 +8,10 @@ use pillion_catalogue::Activity;
 use pillion_protocol::Result;
 
 use crate::actor::ActorContext;
-use crate::{Call, CallAnswer, Events, Hold, Notice, Sidecar, SidecarState, SidecarStatus, Spec};
+use crate::{
+    CallAnswer, CallRequest, Events, Hold, Notice, Sidecar, SidecarSpec, SidecarState,
+    SidecarStatus,
+};
 
 /// How long a spare waits before it takes processor time from the successor's start.
 const SPARE_DELAY: Duration = Duration::from_millis(300);
@@ -17,7 +20,7 @@ const SPARE_DELAY: Duration = Duration::from_millis(300);
 /// busy, up to the size of the pool.
 #[derive(Debug)]
 pub struct Pool {
-    spec: Spec,
+    spec: SidecarSpec,
     size: usize,
     around: ActorContext,
     started: SystemTime,
@@ -30,7 +33,7 @@ pub struct Pool {
 }
 
 impl Pool {
-    pub(crate) fn new(spec: Spec, size: usize, events: Events, activity: Activity) -> Self {
+    pub(crate) fn new(spec: SidecarSpec, size: usize, events: Events, activity: Activity) -> Self {
         let around = ActorContext {
             events,
             activity,
@@ -48,7 +51,7 @@ impl Pool {
     }
 
     /// Ask one of them something. Dropping the future cancels the call.
-    pub async fn call(&self, call: Call) -> Result<CallAnswer> {
+    pub async fn call(&self, call: CallRequest) -> Result<CallAnswer> {
         let sidecar = self.pick();
         sidecar.call(call).await
     }
@@ -68,7 +71,7 @@ impl Pool {
     }
 
     /// What they are made of.
-    pub fn spec(&self) -> &Spec {
+    pub fn spec(&self) -> &SidecarSpec {
         &self.spec
     }
 

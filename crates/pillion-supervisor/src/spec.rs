@@ -96,7 +96,7 @@ impl From<Launch> for StartMode {
 
 /// What a sidecar is made of.
 #[derive(Clone)]
-pub struct Spec {
+pub struct SidecarSpec {
     /// Its name in status, events and logs.
     pub name: String,
     /// Which kind of child it is.
@@ -113,7 +113,7 @@ pub struct Spec {
     pub opening: Option<Arc<dyn Opening>>,
 }
 
-impl std::fmt::Debug for Spec {
+impl std::fmt::Debug for SidecarSpec {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Spec")
             .field("name", &self.name)

@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime};
 
 use pillion_catalogue::Activity;
 
-use crate::{Events, Pool, Spec, WorkspaceStatus};
+use crate::{Events, Pool, SidecarSpec, WorkspaceStatus};
 
 /// Processes of all pools together, before the least recently used that is not busy has to go.
 /// There is one number for all kinds, as they share one memory: room for 20 kernels, with a
@@ -40,7 +40,7 @@ impl Supervisor {
     }
 
     /// The pool known by `key`, made by `spec` if there is none.
-    pub fn pool(&self, key: &str, size: usize, spec: impl FnOnce() -> Spec) -> Arc<Pool> {
+    pub fn pool(&self, key: &str, size: usize, spec: impl FnOnce() -> SidecarSpec) -> Arc<Pool> {
         let mut pools = self.pools();
         if let Some(pool) = pools.get(key).cloned() {
             // One without a process is about to start one.

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use pillion_catalogue::{Caller, Code, Error, Result};
 use pillion_engines::cache::{About, CacheKey, CachedAnswer};
-use pillion_engines::engine::{self, Hover, LanguageServer, Location};
+use pillion_engines::engine::{self, LanguageServer, LspHover, LspLocation};
 use pillion_engines::engines::EngineHandle;
 use pillion_engines::jedi::JediQuestion;
 use pillion_engines::surroundings::{Pythons, Surroundings};
@@ -103,16 +103,21 @@ impl EngineView {
     }
 
     /// Where the name at a place is defined.
-    pub async fn definition(&self, path: &str, at: Position) -> Result<Arc<Vec<Location>>> {
+    pub async fn definition(&self, path: &str, at: Position) -> Result<Arc<Vec<LspLocation>>> {
         self.places(About::Definition, path, at).await
     }
 
     /// Every use of the name at a place, with its definition.
-    pub async fn references(&self, path: &str, at: Position) -> Result<Arc<Vec<Location>>> {
+    pub async fn references(&self, path: &str, at: Position) -> Result<Arc<Vec<LspLocation>>> {
         self.places(About::References, path, at).await
     }
 
-    async fn places(&self, about: About, path: &str, at: Position) -> Result<Arc<Vec<Location>>> {
+    async fn places(
+        &self,
+        about: About,
+        path: &str,
+        at: Position,
+    ) -> Result<Arc<Vec<LspLocation>>> {
         let question = self.question(about, path, at);
         let clock = self.view.snapshot.clock();
         let cache = &self.view.project.engines().cache;
@@ -138,7 +143,7 @@ impl EngineView {
     }
 
     /// What is known about the name at a place, for people.
-    pub async fn hover(&self, path: &str, at: Position) -> Result<Arc<Option<Hover>>> {
+    pub async fn hover(&self, path: &str, at: Position) -> Result<Arc<Option<LspHover>>> {
         let question = self.question(About::Hover, path, at);
         let clock = self.view.snapshot.clock();
         let cache = &self.view.project.engines().cache;
@@ -178,7 +183,7 @@ impl EngineView {
         }
     }
 
-    fn asked<'a>(&self, path: &'a Path, at: engine::Position) -> JediQuestion<'a> {
+    fn asked<'a>(&self, path: &'a Path, at: engine::LspPosition) -> JediQuestion<'a> {
         JediQuestion {
             clock: self.view.snapshot.clock(),
             path,
@@ -189,13 +194,13 @@ impl EngineView {
 }
 
 /// A place in the words of engines.
-pub fn to_engine(at: Position) -> engine::Position {
-    engine::Position::new(at.line, at.column)
+pub fn to_engine(at: Position) -> engine::LspPosition {
+    engine::LspPosition::new(at.line, at.column)
 }
 
 /// A range of an engine in our own words.
-pub fn span(range: engine::Range) -> Span {
-    let place = |at: engine::Position| Position {
+pub fn span(range: engine::LspRange) -> Span {
+    let place = |at: engine::LspPosition| Position {
         line: at.line,
         column: at.character,
     };

@@ -5,7 +5,7 @@
 //! part behind the dot. The import itself spells every part, so it is asked instead.
 
 use pillion_catalogue::Result;
-use pillion_engines::engine::Location;
+use pillion_engines::engine::LspLocation;
 use pillion_index::Import;
 use pillion_index::source::{Position, Source, Span};
 
@@ -19,7 +19,7 @@ pub(crate) async fn in_import(
     engine: &EngineView,
     opened: &mut OpenFiles,
     spot: &Spotted,
-    targets: &[Location],
+    targets: &[LspLocation],
 ) -> Result<Option<Position>> {
     if !targets.iter().all(is_module) {
         return Ok(None);
@@ -47,7 +47,7 @@ pub(crate) async fn in_import(
     Ok(place.filter(|_| first_is_module))
 }
 
-fn is_module(target: &Location) -> bool {
+fn is_module(target: &LspLocation) -> bool {
     crate::ask::span(target.range) == Span::default()
 }
 

@@ -19,15 +19,15 @@
 mod answer;
 mod backend;
 mod error;
+mod handle;
 mod request;
 mod session;
 mod status;
-mod sync;
 mod timing;
 
 pub use backend::Backend;
 pub use error::SyncError;
+pub use handle::{MAX_ATTACHED, MAX_REQUESTS, Sync};
 pub use pillion_store::{Delivery, DeliveryKind, GivenUp, OutboxCounts};
 pub use status::{SessionLink, SessionStatus, SyncStatus};
-pub use sync::{MAX_ATTACHED, MAX_REQUESTS, Sync};
 pub use timing::Timing;

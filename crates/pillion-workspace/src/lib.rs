@@ -5,7 +5,7 @@
 //! A [`Workspace`] is the file side: each read begins with [`Workspace::synced`], which
 //! gives a [`Snapshot`] of the files in which every write is seen that returned before
 //! the call. The kernel tells of changes (`watch`), only what it tells of is looked at
-//! (`state`, `scan`), the `rules` say what is ignored, and what is [`known`](Files) lies
+//! (`state`, `scan`), the `rules` say what is ignored, and what is [`known_files`](Files) lies
 //! in chunks that snapshots share. Where nothing can be watched everything is looked at,
 //! and [`ClockStatus`] says so. The [`Clock`] ticks with each set of [`Changes`], so that
 //! who keeps something in step with the files asks for those since it last looked.
@@ -14,7 +14,7 @@ mod changes;
 mod clock;
 pub mod config;
 mod files;
-mod known;
+mod known_files;
 mod options;
 pub mod root;
 mod rules;

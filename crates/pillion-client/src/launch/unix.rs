@@ -15,7 +15,7 @@ use super::start_lock::StartLock;
 use crate::connect::answering;
 use crate::no_connection::NoConnection;
 use crate::options::Options;
-use crate::pauses::Pauses;
+use crate::polling::Pauses;
 
 /// The exit code of a daemon that found another one in its place.
 const LOST_RACE: i32 = 75;

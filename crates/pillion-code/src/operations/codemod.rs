@@ -91,7 +91,7 @@ impl Operation for Codemod {
         };
         let files = organize::below(view.index.iter().map(|(file, _)| file), Path::new(&path));
         let (root, max) = (view.root().to_owned(), limit(self.limit));
-        let rewrite = work(move |_| codemod::Codemod::read(&rules)?.run(&root, &files, max));
+        let rewrite = work(move |_| codemod::CodemodRules::read(&rules)?.run(&root, &files, max));
         let done = rewrite.await??;
         let set = set_of(
             &view,

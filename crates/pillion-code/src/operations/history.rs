@@ -11,8 +11,9 @@ use crate::CodeService;
 
 /// List the refactorings that were applied and can be taken back.
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
+#[schemars(rename = "History")]
 #[serde(deny_unknown_fields)]
-pub struct History {}
+pub struct ListRefactorings {}
 
 /// Changes that were carried out.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -23,7 +24,7 @@ pub struct Pasts {
     pub clock: String,
 }
 
-impl Operation for History {
+impl Operation for ListRefactorings {
     const NAME: &'static str = "code.history";
     const SAFETY: Safety = Safety::Read;
     const SCOPE: Scope = Scope::Project;

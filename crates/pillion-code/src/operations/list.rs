@@ -6,7 +6,7 @@ use pillion_catalogue::{
     CancellationToken, Context, Method, Offer, Operation, Result, Route, Safety, Scope, wanted,
     work_unless,
 };
-use pillion_index::answers::{Answer, FileError, Outline};
+use pillion_index::answers::{Answer, FileError, OutlinedSymbols};
 use pillion_index::outline::outlined;
 use pillion_index::place;
 use pillion_index::text::shown;
@@ -23,8 +23,9 @@ use crate::params::limit;
 ///
 /// Of a folder, the files in it are listed; those in folders below with `recursive`.
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
+#[schemars(rename = "List")]
 #[serde(deny_unknown_fields)]
-pub struct List {
+pub struct ListSymbols {
     /// The file or folder; the whole workspace if not given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path: Option<PathBuf>,
@@ -50,7 +51,7 @@ pub struct List {
     pub flat: bool,
 }
 
-impl Operation for List {
+impl Operation for ListSymbols {
     const NAME: &'static str = "code.list";
     const SAFETY: Safety = Safety::Read;
     const SCOPE: Scope = Scope::Project;
@@ -60,7 +61,7 @@ impl Operation for List {
         .everyday()
         .routes(&[Route::older(Method::Post, "/list")]);
     type Service = CodeService;
-    type Output = Answer<Outline>;
+    type Output = Answer<OutlinedSymbols>;
 
     fn text(result: &str) -> Option<String> {
         shown::<Self>(result)
@@ -81,7 +82,7 @@ impl Operation for List {
     }
 
     fn printed(&self, result: &str) -> Option<String> {
-        let outline: Outline = serde_json::from_str(result).ok().filter(|_| self.flat)?;
+        let outline: OutlinedSymbols = serde_json::from_str(result).ok().filter(|_| self.flat)?;
         let top = outline.symbols.iter().filter(|s| s.container.is_none());
         let flat = top.map(|symbol| {
             json!({
@@ -94,7 +95,7 @@ impl Operation for List {
         Some(Value::from_iter(flat).to_string())
     }
 
-    async fn run(self, cx: Context<CodeService>) -> Result<Answer<Outline>> {
+    async fn run(self, cx: Context<CodeService>) -> Result<Answer<OutlinedSymbols>> {
         let view = CodeService::view(&cx, cx.caller(), self.path.as_deref()).await?;
         let path = match &self.path {
             Some(path) => place::inside(view.root(), path)?,
@@ -109,8 +110,8 @@ impl Operation for List {
     }
 }
 
-impl List {
-    fn list(&self, view: &View, path: &str, token: &CancellationToken) -> Result<Outline> {
+impl ListSymbols {
+    fn list(&self, view: &View, path: &str, token: &CancellationToken) -> Result<OutlinedSymbols> {
         let is_file = view.index.get(path).is_some();
         let is_meant = |file: &str| {
             if is_file || path.is_empty() {
@@ -144,7 +145,7 @@ impl List {
                 error: error.clone(),
             }));
         }
-        Ok(Outline {
+        Ok(OutlinedSymbols {
             truncated: symbols.len() < total,
             symbols,
             total,

@@ -40,19 +40,19 @@ pub use defs::Defs;
 pub use diagnostics::{Diagnostics, Findings};
 pub use extract::{ExtractMethod, ExtractVar};
 pub use grep::{Grep, Match, Matches};
-pub use history::{History, Pasts};
+pub use history::{ListRefactorings, Pasts};
 pub use hover::HoverAt;
 pub use implementations::Implementations;
 pub use inline::Inline;
-pub use list::List;
+pub use list::ListSymbols;
 pub use move_to::Move;
-pub use occurrences::Occurrences;
+pub use occurrences::FindOccurrences;
 pub use organize_imports::OrganizeImports;
 pub use read_symbol::{ReadSymbol, SymbolSource, SymbolSources};
 pub use refactoring::Writing;
 pub use refs::Refs;
 pub use rename::Rename;
-pub use symbol_edits::{Edited, InsertAfter, InsertBefore, ReplaceBody, SafeDelete};
+pub use symbol_edits::{EditedSymbol, InsertAfter, InsertBefore, ReplaceBody, SafeDelete};
 pub use symbols::{FoundSymbols, Symbols};
 pub use type_hierarchy::{Hierarchy, Relative, TypeHierarchy};
 pub use undo::{Undo, Undone};
@@ -65,7 +65,7 @@ pub fn operations() -> Operations<CodeService> {
         .with::<Defs>()
         .with::<Refs>()
         .with::<HoverAt>()
-        .with::<Occurrences>()
+        .with::<FindOccurrences>()
         .with::<Implementations>()
         .with::<Callers>()
         .with::<Callees>()
@@ -84,11 +84,11 @@ pub fn operations() -> Operations<CodeService> {
         .with::<Inline>()
         .with::<OrganizeImports>()
         .with::<Codemod>()
-        .with::<List>()
+        .with::<ListSymbols>()
         .with::<Symbols>()
         .with::<ReadSymbol>()
         .with::<Grep>()
         .with::<Undo>()
-        .with::<History>();
+        .with::<ListRefactorings>();
     map::add_to(code)
 }

@@ -21,8 +21,9 @@ use crate::params::{At, limit};
 /// Of a method, also those that it overrides and those that override it, with all their
 /// uses. Places outside of the workspace are left out.
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
+#[schemars(rename = "Occurrences")]
 #[serde(deny_unknown_fields)]
-pub struct Occurrences {
+pub struct FindOccurrences {
     #[command(flatten)]
     #[serde(flatten)]
     #[expect(missing_docs, reason = "it has no name outside")]
@@ -33,7 +34,7 @@ pub struct Occurrences {
     pub limit: Option<usize>,
 }
 
-impl Operation for Occurrences {
+impl Operation for FindOccurrences {
     const NAME: &'static str = "code.occurrences";
     const SAFETY: Safety = Safety::Read;
     const SCOPE: Scope = Scope::Project;

@@ -37,7 +37,8 @@ const MAX_USERS: usize = 100;
 
 /// A change of a definition, and what became of the file's diagnostics.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
-pub struct Edited {
+#[schemars(rename = "Edited")]
+pub struct EditedSymbol {
     /// The change.
     #[serde(flatten)]
     pub change: Patched,
@@ -47,7 +48,7 @@ pub struct Edited {
     pub cured: Vec<Finding>,
 }
 
-impl Text for Edited {
+impl Text for EditedSymbol {
     fn text(&self) -> String {
         let line = |sign: &str, found: &Finding| {
             let place = format!("{}:{}:{}", found.file, found.line, found.column);
@@ -89,13 +90,13 @@ macro_rules! edit_operation {
             const FORMATS: bool = true;
             const OFFER: Offer = $offer;
             type Service = CodeService;
-            type Output = Answer<Edited>;
+            type Output = Answer<EditedSymbol>;
 
             fn text(result: &str) -> Option<String> {
                 shown::<Self>(result)
             }
 
-            async fn run(self, cx: Context<CodeService>) -> Result<Answer<Edited>> {
+            async fn run(self, cx: Context<CodeService>) -> Result<Answer<EditedSymbol>> {
                 let which = Which::of(&self.at, self.path)?;
                 let view = CodeService::view(&cx, cx.caller(), which.about().as_deref()).await?;
                 let target = Target::find(&view, &which)?;
@@ -155,13 +156,13 @@ impl Operation for SafeDelete {
     const FORMATS: bool = true;
     const OFFER: Offer = Offer::PLAIN.typed("safe-delete", 228);
     type Service = CodeService;
-    type Output = Answer<Edited>;
+    type Output = Answer<EditedSymbol>;
 
     fn text(result: &str) -> Option<String> {
         shown::<Self>(result)
     }
 
-    async fn run(self, cx: Context<CodeService>) -> Result<Answer<Edited>> {
+    async fn run(self, cx: Context<CodeService>) -> Result<Answer<EditedSymbol>> {
         let which = Which::of(&self.at, self.path)?;
         let view = CodeService::view(&cx, cx.caller(), which.about().as_deref()).await?;
         let target = Target::find(&view, &which)?;
@@ -651,7 +652,7 @@ async fn carry_out(
     writing: &Writing,
     caller: &Caller,
     (title, warning): (String, Option<String>),
-) -> Result<Edited> {
+) -> Result<EditedSymbol> {
     let file: Arc<str> = target.file.as_str().into();
     let mut set = ChangeSet::new(view.root().to_owned());
     if let Some(warning) = warning {
@@ -677,7 +678,7 @@ async fn carry_out(
         let new = these.iter().filter(|a| !those.iter().any(|b| same(a, b)));
         new.cloned().collect::<Vec<_>>()
     };
-    Ok(Edited {
+    Ok(EditedSymbol {
         change,
         caused: only(&after, &before),
         cured: only(&before, &after),

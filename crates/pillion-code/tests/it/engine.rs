@@ -129,7 +129,7 @@ async fn hovers_and_diagnostics_are_text() {
     world.edit(
         "wrong.py",
         wrong,
-        pillion_engines::engine::ChangeKind::Created,
+        pillion_engines::engine::LspChangeKind::Created,
     );
     let wrong = world.path("wrong.py");
     let found = world.server.diagnostics(&wrong, DEADLINE).await.unwrap();

@@ -1,6 +1,6 @@
 //! What becomes of answers when ty does not live to give them.
 
-use pillion_engines::engine::ChangeKind;
+use pillion_engines::engine::LspChangeKind;
 use pillion_process::stat::Identity;
 
 use crate::support::{DEADLINE, World};
@@ -25,7 +25,7 @@ async fn a_killed_process_costs_no_answer() {
             "{}def target(x: int) -> int:\n    return x\n",
             "\n".repeat(round)
         );
-        world.edit("a.py", &text, ChangeKind::Changed);
+        world.edit("a.py", &text, LspChangeKind::Changed);
         let before = world.pid().unwrap();
         let killing = async {
             tokio::task::yield_now().await;
@@ -54,7 +54,7 @@ async fn edits_and_questions_at_the_same_time_all_get_answers() {
         let editing = async {
             tokio::task::yield_now().await;
             let text = format!("{}def target(): pass\n", "\n".repeat(round % 3));
-            world.edit("a.py", &text, ChangeKind::Changed);
+            world.edit("a.py", &text, LspChangeKind::Changed);
         };
         let (found, ()) = tokio::join!(futures::future::join_all(asking), editing);
         for places in found {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use pillion_engines::engine::{ChangeKind, Position};
+use pillion_engines::engine::{LspChangeKind, LspPosition};
 use pillion_process::Launch;
 use pillion_runtime::Interpreter;
 
@@ -14,8 +14,8 @@ async fn an_edit_is_seen_by_the_next_question() {
     for round in 0..200 {
         let text = format!("{}def target(): pass\n", "\n".repeat(round % 7));
         let kind = match round {
-            0 => ChangeKind::Created,
-            _ => ChangeKind::Changed,
+            0 => LspChangeKind::Created,
+            _ => LspChangeKind::Changed,
         };
         world.edit("a.py", &text, kind);
         let fresh = format!("a.py:{}:4", round % 7);
@@ -31,39 +31,39 @@ async fn files_come_and_go() {
     let import = ["b.py:0:14"];
     assert_eq!(world.definition("b.py", "\n|target").await, import);
     for _ in 0..20 {
-        world.edit("a.py", "def target(): pass\n", ChangeKind::Created);
+        world.edit("a.py", "def target(): pass\n", LspChangeKind::Created);
         assert_eq!(world.definition("b.py", "\n|target").await, ["a.py:0:4"]);
         std::fs::remove_file(world.path("a.py")).unwrap();
-        let gone = [(world.path("a.py"), ChangeKind::Deleted)];
+        let gone = [(world.path("a.py"), LspChangeKind::Deleted)];
         world.server.changed(&gone);
         assert_eq!(world.definition("b.py", "\n|target").await, import);
         // A module that becomes a package.
         world.edit(
             "a/__init__.py",
             "\ndef target(): pass\n",
-            ChangeKind::Created,
+            LspChangeKind::Created,
         );
         let package = ["a/__init__.py:1:4"];
         assert_eq!(world.definition("b.py", "\n|target").await, package);
         std::fs::remove_dir_all(world.path("a")).unwrap();
         world.server.changed(&[
-            (world.path("a/__init__.py"), ChangeKind::Deleted),
-            (world.path("a"), ChangeKind::Deleted),
+            (world.path("a/__init__.py"), LspChangeKind::Deleted),
+            (world.path("a"), LspChangeKind::Deleted),
         ]);
     }
     // News may be old when they are told.
-    world.edit("a.py", "def target(): pass\n", ChangeKind::Created);
+    world.edit("a.py", "def target(): pass\n", LspChangeKind::Created);
     assert_eq!(world.definition("b.py", "\n|target").await, ["a.py:0:4"]);
     std::fs::remove_file(world.path("a.py")).unwrap();
-    let late = [(world.path("a.py"), ChangeKind::Changed)];
+    let late = [(world.path("a.py"), LspChangeKind::Changed)];
     world.server.changed(&late);
     assert_eq!(world.definition("b.py", "\n|target").await, import);
-    world.edit("a.py", "def target(): pass\n", ChangeKind::Deleted);
+    world.edit("a.py", "def target(): pass\n", LspChangeKind::Deleted);
     assert_eq!(world.definition("b.py", "\n|target").await, ["a.py:0:4"]);
     let absent = world.path("absent.py");
     let found = world
         .server
-        .definition(&absent, Position::new(0, 0), DEADLINE)
+        .definition(&absent, LspPosition::new(0, 0), DEADLINE)
         .await;
     assert_eq!(found.unwrap(), []);
 }
@@ -79,13 +79,13 @@ async fn a_source_folder_may_come_later() {
         let import = ["b.py:0:20"];
         assert_eq!(world.definition("b.py", "\n|target").await, import);
         let name = "src/package/__init__.py";
-        world.edit(name, "def target(): pass\n", ChangeKind::Created);
+        world.edit(name, "def target(): pass\n", LspChangeKind::Created);
         let source = ["src/package/__init__.py:0:4"];
         assert_eq!(world.definition("b.py", "\n|target").await, source);
         std::fs::remove_dir_all(world.path("src")).unwrap();
         world
             .server
-            .changed(&[(world.path(name), ChangeKind::Deleted)]);
+            .changed(&[(world.path(name), LspChangeKind::Deleted)]);
         assert_eq!(world.definition("b.py", "\n|target").await, import);
     }
 }
@@ -150,7 +150,7 @@ async fn a_file_outside_utf_8_is_given_as_text() {
     );
     world.server.close_document(&latin);
     assert_eq!(world.definition("b.py", "\n|target").await, import);
-    world.edit("latin.py", "def target(): pass\n", ChangeKind::Changed);
+    world.edit("latin.py", "def target(): pass\n", LspChangeKind::Changed);
     assert_eq!(
         world.definition("b.py", "\n|target").await,
         ["latin.py:0:4"]

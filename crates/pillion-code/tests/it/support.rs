@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use pillion_catalogue::Activity;
 use pillion_engines::engine::{
-    ChangeKind, LanguageServer, Location, Make, Position, ServerKind, limits, ty_program,
+    LanguageServer, LspChangeKind, LspLocation, LspPosition, Make, ServerKind, limits, ty_program,
 };
 use pillion_runtime::discovery::{self, DiscoveryRequest};
 use pillion_runtime::managed::Silent;
@@ -58,14 +58,14 @@ impl World {
     }
 
     /// Write a file and say so.
-    pub(crate) fn edit(&self, name: &str, text: &str, kind: ChangeKind) {
+    pub(crate) fn edit(&self, name: &str, text: &str, kind: LspChangeKind) {
         let path = self.path(name);
         write(&path, text.as_bytes());
         self.server.changed(&[(path, kind)]);
     }
 
     /// Where `needle` is, counted in code points; the cursor stands at its `|`.
-    pub(crate) fn find(&self, name: &str, needle: &str) -> Position {
+    pub(crate) fn find(&self, name: &str, needle: &str) -> LspPosition {
         let text = std::fs::read_to_string(self.path(name)).unwrap();
         find(&text, needle)
     }
@@ -88,8 +88,8 @@ impl World {
         found
     }
 
-    pub(crate) fn short(&self, places: &[Location]) -> Vec<String> {
-        let short = |place: &Location| {
+    pub(crate) fn short(&self, places: &[LspLocation]) -> Vec<String> {
+        let short = |place: &LspLocation| {
             let start = place.range.start;
             let path = place.path.strip_prefix(&self.root).unwrap_or(&place.path);
             format!("{}:{}:{}", path.display(), start.line, start.character)
@@ -104,14 +104,14 @@ impl World {
 }
 
 /// Where the cursor `|` of a needle stands in a text.
-pub(crate) fn find(text: &str, needle: &str) -> Position {
+pub(crate) fn find(text: &str, needle: &str) -> LspPosition {
     let cursor = needle.find('|').unwrap_or(0);
     let needle = needle.replacen('|', "", 1);
     let offset = text.find(&needle).unwrap() + cursor;
     let before = &text[..offset];
     let line = before.matches('\n').count();
     let column = before.rsplit('\n').next().unwrap().chars().count();
-    Position::new(line.try_into().unwrap(), column.try_into().unwrap())
+    LspPosition::new(line.try_into().unwrap(), column.try_into().unwrap())
 }
 
 /// Write a file as editors do: nobody ever sees half of it.

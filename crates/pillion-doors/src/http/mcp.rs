@@ -14,7 +14,7 @@ use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use futures::StreamExt;
 use pillion_catalogue::{Code, Error, SendBudget};
-use pillion_protocol::jsonrpc::{Id, Response as Answer};
+use pillion_protocol::jsonrpc::{Id, RpcResponse};
 use rmcp::transport::StreamableHttpServerConfig;
 use rmcp::transport::streamable_http_server::StreamableHttpService;
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
@@ -157,7 +157,7 @@ fn taken(id: Id) -> Response {
         Code::InvalidRequest,
         "another request with this id is being worked on",
     );
-    let answer = serde_json::to_string(&Answer::new(id, Err(error))).unwrap_or_default();
+    let answer = serde_json::to_string(&RpcResponse::new(id, Err(error))).unwrap_or_default();
     let kind = [(header::CONTENT_TYPE, "application/json")];
     (StatusCode::BAD_REQUEST, kind, answer).into_response()
 }

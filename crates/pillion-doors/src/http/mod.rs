@@ -6,11 +6,12 @@
 //! machine can send requests to a loopback port. `guard` lets in only requests whose `Host` is
 //! loopback and whose `Origin`, if there is one, is too; bodies must say that they are JSON,
 //! which a page cannot do across origins without asking first. `access` decides who may ask at
-//! all, and `wire` how long a connection may take up its place. As the engine of a desktop app
+//! all, and `connections` how long a connection may take up its place. As the engine of a desktop app
 //! (`Mode::Desktop`) pillion has the paths of its contract, and lets in its pages (`cors`).
 
 mod access;
 mod calls;
+mod connections;
 mod contract;
 mod cors;
 mod docs_page;
@@ -24,7 +25,6 @@ mod routes;
 #[cfg(test)]
 mod routes_tests;
 mod websocket;
-mod wire;
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::ops::RangeInclusive;
@@ -82,7 +82,7 @@ pub async fn serve(
     let ended = state.shutdown.clone().cancelled_owned();
     let router = router(state, agents, Arc::new(access));
     let service = router.into_make_service_with_connect_info::<access::Connection>();
-    axum::serve(wire::LimitedListener::new(listener), service)
+    axum::serve(connections::LimitedListener::new(listener), service)
         .with_graceful_shutdown(ended)
         .await
 }

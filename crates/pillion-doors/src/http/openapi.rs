@@ -1,8 +1,8 @@
 //! `GET /openapi.json`, made from the catalogue.
 
 use pillion_catalogue::{
-    AnswerForm, Body, Definition, Errors, Field, Function, Listing, MemberLimit, Members, Method,
-    Route, Streams,
+    AnswerForm, Body, Definition, Errors, ExposedFunction, Field, Listing, MemberLimit, Members,
+    Method, Route, Streams,
 };
 use serde_json::{Map, Value, json};
 
@@ -62,7 +62,7 @@ pub(super) fn add_functions(document: &mut Value, listing: &Listing) {
     }
 }
 
-fn function_path(function: &Function, schemas: &mut Map<String, Value>) -> Value {
+fn function_path(function: &ExposedFunction, schemas: &mut Map<String, Value>) -> Value {
     // Two functions may mean different things by one name.
     let mut hoisted = |schema: &Map<String, Value>, part: &str| {
         let prefix = format!("{}.{part}.", function.name);

@@ -3,7 +3,7 @@
 //! The operation is asked first: what it refuses is an ordinary error, and only a conversation
 //! that it opens becomes a WebSocket. From then on frames go to and fro as they are, a few at a
 //! time: who is slow makes the other side wait, and a caller that takes nothing at all is given
-//! up as on every connection (`wire`). The end of the operation is the end of the conversation.
+//! up as on every connection (`connections`). The end of the operation is the end of the conversation.
 
 use std::time::Duration;
 

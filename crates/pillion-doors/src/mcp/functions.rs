@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use pillion_catalogue::{Caller, Code, Door, Error, Function, Listing, Result};
+use pillion_catalogue::{Caller, Code, Door, Error, ExposedFunction, Listing, Result};
 use rmcp::ErrorData as McpError;
 use rmcp::model::{CallToolResult, ContentBlock, JsonObject, Tool};
 use rmcp::service::{Peer, RequestContext, RoleServer};
@@ -153,7 +153,7 @@ impl Agent {
     }
 }
 
-fn tool(name: &str, function: &Function) -> Tool {
+fn tool(name: &str, function: &ExposedFunction) -> Tool {
     let description = match function.description.is_empty() {
         true => format!(
             "The Python function `{}.{}`.",
@@ -177,7 +177,7 @@ fn tool(name: &str, function: &Function) -> Tool {
 }
 
 /// The schema of what a function gives, if it says so, and whether that stands in an object.
-fn output(function: &Function) -> (Option<Arc<JsonObject>>, bool) {
+fn output(function: &ExposedFunction) -> (Option<Arc<JsonObject>>, bool) {
     match (&function.output_schema, function.streams) {
         (schema, true) => {
             let schema = schema.clone().unwrap_or_default();

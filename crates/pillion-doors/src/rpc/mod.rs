@@ -14,7 +14,7 @@ use std::time::Duration;
 use futures::StreamExt;
 use pillion_catalogue::{Code, Door, Error};
 use pillion_protocol::frame::ContentLength;
-use pillion_protocol::jsonrpc::{Id, Response};
+use pillion_protocol::jsonrpc::{Id, RpcResponse};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_util::codec::FramedRead;
 
@@ -100,6 +100,6 @@ async fn refuse(outbox: &Outbox, error: &io::Error) {
         io::ErrorKind::OutOfMemory => too_much(),
         _ => return,
     };
-    let answer = encode(&Response::new(Id::Null, Err(error)));
+    let answer = encode(&RpcResponse::new(Id::Null, Err(error)));
     outbox.refuse(answer).await;
 }

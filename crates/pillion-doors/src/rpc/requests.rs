@@ -9,7 +9,8 @@ use futures::future::join_all;
 use pillion_catalogue::{Code, Door, Error, Part, Result};
 use pillion_protocol::frame::{HEADER_ROOM, with_header};
 use pillion_protocol::jsonrpc::{
-    Cancel, Id, Incoming, Notification, Progress, Request, Response, VersionMarker, method, read,
+    Id, Incoming, Notification, Progress, RpcCancel, RpcRequest, RpcResponse, VersionMarker,
+    method, read,
 };
 use serde_json::value::{RawValue, to_raw_value};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -46,7 +47,7 @@ pub(super) struct Requests {
 
 /// A request that has its place, and is known to cancels.
 struct Accepted {
-    request: Request,
+    request: RpcRequest,
     cancel: CancellationToken,
     _place: OwnedSemaphorePermit,
 }
@@ -56,7 +57,7 @@ enum Taken {
     /// To be done.
     Accepted(Accepted),
     /// Answered already.
-    Answered(Response),
+    Answered(RpcResponse),
     /// Nothing is to be done or said.
     Nothing,
 }
@@ -113,7 +114,7 @@ impl Requests {
             Incoming::Batch(requests) if requests.len() > MAX_BATCH => {
                 let what = format!("a batch of more than {MAX_BATCH} requests");
                 let error = Error::new(Code::InvalidRequest, what);
-                refused = Some(encode(&Response::new(Id::Null, Err(error))));
+                refused = Some(encode(&RpcResponse::new(Id::Null, Err(error))));
             }
             Incoming::Batch(requests) => {
                 let all = requests.into_iter().map(|request| self.one(request, fits));
@@ -141,15 +142,15 @@ impl Requests {
     }
 
     /// What becomes of one message. Cancels are carried out, however much is being done.
-    fn one(&self, request: Result<Request, (Id, Error)>, fits: bool) -> Taken {
+    fn one(&self, request: Result<RpcRequest, (Id, Error)>, fits: bool) -> Taken {
         let request = match request {
             Ok(request) => request,
-            Err((id, error)) => return Taken::Answered(Response::new(id, Err(error))),
+            Err((id, error)) => return Taken::Answered(RpcResponse::new(id, Err(error))),
         };
         if request.method == method::CANCEL {
             self.cancel(&request);
             return match request.id {
-                Some(id) => Taken::Answered(Response::new(id, Ok(null()))),
+                Some(id) => Taken::Answered(RpcResponse::new(id, Ok(null()))),
                 None => Taken::Nothing,
             };
         }
@@ -168,7 +169,7 @@ impl Requests {
                     );
                     return Taken::Nothing;
                 };
-                return Taken::Answered(Response::new(id, Err(error)));
+                return Taken::Answered(RpcResponse::new(id, Err(error)));
             }
         };
         let cancel = self.all.child_token();
@@ -181,7 +182,7 @@ impl Requests {
                     "another request with this id is being worked on",
                 )
                 .hint("give each request an id of its own");
-                return Taken::Answered(Response::new(id.clone(), Err(error)));
+                return Taken::Answered(RpcResponse::new(id.clone(), Err(error)));
             }
             running.insert(id.clone(), cancel.clone());
         }
@@ -194,7 +195,7 @@ impl Requests {
 
     /// The answer to one request of a batch. It waits for the others, where nobody can read it
     /// yet: those that do not fit are told so.
-    async fn finish(&self, taken: Taken) -> Option<Response> {
+    async fn finish(&self, taken: Taken) -> Option<RpcResponse> {
         let response = match taken {
             Taken::Accepted(accepted) => self.perform(accepted).await?,
             Taken::Answered(response) => response,
@@ -210,10 +211,10 @@ impl Requests {
             "the answers of this batch are too large together",
         )
         .hint("send the requests one by one, or fewer in a batch");
-        Some(Response::new(response.id, Err(error)))
+        Some(RpcResponse::new(response.id, Err(error)))
     }
 
-    async fn perform(&self, accepted: Accepted) -> Option<Response> {
+    async fn perform(&self, accepted: Accepted) -> Option<RpcResponse> {
         let Accepted {
             request, cancel, ..
         } = &accepted;
@@ -236,14 +237,14 @@ impl Requests {
         })
         .await;
         self.running().remove(id);
-        Some(Response::new(id.clone(), outcome))
+        Some(RpcResponse::new(id.clone(), outcome))
     }
 
-    fn cancel(&self, request: &Request) {
+    fn cancel(&self, request: &RpcRequest) {
         let wanted = request
             .params
             .as_ref()
-            .and_then(|params| serde_json::from_str::<Cancel>(params.get()).ok());
+            .and_then(|params| serde_json::from_str::<RpcCancel>(params.get()).ok());
         if let Some(cancel) = wanted.and_then(|cancel| self.running().get(&cancel.id).cloned()) {
             cancel.cancel();
         }
@@ -255,7 +256,7 @@ impl Requests {
 }
 
 /// Bytes of a result.
-fn size(response: &Response) -> usize {
+fn size(response: &RpcResponse) -> usize {
     response
         .result
         .as_ref()

@@ -2,7 +2,7 @@
 //! persistent child, served by pillion itself. [`OldOperation`] knows the commands that they
 //! ask for.
 
-mod old;
+mod legacy_commands;
 
 use std::collections::HashMap;
 use std::io;
@@ -13,7 +13,7 @@ use futures::future::BoxFuture;
 use futures::{FutureExt, StreamExt};
 use pillion_catalogue::{Caller, Code, Door, Error, Part};
 use pillion_protocol::frame::{Lines, write_line};
-use pillion_protocol::line::{self, PROTOCOL, Ready, ReplyBody, ReplyLine, Request};
+use pillion_protocol::line::{self, LineRequest, PROTOCOL, Ready, ReplyBody, ReplyLine};
 use serde_json::value::RawValue;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::Semaphore;
@@ -21,7 +21,7 @@ use tokio_util::codec::FramedRead;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-pub use old::OldOperation;
+pub use legacy_commands::OldOperation;
 
 use crate::DoorState;
 use crate::dispatch::{Asked, dispatch};
@@ -148,7 +148,7 @@ impl StdioDoor {
     }
 
     /// The old form: a command with its project and arguments.
-    async fn command(&self, request: Request, cancel: CancellationToken) {
+    async fn command(&self, request: LineRequest, cancel: CancellationToken) {
         let command = request.command.as_deref().unwrap_or_default();
         let id = request.id.as_deref();
         let old = OldOperation::find(&self.state.catalogue, command);
@@ -208,7 +208,7 @@ impl StdioDoor {
     }
 
     /// Beyond the old contract: ping and cancel.
-    fn beyond(&self, request: &Request) -> Option<Bytes> {
+    fn beyond(&self, request: &LineRequest) -> Option<Bytes> {
         let id = request.id.as_deref();
         match request.method.as_deref() {
             Some("ping") => {

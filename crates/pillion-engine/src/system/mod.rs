@@ -19,7 +19,7 @@ use tokio_util::sync::CancellationToken;
 
 pub use find::{Find, Found, FoundOperation};
 pub use operations::{
-    Acknowledged, Health, HealthReport, Ping, Pong, Shutdown, Status, SystemStats, Version,
+    Acknowledged, Health, HealthReport, Ping, Pong, ShowVersion, Shutdown, Status, SystemStats,
     VersionReport,
 };
 pub use reports::{StatsReport, StatusReport};
@@ -92,7 +92,7 @@ impl SystemService {
 pub fn operations() -> Operations<SystemService> {
     Operations::default()
         .with::<Ping>()
-        .with::<Version>()
+        .with::<ShowVersion>()
         .with::<Health>()
         .with::<Status>()
         .with::<SystemStats>()

@@ -43,8 +43,9 @@ impl Operation for Ping {
 
 /// Tell the version and what it speaks.
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
+#[schemars(rename = "Version")]
 #[serde(deny_unknown_fields)]
-pub struct Version {}
+pub struct ShowVersion {}
 
 /// Who answers, and how.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
@@ -59,7 +60,7 @@ pub struct VersionReport {
     pub contract: String,
 }
 
-impl Operation for Version {
+impl Operation for ShowVersion {
     const NAME: &'static str = "system.version";
     const SAFETY: Safety = Safety::Read;
     const OFFER: Offer = Offer::PLAIN.no_tool();

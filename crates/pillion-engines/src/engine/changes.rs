@@ -19,7 +19,7 @@ const MAX: usize = 10_000;
 /// What happened to a file. One that is new to the server must be said to be created: of a
 /// changed one it only reads the content again. Created is right for both, and costs more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum ChangeKind {
+pub enum LspChangeKind {
     /// It is new.
     Created,
     /// Its content is another.
@@ -28,7 +28,7 @@ pub enum ChangeKind {
     Deleted,
 }
 
-impl ChangeKind {
+impl LspChangeKind {
     /// What to say now: the file may have gone or come back since.
     fn as_it_is_now(self, path: &Path) -> Self {
         match (path.exists(), self) {
@@ -47,7 +47,7 @@ pub(crate) struct Folders {
 
 impl Folders {
     /// The `changes` of one `workspace/didChangeWatchedFiles`.
-    pub(super) fn tell(&mut self, root: &Path, changes: &[(PathBuf, ChangeKind)]) -> Vec<Value> {
+    pub(super) fn tell(&mut self, root: &Path, changes: &[(PathBuf, LspChangeKind)]) -> Vec<Value> {
         let mut told = Vec::with_capacity(changes.len());
         let mut tell = |path: &Path, kind: u8| {
             told.push(json!({ "uri": uri::from_path(path), "type": kind }));
@@ -55,15 +55,15 @@ impl Folders {
         let mut new_at_the_top = false;
         for (path, kind) in changes {
             match kind.as_it_is_now(path) {
-                ChangeKind::Created => {
+                LspChangeKind::Created => {
                     for folder in self.above(root, path) {
                         new_at_the_top |= folder.parent() == Some(root);
                         tell(&folder, 1);
                     }
                     tell(path, 1);
                 }
-                ChangeKind::Changed => tell(path, 2),
-                ChangeKind::Deleted => {
+                LspChangeKind::Changed => tell(path, 2),
+                LspChangeKind::Deleted => {
                     self.forget();
                     tell(path, 3);
                 }

@@ -7,20 +7,20 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::lsp::{Diagnostic, Encoding, Hover, Item, Location, Position, Range};
+use super::lsp::{Diagnostic, Encoding, Item, LspHover, LspLocation, LspPosition, LspRange};
 use super::opening::Session;
 use super::uri;
 
 /// One place or several, with or without what surrounds the name.
 #[derive(Deserialize)]
 #[serde(untagged)]
-pub(super) enum LspLocations {
-    Many(Vec<LspLocation>),
-    One(LspLocation),
+pub(super) enum RawLocations {
+    Many(Vec<RawLocation>),
+    One(RawLocation),
 }
 
-impl LspLocations {
-    pub(crate) fn into_vec(self) -> Vec<LspLocation> {
+impl RawLocations {
+    pub(crate) fn into_vec(self) -> Vec<RawLocation> {
         match self {
             Self::Many(places) => places,
             Self::One(place) => vec![place],
@@ -30,16 +30,16 @@ impl LspLocations {
 
 #[derive(Deserialize)]
 #[serde(untagged)]
-pub(super) enum LspLocation {
+pub(super) enum RawLocation {
     #[serde(rename_all = "camelCase")]
     Link {
         target_uri: String,
-        target_range: Range,
-        target_selection_range: Range,
+        target_range: LspRange,
+        target_selection_range: LspRange,
     },
     Plain {
         uri: String,
-        range: Range,
+        range: LspRange,
     },
 }
 
@@ -47,7 +47,7 @@ pub(super) enum LspLocation {
 #[derive(Deserialize)]
 pub(crate) struct RawHover {
     contents: Value,
-    range: Option<Range>,
+    range: Option<LspRange>,
 }
 
 /// The answer to `textDocument/completion`.
@@ -90,7 +90,7 @@ pub(crate) struct RawReport {
 
 #[derive(Deserialize)]
 pub(crate) struct RawDiagnostic {
-    range: Range,
+    range: LspRange,
     severity: Option<u8>,
     code: Option<Value>,
     message: String,
@@ -104,8 +104,8 @@ struct RawItem {
     kind: u8,
     detail: Option<String>,
     uri: String,
-    range: Range,
-    selection_range: Range,
+    range: LspRange,
+    selection_range: LspRange,
 }
 
 /// Converts one question and its answer. Servers that count in something else than code
@@ -126,7 +126,7 @@ impl<'a> Converter<'a> {
     }
 
     /// A position as the server counts.
-    pub(super) fn ask(&mut self, path: &Path, at: Position) -> Position {
+    pub(super) fn ask(&mut self, path: &Path, at: LspPosition) -> LspPosition {
         let encoding = self.encoding;
         let wanted = at.character as usize;
         self.with_line(path, at, |line| {
@@ -134,7 +134,7 @@ impl<'a> Converter<'a> {
         })
     }
 
-    fn position(&mut self, path: &Path, at: Position) -> Position {
+    fn position(&mut self, path: &Path, at: LspPosition) -> LspPosition {
         let encoding = self.encoding;
         let mut left = at.character as usize;
         self.with_line(path, at, |line| {
@@ -150,9 +150,9 @@ impl<'a> Converter<'a> {
     fn with_line(
         &mut self,
         path: &Path,
-        at: Position,
+        at: LspPosition,
         column: impl FnOnce(&str) -> usize,
-    ) -> Position {
+    ) -> LspPosition {
         if self.encoding == Encoding::Utf32 {
             return at;
         }
@@ -161,7 +161,7 @@ impl<'a> Converter<'a> {
             .entry(path.to_owned())
             .or_insert_with(|| read_lines(self.session, path));
         let character = lines.get(at.line as usize).map(|line| column(line));
-        Position {
+        LspPosition {
             line: at.line,
             character: character
                 .and_then(|found| u32::try_from(found).ok())
@@ -169,25 +169,25 @@ impl<'a> Converter<'a> {
         }
     }
 
-    pub(super) fn range(&mut self, path: &Path, range: Range) -> Range {
-        Range {
+    pub(super) fn range(&mut self, path: &Path, range: LspRange) -> LspRange {
+        LspRange {
             start: self.position(path, range.start),
             end: self.position(path, range.end),
         }
     }
 
     /// A place in a file; none if it is in something else.
-    pub(super) fn location(&mut self, place: LspLocation) -> Option<Location> {
+    pub(super) fn location(&mut self, place: RawLocation) -> Option<LspLocation> {
         let (uri, range, whole) = match place {
-            LspLocation::Link {
+            RawLocation::Link {
                 target_uri,
                 target_range,
                 target_selection_range,
             } => (target_uri, target_selection_range, Some(target_range)),
-            LspLocation::Plain { uri, range } => (uri, range, None),
+            RawLocation::Plain { uri, range } => (uri, range, None),
         };
         let path = file(&uri)?;
-        Some(Location {
+        Some(LspLocation {
             range: self.range(&path, range),
             whole: whole.map(|whole| self.range(&path, whole)),
             path,
@@ -208,10 +208,10 @@ impl<'a> Converter<'a> {
         })
     }
 
-    pub(super) fn hover(&mut self, path: &Path, raw: &RawHover) -> Option<Hover> {
+    pub(super) fn hover(&mut self, path: &Path, raw: &RawHover) -> Option<LspHover> {
         let markdown = raw.contents["kind"] != "plaintext";
         let text = marked_text(&raw.contents);
-        (!text.is_empty()).then(|| Hover {
+        (!text.is_empty()).then(|| LspHover {
             text,
             markdown,
             range: raw.range.map(|range| self.range(path, range)),
@@ -299,13 +299,13 @@ mod tests {
             (Encoding::Utf32, 2),
         ] {
             let mut converter = Converter::new(&session, encoding);
-            let ours = Position::new(1, 2);
-            let theirs = Position::new(1, column);
+            let ours = LspPosition::new(1, 2);
+            let theirs = LspPosition::new(1, column);
             assert_eq!(converter.ask(path, ours), theirs);
             assert_eq!(converter.position(path, theirs), ours);
-            let start = Position::new(2, 0);
+            let start = LspPosition::new(2, 0);
             assert_eq!(converter.ask(path, start), start);
-            let beyond = Position::new(99, 5);
+            let beyond = LspPosition::new(99, 5);
             assert_eq!(converter.position(path, beyond), beyond);
         }
     }
@@ -325,13 +325,13 @@ mod tests {
             (json!([plain]), false),
             (json!([link]), true),
         ] {
-            let places: Option<LspLocations> = serde_json::from_value(answer).unwrap();
+            let places: Option<RawLocations> = serde_json::from_value(answer).unwrap();
             let place = places.unwrap().into_vec().remove(0);
             let location = converter.location(place).unwrap();
             assert_eq!(location.path, Path::new("/a.py"));
             assert_eq!(location.whole.is_some(), whole);
         }
-        let none: Option<LspLocations> = serde_json::from_value(Value::Null).unwrap();
+        let none: Option<RawLocations> = serde_json::from_value(Value::Null).unwrap();
         assert!(none.is_none());
     }
 

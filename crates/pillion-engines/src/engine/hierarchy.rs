@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::LanguageServer;
-use super::lsp::{CallSite, Item, Position, Range};
+use super::lsp::{CallSite, Item, LspPosition, LspRange};
 use super::server::position;
 
 /// An answer about calls: `from` for incoming ones, `to` for outgoing ones.
@@ -17,7 +17,7 @@ use super::server::position;
 struct RawCall {
     #[serde(alias = "from", alias = "to")]
     item: Value,
-    from_ranges: Vec<Range>,
+    from_ranges: Vec<LspRange>,
 }
 
 impl LanguageServer {
@@ -25,7 +25,7 @@ impl LanguageServer {
     pub async fn prepare_call_hierarchy(
         &self,
         path: &Path,
-        at: Position,
+        at: LspPosition,
         timeout: Duration,
     ) -> Result<Vec<Item>> {
         self.prepare("textDocument/prepareCallHierarchy", path, at, timeout)
@@ -49,7 +49,7 @@ impl LanguageServer {
     pub async fn prepare_type_hierarchy(
         &self,
         path: &Path,
-        at: Position,
+        at: LspPosition,
         timeout: Duration,
     ) -> Result<Vec<Item>> {
         self.prepare("textDocument/prepareTypeHierarchy", path, at, timeout)
@@ -73,7 +73,7 @@ impl LanguageServer {
         &self,
         method: &'static str,
         path: &Path,
-        at: Position,
+        at: LspPosition,
         timeout: Duration,
     ) -> Result<Vec<Item>> {
         let at = self.converter(timeout).await?.ask(path, at);

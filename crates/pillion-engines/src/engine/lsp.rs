@@ -10,14 +10,14 @@ use serde_json::Value;
 
 /// A position between two characters; both numbers count from 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub struct Position {
+pub struct LspPosition {
     /// The line.
     pub line: u32,
     /// The column, in code points.
     pub character: u32,
 }
 
-impl Position {
+impl LspPosition {
     /// The position in that line and column.
     pub fn new(line: u32, character: u32) -> Self {
         Self { line, character }
@@ -26,40 +26,40 @@ impl Position {
 
 /// A piece of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub struct Range {
+pub struct LspRange {
     /// Where it begins.
-    pub start: Position,
+    pub start: LspPosition,
     /// Just behind its end.
-    pub end: Position,
+    pub end: LspPosition,
 }
 
 /// A place in a file.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Location {
+pub struct LspLocation {
     /// The file.
     pub path: PathBuf,
     /// The name.
-    pub range: Range,
+    pub range: LspRange,
     /// All of what has the name, such as a whole function, if the server says so.
-    pub whole: Option<Range>,
+    pub whole: Option<LspRange>,
 }
 
 /// What is known about a name, for people.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Hover {
+pub struct LspHover {
     /// The text.
     pub text: String,
     /// Whether it is Markdown.
     pub markdown: bool,
     /// The name it is about.
-    pub range: Option<Range>,
+    pub range: Option<LspRange>,
 }
 
 /// A mention of a name in its file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 pub struct Highlight {
     /// Where.
-    pub range: Range,
+    pub range: LspRange,
     /// 1 is a mention, 2 a read, 3 a write.
     #[serde(default = "mention")]
     pub kind: u8,
@@ -81,9 +81,9 @@ pub struct Item {
     /// Its file.
     pub path: PathBuf,
     /// All of it.
-    pub whole: Range,
+    pub whole: LspRange,
     /// Its name.
-    pub range: Range,
+    pub range: LspRange,
     /// As the server gave it, to ask on from here.
     pub raw: Value,
 }
@@ -94,14 +94,14 @@ pub struct CallSite {
     /// The caller or the callee.
     pub item: Item,
     /// The calls: in the caller, also when it is the callee that is told.
-    pub calls: Vec<Range>,
+    pub calls: Vec<LspRange>,
 }
 
 /// Something wrong in a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Diagnostic {
     /// Where.
-    pub range: Range,
+    pub range: LspRange,
     /// 1 is an error, 2 a warning, 3 information, 4 a hint.
     pub severity: u8,
     /// The rule.

@@ -19,15 +19,16 @@ mod changes;
 mod convert;
 mod documents;
 mod hierarchy;
+mod launch;
 mod lsp;
-mod make;
 mod opening;
 mod server;
 mod uri;
 
-pub use changes::ChangeKind;
+pub use changes::LspChangeKind;
+pub use launch::{Make, ServerKind, basedpyright_program, limits, ty_program};
 pub use lsp::{
-    CallSite, Capabilities, Diagnostic, Encoding, Highlight, Hover, Item, Location, Position, Range,
+    CallSite, Capabilities, Diagnostic, Encoding, Highlight, Item, LspHover, LspLocation,
+    LspPosition, LspRange,
 };
-pub use make::{Make, ServerKind, basedpyright_program, limits, ty_program};
 pub use server::LanguageServer;

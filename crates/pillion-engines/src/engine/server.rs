@@ -6,15 +6,15 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use pillion_catalogue::{Code, Error, Result};
-use pillion_supervisor::{Ask, Call, Notice, Pool, Spec, Supervisor};
+use pillion_supervisor::{Ask, CallRequest, Notice, Pool, SidecarSpec, Supervisor};
 use serde::de::DeserializeOwned;
 use serde_json::value::to_raw_value;
 use serde_json::{Value, json};
 
-use super::changes::ChangeKind;
-use super::convert::{Converter, LspLocations, RawCompletions, RawHover, RawReport};
-use super::lsp::{Capabilities, Diagnostic, Highlight, Hover, Location, Position};
-use super::make::Make;
+use super::changes::LspChangeKind;
+use super::convert::{Converter, RawCompletions, RawHover, RawLocations, RawReport};
+use super::launch::Make;
+use super::lsp::{Capabilities, Diagnostic, Highlight, LspHover, LspLocation, LspPosition};
 use super::opening::Session;
 use super::uri;
 
@@ -25,7 +25,7 @@ pub struct LanguageServer {
     supervisor: Arc<Supervisor>,
     /// Its name among the supervisor's pools.
     key: String,
-    spec: Spec,
+    spec: SidecarSpec,
     session: Arc<Session>,
 }
 
@@ -69,9 +69,9 @@ impl LanguageServer {
     pub async fn definition(
         &self,
         path: &Path,
-        at: Position,
+        at: LspPosition,
         timeout: Duration,
-    ) -> Result<Vec<Location>> {
+    ) -> Result<Vec<LspLocation>> {
         self.places("textDocument/definition", path, at, json!({}), timeout)
             .await
     }
@@ -80,9 +80,9 @@ impl LanguageServer {
     pub async fn declaration(
         &self,
         path: &Path,
-        at: Position,
+        at: LspPosition,
         timeout: Duration,
-    ) -> Result<Vec<Location>> {
+    ) -> Result<Vec<LspLocation>> {
         self.places("textDocument/declaration", path, at, json!({}), timeout)
             .await
     }
@@ -91,9 +91,9 @@ impl LanguageServer {
     pub async fn type_definition(
         &self,
         path: &Path,
-        at: Position,
+        at: LspPosition,
         timeout: Duration,
-    ) -> Result<Vec<Location>> {
+    ) -> Result<Vec<LspLocation>> {
         self.places("textDocument/typeDefinition", path, at, json!({}), timeout)
             .await
     }
@@ -102,9 +102,9 @@ impl LanguageServer {
     pub async fn implementation(
         &self,
         path: &Path,
-        at: Position,
+        at: LspPosition,
         timeout: Duration,
-    ) -> Result<Vec<Location>> {
+    ) -> Result<Vec<LspLocation>> {
         self.places("textDocument/implementation", path, at, json!({}), timeout)
             .await
     }
@@ -113,10 +113,10 @@ impl LanguageServer {
     pub async fn references(
         &self,
         path: &Path,
-        at: Position,
+        at: LspPosition,
         include_declaration: bool,
         timeout: Duration,
-    ) -> Result<Vec<Location>> {
+    ) -> Result<Vec<LspLocation>> {
         let more = json!({ "context": { "includeDeclaration": include_declaration } });
         self.places("textDocument/references", path, at, more, timeout)
             .await
@@ -126,9 +126,9 @@ impl LanguageServer {
     pub async fn hover(
         &self,
         path: &Path,
-        at: Position,
+        at: LspPosition,
         timeout: Duration,
-    ) -> Result<Option<Hover>> {
+    ) -> Result<Option<LspHover>> {
         let mut converter = self.converter(timeout).await?;
         let params = position(path, converter.ask(path, at), json!({}));
         let found: Option<RawHover> = self.ask("textDocument/hover", &params, timeout).await?;
@@ -140,7 +140,7 @@ impl LanguageServer {
     pub async fn completion(
         &self,
         path: &Path,
-        at: Position,
+        at: LspPosition,
         timeout: Duration,
     ) -> Result<Vec<String>> {
         let mut converter = self.converter(timeout).await?;
@@ -155,7 +155,7 @@ impl LanguageServer {
     pub async fn document_highlight(
         &self,
         path: &Path,
-        at: Position,
+        at: LspPosition,
         timeout: Duration,
     ) -> Result<Vec<Highlight>> {
         let mut converter = self.converter(timeout).await?;
@@ -184,7 +184,7 @@ impl LanguageServer {
 
     /// Tell the server about changes on the disk, all at once. Questions asked after this
     /// see them.
-    pub fn changed(&self, changes: &[(PathBuf, ChangeKind)]) {
+    pub fn changed(&self, changes: &[(PathBuf, LspChangeKind)]) {
         if changes.is_empty() {
             return;
         }
@@ -231,14 +231,14 @@ impl LanguageServer {
         &self,
         method: &'static str,
         path: &Path,
-        at: Position,
+        at: LspPosition,
         more: Value,
         timeout: Duration,
-    ) -> Result<Vec<Location>> {
+    ) -> Result<Vec<LspLocation>> {
         let mut converter = self.converter(timeout).await?;
         let params = position(path, converter.ask(path, at), more);
-        let places: Option<LspLocations> = self.ask(method, &params, timeout).await?;
-        let places = places.map(LspLocations::into_vec).unwrap_or_default();
+        let places: Option<RawLocations> = self.ask(method, &params, timeout).await?;
+        let places = places.map(RawLocations::into_vec).unwrap_or_default();
         let places = places.into_iter();
         Ok(places.filter_map(|p| converter.location(p)).collect())
     }
@@ -249,7 +249,7 @@ impl LanguageServer {
         params: &Value,
         timeout: Duration,
     ) -> Result<T> {
-        let call = Call {
+        let call = CallRequest {
             ask: Ask {
                 method: method.into(),
                 params: to_raw_value(params).ok(),
@@ -279,7 +279,7 @@ impl Drop for LanguageServer {
 }
 
 /// The parameters of a question about a position.
-pub(super) fn position(path: &Path, at: Position, mut more: Value) -> Value {
+pub(super) fn position(path: &Path, at: LspPosition, mut more: Value) -> Value {
     more["textDocument"] = json!({ "uri": uri::from_path(path) });
     more["position"] = json!(at);
     more

@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use pillion_catalogue::{Code, Error, Result};
-use pillion_store::{Job, StoreHandle};
+use pillion_store::{StoreHandle, StoredJob};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, SemaphorePermit};
 use tokio_util::sync::CancellationToken;
 
@@ -119,7 +119,7 @@ impl Jobs {
     }
 
     /// End a job; says whether this did.
-    pub(crate) async fn cancel(&self, id: &str) -> Result<(Job, bool)> {
+    pub(crate) async fn cancel(&self, id: &str) -> Result<(StoredJob, bool)> {
         let Some(live) = self.live(id) else {
             let job = self.store.job(id).await?.job;
             if job.status.is_final() {

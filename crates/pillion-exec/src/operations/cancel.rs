@@ -9,8 +9,9 @@ use crate::ExecService;
 
 /// Cancel a job, whether it waits or runs.
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
+#[schemars(rename = "Cancel")]
 #[serde(deny_unknown_fields)]
-pub struct Cancel {
+pub struct CancelJob {
     /// The job.
     #[arg(value_name = "JOB")]
     pub job_id: String,
@@ -22,7 +23,8 @@ pub struct Cancel {
 
 /// What was done.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
-pub struct Cancelled {
+#[schemars(rename = "Cancelled")]
+pub struct CancelledJob {
     /// The job was cancelled now; false if it had ended already, in whatever way.
     pub cancelled: bool,
     /// The job as it is now.
@@ -30,7 +32,7 @@ pub struct Cancelled {
     pub job: JobInfo,
 }
 
-impl Operation for Cancel {
+impl Operation for CancelJob {
     const NAME: &'static str = "exec.cancel";
     const SAFETY: Safety = Safety::Write;
     const OFFER: Offer = Offer::PLAIN.typed("job-cancel", 350).routes(&[in_session(
@@ -38,10 +40,10 @@ impl Operation for Cancel {
         "/api/session/{session_id}/code/jobs/{job_id}/cancel",
     )]);
     type Service = ExecService;
-    type Output = Cancelled;
+    type Output = CancelledJob;
 
     fn text(result: &str) -> Option<String> {
-        let done: Cancelled = serde_json::from_str(result).ok()?;
+        let done: CancelledJob = serde_json::from_str(result).ok()?;
         let (id, status) = (&done.job.job_id, done.job.status.word());
         Some(match done.cancelled {
             true => format!("{id} is cancelled"),
@@ -49,13 +51,13 @@ impl Operation for Cancel {
         })
     }
 
-    async fn run(self, cx: Context<ExecService>) -> Result<Cancelled> {
+    async fn run(self, cx: Context<ExecService>) -> Result<CancelledJob> {
         if let Some(session) = &self.session {
             let known = cx.service().jobs().store.job(&self.job_id).await?;
             is_of(&known.job, Some(session))?;
         }
         let (job, cancelled) = cx.service().jobs().cancel(&self.job_id).await?;
-        Ok(Cancelled {
+        Ok(CancelledJob {
             cancelled,
             job: job.into(),
         })

@@ -13,8 +13,9 @@ const MOST: usize = 1000;
 
 /// Show the last runs of a session in the user lane, the newest first.
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
+#[schemars(rename = "History")]
 #[serde(deny_unknown_fields)]
-pub struct History {
+pub struct ListRuns {
     /// The session; the one of runs that name none, if not given.
     #[arg(value_name = "SESSION", default_value_t = nameless())]
     #[serde(default = "nameless")]
@@ -72,7 +73,7 @@ pub struct PastRun {
     pub execution_time_ms: f64,
 }
 
-impl Operation for History {
+impl Operation for ListRuns {
     const NAME: &'static str = "exec.history";
     const SAFETY: Safety = Safety::Read;
     const OFFER: Offer = Offer::PLAIN.typed("runs", 360);
@@ -100,7 +101,7 @@ impl Operation for History {
 }
 
 /// A run as it is shown; one that a newer pillion wrote may not be understood.
-fn past(run: &pillion_store::Run) -> Option<PastRun> {
+fn past(run: &pillion_store::StoredRun) -> Option<PastRun> {
     let kept: HistoryEntry = serde_json::from_str(run.ran.get()).ok()?;
     let came_out: CameOut = serde_json::from_str(run.result.as_ref()?.get()).ok()?;
     Some(PastRun {

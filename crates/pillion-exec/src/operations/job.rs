@@ -12,8 +12,9 @@ use crate::ExecService;
 
 /// Show a job, with its result once it has ended.
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
+#[schemars(rename = "Job")]
 #[serde(deny_unknown_fields)]
-pub struct Job {
+pub struct ShowJob {
     /// The job.
     #[arg(value_name = "JOB")]
     pub job_id: String,
@@ -50,7 +51,7 @@ impl JobReport {
     }
 }
 
-impl Operation for Job {
+impl Operation for ShowJob {
     const NAME: &'static str = "exec.job";
     const SAFETY: Safety = Safety::Read;
     const OFFER: Offer = Offer::PLAIN.typed("job", 330).routes(&[in_session(

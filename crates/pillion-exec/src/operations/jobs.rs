@@ -10,8 +10,9 @@ use crate::ExecService;
 
 /// List jobs, the newest first.
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
+#[schemars(rename = "Jobs")]
 #[serde(deny_unknown_fields)]
-pub struct Jobs {
+pub struct ListJobs {
     /// Only those of this session.
     #[arg(long, value_name = "SESSION")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -104,8 +105,8 @@ pub struct JobInfo {
     pub label: String,
 }
 
-impl From<pillion_store::Job> for JobInfo {
-    fn from(job: pillion_store::Job) -> Self {
+impl From<pillion_store::StoredJob> for JobInfo {
+    fn from(job: pillion_store::StoredJob) -> Self {
         Self {
             job_id: job.id,
             session_id: job.session,
@@ -128,7 +129,7 @@ pub struct JobList {
     pub total: u64,
 }
 
-impl Operation for Jobs {
+impl Operation for ListJobs {
     const NAME: &'static str = "exec.jobs";
     const SAFETY: Safety = Safety::Read;
     const OFFER: Offer = Offer::PLAIN.typed("jobs", 320);

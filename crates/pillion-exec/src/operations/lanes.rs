@@ -10,8 +10,9 @@ use crate::ExecService;
 
 /// Show what lanes guarantee on this machine, and by what it is enforced.
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
+#[schemars(rename = "Lanes")]
 #[serde(deny_unknown_fields)]
-pub struct Lanes {}
+pub struct ShowLanes {}
 
 /// What lanes are worth on this machine.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
@@ -38,7 +39,7 @@ pub struct LaneState {
     pub runs: bool,
 }
 
-impl Operation for Lanes {
+impl Operation for ShowLanes {
     const NAME: &'static str = "exec.lanes";
     const SAFETY: Safety = Safety::Read;
     const OFFER: Offer = Offer::PLAIN.typed("lanes", 390);

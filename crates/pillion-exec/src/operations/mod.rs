@@ -15,19 +15,19 @@ mod stream;
 use pillion_catalogue::{
     Code, Error, Field, First, MemberLimit, Method, Operations, Result, Route,
 };
-use pillion_store::Job as StoredJob;
+use pillion_store::StoredJob;
 
 pub use caller_module::modules_beside;
-pub use cancel::{Cancel, Cancelled};
-pub use history::{History, PastRun, PastRuns};
+pub use cancel::{CancelJob, CancelledJob};
+pub use history::{ListRuns, PastRun, PastRuns};
 pub use input_files::FileGiven;
-pub use job::{Job, JobReport};
-pub use jobs::{JobInfo, JobList, JobStatus, Jobs};
-pub use lanes::{LaneState, Lanes, LanesReport};
-pub use run::{OutputPiece, Run};
-pub use sessions::{LaneSessionInfo, SessionClear, SessionCleared, SessionList, Sessions};
-pub use start::Start;
-pub use stream::Stream;
+pub use job::{JobReport, ShowJob};
+pub use jobs::{JobInfo, JobList, JobStatus, ListJobs};
+pub use lanes::{LaneState, LanesReport, ShowLanes};
+pub use run::{OutputPiece, RunCode};
+pub use sessions::{LaneSessionInfo, ListLaneSessions, SessionClear, SessionCleared, SessionList};
+pub use start::StartJob;
+pub use stream::StreamJob;
 
 use crate::ExecService;
 
@@ -61,14 +61,14 @@ fn is_of(job: &StoredJob, session: Option<&str>) -> Result<()> {
 /// All operations of this service.
 pub fn operations() -> Operations<ExecService> {
     Operations::default()
-        .with::<Run>()
-        .with::<Start>()
-        .with::<Job>()
-        .with::<Jobs>()
-        .with::<Cancel>()
-        .with::<Stream>()
-        .with::<History>()
-        .with::<Sessions>()
+        .with::<RunCode>()
+        .with::<StartJob>()
+        .with::<ShowJob>()
+        .with::<ListJobs>()
+        .with::<CancelJob>()
+        .with::<StreamJob>()
+        .with::<ListRuns>()
+        .with::<ListLaneSessions>()
         .with::<SessionClear>()
-        .with::<Lanes>()
+        .with::<ShowLanes>()
 }

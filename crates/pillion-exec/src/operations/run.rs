@@ -32,8 +32,9 @@ const CODE: usize = 1 << 20;
 /// given. The user lane keeps the folder of its session. What is to be run is given as `code`,
 /// as a `file` of the folder, as a `module`, or as a `function` that is called once.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema, clap::Args)]
+#[schemars(rename = "Run")]
 #[serde(deny_unknown_fields)]
-pub struct Run {
+pub struct RunCode {
     /// Program text.
     #[arg(short = 'c', long)]
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -117,7 +118,7 @@ pub struct OutputPiece {
     pub text: String,
 }
 
-impl Operation for Run {
+impl Operation for RunCode {
     const NAME: &'static str = "exec.run";
     const SAFETY: Safety = Safety::Execute;
     const SCOPE: Scope = Scope::Project;
@@ -207,7 +208,7 @@ impl OutputListener for Passing<'_> {
     }
 }
 
-impl Run {
+impl RunCode {
     /// Let a function of the project that this process is in go along, if that is what is run.
     pub fn take_along(&mut self) {
         if let Ok(here) = std::env::current_dir() {

@@ -9,8 +9,9 @@ use crate::ExecService;
 
 /// List sessions of the user lane with what their folders hold, the one used last first.
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
+#[schemars(rename = "Sessions")]
 #[serde(deny_unknown_fields)]
-pub struct Sessions {
+pub struct ListLaneSessions {
     /// At most this many.
     #[arg(long, value_name = "N", default_value_t = limit())]
     #[serde(default = "limit")]
@@ -48,7 +49,7 @@ pub struct LaneSessionInfo {
     pub incomplete: Option<String>,
 }
 
-impl Operation for Sessions {
+impl Operation for ListLaneSessions {
     const NAME: &'static str = "exec.sessions";
     const SAFETY: Safety = Safety::Read;
     const OFFER: Offer = Offer::PLAIN.typed("sessions", 370);

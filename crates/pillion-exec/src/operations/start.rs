@@ -8,7 +8,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Serialize};
 use serde_json::value::to_raw_value;
 
-use super::{CODE_FIELDS, JobInfo, Run, USER_LANE, in_session};
+use super::{CODE_FIELDS, JobInfo, RunCode, USER_LANE, in_session};
 use crate::{ExecService, queue};
 
 /// Put Python code into the queue of jobs, with the parameters of `exec.run`.
@@ -17,19 +17,19 @@ use crate::{ExecService, queue};
 /// gives its output as it comes, `exec.cancel` ends it.
 #[derive(Debug, Clone, Serialize, Deserialize, clap::Args)]
 #[serde(transparent)]
-pub struct Start {
+pub struct StartJob {
     /// What is to be run.
     #[command(flatten)]
-    pub run: Run,
+    pub run: RunCode,
 }
 
-impl JsonSchema for Start {
+impl JsonSchema for StartJob {
     fn schema_name() -> std::borrow::Cow<'static, str> {
         "Start".into()
     }
 
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let mut schema = Run::json_schema(generator);
+        let mut schema = RunCode::json_schema(generator);
         schema.insert("description".to_owned(), ABOUT.into());
         schema
     }
@@ -44,11 +44,11 @@ const ABOUT: &str = "Put Python code into the queue of jobs, with the parameters
 #[derive(Serialize)]
 struct Asked<'a> {
     #[serde(flatten)]
-    run: &'a Run,
+    run: &'a RunCode,
     root: &'a Path,
 }
 
-impl Operation for Start {
+impl Operation for StartJob {
     const NAME: &'static str = "exec.start";
     const SAFETY: Safety = Safety::Execute;
     const SCOPE: Scope = Scope::Project;

@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::{Job, JobReport, OutputPiece, in_session, is_of};
+use super::{JobReport, OutputPiece, ShowJob, in_session, is_of};
 use crate::ExecService;
 use crate::jobs::{elsewhere, feed::Heard};
 
@@ -17,8 +17,9 @@ use crate::jobs::{elsewhere, feed::Heard};
 /// Items are `{stream, text}`. Of very much output, and for readers that are too slow, the
 /// beginning is gone: `{left_out}` then says how many bytes.
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
+#[schemars(rename = "Stream")]
 #[serde(deny_unknown_fields)]
-pub struct Stream {
+pub struct StreamJob {
     /// The job.
     #[arg(value_name = "JOB")]
     pub job_id: String,
@@ -30,12 +31,12 @@ pub struct Stream {
 
 /// A job that is not there is told before the stream begins.
 const KNOWN_JOB: First = First {
-    operation: Job::NAME,
+    operation: ShowJob::NAME,
     mode: DoorMode::Every,
     parts: &["session_id", "job_id"],
 };
 
-impl Operation for Stream {
+impl Operation for StreamJob {
     const NAME: &'static str = "exec.stream";
     const SAFETY: Safety = Safety::Read;
     const STREAMS: Streams = Streams::Always;

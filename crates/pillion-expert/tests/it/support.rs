@@ -10,7 +10,7 @@ use std::time::Duration;
 use pillion_catalogue::{Activity, CancellationToken};
 use pillion_course::{Expert, Skill};
 use pillion_expert::{
-    Consultant, Consultation, ConsultationLimits, ConsultationRequest, Consultations, Error, Order,
+    Consultant, Consultation, ConsultationLimits, Consultations, Error, ExpertRequest, Order,
     PendingCompletion, SessionFolders,
 };
 use pillion_lanes::{Executor, Whereabouts};
@@ -136,10 +136,10 @@ impl Lab {
                 user_workspace: self.path("user_workspace"),
             },
             expert: self.expert.clone(),
-            request: ConsultationRequest {
+            request: ExpertRequest {
                 expert_id: self.expert.id.clone(),
                 question: question.to_owned(),
-                ..ConsultationRequest::default()
+                ..ExpertRequest::default()
             },
             turn_index: Some(1),
             whereabouts: Whereabouts {

@@ -6,7 +6,7 @@ use pillion_runtime::managed::ToCaller;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::look::{BundleHealth, BundleState, InstalledBundle};
+use super::inspect::{BundleHealth, BundleState, InstalledBundle};
 use super::{Selection, TrustArgs, bytes};
 use crate::InstallService;
 use crate::error::Error;
@@ -18,8 +18,9 @@ use crate::store::{StoreChange, StoreOutcome};
 /// One that is not signed by a key that you trust is refused. Until the new version is whole and
 /// in its place, the old one stays active.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema, clap::Args)]
+#[schemars(rename = "Install")]
 #[serde(deny_unknown_fields)]
-pub struct Install {
+pub struct InstallBundle {
     /// The archive: a file, or an `https://` address. Its `.minisig` and `.sha256` lie beside it.
     /// Or a registry, by its folder or its `index.json`: the newest artifact that fits is taken.
     #[arg(value_name = "FILE")]
@@ -36,26 +37,6 @@ pub struct Install {
     #[arg(long, hide = true)]
     #[serde(default)]
     pub stream: bool,
-}
-
-/// Make an installed version the active one: the newest, unless one is named.
-#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema, clap::Args)]
-#[serde(deny_unknown_fields)]
-pub struct Activate {
-    #[command(flatten)]
-    #[serde(flatten)]
-    #[expect(missing_docs, reason = "its parts say it")]
-    pub which: Selection,
-}
-
-/// Make the version active that was so before.
-#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema, clap::Args)]
-#[serde(deny_unknown_fields)]
-pub struct Rollback {
-    #[command(flatten)]
-    #[serde(flatten)]
-    #[expect(missing_docs, reason = "its parts say it")]
-    pub which: Selection,
 }
 
 /// The active version, and what was done.
@@ -136,7 +117,7 @@ fn drawn(result: &str) -> Option<String> {
     })
 }
 
-impl Operation for Install {
+impl Operation for InstallBundle {
     const NAME: &'static str = "bundle.install";
     const SAFETY: Safety = Safety::Write;
     const STREAMS: Streams = Streams::OnRequest;
@@ -189,41 +170,53 @@ impl Operation for Install {
     }
 }
 
-impl Operation for Activate {
-    const NAME: &'static str = "bundle.activate";
-    const SAFETY: Safety = Safety::Write;
-    const SCOPE: Scope = Scope::Folder;
-    const OFFER: Offer = Offer::PLAIN.no_tool();
-    type Service = InstallService;
-    type Output = Changed;
+/// An operation that makes another installed version the active one: what it says about itself, its
+/// names, and what the store does.
+macro_rules! switch_operation {
+    ($(#[$about:meta])* $type:ident, $name:literal, $switch:ident) => {
+        #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema, clap::Args)]
+        $(#[$about])*
+        #[serde(deny_unknown_fields)]
+        pub struct $type {
+            #[command(flatten)]
+            #[serde(flatten)]
+            #[expect(missing_docs, reason = "its parts say it")]
+            pub which: Selection,
+        }
 
-    fn text(result: &str) -> Option<String> {
-        drawn(result)
-    }
+        impl Operation for $type {
+            const NAME: &'static str = $name;
+            const SAFETY: Safety = Safety::Write;
+            const SCOPE: Scope = Scope::Folder;
+            const OFFER: Offer = Offer::PLAIN.no_tool();
+            type Service = InstallService;
+            type Output = Changed;
 
-    async fn run(self, cx: Context<InstallService>) -> Result<Changed> {
-        let (store, which) = (self.which.store(&cx)?, self.which.which());
-        commit(move || Ok(store.activate(&which)?.into())).await?
-    }
+            fn text(result: &str) -> Option<String> {
+                drawn(result)
+            }
+
+            async fn run(self, cx: Context<InstallService>) -> Result<Changed> {
+                let (store, which) = (self.which.store(&cx)?, self.which.which());
+                commit(move || Ok(store.$switch(&which)?.into())).await?
+            }
+        }
+    };
 }
 
-impl Operation for Rollback {
-    const NAME: &'static str = "bundle.rollback";
-    const SAFETY: Safety = Safety::Write;
-    const SCOPE: Scope = Scope::Folder;
-    const OFFER: Offer = Offer::PLAIN.no_tool();
-    type Service = InstallService;
-    type Output = Changed;
+switch_operation!(
+    /// Make an installed version the active one: the newest, unless one is named.
+    Activate,
+    "bundle.activate",
+    activate
+);
 
-    fn text(result: &str) -> Option<String> {
-        drawn(result)
-    }
-
-    async fn run(self, cx: Context<InstallService>) -> Result<Changed> {
-        let (store, which) = (self.which.store(&cx)?, self.which.which());
-        commit(move || Ok(store.rollback(&which)?.into())).await?
-    }
-}
+switch_operation!(
+    /// Make the version active that was so before.
+    Rollback,
+    "bundle.rollback",
+    rollback
+);
 
 /// Remove versions that are not active, but for those that were so last, and leftovers.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, clap::Args)]
@@ -314,8 +307,9 @@ impl Operation for Gc {
 
 /// Make damaged bundles whole again, from the archives that they came in.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema, clap::Args)]
+#[schemars(rename = "Repair")]
 #[serde(deny_unknown_fields)]
-pub struct Repair {
+pub struct RepairBundles {
     #[command(flatten)]
     #[serde(flatten)]
     #[expect(missing_docs, reason = "its parts say it")]
@@ -338,7 +332,7 @@ pub struct RepairReport {
     pub unlisted: Vec<String>,
 }
 
-impl Operation for Repair {
+impl Operation for RepairBundles {
     const NAME: &'static str = "bundle.repair";
     const SAFETY: Safety = Safety::Write;
     const STREAMS: Streams = Streams::OnRequest;

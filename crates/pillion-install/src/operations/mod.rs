@@ -4,7 +4,7 @@
 //! programs that they wrote for it: what changes a store is no tool of agents.
 
 mod change;
-mod look;
+mod inspect;
 mod registry;
 
 use std::path::PathBuf;
@@ -14,8 +14,8 @@ use pillion_catalogue::{Context, Operations, Result};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-pub use change::{Activate, Gc, Install, Repair, Rollback};
-pub use look::{List, Verify};
+pub use change::{Activate, Gc, InstallBundle, RepairBundles, Rollback};
+pub use inspect::{ListBundles, Verify};
 pub use registry::{BuildRegistry, Choose, nothing_fits};
 
 use crate::store::VersionFilter;
@@ -25,12 +25,12 @@ use crate::{BundleStore, InstallService};
 pub fn operations() -> Operations<InstallService> {
     Operations::default()
         .with::<Verify>()
-        .with::<Install>()
+        .with::<InstallBundle>()
         .with::<Activate>()
         .with::<Rollback>()
-        .with::<List>()
+        .with::<ListBundles>()
         .with::<Gc>()
-        .with::<Repair>()
+        .with::<RepairBundles>()
         .with::<BuildRegistry>()
         .with::<Choose>()
 }

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use pillion_catalogue::{Code, Error, Result};
 
-use super::given::ByteSource;
+use super::requested::ByteSource;
 
 /// The largest file.
 const BYTES: u64 = 32 << 20;

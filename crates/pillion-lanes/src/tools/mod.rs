@@ -6,8 +6,8 @@
 
 mod csv;
 mod files;
-mod given;
 mod host;
+mod requested;
 mod rules;
 mod tables;
 
@@ -26,8 +26,8 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixStream;
 
-pub use given::{Readable, TableGiven, Tools, ToolsGiven};
 pub use host::{FunctionCall, Host, Returned};
+pub use requested::{Readable, TableGiven, Tools, ToolsGiven};
 
 use tables::Database;
 

@@ -18,7 +18,7 @@ use serde_json::Value;
 
 use super::csv::{ColumnKind, Sheet, StoredValue};
 use super::files;
-use super::given::{Table, sqlite_files};
+use super::requested::{Table, sqlite_files};
 use super::rules::{QueryWatch, Reach, wall_in};
 
 /// The most rows of an answer.

@@ -1,6 +1,6 @@
 //! What SQL of others can reach, asked of a real SQLite.
 
-use super::super::given::ByteSource;
+use super::super::requested::ByteSource;
 use super::*;
 use serde_json::json;
 use std::sync::atomic::Ordering;

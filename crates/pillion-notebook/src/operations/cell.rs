@@ -146,8 +146,9 @@ impl Operation for RunCell {
 
 /// Run a cell, and tell what happens as it comes: outputs, questions, and the reply at the end.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema, clap::Args)]
+#[schemars(rename = "Stream")]
 #[serde(deny_unknown_fields)]
-pub struct Stream {
+pub struct StreamCell {
     /// The code.
     pub code: String,
     /// The session; without a name it is the one of runs that name none.
@@ -172,7 +173,7 @@ pub struct Stream {
     pub replay: bool,
 }
 
-impl Operation for Stream {
+impl Operation for StreamCell {
     const NAME: &'static str = "notebook.stream";
     const SAFETY: Safety = Safety::Execute;
     const SCOPE: Scope = Scope::Project;

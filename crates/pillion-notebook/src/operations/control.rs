@@ -36,9 +36,9 @@ impl ControlReply {
 /// what it does.
 macro_rules! control {
     ($(#[$about:meta])* $name:ident, $operation:literal, $scope:expr, $path:literal) => {
-        $(#[$about])*
         #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema, clap::Args)]
         #[serde(deny_unknown_fields)]
+        $(#[$about])*
         pub struct $name {
             /// The session; without a name it is the one of runs that name none.
             #[arg(value_name = "SESSION")]
@@ -64,7 +64,8 @@ macro_rules! control {
 
 control!(
     /// Interrupt the cell that a session's kernel runs.
-    Interrupt,
+    #[schemars(rename = "Interrupt")]
+    InterruptNotebook,
     "notebook.interrupt",
     Scope::Nothing,
     "/api/session/{session_id}/notebook/interrupt"
@@ -72,7 +73,8 @@ control!(
 
 control!(
     /// End the kernel of a session, and start a new one that knows nothing of earlier cells.
-    Restart,
+    #[schemars(rename = "Restart")]
+    RestartNotebook,
     "notebook.restart",
     Scope::Project,
     "/api/session/{session_id}/notebook/restart"
@@ -82,7 +84,8 @@ control!(
     /// Forget everything that cells of a session have defined.
     ///
     /// The kernel goes on, with the modules that it has imported.
-    Reset,
+    #[schemars(rename = "Reset")]
+    ResetNotebook,
     "notebook.reset",
     Scope::Nothing,
     "/api/session/{session_id}/notebook/reset"
@@ -90,13 +93,14 @@ control!(
 
 control!(
     /// End the kernel of a session. The next cell starts a new one.
-    Shutdown,
+    #[schemars(rename = "Shutdown")]
+    ShutdownNotebook,
     "notebook.shutdown",
     Scope::Nothing,
     "/api/session/{session_id}/notebook/shutdown"
 );
 
-impl Interrupt {
+impl InterruptNotebook {
     async fn perform(&self, cx: &Context<NotebookService>) -> Result<bool> {
         let kernel = cx.service().known(self.session.as_deref())?;
         match kernel.running().await {
@@ -106,7 +110,7 @@ impl Interrupt {
     }
 }
 
-impl Restart {
+impl RestartNotebook {
     async fn perform(&self, cx: &Context<NotebookService>) -> Result<bool> {
         let session = self.session.as_deref();
         let service = cx.service();
@@ -122,7 +126,7 @@ impl Restart {
     }
 }
 
-impl Reset {
+impl ResetNotebook {
     async fn perform(&self, cx: &Context<NotebookService>) -> Result<bool> {
         let kernel = cx.service().known(self.session.as_deref())?;
         if kernel.source().is_none() {
@@ -148,7 +152,7 @@ impl Reset {
     }
 }
 
-impl Shutdown {
+impl ShutdownNotebook {
     async fn perform(&self, cx: &Context<NotebookService>) -> Result<bool> {
         let kernel = cx.service().known(self.session.as_deref())?;
         cx.service().forget(self.session.as_deref());

@@ -19,7 +19,8 @@ use crate::run_notebook::expect;
 
 /// A notebook that was changed.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
-pub struct Edited {
+#[schemars(rename = "Edited")]
+pub struct EditedNotebook {
     /// The notebook.
     pub path: String,
     /// Its revision now, for the next change.
@@ -35,7 +36,7 @@ pub struct Edited {
     pub written: bool,
 }
 
-impl Edited {
+impl EditedNotebook {
     fn text(result: &str, what: &str) -> Option<String> {
         let edited: Self = serde_json::from_str(result).ok()?;
         let id = edited.id.map(|id| format!(" ({id})")).unwrap_or_default();
@@ -53,14 +54,14 @@ async fn change(
     path: &std::path::Path,
     revision: String,
     change: impl FnOnce(&mut Notebook) -> Result<(usize, Option<String>)> + Send + 'static,
-) -> Result<Edited> {
+) -> Result<EditedNotebook> {
     let path = place(cx, path)?;
     commit(move || {
         let mut notebook = open(&path)?;
         expect(&notebook, Some(&revision), &path)?;
         let (cell, id) = change(&mut notebook)?;
         let written = save(&mut notebook, &path, Overwrite::Never)?;
-        Ok(Edited {
+        Ok(EditedNotebook {
             path: path.display().to_string(),
             revision: notebook.revision().unwrap_or_default(),
             cell,
@@ -80,13 +81,13 @@ macro_rules! edit {
             const SAFETY: Safety = Safety::Write;
             const SCOPE: Scope = Scope::Folder;
             type Service = NotebookService;
-            type Output = Edited;
+            type Output = EditedNotebook;
 
             fn text(result: &str) -> Option<String> {
-                Edited::text(result, $done)
+                EditedNotebook::text(result, $done)
             }
 
-            async fn run(self, cx: Context<NotebookService>) -> Result<Edited> {
+            async fn run(self, cx: Context<NotebookService>) -> Result<EditedNotebook> {
                 let (path, revision) = (self.path.clone(), self.revision.clone());
                 change(&cx, &path, revision, move |notebook| self.apply(notebook)).await
             }

@@ -93,8 +93,9 @@ impl WriteReply {
 
 /// Make a new notebook file, with a cell of code or text if they are given.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema, clap::Args)]
+#[schemars(rename = "New")]
 #[serde(deny_unknown_fields)]
-pub struct New {
+pub struct NewNotebook {
     /// The file, which is not there yet.
     #[arg(value_name = "FILE")]
     pub path: PathBuf,
@@ -108,7 +109,7 @@ pub struct New {
     pub code: Vec<String>,
 }
 
-impl Operation for New {
+impl Operation for NewNotebook {
     const NAME: &'static str = "notebook.new";
     const SAFETY: Safety = Safety::Write;
     const SCOPE: Scope = Scope::Folder;

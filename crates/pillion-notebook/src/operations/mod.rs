@@ -14,14 +14,18 @@ mod status;
 use pillion_catalogue::{First, Method, Operations, Route};
 
 pub use ask::{Complete, Completions, Inspect, Inspected, Variable, Variables, VariablesReport};
-pub use cell::{RunCell, Stream};
+pub use cell::{RunCell, StreamCell};
 pub use cells::{CellImage, CellRead, Read, ReadReport};
-pub use control::{ControlReply, Interrupt, Reset, Restart, Shutdown};
-pub use edits::{AddCell, DeleteCell, Edited, MoveCell, ReplaceCell};
-pub use files::{Check, CheckReport, Clear, Cleared, DiffFiles, DiffReport, Html, New, WriteReply};
+pub use control::{
+    ControlReply, InterruptNotebook, ResetNotebook, RestartNotebook, ShutdownNotebook,
+};
+pub use edits::{AddCell, DeleteCell, EditedNotebook, MoveCell, ReplaceCell};
+pub use files::{
+    Check, CheckReport, Clear, Cleared, DiffFiles, DiffReport, Html, NewNotebook, WriteReply,
+};
 pub use input::{Input, InputReply};
-pub use run::{CellOutputs, FailedCell, Parameters, Run, RunReport};
-pub use status::{KernelInfo, KernelsReport, Status};
+pub use run::{CellOutputs, FailedCell, Parameters, RunNotebook, RunReport};
+pub use status::{KernelInfo, KernelsReport, NotebookStatus};
 
 use crate::NotebookService;
 pub use crate::cell_ref::CellRef;
@@ -39,18 +43,18 @@ const fn in_session(method: Method, path: &'static str) -> Route {
 pub fn operations() -> Operations<NotebookService> {
     Operations::default()
         .with::<RunCell>()
-        .with::<Stream>()
+        .with::<StreamCell>()
         .with::<Input>()
-        .with::<Interrupt>()
-        .with::<Restart>()
-        .with::<Reset>()
-        .with::<Shutdown>()
-        .with::<Status>()
+        .with::<InterruptNotebook>()
+        .with::<RestartNotebook>()
+        .with::<ResetNotebook>()
+        .with::<ShutdownNotebook>()
+        .with::<NotebookStatus>()
         .with::<Complete>()
         .with::<Inspect>()
         .with::<Variables>()
-        .with::<Run>()
-        .with::<New>()
+        .with::<RunNotebook>()
+        .with::<NewNotebook>()
         .with::<Check>()
         .with::<Clear>()
         .with::<DiffFiles>()
@@ -61,19 +65,19 @@ pub fn operations() -> Operations<NotebookService> {
         .with::<DeleteCell>()
         .with::<MoveCell>()
         .with::<kernel::Api>()
-        .with::<kernel::Specs>()
-        .with::<kernel::Spec>()
-        .with::<kernel::List>()
-        .with::<kernel::Start>()
-        .with::<kernel::Show>()
-        .with::<kernel::Shutdown>()
-        .with::<kernel::Interrupt>()
-        .with::<kernel::Restart>()
+        .with::<kernel::ListKernelSpecs>()
+        .with::<kernel::ShowKernelSpec>()
+        .with::<kernel::ListKernels>()
+        .with::<kernel::StartKernel>()
+        .with::<kernel::ShowKernel>()
+        .with::<kernel::ShutdownKernel>()
+        .with::<kernel::InterruptKernel>()
+        .with::<kernel::RestartKernel>()
         .with::<kernel::Channels>()
         .with::<kernel::ConnectFile>()
-        .with::<kernel::Launch>()
-        .with::<kernel::Install>()
-        .with::<kernel::Sessions>()
+        .with::<kernel::LaunchKernel>()
+        .with::<kernel::InstallKernelSpec>()
+        .with::<kernel::ListKernelSessions>()
         .with::<kernel::OpenSession>()
         .with::<kernel::ShowSession>()
         .with::<kernel::UpdateSession>()

@@ -41,8 +41,9 @@ const MOST_FAILED: usize = 100;
 /// as it was. If somebody saves the file meanwhile, outputs go to the cells that are still what
 /// was run. With `stream` each cell is told as it begins and ends.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema, clap::Args)]
+#[schemars(rename = "Run")]
 #[serde(deny_unknown_fields)]
-pub struct Run {
+pub struct RunNotebook {
     /// The notebook.
     #[arg(value_name = "FILE")]
     pub path: PathBuf,
@@ -289,7 +290,7 @@ fn shown(done: &[Done]) -> (Vec<CellOutputs>, Vec<CellImage>) {
     (outputs, images)
 }
 
-impl Operation for Run {
+impl Operation for RunNotebook {
     const NAME: &'static str = "notebook.run";
     const SAFETY: Safety = Safety::Execute;
     const SCOPE: Scope = Scope::Project;

@@ -12,8 +12,9 @@ use crate::NotebookService;
 
 /// Tell what kernels do: that of a session, or all of them.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema, clap::Args)]
+#[schemars(rename = "Status")]
 #[serde(deny_unknown_fields)]
-pub struct Status {
+pub struct NotebookStatus {
     /// Only this session.
     #[arg(value_name = "SESSION")]
     #[serde(default, alias = "session_id", skip_serializing_if = "Option::is_none")]
@@ -65,7 +66,7 @@ impl KernelInfo {
     }
 }
 
-impl Operation for Status {
+impl Operation for NotebookStatus {
     const NAME: &'static str = "notebook.status";
     const SAFETY: Safety = Safety::Read;
     const OFFER: Offer = Offer::PLAIN.routes(&[in_session(

@@ -80,7 +80,7 @@ impl Operation for Call {
             is_safe: self.idempotent,
             streams: self.stream || self.prints,
         };
-        let params = worker::Call {
+        let params = worker::WorkerCall {
             function: self.function,
             params: self.params,
             stream: self.stream,
@@ -134,7 +134,7 @@ mod tests {
 
     #[test]
     fn a_worker_is_told_only_what_was_said() {
-        let call = |params: Option<&str>, stream| worker::Call {
+        let call = |params: Option<&str>, stream| worker::WorkerCall {
             function: "m:f".to_owned(),
             params: params.map(|text| json(text).unwrap()),
             stream,

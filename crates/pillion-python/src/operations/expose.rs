@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use pillion_catalogue::{
-    Context, Error, Failed, Function, Listing, Operation, Result, Safety, Scope,
+    Context, Error, ExposedFunction, Failed, Listing, Operation, Result, Safety, Scope,
 };
 use pillion_protocol::line::LineError;
 use schemars::JsonSchema;
@@ -32,7 +32,7 @@ pub struct Expose {
 /// A listing as the worker writes it.
 #[derive(Deserialize)]
 struct Listed {
-    tools: Vec<Function>,
+    tools: Vec<ExposedFunction>,
     files: Vec<PathBuf>,
     failed: Vec<ListedFailure>,
     version: String,

@@ -71,14 +71,14 @@ impl Operation for Invoke {
             is_safe: false,
             streams: self.stream,
         };
-        let params = worker::Invoke {
+        let params = worker::WorkerInvoke {
             modules: self.modules,
             name: self.name,
             params: self.params,
             stream: self.stream,
         };
         let (_, answer) = question.ask(&cx, "invoke", &params).await?;
-        let given: worker::Invoked<'_> =
+        let given: worker::WorkerInvoked<'_> =
             serde_json::from_str(answer.result.get()).map_err(Error::internal)?;
         Ok(Invoked {
             result: given.value.to_owned(),

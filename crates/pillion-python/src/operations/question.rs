@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use pillion_catalogue::{Code, Context, Error, Result};
 use pillion_project::Whereabouts;
-use pillion_supervisor::{Ask, Call, CallAnswer};
+use pillion_supervisor::{Ask, CallAnswer, CallRequest};
 use serde::Serialize;
 use serde_json::value::to_raw_value;
 
@@ -43,7 +43,7 @@ impl Question {
             path.push(near.clone());
         }
         let pool = service.workers(&project, &path, &cx.request().peer)?;
-        let call = Call {
+        let call = CallRequest {
             ask: Ask {
                 method: method.into(),
                 params: Some(to_raw_value(params).map_err(Error::internal)?),

@@ -58,7 +58,7 @@ impl Operation for SidecarCall {
             .service()
             .foreign(&project, &self.sidecar, &cx.request().peer)?;
         let made = foreign::find(&project, &self.sidecar)?;
-        let call = pillion_supervisor::Call {
+        let call = pillion_supervisor::CallRequest {
             safe: self.idempotent || made.safe_commands.contains(&self.command),
             timeout: timeout(&cx, made.timeout_s),
             ask: Ask {

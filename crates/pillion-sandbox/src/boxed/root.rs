@@ -15,7 +15,7 @@ use rustix::mount::{
 
 use crate::policy::{Folder, HANDED, Policy, SHM_BYTES, TERMINALS, TMP, TMP_BYTES, WORK};
 use crate::syscalls;
-use crate::view::{DEVICES, ETC, PROGRAMS, PTS, SYSTEM, shown};
+use crate::system_paths::{DEVICES, ETC, PROGRAMS, PTS, SYSTEM, shown};
 
 /// What of `/etc` programs with network look at as well.
 const ETC_NETWORK: &[&str] = &[

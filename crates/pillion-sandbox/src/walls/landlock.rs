@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use crate::level::Level;
 use crate::policy::{Folder, LANE, Policy, TMP, WORK};
-use crate::{syscalls, view};
+use crate::{syscalls, system_paths};
 
 /// What the rules were written for; a kernel that knows less keeps as many as it knows.
 const WRITTEN_FOR: ABI = ABI::V6;
@@ -40,10 +40,10 @@ fn rules(policy: &Policy, level: Level) -> Vec<(PathBuf, BitFlags<AccessFs>)> {
         false => folder,
     };
     let mut rules: Vec<(PathBuf, BitFlags<AccessFs>)> = Vec::new();
-    let shown = view::shown(policy).into_iter();
+    let shown = system_paths::shown(policy).into_iter();
     rules.extend(shown.map(|path| (path, run)));
     let device = AccessFs::ReadFile | AccessFs::WriteFile | AccessFs::Truncate;
-    rules.extend(view::DEVICES.iter().map(|path| {
+    rules.extend(system_paths::DEVICES.iter().map(|path| {
         // What writes to it could share memory by it, which nobody could add up.
         let access = match *path {
             "/dev/zero" => AccessFs::ReadFile.into(),
@@ -65,13 +65,17 @@ fn rules(policy: &Policy, level: Level) -> Vec<(PathBuf, BitFlags<AccessFs>)> {
         rules.push(("/etc".into(), read));
         if policy.terminals {
             // Only its own are in there, and a terminal is nothing without control.
-            rules.push((view::PTS.into(), read | device | AccessFs::IoctlDev));
+            rules.push((system_paths::PTS.into(), read | device | AccessFs::IoctlDev));
         }
     } else {
         if let Folder::Kept(path) = &policy.folder {
             rules.push((path.clone(), own));
         }
-        rules.extend(view::ETC.iter().map(|path| (PathBuf::from(path), read)));
+        rules.extend(
+            system_paths::ETC
+                .iter()
+                .map(|path| (PathBuf::from(path), read)),
+        );
     }
     rules
 }
@@ -199,7 +203,7 @@ mod tests {
             terminals: true,
             ..strict()
         };
-        let access = |policy: &Policy, level| on(&rules(policy, level), view::PTS);
+        let access = |policy: &Policy, level| on(&rules(policy, level), system_paths::PTS);
         let pts = access(&with, Level::L3).unwrap();
         assert!(pts.contains(AccessFs::WriteFile | AccessFs::IoctlDev));
         assert!(!pts.intersects(AccessFs::MakeChar | AccessFs::Execute));

@@ -25,8 +25,9 @@ use crate::{SessionService, content, load, turn};
 /// Where the chapter is comes from the context that a desktop hands over, else from the folders
 /// that pillion was started with.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, clap::Args)]
+#[schemars(rename = "New")]
 #[serde(deny_unknown_fields)]
-pub struct New {
+pub struct NewSession {
     /// The chapter: `name` or `course/name`.
     pub chapter_id: String,
     /// Where its content is.
@@ -80,12 +81,13 @@ pub struct Begun {
     /// What the companion says first.
     pub initial_message: String,
     /// What the learner finds in the workspace.
-    pub workspace: Found,
+    pub workspace: ChapterFiles,
 }
 
 /// What came with the chapter.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
-pub struct Found {
+#[schemars(rename = "Found")]
+pub struct ChapterFiles {
     /// There is code to begin with.
     pub has_starter_code: bool,
     /// There is data.
@@ -103,7 +105,7 @@ pub struct FoundFile {
     pub source: FileSource,
 }
 
-impl Operation for New {
+impl Operation for NewSession {
     const NAME: &'static str = "session.new";
     const SAFETY: Safety = Safety::Write;
     const SCOPE: Scope = Scope::Folder;
@@ -125,7 +127,7 @@ impl Operation for New {
 }
 
 /// Begin a session.
-async fn create(cx: &Context<SessionService>, new: New) -> Result<Begun> {
+async fn create(cx: &Context<SessionService>, new: NewSession) -> Result<Begun> {
     let service = cx.service();
     service.sweep();
     let id = match &new.session_id {
@@ -165,7 +167,7 @@ async fn create(cx: &Context<SessionService>, new: New) -> Result<Begun> {
     Ok(Begun {
         session_id: id,
         initial_message,
-        workspace: Found {
+        workspace: ChapterFiles {
             has_starter_code: !sources.workspace.is_empty(),
             has_datasets: !sources.datasets.is_empty(),
             files: files.collect(),

@@ -18,8 +18,9 @@ use crate::folder::names;
 
 /// List the files of a session's workspace.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, clap::Args)]
+#[schemars(rename = "Workspace")]
 #[serde(deny_unknown_fields)]
-pub struct Workspace {
+pub struct ListWorkspaceFiles {
     /// The session.
     pub session_id: String,
 }
@@ -40,7 +41,7 @@ impl FileList {
     }
 }
 
-impl Operation for Workspace {
+impl Operation for ListWorkspaceFiles {
     const NAME: &'static str = "session.workspace";
     const SAFETY: Safety = Safety::Read;
     const OFFER: Offer = Offer::PLAIN.routes(&[

@@ -19,8 +19,9 @@ const MOST: usize = 2000;
 
 /// List sessions, the one that was used last first.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema, clap::Args)]
+#[schemars(rename = "List")]
 #[serde(deny_unknown_fields)]
-pub struct List {}
+pub struct ListSessions {}
 
 /// Sessions.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
@@ -44,7 +45,7 @@ pub struct SessionInfo {
     pub last_updated: String,
 }
 
-impl Operation for List {
+impl Operation for ListSessions {
     const NAME: &'static str = "session.list";
     const SAFETY: Safety = Safety::Read;
     const OFFER: Offer = Offer::PLAIN.routes(&[Route {

@@ -52,8 +52,9 @@ impl Operation for Report {
 
 /// The turns of a session, oldest first.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, clap::Args)]
+#[schemars(rename = "History")]
 #[serde(deny_unknown_fields)]
-pub struct History {
+pub struct ListTurns {
     /// The session.
     pub session_id: String,
 }
@@ -65,7 +66,7 @@ pub struct Turns {
     pub turns: Vec<PastTurn>,
 }
 
-impl Operation for History {
+impl Operation for ListTurns {
     const NAME: &'static str = "session.history";
     const SAFETY: Safety = Safety::Read;
     const OFFER: Offer =

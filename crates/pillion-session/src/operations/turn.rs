@@ -22,8 +22,9 @@ use crate::log::TurnLog;
 /// session has one turn at a time. The turn goes on when its reader goes away:
 /// `session.follow` reads on, and `session.cancel` ends it.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, clap::Args)]
+#[schemars(rename = "Message")]
 #[serde(deny_unknown_fields)]
-pub struct Message {
+pub struct SendMessage {
     /// The session.
     pub session_id: String,
     /// What the learner says.
@@ -42,7 +43,7 @@ pub struct Turned {
     pub last: Option<StreamEvent>,
 }
 
-impl Operation for Message {
+impl Operation for SendMessage {
     const NAME: &'static str = "session.message";
     const SAFETY: Safety = Safety::Execute;
     const STREAMS: Streams = Streams::Always;
@@ -139,22 +140,24 @@ async fn pass_on(
 
 /// End the turn of a session: the model is not asked any further, and nothing of the turn stays.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, clap::Args)]
+#[schemars(rename = "Cancel")]
 #[serde(deny_unknown_fields)]
-pub struct Cancel {
+pub struct CancelTurn {
     /// The session.
     pub session_id: String,
 }
 
 /// It is cancelled, or there was nothing to cancel.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
-pub struct Cancelled {
+#[schemars(rename = "Cancelled")]
+pub struct CancelledTurn {
     /// No turn of the session runs any more.
     pub cancelled: bool,
     /// The session.
     pub session_id: String,
 }
 
-impl Operation for Cancel {
+impl Operation for CancelTurn {
     const NAME: &'static str = "session.cancel";
     const SAFETY: Safety = Safety::Write;
     const OFFER: Offer = Offer::PLAIN.routes(&[frozen(
@@ -162,11 +165,11 @@ impl Operation for Cancel {
         "/api/session/{session_id}/message/cancel",
     )]);
     type Service = SessionService;
-    type Output = Cancelled;
+    type Output = CancelledTurn;
 
-    async fn run(self, cx: Context<SessionService>) -> Result<Cancelled> {
+    async fn run(self, cx: Context<SessionService>) -> Result<CancelledTurn> {
         cx.service().cancel_turn(&self.session_id).await;
-        Ok(Cancelled {
+        Ok(CancelledTurn {
             cancelled: true,
             session_id: self.session_id,
         })

@@ -59,7 +59,7 @@ pub struct NewJob {
 
 /// A job without what went in and came out.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Job {
+pub struct StoredJob {
     /// Its name: random, safe in a URL, later ones behind earlier ones.
     pub id: String,
     /// The session it belongs to.
@@ -84,7 +84,7 @@ pub struct Job {
 #[derive(Debug, Clone)]
 pub struct JobDetail {
     /// The job.
-    pub job: Job,
+    pub job: StoredJob,
     /// What was asked for.
     pub request: Box<RawValue>,
     /// What came out, if something did.
@@ -104,9 +104,9 @@ pub struct JobFilter {
 
 /// Jobs that were asked for.
 #[derive(Debug, Clone)]
-pub struct Jobs {
+pub struct JobPage {
     /// The newest ones, newest first.
-    pub jobs: Vec<Job>,
+    pub jobs: Vec<StoredJob>,
     /// How many there are, listed or not.
     pub total: u64,
 }

@@ -4,17 +4,17 @@ use rusqlite::types::Type;
 use rusqlite::{OptionalExtension, Row, ToSql};
 use serde_json::value::RawValue;
 
-use super::{Job, JobDetail, JobFilter, JobState, Jobs, MAX_LISTED};
+use super::{JobDetail, JobFilter, JobPage, JobState, MAX_LISTED, StoredJob};
 use crate::StoreError;
 use crate::connection_thread::Transaction;
 
-/// The columns of a [`Job`], in the order of [`job`].
+/// The columns of a [`StoredJob`], in the order of [`job`].
 pub(super) const COLUMNS: &str =
     "id, session, lane, label, status, created_at, started_at, ended_at, owner";
 
 /// The job of a row that begins with [`COLUMNS`].
-pub(super) fn job(row: &Row<'_>) -> rusqlite::Result<Job> {
-    Ok(Job {
+pub(super) fn job(row: &Row<'_>) -> rusqlite::Result<StoredJob> {
+    Ok(StoredJob {
         id: row.get(0)?,
         session: row.get(1)?,
         lane: row.get(2)?,
@@ -55,7 +55,10 @@ pub(crate) fn get(transaction: &Transaction<'_>, id: &str) -> Result<JobDetail, 
 }
 
 /// The newest jobs, and how many there are.
-pub(crate) fn list(transaction: &Transaction<'_>, filter: &JobFilter) -> Result<Jobs, StoreError> {
+pub(crate) fn list(
+    transaction: &Transaction<'_>,
+    filter: &JobFilter,
+) -> Result<JobPage, StoreError> {
     let mut conditions = vec!["true".to_owned()];
     let mut values: Vec<&dyn ToSql> = Vec::new();
     if let Some(session) = &filter.session {
@@ -89,7 +92,7 @@ pub(crate) fn list(transaction: &Transaction<'_>, filter: &JobFilter) -> Result<
             ))?
             .query_map(values.as_slice(), job)?
             .collect::<rusqlite::Result<_>>()?;
-        Ok(Jobs {
+        Ok(JobPage {
             jobs,
             total: total.unsigned_abs(),
         })

@@ -6,7 +6,7 @@ use rusqlite::{OptionalExtension, params};
 use serde_json::value::RawValue;
 
 use super::reading::{COLUMNS, job};
-use super::{Job, JobEnd, JobState, MAX_NAME_BYTES, MAX_REQUEST_BYTES, NewJob, expect_fits};
+use super::{JobEnd, JobState, MAX_NAME_BYTES, MAX_REQUEST_BYTES, NewJob, StoredJob, expect_fits};
 use crate::connection_thread::Transaction;
 use crate::jobs::MAX_RESULT_BYTES;
 use crate::{StoreError, new_id, time};
@@ -16,7 +16,7 @@ pub(crate) fn create(
     transaction: &Transaction<'_>,
     new: &NewJob,
     owner: &str,
-) -> Result<Job, StoreError> {
+) -> Result<StoredJob, StoreError> {
     let session = new.session.as_deref();
     expect_fits("the session", session.unwrap_or_default(), MAX_NAME_BYTES)?;
     expect_fits("the lane", &new.lane, MAX_NAME_BYTES)?;
@@ -47,7 +47,7 @@ pub(crate) fn create(
 }
 
 /// The job's turn has come.
-pub(crate) fn start(transaction: &Transaction<'_>, id: &str) -> Result<Job, StoreError> {
+pub(crate) fn start(transaction: &Transaction<'_>, id: &str) -> Result<StoredJob, StoreError> {
     // The clock may have been set back: what is later never has an earlier time.
     let started = transaction.sql(|connection| {
         connection
@@ -70,7 +70,7 @@ pub(crate) fn finish(
     id: &str,
     end: JobEnd,
     result: Option<&RawValue>,
-) -> Result<Job, StoreError> {
+) -> Result<StoredJob, StoreError> {
     let result = result.map(RawValue::get);
     expect_fits("the result", result.unwrap_or_default(), MAX_RESULT_BYTES)?;
     let from = match end {
@@ -103,7 +103,7 @@ pub(crate) fn finish(
 pub(crate) fn lose(
     transaction: &Transaction<'_>,
     is_alive: impl Fn(&str) -> bool,
-) -> Result<Vec<Job>, StoreError> {
+) -> Result<Vec<StoredJob>, StoreError> {
     let owners: Vec<String> = transaction.sql(|connection| {
         connection
             .prepare("SELECT DISTINCT owner FROM jobs WHERE ended_at IS NULL")?
@@ -127,7 +127,11 @@ pub(crate) fn lose(
 }
 
 /// Why a job could not change.
-fn refuse(transaction: &Transaction<'_>, id: &str, wanted: JobState) -> Result<Job, StoreError> {
+fn refuse(
+    transaction: &Transaction<'_>,
+    id: &str,
+    wanted: JobState,
+) -> Result<StoredJob, StoreError> {
     let found: Option<JobState> = transaction.sql(|connection| {
         connection
             .query_row("SELECT status FROM jobs WHERE id = ?1", [id], |row| {

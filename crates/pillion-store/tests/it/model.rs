@@ -1,6 +1,8 @@
 //! Random sequences of operations, compared with the simplest thing that could be right.
 
-use pillion_store::{Job, JobEnd, JobFilter, JobState, Retention, Store, StoreError, StoreOptions};
+use pillion_store::{
+    JobEnd, JobFilter, JobState, Retention, Store, StoreError, StoreOptions, StoredJob,
+};
 use proptest::prelude::*;
 
 use crate::{json, new_job, place};
@@ -42,7 +44,7 @@ fn step() -> impl Strategy<Value = Step> {
 /// A job as it should be.
 #[derive(Debug, Clone)]
 struct Known {
-    job: Job,
+    job: StoredJob,
     result: Option<String>,
 }
 
@@ -67,8 +69,8 @@ impl Model {
         self.known.len().checked_sub(1 + at)
     }
 
-    fn expected_list(&self, filter: &JobFilter) -> (Vec<Job>, u64) {
-        let matching: Vec<Job> = self
+    fn expected_list(&self, filter: &JobFilter) -> (Vec<StoredJob>, u64) {
+        let matching: Vec<StoredJob> = self
             .known
             .iter()
             .rev()
@@ -117,11 +119,11 @@ fn options() -> StoreOptions {
 
 /// Whether the store did or refused what the model does or refuses.
 fn same(
-    answer: Result<Job, StoreError>,
-    before: &Job,
+    answer: Result<StoredJob, StoreError>,
+    before: &StoredJob,
     wanted: JobState,
     allowed: bool,
-) -> Option<Job> {
+) -> Option<StoredJob> {
     match answer {
         Ok(job) => {
             assert!(allowed, "{before:?} must not become {wanted}");

@@ -12,7 +12,7 @@ use super::{Actor, ActorContext};
 use crate::failure::{busy, stopped, too_slow};
 use crate::message::{ActorMessage, Grant, LoadToken, Outcome, Pending};
 use crate::status::Shared;
-use crate::{Ask, Call, CallAnswer, Notice, SidecarState, SidecarStatus, Spec};
+use crate::{Ask, CallAnswer, CallRequest, Notice, SidecarSpec, SidecarState, SidecarStatus};
 
 /// How long a call that was handed back waits for a place in a full queue, at a time.
 const NO_PLACE: Duration = Duration::from_millis(10);
@@ -21,7 +21,7 @@ const NO_PLACE: Duration = Duration::from_millis(10);
 #[derive(Debug, Clone)]
 pub struct Sidecar {
     to_actor: mpsc::UnboundedSender<ActorMessage>,
-    spec: Arc<Spec>,
+    spec: Arc<SidecarSpec>,
     shared: Arc<Shared>,
     tickets: Arc<AtomicU64>,
 }
@@ -34,7 +34,7 @@ enum Given {
 
 impl Sidecar {
     /// A sidecar that starts with its first call.
-    pub(crate) fn new(spec: Spec, around: ActorContext) -> Self {
+    pub(crate) fn new(spec: SidecarSpec, around: ActorContext) -> Self {
         let (to_actor, messages) = mpsc::unbounded_channel();
         let spec = Arc::new(spec);
         let shared = Arc::new(Shared::new());
@@ -48,7 +48,7 @@ impl Sidecar {
     }
 
     /// Ask it something. Dropping the future cancels the call.
-    pub async fn call(&self, call: Call) -> Result<CallAnswer> {
+    pub async fn call(&self, call: CallRequest) -> Result<CallAnswer> {
         let deadline = Instant::now() + call.timeout;
         let timeout = call.timeout;
         let given = tokio::time::timeout_at(deadline.into(), self.until_given(call))
@@ -63,7 +63,7 @@ impl Sidecar {
     /// Have its process until the grant is dropped; one is started if there is none. Dropping
     /// the future gives up the wait, not the start.
     pub(crate) async fn grant(&self) -> Result<Grant> {
-        let call = Call {
+        let call = CallRequest {
             ask: Ask::nothing(),
             safe: true,
             timeout: Duration::MAX,
@@ -76,7 +76,7 @@ impl Sidecar {
         }
     }
 
-    async fn until_given(&self, call: Call) -> Result<Given> {
+    async fn until_given(&self, call: CallRequest) -> Result<Given> {
         let came = Instant::now();
         let (mut ask, mut parts) = (call.ask, call.parts);
         let mut handed_back = false;

@@ -23,7 +23,7 @@ use crate::failure::{broken, stopped};
 use crate::life::{Happening, Life, LifeAction, SidecarState};
 use crate::message::{ActorMessage, Grant, InFlight, Pending};
 use crate::status::Shared;
-use crate::{Cause, Dialect, Event, Events, Spec};
+use crate::{Cause, Dialect, Event, Events, SidecarSpec};
 use one_shot::one_shot;
 
 pub use handle::Sidecar;
@@ -44,7 +44,7 @@ pub(crate) struct ActorContext {
 
 /// The owner of a sidecar's process.
 pub(crate) struct Actor {
-    spec: Arc<Spec>,
+    spec: Arc<SidecarSpec>,
     shared: Arc<Shared>,
     around: ActorContext,
     messages: mpsc::UnboundedReceiver<ActorMessage>,
@@ -75,7 +75,7 @@ pub(crate) struct Actor {
 impl Actor {
     /// Start the task that owns a sidecar.
     pub(crate) fn spawn(
-        spec: &Arc<Spec>,
+        spec: &Arc<SidecarSpec>,
         shared: &Arc<Shared>,
         around: ActorContext,
         (to_self, messages): (
@@ -335,7 +335,7 @@ impl Actor {
                 pending.fail(broken(&self.spec));
                 continue;
             }
-            let spec = Spec::clone(&self.spec);
+            let spec = SidecarSpec::clone(&self.spec);
             tokio::spawn(one_shot(
                 spec,
                 self.around.clone(),

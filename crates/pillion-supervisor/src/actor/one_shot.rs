@@ -7,11 +7,11 @@ use tokio::sync::Semaphore;
 
 use super::{ActorContext, Sidecar};
 use crate::message::{Outcome, Pending};
-use crate::{Call, Spec};
+use crate::{CallRequest, SidecarSpec};
 
 /// Run one call in a process of its own.
 pub(super) async fn one_shot(
-    spec: Spec,
+    spec: SidecarSpec,
     around: ActorContext,
     permits: Arc<Semaphore>,
     pending: Pending,
@@ -33,7 +33,7 @@ pub(super) async fn one_shot(
         let sidecar = Sidecar::new(spec, around);
         // The caller's own deadline ends it: then its way back closes.
         let timeout = Duration::from_secs(24 * 3600);
-        let outcome = Box::pin(sidecar.call(Call {
+        let outcome = Box::pin(sidecar.call(CallRequest {
             ask,
             safe,
             timeout,

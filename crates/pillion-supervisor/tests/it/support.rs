@@ -9,8 +9,8 @@ use pillion_catalogue::Activity;
 use pillion_process::Launch;
 use pillion_protocol::Result;
 use pillion_supervisor::{
-    Ask, Call, CallAnswer, Dialect, Notice, Opening, Pool, Replay, SidecarKind, SidecarLimits,
-    Spec, Supervisor,
+    Ask, CallAnswer, CallRequest, Dialect, Notice, Opening, Pool, Replay, SidecarKind,
+    SidecarLimits, SidecarSpec, Supervisor,
 };
 use serde_json::value::to_raw_value;
 use serde_json::{Value, json};
@@ -95,7 +95,7 @@ impl World {
         change(&mut limits);
         let documents = Arc::new(Documents::default());
         let path = folder.path().to_owned();
-        let spec = Spec {
+        let spec = SidecarSpec {
             name: "fake".into(),
             kind: SidecarKind::Engine,
             workspace: path.clone(),
@@ -131,7 +131,7 @@ impl World {
             params: to_raw_value(&params).ok(),
             project: String::new(),
         };
-        let call = Call {
+        let call = CallRequest {
             ask,
             safe,
             timeout,

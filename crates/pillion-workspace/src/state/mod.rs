@@ -1,6 +1,6 @@
 //! Bringing what is known up to date: the quick look, and the work when there is news.
 
-mod parts;
+mod partial_scan;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use pillion_process::stamp::RACY;
 use pillion_protocol::{Code, Error, Result};
 
 use crate::files::{FileEntry, LeftOutPath};
-use crate::known::{Cause, Known};
+use crate::known_files::{Cause, Known};
 use crate::options::WorkspaceOptions;
 use crate::rules::rules_above::Outer;
 use crate::rules::{Library, Rules};
@@ -131,7 +131,7 @@ impl WorkspaceState {
         // The news is out of the queue: should the work fail, panic or never begin, nothing
         // is relied on.
         self.complete = false;
-        if news.is_little() && unsettled <= 32 && parts::folders_to_list(&news).is_empty() {
+        if news.is_little() && unsettled <= 32 && partial_scan::folders_to_list(&news).is_empty() {
             // Less work than handing it to another thread.
             return self.work(news).map(|()| Glance::Current);
         }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use clap::ArgMatches;
 use pillion::{Code, Error, Result};
-use pillion_lanes::Sessions;
+use pillion_lanes::SessionsRoot;
 use pillion_protocol::vars;
 use pillion_runtime::{Dirs, bundle};
 
@@ -83,12 +83,12 @@ pub(crate) fn python() -> Option<PathBuf> {
 
 /// Where sessions are kept: the folder of `SESSIONS_DIR`, else one among pillion's own data. The
 /// desktop makes sessions, so code runs in no other.
-pub(crate) fn sessions() -> Sessions {
+pub(crate) fn sessions() -> SessionsRoot {
     let root = match said(vars::SESSIONS_DIR) {
         Some(folder) => from_here(Path::new(&folder)),
         None => Dirs::from_env().usable_data().join("sessions"),
     };
-    Sessions {
+    SessionsRoot {
         root,
         only_known: true,
     }

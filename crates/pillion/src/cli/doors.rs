@@ -12,7 +12,7 @@ use pillion::system::EngineAddress;
 use pillion::{Code, Door, Engine, EngineOptions, Error, Request, Result};
 use pillion_catalogue::DoorMode;
 use pillion_doors::{DoorState, daemon, http, rpc, stdio};
-use pillion_lanes::Sessions;
+use pillion_lanes::SessionsRoot;
 use pillion_runtime::Dirs;
 use serde_json::json;
 use serde_json::value::RawValue;
@@ -252,7 +252,7 @@ impl Rpc {
     }
 }
 
-fn engine(root: Option<&Path>, place: EngineAddress, sessions: Option<Sessions>) -> Engine {
+fn engine(root: Option<&Path>, place: EngineAddress, sessions: Option<SessionsRoot>) -> Engine {
     let engine = Engine::new(EngineOptions {
         root: root.map(from_here),
         place,

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use clap::Args;
 use pillion::{Code, Error, Operation, Part, Result};
-use pillion_exec::operations::{FileGiven, OutputPiece, Run};
+use pillion_exec::operations::{FileGiven, OutputPiece, RunCode};
 use pillion_lanes::{Lane, Reply, RunOutcome};
 use serde_json::value::{RawValue, to_raw_value};
 
@@ -95,7 +95,7 @@ impl Exec {
         let params = self.params(!global.json)?;
         let params = to_raw_value(&params).map_err(Error::internal)?;
         let backend = Backend::open(global).await?;
-        let call = backend.call(&caller, Run::NAME, &params, !global.json, |part| {
+        let call = backend.call(&caller, RunCode::NAME, &params, !global.json, |part| {
             print(&part);
         });
         let outcome = tokio::select! {
@@ -114,7 +114,7 @@ impl Exec {
         Ok(exit_code(&reply))
     }
 
-    fn params(self, stream: bool) -> Result<Run> {
+    fn params(self, stream: bool) -> Result<RunCode> {
         let mut files = Vec::new();
         let mut file = None;
         let mut code = self.code;
@@ -139,7 +139,7 @@ impl Exec {
         for path in &self.with {
             files.push(read(path)?);
         }
-        let mut run = Run {
+        let mut run = RunCode {
             code,
             file,
             module: self.module,
@@ -157,7 +157,7 @@ impl Exec {
             clock: self.clock,
             fresh: self.fresh,
             stream,
-            ..Run::default()
+            ..RunCode::default()
         };
         run.take_along();
         Ok(run)

@@ -9,7 +9,7 @@ use comfy_table::CellAlignment;
 use futures::StreamExt as _;
 use pillion::{Arguments, Caller, Code, Definition, Error, Operation, Part, Result};
 use pillion_catalogue::text::table;
-use pillion_notebook::operations::{Run, RunReport, Step, StepState};
+use pillion_notebook::operations::{RunNotebook, RunReport, Step, StepState};
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value, json};
 
@@ -50,7 +50,7 @@ pub(super) fn with_files(command: clap::Command) -> clap::Command {
 impl Notebooks {
     /// What a command line says, if it is about this operation.
     pub(super) fn read(definition: &Definition, matches: &ArgMatches) -> Option<Self> {
-        if definition.name != Run::NAME {
+        if definition.name != RunNotebook::NAME {
             return None;
         }
         let files = matches.get_many::<PathBuf>("path");
@@ -87,7 +87,7 @@ impl Notebooks {
         backend.close().await;
         let mut results = results?;
         let failed = results.iter().any(|result| match result {
-            Ok(result) => Run::is_failure(result.get()),
+            Ok(result) => RunNotebook::is_failure(result.get()),
             Err(_) => true,
         });
         if is_one && let Some(result) = results.pop() {
@@ -156,7 +156,9 @@ async fn one(
             tell_step(&step, name);
         }
     };
-    backend.call(caller, Run::NAME, params, stream, tell).await
+    backend
+        .call(caller, RunNotebook::NAME, params, stream, tell)
+        .await
 }
 
 /// A line for a cell that has ended.
@@ -176,7 +178,7 @@ fn tell_step(step: &Step, name: Option<&str>) {
 }
 
 fn show_one(result: &RawValue, json: bool) {
-    match Run::text(result.get()).filter(|_| !json) {
+    match RunNotebook::text(result.get()).filter(|_| !json) {
         Some(text) => output::say(&text),
         None => output::say_json(result.get()),
     }
@@ -205,7 +207,7 @@ fn show_all(tasks: &[Task], results: &[Result<Box<RawValue>>], json: bool) {
         };
         if !report.success
             && let Ok(result) = result
-            && let Some(text) = Run::text(result.get())
+            && let Some(text) = RunNotebook::text(result.get())
         {
             output::note(&format!("\n{}\n{text}", task.name));
         }

@@ -13,7 +13,7 @@ use pillion::{
     Arguments, Definition, Error, Operation, Part, Prints, Result, Safety, Scope, definitions,
 };
 use pillion_catalogue::ReadableAnswer;
-use pillion_notebook::operations::Run as RunNotebook;
+use pillion_notebook::operations::RunNotebook;
 use pillion_python::operations::{Call, SidecarCall};
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};

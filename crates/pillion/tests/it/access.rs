@@ -5,10 +5,9 @@ use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 
+use pillion_testing::web::Web;
+use pillion_testing::{Output, TestContext, can_be_others, is_root};
 use serde_json::{Value, json};
-
-use crate::context::web::Web;
-use crate::context::{Output, TestContext, can_be_others, is_root};
 
 /// A user whom nobody is, and one that is somebody else.
 const NOBODY: u32 = 65_534;

@@ -5,9 +5,8 @@ use std::fmt::Write;
 use std::path::Path;
 use std::time::Duration;
 
+use pillion_testing::is_root;
 use serde_json::Value;
-
-use crate::context::is_root;
 
 fn bench(arguments: &[&str]) -> Value {
     let home = tempfile::tempdir().unwrap();

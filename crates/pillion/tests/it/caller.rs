@@ -4,9 +4,8 @@
 use std::fs;
 use std::path::Path;
 
+use pillion_testing::TestContext;
 use serde_json::json;
-
-use crate::context::TestContext;
 
 /// Larger than any number of 64 bits, and larger than any float.
 const LARGE: &str = "123456789012345678901234567890";

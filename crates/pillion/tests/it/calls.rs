@@ -1,8 +1,7 @@
 //! Calls that go well, calls that fail, streams, progress, cancel and deadlines.
 
+use pillion_testing::{TestContext, wait_for_file, wait_until};
 use serde_json::json;
-
-use crate::context::{TestContext, wait_for_file, wait_until};
 
 #[test]
 fn a_function_answers_and_its_process_stays_warm() {

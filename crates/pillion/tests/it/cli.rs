@@ -1,8 +1,7 @@
 //! The command line as people see it: transcripts.
 
+use pillion_testing::{FILTERS, Output, TestContext, processes, wait_for_file, wait_until};
 use serde_json::{Value, json};
-
-use crate::context::{FILTERS, Output, TestContext, processes, wait_for_file, wait_until};
 
 macro_rules! transcript {
     ($context:expr, $args:expr, @$expected:literal) => {
@@ -722,7 +721,7 @@ fn a_stream_into_a_closed_pipe_ends() {
 fn events_and_logs_can_be_followed() {
     let context = TestContext::new();
     let daemon = context.daemon();
-    let mut events = crate::context::lines::Lines::start(context.pillion_command(&[
+    let mut events = pillion_testing::lines::Lines::start(context.pillion_command(&[
         "--json",
         "events",
         "--event",

@@ -6,9 +6,8 @@ use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Command, Stdio};
 
+use pillion_testing::{Output, TestContext, processes, wait_until};
 use serde_json::json;
-
-use crate::context::{Output, TestContext, processes, wait_until};
 
 /// Opens files, a lock and a pipe that survive an exec, low and high, and becomes a program.
 const GREEDY: &str = "\

@@ -4,10 +4,9 @@ use std::path::Path;
 
 use pillion::{Code, Door, Engine, EngineOptions, Part, Request};
 use pillion_runtime::Dirs;
+use pillion_testing::lines::Lines;
+use pillion_testing::{TWO_SECONDS, TestContext, processes, wait_until};
 use serde_json::{Value, json};
-
-use crate::context::lines::Lines;
-use crate::context::{TWO_SECONDS, TestContext, processes, wait_until};
 
 /// A host that embeds the engine and can be killed: the example `embed`.
 fn host(context: &TestContext, function: &str, params: &Value) -> Lines {
@@ -67,7 +66,7 @@ fn nothing_outlives_a_killed_host() {
     assert!(pids.iter().all(|pid| processes::is_alive(*pid)), "{pids:?}");
     host.child.kill().unwrap();
     host.wait();
-    crate::context::wait_for(TWO_SECONDS, "all children to be gone", || {
+    pillion_testing::wait_for(TWO_SECONDS, "all children to be gone", || {
         let left: Vec<_> = pids
             .iter()
             .filter(|pid| processes::is_alive(**pid))

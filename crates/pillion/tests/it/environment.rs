@@ -3,9 +3,8 @@
 
 use std::fs;
 
+use pillion_testing::{Output, TestContext, processes};
 use serde_json::{Value, json};
-
-use crate::context::{Output, TestContext, processes};
 
 /// Credentials as they are found in shells: known by their name, by their value, or by neither.
 const SECRETS: &[(&str, &str)] = &[

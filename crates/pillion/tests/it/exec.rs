@@ -1,8 +1,7 @@
 //! `pillion exec`: code of others, as people and programs run it.
 
+use pillion_testing::TestContext;
 use serde_json::{Value, json};
-
-use crate::context::TestContext;
 
 /// The program that most tests run.
 const REPORT: &str = r#"
@@ -480,7 +479,7 @@ fn a_function_of_the_folder_one_is_in_is_found_and_takes_arguments() {
     let said = |args: &[&str]| {
         let mut command = context.pillion_command(args);
         command.current_dir(context.project.join("here"));
-        crate::context::Output::of(command)
+        pillion_testing::Output::of(command)
     };
     let output = said(&["exec", "--function", "shop:total", "--arguments", "[3, 4]"]);
     assert_eq!(
@@ -528,7 +527,7 @@ fn a_function_of_the_folder_one_is_in_is_found_and_takes_arguments() {
     ]);
     assert_eq!(job.code, Some(0), "{job}");
     let id = job.stdout.trim().to_owned();
-    crate::context::wait_until("the job to be done", || {
+    pillion_testing::wait_until("the job to be done", || {
         let report = context.pillion_json(&["job", &id, "--json"]);
         !["queued", "running"].contains(&report["status"].as_str().unwrap_or_default())
     });

@@ -4,14 +4,12 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
+use pillion_testing::agent::Agent;
+use pillion_testing::processes::Process;
+use pillion_testing::rpc::Rpc;
+use pillion_testing::web::Web;
+use pillion_testing::{Output, TestContext, set_up, wait_for_file};
 use serde_json::{Value, json};
-
-use crate::context::lines::Lines;
-use crate::context::processes::Process;
-use crate::context::rpc::Rpc;
-use crate::context::web::Web;
-use crate::context::{Output, TestContext, wait_for_file};
-use crate::mcp::{Agent, set_up};
 
 const SHOP: &str = include_str!("shop.py");
 
@@ -19,17 +17,6 @@ fn context() -> TestContext {
     let context = TestContext::new();
     context.write("shop.py", SHOP);
     context
-}
-
-impl TestContext {
-    /// An agent on `pillion expose` with these arguments.
-    fn exposing(&self, args: &[&str]) -> Agent {
-        let all: Vec<_> = ["expose"].iter().chain(args).copied().collect();
-        let mut agent = Agent::new(Lines::start(self.pillion_command(&all)));
-        let hello = agent.shake_hands();
-        assert_eq!(hello["result"]["serverInfo"]["name"], "pillion", "{hello}");
-        agent
-    }
 }
 
 /// Drive it with the official Python library.
@@ -348,10 +335,10 @@ fn json_rpc_has_a_method_for_each_function() {
         .stdout(Stdio::null())
         .spawn()
         .unwrap();
-    crate::context::wait_until("the socket", || socket.exists());
+    pillion_testing::wait_until("the socket", || socket.exists());
     let stream = std::os::unix::net::UnixStream::connect(&socket).unwrap();
     speaks_rpc(&context, &mut Rpc::socket(stream, &context.project));
-    crate::context::processes::terminate(server.id());
+    pillion_testing::processes::terminate(server.id());
     assert!(server.wait().unwrap().success());
     assert!(!socket.exists());
 }
@@ -366,7 +353,7 @@ fn on_a_socket(context: &TestContext, more: &[&str]) -> (std::process::Child, Pa
         .stdout(Stdio::null())
         .spawn()
         .unwrap();
-    crate::context::wait_until("the socket", || socket.exists());
+    pillion_testing::wait_until("the socket", || socket.exists());
     (server, socket)
 }
 

@@ -2,11 +2,10 @@
 
 use std::time::Duration;
 
-use serde_json::{Value, json};
-
-use crate::context::{
+use pillion_testing::{
     TWO_SECONDS, TestContext, processes, rounds, wait_for, wait_for_file, wait_until,
 };
+use serde_json::{Value, json};
 
 #[test]
 fn a_safe_call_is_answered_by_the_successor_of_a_killed_worker() {
@@ -125,7 +124,7 @@ fn kills_in_a_row() {
 }
 
 fn first_line(path: &str) -> u32 {
-    wait_for(crate::context::DEADLINE, path, || {
+    wait_for(pillion_testing::DEADLINE, path, || {
         let text = std::fs::read_to_string(path).unwrap_or_default();
         match text.split_once('\n') {
             Some((line, _)) => Ok(line.parse().unwrap()),
@@ -297,7 +296,7 @@ fn grandchildren_end_with_the_call_that_hung() {
         .py_with("things:hang_in_c", json!([]), json!({"timeout_ms": 100}))
         .unwrap_err();
     assert_eq!(error["data"]["code"], "timeout");
-    gone(&as_pids(&pids), crate::context::DEADLINE);
+    gone(&as_pids(&pids), pillion_testing::DEADLINE);
 }
 
 #[test]

@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::PathBuf;
 
-use crate::context::{Output, TestContext, wait_until};
+use pillion_testing::{Output, TestContext, wait_until};
 
 /// Runs in a mount namespace of its own: a small disk at first, then a larger one.
 const STORY: &str = "\

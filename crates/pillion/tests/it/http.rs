@@ -1,12 +1,11 @@
 //! The HTTP door: who may come in, what they get, and how it streams.
 
-use serde_json::{Value, json};
-
-use crate::context::web::Web;
-use crate::context::{
+use pillion_testing::web::Web;
+use pillion_testing::{
     DEADLINE, Output, TWO_SECONDS, TestContext, processes, standing_still, wait_for_file,
     wait_until,
 };
+use serde_json::{Value, json};
 
 const JSON: (&str, &str) = ("Content-Type", "application/json");
 
@@ -199,7 +198,7 @@ fn a_stream_is_server_sent_events() {
     let context = TestContext::new();
     let web = context.serve();
     let numbers = json!({"function": "things:numbers", "params": [3], "stream": true});
-    let events = web.stream("py.call", &numbers).all();
+    let events = web.stream("py.call", &numbers).collect::<Vec<_>>();
     assert_eq!(
         events[..3],
         [json!({"item": 0}), json!({"item": 1}), json!({"item": 2})]
@@ -207,10 +206,10 @@ fn a_stream_is_server_sent_events() {
     assert_eq!(events[3]["result"]["result"], "done");
     assert_eq!(events.len(), 4);
     let steps = json!({"function": "things:steps", "params": [2], "stream": true});
-    let events = web.stream("py.call", &steps).all();
+    let events = web.stream("py.call", &steps).collect::<Vec<_>>();
     assert_eq!(events[1]["progress"]["message"], "step 2");
     let failing = json!({"function": "things:raises", "params": ["no"], "stream": true});
-    let events = web.stream("py.call", &failing).all();
+    let events = web.stream("py.call", &failing).collect::<Vec<_>>();
     assert_eq!(events.len(), 1);
     assert_eq!(events[0]["error"]["code"], "exception", "{events:?}");
 }

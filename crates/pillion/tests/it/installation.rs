@@ -7,9 +7,8 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use pillion_testing::{DEADLINE, TestContext, wait_for};
 use serde_json::{Value, json};
-
-use crate::context::{DEADLINE, TestContext, wait_for};
 
 #[test]
 fn completions_and_pages_lie_where_systems_look_for_them() {
@@ -45,7 +44,7 @@ fn a_whole_installation_is_told_from_a_broken_one() {
     let check = |context: &TestContext| {
         let mut command = context.command(&program);
         command.args(["self", "check", "--json"]);
-        crate::context::Output::of(command)
+        pillion_testing::Output::of(command)
     };
 
     let bare = check(&context);
@@ -62,7 +61,7 @@ fn a_whole_installation_is_told_from_a_broken_one() {
     let share = context.base.join("usr/share");
     let mut command = context.command(&program);
     command.args(["self", "share", "--out", share.to_str().unwrap()]);
-    assert_eq!(crate::context::Output::of(command).code, Some(0));
+    assert_eq!(pillion_testing::Output::of(command).code, Some(0));
     let found = share.join("bash-completion/completions/pillion");
     assert_eq!(
         check(&context).json()["completions"],
@@ -90,7 +89,7 @@ fn a_whole_installation_is_told_from_a_broken_one() {
     assert_eq!(without_python.code, Some(1), "{without_python}");
     let mut command = context.command(&program);
     command.args(["self", "check"]);
-    let text = crate::context::Output::of(command).stdout;
+    let text = pillion_testing::Output::of(command).stdout;
     assert!(text.contains("python      none that can be used"), "{text}");
     assert!(text.contains("PATH        has no `pillion`"), "{text}");
     assert!(
@@ -141,14 +140,14 @@ impl Npm {
     }
 
     fn command(&self, args: &[&str]) -> Command {
-        let node = crate::mcp::set_up("dev-node/node");
+        let node = pillion_testing::set_up("dev-node/node");
         let mut command = self.context.command(node);
         command.arg(&self.launcher).args(args);
         command
     }
 
-    fn run(&self, args: &[&str]) -> crate::context::Output {
-        crate::context::Output::of(self.command(args))
+    fn run(&self, args: &[&str]) -> pillion_testing::Output {
+        pillion_testing::Output::of(self.command(args))
     }
 }
 

@@ -3,11 +3,10 @@
 use std::fs;
 use std::path::Path;
 
+use pillion_testing::daemon::Daemon;
+use pillion_testing::rpc::Rpc;
+use pillion_testing::{DEADLINE, TWO_SECONDS, TestContext, wait_for, wait_until};
 use serde_json::{Value, json};
-
-use crate::context::daemon::Daemon;
-use crate::context::rpc::Rpc;
-use crate::context::{DEADLINE, TWO_SECONDS, TestContext, wait_for, wait_until};
 
 /// Runs until somebody ends it.
 const ENDLESS: &str = "import time\nprint('begun', flush=True)\ntime.sleep(600)";
@@ -128,7 +127,7 @@ fn a_job_is_followed_from_its_beginning_by_several() {
     let go = json!({"code": "open('go', 'w')", "session": "s"});
     assert_eq!(web.post("exec.run", &go).json()["outcome"], "ok");
     for listener in listeners {
-        let events = listener.all();
+        let events = listener.collect::<Vec<_>>();
         let items: Vec<Value> = events.iter().map(|event| event["item"].clone()).collect();
         assert_eq!(printed(&items, "stdout"), "two\n", "{events:?}");
         assert_eq!(printed(&items, "stderr"), "err\n", "{events:?}");
@@ -137,7 +136,7 @@ fn a_job_is_followed_from_its_beginning_by_several() {
         assert_eq!(end["result"]["stdout"], "one\ntwo\n");
     }
     // The same to who comes later.
-    let events = web.stream("exec.stream", &follow).all();
+    let events = web.stream("exec.stream", &follow).collect::<Vec<_>>();
     assert_eq!(events[0]["item"]["text"], "one\ntwo\n");
     assert_eq!(events.last().unwrap()["result"]["status"], "succeeded");
     assert_eq!(web.post("exec.job", &follow).json()["status"], "succeeded");
@@ -167,7 +166,7 @@ fn a_slow_listener_stops_nobody_and_is_told_what_it_missed() {
     let request = format!("Content-Length: {}\r\n\r\n{body}", body.len());
     std::io::Write::write_all(&mut slow, request.as_bytes()).unwrap();
     let mut reader = std::io::BufReader::new(slow);
-    let first = crate::context::rpc::read_frame(&mut reader).unwrap();
+    let first = pillion_testing::rpc::read_frame(&mut reader).unwrap();
     assert_eq!(first["params"]["item"]["text"], "begun\n", "{first}");
     let go = json!({"code": "open('go', 'w')", "session": "s", "root": context.project});
     assert_eq!(rpc.call("exec.run", go).unwrap()["outcome"], "ok");
@@ -175,7 +174,7 @@ fn a_slow_listener_stops_nobody_and_is_told_what_it_missed() {
     assert_eq!(done["result"]["truncated"], true);
     let (mut text, mut left_out) = (0, 0);
     loop {
-        let frame = crate::context::rpc::read_frame(&mut reader).unwrap();
+        let frame = pillion_testing::rpc::read_frame(&mut reader).unwrap();
         let item = &frame["params"]["item"];
         text += item["text"].as_str().map_or(0, str::len);
         left_out += item["left_out"].as_u64().unwrap_or(0);

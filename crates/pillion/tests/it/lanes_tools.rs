@@ -1,9 +1,8 @@
 //! Tools of the expert lane: what was named is served, everything else is refused.
 
+use pillion_testing::daemon::Daemon;
+use pillion_testing::{TestContext, wait_until};
 use serde_json::{Value, json};
-
-use crate::context::daemon::Daemon;
-use crate::context::{TestContext, wait_until};
 
 const SALES: &str = "year,amount,zip\n2023,1.5,007\n2024,2,010\n2024,4,010\n";
 

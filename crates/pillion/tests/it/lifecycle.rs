@@ -5,10 +5,9 @@ use std::os::unix::fs::FileTypeExt;
 use std::os::unix::net::UnixListener;
 use std::path::Path;
 
+use pillion_testing::{DEADLINE, TWO_SECONDS, TestContext, processes, wait_for_file, wait_until};
 use rustix::process::Signal;
 use serde_json::{Value, json};
-
-use crate::context::{DEADLINE, TWO_SECONDS, TestContext, processes, wait_for_file, wait_until};
 
 #[test]
 fn an_unused_daemon_ends_by_itself_and_tidies_up() {
@@ -226,7 +225,7 @@ fn clients_that_race_start_one_daemon() {
     let racers: Vec<_> = (0..12)
         .map(|_| {
             let command = context.pillion_command(&["--json", "status"]);
-            std::thread::spawn(|| crate::context::Output::of(command))
+            std::thread::spawn(|| pillion_testing::Output::of(command))
         })
         .collect();
     let mut pids = Vec::new();

@@ -2,10 +2,9 @@
 
 use std::io::{BufReader, Write};
 
+use pillion_testing::rpc::{Rpc, read_frame};
+use pillion_testing::{TestContext, processes, standing_still, wait_for_file, wait_until};
 use serde_json::{Value, json};
-
-use crate::context::rpc::{Rpc, read_frame};
-use crate::context::{TestContext, processes, standing_still, wait_for_file, wait_until};
 
 #[test]
 fn a_worker_over_the_hard_limit_is_stopped_and_replaced() {

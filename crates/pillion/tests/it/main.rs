@@ -1,13 +1,11 @@
-//! pillion from outside: real processes through real doors.
+//! pillion from outside: its doors, the daemon, calls, lanes and jobs, with real processes.
 //!
-//! Every test has a [`context::TestContext`] of its own: folders, environment and daemon
-//! are shared with nobody, and when it goes it asserts that none of its processes is left.
-//! Waiting is always for a condition, with a generous deadline; no test measures time.
+//! What is about code and maps is in `tests/code`, what is about sessions, notebooks and bundles in
+//! `tests/content`; what all of them share is the crate `pillion-testing`.
 
 #![expect(
     clippy::unwrap_used,
     clippy::expect_used,
-    clippy::print_stderr,
     reason = "a test's helper fails its test by a panic"
 )]
 #![expect(
@@ -15,19 +13,13 @@
     reason = "`json!(...)` is written where it is used, and read better without a `&`"
 )]
 
-mod context;
-
 mod access;
 mod bench;
-mod bundles;
 mod caller;
 mod calls;
 mod catalogue;
-mod chat;
 mod cli;
-mod code;
 mod descriptors;
-mod desktop;
 mod embedded;
 mod environment;
 mod exec;
@@ -41,20 +33,17 @@ mod lanes_jobs;
 mod lanes_tools;
 mod lifecycle;
 mod limits;
-mod map;
 mod mcp;
-mod notebook;
 mod parity;
 mod prefixes;
 mod projects;
 mod python_client;
 mod readers;
 mod reload;
-mod repl;
-mod session;
 mod sidecars;
 mod socket;
 mod start;
 mod stdio;
 mod trust;
 mod unreadable;
+mod worker_package;

@@ -1,11 +1,10 @@
 //! One question through every door: the same answer, and the same error object.
 
 use pillion_client::{Client, Options};
+use pillion_testing::daemon::Daemon;
+use pillion_testing::web::Web;
+use pillion_testing::{Output, TestContext};
 use serde_json::{Value, json};
-
-use crate::context::daemon::Daemon;
-use crate::context::web::Web;
-use crate::context::{Output, TestContext};
 
 const CLIENT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/clients/rpc_client.py");
 

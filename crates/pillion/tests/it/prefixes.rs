@@ -5,9 +5,8 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 
+use pillion_testing::{Output, TestContext};
 use serde_json::json;
-
-use crate::context::{Output, TestContext};
 
 /// Tries to read everything that it is told, and says what it could.
 const READER: &str = "\

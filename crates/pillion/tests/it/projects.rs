@@ -4,11 +4,10 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use pillion_testing::project::{Project, bare};
+use pillion_testing::rpc::Rpc;
+use pillion_testing::{Output, TestContext};
 use serde_json::{Value, json};
-
-use crate::code::project::{Project, bare};
-use crate::context::rpc::Rpc;
-use crate::context::{Output, TestContext};
 
 fn answer(text: &str) -> String {
     format!("def answer():\n    return '{text}'\n")

@@ -4,10 +4,9 @@ use std::process::Stdio;
 use std::sync::Arc;
 
 use pillion::{Catalogue, Error};
+use pillion_testing::{Output, TestContext, processes, wait_for_file, wait_until};
 use serde_json::value::to_raw_value;
 use serde_json::{Value, json};
-
-use crate::context::{Output, TestContext, processes, wait_for_file, wait_until};
 
 const CLIENT: &str = concat!(
     env!("CARGO_MANIFEST_DIR"),
@@ -67,7 +66,7 @@ fn the_first_call_starts_the_daemon_where_pillion_finds_it() {
     assert_eq!(theirs["socket"], json!(context.socket()));
     assert_eq!(client_json(&context, &["stop"]), json!({"stopped": true}));
     assert_eq!(client_json(&context, &["stop"]), json!({"stopped": false}));
-    context.wait_until_alone(crate::context::DEADLINE);
+    context.wait_until_alone(pillion_testing::DEADLINE);
 }
 
 #[test]

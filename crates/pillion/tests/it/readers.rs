@@ -7,9 +7,8 @@ use std::net::TcpStream;
 use std::os::unix::net::UnixStream;
 use std::process::{Child, Stdio};
 
+use pillion_testing::{DEADLINE, TestContext, wait_for, wait_for_file};
 use serde_json::{Value, json};
-
-use crate::context::{DEADLINE, TestContext, wait_for, wait_for_file};
 
 /// Bytes of an answer, and how many are asked for: many times what may wait.
 const SIZE: usize = 2 << 20;

@@ -4,9 +4,8 @@ use std::fs;
 use std::path::Path;
 use std::time::SystemTime;
 
+use pillion_testing::{TestContext, wait_for_file, wait_until};
 use serde_json::json;
-
-use crate::context::{TestContext, wait_for_file, wait_until};
 
 fn answer(text: &str) -> String {
     format!("def answer():\n    return {text}\n")
@@ -255,7 +254,7 @@ fn installed_packages_and_configuration_count_too() {
     edit_and_see(&mut rpc, &library.join("outside.py"));
 }
 
-fn edit_and_see(rpc: &mut crate::context::rpc::Rpc, file: &Path) {
+fn edit_and_see(rpc: &mut pillion_testing::rpc::Rpc, file: &Path) {
     fs::write(file, answer("'edited'")).unwrap();
     assert_eq!(rpc.py("outside:answer", json!([])).unwrap(), "edited");
 }

@@ -1,8 +1,7 @@
 //! Foreign sidecars: programs of the old contract, supervised by `pillion.toml`.
 
+use pillion_testing::{TWO_SECONDS, TestContext, processes, wait_until};
 use serde_json::{Value, json};
-
-use crate::context::{TWO_SECONDS, TestContext, processes, wait_until};
 
 const OLD: &str = include_str!("old_sidecar.py");
 
@@ -255,7 +254,7 @@ fn our_own_package_serves_a_module_as_a_foreign_sidecar() {
     let pid = rpc.sidecar("mine", "pid", json!({})).unwrap();
     let started = context.path("started");
     let id = rpc.send_sidecar("mine", "stubborn", json!({"started": started}), json!({}));
-    crate::context::wait_for_file(&started);
+    pillion_testing::wait_for_file(&started);
     rpc.cancel(id);
     assert_eq!(rpc.outcome(id).unwrap_err()["data"]["code"], "cancelled");
     assert_eq!(rpc.sidecar("mine", "pid", json!({})).unwrap(), pid);

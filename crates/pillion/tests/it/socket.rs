@@ -4,10 +4,9 @@ use std::io::{BufReader, Read, Write};
 use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
 
+use pillion_testing::rpc::read_frame;
+use pillion_testing::{DEADLINE, TestContext, wait_for_file, wait_until};
 use serde_json::{Value, json};
-
-use crate::context::rpc::read_frame;
-use crate::context::{DEADLINE, TestContext, wait_for_file, wait_until};
 
 fn frame(body: &str) -> Vec<u8> {
     format!("Content-Length: {}\r\n\r\n{body}", body.len()).into_bytes()
@@ -408,7 +407,7 @@ fn the_socket_is_private() {
     let folder = context.base.join("run/pillion").symlink_metadata().unwrap();
     assert_eq!(folder.mode() & 0o777, 0o700);
     // How it is for somebody else, once every door is wide open.
-    if crate::context::can_be_others("a connection of another user") {
+    if pillion_testing::can_be_others("a connection of another user") {
         for path in ["", "run", "run/pillion", "run/pillion/daemon.sock"] {
             let mode = std::fs::Permissions::from_mode(0o777);
             std::fs::set_permissions(context.base.join(path), mode).unwrap();
@@ -422,7 +421,7 @@ fn the_socket_is_private() {
              except OSError as error:\n    print(b'')\n",
         );
         client.arg(context.socket());
-        let output = crate::context::Output::of(client);
+        let output = pillion_testing::Output::of(client);
         assert_eq!(
             output.stdout.trim(),
             "b''",

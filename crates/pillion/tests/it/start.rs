@@ -3,10 +3,9 @@
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 
+use pillion_testing::lines::Lines;
+use pillion_testing::{Output, TestContext, wait_until};
 use serde_json::{Value, json};
-
-use crate::context::lines::Lines;
-use crate::context::{Output, TestContext, wait_until};
 
 /// Only these programs are on `PATH`.
 fn only(context: &mut TestContext, programs: &[(&str, &str)]) {

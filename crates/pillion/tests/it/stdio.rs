@@ -3,13 +3,12 @@
 use std::io::Write;
 use std::process::Stdio;
 
-use serde_json::{Value, json};
-
-use crate::context::lines::Lines;
-use crate::context::processes::Process;
-use crate::context::{
+use pillion_testing::lines::Lines;
+use pillion_testing::processes::Process;
+use pillion_testing::{
     DEADLINE, TWO_SECONDS, TestContext, processes, standing_still, wait_for_file,
 };
+use serde_json::{Value, json};
 
 fn call(context: &TestContext, id: impl Into<Value>, function: &str, params: Value) -> Value {
     json!({
@@ -279,7 +278,7 @@ fn items_of_a_stream_are_lines_and_a_slow_host_holds_them_back() {
     // Nothing is read: the generator must not run to its end.
     let made = standing_still(&note);
     assert!(made < 95, "{made} were made for nobody");
-    let output = crate::context::lines::read_all(child.stdout.take().unwrap());
+    let output = pillion_testing::lines::read_all(child.stdout.take().unwrap());
     drop(child.stdin.take());
     assert!(child.wait().unwrap().success());
     let text = output.join().unwrap();
@@ -356,7 +355,7 @@ fn the_one_shot_form_has_its_exit_codes() {
         (Some(0), Some(true))
     );
 
-    let failure = |output: &crate::context::Output| -> Value {
+    let failure = |output: &pillion_testing::Output| -> Value {
         assert_eq!(output.stdout, "", "{output}");
         let line = output.stderr.lines().last().unwrap_or_default();
         serde_json::from_str(line).unwrap_or_else(|e| panic!("{e}: {output}"))

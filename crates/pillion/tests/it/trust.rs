@@ -5,10 +5,9 @@ use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
+use pillion_testing::project::bare;
+use pillion_testing::{Output, TestContext};
 use serde_json::{Value, json};
-
-use crate::code::project::bare;
-use crate::context::{Output, TestContext};
 
 /// A folder whose every program leaves a mark outside of it when it runs outside of walls.
 fn downloaded(toml: &str) -> TestContext {

@@ -2,9 +2,8 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 
+use pillion_testing::{DEADLINE, TestContext, processes};
 use serde_json::{Value, json};
-
-use crate::context::{DEADLINE, TestContext, processes};
 
 /// Too deep, too many digits.
 fn bad() -> [String; 3] {

@@ -55,7 +55,8 @@ pub struct CallGraph {
 
 /// Who calls whom.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
-pub struct Calls {
+#[schemars(rename = "Calls")]
+pub struct CallEdges {
     /// Each as file and function of the caller, file and function of the called; sorted.
     pub edges: Vec<[String; 4]>,
     /// How sure each edge is, in the same order.
@@ -85,13 +86,13 @@ impl Operation for CallGraph {
     const FORMATS: bool = true;
     const OFFER: Offer = Offer::PLAIN.old("call_graph", &[("max_edges", "100000")]);
     type Service = CodeService;
-    type Output = Answer<Calls>;
+    type Output = Answer<CallEdges>;
 
     fn text(result: &str) -> Option<String> {
         shown::<Self>(result)
     }
 
-    async fn run(self, cx: Context<CodeService>) -> Result<Answer<Calls>> {
+    async fn run(self, cx: Context<CodeService>) -> Result<Answer<CallEdges>> {
         let (view, language) =
             opened(&cx, self.project.as_ref(), self.language, cx.caller()).await?;
         let only = below(&view, self.path.as_deref())?;
@@ -103,7 +104,7 @@ impl Operation for CallGraph {
         let (asked, types) = typed(&view, &mapped, wanted, given).await;
         let most = self.max_edges.unwrap_or(EDGES).min(MAX_LIMIT);
         let resolved_only = self.resolved_only;
-        let calls = Calls {
+        let calls = CallEdges {
             edges: Vec::new(),
             certainties: Vec::new(),
             edge_count: 0,
@@ -135,12 +136,12 @@ struct Listed<'a> {
 
 /// Fill in the calls of a graph.
 fn list(
-    mut calls: Calls,
+    mut calls: CallEdges,
     graph: &Graph,
     types: &Types,
     listed: &Listed<'_>,
     token: &CancellationToken,
-) -> Result<Calls> {
+) -> Result<CallEdges> {
     let Listed {
         only,
         resolved_only,
@@ -193,7 +194,7 @@ fn called(graph: &Graph, node: NodeId) -> &str {
     }
 }
 
-impl Text for Calls {
+impl Text for CallEdges {
     fn text(&self) -> String {
         let mut lines = Vec::new();
         let mut caller = ["", ""];

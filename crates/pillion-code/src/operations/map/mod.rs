@@ -28,7 +28,7 @@ use pillion_symbols::project::View;
 
 pub use agents::{Agents, MappedAgent, MappedAgents};
 pub use architecture::{Architecture, Circle, DirectoryLayer, Layered};
-pub use call_graph::{CallGraph, Calls};
+pub use call_graph::{CallEdges, CallGraph};
 pub use change_impact::{ChangeImpact, ChangeReach, ChangedFunction};
 pub use cross_project::{CrossProject, DependedOn, Dependencies, DependencyType, Depending};
 pub use dead_code::{Dead, DeadCertainty, DeadCode, DeadFunction};
@@ -38,8 +38,8 @@ pub use graph::{Draw, DrawFormat, Drawn, DrawnEdge, DrawnNode, Subject};
 pub use impact::{Affected, Impact, Impacts};
 pub use live_changes::{AffectedSymbol, ChangeStatus, Live, LiveChange, LiveChanges, LiveHunk};
 pub use patterns::{FoundPattern, FoundPatterns, Patterns};
-pub use projects::{FoundProject, FoundProjects, Projects, Resolve};
-pub use references::{DefinedSymbol, ReferenceEdge, ReferenceEdges, References};
+pub use projects::{FoundProject, FoundProjects, ListProjects, Resolve};
+pub use references::{DefinedSymbol, ListReferences, ReferenceEdge, ReferenceEdges};
 pub use structure::{Structure, Structured, StructuredFile};
 
 use crate::CodeService;
@@ -49,7 +49,7 @@ use crate::maps::MappedView;
 /// All operations on the map.
 pub(super) fn add_to(operations: Operations<CodeService>) -> Operations<CodeService> {
     operations
-        .with::<Projects>()
+        .with::<ListProjects>()
         .with::<Resolve>()
         .with::<CrossProject>()
         .with::<Structure>()
@@ -60,7 +60,7 @@ pub(super) fn add_to(operations: Operations<CodeService>) -> Operations<CodeServ
         .with::<LiveChanges>()
         .with::<DeadCode>()
         .with::<Architecture>()
-        .with::<References>()
+        .with::<ListReferences>()
         .with::<Draw>()
         .with::<Patterns>()
         .with::<ProjectDiagnostics>()

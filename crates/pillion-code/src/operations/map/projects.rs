@@ -18,8 +18,9 @@ use crate::{CodeService, roots};
 /// A project is a folder with a `.git`, or with a file that names its language. What git
 /// ignores is left out.
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
+#[schemars(rename = "Projects")]
 #[serde(deny_unknown_fields)]
-pub struct Projects {
+pub struct ListProjects {
     /// Look again: for callers that know it from elsewhere. It always does.
     #[arg(long, hide = true)]
     #[serde(default)]
@@ -58,7 +59,7 @@ impl From<projects::DetectedProject> for FoundProject {
     }
 }
 
-impl Operation for Projects {
+impl Operation for ListProjects {
     const NAME: &'static str = "map.projects";
     const SAFETY: Safety = Safety::Read;
     const SCOPE: Scope = Scope::Folder;

@@ -24,8 +24,9 @@ const FILES: usize = 500;
 ///
 /// Only edges that follow from the code are listed.
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
+#[schemars(rename = "References")]
 #[serde(deny_unknown_fields)]
-pub struct References {
+pub struct ListReferences {
     /// At most so many files, in the order of their paths.
     #[arg(long)]
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -95,7 +96,7 @@ pub struct ReferenceEdge {
     pub dst_symbol: String,
 }
 
-impl Operation for References {
+impl Operation for ListReferences {
     const NAME: &'static str = "map.references";
     const SAFETY: Safety = Safety::Read;
     const SCOPE: Scope = Scope::Project;

@@ -16,8 +16,9 @@ const NAME: &str = "pillion";
 
 /// Write a kernelspec, so that JupyterLab and other Jupyters offer a sandboxed Python.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema, clap::Args)]
+#[schemars(rename = "Install")]
 #[serde(deny_unknown_fields)]
-pub struct Install {
+pub struct InstallKernelSpec {
     /// For this user, which is what is done where no prefix is named.
     #[arg(long, conflicts_with = "prefix")]
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -41,7 +42,7 @@ pub struct InstallReply {
     pub path: PathBuf,
 }
 
-impl Operation for Install {
+impl Operation for InstallKernelSpec {
     const NAME: &'static str = "kernel.install";
     const SAFETY: Safety = Safety::Write;
     const OFFER: Offer = Offer::PLAIN.no_tool();

@@ -16,9 +16,10 @@ use crate::service::wanted;
 
 /// List the kernels there are, with the ids that Jupyter's clients know them by.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema, clap::Args)]
-pub struct List {}
+#[schemars(rename = "List")]
+pub struct ListKernels {}
 
-impl Operation for List {
+impl Operation for ListKernels {
     const NAME: &'static str = "kernel.list";
     const SAFETY: Safety = Safety::Read;
     const OFFER: Offer = Offer::PLAIN
@@ -53,7 +54,8 @@ impl Operation for List {
 
 /// Start a kernel, in a session of its own unless one is named.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema, clap::Args)]
-pub struct Start {
+#[schemars(rename = "Start")]
+pub struct StartKernel {
     /// What kind of kernel.
     #[arg(long, value_name = "NAME")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -64,7 +66,7 @@ pub struct Start {
     pub session: Option<String>,
 }
 
-impl Operation for Start {
+impl Operation for StartKernel {
     const NAME: &'static str = "kernel.start";
     const SAFETY: Safety = Safety::Execute;
     const SCOPE: Scope = Scope::Project;
@@ -128,8 +130,8 @@ impl Drop for Unwanted<'_> {
 /// An operation on one kernel: its name, what it says about itself, its path and its answer.
 macro_rules! on_kernel {
     ($(#[$about:meta])* $name:ident, $operation:literal, $safety:expr, $route:expr) => {
-        $(#[$about])*
         #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, clap::Args)]
+        $(#[$about])*
         pub struct $name {
             /// The id of the kernel.
             pub kernel_id: String,
@@ -154,7 +156,8 @@ macro_rules! on_kernel {
 
 on_kernel!(
     /// Tell about a kernel.
-    Show,
+    #[schemars(rename = "Show")]
+    ShowKernel,
     "kernel.show",
     Safety::Read,
     Route::new(Method::Get, "/api/kernels/{kernel_id}")
@@ -162,7 +165,8 @@ on_kernel!(
 
 on_kernel!(
     /// End a kernel for good.
-    Shutdown,
+    #[schemars(rename = "Shutdown")]
+    ShutdownKernel,
     "kernel.shutdown",
     Safety::Execute,
     Route {
@@ -173,7 +177,8 @@ on_kernel!(
 
 on_kernel!(
     /// Interrupt the cell that a kernel runs.
-    Interrupt,
+    #[schemars(rename = "Interrupt")]
+    InterruptKernel,
     "kernel.interrupt",
     Safety::Execute,
     Route {
@@ -184,26 +189,27 @@ on_kernel!(
 
 on_kernel!(
     /// End a kernel, and start a new one under the same id, which knows nothing of earlier cells.
-    Restart,
+    #[schemars(rename = "Restart")]
+    RestartKernel,
     "kernel.restart",
     Safety::Execute,
     Route::new(Method::Post, "/api/kernels/{kernel_id}/restart")
 );
 
-impl Show {
+impl ShowKernel {
     async fn perform(&self, _: &NotebookService, _: &Served) -> Result<()> {
         Ok(())
     }
 }
 
-impl Shutdown {
+impl ShutdownKernel {
     async fn perform(&self, service: &NotebookService, served: &Served) -> Result<()> {
         service.end(served).await;
         Ok(())
     }
 }
 
-impl Interrupt {
+impl InterruptKernel {
     async fn perform(&self, service: &NotebookService, served: &Served) -> Result<()> {
         let Some(kernel) = service.kernels().find(&served.session) else {
             return Ok(());
@@ -215,7 +221,7 @@ impl Interrupt {
     }
 }
 
-impl Restart {
+impl RestartKernel {
     async fn perform(&self, service: &NotebookService, served: &Arc<Served>) -> Result<()> {
         let restarting = served.restarting();
         service.forget(Some(&served.session));

@@ -4,18 +4,21 @@
 //! editors use pillion as one. What clients send beside what is known here is not looked at.
 
 mod channels;
+mod connection_files;
 mod install;
-mod join;
 mod kernels;
 mod notebooks;
 mod specs;
 
 pub use crate::gateway::KernelModel;
 pub use channels::{Channels, ChannelsReply};
-pub use install::{Install, InstallReply};
-pub use join::{ConnectFile, ConnectFileReply, Launch, Launched};
-pub use kernels::{Interrupt, List, Restart, Show, Shutdown, Start};
-pub use notebooks::{
-    CloseSession, OpenSession, SessionModel, Sessions, ShowSession, UpdateSession, WantedKernel,
+pub use connection_files::{ConnectFile, ConnectFileReply, LaunchKernel, Launched};
+pub use install::{InstallKernelSpec, InstallReply};
+pub use kernels::{
+    InterruptKernel, ListKernels, RestartKernel, ShowKernel, ShutdownKernel, StartKernel,
 };
-pub use specs::{Api, ApiVersion, Spec, SpecEntry, Specs, SpecsReport};
+pub use notebooks::{
+    CloseSession, ListKernelSessions, OpenSession, SessionModel, ShowSession, UpdateSession,
+    WantedKernel,
+};
+pub use specs::{Api, ApiVersion, ListKernelSpecs, ShowKernelSpec, SpecEntry, SpecsReport};

@@ -68,9 +68,10 @@ async fn wanted(cx: &Context<NotebookService>, kernel: Option<WantedKernel>) -> 
 
 /// List the notebooks that Jupyter's clients have open, with their kernels.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema, clap::Args)]
-pub struct Sessions {}
+#[schemars(rename = "Sessions")]
+pub struct ListKernelSessions {}
 
-impl Operation for Sessions {
+impl Operation for ListKernelSessions {
     const NAME: &'static str = "kernel.sessions";
     const SAFETY: Safety = Safety::Read;
     const OFFER: Offer = Offer::PLAIN

@@ -55,7 +55,8 @@ impl Operation for Api {
 /// They are looked for where Jupyter does: in `JUPYTER_PATH`, the user's data folder, that of the
 /// project's Python, and those of the machine. Earlier ones win.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema, clap::Args)]
-pub struct Specs {}
+#[schemars(rename = "Specs")]
+pub struct ListKernelSpecs {}
 
 /// The kinds there are.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
@@ -129,7 +130,7 @@ impl SpecsReport {
     }
 }
 
-impl Operation for Specs {
+impl Operation for ListKernelSpecs {
     const NAME: &'static str = "kernel.specs";
     const SAFETY: Safety = Safety::Read;
     const SCOPE: Scope = Scope::Project;
@@ -166,12 +167,13 @@ impl Operation for Specs {
 
 /// Tell about one kind of kernel.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, clap::Args)]
-pub struct Spec {
+#[schemars(rename = "Spec")]
+pub struct ShowKernelSpec {
     /// Its name.
     pub name: String,
 }
 
-impl Operation for Spec {
+impl Operation for ShowKernelSpec {
     const NAME: &'static str = "kernel.spec";
     const SAFETY: Safety = Safety::Read;
     const SCOPE: Scope = Scope::Project;

@@ -7,7 +7,7 @@ use pillion::{Code, Error, Result};
 use pillion_exec::operations::OutputPiece;
 use pillion_lanes::RunOutcome;
 
-use super::super::repl::clean::Cleaner;
+use super::super::repl::sanitize::Cleaner;
 use super::super::{exec, output};
 use super::commands::{CodeBlock, code_blocks};
 use super::conversation::{Conversation, Next};

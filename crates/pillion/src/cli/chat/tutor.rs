@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use pillion::{Caller, Code, Error, Operation, Part, Result};
-use pillion_exec::operations::{FileGiven, OutputPiece, Run};
+use pillion_exec::operations::{FileGiven, OutputPiece, RunCode};
 use pillion_lanes::{Lane, Reply};
 use pillion_session::operations::{begin, course, files, life, list, progress, turn};
 use serde::Deserialize;
@@ -163,7 +163,7 @@ impl Tutor {
         struct List {
             sessions: Vec<SessionInfo>,
         }
-        let list: List = self.ask(list::List::NAME, json!({})).await?;
+        let list: List = self.ask(list::ListSessions::NAME, json!({})).await?;
         Ok(list.sessions)
     }
 
@@ -191,7 +191,7 @@ impl Tutor {
             }
             params["desktop_context"] = json!({ "bundle_paths": paths });
         }
-        let raw: Value = self.ask(begin::New::NAME, params).await?;
+        let raw: Value = self.ask(begin::NewSession::NAME, params).await?;
         let mut begun = Begun::deserialize(&raw).map_err(Error::internal)?;
         begun.raw = raw;
         self.session.clone_from(&begun.session_id);
@@ -215,13 +215,13 @@ impl Tutor {
         };
         let call = self
             .backend
-            .call(&self.caller, turn::Message::NAME, &params, true, tell);
+            .call(&self.caller, turn::SendMessage::NAME, &params, true, tell);
         Box::pin(call).await.map(drop)
     }
 
     /// Cancel the turn that is running.
     pub(super) async fn cancel(&self) -> Result<()> {
-        let _: Value = self.of_session(turn::Cancel::NAME).await?;
+        let _: Value = self.of_session(turn::CancelTurn::NAME).await?;
         Ok(())
     }
 
@@ -251,7 +251,7 @@ impl Tutor {
         struct Found {
             turns: Vec<Turn>,
         }
-        let found: Found = self.of_session(progress::History::NAME).await?;
+        let found: Found = self.of_session(progress::ListTurns::NAME).await?;
         Ok(found.turns)
     }
 
@@ -272,7 +272,7 @@ impl Tutor {
 
     /// The files of the session's workspace.
     pub(super) async fn files(&self) -> Result<Vec<FileInfo>> {
-        let found: Workspace = self.of_session(files::Workspace::NAME).await?;
+        let found: Workspace = self.of_session(files::ListWorkspaceFiles::NAME).await?;
         Ok(found.files)
     }
 
@@ -302,11 +302,11 @@ impl Tutor {
         program: Program,
         mut hear: impl FnMut(OutputPiece),
     ) -> Result<Reply> {
-        let mut run = Run {
+        let mut run = RunCode {
             lane: Lane::User,
             session: Some(self.session.clone()),
             stream: true,
-            ..Run::default()
+            ..RunCode::default()
         };
         match program {
             Program::Code(code) => run.code = Some(code),
@@ -327,7 +327,7 @@ impl Tutor {
         };
         let call = self
             .backend
-            .call(&self.caller, Run::NAME, &params, true, tell);
+            .call(&self.caller, RunCode::NAME, &params, true, tell);
         let reply = Box::pin(call).await?;
         serde_json::from_str(reply.get()).map_err(Error::internal)
     }

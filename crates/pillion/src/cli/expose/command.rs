@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use clap::{Arg, ArgAction, ArgMatches, Command};
 use pillion::{Code, Error, Part, Result};
-use pillion_catalogue::{Function, FunctionRequest, Functions, Listing};
+use pillion_catalogue::{ExposedFunction, FunctionRequest, Functions, Listing};
 use pillion_python::ExposedModules;
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
@@ -106,7 +106,7 @@ fn command(name: &str, exposed: &Listing) -> Command {
         .max_term_width(100)
 }
 
-fn properties(tool: &Function) -> impl Iterator<Item = (&String, &Value)> {
+fn properties(tool: &ExposedFunction) -> impl Iterator<Item = (&String, &Value)> {
     let properties = tool.input_schema.get("properties");
     properties.and_then(Value::as_object).into_iter().flatten()
 }
@@ -154,7 +154,7 @@ fn kind(schema: &Value) -> &str {
 }
 
 /// The arguments that a parsed command line means. Whether they fit is said by the function.
-fn arguments(tool: &Function, given: &ArgMatches) -> Result<Arguments> {
+fn arguments(tool: &ExposedFunction, given: &ArgMatches) -> Result<Arguments> {
     let mut arguments = Arguments::new();
     let mut places = given.get_many::<String>(BY_PLACE).unwrap_or_default();
     for (name, schema) in properties(tool) {
@@ -221,7 +221,7 @@ fn plain(value: &Value) -> String {
 mod tests {
     use super::*;
 
-    fn tool() -> Function {
+    fn tool() -> ExposedFunction {
         let tool = json!({
             "name": "f", "qualified": "m_f", "module": "m", "function": "f",
             "description": "Do it.", "streams": false, "safety": "execute",

@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use jiff::Timestamp;
 use pillion::system::{
-    Acknowledged, Ping, Pong, Shutdown, Status, StatusReport, Version, VersionReport,
+    Acknowledged, Ping, Pong, ShowVersion, Shutdown, Status, StatusReport, VersionReport,
 };
 use pillion::{Catalogue, Definition, Error, Operation, Request, Result, VERSION};
 use pillion_catalogue::Activity;
@@ -40,7 +40,7 @@ pub(super) fn within(state: DoorState, socket: Option<&Path>) -> DoorState {
     };
     let all = [
         Definition::of::<Ping>(),
-        Definition::of::<Version>(),
+        Definition::of::<ShowVersion>(),
         Definition::of::<Status>(),
         Definition::of::<Shutdown>(),
     ];
@@ -58,7 +58,7 @@ impl Server {
                 pong: true,
                 timestamp: Timestamp::now().to_string(),
             }),
-            Version::NAME => to_raw_value(&VersionReport {
+            ShowVersion::NAME => to_raw_value(&VersionReport {
                 version: VERSION.into(),
                 protocol: "json-rpc-2.0".into(),
                 transport: request.door.transport().into(),

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use pillion_catalogue::{Failed, Function, Listing};
+use pillion_catalogue::{ExposedFunction, Failed, Listing};
 use serde_json::Value;
 
 use crate::cli::output::{note, say, say_json, warn};
@@ -39,7 +39,7 @@ pub(super) fn show(exposed: &Listing, modules: &[String], json: bool) -> ExitCod
 }
 
 /// `(a: integer, b: integer = 2)`.
-fn parameters(tool: &Function) -> String {
+fn parameters(tool: &ExposedFunction) -> String {
     let none = serde_json::Map::new();
     let properties = tool.input_schema.get("properties");
     let properties = properties.and_then(Value::as_object).unwrap_or(&none);

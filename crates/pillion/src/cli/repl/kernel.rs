@@ -6,10 +6,10 @@ use std::time::Duration;
 use pillion::{Caller, Code, Error, Operation, Part, Result};
 use pillion_kernel::{AttachedKernel, ConnectionFile, KernelLife, PYTHON};
 use pillion_notebook::CellEvent;
-use pillion_notebook::operations::kernel::{Spec, SpecEntry};
+use pillion_notebook::operations::kernel::{ShowKernelSpec, SpecEntry};
 use pillion_notebook::operations::{
     CellReply, Complete, Completions, ControlReply, Input, InputReply, Inspect, Inspected,
-    Interrupt, KernelInfo, KernelsReport, Shutdown, Status, Stream,
+    InterruptNotebook, KernelInfo, KernelsReport, NotebookStatus, ShutdownNotebook, StreamCell,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -59,7 +59,9 @@ impl Session {
             (Some(kernel), _) => kernel.language,
             (None, Some(name)) if name != PYTHON => {
                 let name = name.clone();
-                let entry: SpecEntry = self.ask(Spec::NAME, Spec { name }).await?;
+                let entry: SpecEntry = self
+                    .ask(ShowKernelSpec::NAME, ShowKernelSpec { name })
+                    .await?;
                 entry.spec.language
             }
             (None, _) => return Ok(Language::Python),
@@ -75,16 +77,18 @@ impl Session {
     /// What is known of the kernel of a session.
     pub(crate) async fn status(&self, session: &str) -> Result<Option<KernelInfo>> {
         let session = Some(session.to_owned());
-        let report: KernelsReport = self.ask(Status::NAME, Status { session }).await?;
+        let report: KernelsReport = self
+            .ask(NotebookStatus::NAME, NotebookStatus { session })
+            .await?;
         Ok(report.kernels.into_iter().next())
     }
 
     async fn run(&self, code: &str, mut tell: impl FnMut(CellEvent)) -> Result<CellReply> {
-        let cell = Stream {
+        let cell = StreamCell {
             code: code.to_owned(),
             session: Some(self.name.clone()),
             kernel: self.kernel.clone(),
-            ..Stream::default()
+            ..StreamCell::default()
         };
         let params = to_raw_value(&cell).map_err(Error::internal)?;
         let hear = |part: Part| {
@@ -96,7 +100,7 @@ impl Session {
         };
         let call = self
             .backend
-            .call(&self.caller, Stream::NAME, &params, true, hear);
+            .call(&self.caller, StreamCell::NAME, &params, true, hear);
         let reply = Box::pin(call).await?;
         serde_json::from_str(reply.get()).map_err(Error::internal)
     }
@@ -154,10 +158,10 @@ impl ReplKernel {
     pub(crate) async fn interrupt(&self) -> Result<()> {
         match self {
             Self::Session(session) => {
-                let kernel = Interrupt {
+                let kernel = InterruptNotebook {
                     session: Some(session.name.clone()),
                 };
-                let touched = session.ask::<ControlReply>(Interrupt::NAME, kernel);
+                let touched = session.ask::<ControlReply>(InterruptNotebook::NAME, kernel);
                 touched.await.map(drop)
             }
             Self::Attached(attached) => attached.interrupt().await,
@@ -186,10 +190,10 @@ impl ReplKernel {
     pub(crate) async fn end(&self) -> Result<()> {
         match self {
             Self::Session(session) => {
-                let kernel = Shutdown {
+                let kernel = ShutdownNotebook {
                     session: Some(session.name.clone()),
                 };
-                let touched = session.ask::<ControlReply>(Shutdown::NAME, kernel);
+                let touched = session.ask::<ControlReply>(ShutdownNotebook::NAME, kernel);
                 touched.await.map(drop)
             }
             Self::Attached(_) => Ok(()),

@@ -3,15 +3,15 @@
 //! The line is edited on a thread of its own (`editor`); a cell is run by the kernel of a session,
 //! or by one that somebody else started (`kernel`); what happens meanwhile goes to the screen as it
 //! comes (`screen`). What cells write is code of others, so only text and colours of it reach the
-//! terminal (`clean`). Without a terminal the same cells come from standard input.
+//! terminal (`sanitize`). Without a terminal the same cells come from standard input.
 
-pub(crate) mod clean;
 pub(crate) mod editor;
 mod kernel;
 mod keys;
 mod language;
 mod picture;
 mod python;
+pub(crate) mod sanitize;
 mod screen;
 mod sixel;
 pub(crate) mod terminal;

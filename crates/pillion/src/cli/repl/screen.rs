@@ -10,8 +10,8 @@ use serde_json::Value;
 use unicode_width::UnicodeWidthChar;
 
 use super::super::{exec, output};
-use super::clean::{Cleaner, clean};
 use super::picture::{self, Show, ShownPicture};
+use super::sanitize::{Cleaner, clean};
 
 /// Pictures by media type, the best first.
 const PICTURES: &[&str] = &[

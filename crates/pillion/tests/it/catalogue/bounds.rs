@@ -1,16 +1,17 @@
 //! No parameter makes an operation fall over, write, or answer without end.
 
 use pillion::Safety;
+use pillion_testing::THINGS;
+use pillion_testing::project::{bare, git};
 use serde_json::json;
 
 use super::examples::{example, oddities, previews, write_shop};
 use super::tree::Tree;
-use crate::code::project::{bare, git};
 
 #[test]
 fn odd_parameters_are_refused_or_answered_and_nothing_is_written() {
     let context = bare();
-    context.write("things.py", include_str!("../things.py"));
+    context.write("things.py", THINGS);
     write_shop(&context);
     git(&context, &["init", "-q", "-b", "main"]);
     git(&context, &["add", "."]);

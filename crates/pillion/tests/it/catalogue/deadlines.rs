@@ -4,11 +4,11 @@
 use std::fs;
 use std::time::Duration;
 
+use pillion_testing::project::{bare, git};
+use pillion_testing::{DEADLINE, THINGS, TestContext, wait_for};
 use serde_json::json;
 
 use super::examples::{endless, example, write_shop};
-use crate::code::project::{bare, git};
-use crate::context::{DEADLINE, TestContext, wait_for};
 
 /// Milliseconds that every operation is given.
 const SHORT: u64 = 400;
@@ -16,7 +16,7 @@ const SHORT: u64 = 400;
 /// A project that is worked on for much longer than any test waits.
 fn large() -> TestContext {
     let context = bare();
-    context.write("things.py", include_str!("../things.py"));
+    context.write("things.py", THINGS);
     context.write("slow.py", "import time\n\ntime.sleep(600)\n");
     context.write("old_sidecar.py", include_str!("../old_sidecar.py"));
     write_shop(&context);

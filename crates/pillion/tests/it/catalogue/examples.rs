@@ -1,9 +1,8 @@
 //! Requests for every operation, made from the names of its parameters.
 
 use pillion::Definition;
+use pillion_testing::TestContext;
 use serde_json::{Map, Value, json};
-
-use crate::context::TestContext;
 
 /// A package in which every operation finds something to do.
 const SHOP: &[(&str, &str)] = &[

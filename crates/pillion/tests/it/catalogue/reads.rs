@@ -4,14 +4,13 @@
 use std::os::unix::fs::PermissionsExt;
 
 use pillion::Safety;
+use pillion_testing::project::{bare, git};
+use pillion_testing::rpc::Rpc;
+use pillion_testing::{THINGS, TestContext, set_up};
 use serde_json::{Value, json};
 
 use super::examples::{example, previews, variations, write_shop};
 use super::tree::Tree;
-use crate::code::project::{bare, git};
-use crate::context::TestContext;
-use crate::context::rpc::Rpc;
-use crate::mcp::set_up;
 
 /// ruff writes where its configuration says so, whatever else it is asked for.
 const RUFF: &str = "
@@ -35,7 +34,7 @@ save_history = true
 /// that was run leaves a file beside the project.
 fn inviting() -> TestContext {
     let context = bare();
-    context.write("things.py", include_str!("../things.py"));
+    context.write("things.py", THINGS);
     context.write("pyproject.toml", RUFF);
     write_shop(&context);
     let ran = |name: &str| format!("open({:?}, 'w')\n", context.path(&format!("ran-{name}")));

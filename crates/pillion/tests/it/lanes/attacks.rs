@@ -1,9 +1,9 @@
 //! Attacks that should achieve nothing: many attempts in one run, each of which must fail.
 
+use pillion_testing::can_be_others;
 use serde_json::{Value, json};
 
 use super::world::{FRESH_WAYS, WAYS, Way, Who, World, brief};
-use crate::context::can_be_others;
 
 pub(super) const ATTACKS: [(&str, &str); 6] = [
     ("files", include_str!("attacks/files.py")),

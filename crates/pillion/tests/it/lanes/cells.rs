@@ -3,12 +3,12 @@
 
 use std::path::Path;
 
+use pillion_testing::kernels::{python_for_all, python_with_kernels};
+use pillion_testing::set_up;
 use serde_json::{Value, json};
 
 use super::attacks::{ATTACKS, plant};
 use super::world::{WAYS, Who, World};
-use crate::mcp::set_up;
-use crate::notebook::{python_for_all, python_with_bash};
 
 /// Those that make sense where a kernel, its shell and the process that passes on what they say
 /// share a box: they see each other, and nobody else.
@@ -76,7 +76,7 @@ fn nothing_is_read_written_or_reached(world: World) {
 
 /// The same from a kernel that is not Python's, with what is worth an attack only there.
 fn nothing_is_reached_from_a_shell(world: World) {
-    let python = python_with_bash(&world.context);
+    let python = python_with_kernels(&world.context);
     assault(world, &FROM_A_SHELL, |world, order| {
         shell_cell(world, order, &python)
     });

@@ -3,10 +3,10 @@
 
 use std::time::Duration;
 
+use pillion_testing::{DEADLINE, processes, wait_for};
 use serde_json::json;
 
 use super::world::{WAYS, Way, Who, World, belongings, wait_for_nobody};
-use crate::context::{DEADLINE, processes, wait_for};
 
 const BOMBS: &str = include_str!("attacks/bombs.py");
 /// Runs that go on while something is killed: far away, deaf, and asleep.

@@ -3,10 +3,10 @@
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 
+use pillion_testing::wait_until;
 use serde_json::json;
 
 use super::world::{Way, Who, World};
-use crate::context::wait_until;
 
 /// More runs than a zygote makes slots for.
 const MANY: usize = 510;

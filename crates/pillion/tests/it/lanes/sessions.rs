@@ -4,10 +4,10 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
+use pillion_testing::wait_until;
 use serde_json::{Value, json};
 
 use super::world::{Way, Who, World};
-use crate::context::wait_until;
 
 const SLOT: Way = Way {
     lane: "user",
@@ -99,7 +99,7 @@ fn what_a_run_does_to_its_folder_spoils_it_for_nobody() {
 /// A folder that a run left behind is its process's, which is known by more than its pid.
 #[test]
 fn what_a_killed_daemon_left_goes_although_its_pid_runs_again() {
-    let context = crate::context::TestContext::new();
+    let context = pillion_testing::TestContext::new();
     let sessions = context.base.join("pillion/data/sessions");
     fs::create_dir_all(&sessions).unwrap();
     for folder in [&sessions, sessions.parent().unwrap()] {

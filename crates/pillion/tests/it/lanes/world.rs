@@ -8,11 +8,10 @@ use std::os::unix::net::{SocketAddr, UnixDatagram, UnixListener};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
+use pillion_testing::daemon::Daemon;
+use pillion_testing::rpc::Rpc;
+use pillion_testing::{DEADLINE, TestContext, can_be_others, is_root, wait_for};
 use serde_json::{Value, json};
-
-use crate::context::daemon::Daemon;
-use crate::context::rpc::Rpc;
-use crate::context::{DEADLINE, TestContext, can_be_others, is_root, wait_for};
 
 /// Small limits, so that each attack meets its own soon.
 const CONFIG: &str = "

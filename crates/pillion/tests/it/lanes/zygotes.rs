@@ -4,10 +4,9 @@
 use std::fs;
 use std::path::PathBuf;
 
+use pillion_testing::rpc::Rpc;
+use pillion_testing::{Output, TestContext, processes, wait_until};
 use serde_json::{Value, json};
-
-use crate::context::rpc::Rpc;
-use crate::context::{Output, TestContext, processes, wait_until};
 
 /// A project with an environment of its own, whose packages are the test's.
 struct Project {

@@ -2,8 +2,9 @@
 
 use std::path::Path;
 
-use super::{set_up, with_tools};
-use crate::context::{Output, TestContext};
+use pillion_testing::{Output, TestContext, set_up};
+
+use super::with_tools;
 
 const SCRIPTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/clients");
 

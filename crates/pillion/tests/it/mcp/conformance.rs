@@ -12,13 +12,11 @@ use pillion::{Catalogue, Code, Definition, Engine, EngineOptions, Error, Part, R
 use pillion_catalogue::{Context, Operation, Operations, Streams};
 use pillion_doors::{DoorState, http, mcp};
 use pillion_runtime::Dirs;
+use pillion_testing::{Output, TestContext, set_up};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use serde_json::value::{RawValue, to_raw_value};
-
-use super::set_up;
-use crate::context::{Output, TestContext};
 
 /// Say something.
 #[derive(Serialize, Deserialize, JsonSchema, clap::Args)]

@@ -2,10 +2,9 @@
 
 use std::process::Stdio;
 
+use pillion_testing::processes::{Process, is_alive, kill};
+use pillion_testing::{TestContext, wait_for_file, wait_until};
 use serde_json::json;
-
-use crate::context::processes::{Process, is_alive, kill};
-use crate::context::{TestContext, wait_for_file, wait_until};
 
 /// A host that starts `pillion mcp`, opens a session, makes a call and waits for ever.
 const HOST: &str = r#"

@@ -5,13 +5,13 @@
 
 use std::fmt::Write;
 
+use pillion_testing::agent::{Agent, text_of};
+use pillion_testing::prerequisites::CLICK;
+use pillion_testing::project::{bare, git};
+use pillion_testing::{copy, set_up};
 use serde_json::{Value, json};
 
 use super::table::TOKEN;
-use super::{Agent, set_up, text_of};
-use crate::code::project::{bare, git};
-use crate::code::real::click;
-use crate::context::copy;
 
 /// One task, and what it cost.
 struct Task {
@@ -83,7 +83,7 @@ const ADDED: &str = "def test_a_stream_is_no_path():\n    assert not click.utils
 #[test]
 fn an_agents_day_costs_little() {
     let mut context = bare();
-    copy(&click(), &context.project);
+    copy(&CLICK.fetched(), &context.project);
     git(&context, &["init", "-q"]);
     git(&context, &["add", "-A", "--force"]);
     git(&context, &["commit", "-qm", "as it came"]);

@@ -4,9 +4,8 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
+use pillion_testing::TestContext;
 use serde_json::{Value, json};
-
-use crate::context::TestContext;
 
 fn read(path: impl AsRef<Path>) -> Value {
     serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap()
@@ -78,7 +77,8 @@ fn writing_adds_one_server_and_is_done_once() {
             .iter()
             .map(|a| a.as_str().unwrap()),
     );
-    let mut agent = super::Agent::new(crate::context::lines::Lines::start(command));
+    let mut agent =
+        pillion_testing::agent::Agent::new(pillion_testing::lines::Lines::start(command));
     assert_eq!(
         agent.shake_hands()["result"]["serverInfo"]["name"],
         "pillion"

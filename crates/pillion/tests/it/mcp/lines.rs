@@ -1,12 +1,12 @@
 //! `pillion mcp` line by line.
 
+use pillion_testing::agent::{Agent, error_of, text_of};
+use pillion_testing::lines::Lines;
+use pillion_testing::processes::{Process, kill};
+use pillion_testing::{TestContext, wait_for_file};
 use serde_json::{Value, json};
 
-use super::{Agent, error_of, text_of, with_tools};
-use crate::context::TestContext;
-use crate::context::lines::Lines;
-use crate::context::processes::{Process, kill};
-use crate::context::wait_for_file;
+use super::with_tools;
 
 #[test]
 fn lines_that_are_no_messages_are_answered_and_the_session_goes_on() {
@@ -241,5 +241,5 @@ fn without_a_daemon_everything_ends_with_the_agent() {
     assert_eq!(agent.py("things:add", json!([1, 1])), 2);
     assert!(!context.processes().iter().any(Process::is_daemon));
     assert!(agent.lines.finish().success());
-    context.wait_until_alone(crate::context::DEADLINE);
+    context.wait_until_alone(pillion_testing::DEADLINE);
 }

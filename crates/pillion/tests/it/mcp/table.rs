@@ -3,21 +3,14 @@
 //! A token is taken for four bytes of compact JSON or text, which is what tokenizers make of
 //! English and code on average; the numbers have room for those that make more of JSON.
 
+use pillion_testing::TestContext;
+use pillion_testing::agent::{Agent, error_of, text_of};
 use serde_json::{Value, json};
 
-use super::{Agent, error_of, text_of, with_tools};
-use crate::context::TestContext;
+use super::with_tools;
 
 /// Bytes of a token.
 pub(super) const TOKEN: usize = 4;
-
-impl Agent {
-    /// The tools as they are listed.
-    pub(super) fn table(&mut self) -> Vec<Value> {
-        let listed = self.request("tools/list", json!({}));
-        listed["result"]["tools"].as_array().unwrap().clone()
-    }
-}
 
 /// A project in which a name is used often.
 fn busy() -> TestContext {
@@ -33,7 +26,7 @@ fn busy() -> TestContext {
 #[test]
 fn the_usual_table_is_short() {
     let context = TestContext::new();
-    let mut agent = Agent::new(crate::context::lines::Lines::start(
+    let mut agent = Agent::new(pillion_testing::lines::Lines::start(
         context.pillion_command(&["mcp"]),
     ));
     let hello = agent.shake_hands();
