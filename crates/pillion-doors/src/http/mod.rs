@@ -23,6 +23,7 @@ mod refusal;
 mod routes;
 #[cfg(test)]
 mod routes_tests;
+mod token_file;
 mod websocket;
 mod wire;
 

@@ -15,6 +15,7 @@ pub(crate) struct Web {
     pub(crate) pid: u32,
     pub(crate) port: u16,
     stderr: File,
+    is_killed: bool,
 }
 
 /// An answer.
@@ -52,7 +53,15 @@ impl Web {
             port: port.parse().unwrap(),
             child,
             stderr,
+            is_killed: false,
         }
+    }
+
+    /// SIGKILL: it has no time for anything.
+    pub(crate) fn kill(mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+        self.is_killed = true;
     }
 
     /// What it said to people.
@@ -172,6 +181,9 @@ impl Web {
 
 impl Drop for Web {
     fn drop(&mut self) {
+        if self.is_killed {
+            return;
+        }
         if std::thread::panicking() {
             let _ = self.child.kill();
             let _ = self.child.wait();
