@@ -1,17 +1,21 @@
 //! `active_index.json`: which version of which bundle is active in a store.
+//!
+//! Other programs of other versions write it, too. Types and members that only they know stay in
+//! it, whatever is changed beside them.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
 use crate::manifest::check_scope;
 use crate::paths::excerpt;
-use crate::{BundleType, Digest, Version};
+use crate::{BundleType, ByType, Digest, Version};
 
 /// What is installed, by type and scope.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct ActiveIndex(BTreeMap<BundleType, BTreeMap<String, Active>>);
+pub struct ActiveIndex(ByType<BTreeMap<String, Active>>);
 
 /// The active version of a bundle, and all that are installed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -23,6 +27,9 @@ pub struct Active {
     #[serde(rename = "installedAt")]
     pub installed_at: String,
     pub versions: BTreeMap<Version, Installed>,
+    /// Members that only others know.
+    #[serde(flatten)]
+    pub others: Map<String, Value>,
 }
 
 /// An installed version.
@@ -36,6 +43,20 @@ pub struct Installed {
     /// When it was installed.
     #[serde(rename = "installedAt")]
     pub installed_at: String,
+    /// Members that only others know.
+    #[serde(flatten)]
+    pub others: Map<String, Value>,
+}
+
+/// What is installed of a type that is not known here.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnknownBundle {
+    /// Its type.
+    pub bundle_type: String,
+    /// Its scope, if there are scopes.
+    pub scope_id: Option<String>,
+    /// Its active version, if it says one.
+    pub version: Option<String>,
 }
 
 impl ActiveIndex {
@@ -59,14 +80,41 @@ impl ActiveIndex {
         Ok(read)
     }
 
-    /// What is active of a type and scope.
-    pub fn get(&self, kind: BundleType, scope: &str) -> Option<&Active> {
-        self.0.get(&kind)?.get(scope)
+    /// What a file says of types that are not known here, and nothing else: for a list whose other
+    /// parts are made anew. Of one that is no JSON that is nothing.
+    pub fn only_unknown(bytes: &[u8]) -> Self {
+        let read: ByType<serde::de::IgnoredAny> = serde_json::from_slice(bytes).unwrap_or_default();
+        Self(read.only_unknown())
     }
 
-    /// Everything, in order.
+    /// What is installed of types that are not known here.
+    pub fn unknown(&self) -> Vec<UnknownBundle> {
+        let mut all = Vec::new();
+        for (kind, value) in self.0.unknown() {
+            let one = |scope_id: Option<String>, about: &Value| UnknownBundle {
+                bundle_type: kind.to_owned(),
+                scope_id,
+                version: about["version"].as_str().map(str::to_owned),
+            };
+            match &value {
+                Value::Object(scopes) => {
+                    let scopes = scopes.iter();
+                    all.extend(scopes.map(|(scope, about)| one(Some(scope.clone()), about)));
+                }
+                other => all.push(one(None, other)),
+            }
+        }
+        all
+    }
+
+    /// What is active of a type and scope.
+    pub fn get(&self, kind: BundleType, scope: &str) -> Option<&Active> {
+        self.0.known.get(&kind)?.get(scope)
+    }
+
+    /// Everything of types that are known, in order.
     pub fn iter(&self) -> impl Iterator<Item = (BundleType, &str, &Active)> {
-        self.0.iter().flat_map(|(kind, scopes)| {
+        self.0.known.iter().flat_map(|(kind, scopes)| {
             let scopes = scopes.iter();
             scopes.map(|(scope, active)| (*kind, scope.as_str(), active))
         })
@@ -74,13 +122,14 @@ impl ActiveIndex {
 
     /// Note a version; it becomes the active one.
     pub fn install(&mut self, kind: BundleType, scope: &str, version: &Version, new: Installed) {
-        let scopes = self.0.entry(kind).or_default();
+        let scopes = self.0.known.entry(kind).or_default();
         let active = scopes.entry(scope.to_owned()).or_insert_with(|| Active {
             version: version.clone(),
             path: new.path.clone(),
             sha256: new.sha256.clone(),
             installed_at: new.installed_at.clone(),
             versions: BTreeMap::new(),
+            others: Map::new(),
         });
         active.versions.insert(version.clone(), new);
         self.activate(kind, scope, version);
@@ -88,13 +137,21 @@ impl ActiveIndex {
 
     /// Make an installed version the active one; says whether it is installed.
     pub fn activate(&mut self, kind: BundleType, scope: &str, version: &Version) -> bool {
-        let scopes = self.0.get_mut(&kind);
+        let scopes = self.0.known.get_mut(&kind);
         let Some(active) = scopes.and_then(|scopes| scopes.get_mut(scope)) else {
             return false;
         };
         let Some(found) = active.versions.get(version) else {
             return false;
         };
+        // What others say of the version goes with it, as its path does; the rest stays.
+        if let Some(before) = active.versions.get(&active.version) {
+            active
+                .others
+                .retain(|name, _| !before.others.contains_key(name));
+        }
+        let theirs = found.others.clone();
+        active.others.extend(theirs);
         active.version = version.clone();
         active.path.clone_from(&found.path);
         active.sha256 = found.sha256.clone();
@@ -104,7 +161,7 @@ impl ActiveIndex {
 
     /// Forget a version that is not active; says whether it was known.
     pub fn forget(&mut self, kind: BundleType, scope: &str, version: &Version) -> bool {
-        let scopes = self.0.get_mut(&kind);
+        let scopes = self.0.known.get_mut(&kind);
         let active = scopes.and_then(|scopes| scopes.get_mut(scope));
         active.is_some_and(|active| {
             active.version != *version && active.versions.remove(version).is_some()
@@ -121,6 +178,7 @@ mod tests {
             path: format!("/store/python_runtime/core/{number}"),
             sha256: Digest::of(number.as_bytes()),
             installed_at: format!("2026-01-0{number}T00:00:00Z"),
+            others: Map::new(),
         }
     }
 
@@ -164,5 +222,58 @@ mod tests {
         assert!(index.forget(BundleType::PythonRuntime, "core", &two));
         assert!(!index.activate(BundleType::PythonRuntime, "core", &two));
         assert!(!index.activate(BundleType::Chapter, "core", &one));
+    }
+
+    #[test]
+    fn what_only_others_know_stays_whatever_is_changed_beside_it() {
+        let hash = Digest::of(b"1");
+        let version = |number: u8, more: &str| {
+            format!(
+                r#""{number}":{{"path":"p{number}","sha256":"{hash}","installedAt":"t"{more}}}"#
+            )
+        };
+        let text = format!(
+            r#"{{"themes":{{"dark":{{"version":"next","weight":1.50}}}},"sounds":["a"],
+            "experts":{{"core":{{"version":"2","path":"p2","sha256":"{hash}","installedAt":"t",
+            "pinned":true,"by":"two","versions":{{{},{}}}}}}}}}"#,
+            version(1, r#","by":"one""#),
+            version(2, r#","by":"two""#),
+        );
+        let mut index = ActiveIndex::parse(text.as_bytes()).unwrap();
+        let named = |kind: &str, scope: Option<&str>, version: Option<&str>| UnknownBundle {
+            bundle_type: kind.to_owned(),
+            scope_id: scope.map(str::to_owned),
+            version: version.map(str::to_owned),
+        };
+        let unknown = [
+            named("sounds", None, None),
+            named("themes", Some("dark"), Some("next")),
+        ];
+        assert_eq!(index.unknown(), unknown);
+        assert_eq!(index.iter().count(), 1);
+
+        let one: Version = "1".parse().unwrap();
+        assert!(index.activate(BundleType::Experts, "core", &one));
+        index.install(BundleType::Chapter, "c", &one, installed("1"));
+        let written = serde_json::to_string_pretty(&index).unwrap();
+        assert!(written.contains(r#""weight":1.50"#), "{written}");
+        let value: Value = serde_json::from_str(&written).unwrap();
+        let core = &value["experts"]["core"];
+        assert_eq!(
+            (&core["pinned"], &core["by"]),
+            (&true.into(), &"one".into())
+        );
+        assert_eq!(core["versions"]["2"]["by"], "two");
+        assert_eq!(value["sounds"][0], "a");
+
+        // A list that is made anew keeps them, if it can be read at all.
+        let damaged = text.replace("\"version\":\"2\"", "\"version\":\"9\"");
+        assert!(ActiveIndex::parse(damaged.as_bytes()).is_err());
+        let kept = ActiveIndex::only_unknown(damaged.as_bytes());
+        assert_eq!((kept.unknown(), kept.iter().count()), (unknown.to_vec(), 0));
+        assert_eq!(
+            ActiveIndex::only_unknown(b"{ broken"),
+            ActiveIndex::default()
+        );
     }
 }

@@ -22,6 +22,7 @@
 //! that a caller brings.
 
 mod archive;
+mod by_type;
 mod digest;
 mod entry;
 mod error;
@@ -32,13 +33,15 @@ pub mod paths;
 mod platform;
 pub mod registry;
 pub mod signature;
+mod strict_json;
 mod version;
 
 pub use archive::{Compression, NoSink, Sink, Verified, read, write};
+pub use by_type::ByType;
 pub use digest::{Digest, Hashing, Sha256, checksum_line, parse_checksum};
 pub use entry::{BundleFile, BundleLink, BundleType, FileMode};
 pub use error::{Error, Result};
-pub use index::{Active, ActiveIndex, Installed};
+pub use index::{Active, ActiveIndex, Installed, UnknownBundle};
 pub use limits::BundleLimits;
 pub use manifest::{
     ChapterManifest, ContentManifest, FORMAT_VERSION, Manifest, PythonPart, RuntimeManifest,

@@ -2,7 +2,9 @@
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::value::RawValue;
 
 use crate::{BundleType, Compression, Digest, Manifest, Platform, Verified, Version};
 
@@ -26,8 +28,33 @@ const ENCODED: &AsciiSet = &NON_ALPHANUMERIC
 pub struct Registry {
     /// The format of the list.
     pub format_version: String,
-    /// The artifacts, sorted.
+    /// The artifacts, sorted. Those of types and for platforms that are not known here are left
+    /// out when a list is read: nobody here can ask for them.
+    #[serde(deserialize_with = "known")]
     pub bundles: Vec<Artifact>,
+}
+
+/// The artifacts of types and for platforms that are known.
+fn known<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Artifact>, D::Error> {
+    #[derive(Deserialize)]
+    struct Head {
+        bundle_type: String,
+        #[serde(default)]
+        platform: Option<String>,
+    }
+    let mut all = Vec::new();
+    for raw in Vec::<Box<RawValue>>::deserialize(deserializer)? {
+        let head: Head = serde_json::from_str(raw.get()).map_err(D::Error::custom)?;
+        let is_known = head.bundle_type.parse::<BundleType>().is_ok();
+        if is_known
+            && head
+                .platform
+                .is_none_or(|name| name.parse::<Platform>().is_ok())
+        {
+            all.push(serde_json::from_str(raw.get()).map_err(D::Error::custom)?);
+        }
+    }
+    Ok(all)
 }
 
 /// An artifact.
@@ -329,5 +356,22 @@ mod tests {
             value["artifact_url"],
             "http://127.0.0.1:1/artifacts/a.tar.zst"
         );
+    }
+    #[test]
+    fn what_only_a_newer_one_knows_of_is_no_reason_to_know_nothing() {
+        let registry = Registry::of(vec![artifact("1.0.0", Platform::LinuxX64, "0", "known")]);
+        let mut list = serde_json::to_value(&registry).unwrap();
+        let sound = list["bundles"][0].clone();
+        for (name, value) in [("bundle_type", "themes"), ("platform", "linux-riscv64")] {
+            let mut theirs = sound.clone();
+            theirs[name] = value.into();
+            theirs["version"] = "the next one".into();
+            list["bundles"].as_array_mut().unwrap().push(theirs);
+        }
+        let read: Registry = serde_json::from_str(&list.to_string()).unwrap();
+        assert_eq!(read, registry);
+        // What is known has to make sense all the same.
+        list["bundles"][0]["version"] = "the next one".into();
+        assert!(serde_json::from_str::<Registry>(&list.to_string()).is_err());
     }
 }

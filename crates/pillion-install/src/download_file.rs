@@ -11,6 +11,7 @@ use pillion_bundle::Digest;
 use pillion_runtime::managed::ProgressListener;
 
 use crate::error::{Error, Result};
+use crate::store::WaitLimit;
 
 /// So long one waits for another who downloads the same, and so often it is looked.
 const TIMEOUT: Duration = Duration::from_secs(600);
@@ -30,12 +31,13 @@ impl Held {
         url: &str,
         name: &str,
         folder: &Path,
+        limit: WaitLimit,
         progress: &dyn ProgressListener,
     ) -> Result<Self> {
         fs::create_dir_all(folder).map_err(Error::io("make", folder))?;
         let path = folder.join(format!("{}.part", Digest::of(url.as_bytes())));
         let lock = lock_of(&path);
-        let begun = Instant::now();
+        let until = limit.until(TIMEOUT);
         let mut told = false;
         loop {
             let file = File::create(&lock).map_err(Error::io("write", &lock))?;
@@ -43,14 +45,15 @@ impl Held {
                 Ok(()) if is_at(&file, &lock) => return Ok(Self { path, _lock: file }),
                 // Who had it has removed it meanwhile: it keeps nobody away any more.
                 Ok(()) => {}
-                Err(TryLockError::WouldBlock) if begun.elapsed() > TIMEOUT => {
-                    return Err(Error::Busy(path));
+                Err(TryLockError::WouldBlock) if Instant::now() >= until => {
+                    return Err(Error::Busy { path, holder: None });
                 }
                 Err(TryLockError::WouldBlock) => {
                     if !std::mem::replace(&mut told, true) {
                         progress.step(&format!("waiting for another download of {name}"));
                     }
-                    tokio::time::sleep(LOOK).await;
+                    let next = (Instant::now() + LOOK).min(until);
+                    tokio::time::sleep_until(next.into()).await;
                 }
                 Err(TryLockError::Error(error)) => return Err(Error::io("lock", &lock)(error)),
             }

@@ -50,9 +50,14 @@ pub enum Error {
         /// What to do next.
         hint: String,
     },
-    /// Another process changes the store.
-    #[error("another process has been changing `{0}` for too long")]
-    Busy(PathBuf),
+    /// Another process changes the store, or downloads the same.
+    #[error("{} uses `{}`, and was not done in time", named(*holder), path.display())]
+    Busy {
+        /// What it uses.
+        path: PathBuf,
+        /// Its pid, if that is known.
+        holder: Option<u32>,
+    },
     /// A file cannot be read or written.
     #[error("cannot {what} `{path}`: {source}")]
     Io {
@@ -135,7 +140,7 @@ impl Error {
             | Self::Conflict { hint, .. }
             | Self::Input { hint, .. }
             | Self::Tool { hint, .. } => hint.clone(),
-            Self::Busy(_) => "try again when it is done".to_owned(),
+            Self::Busy { .. } => "try again when it is done".to_owned(),
             Self::Io { source, .. } if source.kind() == io::ErrorKind::StorageFull => {
                 "the disk is full: make room, or name another folder with `--store`".to_owned()
             }
@@ -174,7 +179,7 @@ impl From<Error> for Told {
             Error::Damaged(BundleError::NoBundle { .. }) | Error::NotFound { .. } => Code::NotFound,
             Error::Damaged(_) => Code::BundleDamaged,
             Error::Conflict { .. } => Code::Conflict,
-            Error::Busy(_) => Code::Busy,
+            Error::Busy { .. } => Code::Busy,
             Error::Io { what, source, .. } => match (*what, source.kind()) {
                 ("read", io::ErrorKind::NotFound) => Code::NotFound,
                 ("read", io::ErrorKind::InvalidInput) => Code::InvalidParams,
@@ -190,6 +195,9 @@ impl From<Error> for Told {
             Error::Refused { reason, .. } | Error::Unfit { reason, .. } => {
                 told.data(json!({ "reason": reason.reason() }))
             }
+            Error::Busy {
+                holder: Some(pid), ..
+            } => told.data(json!({ "pid": pid })),
             Error::Damaged(BundleError::Damaged { root, damages, .. }) => {
                 let damages: Vec<_> = damages
                     .iter()
@@ -200,4 +208,12 @@ impl From<Error> for Told {
             _ => told,
         }
     }
+}
+
+/// What a process is called of which at most the pid is known.
+fn named(holder: Option<u32>) -> String {
+    holder.map_or_else(
+        || "another process".to_owned(),
+        |pid| format!("process {pid}"),
+    )
 }

@@ -21,7 +21,7 @@ use tokio::io::AsyncWriteExt;
 
 use crate::download_file::{Held, tag_of};
 use crate::error::{Error, Result};
-use crate::store::{ArchiveFile, BundleStore, VersionFilter};
+use crate::store::{ArchiveFile, BundleStore, WaitLimit, VersionFilter};
 use crate::trust::TrustPolicy;
 
 /// So often it is tried.
@@ -168,6 +168,7 @@ pub async fn fetch(
     listed: Option<Artifact>,
     store: &BundleStore,
     trust: &TrustPolicy,
+    limit: WaitLimit,
     progress: &dyn ProgressListener,
 ) -> Result<Fetched> {
     let url = match place {
@@ -214,7 +215,7 @@ pub async fn fetch(
             _ => Err(Error::refused(name)(refusal)),
         };
     }
-    let held = Held::take(url.as_str(), name, &store.downloads(), progress).await?;
+    let held = Held::take(url.as_str(), name, &store.downloads(), limit, progress).await?;
     progress.step(&format!("downloading {name}"));
     download(&client, url, &held.path, progress).await?;
     let source = ArchiveFile {

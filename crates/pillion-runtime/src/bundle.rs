@@ -10,9 +10,10 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use pillion_bundle::{
-    ActiveIndex, BundleFile, BundleLimits, BundleType, Digest, Hashing, Manifest, Platform,
-    RuntimeManifest,
+    ActiveIndex, BundleFile, BundleLimits, BundleType, ContentManifest, Digest, Hashing, Manifest,
+    Platform, RuntimeManifest,
 };
+use serde::Deserialize;
 
 use crate::Dirs;
 
@@ -51,9 +52,53 @@ pub fn read_index(store: &Path) -> Result<ActiveIndex, BundleError> {
     ActiveIndex::parse(&bytes).map_err(|why| BundleError::Index { path, why })
 }
 
+/// What a store's list says of types that are not known here, if it can be read that far.
+pub fn read_unknown(store: &Path) -> ActiveIndex {
+    let bytes = read_bounded(&store.join(ActiveIndex::NAME), MAX_INDEX);
+    bytes.map_or_else(
+        |_| ActiveIndex::default(),
+        |bytes| ActiveIndex::only_unknown(&bytes),
+    )
+}
+
+/// The folders in a store of bundles whose type is not known here, sorted: what says itself that
+/// it is of the type that its folder is called after.
+pub fn unknown_folders(store: &Path) -> Vec<PathBuf> {
+    #[derive(Deserialize)]
+    struct Head {
+        bundle_type: String,
+    }
+    let below = |folder: PathBuf| {
+        let entries = folder.read_dir().into_iter().flatten().flatten();
+        entries.map(|entry| entry.path())
+    };
+    let name_of = |path: &Path| {
+        path.file_name()
+            .and_then(|name| name.to_str().map(str::to_owned))
+    };
+    let mut all = Vec::new();
+    for kind in below(store.to_owned()) {
+        let Some(name) = name_of(&kind) else { continue };
+        // What begins with a dot is the store's own.
+        if name.starts_with('.') || name.parse::<BundleType>().is_ok() {
+            continue;
+        }
+        all.extend(below(kind).flat_map(below).filter(|folder| {
+            let manifests = [RuntimeManifest::NAME, ContentManifest::NAME];
+            manifests.iter().any(|manifest| {
+                let bytes = read_bounded(&folder.join(manifest), BundleLimits::default().manifest);
+                let head = bytes.map(|bytes| serde_json::from_slice::<Head>(&bytes));
+                head.is_ok_and(|head| head.is_ok_and(|head| head.bundle_type == name))
+            })
+        }));
+    }
+    all.sort();
+    all
+}
+
 /// Whether a store has folders of bundles, whatever its list says.
 fn has_bundles(store: &Path) -> bool {
-    BundleType::ALL.iter().any(|kind| {
+    let has_known = BundleType::ALL.iter().any(|kind| {
         let scopes = store.join(kind.as_str()).read_dir();
         let versions = scopes.into_iter().flatten().flatten();
         let mut versions = versions.flat_map(|scope| scope.path().read_dir());
@@ -62,7 +107,8 @@ fn has_bundles(store: &Path) -> bool {
                 version.is_ok_and(|version| version.path().join(kind.manifest_name()).is_file())
             })
         })
-    })
+    });
+    has_known || !unknown_folders(store).is_empty()
 }
 
 /// A bundle that lies unpacked in a folder.
@@ -96,7 +142,7 @@ impl Unpacked {
     /// The bundle in this folder. Only its manifest is read.
     pub fn open(root: &Path) -> Result<Self, BundleError> {
         let limits = BundleLimits::default();
-        for name in [RuntimeManifest::NAME, pillion_bundle::ContentManifest::NAME] {
+        for name in [RuntimeManifest::NAME, ContentManifest::NAME] {
             let path = root.join(name);
             let bytes = match read_bounded(&path, limits.manifest) {
                 Ok(bytes) => bytes,

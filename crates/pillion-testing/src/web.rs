@@ -17,6 +17,7 @@ pub struct Web {
     /// Where it listens.
     pub port: u16,
     stderr: File,
+    is_killed: bool,
 }
 
 /// An answer.
@@ -59,7 +60,15 @@ impl Web {
             port: port.parse().unwrap(),
             child,
             stderr,
+            is_killed: false,
         }
+    }
+
+    /// SIGKILL: it has no time for anything.
+    pub(crate) fn kill(mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+        self.is_killed = true;
     }
 
     /// What it said to people.
@@ -174,6 +183,9 @@ impl Web {
 
 impl Drop for Web {
     fn drop(&mut self) {
+        if self.is_killed {
+            return;
+        }
         if std::thread::panicking() {
             let _ = self.child.kill();
             let _ = self.child.wait();

@@ -68,17 +68,18 @@ const SHOP: &str = "def total(prices: list[float]) -> float:
 print(total([1.0, 2.0]))
 ";
 
-/// Show it at work, and run tests if they are wanted.
+/// Show the program at work, if it was built, and run tests if they are wanted.
 pub(super) fn run(
     repository: &Repository,
     tools: Option<&Tools>,
+    program: Option<PathBuf>,
     options: &CrossOptions,
     steps: &mut Steps,
 ) {
     let emulator = steps.step_with("qemu", tools, Emulator::set_up);
-    let ready = tools.zip(emulator.as_ref());
-    steps.step_with("run under qemu", ready.as_ref(), |(tools, emulator)| {
-        show(tools, emulator, options)
+    let ready = program.zip(emulator.as_ref());
+    steps.step_with("run under qemu", ready.as_ref(), |(program, emulator)| {
+        show(program, emulator)
     });
     if !options.tests {
         return;
@@ -94,20 +95,14 @@ pub(super) fn run(
     }
 }
 
-fn show(tools: &Tools, emulator: &Emulator, options: &CrossOptions) -> Result<()> {
-    let profile = if options.release {
-        super::SHIPPED
-    } else {
-        "debug"
-    };
-    let program = tools.build.join(TRIPLE).join(profile).join("pillion");
+fn show(program: &Path, emulator: &Emulator) -> Result<()> {
     let project = emulator.folder.join("project");
     make_folder(&project)?;
     write(&project.join("shop.py"), SHOP)?;
     let shell = emulator.run(Path::new("/bin/sh"))?;
     shell
         .args(["-c", SHOWN, "sh"])
-        .args([&program])
+        .args([program])
         .cwd(&project)
         .show()
 }

@@ -69,6 +69,7 @@ pub(crate) fn cross(repository: &Repository, options: &CrossOptions) -> Result<(
     let mut steps = Steps::default();
     let tools = steps.step("tools", || Tools::set_up(repository));
     let mut built = Vec::new();
+    let mut runs = None;
     for target in targets {
         let links = !options.check && target.makes == Makes::Program;
         let verb = if links { "build" } else { "check" };
@@ -76,10 +77,14 @@ pub(crate) fn cross(repository: &Repository, options: &CrossOptions) -> Result<(
         let program = steps.step_with(&name, tools.as_ref(), |tools| {
             make(repository, tools, target, options)
         });
-        built.extend(program.flatten());
+        let program = program.flatten();
+        if target.triple == emulate::TRIPLE {
+            runs = program.as_ref().map(|(program, _)| program.clone());
+        }
+        built.extend(program);
     }
     if options.run {
-        emulate::run(repository, tools.as_ref(), options, &mut steps);
+        emulate::run(repository, tools.as_ref(), runs, options, &mut steps);
     }
     let outcome = steps.finish("cargo xtask cross");
     for (program, bytes) in &built {

@@ -11,7 +11,7 @@ use crate::digest::{Digest, Hashing};
 use crate::entry::{BundleFile, BundleLink};
 use crate::manifest::Manifest;
 use crate::paths::{self, MAX_PATH, Names};
-use crate::{BundleLimits, Error, Result};
+use crate::{BundleLimits, Error, Result, strict_json};
 
 /// What an archive's own records about an entry may have, such as its long name.
 const MAX_RECORD: u64 = 64 << 10;
@@ -185,6 +185,8 @@ fn entries<R: Read>(
                 return Err(Error::NoManifest);
             }
             let bytes = read_manifest(&mut entry, limits)?;
+            strict_json::check(&bytes)
+                .map_err(|error| Error::InvalidManifest(paths::excerpt(&error.to_string())))?;
             let found = Manifest::parse(&path, &bytes, limits)?;
             sink.manifest(&found, &bytes)?;
             seen.insert(path);

@@ -21,13 +21,11 @@
 //! one that a page opens needs the token, unless the page is our own.
 
 use std::collections::VecDeque;
-use std::fmt;
-use std::fs::{self, File};
-use std::io::{Read, Write};
+use std::fs::File;
 use std::net::IpAddr;
 use std::os::fd::AsFd;
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
-use std::path::{Path, PathBuf};
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -35,12 +33,13 @@ use std::time::{Duration, Instant};
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
 use pillion_catalogue::{Code, Error, Result, SendBudget, work};
+use pillion_process::Secret;
 use pillion_process::peer::{self, ConnectionEnd, ConnectionPeer};
-use pillion_process::{Secret, private_folder};
 use tokio::net::TcpStream;
 use tokio::sync::{OnceCell, Semaphore};
 
 use super::refusal::refusal;
+use super::token_file::{TokenFile, random};
 use super::websocket;
 
 /// Where a link for browsers leads.
@@ -54,8 +53,6 @@ const LINKS: usize = 16;
 const BROWSERS: usize = 64;
 /// Processes that are looked at first, because they came before.
 const LIKELY: usize = 8;
-/// Bytes of a file with a token.
-const MOST_TOKEN: u64 = 4096;
 /// Questions to the kernel at the same time.
 const LOOKS: usize = 4;
 
@@ -350,110 +347,16 @@ impl Connection {
     }
 }
 
-/// A new token.
-fn random() -> Result<Secret> {
-    Secret::random().map_err(|error| {
-        Error::new(
-            Code::StartFailed,
-            format!("`/dev/urandom` gives nothing: {error}"),
-        )
-    })
-}
-
-/// The token, and the file that holds it. Dropping it removes the file, if it is ours and holds
-/// no other.
-#[derive(Debug)]
-struct TokenFile {
-    path: PathBuf,
-    token: Secret,
-    is_ours: bool,
-}
-
-impl TokenFile {
-    fn write(folder: &Path, port: u16, token: Secret) -> Result<Self> {
-        let failed = |path: &Path, error: &dyn fmt::Display| {
-            let what = format!("cannot keep the token in `{}`: {error}", path.display());
-            Error::new(Code::WriteFailed, what)
-                .hint("set `XDG_RUNTIME_DIR` to a folder of your own, or serve with `--no-token`")
-        };
-        private_folder::ensure(folder).map_err(|error| failed(folder, &error))?;
-        let path = folder.join(format!("http-{port}.token"));
-        let write = || -> std::io::Result<()> {
-            // Whoever listened on this port before is gone: it is ours now.
-            match fs::remove_file(&path) {
-                Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error),
-                _ => {}
-            }
-            let mut file = File::options()
-                .write(true)
-                .create_new(true)
-                .mode(0o600)
-                .open(&path)?;
-            writeln!(file, "{}", token.expose())
-        };
-        write().map_err(|error| failed(&path, &error))?;
-        Ok(Self {
-            path,
-            token,
-            is_ours: true,
-        })
-    }
-
-    /// A token that somebody has chosen, from a file that nobody else can read.
-    fn read(path: &Path) -> Result<Self> {
-        let shown = path.display();
-        let unfit = |why: &str| {
-            Error::new(
-                Code::InvalidParams,
-                format!("the token file `{shown}` {why}"),
-            )
-            .hint("one line with the token, in a file of your own: `chmod 600 FILE`")
-        };
-        let unreadable = |error: std::io::Error| unfit(&format!("cannot be read: {error}"));
-        let file = File::open(path).map_err(unreadable)?;
-        let about = file.metadata().map_err(unreadable)?;
-        if !about.is_file() {
-            return Err(unfit("is no file"));
-        }
-        if about.mode() & 0o077 != 0 || about.uid() != pillion_process::effective_uid() {
-            return Err(unfit("can be read by others"));
-        }
-        let mut text = String::new();
-        let mut file = file.take(MOST_TOKEN + 1);
-        file.read_to_string(&mut text).map_err(unreadable)?;
-        let token = text.trim();
-        let fits = token.bytes().all(|byte| byte.is_ascii_graphic());
-        if token.is_empty() || !fits || text.len() as u64 > MOST_TOKEN {
-            return Err(unfit("holds no token"));
-        }
-        Ok(Self {
-            path: path.to_owned(),
-            token: Secret::new(token.to_owned()),
-            is_ours: false,
-        })
-    }
-}
-
-impl Drop for TokenFile {
-    fn drop(&mut self) {
-        if !self.is_ours {
-            return;
-        }
-        let kept = fs::read_to_string(&self.path);
-        if kept.is_ok_and(|kept| self.token.is(kept.trim())) {
-            let _ = fs::remove_file(&self.path);
-        }
-    }
-}
-
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use std::fs;
     use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
 
     #[test]
     fn a_websocket_is_opened_by_programs_and_by_our_own_pages() {

@@ -24,6 +24,7 @@ mod refusal;
 mod routes;
 #[cfg(test)]
 mod routes_tests;
+mod token_file;
 mod websocket;
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};

@@ -212,7 +212,11 @@ impl RuntimeInput<'_> {
                 "the wheels of `{}` cannot be had: {attempt}",
                 lock.display()
             ),
-            hint: "every requirement needs `==`, a `--hash`, and a wheel for that platform"
+            hint: attempt
+                .hint_from_outside()
+                .unwrap_or(
+                    "every requirement needs `==`, a `--hash`, and a wheel for that platform",
+                )
                 .to_owned(),
         })?;
         Ok(folder)

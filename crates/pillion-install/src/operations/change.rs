@@ -1,5 +1,8 @@
 //! What changes a store: `bundle.install`, `activate`, `rollback`, `gc`, `repair`.
 
+use std::path::PathBuf;
+
+use pillion_bundle::paths::excerpt;
 use pillion_bundle::{BundleType, Version};
 use pillion_catalogue::{Context, Offer, Operation, Result, Safety, Scope, Streams, commit, work};
 use pillion_runtime::managed::ToCaller;
@@ -11,7 +14,7 @@ use super::{Selection, TrustArgs, bytes};
 use crate::InstallService;
 use crate::error::Error;
 use crate::fetch::{self, ArchiveLocation};
-use crate::store::{StoreChange, StoreOutcome};
+use crate::store::{WaitLimit, StoreChange, StoreOutcome};
 
 /// Check a bundle, install it and make it the active version.
 ///
@@ -138,6 +141,7 @@ impl Operation for InstallBundle {
     }
 
     async fn run(self, cx: Context<InstallService>) -> Result<Changed> {
+        let (limit, progress) = (WaitLimit::of(&cx), ToCaller::of(&cx));
         let from = cx.folder()?;
         let store = self.which.store(&cx)?;
         let mut which = self.which.which();
@@ -156,10 +160,10 @@ impl Operation for InstallBundle {
             which.version = Some(about.version.clone());
             (place, listed) = (artifact, Some(about));
         }
-        let progress = ToCaller::of(&cx);
-        let fetched = fetch::fetch(&place, listed, &store, &trust, &progress).await?;
+        let fetched = fetch::fetch(&place, listed, &store, &trust, limit, &progress).await?;
+        let lock = store.lock(limit, &progress).await?;
         commit(move || {
-            let installed = store.install(&fetched.source, &trust, &which, &progress);
+            let installed = store.install(&lock, &fetched.source, &trust, &which, &progress);
             // What was refused would be refused again.
             if matches!(installed, Ok(_) | Err(Error::Refused { .. })) {
                 fetched.done();
@@ -182,23 +186,37 @@ macro_rules! switch_operation {
             #[serde(flatten)]
             #[expect(missing_docs, reason = "its parts say it")]
             pub which: Selection,
+            /// Send progress while it works.
+            #[arg(long, hide = true)]
+            #[serde(default)]
+            pub stream: bool,
         }
 
         impl Operation for $type {
             const NAME: &'static str = $name;
             const SAFETY: Safety = Safety::Write;
+            const STREAMS: Streams = Streams::OnRequest;
             const SCOPE: Scope = Scope::Folder;
             const OFFER: Offer = Offer::PLAIN.no_tool();
             type Service = InstallService;
             type Output = Changed;
+
+            fn typed(self, json: bool) -> Self {
+                Self {
+                    stream: !json,
+                    ..self
+                }
+            }
 
             fn text(result: &str) -> Option<String> {
                 drawn(result)
             }
 
             async fn run(self, cx: Context<InstallService>) -> Result<Changed> {
+                let (limit, progress) = (WaitLimit::of(&cx), ToCaller::of(&cx));
                 let (store, which) = (self.which.store(&cx)?, self.which.which());
-                commit(move || Ok(store.$switch(&which)?.into())).await?
+                let lock = store.lock_there(limit, &progress).await?;
+                commit(move || Ok(store.$switch(&lock, &which)?.into())).await?
             }
         }
     };
@@ -234,6 +252,10 @@ pub struct Gc {
     #[arg(long)]
     #[serde(default)]
     pub dry_run: bool,
+    /// Send progress while it works.
+    #[arg(long, hide = true)]
+    #[serde(default)]
+    pub stream: bool,
 }
 
 fn one() -> usize {
@@ -258,10 +280,18 @@ pub struct GcReport {
 impl Operation for Gc {
     const NAME: &'static str = "bundle.gc";
     const SAFETY: Safety = Safety::Write;
+    const STREAMS: Streams = Streams::OnRequest;
     const SCOPE: Scope = Scope::Folder;
     const OFFER: Offer = Offer::PLAIN.no_tool();
     type Service = InstallService;
     type Output = GcReport;
+
+    fn typed(self, json: bool) -> Self {
+        Self {
+            stream: !json,
+            ..self
+        }
+    }
 
     fn text(result: &str) -> Option<String> {
         let report: GcReport = serde_json::from_str(result).ok()?;
@@ -284,10 +314,16 @@ impl Operation for Gc {
     }
 
     async fn run(self, cx: Context<InstallService>) -> Result<GcReport> {
+        let (limit, progress) = (WaitLimit::of(&cx), ToCaller::of(&cx));
         let (store, which) = (self.which.store(&cx)?, self.which.which());
         let (keep, dry_run) = (self.keep, self.dry_run);
+        // Where there is no store, none is made.
+        let lock = match !dry_run && store.root().is_dir() {
+            true => Some(store.lock(limit, &progress).await?),
+            false => None,
+        };
         let collect = move || {
-            let done = store.collect(&which, keep, dry_run)?;
+            let done = store.collect(lock.as_ref(), &which, keep)?;
             let versions = done.versions.iter();
             let others = done.others.iter();
             Ok(GcReport {
@@ -330,6 +366,9 @@ pub struct RepairReport {
     /// Folders of bundles that are not in the list: the archive that each came in is gone.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unlisted: Vec<String>,
+    /// Folders of bundles of types that this pillion does not know and that the list has lost.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unknown: Vec<String>,
 }
 
 impl Operation for RepairBundles {
@@ -361,22 +400,34 @@ impl Operation for RepairBundles {
                  it again: `pillion bundle install FILE`"
             )
         }));
+        lines.extend(report.unknown.iter().map(|folder| {
+            let folder = excerpt(folder);
+            format!(
+                "{folder} is not in the list any more, and is of a type that this pillion does not \
+                 know\nhint: install it again with the program that installed it"
+            )
+        }));
         Some(lines.join("\n"))
     }
 
     async fn run(self, cx: Context<InstallService>) -> Result<RepairReport> {
+        let (limit, progress) = (WaitLimit::of(&cx), ToCaller::of(&cx));
         let (store, which) = (self.which.store(&cx)?, self.which.which());
-        let progress = ToCaller::of(&cx);
+        let lock = store.lock_there(limit, &progress).await?;
         commit(move || {
-            let mended = store.repair(&which, &progress)?;
+            let mended = store.repair(&lock, &which, &progress)?;
             let bundles: Vec<BundleHealth> = mended.bundles.iter().map(Into::into).collect();
-            let folders = mended.unlisted.iter();
-            let unlisted: Vec<String> = folders.map(|one| one.display().to_string()).collect();
+            let shown = |folders: &[PathBuf]| -> Vec<String> {
+                let folders = folders.iter();
+                folders.map(|one| one.display().to_string()).collect()
+            };
+            let (unlisted, unknown) = (shown(&mended.unlisted), shown(&mended.unknown));
             let is_whole = |one: &BundleHealth| one.state != BundleState::Damaged;
             Ok(RepairReport {
-                ok: unlisted.is_empty() && bundles.iter().all(is_whole),
+                ok: unlisted.is_empty() && unknown.is_empty() && bundles.iter().all(is_whole),
                 bundles,
                 unlisted,
+                unknown,
             })
         })
         .await?

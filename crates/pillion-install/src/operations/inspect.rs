@@ -1,6 +1,7 @@
 //! `bundle.list` and `bundle.verify`: what is installed, and whether it is whole.
 
-use pillion_bundle::{BundleType, Digest, Platform, Version};
+use pillion_bundle::paths::shown;
+use pillion_bundle::{BundleType, Digest, Platform, UnknownBundle, Version};
 use pillion_catalogue::{Context, Operation, Result, Safety, Scope, Streams, work};
 use pillion_runtime::managed::ToCaller;
 use schemars::JsonSchema;
@@ -30,6 +31,43 @@ pub struct ListedBundles {
     pub store: String,
     /// Every version, by type and scope.
     pub bundles: Vec<InstalledBundle>,
+    /// What other programs installed of types that this pillion does not know.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unknown: Vec<UnknownType>,
+}
+
+/// What is installed of a type that this pillion does not know.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+pub struct UnknownType {
+    /// Its type.
+    pub bundle_type: String,
+    /// Its scope, if there are scopes.
+    pub scope_id: Option<String>,
+    /// Its active version, if it says one.
+    pub version: Option<String>,
+}
+
+impl From<UnknownBundle> for UnknownType {
+    fn from(one: UnknownBundle) -> Self {
+        Self {
+            bundle_type: one.bundle_type,
+            scope_id: one.scope_id,
+            version: one.version,
+        }
+    }
+}
+
+impl UnknownType {
+    fn drawn(&self) -> String {
+        let mut title = shown(&self.bundle_type);
+        if let Some(scope) = &self.scope_id {
+            title += &format!("/{}", shown(scope));
+        }
+        if let Some(version) = &self.version {
+            title += &format!(" {}", shown(version));
+        }
+        format!("{title:40} unknown  a type of a newer pillion or of another program")
+    }
 }
 
 /// A version that is installed.
@@ -83,7 +121,7 @@ impl Operation for ListBundles {
 
     fn text(result: &str) -> Option<String> {
         let listed: ListedBundles = serde_json::from_str(result).ok()?;
-        if listed.bundles.is_empty() {
+        if listed.bundles.is_empty() && listed.unknown.is_empty() {
             return Some(format!("no bundles are installed in {}", listed.store));
         }
         let lines = listed.bundles.iter().map(|bundle| {
@@ -94,7 +132,8 @@ impl Operation for ListBundles {
             };
             format!("{:40} {mark:8} {}", bundle.title(), bundle.path)
         });
-        Some(lines.collect::<Vec<_>>().join("\n"))
+        let unknown = listed.unknown.iter().map(UnknownType::drawn);
+        Some(lines.chain(unknown).collect::<Vec<_>>().join("\n"))
     }
 
     async fn run(self, cx: Context<InstallService>) -> Result<ListedBundles> {
@@ -105,6 +144,7 @@ impl Operation for ListBundles {
             Ok(ListedBundles {
                 store: store.root().display().to_string(),
                 bundles: entries.iter().map(InstalledBundle::from).collect(),
+                unknown: store.unknown(&which)?.into_iter().map(Into::into).collect(),
             })
         })
         .await?
@@ -144,6 +184,9 @@ pub struct VerifyReport {
     /// The installed bundles that were looked at.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub bundles: Vec<BundleHealth>,
+    /// What was not looked at: only newer pillions or other programs know its type.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unknown: Vec<UnknownType>,
 }
 
 /// An archive that is what it says.
@@ -280,8 +323,9 @@ impl Operation for Verify {
                 archive.sha256
             ));
         }
-        let lines: Vec<String> = report.bundles.iter().map(BundleHealth::drawn).collect();
-        Some(lines.join("\n"))
+        let lines = report.bundles.iter().map(BundleHealth::drawn);
+        let unknown = report.unknown.iter().map(UnknownType::drawn);
+        Some(lines.chain(unknown).collect::<Vec<_>>().join("\n"))
     }
 
     async fn run(self, cx: Context<InstallService>) -> Result<VerifyReport> {
@@ -291,12 +335,14 @@ impl Operation for Verify {
             let store = self.which.store(&cx)?;
             return work(move |_| {
                 let all = store.verify(&which, &progress)?;
+                let unknown = store.unknown(&which)?;
                 Ok(VerifyReport {
                     ok: all
                         .iter()
                         .all(|one| matches!(one.state, VersionState::Whole)),
                     archive: None,
                     bundles: all.iter().map(BundleHealth::from).collect(),
+                    unknown: unknown.into_iter().map(Into::into).collect(),
                 })
             })
             .await?;
@@ -326,6 +372,7 @@ impl Operation for Verify {
             Ok(VerifyReport {
                 ok: true,
                 bundles: Vec::new(),
+                unknown: Vec::new(),
                 archive: Some(VerifiedArchive {
                     bundle_type: manifest.bundle_type(),
                     scope_id: manifest.scope_id().to_owned(),

@@ -160,6 +160,8 @@ fn check_file(
     let refused = || Error::refused(source.name.clone());
     let failed = || Error::io("read", &source.path);
     let size = file.metadata().map_err(failed())?.len();
+    // A signature is of every byte, and whoever sends more than there may be wants them read.
+    not_too_large(size, source)?;
     if source.signature.is_some() {
         progress.step(&format!("checking the signature of {}", source.name));
     }
@@ -190,6 +192,20 @@ fn check_file(
         verified,
         signed_by,
     })
+}
+
+/// Refuse an archive by its size alone.
+pub(super) fn not_too_large(size: u64, source: &ArchiveFile) -> Result<()> {
+    let limit = BundleLimits::default().packed;
+    match size > limit {
+        false => Ok(()),
+        true => Err(Error::refused(&source.name)(
+            pillion_bundle::Error::TooLarge {
+                what: "the archive".to_owned(),
+                limit,
+            },
+        )),
+    }
 }
 
 /// What a disk does not do is no fault of the archive: it is not refused, and what came of it from

@@ -4,15 +4,14 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use pillion_bundle::{
-    ActiveIndex, BundleLimits, BundleType, Compression, Digest, Hashing, Installed, Platform,
-    Version,
+    ActiveIndex, BundleType, Compression, Digest, Hashing, Installed, Platform, Version,
 };
 use pillion_runtime::bundle::{Depth, Unpacked, folder_of};
-use pillion_runtime::managed::{ProgressListener, Silent};
+use pillion_runtime::managed::ProgressListener;
 
-use super::archive::{ArchiveFile, Expected, unpack};
+use super::archive::{ArchiveFile, Expected, not_too_large, unpack};
 use super::repair::opened;
-use super::{BundleStore, VersionFilter, files, now};
+use super::{BundleStore, Locked, VersionFilter, files, now};
 use crate::counting_reader::Counting;
 use crate::error::{Error, Result};
 use crate::trust::TrustPolicy;
@@ -53,13 +52,13 @@ impl BundleStore {
     /// Check an archive, install it and make it the active version.
     pub fn install(
         &self,
+        lock: &Locked,
         source: &ArchiveFile,
         trust: &TrustPolicy,
         which: &VersionFilter,
         progress: &dyn ProgressListener,
     ) -> Result<StoreChange> {
-        let lock = self.lock(progress)?;
-        let staging = self.staging(&lock)?;
+        let staging = self.staging(lock)?;
         let done = self.install_staged(&staging, source, trust, which, progress);
         // Whether it worked or not, nothing of it is needed any more.
         let cleaned = files::remove_tree(&staging);
@@ -157,6 +156,7 @@ impl BundleStore {
             path: target.display().to_string(),
             sha256: digest,
             installed_at: at,
+            others: installed.map_or_else(Default::default, |installed| installed.others.clone()),
         };
         index.install(kind, &scope, &version, entry);
         self.write_index(&index)?;
@@ -175,8 +175,7 @@ impl BundleStore {
     }
 
     /// Make an installed version the active one: the one that is named, else the newest.
-    pub fn activate(&self, which: &VersionFilter) -> Result<StoreChange> {
-        let _lock = self.lock_there(&Silent)?;
+    pub fn activate(&self, _lock: &Locked, which: &VersionFilter) -> Result<StoreChange> {
         let (kind, scope) = self.one_scope(which)?;
         let newest = self.some(&VersionFilter {
             kind: Some(kind),
@@ -191,8 +190,7 @@ impl BundleStore {
     }
 
     /// Make the version active that was so before.
-    pub fn rollback(&self, which: &VersionFilter) -> Result<StoreChange> {
-        let _lock = self.lock_there(&Silent)?;
+    pub fn rollback(&self, _lock: &Locked, which: &VersionFilter) -> Result<StoreChange> {
         let (kind, scope) = self.one_scope(which)?;
         let index = self.index()?;
         let active = index.get(kind, &scope);
@@ -275,15 +273,7 @@ fn signature_of(archive: &Path) -> PathBuf {
 fn copied(source: &ArchiveFile, to: &Path, progress: &dyn ProgressListener) -> Result<Digest> {
     let file = files::open(&source.path).map_err(Error::io("read", &source.path))?;
     let size = file.metadata().map_err(Error::io("read", &source.path))?;
-    let limit = BundleLimits::default().packed;
-    if size.len() > limit {
-        return Err(Error::refused(&source.name)(
-            pillion_bundle::Error::TooLarge {
-                what: "the archive".to_owned(),
-                limit,
-            },
-        ));
-    }
+    not_too_large(size.len(), source)?;
     progress.step(&format!("copying {}", source.name));
     let mut reader = Hashing::new(Counting::new(file, Some(size.len()), progress));
     let mut copy = fs::File::create(to).map_err(Error::io("write", to))?;

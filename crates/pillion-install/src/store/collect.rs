@@ -6,9 +6,10 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use pillion_bundle::Version;
-use pillion_runtime::managed::Silent;
 
-use super::{ARCHIVES, BundleStore, DOWNLOADS, InstalledVersion, STAGING, VersionFilter, files};
+use super::{
+    ARCHIVES, BundleStore, DOWNLOADS, InstalledVersion, Locked, STAGING, VersionFilter, files,
+};
 use crate::error::{Error, Result};
 
 /// A download that nobody went on with for so long is given up.
@@ -38,16 +39,17 @@ pub struct RemovedVersion {
 
 impl BundleStore {
     /// Remove versions that are not active, but for the `keep` last ones that were; archives of
-    /// what is not installed; what was left by those who did not come to an end. With `preview`
+    /// what is not installed; what was left by those who did not come to an end. Without the lock
     /// only tell.
-    pub fn collect(&self, which: &VersionFilter, keep: usize, preview: bool) -> Result<Collected> {
+    pub fn collect(
+        &self,
+        lock: Option<&Locked>,
+        which: &VersionFilter,
+        keep: usize,
+    ) -> Result<Collected> {
         if !self.root.is_dir() {
             return Ok(Collected::default());
         }
-        let _lock = match preview {
-            true => None,
-            false => Some(self.lock(&Silent)?),
-        };
         let mut done = Collected::default();
         let staging = self.root.join(STAGING);
         if staging.exists() {
@@ -68,7 +70,7 @@ impl BundleStore {
         // Without the list nobody knows what is superfluous, and all would be: that is an error.
         let unused = self.unused(&going)?;
         done.bytes += unused.iter().map(|path| size(path)).sum::<u64>();
-        if !preview {
+        if lock.is_some() {
             files::remove_tree(&staging)?;
             self.remove(&done.versions, &staging, &unused)?;
             remove_all(&unused)?;
@@ -87,7 +89,7 @@ impl BundleStore {
             let Some(active) = index.get(entry.kind, &entry.scope) else {
                 return false;
             };
-            let before = history.0.get(&entry.kind);
+            let before = history.0.known.get(&entry.kind);
             let before = before.and_then(|scopes| scopes.get(&entry.scope));
             let mut kept: Vec<&Version> = Vec::new();
             for version in before.into_iter().flatten().rev() {

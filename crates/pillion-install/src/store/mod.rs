@@ -14,17 +14,16 @@ mod archive;
 mod change;
 mod collect;
 mod files;
+mod lock;
 mod repair;
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
 
-use pillion_bundle::{ActiveIndex, BundleType, Compression, Version};
+use pillion_bundle::{ActiveIndex, BundleType, ByType, Compression, UnknownBundle, Version};
 use pillion_runtime::bundle::{self, folder_of};
-use pillion_runtime::managed::ProgressListener;
 use serde::{Deserialize, Serialize};
 
 pub(crate) use archive::CHECKSUM;
@@ -32,6 +31,7 @@ pub use archive::{ArchiveFile, Checked, Expected, check};
 pub use change::{StoreChange, StoreOutcome};
 pub use collect::{Collected, RemovedVersion};
 pub(crate) use files::open;
+pub use lock::{Locked, WaitLimit};
 pub use repair::{Mended, VersionHealth, VersionState};
 
 use crate::error::{Error, Result};
@@ -40,12 +40,7 @@ const ARCHIVES: &str = ".archives";
 const STAGING: &str = ".staging";
 const DOWNLOADS: &str = ".downloads";
 const HISTORY: &str = ".history.json";
-const LOCK: &str = ".lock";
 
-/// So long one waits for another process that changes the store.
-const LOCK_TIMEOUT: Duration = Duration::from_secs(120);
-/// So often it is looked whether the other is done.
-const LOOK: Duration = Duration::from_millis(20);
 /// So many versions back one can go.
 const MAX_HISTORY: usize = 16;
 
@@ -102,17 +97,10 @@ impl InstalledVersion {
     }
 }
 
-/// Holds the lock of a store until it is dropped. The system lets go of it when the process
-/// ends, in whatever way.
-#[derive(Debug)]
-pub(crate) struct Locked {
-    _file: fs::File,
-}
-
 /// Versions that were active before, by type and scope, the last at the end.
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(transparent)]
-struct History(BTreeMap<BundleType, BTreeMap<String, Vec<Version>>>);
+struct History(ByType<BTreeMap<String, Vec<Version>>>);
 
 impl BundleStore {
     /// The store in this folder, which need not exist.
@@ -155,6 +143,18 @@ impl BundleStore {
             }
         }
         all.retain(|entry| which.is_meant(entry.kind, &entry.scope, &entry.version));
+        Ok(all)
+    }
+
+    /// What others installed of types that are not known here, as far as it may be meant.
+    pub fn unknown(&self, which: &VersionFilter) -> Result<Vec<UnknownBundle>> {
+        let mut all = self.index()?.unknown();
+        all.retain(|one| {
+            let version = which.version.as_ref().map(Version::as_str);
+            which.kind.is_none()
+                && (which.scope.is_none() || one.scope_id == which.scope)
+                && (version.is_none() || one.version.as_deref() == version)
+        });
         Ok(all)
     }
 
@@ -209,40 +209,6 @@ impl BundleStore {
         folder.join(format!("{version}.{compression}"))
     }
 
-    /// Keep all others from changing it, where it is there.
-    pub(crate) fn lock_there(&self, progress: &dyn ProgressListener) -> Result<Locked> {
-        match self.root.is_dir() {
-            true => self.lock(progress),
-            false => Err(self.nothing()),
-        }
-    }
-
-    /// Keep all others from changing it.
-    pub(crate) fn lock(&self, progress: &dyn ProgressListener) -> Result<Locked> {
-        fs::create_dir_all(&self.root).map_err(Error::io("make", &self.root))?;
-        let path = self.root.join(LOCK);
-        let file = fs::File::options()
-            .create(true)
-            .append(true)
-            .open(&path)
-            .map_err(Error::io("open", &path))?;
-        let begun = Instant::now();
-        let mut told = false;
-        loop {
-            match file.try_lock() {
-                Ok(()) => return Ok(Locked { _file: file }),
-                Err(fs::TryLockError::WouldBlock) if begun.elapsed() < LOCK_TIMEOUT => {
-                    if !std::mem::replace(&mut told, true) {
-                        progress.step("waiting for another process that changes the store");
-                    }
-                    std::thread::sleep(LOOK);
-                }
-                Err(fs::TryLockError::WouldBlock) => return Err(Error::Busy(self.root.clone())),
-                Err(fs::TryLockError::Error(error)) => return Err(Error::io("lock", &path)(error)),
-            }
-        }
-    }
-
     /// A folder of one's own for what is not done yet. Whatever else is there was left by
     /// somebody who did not come to an end, as the lock is held.
     pub(crate) fn staging(&self, _lock: &Locked) -> Result<PathBuf> {
@@ -276,7 +242,7 @@ impl BundleStore {
         active: &pillion_bundle::Active,
     ) -> Option<Version> {
         let history = self.history();
-        let versions = history.0.get(&kind)?.get(scope)?;
+        let versions = history.0.known.get(&kind)?.get(scope)?;
         let mut back = versions.iter().rev();
         let found = back.find(|v| **v != active.version && active.versions.contains_key(v));
         found.cloned()
@@ -307,7 +273,7 @@ impl BundleStore {
         change: impl FnOnce(&mut Vec<Version>),
     ) -> Result<()> {
         let mut history = self.history();
-        let scopes = history.0.entry(kind).or_default();
+        let scopes = history.0.known.entry(kind).or_default();
         let versions = scopes.entry(scope.to_owned()).or_default();
         change(versions);
         let surplus = versions.len().saturating_sub(MAX_HISTORY);

@@ -10,7 +10,7 @@ use pillion_runtime::bundle::{self, BundleError, Depth, Unpacked};
 use pillion_runtime::managed::ProgressListener;
 
 use super::archive::{ArchiveFile, Expected, manifest_in, unpack};
-use super::{BundleStore, InstalledVersion, VersionFilter, files, now};
+use super::{BundleStore, InstalledVersion, Locked, STAGING, VersionFilter, files, now};
 use crate::error::{Error, Result};
 use crate::trust::TrustPolicy;
 
@@ -43,6 +43,8 @@ pub struct Mended {
     pub bundles: Vec<VersionHealth>,
     /// Folders of bundles that are in no list: the archive that each came in is gone.
     pub unlisted: Vec<PathBuf>,
+    /// Folders of bundles of types that are not known here and that no list names any more.
+    pub unknown: Vec<PathBuf>,
 }
 
 impl BundleStore {
@@ -53,7 +55,11 @@ impl BundleStore {
         progress: &dyn ProgressListener,
     ) -> Result<Vec<VersionHealth>> {
         let mut all = Vec::new();
-        for entry in self.some(which)? {
+        let meant = match self.unknown(which)?.is_empty() {
+            true => self.some(which)?,
+            false => self.list(which)?,
+        };
+        for entry in meant {
             progress.step(&format!("looking at {}", entry.title()));
             let state = match self.health(&entry) {
                 Ok(()) => VersionState::Whole,
@@ -65,16 +71,24 @@ impl BundleStore {
     }
 
     /// Make the versions that are meant whole again, from the archives that they came in.
-    pub fn repair(&self, which: &VersionFilter, progress: &dyn ProgressListener) -> Result<Mended> {
-        let lock = self.lock_there(progress)?;
+    pub fn repair(
+        &self,
+        lock: &Locked,
+        which: &VersionFilter,
+        progress: &dyn ProgressListener,
+    ) -> Result<Mended> {
+        // Whatever is there was left by somebody who did not come to an end.
+        files::remove_tree(&self.root.join(STAGING))?;
         if matches!(self.index(), Err(Error::Damaged(BundleError::Index { .. }))) {
             progress.step("making the list of what is installed anew");
             self.rebuild_index()?;
         }
         let unlisted = self.unlisted(which)?;
-        let meant = match unlisted.is_empty() {
-            true => self.some(which)?,
-            false => self.list(which)?,
+        let unknown = self.unlisted_unknown(which)?;
+        let is_there = !unlisted.is_empty() || !self.unknown(which)?.is_empty();
+        let meant = match is_there || !unknown.is_empty() {
+            true => self.list(which)?,
+            false => self.some(which)?,
         };
         let mut all = Vec::new();
         for entry in meant {
@@ -82,7 +96,7 @@ impl BundleStore {
             let state = match self.health(&entry) {
                 Ok(()) => VersionState::Whole,
                 Err(damage) => {
-                    let staging = self.staging(&lock)?;
+                    let staging = self.staging(lock)?;
                     let made = self.make_anew(&entry, &staging, progress);
                     let cleaned = files::remove_tree(&staging);
                     match made.and(cleaned) {
@@ -96,6 +110,7 @@ impl BundleStore {
         Ok(Mended {
             bundles: all,
             unlisted,
+            unknown,
         })
     }
 
@@ -198,6 +213,25 @@ impl BundleStore {
         Ok(folders.into_iter().map(|(.., folder)| folder).collect())
     }
 
+    /// Bundles of types that are not known here, of which the list has none. What they came in and
+    /// which was active only those know who installed them.
+    fn unlisted_unknown(&self, which: &VersionFilter) -> Result<Vec<PathBuf>> {
+        let listed = self.index()?.unknown();
+        let mut folders = bundle::unknown_folders(&self.root);
+        folders.retain(|folder| {
+            let named = folder.strip_prefix(&self.root).ok();
+            let mut parts = named.into_iter().flatten();
+            let kind = parts.next();
+            which.kind.is_none()
+                && which.scope.is_none()
+                && which.version.is_none()
+                && !listed
+                    .iter()
+                    .any(|one| kind == Some(one.bundle_type.as_ref()))
+        });
+        Ok(folders)
+    }
+
     fn make_anew(
         &self,
         entry: &InstalledVersion,
@@ -241,19 +275,27 @@ impl BundleStore {
             return Ok(());
         }
         self.rebuild_index()?;
-        for folder in self.unlisted(&VersionFilter::default())? {
+        let all = VersionFilter::default();
+        for folder in self.unlisted(&all)? {
             let folder = folder.display();
             progress.step(&format!(
                 "`{folder}` is not in the new list: the archive that it came in is gone"
+            ));
+        }
+        for folder in self.unlisted_unknown(&all)? {
+            let folder = folder.display();
+            progress.step(&format!(
+                "`{folder}` is not in the new list: its type is not known here"
             ));
         }
         Ok(())
     }
 
     /// The list of what is installed, from the folders that are there. The newest version of
-    /// each becomes the active one: nobody knows which one was.
+    /// each becomes the active one: nobody knows which one was. What the old list says of types that
+    /// are not known here is not lost with the rest.
     fn rebuild_index(&self) -> Result<()> {
-        let mut index = ActiveIndex::default();
+        let mut index: ActiveIndex = bundle::read_unknown(&self.root);
         for (kind, scope, version, folder) in self.version_folders() {
             let Some(sha256) = self.came_in(&folder, kind, &scope, &version) else {
                 continue;
@@ -262,6 +304,7 @@ impl BundleStore {
                 path: folder.display().to_string(),
                 sha256,
                 installed_at: now(),
+                others: Default::default(),
             };
             index.install(kind, &scope, &version, entry);
         }

@@ -68,6 +68,17 @@ impl fmt::Display for Attempt {
     }
 }
 
+impl Attempt {
+    /// What to do, where the cause is the disk, its permissions or the network, and not what the
+    /// tool was asked for.
+    pub fn hint_from_outside(&self) -> Option<&'static str> {
+        let hint = diagnose(&self.output);
+        [DISK_FULL, PERMISSION, OFFLINE]
+            .contains(&hint)
+            .then_some(hint)
+    }
+}
+
 fn listed(attempts: &[Attempt]) -> String {
     attempts
         .iter()
@@ -260,5 +271,21 @@ mod tests {
         let wheels = Some("/wheels".into());
         let offline = ManagedError::Build { attempts, wheels };
         assert!(offline.hint().starts_with("`/wheels` lacks"), "{offline}");
+    }
+
+    #[test]
+    fn what_a_tool_was_asked_for_is_told_from_what_was_in_its_way() {
+        let attempt = |output: &str| Attempt {
+            what: "lay out wheels".to_owned(),
+            how: "exited with code 2".to_owned(),
+            output: output.to_owned(),
+        };
+        let offline = attempt("cause: invalid peer certificate: UnknownIssuer");
+        assert_eq!(offline.hint_from_outside(), Some(OFFLINE));
+        assert_eq!(
+            attempt("error: no hash for `six`").hint_from_outside(),
+            None
+        );
+        assert_eq!(attempt("hash mismatch").hint_from_outside(), None);
     }
 }

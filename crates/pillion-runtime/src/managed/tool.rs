@@ -44,6 +44,24 @@ const UV_LIKE_PIP: [(&str, &str, &[&str]); 2] = [
     ),
 ];
 
+/// What somebody says who has decided which certificates uv trusts.
+const TRUSTS: [&str; 5] = [
+    "UV_SYSTEM_CERTS",
+    "UV_NATIVE_TLS",
+    "SSL_CERT_FILE",
+    "SSL_CERT_DIR",
+    "PIP_CERT",
+];
+
+/// Where systems have the certificates that they trust, in a file for all programs.
+const STORES: [&str; 5] = [
+    "/etc/ssl/certs/ca-certificates.crt",
+    "/etc/pki/tls/certs/ca-bundle.crt",
+    "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem",
+    "/etc/ssl/ca-bundle.pem",
+    "/etc/ssl/cert.pem",
+];
+
 /// A tool about to run.
 pub(super) struct ToolRun<'a> {
     what: &'a str,
@@ -66,6 +84,10 @@ impl<'a> ToolRun<'a> {
             {
                 launch = launch.env(uv, value);
             }
+        }
+        let has_store = cfg!(target_os = "macos") || STORES.iter().any(|p| Path::new(p).is_file());
+        if trusts_the_system(|name| set(name).is_some(), has_store) {
+            launch = launch.env("UV_SYSTEM_CERTS", "true");
         }
         Self { what, launch }
     }
@@ -152,4 +174,25 @@ fn package_settings() -> Vec<String> {
 
 fn set(name: &str) -> Option<std::ffi::OsString> {
     std::env::var_os(name).filter(|value| !value.is_empty())
+}
+
+/// Whether uv is told to trust whom the system trusts, as pip and our own downloads do: where a
+/// company looks into all connections, nobody else vouches for them. Where the system has no
+/// certificates, those that come with uv are better than none.
+fn trusts_the_system(is_set: impl Fn(&str) -> bool, has_store: bool) -> bool {
+    has_store && !TRUSTS.into_iter().any(is_set)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn uv_trusts_whom_the_system_trusts_unless_somebody_said_otherwise() {
+        assert!(trusts_the_system(|_| false, true));
+        assert!(!trusts_the_system(|_| false, false));
+        for said in TRUSTS {
+            assert!(!trusts_the_system(|name| name == said, true), "{said}");
+        }
+    }
 }

@@ -176,8 +176,8 @@ fn refused(filter: Filter) -> Result<Rules, seccompiler::BackendError> {
     rules.insert(
         libc::SYS_ioctl,
         vec![
-            is(1, libc::TIOCSTI)?,
-            is(1, libc::TIOCLINUX)?,
+            is(1, TIOCSTI)?,
+            is(1, TIOCLINUX)?,
             is(1, FIOSETOWN)?,
             is(1, SIOCSPGRP)?,
         ],
@@ -277,6 +277,10 @@ const KIND_OF_SOCKET: u64 = 0xf;
 const FCHMODAT2: i64 = 452;
 const STATMOUNT: i64 = 457;
 const LISTMOUNT: i64 = 458;
+
+/// What types into a terminal. C libraries do not agree on the type of such numbers.
+const TIOCSTI: u64 = 0x5412;
+const TIOCLINUX: u64 = 0x541c;
 
 /// Who gets a signal when something can be read. They are the same everywhere.
 const FIOSETOWN: u64 = 0x8901;

@@ -237,3 +237,9 @@ fn a_kernel_is_asked_on_sockets_and_its_cells_make_none_to_meet_anybody() {
         refused
     );
 }
+
+#[test]
+fn the_numbers_of_requests_are_those_of_the_c_library() {
+    let ours = [TIOCSTI, TIOCLINUX].map(i128::from);
+    assert_eq!(ours, [libc::TIOCSTI, libc::TIOCLINUX].map(i128::from));
+}

@@ -142,7 +142,12 @@ pub(crate) fn add_to(mut command: clap::Command, only: Option<&str>) -> clap::Co
         }
         command = match has_own {
             true => {
-                command.mut_subcommand(area, |own| own.subcommands(sub.get_subcommands().cloned()))
+                command.mut_subcommand(area, |own| {
+                    // What is no operation comes first, as one has to make something to use it.
+                    let first = own.get_subcommands().count();
+                    let verbs = sub.get_subcommands().cloned().enumerate();
+                    own.subcommands(verbs.map(|(at, verb)| verb.display_order(first + at)))
+                })
             }
             false => command.subcommand(sub),
         };

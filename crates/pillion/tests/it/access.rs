@@ -299,3 +299,30 @@ fn a_lane_of_root_is_not_let_in() {
         a_lane_is_not_let_in(None, "L3", true);
     }
 }
+
+#[test]
+fn the_token_of_a_server_that_was_killed_goes_with_the_next_start() {
+    for context in contexts() {
+        let (living, killed) = (server(&context, &[]), server(&context, &[]));
+        let file_of = |web: &Web| PathBuf::from(word(&web.said(), "also in "));
+        let (kept, stale) = (file_of(&living), file_of(&killed));
+        killed.kill();
+        assert!(stale.exists(), "nobody removed it yet");
+        // What is no file of a token, and what is no token of ours, is left alone.
+        let elsewhere = context.write("elsewhere", "precious");
+        let link = kept.with_file_name("http-1.token");
+        std::os::unix::fs::symlink(&elsewhere, &link).unwrap();
+        let next = server(&context, &[]);
+        assert!(!stale.exists() && kept.exists() && file_of(&next).exists());
+        assert!(link.symlink_metadata().is_ok() && elsewhere.exists());
+        let token = std::fs::read_to_string(&kept).unwrap();
+        let header = format!("Authorization:Bearer {}", token.trim());
+        let (status, ..) = ask(
+            &context,
+            somebody_else(),
+            living.port,
+            &["GET", "/health", &header],
+        );
+        assert_eq!(status, 200);
+    }
+}

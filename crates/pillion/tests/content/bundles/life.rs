@@ -1,9 +1,7 @@
 //! The life of a store: install, upgrade, go back, damage, repair, collect.
 
 use std::fs;
-use std::io::{BufRead, BufReader};
 use std::os::unix::fs::MetadataExt;
-use std::process::Stdio;
 
 use pillion_bundle::Digest;
 use serde_json::json;
@@ -457,29 +455,4 @@ fn who_changes_a_store_that_is_not_there_makes_none() {
     }
     world.done(&["bundle", "gc", "--store", "missing"]);
     assert!(!world.path("missing").exists());
-}
-
-#[test]
-fn who_waits_for_a_store_says_so() {
-    let world = World::new();
-    world.install(&world.experts("1.0.0"));
-    let two = world.experts("2.0.0");
-    let lock = fs::File::options()
-        .append(true)
-        .open(world.path("store/.lock"))
-        .unwrap();
-    lock.lock().unwrap();
-    let args = ["bundle", "install", &two, "--store", "store"];
-    let args = [&args[..], &["--trust", "keys/bundle.pub"]].concat();
-    let mut command = world.context.pillion_command(&args);
-    command.stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut child = command.spawn().unwrap();
-    let mut lines = BufReader::new(child.stderr.take().unwrap());
-    let mut said = String::new();
-    while !said.contains("waiting for another process") {
-        assert!(lines.read_line(&mut said).unwrap() > 0, "{said}");
-    }
-    drop(lock);
-    assert!(child.wait().unwrap().success());
-    assert_eq!(world.index()["experts"]["core"]["version"], "2.0.0");
 }

@@ -2,10 +2,13 @@
 
 mod build;
 mod crash;
+mod hostile;
 mod hosts;
 mod https;
 mod life;
+mod others;
 mod registry;
 mod runtime;
 mod tamper;
+mod waiting;
 mod world;
