@@ -13,8 +13,9 @@
 | numpy scalar, array | number, nested arrays |
 | pandas DataFrame, Series or Index | array of row objects, array |
 | NaN, pandas' NaT and NA | null |
+| infinity | text, which `float()` and JavaScript's `Number()` read: "Infinity", "-Infinity" |
 
-Infinities, circular values and everything else are errors that say where in the value.
+Circular values and everything else are errors that say where in the value.
 """
 
 from __future__ import annotations
@@ -105,6 +106,8 @@ _BY_NAME: dict[str, Rule] = {
     "pandas.Series": lambda value: value.tolist(),
     "pandas.Index": lambda value: value.tolist(),
 }
+# Not null, which is what is missing: whoever reads these has the number again.
+_INFINITE = {float("inf"): "Infinity", float("-inf"): "-Infinity"}
 # Objects become key texts by the same rules; only those whose rule gives text or a number.
 _known: dict[type, Rule | None] = {}
 
@@ -185,9 +188,7 @@ def _plain(value: Any, path: str, parents: dict[int, str]) -> Any:
     if isinstance(value, float):
         if value != value:
             return None  # a value that is missing, as in tables
-        if value in (float("inf"), float("-inf")):
-            raise Unencodable(path, f"is {float(value)!r}, which JSON cannot hold")
-        return float(value)
+        return _INFINITE.get(value) or float(value)
     if isinstance(value, int):
         try:
             int.__repr__(value)
@@ -233,8 +234,11 @@ def _key_text(key: Any, path: str) -> str:
         key = converted
     if isinstance(key, str):
         return str.__str__(key)
-    if isinstance(key, float) and (key != key or key in (float("inf"), float("-inf"))):
-        raise Unencodable(path, f"has {key!r} as a key, which JSON cannot hold")
+    if isinstance(key, float):
+        if key != key:
+            raise Unencodable(path, f"has {key!r} as a key, which JSON cannot hold")
+        if key in _INFINITE:
+            return _INFINITE[key]
     # As the C encoder writes them: true, null, 1, 1.5.
     return _dumps(key)
 

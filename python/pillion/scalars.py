@@ -56,6 +56,8 @@ def _int(value: Any, path: str) -> int:
 
 
 def _float(value: Any, path: str) -> float:
+    if value in ("Infinity", "-Infinity"):
+        return float(value)  # as results have it
     if type(value) not in (int, float):
         raise Misfit(path, f"must be a number, not {shown(value)}")
     return built(float, value, path)

@@ -16,6 +16,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, NoReturn
 
+# As `pillion.encode` has it, which is not imported on the way of a cold run.
+_INFINITE = {float("inf"): "Infinity", float("-inf"): "-Infinity"}
 MAX_TEXT = 8 * 1024
 MAX_REPR = 64 * 1024
 _ENOSPC, _EDQUOT, _EFBIG, _EAGAIN, _ENOMEM = 28, 122, 27, 11, 12
@@ -56,7 +58,7 @@ class Outcome:
             try:
                 messages.pack({"value": plain})
             except ValueError:
-                plain = _without_nan(value)
+                plain = _finite(value)
                 messages.pack({"value": plain})
             self.message["value"] = plain
         except (TypeError, ValueError, RecursionError):  # also UnicodeEncodeError
@@ -92,14 +94,20 @@ class Outcome:
             pass  # the program has closed it, or nobody reads
 
 
-def _without_nan(value: Any) -> Any:
-    """The same with null for what is not a number: a value that is missing, as in tables."""
+def _finite(value: Any) -> Any:
+    """The same without numbers that JSON does not have, as results of calls are written.
+
+    What is not a number is null, a value that is missing, as in tables; infinity is a text.
+    """
     if isinstance(value, float):
-        return None if value != value else value
+        return None if value != value else _INFINITE.get(value, value)
     if type(value) is dict:
-        return {key: _without_nan(part) for key, part in value.items()}
+        return {
+            _INFINITE.get(key, key) if type(key) is float else key: _finite(part)
+            for key, part in value.items()
+        }
     if type(value) in (list, tuple):
-        return [_without_nan(part) for part in value]
+        return [_finite(part) for part in value]
     return value
 
 

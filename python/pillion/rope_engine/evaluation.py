@@ -216,6 +216,18 @@ def hoistable(selection: Selection, lines: Lines) -> list[str]:
             f"the expression uses `{caught[0]}`, which only has a value inside of its statement",
             "extract the whole comprehension or lambda",
         )
+    if caught := sorted(inner & flow.type_parameters(statement)):
+        raise RefusedError(
+            "conflict",
+            f"the expression uses `{caught[0]}`, a type parameter that only its statement has",
+            "choose a part without it",
+        )
+    if type(statement).__name__ == "TypeAlias":
+        raise RefusedError(
+            "conflict",
+            "what a `type` statement names is computed when it is first needed",
+            "give it a name by a `type` statement of its own",
+        )
     nodes = list(ast.walk(expression))  # type: ignore[arg-type]
     if any(isinstance(node, (ast.NamedExpr, ast.Yield, ast.YieldFrom)) for node in nodes):
         raise RefusedError(

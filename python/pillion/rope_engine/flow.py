@@ -294,6 +294,11 @@ def declared(nodes: Iterable[ast.AST], kind: type[ast.Global | ast.Nonlocal]) ->
     return {name for statement in statements for name in statement.names}
 
 
+def type_parameters(node: ast.AST) -> Names:
+    """The names in the brackets of `class A[T]`, `def f[T]` and `type X[T]`: seen inside alone."""
+    return {parameter.name for parameter in getattr(node, "type_params", ())}
+
+
 def locals_of(scope: ast.AST) -> Names:
     """The names that live in a function, class, comprehension, lambda or module."""
     if isinstance(scope, COMPREHENSIONS):
@@ -305,7 +310,7 @@ def locals_of(scope: ast.AST) -> Names:
     names = bound_in(body)
     if isinstance(scope, FUNCTIONS):
         names |= set(parameters(scope.args))
-        names |= {parameter.name for parameter in getattr(scope, "type_params", [])}
+        names |= type_parameters(scope)
     return names - declared(body, ast.Global) - declared(body, ast.Nonlocal)
 
 
@@ -323,7 +328,8 @@ def free_names(node: ast.AST) -> Names:
         for head in own_nodes([node])[1:] if isinstance(node, SCOPES) else ():
             # Defaults, decorators and bases are computed outside.
             inner |= free_names(head)
-    return inner
+    # A function's own are among its locals, and its defaults do not see them.
+    return inner if isinstance(node, FUNCTIONS) else inner - type_parameters(node)
 
 
 def captured_in(nodes: Iterable[ast.AST]) -> Names:

@@ -41,6 +41,7 @@ def _check_body(node: Any) -> None:
     own = flow.own_nodes(node.body)
     decorators = {getattr(decorator, "id", None) for decorator in node.decorator_list}
     names = {n.id for n in own if isinstance(n, ast.Name)}
+    used = set().union(*(flow.free_names(part) for part in node.body))
 
     def has(*kinds: type[ast.AST]) -> bool:
         return any(isinstance(n, kinds) for n in own)
@@ -56,6 +57,8 @@ def _check_body(node: Any) -> None:
     for why, is_so in reasons.items():
         if is_so:
             raise _refuse(node, why)
+    if own_types := flow.type_parameters(node) & used:
+        raise _refuse(node, f"uses its type parameter `{min(own_types)}`")
     returns = [n for n in own if isinstance(n, ast.Return)]
     if returns and (len(returns) > 1 or returns[0] is not node.body[-1]):
         hint = "only the last statement may be a `return`"

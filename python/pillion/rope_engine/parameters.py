@@ -44,6 +44,7 @@ class Needs:
             for scope in selection.hosts:
                 if isinstance(scope, flow.FUNCTIONS):
                     self.locals |= flow.locals_of(scope)
+                self.locals |= flow.type_parameters(scope)
         self._order = _first_uses(host)
         inner = flow.Flow()
         self.arguments: list[str] = []
@@ -159,6 +160,7 @@ class Needs:
         if isinstance(host, flow.FUNCTIONS):
             known = set(flow.parameters(host.args))
         for scope in self.selection.hosts:
+            known |= flow.type_parameters(scope)
             if scope is not host and isinstance(scope, flow.FUNCTIONS):
                 known |= flow.locals_of(scope)
         walk = flow.Flow()

@@ -21,6 +21,21 @@ fn named_project(context: &TestContext, name: &str) -> std::path::PathBuf {
 }
 
 #[test]
+fn infinity_is_a_text_on_every_door() {
+    let context = TestContext::new();
+    for (text, number) in [("inf", "\"Infinity\""), ("-inf", "\"-Infinity\""), ("nan", "null")] {
+        let called = context.pillion(&["call", "builtins:float", &format!("[\"{text}\"]")]);
+        assert_eq!(called.stdout.trim(), number, "{called}");
+    }
+    let mut agent = context.agent(&["--profile", "full"]);
+    let call = r#"{"jsonrpc":"2.0","id":93,"method":"tools/call","params":{"name":"py_call","arguments":{"function":"builtins:float","params":["-inf"]}}}"#;
+    agent.lines.write(format!("{call}\n").as_bytes());
+    let answer = agent.lines.json();
+    let result = &answer["result"]["structuredContent"]["result"];
+    assert_eq!(result, "-Infinity", "{answer}");
+}
+
+#[test]
 fn numbers_keep_their_digits_on_every_door() {
     let context = TestContext::new();
     let called = context.pillion(&["call", "builtins:str", &format!("[{LARGE}]")]);
