@@ -65,7 +65,7 @@ impl Web {
     }
 
     /// SIGKILL: it has no time for anything.
-    pub(crate) fn kill(mut self) {
+    pub fn kill(mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
         self.is_killed = true;
