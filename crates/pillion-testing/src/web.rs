@@ -21,7 +21,7 @@ pub struct Web {
 
 /// An answer.
 #[derive(Debug)]
-pub struct Reply {
+pub struct HttpReply {
     /// The status.
     pub status: u16,
     /// Names, in lower case, and values.
@@ -102,7 +102,13 @@ impl Web {
     }
 
     /// One request with everything said.
-    pub fn request(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> Reply {
+    pub fn request(
+        &self,
+        method: &str,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: &str,
+    ) -> HttpReply {
         let mut reader = self.open(method, path, headers, body);
         let (status, headers) = read_head(&mut reader);
         let mut body = Vec::new();
@@ -117,7 +123,7 @@ impl Web {
             reader.read_to_end(&mut body).unwrap();
         }
         let body = String::from_utf8(body).unwrap();
-        Reply {
+        HttpReply {
             status,
             headers,
             body,
@@ -125,12 +131,12 @@ impl Web {
     }
 
     /// A `GET`.
-    pub fn get(&self, path: &str) -> Reply {
+    pub fn get(&self, path: &str) -> HttpReply {
         self.request("GET", path, &[], "")
     }
 
     /// An operation.
-    pub fn post(&self, operation: &str, params: &Value) -> Reply {
+    pub fn post(&self, operation: &str, params: &Value) -> HttpReply {
         let kind = [("Content-Type", "application/json")];
         self.request(
             "POST",
@@ -141,7 +147,7 @@ impl Web {
     }
 
     /// Call a function; gives what it returned.
-    pub fn py(&self, function: &str, params: &Value) -> Result<Value, Reply> {
+    pub fn py(&self, function: &str, params: &Value) -> Result<Value, HttpReply> {
         let reply = self.post("py.call", &json!({"function": function, "params": params}));
         match reply.status {
             200 => Ok(reply.json()["result"].clone()),
@@ -150,7 +156,7 @@ impl Web {
     }
 
     /// An operation that streams.
-    pub fn stream(&self, operation: &str, params: &Value) -> Events {
+    pub fn stream(&self, operation: &str, params: &Value) -> EventStream {
         let kind = [
             ("Content-Type", "application/json"),
             ("Accept", "text/event-stream"),
@@ -165,7 +171,7 @@ impl Web {
         assert_eq!(status, 200);
         let kind = headers.iter().find(|(name, _)| name == "content-type");
         assert_eq!(kind.map(|(_, v)| v.as_str()), Some("text/event-stream"));
-        Events {
+        EventStream {
             reader,
             buffer: String::new(),
         }
@@ -188,7 +194,7 @@ impl Drop for Web {
     }
 }
 
-impl Reply {
+impl HttpReply {
     /// The body as JSON.
     pub fn json(&self) -> Value {
         serde_json::from_str(&self.body).unwrap_or_else(|e| panic!("{e}: {self:?}"))
@@ -202,12 +208,12 @@ impl Reply {
 }
 
 /// Server-sent events.
-pub struct Events {
+pub struct EventStream {
     reader: BufReader<TcpStream>,
     buffer: String,
 }
 
-impl Iterator for Events {
+impl Iterator for EventStream {
     type Item = Value;
 
     /// The data of the next event; `None` at the end.
