@@ -47,7 +47,7 @@ pub use wait::{Wait, wait_for, wait_for_file, wait_until};
 /// How long anything may take before a test gives up on it.
 pub const DEADLINE: Duration = Duration::from_secs(40);
 /// What the faults must be over by: "every child gone within 2 s". Only time in which the
-/// machine had a processor for everybody counts ([`wait`]).
+/// machine had a processor for everybody counts ([`Wait`]).
 pub const TWO_SECONDS: Duration = Duration::from_secs(2);
 /// Marks every process of a context. pillion hands it on to all its children: its name makes it
 /// one of the variables that do not depend on a project.
